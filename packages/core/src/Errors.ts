@@ -1,0 +1,120 @@
+/**
+ * Every expected failure, in one table: tag, gRPC code and HTTP status. A message says what came, what was allowed and
+ * which field, in the words that the protocol's clients know. Defects are not here: they die, and are logged.
+ */
+import { Data } from "effect"
+
+/** The gRPC codes that are used here, by name. */
+export const GrpcCode = {
+  CANCELLED: 1,
+  UNKNOWN: 2,
+  INVALID_ARGUMENT: 3,
+  DEADLINE_EXCEEDED: 4,
+  NOT_FOUND: 5,
+  ALREADY_EXISTS: 6,
+  RESOURCE_EXHAUSTED: 8,
+  UNIMPLEMENTED: 12,
+  INTERNAL: 13,
+  UNAVAILABLE: 14,
+} as const
+
+/** What each failure is on the wire. */
+export const table = {
+  InvalidRequest: { grpc: GrpcCode.INVALID_ARGUMENT, http: 400 },
+  /** The body cannot be parsed. HTTP status as the protocol's clients know it: 500. */
+  MalformedRequest: { grpc: GrpcCode.INTERNAL, http: 500 },
+  ModelNotFound: { grpc: GrpcCode.NOT_FOUND, http: 404 },
+  ModelNotReady: { grpc: GrpcCode.UNAVAILABLE, http: 503 },
+  QueueFull: { grpc: GrpcCode.UNAVAILABLE, http: 503 },
+  /** The server, or the model, is stopping or cannot be reached. */
+  Unavailable: { grpc: GrpcCode.UNAVAILABLE, http: 503 },
+  /** The caller's deadline passed before there was an answer. */
+  DeadlineExceeded: { grpc: GrpcCode.DEADLINE_EXCEEDED, http: 503 },
+  Cancelled: { grpc: GrpcCode.CANCELLED, http: 400 },
+  Unsupported: { grpc: GrpcCode.UNIMPLEMENTED, http: 501 },
+  /** The handler or the runtime failed while it executed the request. */
+  ExecutionFailed: { grpc: GrpcCode.INTERNAL, http: 500 },
+} as const
+
+export type Tag = keyof typeof table
+
+interface Message {
+  readonly message: string
+}
+
+export class InvalidRequest extends Data.TaggedError("InvalidRequest")<Message> {}
+export class MalformedRequest extends Data.TaggedError("MalformedRequest")<Message> {}
+export class ModelNotFound extends Data.TaggedError("ModelNotFound")<Message> {}
+export class ModelNotReady extends Data.TaggedError("ModelNotReady")<Message> {}
+export class QueueFull extends Data.TaggedError("QueueFull")<Message> {}
+export class Unavailable extends Data.TaggedError("Unavailable")<Message> {}
+export class DeadlineExceeded extends Data.TaggedError("DeadlineExceeded")<Message> {}
+export class Cancelled extends Data.TaggedError("Cancelled")<Message> {}
+export class Unsupported extends Data.TaggedError("Unsupported")<Message> {}
+export class ExecutionFailed extends Data.TaggedError("ExecutionFailed")<Message> {}
+
+const constructors = {
+  InvalidRequest,
+  MalformedRequest,
+  ModelNotFound,
+  ModelNotReady,
+  QueueFull,
+  Unavailable,
+  DeadlineExceeded,
+  Cancelled,
+  Unsupported,
+  ExecutionFailed,
+} satisfies { readonly [T in Tag]: new (fields: Message) => { readonly _tag: T } }
+
+/** Whatever `infer` can fail with. */
+export type InferenceError = InstanceType<(typeof constructors)[Tag]>
+
+export const isInferenceError = (error: unknown): error is InferenceError =>
+  error instanceof Error && "_tag" in error && typeof error._tag === "string" && Object.hasOwn(table, error._tag)
+
+export const grpcCode = (error: InferenceError): number => table[error._tag].grpc
+
+export const httpStatus = (error: InferenceError): number => table[error._tag].http
+
+/** The failure that a tag from the wire names, so that a remote error is the same value as a local one. */
+export const fromTag = (tag: string, message: string): InferenceError | undefined =>
+  isTag(tag) ? new constructors[tag]({ message }) : undefined
+
+/** The failure that comes closest to a gRPC status of a server that sends no tag. */
+export const fromGrpc = (code: number, message: string): InferenceError => {
+  if (message.includes("Exceeds maximum queue size")) return new QueueFull({ message })
+  switch (code) {
+    case GrpcCode.CANCELLED:
+      return new Cancelled({ message })
+    case GrpcCode.INVALID_ARGUMENT:
+      return new InvalidRequest({ message })
+    case GrpcCode.DEADLINE_EXCEEDED:
+      return new DeadlineExceeded({ message })
+    case GrpcCode.NOT_FOUND:
+      return new ModelNotFound({ message })
+    case GrpcCode.UNIMPLEMENTED:
+      return new Unsupported({ message })
+    case GrpcCode.UNAVAILABLE:
+      return new Unavailable({ message })
+    case GrpcCode.RESOURCE_EXHAUSTED:
+      return new QueueFull({ message })
+    default:
+      return new ExecutionFailed({ message })
+  }
+}
+
+/** The failure that comes closest to an HTTP status of a server that sends no tag. */
+export const fromHttp = (status: number, message: string): InferenceError => {
+  if (message.includes("Exceeds maximum queue size")) return new QueueFull({ message })
+  if (status === 404) return new ModelNotFound({ message })
+  if (status === 501) return new Unsupported({ message })
+  if (status === 503 || status === 502) return new Unavailable({ message })
+  if (status === 504) return new DeadlineExceeded({ message })
+  if (status === 429) return new QueueFull({ message })
+  return status >= 400 && status < 500 ? new InvalidRequest({ message }) : new ExecutionFailed({ message })
+}
+
+/** The header and trailer that carry the tag of a failure beside the protocol's own code and text. */
+export const tagHeader = "nereid-error"
+
+const isTag = (tag: string): tag is Tag => Object.hasOwn(table, tag)

@@ -1,0 +1,186 @@
+/**
+ * Fields: Schemas that know their tensor. `Type` is what code sees (a tensor, a string, a label), `Encoded` is the tensor
+ * on the wire, and an annotation carries datatype and dims, from which the signature is derived. Any Schema that decodes
+ * from one of these is a field too, so domain types compose with `Schema.decodeTo` and `check`.
+ *
+ * Schema looks at a tensor's envelope only, never at its elements: that would cost 24 ms for a picture.
+ */
+import { Effect, Schema, SchemaAST, SchemaIssue, SchemaTransformation } from "effect"
+import { type DataType, type Elements, view, byteWidth, type FixedDataType } from "./DataType.ts"
+import { type Dim, matches, print, type ShapeOf, type TensorSpec } from "./TensorSpec.ts"
+import { make, TypedTensor, type Shape } from "./TypedTensor.ts"
+
+declare module "effect/Schema" {
+  namespace Annotations {
+    interface Annotations {
+      /** Datatype and dims of the tensor that this Schema stands for on the wire. */
+      readonly tensor?: TensorAnnotation | undefined
+    }
+  }
+}
+
+export interface TensorAnnotation {
+  readonly datatype: DataType
+  readonly dims: ReadonlyArray<Dim>
+  readonly labels?: ReadonlyArray<string>
+}
+
+/** A Schema whose encoded side is a tensor and which needs no services. */
+export interface Field extends Schema.Constraint {
+  readonly Encoded: TypedTensor | undefined
+  readonly DecodingServices: never
+  readonly EncodingServices: never
+}
+
+export interface Fields {
+  readonly [name: string]: Field
+}
+
+/** A field that shows the tensor itself. */
+export interface Plain<D extends DataType, S extends Shape> extends Schema.declare<TypedTensor<D, S>> {}
+
+const annotated = <D extends DataType, const Dims extends ReadonlyArray<Dim>>(
+  datatype: D,
+  dims: Dims,
+  labels?: ReadonlyArray<string>,
+): Plain<D, ShapeOf<Dims>> =>
+  Schema.declare(
+    (value): value is TypedTensor<D, ShapeOf<Dims>> =>
+      value instanceof TypedTensor && value.datatype === datatype && matches(dims, value.shape),
+    {
+      expected: `a tensor ${print(datatype, dims)}`,
+      tensor: labels === undefined ? { datatype, dims } : { datatype, dims, labels },
+    },
+  )
+
+const plain =
+  <D extends DataType>(datatype: D) =>
+  <const Dims extends ReadonlyArray<Dim>>(...dims: Dims): Plain<D, ShapeOf<Dims>> =>
+    annotated(datatype, dims)
+
+export const BOOL = plain("BOOL")
+export const UINT8 = plain("UINT8")
+export const UINT16 = plain("UINT16")
+export const UINT32 = plain("UINT32")
+export const UINT64 = plain("UINT64")
+export const INT8 = plain("INT8")
+export const INT16 = plain("INT16")
+export const INT32 = plain("INT32")
+export const INT64 = plain("INT64")
+export const FP16 = plain("FP16")
+export const FP32 = plain("FP32")
+export const FP64 = plain("FP64")
+export const BF16 = plain("BF16")
+export const BYTES = plain("BYTES")
+
+const decoder = new TextDecoder("utf-8", { fatal: true })
+const encoder = new TextEncoder()
+
+/** BYTES [1] on the wire, a string in code. Bytes that are not UTF-8 are refused. */
+export const utf8 = () =>
+  BYTES(1).pipe(
+    Schema.decodeTo(
+      Schema.String,
+      SchemaTransformation.transformEffect({
+        decode: ({ data: [element = new Uint8Array()] }, options) =>
+          Effect.try({
+            try: () => decoder.decode(element),
+            catch: () => invalid("expected UTF-8 text", element, options),
+          }),
+        encode: (text) => Effect.succeed(make("BYTES", [1], [encoder.encode(text)])),
+      }),
+    ),
+  )
+
+/** BYTES [1] on the wire, JSON text of the Schema's encoded form; the decoded value in code. */
+export const json = <T, E>(schema: Schema.Codec<T, E>) =>
+  utf8().pipe(Schema.decodeTo(Schema.fromJsonString(Schema.toCodecJson(schema))))
+
+/** What `scalar` shows in code: bigint for 64-bit integers, boolean for BOOL, number for the rest. */
+export type ScalarType<D extends FixedDataType> = D extends "BOOL"
+  ? boolean
+  : D extends "INT64" | "UINT64"
+    ? bigint
+    : number
+
+type ScalarDataType = Exclude<FixedDataType, "BF16">
+
+const scalarSchemas: { readonly [D in ScalarDataType]: Schema.Codec<ScalarType<D>> } = {
+  BOOL: Schema.Boolean,
+  UINT8: Schema.Number,
+  UINT16: Schema.Number,
+  UINT32: Schema.Number,
+  UINT64: Schema.BigInt,
+  INT8: Schema.Number,
+  INT16: Schema.Number,
+  INT32: Schema.Number,
+  INT64: Schema.BigInt,
+  FP16: Schema.Number,
+  FP32: Schema.Number,
+  FP64: Schema.Number,
+}
+
+/** One element, shape [1]. Integers outside the datatype's range, or with a fraction, are refused, never wrapped. */
+export const scalar = <D extends ScalarDataType>(datatype: D): Schema.Codec<ScalarType<D>, TypedTensor<D, readonly [1]>> =>
+  annotated(datatype, [1]).pipe(
+    Schema.decodeTo(
+      scalarSchemas[datatype],
+      SchemaTransformation.transformEffect({
+        decode: (tensor: TypedTensor<D, readonly [1]>) => {
+          const [value] = tensor.data
+          return Effect.succeed((datatype === "BOOL" ? value !== 0 : value) as ScalarType<D>)
+        },
+        encode: (value: ScalarType<D>, options) => {
+          const buffer = new ArrayBuffer(byteWidth(datatype) ?? 1)
+          const data: Elements[D] = view(datatype, buffer, 0, 1)
+          const target = data as unknown as { 0: ScalarType<D> | number }
+          target[0] = typeof value === "boolean" ? Number(value) : value
+          const exact = datatype === "BOOL" || datatype.startsWith("FP") || target[0] === value
+          return exact
+            ? Effect.succeed(make(datatype, [1], data))
+            : Effect.fail(invalid(`expected a value that ${datatype} can hold`, value, options))
+        },
+      }),
+    ),
+  )
+
+/** INT32 [1] on the wire, an index into the labels; one of the labels in code. */
+export const labels = <const L extends ReadonlyArray<string>>(names: L): Schema.Codec<L[number], TypedTensor<"INT32", readonly [1]>> =>
+  annotated("INT32", [1], names).pipe(
+    Schema.decodeTo(
+      Schema.Literals(names),
+      SchemaTransformation.transformEffect({
+        decode: ({ data: [index = -1] }, options) => {
+          const label: L[number] | undefined = names[index]
+          return label === undefined
+            ? Effect.fail(invalid(`expected an index of ${names.length} labels`, index, options))
+            : Effect.succeed(label)
+        },
+        encode: (label) => Effect.succeed(make("INT32", [1], Int32Array.of(names.indexOf(label)))),
+      }),
+    ),
+  )
+
+/** An input that a request may leave out; its key is optional in code. */
+export const optional = <F extends Field>(field: F): Schema.optionalKey<F> => Schema.optionalKey(field)
+
+/** The spec of a field, from the annotation at the encoded end of its Schema. */
+export const spec = (name: string, field: Field): TensorSpec => {
+  const annotation = annotationOf(field.ast)
+  if (annotation === undefined) {
+    throw new TypeError(`Field ${JSON.stringify(name)} does not encode to a tensor: build it from Tensor.* fields.`)
+  }
+  return { name, ...annotation, optional: SchemaAST.isOptional(field.ast) }
+}
+
+/** Whether the field shows the tensor itself, so that code may pass it on without asking Schema. */
+export const isPlain = (field: Field): boolean =>
+  field.ast.annotations?.["tensor"] !== undefined && field.ast.encoding === undefined && field.ast.checks === undefined
+
+const annotationOf = (ast: SchemaAST.AST): TensorAnnotation | undefined => {
+  const own = SchemaAST.toEncoded(ast).annotations?.["tensor"]
+  return own as TensorAnnotation | undefined
+}
+
+const invalid = (message: string, actual: unknown, options: SchemaAST.ParseOptions): SchemaIssue.Issue =>
+  new SchemaIssue.InvalidValue({ message }, actual, options)

@@ -1,0 +1,40 @@
+/**
+ * One request to a model and its response, behind the edge: tensors stand in the order of the signature, shapes and byte
+ * lengths are checked, no wire type is in scope. Where the model batches, axis 0 of every tensor is the batch dimension.
+ */
+import type { Result } from "effect"
+import type { InferenceError } from "./Errors.ts"
+import type { TypedTensor } from "./TypedTensor.ts"
+
+export type Parameter = boolean | bigint | number | string
+
+export interface Parameters {
+  readonly [name: string]: Parameter
+}
+
+export interface Request {
+  /** The caller's id; empty if it gave none. */
+  readonly id: string
+  /** By position in the signature's inputs; undefined where an optional input was left out. */
+  readonly inputs: ReadonlyArray<TypedTensor | undefined>
+  /** Extent of the batch dimension; 1 for a model that does not batch. */
+  readonly rows: number
+  readonly parameters: Parameters
+  /** Milliseconds of the clock after which nobody waits for the answer any more. */
+  readonly deadline: number | undefined
+}
+
+export interface Response {
+  /** By position in the signature's outputs. */
+  readonly outputs: ReadonlyArray<TypedTensor>
+  readonly parameters: Parameters
+}
+
+/** Called once, with the outcome of a request. */
+export type Reply = (outcome: Result.Result<Response, InferenceError>) => void
+
+/** Takes the request back: its reply will not be called. Harmless after the reply. */
+export type Cancel = () => void
+
+/** Parameters of a request or response that has none. */
+export const noParameters: Parameters = {}

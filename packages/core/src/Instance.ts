@@ -1,0 +1,30 @@
+/**
+ * What executes batches: an ONNX session in a worker, or a handler. The scheduler hands it at most `concurrency` batches
+ * at once, and none while it is not available.
+ */
+import type { Effect, Result } from "effect"
+import type { Batch } from "./Batch.ts"
+import type { InferenceError } from "./Errors.ts"
+import type { Response } from "./Inference.ts"
+
+export interface Execution {
+  /** One outcome per request of the batch, in its order: requests of one batch fail alone. */
+  readonly outcomes: ReadonlyArray<Result.Result<Response, InferenceError>>
+  /** Nanoseconds spent on bringing the inputs in. */
+  readonly inputDuration: number
+  /** Nanoseconds spent on taking the outputs out. */
+  readonly outputDuration: number
+}
+
+export interface Instance {
+  /** `<model>_<group>_<index>`, for the log. */
+  readonly name: string
+  /** Batches it takes at once: 1, or 2 where the next is prepared while one runs. */
+  readonly concurrency: number
+  /** False while it starts again after a crash, or for good once it has given up. */
+  readonly isAvailable: () => boolean
+  /** The scheduler's wake-up: the instance calls it whenever `isAvailable` may have changed. */
+  onAvailable: () => void
+  /** A failure is the failure of every request of the batch. */
+  readonly execute: (batch: Batch) => Effect.Effect<Execution, InferenceError>
+}

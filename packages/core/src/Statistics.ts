@@ -1,0 +1,76 @@
+/**
+ * What a model version has done: the counts and durations of the protocol's statistics extension, in plain counters that
+ * the front ends read when asked. Success counts requests, `inferenceCount` rows, `executionCount` batches; a failed
+ * request shows only in `fail` and in its reason.
+ */
+export class StatisticDuration {
+  count = 0
+  /** Nanoseconds in all. */
+  ns = 0
+
+  add(ns: number, count = 1): void {
+    this.count += count
+    this.ns += ns * count
+  }
+}
+
+export class BatchStatistics {
+  readonly computeInput = new StatisticDuration()
+  readonly computeInfer = new StatisticDuration()
+  readonly computeOutput = new StatisticDuration()
+}
+
+/** REJECTED before it was queued or in the queue; CANCELED by the caller; BACKEND in an instance; OTHER anything else. */
+export type FailureReason = "REJECTED" | "CANCELED" | "BACKEND" | "OTHER"
+
+/** The parts of an execution, in nanoseconds: into the instance's memory, the run, and out of it. */
+export interface ComputeDurations {
+  readonly input: number
+  readonly infer: number
+  readonly output: number
+}
+
+export class Statistics {
+  readonly success = new StatisticDuration()
+  readonly fail = new StatisticDuration()
+  readonly queue = new StatisticDuration()
+  readonly computeInput = new StatisticDuration()
+  readonly computeInfer = new StatisticDuration()
+  readonly computeOutput = new StatisticDuration()
+  readonly cacheHit = new StatisticDuration()
+  readonly cacheMiss = new StatisticDuration()
+  readonly failures: { [R in FailureReason]: number } = { REJECTED: 0, CANCELED: 0, BACKEND: 0, OTHER: 0 }
+  /** By rows of the batch. */
+  readonly batches = new Map<number, BatchStatistics>()
+  inferenceCount = 0
+  executionCount = 0
+  /** Milliseconds since the epoch; 0 before the first. */
+  lastInference = 0
+
+  /** One execution that succeeded. */
+  executed(rows: number, compute: ComputeDurations, atMillis: number): void {
+    this.executionCount += 1
+    this.inferenceCount += rows
+    this.lastInference = atMillis
+    let batch = this.batches.get(rows)
+    if (batch === undefined) this.batches.set(rows, (batch = new BatchStatistics()))
+    batch.computeInput.add(compute.input)
+    batch.computeInfer.add(compute.infer)
+    batch.computeOutput.add(compute.output)
+  }
+
+  /** One request that was answered, `total` after it was accepted, of which `queued` in the queue. */
+  succeeded(total: number, queued: number, compute: ComputeDurations): void {
+    this.success.add(total)
+    this.queue.add(queued)
+    this.computeInput.add(compute.input)
+    this.computeInfer.add(compute.infer)
+    this.computeOutput.add(compute.output)
+  }
+
+  /** One request that failed, `total` after it was accepted. */
+  failed(reason: FailureReason, total: number): void {
+    this.fail.add(total)
+    this.failures[reason] += 1
+  }
+}

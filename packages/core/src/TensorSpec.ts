@@ -1,0 +1,50 @@
+/**
+ * What a signature says of one tensor: name, datatype and dims. Derived from a Schema's annotation (Field.ts), read from
+ * an ONNX file, or taken from a server's metadata. Not the value: that is TypedTensor.ts.
+ */
+import type { DataType } from "./DataType.ts"
+
+/** A fixed extent, -1 for any, or a name: any, but the same wherever the name stands in one request. */
+export type Dim = number | string
+
+/** The shape type of a value with these dims: fixed extents stay literal, dynamic and symbolic ones become `number`. */
+export type ShapeOf<Dims extends ReadonlyArray<Dim>> = {
+  readonly [K in keyof Dims]: Dims[K] extends number ? (Dims[K] extends -1 ? number : Dims[K]) : number
+}
+
+export interface TensorSpec {
+  readonly name: string
+  readonly datatype: DataType
+  /** Without the batch dimension. */
+  readonly dims: ReadonlyArray<Dim>
+  /** An input that a request may leave out. */
+  readonly optional: boolean
+  /** Names of the classes, where the tensor holds an index into them. */
+  readonly labels?: ReadonlyArray<string>
+}
+
+/** The inputs and outputs of a model, in the order of its declaration. */
+export interface Signature {
+  readonly inputs: ReadonlyArray<TensorSpec>
+  readonly outputs: ReadonlyArray<TensorSpec>
+}
+
+export const isDynamic = (dim: Dim): boolean => typeof dim === "string" || dim === -1
+
+/** Dims as the wire shows them: every dynamic or symbolic one is -1. */
+export const wireDims = (dims: ReadonlyArray<Dim>): ReadonlyArray<number> =>
+  dims.map((dim) => (typeof dim === "string" ? -1 : dim))
+
+/** Whether `shape`, from axis `from` on, fits the dims: same rank, and equal where a dim is fixed. */
+export const matches = (dims: ReadonlyArray<Dim>, shape: ReadonlyArray<number>, from = 0): boolean => {
+  if (shape.length - from !== dims.length) return false
+  for (let axis = 0; axis < dims.length; axis++) {
+    const dim = dims[axis]
+    if (typeof dim === "number" && dim !== -1 && dim !== shape[axis + from]) return false
+  }
+  return true
+}
+
+/** `FP32["batch",10]`, for messages. */
+export const print = (datatype: string, dims: ReadonlyArray<Dim>): string =>
+  `${datatype}[${dims.map((dim) => (typeof dim === "string" ? JSON.stringify(dim) : dim)).join(",")}]`

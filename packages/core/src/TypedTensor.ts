@@ -1,0 +1,142 @@
+/**
+ * A tensor value: datatype, shape and bytes in row-major order, little endian, as they travel. Slices along axis 0 are
+ * views; nothing is copied until somebody needs a typed array that the bytes are not aligned for.
+ * Not the declaration of a tensor (Field.ts) and not its place in a signature (TensorSpec.ts).
+ */
+import * as DataType from "./DataType.ts"
+
+export type Shape = ReadonlyArray<number>
+
+export class TypedTensor<D extends DataType.DataType = DataType.DataType, S extends Shape = Shape> {
+  readonly datatype: D
+  readonly shape: S
+  /** BYTES: every element is preceded by its length as 4 bytes, little endian, as in the binary tensor extension. */
+  readonly bytes: Uint8Array
+  #data: DataType.Elements[D] | undefined
+
+  constructor(datatype: D, shape: S, bytes: Uint8Array) {
+    this.datatype = datatype
+    this.shape = shape
+    this.bytes = bytes
+  }
+
+  /** The elements as a typed array: a view on `bytes` where their alignment allows it, else a copy made once. */
+  get data(): DataType.Elements[D] {
+    return (this.#data ??= elements(this.datatype, this.bytes))
+  }
+}
+
+/** The number of elements of a shape; 1 for a scalar's empty shape. */
+export const elementCount = (shape: Shape): number => {
+  let count = 1
+  for (const extent of shape) count *= extent
+  return count
+}
+
+/**
+ * A tensor from elements. The shape's product must be the number of elements; typed arrays are used as they are, without
+ * a copy.
+ * @throws RangeError where the number of elements differs from the shape's
+ */
+export const make = <D extends DataType.DataType, const S extends Shape>(
+  datatype: D,
+  shape: S,
+  data: DataType.Elements[D],
+): TypedTensor<D, S> => {
+  const bytes = toBytes(data)
+  if (data.length !== elementCount(shape)) {
+    throw new RangeError(
+      `A tensor of shape [${shape}] has ${elementCount(shape)} elements, but ${data.length} were given.`,
+    )
+  }
+  return new TypedTensor(datatype, shape, bytes)
+}
+
+/** The same elements in another shape with the same number of them; no copy. */
+export const reshape = <D extends DataType.DataType, const S extends Shape>(
+  tensor: TypedTensor<D>,
+  shape: S,
+): TypedTensor<D, S> => new TypedTensor(tensor.datatype, shape, tensor.bytes)
+
+/** Rows `start` to `end` (exclusive) along axis 0; a view. */
+export const slice = <D extends DataType.DataType>(
+  tensor: TypedTensor<D>,
+  start: number,
+  end: number,
+): TypedTensor<D> => {
+  const [extent = 1, ...rest] = tensor.shape
+  const shape = [end - start, ...rest]
+  const width = DataType.byteWidth(tensor.datatype)
+  const perRow = elementCount(rest)
+  if (width !== undefined) {
+    const row = perRow * width
+    return new TypedTensor(tensor.datatype, shape, tensor.bytes.subarray(start * row, end * row))
+  }
+  const from = skipElements(tensor.bytes, 0, start * perRow)
+  const to = end === extent ? tensor.bytes.length : skipElements(tensor.bytes, from, (end - start) * perRow)
+  return new TypedTensor(tensor.datatype, shape, tensor.bytes.subarray(from, to))
+}
+
+/** The tensors one after another along axis 0: one copy, or none for a single tensor. All further dims must agree. */
+export const concat = <D extends DataType.DataType>(tensors: readonly [TypedTensor<D>, ...Array<TypedTensor<D>>]) => {
+  const [first] = tensors
+  if (tensors.length === 1) return first
+  let rows = 0
+  let length = 0
+  for (const tensor of tensors) {
+    rows += tensor.shape[0] ?? 1
+    length += tensor.bytes.length
+  }
+  const bytes = new Uint8Array(length)
+  let offset = 0
+  for (const tensor of tensors) {
+    bytes.set(tensor.bytes, offset)
+    offset += tensor.bytes.length
+  }
+  return new TypedTensor(first.datatype, [rows, ...first.shape.slice(1)], bytes)
+}
+
+/** BYTES elements with their length prefixes, as `bytes` of a BYTES tensor holds them. */
+export const encodeElements = (data: ReadonlyArray<Uint8Array>): Uint8Array => {
+  let length = 0
+  for (const element of data) length += 4 + element.length
+  const bytes = new Uint8Array(length)
+  const view = new DataView(bytes.buffer)
+  let offset = 0
+  for (const element of data) {
+    view.setUint32(offset, element.length, true)
+    bytes.set(element, offset + 4)
+    offset += 4 + element.length
+  }
+  return bytes
+}
+
+/** The offset after `count` length-prefixed elements; the bytes must hold that many (checked where they arrive). */
+const skipElements = (bytes: Uint8Array, from: number, count: number): number => {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  let offset = from
+  for (let index = 0; index < count; index++) offset += 4 + view.getUint32(offset, true)
+  return offset
+}
+
+const decodeElements = (bytes: Uint8Array): ReadonlyArray<Uint8Array> => {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const data: Array<Uint8Array> = []
+  for (let offset = 0; offset < bytes.length; ) {
+    const end = offset + 4 + view.getUint32(offset, true)
+    data.push(bytes.subarray(offset + 4, end))
+    offset = end
+  }
+  return data
+}
+
+const elements = <D extends DataType.DataType>(datatype: D, bytes: Uint8Array): DataType.Elements[D] => {
+  const fixed: DataType.DataType = datatype
+  if (fixed === "BYTES") return decodeElements(bytes) as DataType.Elements[D]
+  const width = DataType.byteWidth(fixed) ?? 1
+  const aligned = bytes.byteOffset % width === 0 ? bytes : bytes.slice()
+  return DataType.view(fixed, aligned.buffer, aligned.byteOffset, aligned.byteLength / width) as DataType.Elements[D]
+}
+
+const toBytes = (data: DataType.Elements[DataType.DataType]): Uint8Array =>
+  ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : encodeElements(data)
