@@ -1,0 +1,34 @@
+/**
+ * Asks the finished ONNX file itself, through ONNX Runtime on this thread. For measuring and tests: a server has a
+ * worker for it.
+ */
+import { InferenceSession, Tensor } from "onnxruntime-node"
+import { side } from "./Mnist.ts"
+
+export interface Answer {
+  readonly digit: number
+  /** How far the digit's logit is above the runner-up's. */
+  readonly margin: number
+}
+
+/** Answers any number of 28×28 images (0..1, 1 = ink) in one run. */
+export type Classifier = (images: ReadonlyArray<Float32Array>) => Promise<ReadonlyArray<Answer>>
+
+export const load = async (model: Uint8Array): Promise<Classifier> => {
+  const session = await InferenceSession.create(model, { intraOpNumThreads: 1 })
+  return async (images) => {
+    const values = new Float32Array(images.length * side * side)
+    for (const [row, image] of images.entries()) values.set(image, row * side * side)
+    const { logits } = await session.run({ image: new Tensor("float32", values, [images.length, 1, side, side]) })
+    if (!(logits?.data instanceof Float32Array) || logits.dims.join() !== `${images.length},10`) {
+      throw new Error(`logits is ${logits?.type} [${logits?.dims}]; float32 [${images.length},10] was expected`)
+    }
+    const { data } = logits
+    return images.map((_, row) => answer(data.subarray(10 * row, 10 * (row + 1))))
+  }
+}
+
+const answer = (logits: Float32Array): Answer => {
+  const [greatest, second] = logits.toSorted((one, other) => other - one)
+  return { digit: logits.indexOf(greatest!), margin: greatest! - second! }
+}
