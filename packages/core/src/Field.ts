@@ -33,7 +33,7 @@ export interface Field extends Schema.Constraint {
 }
 
 export interface Fields {
-  readonly [name: string]: Field
+  readonly [name: PropertyKey]: Field
 }
 
 /** A field that shows the tensor itself. */

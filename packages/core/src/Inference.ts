@@ -38,3 +38,7 @@ export type Cancel = () => void
 
 /** Parameters of a request or response that has none. */
 export const noParameters: Parameters = {}
+
+/** What error texts of request checks and schedulers begin with, so that a caller finds its request in them. */
+export const errorPrefix = (request: { readonly id: string }): string =>
+  `[request id: ${request.id === "" ? "<id_unknown>" : request.id}] `

@@ -1,6 +1,6 @@
 /**
  * What executes batches: an ONNX session in a worker, or a handler. The scheduler hands it at most `concurrency` batches
- * at once, and none while it is not available.
+ * at once, and none while its status is not `available`.
  */
 import type { Effect, Result } from "effect"
 import type { Batch } from "./Batch.ts"
@@ -16,15 +16,17 @@ export interface Execution {
   readonly outputDuration: number
 }
 
+/** `restarting` after a crash, `failed` for good once it has given up. */
+export type InstanceStatus = "available" | "restarting" | "failed"
+
 export interface Instance {
   /** `<model>_<group>_<index>`, for the log. */
   readonly name: string
   /** Batches it takes at once: 1, or 2 where the next is prepared while one runs. */
   readonly concurrency: number
-  /** False while it starts again after a crash, or for good once it has given up. */
-  readonly isAvailable: () => boolean
-  /** The scheduler's wake-up: the instance calls it whenever `isAvailable` may have changed. */
-  onAvailable: () => void
+  readonly status: () => InstanceStatus
+  /** Set by the scheduler: the instance calls it whenever its status has changed. */
+  onStatusChange: () => void
   /** A failure is the failure of every request of the batch. */
   readonly execute: (batch: Batch) => Effect.Effect<Execution, InferenceError>
 }

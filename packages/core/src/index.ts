@@ -1,1 +1,5 @@
-export {}
+/** What users import: the vocabulary of models and tensors. Inside the repository, import the module itself. */
+export * as Errors from "./Errors.ts"
+export * as Model from "./Model.ts"
+export * as Tensor from "./Tensor.ts"
+export { Registry } from "./Registry.ts"

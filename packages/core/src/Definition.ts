@@ -1,0 +1,136 @@
+/**
+ * The declaration of a model: name, inputs, outputs and batching, once, for server and clients alike, as a class that is
+ * also the Effect service through which the model is called. Who provides it (a handler, an ONNX file, a remote server)
+ * is a choice of layer.
+ */
+import { Context, Duration, type Effect, type Schema } from "effect"
+import type { InferenceError } from "./Errors.ts"
+import { type Field, type Fields, spec } from "./Field.ts"
+import type { RunningModel } from "./RunningModel.ts"
+import type { Signature } from "./TensorSpec.ts"
+import type { TypedTensor } from "./TypedTensor.ts"
+
+/** What one sample of these fields is in code: `{ TEXT: string }`. Optional fields are optional keys. */
+export type Sample<F extends Fields> = Schema.Struct.Type<F>
+
+type BatchedTensor<T> = T extends TypedTensor<infer D, infer S> ? TypedTensor<D, readonly [number, ...S]> : never
+
+/** The same fields as tensors of many samples, along axis 0. */
+export type Batched<F extends Fields> = {
+  readonly [K in keyof Schema.Struct.Encoded<F>]: BatchedTensor<Schema.Struct.Encoded<F>[K]>
+}
+
+export interface CallOptions {
+  /** Shows up in logs and error texts. */
+  readonly id?: string
+  /** The answer must be there within this time; a queued request leaves its queue when it has passed. */
+  readonly timeout?: Duration.Input
+}
+
+/** A model as its callers see it. */
+export interface Inference<I extends Fields, O extends Fields> {
+  readonly infer: (sample: Sample<I>, options?: CallOptions) => Effect.Effect<Sample<O>, InferenceError>
+  readonly inferBatch: (batch: Batched<I>, options?: CallOptions) => Effect.Effect<Batched<O>, InferenceError>
+  /** The model without its types, as front ends and the registry use it. */
+  readonly model: RunningModel
+}
+
+export interface BatchingOptions {
+  /** How long a request may wait for others. Default 0: a free instance takes what is there. */
+  readonly maxQueueDelay?: Duration.Input
+  /** Numbers of rows at which a batch goes at once; only of use together with a delay. */
+  readonly preferredBatchSizes?: ReadonlyArray<number>
+  /** Requests that may wait; one more is refused. Default 1024. */
+  readonly maxQueueSize?: number
+}
+
+export interface DefinitionOptions<I extends Fields, O extends Fields> {
+  readonly inputs: I
+  readonly outputs: O
+  /** The most rows of one batch. Default 0: the model has no batch dimension, one request is one execution. */
+  readonly maxBatchSize?: number
+  /** A positive integer. Default 1. */
+  readonly version?: number
+  readonly batching?: BatchingOptions
+}
+
+export interface Definition<I extends Fields, O extends Fields> {
+  readonly name: string
+  readonly version: string
+  readonly inputs: I
+  readonly outputs: O
+  readonly maxBatchSize: number
+  readonly batching: {
+    readonly maxQueueDelay: Duration.Duration
+    readonly preferredBatchSizes: ReadonlyArray<number>
+    readonly maxQueueSize: number
+  }
+  /** The specs of inputs and outputs, derived from their Schemas. */
+  readonly signature: Signature
+}
+
+export type ModelKey<N extends string> = `@nereid/model/${N}`
+
+/** The class that `Model.Service` makes: a service key and the model's definition. */
+export interface ModelClass<Self, N extends string, I extends Fields, O extends Fields>
+  extends Context.ServiceClass<Self, ModelKey<N>, Inference<I, O>> {
+  readonly definition: Definition<I, O>
+}
+
+/**
+ * Declares a model:
+ *
+ * ```ts
+ * class Sentiment extends Model.Service<Sentiment>()("sentiment", {
+ *   inputs: { TEXT: Tensor.utf8() },
+ *   outputs: { CLASS: Tensor.labels(["negative", "positive"]), PROB: Tensor.scalar("FP32") },
+ *   maxBatchSize: 32,
+ * }) {}
+ * ```
+ * @throws TypeError where a number is out of range or a field does not encode to a tensor
+ */
+export const Service =
+  <Self>() =>
+  <const N extends string, const I extends Fields, const O extends Fields>(
+    name: N,
+    options: DefinitionOptions<I, O>,
+  ): ModelClass<Self, N, I, O> => {
+    const key: ModelKey<N> = `@nereid/model/${name}`
+    const service: Context.ServiceClass<Self, ModelKey<N>, Inference<I, O>> = Context.Service<Self, Inference<I, O>>()(key)
+    return Object.assign(service, { definition: define(name, options) })
+  }
+
+const define = <I extends Fields, O extends Fields>(name: string, options: DefinitionOptions<I, O>): Definition<I, O> => {
+  const { inputs, outputs, maxBatchSize = 0, version = 1, batching = {} } = options
+  const { maxQueueDelay = 0, preferredBatchSizes = [], maxQueueSize = 1024 } = batching
+  if (name === "" || name.includes("/")) throw new TypeError(`${JSON.stringify(name)} cannot be the name of a model.`)
+  requireInteger(name, "maxBatchSize", maxBatchSize, 0)
+  requireInteger(name, "version", version, 1)
+  requireInteger(name, "maxQueueSize", maxQueueSize, 1)
+  for (const size of preferredBatchSizes) {
+    requireInteger(name, "preferredBatchSizes", size, 1)
+    if (size > maxBatchSize) {
+      throw new TypeError(
+        `Model "${name}": preferredBatchSizes must not exceed maxBatchSize ${maxBatchSize}, but ${size} was given.`,
+      )
+    }
+  }
+  return {
+    name,
+    version: String(version),
+    inputs,
+    outputs,
+    maxBatchSize,
+    batching: { maxQueueDelay: Duration.fromInputUnsafe(maxQueueDelay), preferredBatchSizes, maxQueueSize },
+    signature: { inputs: specs(inputs), outputs: specs(outputs) },
+  }
+}
+
+const specs = (fields: { readonly [name: string]: Field }) =>
+  Object.entries(fields).map(([name, field]) => spec(name, field))
+
+const requireInteger = (model: string, option: string, value: number, least: number) => {
+  if (!Number.isSafeInteger(value) || value < least) {
+    throw new TypeError(`Model "${model}": ${option} must be an integer of at least ${least}, but ${value} was given.`)
+  }
+}

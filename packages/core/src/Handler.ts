@@ -1,0 +1,180 @@
+/**
+ * User code as an instance: a handler for single samples (`each`) or for whole batches (`batch`), as a function or as an
+ * Effect that builds one in a scope. What a handler returns is checked against the signature, never cast.
+ */
+import { Cause, Effect, Exit, Layer, Result, type Scope } from "effect"
+import * as Batch from "./Batch.ts"
+import type { Batched, ModelClass, Sample } from "./Definition.ts"
+import { ExecutionFailed, type InferenceError, InvalidRequest, isInferenceError } from "./Errors.ts"
+import type { Fields } from "./Field.ts"
+import { errorPrefix, noParameters, type Request, type Response } from "./Inference.ts"
+import type { Execution, Instance } from "./Instance.ts"
+import { collect, fromInstances, named, row, withBatch, withoutBatch } from "./Provide.ts"
+import * as SampleCodec from "./SampleCodec.ts"
+import { concat, type TypedTensor } from "./TypedTensor.ts"
+
+/** One decoded sample in, one out. */
+export type EachHandler<I extends Fields, O extends Fields, E, R> = (sample: Sample<I>) => Effect.Effect<Sample<O>, E, R>
+
+/** The whole batch in and out, one tensor per input and output, along axis 0. */
+export type BatchHandler<I extends Fields, O extends Fields, E, R> = (
+  batch: Batched<I>,
+) => Effect.Effect<Batched<O>, E, R>
+
+export interface HandlerOptions {
+  /** Batches that run at the same time, each in an instance that builds its own handler. Default 1. */
+  readonly instances?: number
+}
+
+/** What the layer still needs: everything of building and of handling, but the scope that it brings. */
+type Needs<RMake, RHandle> = Exclude<RMake, Scope.Scope> | RHandle
+
+/**
+ * A model from a function of one sample. The rows of a batch run concurrently and fail alone.
+ *
+ * `make` is the handler, or an Effect that builds one, once per instance, in a scope that closes when the model unloads.
+ */
+export const each = <Self, N extends string, I extends Fields, O extends Fields, E, R, EMake = never, RMake = never>(
+  model: ModelClass<Self, N, I, O>,
+  make: Effect.Effect<EachHandler<I, O, E, R>, EMake, RMake> | EachHandler<I, O, E, R>,
+  options?: HandlerOptions,
+): Layer.Layer<Self, EMake, Needs<RMake, R>> => {
+  const { definition } = model
+  const { name, signature } = definition
+  const inputCodec = SampleCodec.make(definition.inputs, signature.inputs)
+  const outputCodec = SampleCodec.make(definition.outputs, signature.outputs)
+  const batching = definition.maxBatchSize > 0
+
+  const answer = (handler: EachHandler<I, O, E, R>, request: Request, tensors: Request["inputs"]) =>
+    Effect.suspend(() => {
+      const decoded = inputCodec.decode(tensors)
+      if (Result.isFailure(decoded)) {
+        const { field, message } = decoded.failure
+        const text = `${errorPrefix(request)}input '${field}' of model '${name}': ${message}`
+        return Effect.fail(new InvalidRequest({ message: text }))
+      }
+      // The codec has put exactly the fields of I into it, each decoded by its own Schema.
+      return handler(decoded.success as Sample<I>).pipe(Effect.mapError((error) => failed(name, error)))
+    }).pipe(
+      Effect.flatMap((sample) => {
+        const encoded = outputCodec.encode(sample, batching)
+        if (Result.isSuccess(encoded)) return Effect.succeed(present(encoded.success))
+        return Effect.fail(wrongOutput(name, encoded.failure))
+      }),
+    )
+
+  const answerRequest = (handler: EachHandler<I, O, E, R>, request: Request) => {
+    if (!batching) return Effect.map(answer(handler, request, request.inputs), response)
+    return Effect.forEach(
+      Array.from({ length: request.rows }, (_, index) => index),
+      (index) => answer(handler, request, request.inputs.map((tensor) => tensor && row(tensor, index))),
+      { concurrency: "unbounded" },
+    ).pipe(Effect.map((rows) => response(joinRows(rows))))
+  }
+
+  return instances(model, make, options, (handler) => (batch) =>
+    Effect.forEach(batch.requests, (request) => outcome(name, answerRequest(handler, request)), {
+      concurrency: "unbounded",
+    }).pipe(Effect.map(execution)),
+  )
+}
+
+/**
+ * A model from a function of a whole batch: one tensor per input, all rows along axis 0. A failure is the failure of
+ * every request of the batch. Called with one row where the model does not batch.
+ */
+export const batch = <Self, N extends string, I extends Fields, O extends Fields, E, R, EMake = never, RMake = never>(
+  model: ModelClass<Self, N, I, O>,
+  make: Effect.Effect<BatchHandler<I, O, E, R>, EMake, RMake> | BatchHandler<I, O, E, R>,
+  options?: HandlerOptions,
+): Layer.Layer<Self, EMake, Needs<RMake, R>> => {
+  const { name, signature, maxBatchSize } = model.definition
+  const batching = maxBatchSize > 0
+  return instances(model, make, options, (handler) => (requests) =>
+    Effect.suspend(() => {
+      const tensors = Batch.inputs(requests)
+      const batched = batching ? tensors : tensors.map((tensor) => tensor && withBatch(tensor))
+      // Validation has matched every tensor to its spec, so the record has the shape of Batched<I>.
+      return handler(named(signature.inputs, batched) as Batched<I>)
+    }).pipe(
+      Effect.mapError((error) => failed(name, error)),
+      Effect.flatMap((outputs) => {
+        const collected = collect(signature.outputs, outputs)
+        if (Result.isFailure(collected)) return Effect.fail(wrongOutput(name, collected.failure))
+        const { tensors, rows } = collected.success
+        if (rows !== requests.rows) {
+          const message = `model '${name}' answered ${rows} rows to a batch of ${requests.rows}`
+          return Effect.fail(new ExecutionFailed({ message }))
+        }
+        const answers = present(batching ? tensors : tensors.map((tensor) => tensor && withoutBatch(tensor)))
+        return Effect.succeed(execution(Batch.split(requests, answers).map(Result.succeed)))
+      }),
+    ),
+  )
+}
+
+/** The instances of a handler: each builds its own, and runs it with the services of the layer. */
+const instances = <Self, N extends string, I extends Fields, O extends Fields, H, EMake, RMake, R>(
+  model: ModelClass<Self, N, I, O>,
+  make: Effect.Effect<H, EMake, RMake> | H,
+  options: HandlerOptions = {},
+  execute: (handler: H) => (batch: Batch.Batch) => Effect.Effect<Execution, InferenceError, R>,
+): Layer.Layer<Self, EMake, Needs<RMake, R>> => {
+  const { name } = model.definition
+  const build = Effect.gen(function* () {
+    const context = yield* Effect.context<R>()
+    const built: Array<Instance> = []
+    for (let index = 0; index < (options.instances ?? 1); index++) {
+      const handler = Effect.isEffect(make) ? yield* make : make
+      const run = execute(handler)
+      built.push({
+        name: `${name}_0_${index}`,
+        concurrency: 1,
+        status: () => "available",
+        onStatusChange: () => {},
+        execute: (batch) => Effect.provideContext(run(batch), context),
+      })
+    }
+    return built
+  })
+  return fromInstances(model, { platform: "nereid", instances: build })
+}
+
+/** A request's own outcome, so that the other requests of its batch go on. Defects are logged here and stay here. */
+const outcome = <R>(model: string, answer: Effect.Effect<Response, InferenceError, R>) =>
+  Effect.exit(answer).pipe(
+    Effect.flatMap((exit): Effect.Effect<Result.Result<Response, InferenceError>> => {
+      if (Exit.isSuccess(exit)) return Effect.succeed(Result.succeed(exit.value))
+      const failure = Cause.findError(exit.cause)
+      if (Result.isSuccess(failure)) return Effect.succeed(Result.fail(failure.success))
+      const message = `Failed to execute the request(s) for model '${model}'; its log says why`
+      return Effect.as(
+        Effect.logError(`The handler of model '${model}' failed`, exit.cause),
+        Result.fail(new ExecutionFailed({ message })),
+      )
+    }),
+  )
+
+/** A handler's failure as the caller sees it: those of this protocol keep their tag, also through a chain of models. */
+const failed = (model: string, error: unknown): InferenceError => {
+  if (isInferenceError(error)) return error
+  const text = error instanceof Error ? error.message : String(error)
+  return new ExecutionFailed({ message: `Failed to execute the request(s) for model '${model}': ${text}` })
+}
+
+const wrongOutput = (model: string, { field, message }: SampleCodec.SampleError) =>
+  new ExecutionFailed({ message: `output '${field}' of model '${model}': ${message}` })
+
+const execution = (outcomes: Execution["outcomes"]): Execution => ({ outcomes, inputDuration: 0, outputDuration: 0 })
+
+const response = (outputs: ReadonlyArray<TypedTensor>): Response => ({ outputs, parameters: noParameters })
+
+/** Outputs are never optional, so none is missing where the codec has succeeded. */
+const present = (tensors: ReadonlyArray<TypedTensor | undefined>): ReadonlyArray<TypedTensor> =>
+  tensors.filter((tensor) => tensor !== undefined)
+
+/** The outputs of rows, each a batch of one, as one batch. */
+const joinRows = (rows: ReadonlyArray<ReadonlyArray<TypedTensor>>): ReadonlyArray<TypedTensor> => {
+  const [first = [], ...rest] = rows
+  return first.map((tensor, index) => concat([tensor, ...rest.flatMap((outputs) => outputs[index] ?? [])]))
+}

@@ -1,0 +1,16 @@
+/**
+ * The vocabulary of models, for contracts and servers: `Model.Service` declares one, `Model.each` and `Model.batch`
+ * provide one from code. The parts live in Definition.ts and Handler.ts.
+ */
+export {
+  type Batched,
+  type BatchingOptions,
+  type CallOptions,
+  type Definition,
+  type DefinitionOptions,
+  type Inference,
+  type ModelClass,
+  type Sample,
+  Service,
+} from "./Definition.ts"
+export { batch, type BatchHandler, each, type EachHandler, type HandlerOptions } from "./Handler.ts"

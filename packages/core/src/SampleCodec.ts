@@ -1,0 +1,108 @@
+/**
+ * Samples to tensors and back, for the fields of one side of a signature. A field that shows its tensor is only checked
+ * against its spec; every other one goes through its Schema, one small value at a time.
+ */
+import { Cause, Exit, Result, Schema } from "effect"
+import { type Fields, isPlain, type Field } from "./Field.ts"
+import { matches, print, type TensorSpec } from "./TensorSpec.ts"
+import { reshape, TypedTensor } from "./TypedTensor.ts"
+
+/** What is wrong with a value, and in which field. */
+export interface SampleError {
+  readonly field: string
+  readonly message: string
+}
+
+export interface SampleCodec {
+  /** Tensors by position of the specs; with `batched`, each has a leading batch dimension of 1. */
+  readonly encode: (sample: unknown, batched: boolean) => Result.Result<ReadonlyArray<TypedTensor | undefined>, SampleError>
+  /** The sample of tensors without a batch dimension. */
+  readonly decode: (tensors: ReadonlyArray<TypedTensor | undefined>) => Result.Result<Record<string, unknown>, SampleError>
+}
+
+export const make = (fields: Fields, specs: ReadonlyArray<TensorSpec>): SampleCodec => {
+  const columns = specs.map((spec) => column(spec, fields[spec.name]))
+  const known = new Set(specs.map((spec) => spec.name))
+  return {
+    encode: (sample, batched) => {
+      if (typeof sample !== "object" || sample === null) {
+        return Result.fail({ field: "", message: `expected an object with ${[...known].join(", ")}` })
+      }
+      for (const name of Object.keys(sample)) {
+        if (!known.has(name)) return Result.fail({ field: name, message: `is not declared: ${[...known].join(", ")} are` })
+      }
+      const tensors: Array<TypedTensor | undefined> = []
+      for (const { spec, encode } of columns) {
+        const value: unknown = Reflect.get(sample, spec.name)
+        if (value === undefined && spec.optional) {
+          tensors.push(undefined)
+          continue
+        }
+        if (value === undefined) return Result.fail({ field: spec.name, message: "is missing" })
+        const tensor = encode(value)
+        if (typeof tensor === "string") return Result.fail({ field: spec.name, message: tensor })
+        tensors.push(batched ? reshape(tensor, [1, ...tensor.shape]) : tensor)
+      }
+      return Result.succeed(tensors)
+    },
+    decode: (tensors) => {
+      const sample: Record<string, unknown> = {}
+      for (const [index, { spec, decode }] of columns.entries()) {
+        const tensor = tensors[index]
+        if (tensor === undefined) continue
+        const value = decode(tensor)
+        if (Result.isFailure(value)) return Result.fail({ field: spec.name, message: value.failure })
+        sample[spec.name] = value.success
+      }
+      return Result.succeed(sample)
+    },
+  }
+}
+
+interface Column {
+  readonly spec: TensorSpec
+  /** The tensor, or what is wrong. */
+  readonly encode: (value: unknown) => TypedTensor | string
+  readonly decode: (tensor: TypedTensor) => Result.Result<unknown, string>
+}
+
+const column = (spec: TensorSpec, field: Field | undefined): Column => {
+  if (field === undefined) throw new TypeError(`No field for ${spec.name}. This is a bug.`)
+  const check = (value: unknown): TypedTensor | string => {
+    const wrong = mismatch(spec, value, 0)
+    return wrong === undefined && value instanceof TypedTensor ? value : (wrong ?? "expected a tensor")
+  }
+  if (isPlain(field)) return { spec, encode: check, decode: Result.succeed }
+  const codec: Schema.Codec<unknown, unknown> = field as Field & Schema.Codec<unknown, unknown>
+  const encodeExit = Schema.encodeUnknownExit(codec)
+  const decodeExit = Schema.decodeUnknownExit(codec)
+  return {
+    spec,
+    encode: (value) => {
+      const exit = encodeExit(value)
+      return Exit.isSuccess(exit) ? check(exit.value) : messageOf(exit.cause)
+    },
+    decode: (tensor) => {
+      const exit = decodeExit(tensor)
+      return Exit.isSuccess(exit) ? Result.succeed(exit.value) : Result.fail(messageOf(exit.cause))
+    },
+  }
+}
+
+/** What is wrong with a value that should be a tensor of this spec, its dims beginning at axis `from`. */
+export const mismatch = (spec: TensorSpec, value: unknown, from: number): string | undefined => {
+  const expected = print(spec.datatype, spec.dims)
+  if (!(value instanceof TypedTensor)) return `expected a tensor ${expected}, got ${describe(value)}`
+  if (value.datatype !== spec.datatype || !matches(spec.dims, value.shape, from)) {
+    return `expected a tensor ${expected}, got ${print(value.datatype, value.shape.slice(from))}`
+  }
+  return undefined
+}
+
+const describe = (value: unknown): string =>
+  value === null ? "null" : ArrayBuffer.isView(value) ? value.constructor.name : typeof value
+
+const messageOf = (cause: Cause.Cause<Schema.SchemaError>): string => {
+  const error = Cause.squash(cause)
+  return error instanceof Error ? error.message.replaceAll("\n", "; ") : String(error)
+}

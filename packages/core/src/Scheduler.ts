@@ -1,0 +1,255 @@
+/**
+ * The process around the queue: one fiber that hands batches to free instances, one that watches deadlines, and one
+ * fiber per running batch. Requests come and go by plain calls, so a front end pays no fiber for them.
+ *
+ *   submit ─► RequestQueue ─► dispatcher ─► instance.execute(batch) ─► reply, per request
+ *     │ full: QueueFull   │ deadline: DeadlineExceeded      │ fails: every request of that batch, no other
+ *                         │ cancel: leaves at once          │ cancel of all its requests: interrupted
+ *
+ * A free instance pulls: with `maxQueueDelay` 0 (the default) nothing ever waits for company while an instance is free.
+ */
+import { Cause, Clock, Effect, Exit, Fiber, Latch, Result, Scope } from "effect"
+import * as Batch from "./Batch.ts"
+import { DeadlineExceeded, ExecutionFailed, type InferenceError, ModelNotReady, QueueFull, Unavailable } from "./Errors.ts"
+import { type Cancel, errorPrefix, type Reply, type Request } from "./Inference.ts"
+import type { Execution, Instance } from "./Instance.ts"
+import { type QueueOptions, RequestQueue } from "./RequestQueue.ts"
+import type { FailureReason, Statistics } from "./Statistics.ts"
+
+export interface SchedulerOptions extends QueueOptions {
+  /** Name of the model, for messages. */
+  readonly model: string
+  readonly instances: ReadonlyArray<Instance>
+  readonly statistics: Statistics
+  /** Requests share a batch only where this agrees (Batch.groupKey). */
+  readonly groupKey: (request: Request) => string
+}
+
+export interface Scheduler {
+  readonly submit: (request: Request, reply: Reply) => Cancel
+  /** Requests that no instance has yet. */
+  readonly pending: () => number
+  /** False while no instance is available. */
+  readonly isReady: () => boolean
+}
+
+interface Entry {
+  readonly request: Request
+  readonly queuedAt: number
+  readonly key: string
+  readonly reply: Reply
+  /** Set while an instance has it. */
+  running: Running | undefined
+  done: boolean
+}
+
+interface Running {
+  readonly instance: Instance
+  readonly entries: ReadonlyArray<Entry>
+  readonly startedAt: number
+  /** Entries that still wait for an answer. */
+  waiting: number
+  fiber: Fiber.Fiber<unknown, unknown> | undefined
+}
+
+const nothing = () => {}
+
+export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
+  const { model, instances, statistics } = options
+  const scope = yield* Scope.Scope
+  const clock = yield* Clock.Clock
+  const queue = new RequestQueue<Entry>(options)
+  const load = new Map(instances.map((instance) => [instance, 0]))
+  const wake = Latch.makeUnsafe(false)
+  const deadlines = new Set<Entry>()
+  const deadlineWake = Latch.makeUnsafe(false)
+  let nextDeadline = Infinity
+  let stopped = false
+
+  const nanos = () => Number(clock.monotonicTimeNanosUnsafe())
+
+  const hasFailed = () => instances.every((instance) => instance.status() === "failed")
+
+  /** Ends an entry, whatever its state, without calling its reply. False where it has ended already. */
+  const finish = (entry: Entry): boolean => {
+    if (entry.done) return false
+    entry.done = true
+    if (entry.request.deadline !== undefined) deadlines.delete(entry)
+    if (entry.running === undefined) {
+      queue.remove(entry, entry.key)
+    } else if (--entry.running.waiting === 0) {
+      entry.running.fiber?.interruptUnsafe()
+    }
+    return true
+  }
+
+  const refuse = (entry: Entry, reason: FailureReason, error: InferenceError) => {
+    if (!finish(entry)) return
+    statistics.failed(reason, nanos() - entry.queuedAt)
+    entry.reply(Result.fail(error))
+  }
+
+  const submit = (request: Request, reply: Reply): Cancel => {
+    const key = options.groupKey(request)
+    const entry: Entry = { request, queuedAt: nanos(), key, reply, running: undefined, done: false }
+    const refusal = admit(entry)
+    if (refusal !== undefined) {
+      statistics.failed("REJECTED", 0)
+      reply(Result.fail(refusal))
+      return nothing
+    }
+    if (request.deadline !== undefined) {
+      deadlines.add(entry)
+      if (request.deadline < nextDeadline) deadlineWake.openUnsafe()
+    }
+    wake.openUnsafe()
+    return () => {
+      if (finish(entry)) statistics.failed("CANCELED", nanos() - entry.queuedAt)
+    }
+  }
+
+  /** Queues the entry, or says why not. */
+  const admit = (entry: Entry): InferenceError | undefined => {
+    const prefix = errorPrefix(entry.request)
+    if (stopped) return stopping()
+    if (hasFailed()) return new ModelNotReady({ message: `${prefix}no instance of model '${model}' is running` })
+    const { deadline } = entry.request
+    if (deadline !== undefined && deadline <= clock.currentTimeMillisUnsafe()) return expired(entry)
+    if (!queue.offer(entry, entry.key)) return new QueueFull({ message: `${prefix}Exceeds maximum queue size` })
+    return undefined
+  }
+
+  /** The least loaded instance that takes another batch. */
+  const freeInstance = (): Instance | undefined => {
+    let best: Instance | undefined
+    let least = Infinity
+    for (const [instance, batches] of load) {
+      if (batches < instance.concurrency && batches < least && instance.status() === "available") {
+        best = instance
+        least = batches
+      }
+    }
+    return best
+  }
+
+  const dispatcher = Effect.gen(function* () {
+    for (;;) {
+      wake.closeUnsafe()
+      if (hasFailed()) {
+        for (const entry of queue.clear()) {
+          refuse(entry, "OTHER", new ModelNotReady({ message: `no instance of model '${model}' is running` }))
+        }
+      }
+      const instance = freeInstance()
+      const now = nanos()
+      const decision = queue.decide(now)
+      if (instance === undefined || decision._tag === "Empty") {
+        yield* wake.await
+      } else if (decision._tag === "Wait") {
+        yield* Effect.raceFirst(wake.await, Effect.sleep((decision.until - now) / 1e6))
+      } else {
+        yield* start(instance, queue.take(decision.group, decision.count))
+      }
+    }
+  })
+
+  const start = Effect.fnUntraced(function* (instance: Instance, entries: ReadonlyArray<Entry>) {
+    const running: Running = { instance, entries, startedAt: nanos(), waiting: entries.length, fiber: undefined }
+    for (const entry of entries) entry.running = running
+    load.set(instance, (load.get(instance) ?? 0) + 1)
+    running.fiber = yield* execute(running).pipe(Effect.forkIn(scope, { startImmediately: true }))
+  })
+
+  const execute = (running: Running) => {
+    const batch = Batch.make(running.entries.map((entry) => entry.request))
+    return running.instance.execute(batch).pipe(
+      Effect.onExit((exit) => {
+        settle(running, exit)
+        load.set(running.instance, (load.get(running.instance) ?? 1) - 1)
+        wake.openUnsafe()
+        return Exit.isFailure(exit) && Cause.hasDies(exit.cause)
+          ? Effect.logError(`Model '${model}' failed on instance ${running.instance.name}`, exit.cause)
+          : Effect.void
+      }),
+      Effect.exit,
+    )
+  }
+
+  const settle = (running: Running, exit: Exit.Exit<Execution, InferenceError>) => {
+    running.fiber = undefined
+    const total = nanos() - running.startedAt
+    if (Exit.isFailure(exit)) {
+      const error = failureOf(exit.cause)
+      for (const entry of running.entries) refuse(entry, "BACKEND", error)
+      return
+    }
+    const { outcomes, inputDuration, outputDuration } = exit.value
+    const compute = { input: inputDuration, infer: total - inputDuration - outputDuration, output: outputDuration }
+    let rows = 0
+    for (const [index, entry] of running.entries.entries()) {
+      const outcome = outcomes[index] ?? Result.fail(missing())
+      if (Result.isFailure(outcome)) {
+        refuse(entry, "BACKEND", outcome.failure)
+        continue
+      }
+      rows += entry.request.rows
+      if (!finish(entry)) continue
+      const queued = running.startedAt - entry.queuedAt
+      statistics.succeeded(queued + total, queued, compute)
+      entry.reply(outcome)
+    }
+    if (rows > 0) statistics.executed(rows, compute, clock.currentTimeMillisUnsafe())
+  }
+
+  const failureOf = (cause: Cause.Cause<InferenceError>): InferenceError => {
+    const failure = Cause.findError(cause)
+    if (Result.isSuccess(failure)) return failure.success
+    return Cause.hasInterruptsOnly(cause)
+      ? stopping()
+      : new ExecutionFailed({ message: `Failed to execute the request(s) for model '${model}'; its log says why` })
+  }
+
+  const missing = () =>
+    new ExecutionFailed({ message: `model '${model}' answered fewer requests than its batch held` })
+
+  const stopping = () =>
+    new Unavailable({
+      message: "Server is stopping, scheduler for model has stopped accepting new inference requests",
+    })
+
+  const expired = (entry: Entry) =>
+    new DeadlineExceeded({ message: `${errorPrefix(entry.request)}Deadline Exceeded` })
+
+  /** Sleeps until the earliest deadline of all, or until an earlier one comes in. */
+  const deadlineWatch = Effect.gen(function* () {
+    for (;;) {
+      deadlineWake.closeUnsafe()
+      const now = clock.currentTimeMillisUnsafe()
+      nextDeadline = Infinity
+      for (const entry of deadlines) {
+        const deadline = entry.request.deadline ?? Infinity
+        if (deadline <= now) refuse(entry, entry.running === undefined ? "REJECTED" : "CANCELED", expired(entry))
+        else if (deadline < nextDeadline) nextDeadline = deadline
+      }
+      const sleep = nextDeadline === Infinity ? Effect.never : Effect.sleep(nextDeadline - now)
+      yield* Effect.raceFirst(deadlineWake.await, sleep)
+    }
+  })
+
+  for (const instance of instances) instance.onStatusChange = () => wake.openUnsafe()
+  yield* Effect.forkScoped(dispatcher, { startImmediately: true })
+  yield* Effect.forkScoped(deadlineWatch, { startImmediately: true })
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      stopped = true
+      for (const entry of queue.clear()) refuse(entry, "OTHER", stopping())
+    }),
+  )
+
+  const scheduler: Scheduler = {
+    submit,
+    pending: () => queue.size,
+    isReady: () => !stopped && instances.some((instance) => instance.status() === "available"),
+  }
+  return scheduler
+})

@@ -1,0 +1,39 @@
+/**
+ * An inference request as a codec reads it: names and texts as they came, tensors as bytes. Nothing is known to be right
+ * yet; Validation.ts turns it into a Request.
+ */
+import type { Parameters } from "./Inference.ts"
+
+export interface WireTensor {
+  readonly name: string
+  readonly datatype: string
+  readonly shape: ReadonlyArray<number>
+  /** Row-major, little endian; BYTES with length prefixes. A view on the received body where that is possible. */
+  readonly bytes: Uint8Array
+}
+
+export interface RequestedOutput {
+  readonly name: string
+  /** Whether HTTP sends it as binary data; undefined where the request leaves that to its default. */
+  readonly binary: boolean | undefined
+}
+
+export interface WireRequest {
+  readonly modelName: string
+  /** Empty for the highest version. */
+  readonly modelVersion: string
+  readonly id: string
+  readonly parameters: Parameters
+  readonly inputs: ReadonlyArray<WireTensor>
+  /** Empty for all outputs. */
+  readonly outputs: ReadonlyArray<RequestedOutput>
+}
+
+/** What a codec writes: the outputs that were asked for, in that order. */
+export interface WireResponse {
+  readonly modelName: string
+  readonly modelVersion: string
+  readonly id: string
+  readonly parameters: Parameters
+  readonly outputs: ReadonlyArray<WireTensor>
+}
