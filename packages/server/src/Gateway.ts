@@ -1,0 +1,127 @@
+/**
+ * What the server can do, once, for every transport: metadata, readiness and inference over the registry. The front ends
+ * only translate; none of them knows a scheduler or a model. It also counts what is in flight, so that a stop can wait.
+ */
+import { Deferred, Effect, Result } from "effect"
+import type { InferenceError } from "@nereid/core/Errors"
+import { ModelNotReady } from "@nereid/core/Errors"
+import type { Cancel } from "@nereid/core/Inference"
+import type { Registry } from "@nereid/core/Registry"
+import type { RunningModel } from "@nereid/core/RunningModel"
+import { type TensorSpec, wireDims } from "@nereid/core/TensorSpec"
+import { validate, wireResponse } from "@nereid/core/Validation"
+import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
+
+export interface ServerMetadata {
+  readonly name: string
+  readonly version: string
+  readonly extensions: ReadonlyArray<string>
+}
+
+export interface TensorMetadata {
+  readonly name: string
+  readonly datatype: string
+  /** With the batch dimension; -1 where the extent varies. */
+  readonly shape: ReadonlyArray<number>
+}
+
+export interface ModelMetadata {
+  readonly name: string
+  readonly versions: ReadonlyArray<string>
+  readonly platform: string
+  readonly inputs: ReadonlyArray<TensorMetadata>
+  readonly outputs: ReadonlyArray<TensorMetadata>
+}
+
+export type InferenceReply = (outcome: Result.Result<WireResponse, InferenceError>) => void
+
+export interface Gateway {
+  readonly isLive: () => boolean
+  /** Every model is ready and the server is not stopping. */
+  readonly isReady: () => boolean
+  readonly metadata: ServerMetadata
+  readonly modelReady: (name: string, version: string) => Result.Result<boolean, InferenceError>
+  readonly modelMetadata: (name: string, version: string) => Result.Result<ModelMetadata, InferenceError>
+  /**
+   * Checks a request and hands it to its model. The reply is called once, perhaps before this returns; never after the
+   * returned cancel. `deadline` in milliseconds since the epoch, undefined for none.
+   */
+  readonly infer: (wire: WireRequest, deadline: number | undefined, reply: InferenceReply) => Cancel
+  readonly models: ReadonlyArray<RunningModel>
+  /** Readiness off, and done when nothing is in flight. Requests that still come in are answered. */
+  readonly drain: Effect.Effect<void>
+}
+
+/** The extensions of the protocol that work here. */
+const extensions = ["binary_tensor_data", "parameters"]
+
+export const make = (registry: Registry["Service"], options: { readonly id: string; readonly version: string }): Gateway => {
+  const empty = Deferred.makeUnsafe<void>()
+  let inFlight = 0
+  let draining = false
+
+  const settle = () => {
+    inFlight -= 1
+    if (draining && inFlight === 0) Deferred.doneUnsafe(empty, Effect.void)
+  }
+
+  return {
+    isLive: () => true,
+    isReady: () => !draining && registry.models.every((model) => model.isReady()),
+    metadata: { name: options.id, version: options.version, extensions },
+    models: registry.models,
+    modelReady: (name, version) => Result.map(registry.get(name, version), (model) => !draining && model.isReady()),
+    modelMetadata: (name, version) =>
+      Result.map(registry.get(name, version), (model) => ({
+        name,
+        versions: version === "" ? registry.versions(name).map((other) => other.version) : [model.version],
+        platform: model.platform,
+        inputs: model.signature.inputs.map((spec) => tensorMetadata(model, spec)),
+        outputs: model.signature.outputs.map((spec) => tensorMetadata(model, spec)),
+      })),
+    infer: (wire, deadline, reply) => {
+      const found = registry.get(wire.modelName, wire.modelVersion)
+      if (Result.isFailure(found)) return answered(reply, found.failure)
+      const model = found.success
+      if (!model.isReady()) return answered(reply, notReady(model))
+      const validated = validate(model, wire, deadline)
+      if (Result.isFailure(validated)) {
+        model.statistics.failed("OTHER", 0)
+        return answered(reply, validated.failure)
+      }
+      inFlight += 1
+      let open = true
+      const cancel = model.submit(validated.success.request, (outcome) => {
+        open = false
+        settle()
+        reply(Result.map(outcome, (response) => wireResponse(model, validated.success, response)))
+      })
+      return () => {
+        if (!open) return
+        open = false
+        cancel()
+        settle()
+      }
+    },
+    drain: Effect.suspend(() => {
+      draining = true
+      return inFlight === 0 ? Effect.void : Deferred.await(empty)
+    }),
+  }
+}
+
+const nothing = () => {}
+
+const answered = (reply: InferenceReply, error: InferenceError): Cancel => {
+  reply(Result.fail(error))
+  return nothing
+}
+
+const notReady = ({ name, version }: RunningModel) =>
+  new ModelNotReady({ message: `Request for unknown model: '${name}' version ${version} is not at ready state` })
+
+const tensorMetadata = (model: RunningModel, spec: TensorSpec): TensorMetadata => ({
+  name: spec.name,
+  datatype: spec.datatype,
+  shape: model.maxBatchSize > 0 ? [-1, ...wireDims(spec.dims)] : wireDims(spec.dims),
+})
