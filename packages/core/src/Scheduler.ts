@@ -56,7 +56,8 @@ const nothing = () => {}
 
 export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
   const { model, instances, statistics } = options
-  const scope = yield* Scope.Scope
+  /** Of the running batches: closed by hand, so that none starts while others already stop. */
+  const batches = yield* Scope.make()
   const clock = yield* Clock.Clock
   const queue = new RequestQueue<Entry>(options)
   const load = new Map(instances.map((instance) => [instance, 0]))
@@ -157,7 +158,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
     const running: Running = { instance, entries, startedAt: nanos(), waiting: entries.length, fiber: undefined }
     for (const entry of entries) entry.running = running
     load.set(instance, (load.get(instance) ?? 0) + 1)
-    running.fiber = yield* execute(running).pipe(Effect.forkIn(scope, { startImmediately: true }))
+    running.fiber = yield* execute(running).pipe(Effect.forkIn(batches, { startImmediately: true }))
   })
 
   const execute = (running: Running) => {
@@ -240,9 +241,10 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
   yield* Effect.forkScoped(dispatcher, { startImmediately: true })
   yield* Effect.forkScoped(deadlineWatch, { startImmediately: true })
   yield* Effect.addFinalizer(() =>
-    Effect.sync(() => {
+    Effect.suspend(() => {
       stopped = true
       for (const entry of queue.clear()) refuse(entry, "OTHER", stopping())
+      return Scope.close(batches, Exit.void)
     }),
   )
 

@@ -1,0 +1,143 @@
+/**
+ * The promise of the types: what must not compile. `tsc` checks each `@ts-expect-error`; the run only proves that the file
+ * loads. (Missing model layers and remote clients: test/types.test.ts.)
+ */
+import { expect, it } from "@effect/vitest"
+import { Effect, Layer, Schema, type Scope } from "effect"
+import * as Model from "./Model.ts"
+import * as Tensor from "./Tensor.ts"
+
+class Bert extends Model.Service<Bert>()("bert", {
+  inputs: { input_ids: Tensor.INT64("sequence"), attention_mask: Tensor.INT64("sequence") },
+  outputs: { logits: Tensor.FP32(2) },
+  maxBatchSize: 32,
+}) {}
+
+class Sentiment extends Model.Service<Sentiment>()("sentiment", {
+  inputs: { TEXT: Tensor.utf8(), MAX: Tensor.optional(Tensor.scalar("INT32")) },
+  outputs: { CLASS: Tensor.labels(["negative", "positive"]), PROB: Tensor.scalar("FP32") },
+  maxBatchSize: 32,
+}) {}
+
+const ids = Tensor.make("INT64", [3], BigInt64Array.of(1n, 2n, 3n))
+
+export const callers = Effect.gen(function* () {
+  const bert = yield* Bert
+  const sentiment = yield* Sentiment
+
+  const { logits } = yield* bert.infer({ input_ids: ids, attention_mask: ids })
+  const data: Float32Array = logits.data
+  const shape: readonly [2] = logits.shape
+  const { CLASS, PROB } = yield* sentiment.infer({ TEXT: "great" })
+  const label: "negative" | "positive" = CLASS
+  const probability: number = PROB
+  yield* sentiment.infer({ TEXT: "great", MAX: 3 })
+
+  // @ts-expect-error wrong input name
+  yield* sentiment.infer({ text: "great" })
+  // @ts-expect-error missing input
+  yield* bert.infer({ input_ids: ids })
+  // @ts-expect-error one input too many
+  yield* sentiment.infer({ TEXT: "great", OTHER: 1 })
+  // @ts-expect-error wrong input type
+  yield* sentiment.infer({ TEXT: 1 })
+  // @ts-expect-error wrong datatype
+  yield* bert.infer({ input_ids: ids, attention_mask: Tensor.make("INT32", [3], Int32Array.of(1, 1, 1)) })
+  // @ts-expect-error wrong rank
+  yield* bert.infer({ input_ids: ids, attention_mask: Tensor.make("INT64", [1, 3], BigInt64Array.of(1n, 1n, 1n)) })
+  // @ts-expect-error no such output
+  void (yield* bert.infer({ input_ids: ids, attention_mask: ids })).pooled
+  // @ts-expect-error no such label
+  void (CLASS === "neutral")
+  // @ts-expect-error a batch has one dimension more than a sample
+  yield* bert.inferBatch({ input_ids: ids, attention_mask: ids })
+  // @ts-expect-error the elements of INT64 are bigint
+  Tensor.make("INT64", [1], Int32Array.of(1))
+  return { data, shape, label, probability }
+})
+
+/** The handler of design.md, section 1, as users write it. */
+export const SentimentLive = Model.each(
+  Sentiment,
+  Effect.gen(function* () {
+    const bert = yield* Bert
+    return Effect.fn("sentiment")(function* ({ TEXT }) {
+      const input = Tensor.make("INT64", [TEXT.length], new BigInt64Array(TEXT.length))
+      const { logits } = yield* bert.infer({ input_ids: input, attention_mask: input })
+      const [negative = 0, positive = 0] = logits.data
+      return positive > negative ? { CLASS: "positive", PROB: positive } : { CLASS: "negative", PROB: negative }
+    })
+  }),
+)
+
+export const needsBert: Layer.Layer<Sentiment, never, Bert> = SentimentLive
+
+// @ts-expect-error the inner model is not provided
+export const closed: Layer.Layer<Sentiment> = SentimentLive
+
+// @ts-expect-error wrong output label
+export const wrongLabel = Model.each(Sentiment, () => Effect.succeed({ CLASS: "neutral", PROB: 1 }))
+
+// @ts-expect-error missing output
+export const missingOutput = Model.each(Sentiment, () => Effect.succeed({ CLASS: "negative" }))
+
+// @ts-expect-error wrong output name
+export const wrongOutput = Model.each(Sentiment, () => Effect.succeed({ class: "negative", PROB: 1 }))
+
+// @ts-expect-error wrong fixed dim of an output
+export const wrongOutputShape = Model.each(Bert, () =>
+  Effect.succeed({ logits: Tensor.make("FP32", [3], Float32Array.of(1, 2, 3)) }),
+)
+
+export const BertLive = Model.batch(Bert, ({ input_ids }) => {
+  const [rows, length] = input_ids.shape
+  return Effect.succeed({ logits: Tensor.make("FP32", [rows, 2], new Float32Array(rows * 2).fill(length)) })
+})
+
+// @ts-expect-error a batched output has the batch dimension
+export const wrongBatchRank = Model.batch(Bert, () =>
+  Effect.succeed({ logits: Tensor.make("FP32", [2], Float32Array.of(1, 2)) }),
+)
+
+/** What building needs stays a need of the layer, but for the scope that the layer brings. */
+export const scoped: Layer.Layer<Bert> = Model.batch(
+  Bert,
+  Effect.acquireRelease(
+    Effect.succeed(({ input_ids }: Model.Batched<(typeof Bert)["definition"]["inputs"]>) =>
+      Effect.succeed({ logits: Tensor.make("FP32", [input_ids.shape[0], 2], new Float32Array(2)) }),
+    ),
+    () => Effect.void,
+  ) satisfies Effect.Effect<unknown, never, Scope.Scope>,
+)
+
+class Point extends Schema.Class<Point>("Point")({ x: Schema.Number, y: Schema.Number }) {}
+
+/** Domain types compose. */
+export class Locate extends Model.Service<Locate>()("locate", {
+  inputs: { where: Tensor.json(Point) },
+  outputs: { name: Tensor.utf8().check(Schema.isMinLength(1)) },
+}) {}
+
+export const refused = () => {
+  // @ts-expect-error a Schema that does not encode to a tensor is no field
+  class NoTensor extends Model.Service<NoTensor>()("no-tensor", { inputs: { x: Schema.String }, outputs: {} }) {}
+  // @ts-expect-error an unknown option
+  class Misspelt extends Model.Service<Misspelt>()("misspelt", { inputs: {}, outputs: {}, maxBatch: 1 }) {}
+  return [NoTensor, Misspelt]
+}
+
+it("refuses what a cast has smuggled past the types when the model is declared", () => {
+  expect(refused).toThrow('Field "x" does not encode to a tensor')
+})
+
+it("derives each signature from its Schemas", () => {
+  expect(Bert.definition.signature).toEqual({
+    inputs: [
+      { name: "input_ids", datatype: "INT64", dims: ["sequence"], optional: false },
+      { name: "attention_mask", datatype: "INT64", dims: ["sequence"], optional: false },
+    ],
+    outputs: [{ name: "logits", datatype: "FP32", dims: [2], optional: false }],
+  })
+  expect(Sentiment.definition.signature.inputs[1]).toEqual({ name: "MAX", datatype: "INT32", dims: [1], optional: true })
+  expect(Sentiment.definition.signature.outputs[0]?.labels).toEqual(["negative", "positive"])
+})

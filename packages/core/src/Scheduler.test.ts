@@ -1,0 +1,425 @@
+/**
+ * Batching as equations: rows that come in = rows of the batches that go out, at most 4 rows a batch. Time is the test
+ * clock's; an instance runs each batch until the test lets it go.
+ */
+import { expect, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Result } from "effect"
+import { TestClock } from "effect/testing"
+import * as Batch from "./Batch.ts"
+import { ExecutionFailed, type InferenceError } from "./Errors.ts"
+import { noParameters, type Request, type Response } from "./Inference.ts"
+import type { Instance, InstanceStatus } from "./Instance.ts"
+import { infer } from "./RunningModel.ts"
+import * as Scheduler from "./Scheduler.ts"
+import { Statistics } from "./Statistics.ts"
+import { make as tensor } from "./TypedTensor.ts"
+
+/** A request of so many rows; its only value comes back as the answer. */
+const request = (rows: number, overrides: Partial<Request> = {}): Request => ({
+  id: "",
+  inputs: [tensor("INT32", [rows], new Int32Array(rows).fill(rows))],
+  rows,
+  parameters: noParameters,
+  deadline: undefined,
+  ...overrides,
+})
+
+interface Run {
+  readonly batch: Batch.Batch
+  readonly instance: string
+  readonly gate: Deferred.Deferred<void, InferenceError>
+}
+
+/** Instances that note what they are given and wait for `complete`. */
+const harness = Effect.fnUntraced(function* (
+  options: Partial<Scheduler.SchedulerOptions> & { instanceCount?: number; concurrency?: number } = {},
+) {
+  const runs: Array<Run> = []
+  const statistics = new Statistics()
+  const statuses = new Map<string, InstanceStatus>()
+  const instance = (index: number): Instance => ({
+    name: `m_0_${index}`,
+    concurrency: options.concurrency ?? 1,
+    status: () => statuses.get(`m_0_${index}`) ?? "available",
+    onStatusChange: () => {},
+    execute: (batch) =>
+      Effect.gen(function* () {
+        const gate = yield* Deferred.make<void, InferenceError>()
+        runs.push({ batch, instance: `m_0_${index}`, gate })
+        yield* Deferred.await(gate)
+        const [outputs] = Batch.inputs(batch)
+        const outcomes = Batch.split(batch, outputs === undefined ? [] : [outputs]).map(Result.succeed)
+        return { outcomes, inputDuration: 0, outputDuration: 0 }
+      }),
+  })
+  const instances = Array.from({ length: options.instanceCount ?? 1 }, (_, index) => instance(index))
+  const scheduler = yield* Scheduler.make({
+    model: "m",
+    instances,
+    statistics,
+    groupKey: () => "",
+    maxBatchSize: 4,
+    preferredBatchSizes: [],
+    maxQueueDelay: 0,
+    maxQueueSize: 100,
+    ...options,
+  })
+  const model = {
+    name: "m",
+    version: "1",
+    platform: "test",
+    signature: { inputs: [], outputs: [] },
+    maxBatchSize: 4,
+    statistics,
+    ...scheduler,
+  }
+  /** Sends a request on a fiber of its own. */
+  const send = (rows: number, overrides?: Partial<Request>) =>
+    Effect.forkChild(infer(model, request(rows, overrides)), { startImmediately: true })
+  /** Lets every other fiber go as far as it can. */
+  const settle = TestClock.adjust(0)
+  const sizes = () => runs.map(({ batch }) => batch.requests.map(({ rows }) => rows).join("+"))
+  /** Ends run `index`, and gives the dispatcher its turn. */
+  const complete = (index: number, exit: Exit.Exit<void, InferenceError> = Exit.void) =>
+    Effect.gen(function* () {
+      const gate = runs[index]?.gate
+      if (gate === undefined) throw new Error(`There is no run ${index}: ${sizes().join(",")}`)
+      yield* Deferred.done(gate, exit)
+      yield* settle
+    })
+  const setStatus = (name: string, status: InstanceStatus) => {
+    statuses.set(name, status)
+    for (const each of instances) each.onStatusChange()
+  }
+  return { scheduler, runs, statistics, send, settle, sizes, complete, setStatus }
+})
+
+const rowsOf = (response: Response) => response.outputs[0]?.shape
+
+it.effect("2 => 2 at once: a free instance waits for nobody", () =>
+  Effect.gen(function* () {
+    const { send, settle, sizes, complete } = yield* harness()
+    const caller = yield* send(2)
+    yield* settle
+    expect(sizes()).toEqual(["2"])
+    yield* complete(0)
+    expect(rowsOf(yield* Fiber.join(caller))).toEqual([2])
+  }),
+)
+
+it.effect("1 | 2+2=4: what queues while an instance is busy goes as one batch, and each caller gets its rows", () =>
+  Effect.gen(function* () {
+    const { send, settle, sizes, complete, statistics } = yield* harness()
+    yield* send(1)
+    yield* settle
+    const first = yield* send(2)
+    const second = yield* send(2)
+    yield* complete(0)
+    expect(sizes()).toEqual(["1", "2+2"])
+    yield* complete(1)
+    expect(rowsOf(yield* Fiber.join(first))).toEqual([2])
+    expect(rowsOf(yield* Fiber.join(second))).toEqual([2])
+    expect(statistics).toMatchObject({ executionCount: 2, inferenceCount: 5, success: { count: 3 } })
+    expect([...statistics.batches.keys()]).toEqual([1, 4])
+  }),
+)
+
+it.effect("1 | 3+2=3,2 (max 4): a request is never torn apart", () =>
+  Effect.gen(function* () {
+    const { send, settle, sizes, complete } = yield* harness()
+    yield* send(1)
+    yield* settle
+    yield* send(3)
+    yield* send(2)
+    yield* complete(0)
+    yield* complete(1)
+    expect(sizes()).toEqual(["1", "3", "2"])
+  }),
+)
+
+it.effect("1 | 1+1+1+1+1=4,1: no batch is larger than the maximum", () =>
+  Effect.gen(function* () {
+    const { send, settle, sizes, complete } = yield* harness()
+    yield* send(1)
+    yield* settle
+    yield* Effect.forEach([1, 1, 1, 1, 1], (rows) => send(rows))
+    yield* complete(0)
+    yield* complete(1)
+    expect(sizes()).toEqual(["1", "1+1+1+1", "1"])
+  }),
+)
+
+it.effect("2=>1+timeout: after the delay a batch goes with what there is", () =>
+  Effect.gen(function* () {
+    const { send, settle, sizes } = yield* harness({ maxQueueDelay: 10e6 })
+    yield* send(1)
+    yield* settle
+    yield* TestClock.adjust("9 millis")
+    expect(sizes()).toEqual([])
+    yield* TestClock.adjust("1 millis")
+    expect(sizes()).toEqual(["1"])
+  }),
+)
+
+it.effect("2=>2=>4: a full batch does not wait for the delay", () =>
+  Effect.gen(function* () {
+    const { send, settle, sizes } = yield* harness({ maxQueueDelay: 10e6 })
+    yield* send(2)
+    yield* settle
+    yield* TestClock.adjust("5 millis")
+    yield* send(2)
+    yield* settle
+    expect(sizes()).toEqual(["2+2"])
+  }),
+)
+
+it.effect("1+1=>2 (preferred 2): a preferred size does not wait for the delay", () =>
+  Effect.gen(function* () {
+    const { send, settle, sizes } = yield* harness({ maxQueueDelay: 10e6, preferredBatchSizes: [2] })
+    yield* send(1)
+    yield* settle
+    expect(sizes()).toEqual([])
+    yield* send(1)
+    yield* settle
+    expect(sizes()).toEqual(["1+1"])
+  }),
+)
+
+it.effect("1 | 1+1+1=2,1 (preferred 2): the largest preferred size that is reached goes first", () =>
+  Effect.gen(function* () {
+    const { send, sizes, complete } = yield* harness({ maxQueueDelay: 10e6, preferredBatchSizes: [2] })
+    yield* send(1)
+    yield* TestClock.adjust("10 millis")
+    yield* Effect.forEach([1, 1, 1], (rows) => send(rows))
+    yield* complete(0)
+    expect(sizes()).toEqual(["1", "1+1"])
+    yield* complete(1)
+    yield* TestClock.adjust("10 millis")
+    expect(sizes()).toEqual(["1", "1+1", "1"])
+  }),
+)
+
+it.effect("1 | a+b+a=2,1: only requests that agree share a batch, the oldest goes first", () =>
+  Effect.gen(function* () {
+    const { send, settle, runs, complete } = yield* harness({ groupKey: ({ id }) => id })
+    yield* send(1, { id: "x" })
+    yield* settle
+    yield* send(1, { id: "a" })
+    yield* send(1, { id: "b" })
+    yield* send(1, { id: "a" })
+    yield* complete(0)
+    yield* complete(1)
+    expect(runs.map(({ batch }) => batch.requests.map(({ id }) => id))).toEqual([["x"], ["a", "a"], ["b"]])
+  }),
+)
+
+it.effect("1,1 on two instances: both work at the same time", () =>
+  Effect.gen(function* () {
+    const { send, settle, runs } = yield* harness({ instanceCount: 2 })
+    yield* send(1)
+    yield* settle
+    yield* send(1)
+    yield* settle
+    expect(runs.map(({ instance }) => instance)).toEqual(["m_0_0", "m_0_1"])
+  }),
+)
+
+it.effect("1,1,1 on one instance of concurrency 2: two are in flight, the third waits", () =>
+  Effect.gen(function* () {
+    const { scheduler, send, settle, sizes } = yield* harness({ concurrency: 2 })
+    for (const rows of [1, 1, 1]) {
+      yield* send(rows)
+      yield* settle
+    }
+    expect(sizes()).toEqual(["1", "1"])
+    expect(scheduler.pending()).toBe(1)
+  }),
+)
+
+it.effect("cancel in queue: an interrupted caller's request leaves at once", () =>
+  Effect.gen(function* () {
+    const { scheduler, send, settle, sizes, complete, statistics } = yield* harness()
+    yield* send(1)
+    yield* settle
+    const cancelled = yield* send(2)
+    const kept = yield* send(3)
+    expect(scheduler.pending()).toBe(2)
+    yield* Fiber.interrupt(cancelled)
+    expect(scheduler.pending()).toBe(1)
+    yield* complete(0)
+    yield* complete(1)
+    expect(sizes()).toEqual(["1", "3"])
+    expect(rowsOf(yield* Fiber.join(kept))).toEqual([3])
+    expect(statistics.failures.CANCELED).toBe(1)
+  }),
+)
+
+it.effect("cancel in an instance: the batch is interrupted once nobody waits for it, and the instance is free", () =>
+  Effect.gen(function* () {
+    const { send, settle, sizes } = yield* harness()
+    const only = yield* send(1)
+    yield* settle
+    yield* Fiber.interrupt(only)
+    yield* send(2)
+    yield* settle
+    expect(sizes()).toEqual(["1", "2"])
+  }),
+)
+
+it.effect("expired in queue: a request whose deadline passes leaves at once with DeadlineExceeded", () =>
+  Effect.gen(function* () {
+    const { scheduler, send, settle, statistics } = yield* harness()
+    yield* send(1)
+    yield* settle
+    const late = yield* send(1, { deadline: 50 })
+    const patient = yield* send(1, { deadline: 500 })
+    yield* settle
+    yield* TestClock.adjust("49 millis")
+    expect(scheduler.pending()).toBe(2)
+    yield* TestClock.adjust("1 millis")
+    expect(scheduler.pending()).toBe(1)
+    expect(yield* Effect.flip(Fiber.join(late))).toMatchObject({ _tag: "DeadlineExceeded" })
+    expect(statistics.failures.REJECTED).toBe(1)
+    expect(patient.pollUnsafe()).toBeUndefined()
+  }),
+)
+
+it.effect("expired in an instance: the caller is answered, the rest of the batch goes on", () =>
+  Effect.gen(function* () {
+    const { send, settle, complete } = yield* harness()
+    yield* send(1)
+    yield* settle
+    const late = yield* send(1, { deadline: 50 })
+    const patient = yield* send(2)
+    yield* complete(0)
+    yield* TestClock.adjust("50 millis")
+    expect(yield* Effect.flip(Fiber.join(late))).toMatchObject({ _tag: "DeadlineExceeded" })
+    yield* complete(1)
+    expect(rowsOf(yield* Fiber.join(patient))).toEqual([2])
+  }),
+)
+
+it.effect("expired on arrival: refused without a place in the queue", () =>
+  Effect.gen(function* () {
+    const { scheduler, send } = yield* harness()
+    yield* TestClock.adjust("1 second")
+    expect(yield* Effect.flip(Fiber.join(yield* send(1, { deadline: 999 })))).toMatchObject({ _tag: "DeadlineExceeded" })
+    expect(scheduler.pending()).toBe(0)
+  }),
+)
+
+it.effect("full=>refused: one more than the queue holds is refused at once, and counted", () =>
+  Effect.gen(function* () {
+    const { send, settle, complete, statistics } = yield* harness({ maxQueueSize: 2 })
+    yield* send(1)
+    yield* settle
+    const queued = [yield* send(1), yield* send(1)]
+    const error = yield* Effect.flip(Fiber.join(yield* send(1, { id: "7" })))
+    expect(error).toMatchObject({ _tag: "QueueFull", message: "[request id: 7] Exceeds maximum queue size" })
+    expect(statistics.failures.REJECTED).toBe(1)
+    yield* complete(0)
+    yield* complete(1)
+    for (const fiber of queued) expect(rowsOf(yield* Fiber.join(fiber))).toEqual([1])
+  }),
+)
+
+it.effect("1 | 2+2=>crash | 1: a failing batch fails its own requests and no other", () =>
+  Effect.gen(function* () {
+    const { send, settle, complete, statistics } = yield* harness()
+    const before = yield* send(1)
+    yield* settle
+    const failing = [yield* send(2), yield* send(2)]
+    yield* complete(0)
+    const after = yield* send(1)
+    yield* complete(1, Exit.fail(new ExecutionFailed({ message: "no" })))
+    yield* complete(2)
+    for (const fiber of failing) {
+      expect(yield* Effect.flip(Fiber.join(fiber))).toMatchObject({ _tag: "ExecutionFailed", message: "no" })
+    }
+    expect(rowsOf(yield* Fiber.join(before))).toEqual([1])
+    expect(rowsOf(yield* Fiber.join(after))).toEqual([1])
+    expect(statistics).toMatchObject({ executionCount: 2, success: { count: 2 }, failures: { BACKEND: 2 } })
+  }),
+)
+
+it.effect("1=>defect | 1: a bug in a handler is an error of its batch, without its internals", () =>
+  Effect.gen(function* () {
+    const { send, settle, complete } = yield* harness()
+    const first = yield* send(1)
+    yield* settle
+    yield* complete(0, Exit.die(new Error("secret")))
+    const error = yield* Effect.flip(Fiber.join(first))
+    expect(error._tag).toBe("ExecutionFailed")
+    expect(error.message).not.toContain("secret")
+    const second = yield* send(1)
+    yield* settle
+    yield* complete(1)
+    expect(rowsOf(yield* Fiber.join(second))).toEqual([1])
+  }),
+)
+
+it.effect("restarting: an instance that is not available gets nothing until it is back", () =>
+  Effect.gen(function* () {
+    const { scheduler, send, settle, sizes, setStatus } = yield* harness()
+    setStatus("m_0_0", "restarting")
+    yield* send(1)
+    yield* settle
+    expect(sizes()).toEqual([])
+    expect(scheduler.isReady()).toBe(false)
+    setStatus("m_0_0", "available")
+    yield* settle
+    expect(sizes()).toEqual(["1"])
+    expect(scheduler.isReady()).toBe(true)
+  }),
+)
+
+it.effect("failed: when the last instance has given up, queued and new requests are refused", () =>
+  Effect.gen(function* () {
+    const { send, settle, setStatus } = yield* harness()
+    setStatus("m_0_0", "restarting")
+    const queued = yield* send(1)
+    yield* settle
+    setStatus("m_0_0", "failed")
+    yield* settle
+    expect(yield* Effect.flip(Fiber.join(queued))).toMatchObject({ _tag: "ModelNotReady" })
+    expect(yield* Effect.flip(Fiber.join(yield* send(1)))).toMatchObject({ _tag: "ModelNotReady" })
+  }),
+)
+
+it.effect("stop: queued requests and running batches are answered as unavailable", () =>
+  Effect.gen(function* () {
+    const callers: Array<Fiber.Fiber<Response, InferenceError>> = []
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        const { send, settle } = yield* harness()
+        callers.push(yield* send(1))
+        yield* settle
+        callers.push(yield* send(1))
+        yield* settle
+      }),
+    )
+    for (const caller of callers) {
+      expect(yield* Effect.flip(Fiber.join(caller))).toMatchObject({ _tag: "Unavailable" })
+    }
+  }),
+)
+
+it.effect("1,000 requests of 1 to 4 rows, some cancelled: every other one gets its own rows back", () =>
+  Effect.gen(function* () {
+    const { send, runs, complete, statistics } = yield* harness({ instanceCount: 2, maxQueueSize: 1000 })
+    const callers: Array<{ readonly rows: number; readonly fiber: Fiber.Fiber<Response, InferenceError> }> = []
+    for (let index = 0; index < 1000; index++) {
+      const rows = 1 + (index % 4)
+      callers.push({ rows, fiber: yield* send(rows) })
+    }
+    const kept = callers.filter((_, index) => index % 7 !== 3)
+    yield* Effect.forEach(
+      callers.filter((_, index) => index % 7 === 3),
+      ({ fiber }) => Fiber.interrupt(fiber),
+    )
+    for (let index = 0; index < runs.length || index === 0; index++) yield* complete(index)
+    for (const { rows, fiber } of kept) expect(rowsOf(yield* Fiber.join(fiber))).toEqual([rows])
+    for (const { batch } of runs) expect(batch.rows).toBeLessThanOrEqual(4)
+    expect(statistics.success.count).toBe(kept.length)
+  }),
+)
