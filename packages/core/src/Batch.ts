@@ -23,9 +23,7 @@ export const make = (requests: ReadonlyArray<Request>): Batch => ({
  * symbolic dims. The same constant for all requests where the signature fixes both.
  */
 export const groupKey = (signature: Signature, batching: boolean): ((request: Request) => string) => {
-  const varying = signature.inputs.flatMap((spec, index) =>
-    spec.optional || spec.dims.some(isDynamic) ? [index] : [],
-  )
+  const varying = signature.inputs.flatMap((spec, index) => (spec.optional || spec.dims.some(isDynamic) ? [index] : []))
   if (varying.length === 0 || !batching) return () => ""
   return (request) => {
     let key = ""

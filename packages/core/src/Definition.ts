@@ -72,8 +72,11 @@ export interface Definition<I extends Fields, O extends Fields> {
 export type ModelKey<N extends string> = `@nereid/model/${N}`
 
 /** The class that `Model.Service` makes: a service key and the model's definition. */
-export interface ModelClass<Self, N extends string, I extends Fields, O extends Fields>
-  extends Context.ServiceClass<Self, ModelKey<N>, Inference<I, O>> {
+export interface ModelClass<Self, N extends string, I extends Fields, O extends Fields> extends Context.ServiceClass<
+  Self,
+  ModelKey<N>,
+  Inference<I, O>
+> {
   readonly definition: Definition<I, O>
 }
 
@@ -96,11 +99,16 @@ export const Service =
     options: DefinitionOptions<I, O>,
   ): ModelClass<Self, N, I, O> => {
     const key: ModelKey<N> = `@nereid/model/${name}`
-    const service: Context.ServiceClass<Self, ModelKey<N>, Inference<I, O>> = Context.Service<Self, Inference<I, O>>()(key)
+    const service: Context.ServiceClass<Self, ModelKey<N>, Inference<I, O>> = Context.Service<Self, Inference<I, O>>()(
+      key,
+    )
     return Object.assign(service, { definition: define(name, options) })
   }
 
-const define = <I extends Fields, O extends Fields>(name: string, options: DefinitionOptions<I, O>): Definition<I, O> => {
+const define = <I extends Fields, O extends Fields>(
+  name: string,
+  options: DefinitionOptions<I, O>,
+): Definition<I, O> => {
   const { inputs, outputs, maxBatchSize = 0, version = 1, batching = {} } = options
   const { maxQueueDelay = 0, preferredBatchSizes = [], maxQueueSize = 1024 } = batching
   if (name === "" || name.includes("/")) throw new TypeError(`${JSON.stringify(name)} cannot be the name of a model.`)

@@ -121,7 +121,9 @@ const scalarSchemas: { readonly [D in ScalarDataType]: Schema.Codec<ScalarType<D
 }
 
 /** One element, shape [1]. Integers outside the datatype's range, or with a fraction, are refused, never wrapped. */
-export const scalar = <D extends ScalarDataType>(datatype: D): Schema.Codec<ScalarType<D>, TypedTensor<D, readonly [1]>> =>
+export const scalar = <D extends ScalarDataType>(
+  datatype: D,
+): Schema.Codec<ScalarType<D>, TypedTensor<D, readonly [1]>> =>
   annotated(datatype, [1]).pipe(
     Schema.decodeTo(
       scalarSchemas[datatype],
@@ -145,7 +147,9 @@ export const scalar = <D extends ScalarDataType>(datatype: D): Schema.Codec<Scal
   )
 
 /** INT32 [1] on the wire, an index into the labels; one of the labels in code. */
-export const labels = <const L extends ReadonlyArray<string>>(names: L): Schema.Codec<L[number], TypedTensor<"INT32", readonly [1]>> =>
+export const labels = <const L extends ReadonlyArray<string>>(
+  names: L,
+): Schema.Codec<L[number], TypedTensor<"INT32", readonly [1]>> =>
   annotated("INT32", [1], names).pipe(
     Schema.decodeTo(
       Schema.Literals(names),

@@ -14,7 +14,9 @@ import * as SampleCodec from "./SampleCodec.ts"
 import { concat, type TypedTensor } from "./TypedTensor.ts"
 
 /** One decoded sample in, one out. */
-export type EachHandler<I extends Fields, O extends Fields, E, R> = (sample: Sample<I>) => Effect.Effect<Sample<O>, E, R>
+export type EachHandler<I extends Fields, O extends Fields, E, R> = (
+  sample: Sample<I>,
+) => Effect.Effect<Sample<O>, E, R>
 
 /** The whole batch in and out, one tensor per input and output, along axis 0. */
 export type BatchHandler<I extends Fields, O extends Fields, E, R> = (
@@ -67,15 +69,24 @@ export const each = <Self, N extends string, I extends Fields, O extends Fields,
     if (!batching) return Effect.map(answer(handler, request, request.inputs), response)
     return Effect.forEach(
       Array.from({ length: request.rows }, (_, index) => index),
-      (index) => answer(handler, request, request.inputs.map((tensor) => tensor && row(tensor, index))),
+      (index) =>
+        answer(
+          handler,
+          request,
+          request.inputs.map((tensor) => tensor && row(tensor, index)),
+        ),
       { concurrency: "unbounded" },
     ).pipe(Effect.map((rows) => response(joinRows(rows))))
   }
 
-  return instances(model, make, options, (handler) => (batch) =>
-    Effect.forEach(batch.requests, (request) => outcome(name, answerRequest(handler, request)), {
-      concurrency: "unbounded",
-    }).pipe(Effect.map(execution)),
+  return instances(
+    model,
+    make,
+    options,
+    (handler) => (batch) =>
+      Effect.forEach(batch.requests, (request) => outcome(name, answerRequest(handler, request)), {
+        concurrency: "unbounded",
+      }).pipe(Effect.map(execution)),
   )
 }
 
@@ -90,26 +101,30 @@ export const batch = <Self, N extends string, I extends Fields, O extends Fields
 ): Layer.Layer<Self, EMake, Needs<RMake, R>> => {
   const { name, signature, maxBatchSize } = model.definition
   const batching = maxBatchSize > 0
-  return instances(model, make, options, (handler) => (requests) =>
-    Effect.suspend(() => {
-      const tensors = Batch.inputs(requests)
-      const batched = batching ? tensors : tensors.map((tensor) => tensor && withBatch(tensor))
-      // Validation has matched every tensor to its spec, so the record has the shape of Batched<I>.
-      return handler(named(signature.inputs, batched) as Batched<I>)
-    }).pipe(
-      Effect.mapError((error) => failed(name, error)),
-      Effect.flatMap((outputs) => {
-        const collected = collect(signature.outputs, outputs)
-        if (Result.isFailure(collected)) return Effect.fail(wrongOutput(name, collected.failure))
-        const { tensors, rows } = collected.success
-        if (rows !== requests.rows) {
-          const message = `model '${name}' answered ${rows} rows to a batch of ${requests.rows}`
-          return Effect.fail(new ExecutionFailed({ message }))
-        }
-        const answers = present(batching ? tensors : tensors.map((tensor) => tensor && withoutBatch(tensor)))
-        return Effect.succeed(execution(Batch.split(requests, answers).map(Result.succeed)))
-      }),
-    ),
+  return instances(
+    model,
+    make,
+    options,
+    (handler) => (requests) =>
+      Effect.suspend(() => {
+        const tensors = Batch.inputs(requests)
+        const batched = batching ? tensors : tensors.map((tensor) => tensor && withBatch(tensor))
+        // Validation has matched every tensor to its spec, so the record has the shape of Batched<I>.
+        return handler(named(signature.inputs, batched) as Batched<I>)
+      }).pipe(
+        Effect.mapError((error) => failed(name, error)),
+        Effect.flatMap((outputs) => {
+          const collected = collect(signature.outputs, outputs)
+          if (Result.isFailure(collected)) return Effect.fail(wrongOutput(name, collected.failure))
+          const { tensors, rows } = collected.success
+          if (rows !== requests.rows) {
+            const message = `model '${name}' answered ${rows} rows to a batch of ${requests.rows}`
+            return Effect.fail(new ExecutionFailed({ message }))
+          }
+          const answers = present(batching ? tensors : tensors.map((tensor) => tensor && withoutBatch(tensor)))
+          return Effect.succeed(execution(Batch.split(requests, answers).map(Result.succeed)))
+        }),
+      ),
   )
 }
 

@@ -138,6 +138,11 @@ it("derives each signature from its Schemas", () => {
     ],
     outputs: [{ name: "logits", datatype: "FP32", dims: [2], optional: false }],
   })
-  expect(Sentiment.definition.signature.inputs[1]).toEqual({ name: "MAX", datatype: "INT32", dims: [1], optional: true })
+  expect(Sentiment.definition.signature.inputs[1]).toEqual({
+    name: "MAX",
+    datatype: "INT32",
+    dims: [1],
+    optional: true,
+  })
   expect(Sentiment.definition.signature.outputs[0]?.labels).toEqual(["negative", "positive"])
 })

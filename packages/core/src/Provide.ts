@@ -111,7 +111,14 @@ export const inference = <I extends Fields, O extends Fields>(
       const { tensors, rows } = collected.success
       if (!batching) {
         if (rows !== 1) return yield* Effect.fail(tooManyRows(name, rows, 1))
-        const response = yield* infer(model, yield* request(tensors.map((tensor) => tensor && withoutBatch(tensor)), 1, options))
+        const response = yield* infer(
+          model,
+          yield* request(
+            tensors.map((tensor) => tensor && withoutBatch(tensor)),
+            1,
+            options,
+          ),
+        )
         return named(signature.outputs, response.outputs.map(withBatch)) as Batched<O>
       }
       if (rows > maxBatchSize) return yield* Effect.fail(tooManyRows(name, rows, maxBatchSize))

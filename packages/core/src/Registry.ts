@@ -25,7 +25,10 @@ export class Registry extends Context.Service<
         throw new TypeError(`Model '${model.name}' version ${model.version} is given twice.`)
       }
       versions.push(model)
-      byName.set(model.name, versions.toSorted((a, b) => Number(a.version) - Number(b.version)))
+      byName.set(
+        model.name,
+        versions.toSorted((a, b) => Number(a.version) - Number(b.version)),
+      )
     }
     return Registry.of({
       models,
@@ -39,7 +42,8 @@ export class Registry extends Context.Service<
           const rule = "(details: stol), version should be an integral value > 0"
           return Result.fail(new InvalidRequest({ message: `${problem} ${rule}` }))
         }
-        const model = version === "" ? versions.at(-1) : versions.find((other) => other.version === String(Number(version)))
+        const model =
+          version === "" ? versions.at(-1) : versions.find((other) => other.version === String(Number(version)))
         return model === undefined
           ? Result.fail(new ModelNotFound({ message: `${unknown} version ${version} is not found` }))
           : Result.succeed(model)

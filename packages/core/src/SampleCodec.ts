@@ -15,9 +15,14 @@ export interface SampleError {
 
 export interface SampleCodec {
   /** Tensors by position of the specs; with `batched`, each has a leading batch dimension of 1. */
-  readonly encode: (sample: unknown, batched: boolean) => Result.Result<ReadonlyArray<TypedTensor | undefined>, SampleError>
+  readonly encode: (
+    sample: unknown,
+    batched: boolean,
+  ) => Result.Result<ReadonlyArray<TypedTensor | undefined>, SampleError>
   /** The sample of tensors without a batch dimension. */
-  readonly decode: (tensors: ReadonlyArray<TypedTensor | undefined>) => Result.Result<Record<string, unknown>, SampleError>
+  readonly decode: (
+    tensors: ReadonlyArray<TypedTensor | undefined>,
+  ) => Result.Result<Record<string, unknown>, SampleError>
 }
 
 export const make = (fields: Fields, specs: ReadonlyArray<TensorSpec>): SampleCodec => {
@@ -29,7 +34,8 @@ export const make = (fields: Fields, specs: ReadonlyArray<TensorSpec>): SampleCo
         return Result.fail({ field: "", message: `expected an object with ${[...known].join(", ")}` })
       }
       for (const name of Object.keys(sample)) {
-        if (!known.has(name)) return Result.fail({ field: name, message: `is not declared: ${[...known].join(", ")} are` })
+        if (!known.has(name))
+          return Result.fail({ field: name, message: `is not declared: ${[...known].join(", ")} are` })
       }
       const tensors: Array<TypedTensor | undefined> = []
       for (const { spec, encode } of columns) {

@@ -303,7 +303,9 @@ it.effect("expired on arrival: refused without a place in the queue", () =>
   Effect.gen(function* () {
     const { scheduler, send } = yield* harness()
     yield* TestClock.adjust("1 second")
-    expect(yield* Effect.flip(Fiber.join(yield* send(1, { deadline: 999 })))).toMatchObject({ _tag: "DeadlineExceeded" })
+    expect(yield* Effect.flip(Fiber.join(yield* send(1, { deadline: 999 })))).toMatchObject({
+      _tag: "DeadlineExceeded",
+    })
     expect(scheduler.pending()).toBe(0)
   }),
 )

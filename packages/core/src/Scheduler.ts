@@ -10,7 +10,14 @@
  */
 import { Cause, Clock, Effect, Exit, Fiber, Latch, Result, Scope } from "effect"
 import * as Batch from "./Batch.ts"
-import { DeadlineExceeded, ExecutionFailed, type InferenceError, ModelNotReady, QueueFull, Unavailable } from "./Errors.ts"
+import {
+  DeadlineExceeded,
+  ExecutionFailed,
+  type InferenceError,
+  ModelNotReady,
+  QueueFull,
+  Unavailable,
+} from "./Errors.ts"
 import { type Cancel, errorPrefix, type Reply, type Request } from "./Inference.ts"
 import type { Execution, Instance } from "./Instance.ts"
 import { type QueueOptions, RequestQueue } from "./RequestQueue.ts"
@@ -146,6 +153,8 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
       const decision = queue.decide(now)
       if (instance === undefined || decision._tag === "Empty") {
         yield* wake.await
+        // Whatever else arrives in this turn of the event loop may still come along.
+        yield* Effect.yieldNow
       } else if (decision._tag === "Wait") {
         yield* Effect.raceFirst(wake.await, Effect.sleep((decision.until - now) / 1e6))
       } else {
@@ -210,16 +219,14 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
       : new ExecutionFailed({ message: `Failed to execute the request(s) for model '${model}'; its log says why` })
   }
 
-  const missing = () =>
-    new ExecutionFailed({ message: `model '${model}' answered fewer requests than its batch held` })
+  const missing = () => new ExecutionFailed({ message: `model '${model}' answered fewer requests than its batch held` })
 
   const stopping = () =>
     new Unavailable({
       message: "Server is stopping, scheduler for model has stopped accepting new inference requests",
     })
 
-  const expired = (entry: Entry) =>
-    new DeadlineExceeded({ message: `${errorPrefix(entry.request)}Deadline Exceeded` })
+  const expired = (entry: Entry) => new DeadlineExceeded({ message: `${errorPrefix(entry.request)}Deadline Exceeded` })
 
   /** Sleeps until the earliest deadline of all, or until an earlier one comes in. */
   const deadlineWatch = Effect.gen(function* () {

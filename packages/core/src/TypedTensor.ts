@@ -122,7 +122,7 @@ const skipElements = (bytes: Uint8Array, from: number, count: number): number =>
 const decodeElements = (bytes: Uint8Array): ReadonlyArray<Uint8Array> => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const data: Array<Uint8Array> = []
-  for (let offset = 0; offset < bytes.length; ) {
+  for (let offset = 0; offset < bytes.length;) {
     const end = offset + 4 + view.getUint32(offset, true)
     data.push(bytes.subarray(offset + 4, end))
     offset = end

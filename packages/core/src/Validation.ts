@@ -35,9 +35,7 @@ export const validate = (
   const inputs: Array<TypedTensor | undefined> = specs.map(() => undefined)
   const reserved = Object.keys(wire.parameters).find((key) => key.startsWith("triton_"))
   if (reserved !== undefined) {
-    return refuse(
-      "parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified.",
-    )
+    return refuse("parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified.")
   }
 
   for (const tensor of wire.inputs) {
@@ -143,10 +141,7 @@ const missingInputs = (
 }
 
 /** A symbolic dim stands for one extent in the whole request. */
-const disagreeingSymbol = (
-  model: RunningModel,
-  inputs: ReadonlyArray<TypedTensor | undefined>,
-): string | undefined => {
+const disagreeingSymbol = (model: RunningModel, inputs: ReadonlyArray<TypedTensor | undefined>): string | undefined => {
   const axisOffset = model.maxBatchSize > 0 ? 1 : 0
   const seen = new Map<string, { readonly input: string; readonly extent: number }>()
   for (const [index, spec] of model.signature.inputs.entries()) {

@@ -1,0 +1,44 @@
+import { expect, it } from "@effect/vitest"
+import { Result } from "effect"
+import { Registry } from "./Registry.ts"
+import type { RunningModel } from "./RunningModel.ts"
+import { Statistics } from "./Statistics.ts"
+
+const model = (name: string, version: string): RunningModel => ({
+  name,
+  version,
+  platform: "test",
+  signature: { inputs: [], outputs: [] },
+  maxBatchSize: 0,
+  statistics: new Statistics(),
+  isReady: () => true,
+  pending: () => 0,
+  submit: () => () => {},
+})
+
+const registry = Registry.make([model("m", "2"), model("m", "10"), model("m", "1"), model("other", "1")])
+
+const version = (name: string, wanted: string) => Result.map(registry.get(name, wanted), (found) => found.version)
+const refusal = (name: string, wanted: string) => Result.getOrThrow(Result.flip(registry.get(name, wanted)))
+
+it("gives the version that was asked for, or the highest", () => {
+  expect(version("m", "1")).toEqual(Result.succeed("1"))
+  expect(version("m", "")).toEqual(Result.succeed("10"))
+  expect(registry.versions("m").map((found) => found.version)).toEqual(["1", "2", "10"])
+})
+
+it("says what it does not know", () => {
+  expect(refusal("foo", "")).toMatchObject({
+    _tag: "ModelNotFound",
+    message: "Request for unknown model: 'foo' is not found",
+  })
+  expect(refusal("m", "99")).toMatchObject({
+    _tag: "ModelNotFound",
+    message: "Request for unknown model: 'm' version 99 is not found",
+  })
+  expect(refusal("m", "x")._tag).toBe("InvalidRequest")
+})
+
+it("refuses two models of the same name and version", () => {
+  expect(() => Registry.make([model("m", "1"), model("m", "1")])).toThrow("Model 'm' version 1 is given twice.")
+})

@@ -1,0 +1,82 @@
+import { expect, it } from "@effect/vitest"
+import * as DataType from "./DataType.ts"
+import { concat, make, reshape, slice, TypedTensor } from "./TypedTensor.ts"
+
+const text = (value: string) => new TextEncoder().encode(value)
+
+it("knows every datatype of the protocol and its width", () => {
+  const widths = DataType.all.map((datatype) => [datatype, DataType.byteWidth(datatype)])
+  expect(Object.fromEntries(widths)).toEqual({
+    BOOL: 1,
+    UINT8: 1,
+    UINT16: 2,
+    UINT32: 4,
+    UINT64: 8,
+    INT8: 1,
+    INT16: 2,
+    INT32: 4,
+    INT64: 8,
+    FP16: 2,
+    FP32: 4,
+    FP64: 8,
+    BF16: 2,
+    BYTES: undefined,
+  })
+  expect(DataType.isDataType("FP32")).toBe(true)
+  expect(DataType.isDataType("toString")).toBe(false)
+})
+
+it("shows each datatype as its typed array", () => {
+  expect(make("INT64", [1], BigInt64Array.of(-(2n ** 63n))).data[0]).toBe(-(2n ** 63n))
+  expect(make("FP16", [2], Float16Array.of(1.5, -2)).data).toBeInstanceOf(Float16Array)
+  expect(make("BOOL", [1], Uint8Array.of(1)).data).toBeInstanceOf(Uint8Array)
+  expect(make("BYTES", [2], [text("a"), text("")]).data).toEqual([text("a"), text("")])
+})
+
+it("uses a typed array as it is, without a copy", () => {
+  const data = Float32Array.of(1, 2, 3)
+  expect(make("FP32", [3], data).bytes.buffer).toBe(data.buffer)
+})
+
+it("reads bytes that are not aligned", () => {
+  const body = new Uint8Array(9)
+  new DataView(body.buffer).setFloat32(1, 1.5, true)
+  new DataView(body.buffer).setFloat32(5, -2.5, true)
+  expect([...new TypedTensor("FP32", [2], body.subarray(1)).data]).toEqual([1.5, -2.5])
+})
+
+it("refuses elements that do not fill the shape", () => {
+  expect(() => make("FP32", [2, 2], Float32Array.of(1, 2, 3))).toThrow(
+    "A tensor of shape [2,2] has 4 elements, but 3 were given.",
+  )
+})
+
+it("slices rows as views", () => {
+  const tensor = make("INT16", [3, 2], Int16Array.of(1, 2, 3, 4, 5, 6))
+  const rows = slice(tensor, 1, 3)
+  expect(rows.shape).toEqual([2, 2])
+  expect([...rows.data]).toEqual([3, 4, 5, 6])
+  expect(rows.bytes.buffer).toBe(tensor.bytes.buffer)
+})
+
+it("slices rows of BYTES, whose elements differ in length", () => {
+  const tensor = make("BYTES", [3, 1], [text("one"), text(""), text("three")])
+  expect(slice(tensor, 0, 1).data).toEqual([text("one")])
+  expect(slice(tensor, 1, 3).data).toEqual([text(""), text("three")])
+})
+
+it("joins tensors along axis 0, and gives a single one back as it is", () => {
+  const one = make("FP64", [1, 2], Float64Array.of(1, 2))
+  const two = make("FP64", [2, 2], Float64Array.of(3, 4, 5, 6))
+  expect(concat([one])).toBe(one)
+  const joined = concat([one, two])
+  expect(joined.shape).toEqual([3, 2])
+  expect([...joined.data]).toEqual([1, 2, 3, 4, 5, 6])
+  const bytes = concat([make("BYTES", [1], [text("a")]), make("BYTES", [2], [text("bc"), text("")])])
+  expect(bytes.data).toEqual([text("a"), text("bc"), text("")])
+})
+
+it("reshapes without a copy", () => {
+  const tensor = make("INT8", [4], Int8Array.of(1, 2, 3, 4))
+  expect(reshape(tensor, [2, 2]).bytes).toBe(tensor.bytes)
+})
