@@ -1,8 +1,8 @@
 /**
  * What the server can do, once, for every transport: metadata, readiness and inference over the registry. The front ends
- * only translate; none of them knows a scheduler or a model. It also counts what is in flight, so that a stop can wait.
+ * only translate; none of them knows a scheduler.
  */
-import { Deferred, Effect, Result } from "effect"
+import { Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
 import { ModelNotReady } from "@nereid/core/Errors"
 import type { Cancel } from "@nereid/core/Inference"
@@ -48,22 +48,15 @@ export interface Gateway {
    */
   readonly infer: (wire: WireRequest, deadline: number | undefined, reply: InferenceReply) => Cancel
   readonly models: ReadonlyArray<RunningModel>
-  /** Readiness off, and done when nothing is in flight. Requests that still come in are answered. */
-  readonly drain: Effect.Effect<void>
+  /** Readiness off, for good. Requests that still come in are answered as long as their front end listens. */
+  readonly beginDrain: () => void
 }
 
 /** The extensions of the protocol that work here. */
 const extensions = ["binary_tensor_data", "parameters"]
 
 export const make = (registry: Registry["Service"], options: { readonly id: string; readonly version: string }): Gateway => {
-  const empty = Deferred.makeUnsafe<void>()
-  let inFlight = 0
   let draining = false
-
-  const settle = () => {
-    inFlight -= 1
-    if (draining && inFlight === 0) Deferred.doneUnsafe(empty, Effect.void)
-  }
 
   return {
     isLive: () => true,
@@ -89,24 +82,13 @@ export const make = (registry: Registry["Service"], options: { readonly id: stri
         model.statistics.failed("OTHER", 0)
         return answered(reply, validated.failure)
       }
-      inFlight += 1
-      let open = true
-      const cancel = model.submit(validated.success.request, (outcome) => {
-        open = false
-        settle()
-        reply(Result.map(outcome, (response) => wireResponse(model, validated.success, response)))
-      })
-      return () => {
-        if (!open) return
-        open = false
-        cancel()
-        settle()
-      }
+      return model.submit(validated.success.request, (outcome) =>
+        reply(Result.map(outcome, (response) => wireResponse(model, validated.success, response))),
+      )
     },
-    drain: Effect.suspend(() => {
+    beginDrain: () => {
       draining = true
-      return inFlight === 0 ? Effect.void : Deferred.await(empty)
-    }),
+    },
   }
 }
 

@@ -1,1 +1,3 @@
-export {}
+/** What users import. Inside the repository, import the module itself. */
+export * as Server from "./Server.ts"
+export { ServeError } from "./ServeError.ts"

@@ -1,0 +1,123 @@
+/**
+ * The server as one layer: the models it serves are its needs, the addresses it listens on its service. It owns the order
+ * of start and stop, and nothing else: what a request does is the gateway's, how it travels the front ends'.
+ *
+ *   start:  models (their layers) ─► registry ─► gateway ─► metrics, HTTP, gRPC listen
+ *   stop:   readiness off ─► listeners close, in-flight requests finish (at most `drainTimeout`) ─► models unload
+ */
+import { Cause, Context, Duration, Effect, Exit, Layer, Option, Runtime, Scope } from "effect"
+import { Registry } from "@nereid/core/Registry"
+import type { RunningModel } from "@nereid/core/RunningModel"
+import * as Gateway from "./Gateway.ts"
+import * as GrpcServer from "./GrpcServer.ts"
+import * as HttpServer from "./HttpServer.ts"
+import * as MetricsServer from "./MetricsServer.ts"
+import { ServeError } from "./ServeError.ts"
+import { version } from "./version.ts"
+
+export interface ServerOptions {
+  /** Port of HTTP, 0 for a free one, false for none. Default 8000. */
+  readonly http?: number | false
+  /** Port of gRPC, Connect and gRPC-Web. Default 8001. */
+  readonly grpc?: number | false
+  /** Port of /metrics. Default 8002. */
+  readonly metrics?: number | false
+  /** Address to listen on. Default 0.0.0.0. */
+  readonly host?: string
+  /** The server's name in its metadata. Default nereid. */
+  readonly id?: string
+  /** The largest HTTP body, in bytes. Default 64 MiB. */
+  readonly maxInputSize?: number
+  /** The largest gRPC message, in bytes. Default 256 MiB. */
+  readonly maxMessageSize?: number
+  /** Whether unary gRPC inference takes its own path before Connect. Default true; false to compare them. */
+  readonly fastUnary?: boolean
+  /** How long a stop waits for requests in flight. Default 30 seconds. */
+  readonly drainTimeout?: Duration.Input
+}
+
+/** A server that listens. */
+export class Server extends Context.Service<
+  Server,
+  {
+    /** Ports in use; undefined for what is turned off. */
+    readonly http: number | undefined
+    readonly grpc: number | undefined
+    readonly metrics: number | undefined
+    readonly host: string
+    readonly models: ReadonlyArray<RunningModel>
+    readonly isReady: () => boolean
+  }
+>()("@nereid/server/Server") {}
+
+/** Whatever `Model.Service` makes. */
+export type AnyModel = Context.Key<unknown, { readonly model: RunningModel }>
+
+/**
+ * Serves the models. A model that no layer provides is a compile error.
+ *
+ * ```ts
+ * Server.layer([Digits], { http: 8000, grpc: 8001 }).pipe(Layer.provide(DigitsLive), Layer.launch, NodeRuntime.runMain)
+ * ```
+ */
+export const layer = <const M extends ReadonlyArray<AnyModel>>(
+  models: M,
+  options: ServerOptions = {},
+): Layer.Layer<Server, ServeError, M[number]["Identifier"]> =>
+  Layer.effect(
+    Server,
+    Effect.gen(function* () {
+      const services = yield* Effect.all(models.map((model) => provided<M[number]["Identifier"]>(model)))
+      return yield* serve(
+        services.map(({ model }) => model),
+        options,
+      )
+    }),
+  )
+
+/** The need of one model of a list is the need of the list. */
+const provided = <Identifier>(
+  model: Context.Key<Identifier, { readonly model: RunningModel }>,
+): Effect.Effect<{ readonly model: RunningModel }, never, Identifier> => model
+
+const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, options: ServerOptions) {
+  const { host = "0.0.0.0", http = 8000, grpc = 8001, metrics = 8002, id = "nereid" } = options
+  const { maxInputSize = 64 * 2 ** 20, maxMessageSize = 256 * 2 ** 20, fastUnary = true } = options
+  const registry = yield* Effect.try({
+    try: () => Registry.make(models),
+    catch: (error) => new ServeError({ message: error instanceof Error ? error.message : String(error) }),
+  })
+  const gateway = Gateway.make(registry, { id, version })
+
+  const frontEnds = yield* Scope.make()
+  yield* Effect.addFinalizer(() => stop(gateway, frontEnds, Duration.fromInputUnsafe(options.drainTimeout ?? "30 seconds")))
+  const listen = <A>(port: number | false, make: (port: number) => Effect.Effect<A, ServeError, Scope.Scope>) =>
+    port === false ? Effect.undefined : Scope.provide(make(port), frontEnds)
+
+  const metricsAt = yield* listen(metrics, (port) => MetricsServer.make(gateway, { host, port }))
+  const httpAt = yield* listen(http, (port) => HttpServer.make(gateway, { host, port, maxInputSize }))
+  const grpcAt = yield* listen(grpc, (port) => GrpcServer.make(gateway, { host, port, maxMessageSize, fastUnary }))
+  return Server.of({
+    host,
+    http: httpAt?.port,
+    grpc: grpcAt?.port,
+    metrics: metricsAt?.port,
+    models,
+    isReady: gateway.isReady,
+  })
+})
+
+const stop = Effect.fnUntraced(function* (gateway: Gateway.Gateway, frontEnds: Scope.Closeable, limit: Duration.Duration) {
+  gateway.beginDrain()
+  const drained = yield* Scope.close(frontEnds, Exit.void).pipe(Effect.timeoutOption(limit))
+  if (Option.isNone(drained)) {
+    yield* Effect.logWarning(`Requests were still in flight after ${Duration.format(limit)}; stopping without them`)
+  }
+})
+
+/**
+ * How the process ends, for `NodeRuntime.runMain(program, { teardown: Server.teardown })`: a stop by SIGTERM or SIGINT is
+ * a success, exit code 0. Effect's own default for an interrupted program is 130.
+ */
+export const teardown: Runtime.Teardown = (exit, onExit) =>
+  Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? onExit(0) : Runtime.defaultTeardown(exit, onExit)
