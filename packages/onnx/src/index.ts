@@ -1,1 +1,2 @@
-export {}
+/** What users import: `Onnx.layer` provides a model from an .onnx file. */
+export * as Onnx from "./Onnx.ts"

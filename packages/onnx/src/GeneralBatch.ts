@@ -1,0 +1,90 @@
+/**
+ * Batches as messages, for what does not fit a slot: dynamic shapes, strings, and more rows than a slot has. Slower than
+ * SlotBatch.ts, but right for every tensor that ONNX Runtime takes.
+ */
+import * as Batch from "@nereid/core/Batch"
+import type { Definition } from "@nereid/core/Definition"
+import { ExecutionFailed, InvalidRequest } from "@nereid/core/Errors"
+import type { Fields } from "@nereid/core/Field"
+import { errorPrefix, type Request, type Response } from "@nereid/core/Inference"
+import { matches, print, type TensorSpec } from "@nereid/core/TensorSpec"
+import { encodeElements, TypedTensor } from "@nereid/core/TypedTensor"
+import { Result } from "effect"
+import type { GeneralInputs, TensorMessage } from "./WorkerProtocol.ts"
+
+type Model = Definition<Fields, Fields>
+
+// `ignoreBOM`: a leading U+FEFF is part of the text.
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+const encoder = new TextEncoder()
+
+/**
+ * What keeps one request from being run at all: bytes that are no text for ONNX Runtime, whose strings are UTF-8 and end,
+ * in its Node binding, at the first NUL.
+ */
+export const refusal = ({ name, signature }: Model, request: Request): InvalidRequest | undefined => {
+  for (const [index, spec] of signature.inputs.entries()) {
+    const tensor = request.inputs[index]
+    if (spec.datatype !== "BYTES" || tensor === undefined) continue
+    for (const [element, text] of texts(tensor).entries()) {
+      const problem = text === undefined ? "is not UTF-8" : text.includes("\0") ? "contains a NUL" : undefined
+      if (problem === undefined) continue
+      const message = `element ${element} of input '${spec.name}' of model '${name}' ${problem}, which ONNX Runtime cannot take`
+      return new InvalidRequest({ message: `${errorPrefix(request)}${message}` })
+    }
+  }
+  return undefined
+}
+
+/** One tensor per input, in buffers that may be transferred. No request may have a refusal. */
+export const encode = (batch: Batch.Batch): GeneralInputs =>
+  Batch.inputs(batch).flatMap((tensor) => (tensor === undefined ? [] : [message(tensor)]))
+
+/** The buffers to transfer along with a message. */
+export const buffers = (tensors: GeneralInputs): Array<ArrayBuffer> =>
+  tensors.flatMap(({ data }) => (data instanceof Uint8Array ? [data.buffer] : []))
+
+// A request's bytes are a view on what came from its socket, with who knows what beside it.
+const message = (tensor: TypedTensor): TensorMessage =>
+  tensor.datatype === "BYTES"
+    ? { dims: tensor.shape, data: texts(tensor).map((text) => text ?? "") }
+    : { dims: tensor.shape, data: new Uint8Array(tensor.bytes) }
+
+/** The elements as texts; undefined for those that are none. */
+const texts = (tensor: TypedTensor): ReadonlyArray<string | undefined> => {
+  const elements: TypedTensor["data"] = tensor.data
+  if (!Array.isArray(elements)) return []
+  return elements.map((element: Uint8Array) => {
+    try {
+      return decoder.decode(element)
+    } catch {
+      return undefined
+    }
+  })
+}
+
+/** The responses of a batch, or what is wrong with the outputs: nothing but the run itself has told their shapes. */
+export const decode = (
+  { name, signature, maxBatchSize }: Model,
+  batch: Batch.Batch,
+  outputs: ReadonlyArray<TensorMessage>,
+): Result.Result<ReadonlyArray<Response>, ExecutionFailed> => {
+  const tensors: Array<TypedTensor> = []
+  for (const [index, spec] of signature.outputs.entries()) {
+    const output = outputs[index]
+    const wrong = output === undefined ? "is missing" : misshapen(spec, output.dims, maxBatchSize, batch.rows)
+    if (output === undefined || wrong !== undefined) {
+      return Result.fail(new ExecutionFailed({ message: `output '${spec.name}' of model '${name}' ${wrong}` }))
+    }
+    const bytes =
+      output.data instanceof Uint8Array ? output.data : encodeElements(output.data.map((text) => encoder.encode(text)))
+    tensors.push(new TypedTensor(spec.datatype, output.dims, bytes))
+  }
+  return Result.succeed(Batch.split(batch, tensors))
+}
+
+const misshapen = (spec: TensorSpec, dims: ReadonlyArray<number>, maxBatchSize: number, rows: number) => {
+  const [batching, expected] = maxBatchSize > 0 ? [1, [rows, ...spec.dims]] : [0, spec.dims]
+  const right = matches(spec.dims, dims, batching) && (batching === 0 || dims[0] === rows)
+  return right ? undefined : `came out as [${dims}], but is declared as ${print(spec.datatype, expected)}`
+}

@@ -1,0 +1,79 @@
+/**
+ * The signature of an .onnx file: names, element types and dims of what goes in and out of its graph. Read from the
+ * protobuf, without ONNX Runtime; whether it is the declared one is SignatureCheck.ts's business.
+ */
+import { fromBinary } from "@bufbuild/protobuf"
+import type { DataType } from "@nereid/core/DataType"
+import type { Dim } from "@nereid/core/TensorSpec"
+import {
+  ModelProtoSchema,
+  TensorProto_DataType as ElementType,
+  type TensorShapeProto,
+  type ValueInfoProto,
+} from "@nereid/protocol/onnx"
+
+export interface FileTensor {
+  readonly name: string
+  /** Undefined where the v2 protocol has no such datatype, or the value is no tensor. */
+  readonly datatype: DataType | undefined
+  /** The datatype, or what the file has instead: `COMPLEX64`, `sequenceType`. */
+  readonly type: string
+  /** With the batch dimension; undefined where the file does not state the shape. A dim without name or value is -1. */
+  readonly dims: ReadonlyArray<Dim> | undefined
+}
+
+export interface FileSignature {
+  readonly inputs: ReadonlyArray<FileTensor>
+  readonly outputs: ReadonlyArray<FileTensor>
+}
+
+const datatypes: { readonly [elementType: number]: DataType } = {
+  [ElementType.BOOL]: "BOOL",
+  [ElementType.UINT8]: "UINT8",
+  [ElementType.UINT16]: "UINT16",
+  [ElementType.UINT32]: "UINT32",
+  [ElementType.UINT64]: "UINT64",
+  [ElementType.INT8]: "INT8",
+  [ElementType.INT16]: "INT16",
+  [ElementType.INT32]: "INT32",
+  [ElementType.INT64]: "INT64",
+  [ElementType.FLOAT16]: "FP16",
+  [ElementType.FLOAT]: "FP32",
+  [ElementType.DOUBLE]: "FP64",
+  [ElementType.BFLOAT16]: "BF16",
+  [ElementType.STRING]: "BYTES",
+}
+
+const elementTypeNames = new Map(Object.entries(ElementType).map(([name, number]): [number, string] => [number, name]))
+
+/**
+ * The signature in the bytes of an .onnx file. Weights are viewed, not copied. A graph input that has an initializer is a
+ * constant with a default (files before IR version 4 list all weights so), not an input.
+ * @throws Error where the bytes are not a model
+ */
+export const signature = (bytes: Uint8Array): FileSignature => {
+  const { graph } = fromBinary(ModelProtoSchema, bytes, { readUnknownFields: false })
+  if (graph === undefined) throw new Error("it holds no graph")
+  const constants = new Set(graph.initializer.map(({ name }) => name))
+  for (const { values } of graph.sparseInitializer) if (values !== undefined) constants.add(values.name)
+  return {
+    inputs: graph.input.filter(({ name }) => !constants.has(name)).map(fileTensor),
+    outputs: graph.output.map(fileTensor),
+  }
+}
+
+const fileTensor = ({ name, type }: ValueInfoProto): FileTensor => {
+  if (type?.value.case !== "tensorType") {
+    return { name, datatype: undefined, type: type?.value.case ?? "no type", dims: undefined }
+  }
+  const { elemType, shape } = type.value.value
+  const datatype = datatypes[elemType]
+  const typeName = datatype ?? elementTypeNames.get(elemType) ?? `element type ${elemType}`
+  return { name, datatype, type: typeName, dims: shape && dims(shape) }
+}
+
+const dims = (shape: TensorShapeProto): ReadonlyArray<Dim> =>
+  shape.dim.map(({ value }) => {
+    if (value.case === "dimValue") return Number(value.value)
+    return value.case === "dimParam" && value.value !== "" ? value.value : -1
+  })

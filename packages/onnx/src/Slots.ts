@@ -1,0 +1,120 @@
+/**
+ * The shared memory between an instance and its worker: control words, and slots that hold one whole batch each. Both
+ * sides compute the same addresses from the same layout. Effect-free: the worker reads it too.
+ *
+ *   | control, 64 bytes | slot 0: input A │ input B │ output C | slot 1: input A │ input B │ output C |
+ *
+ * A batch is a sequence number. It stands in slot `sequence % 2` and has its KIND and OUTCOME words at `sequence % 4`:
+ * there are two more of these than slots, so that a STOP always finds its place behind the two batches in flight.
+ */
+import { byteWidth, type FixedDataType } from "@nereid/core/DataType"
+import { isDynamic, type Signature, type TensorSpec } from "@nereid/core/TensorSpec"
+
+/** Two: one runs while the next is filled. A third brought nothing when measured. */
+export const slotCount = 2
+
+/** The next sequence number to be handed over; written by the instance, waited for by the worker. */
+export const HEAD = 0
+/** The next sequence number to be completed; written by the worker, waited for by the instance. */
+export const DONE = 1
+const KIND = 2
+const OUTCOME = 6
+const wordCount = 4
+
+/** What was handed over: rows in the slot if positive, else one of these. */
+export const GENERAL = -1
+export const STOP = 0
+
+/** Where the outcome is: the outputs in the slot, or a message on the port. */
+export const IN_SLOT = 0
+export const BY_MESSAGE = 1
+
+export const kindWord = (sequence: number): number => KIND + (sequence & (wordCount - 1))
+export const outcomeWord = (sequence: number): number => OUTCOME + (sequence & (wordCount - 1))
+
+/** Sequence numbers wrap at 32 bits, like the words that hold them. */
+export const next = (sequence: number): number => (sequence + 1) | 0
+
+/** What ONNX Runtime and typed arrays of any width can work on, and one cache line. */
+const alignment = 64
+const controlBytes = 64
+
+/** A bigger batch takes the general path: a slot is kept for as long as the model is loaded. */
+const maxSlotBytes = 16 * 1024 * 1024
+
+/** Where one tensor of a slot's batch lies. */
+export interface Region {
+  readonly name: string
+  readonly datatype: FixedDataType
+  /** From the beginning of the slot. */
+  readonly offset: number
+  /** Without the batch dimension. */
+  readonly dims: ReadonlyArray<number>
+  readonly bytesPerRow: number
+}
+
+export interface Layout {
+  /** Whether tensors have a batch dimension in front; if not, a batch is one row. */
+  readonly batching: boolean
+  /** The most rows that a slot holds. */
+  readonly rows: number
+  readonly slotBytes: number
+  readonly inputs: ReadonlyArray<Region>
+  readonly outputs: ReadonlyArray<Region>
+}
+
+/** The layout for batches of this signature; undefined where slots are not possible: dynamic shapes, strings, size. */
+export const layout = (
+  { inputs, outputs }: Signature,
+  maxBatchSize: number,
+  maxBytes = maxSlotBytes,
+): Layout | undefined => {
+  const tensors: Array<Omit<Region, "offset">> = []
+  for (const spec of [...inputs, ...outputs]) {
+    const tensor = fixed(spec)
+    if (tensor === undefined) return undefined
+    tensors.push(tensor)
+  }
+  const rows = capacity(tensors, Math.max(1, maxBatchSize), maxBytes)
+  if (rows === 0) return undefined
+  let slotBytes = 0
+  const regions = tensors.map((tensor): Region => {
+    const offset = slotBytes
+    slotBytes += align(tensor.bytesPerRow * rows)
+    return { ...tensor, offset }
+  })
+  return {
+    batching: maxBatchSize > 0,
+    rows,
+    slotBytes,
+    inputs: regions.slice(0, inputs.length),
+    outputs: regions.slice(inputs.length),
+  }
+}
+
+const fixed = ({ name, datatype, dims }: TensorSpec): Omit<Region, "offset"> | undefined => {
+  const width = byteWidth(datatype)
+  if (datatype === "BYTES" || width === undefined || dims.some(isDynamic)) return undefined
+  const extents = dims.map(Number)
+  return { name, datatype, dims: extents, bytesPerRow: extents.reduce((bytes, extent) => bytes * extent, width) }
+}
+
+/** As many rows as are asked for, or as fit. */
+const capacity = (tensors: ReadonlyArray<Omit<Region, "offset">>, rows: number, maxBytes: number): number => {
+  const padding = tensors.length * (alignment - 1)
+  const bytesPerRow = tensors.reduce((bytes, tensor) => bytes + tensor.bytesPerRow, 0)
+  return Math.max(0, Math.min(rows, Math.floor((maxBytes - padding) / Math.max(1, bytesPerRow))))
+}
+
+const align = (bytes: number): number => Math.ceil(bytes / alignment) * alignment
+
+/** Shared memory with room for the control words and, where there is a layout, the slots. */
+export const allocate = (of: Layout | undefined): SharedArrayBuffer =>
+  new SharedArrayBuffer(controlBytes + slotCount * (of?.slotBytes ?? 0))
+
+export const control = (memory: SharedArrayBuffer): Int32Array<SharedArrayBuffer> =>
+  new Int32Array(memory, 0, controlBytes / 4)
+
+/** The first byte of the slot in which this batch stands. */
+export const slotOffset = (of: Layout, sequence: number): number =>
+  controlBytes + (sequence & (slotCount - 1)) * of.slotBytes

@@ -1,0 +1,83 @@
+/**
+ * An instance that outlives its worker: when the thread dies, its batches fail, no other, and it is started again with
+ * growing pauses, until it has died or failed to load too often in a row.
+ */
+import type { Instance, InstanceStatus } from "@nereid/core/Instance"
+import { Deferred, Duration, Effect, Result } from "effect"
+import type { OnnxLoadError } from "./OnnxLoadError.ts"
+import * as Slots from "./Slots.ts"
+import type { WorkerInstance } from "./WorkerInstance.ts"
+
+export interface RestartOptions {
+  /** Restarts in a row, without a batch that succeeds between them. Default 5. */
+  readonly times?: number
+  /** Before the first of them; doubled before each further one. Default 100 milliseconds. */
+  readonly delay?: Duration.Input
+}
+
+export interface SupervisorOptions {
+  readonly name: string
+  /** A loaded worker; not to be interrupted. */
+  readonly start: Effect.Effect<WorkerInstance, OnnxLoadError>
+  readonly restart: RestartOptions
+}
+
+/** The first start is part of this: its failure is the caller's. The scope's end stops the worker and waits for it. */
+export const make = Effect.fnUntraced(function* ({ name, start, restart: options }: SupervisorOptions) {
+  const { times = 5, delay = "100 millis" } = options
+  const firstDelay = Duration.toMillis(delay)
+  let worker: WorkerInstance = yield* Effect.acquireRelease(start, () => Effect.suspend(() => worker.stop))
+  let status: InstanceStatus = "available"
+  let restarts = 0
+
+  const become = (next: InstanceStatus) => {
+    status = next
+    instance.onStatusChange()
+  }
+
+  /** Whether there is a worker again. */
+  const restart = Effect.gen(function* () {
+    while (restarts < times) {
+      yield* Effect.sleep(firstDelay * 2 ** restarts)
+      restarts += 1
+      const started = yield* start.pipe(
+        Effect.tap((next) => Effect.sync(() => (worker = next))),
+        Effect.result,
+        Effect.uninterruptible,
+      )
+      if (Result.isSuccess(started)) return true
+      yield* Effect.logWarning(
+        `Instance ${name} did not start again (${restarts} of ${times}): ${started.failure.message}`,
+      )
+    }
+    return false
+  })
+
+  const supervise = Effect.gen(function* () {
+    for (;;) {
+      const reason = yield* Deferred.await(worker.exited)
+      become("restarting")
+      yield* Effect.logWarning(`The worker thread of instance ${name} died: ${reason}`)
+      if (!(yield* restart)) break
+      become("available")
+      yield* Effect.logInfo(`Instance ${name} has started again`)
+    }
+    become("failed")
+    yield* Effect.logError(`Instance ${name} has failed for good, after ${times} restarts in a row`)
+  })
+
+  const instance: Instance = {
+    name,
+    concurrency: Slots.slotCount,
+    // A thread may have ended before its supervisor has noticed.
+    status: () => (status === "available" && !worker.isAlive ? "restarting" : status),
+    onStatusChange: () => {},
+    execute: (batch) =>
+      Effect.map(worker.execute(batch), (execution) => {
+        restarts = 0
+        return execution
+      }),
+  }
+  yield* Effect.forkScoped(supervise, { startImmediately: true })
+  return instance
+})

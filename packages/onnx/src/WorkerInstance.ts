@@ -1,0 +1,294 @@
+/**
+ * One worker thread, from its start to its exit, as the main thread sees it: hands it batches, takes the outcomes, stops
+ * it. It lives once: who starts the next one is Supervisor.ts.
+ *
+ *   execute ─► slot or message ─► HEAD + 1, notify ─► worker ─► DONE + 1, notify ─► outcome ─► resume
+ *
+ * All in order: the worker takes batches by sequence number and completes them so.
+ */
+import * as Batch from "@nereid/core/Batch"
+import type { Definition } from "@nereid/core/Definition"
+import { ExecutionFailed, type InferenceError, type InvalidRequest, Unavailable } from "@nereid/core/Errors"
+import type { Fields } from "@nereid/core/Field"
+import type { Response } from "@nereid/core/Inference"
+import type { Execution } from "@nereid/core/Instance"
+import type { TensorSpec } from "@nereid/core/TensorSpec"
+import { Deferred, Effect, Result } from "effect"
+import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker, type WorkerOptions } from "node:worker_threads"
+import * as GeneralBatch from "./GeneralBatch.ts"
+import * as OnnxLoadError from "./OnnxLoadError.ts"
+import * as SlotBatch from "./SlotBatch.ts"
+import * as Slots from "./Slots.ts"
+import type { Loading, Outcome, SessionOptions, Start, TensorName } from "./WorkerProtocol.ts"
+
+export interface WorkerInstanceOptions {
+  /** Also the name of the thread. */
+  readonly name: string
+  readonly definition: Definition<Fields, Fields>
+  readonly session: SessionOptions
+  /** Starts the thread; tests wrap it to get hold of the thread. */
+  readonly spawn: Spawn
+}
+
+export type Spawn = (options: WorkerOptions) => Worker
+
+// `import.meta.resolve` goes through the package's exports: the same line works from source and when built.
+export const spawn: Spawn = (options) => new Worker(new URL(import.meta.resolve("@nereid/onnx/worker")), options)
+
+/**
+ * A worker that has loaded its session. Not to be interrupted, as ending a thread that loads would abort the process; when
+ * it fails, the thread has exited.
+ */
+export const start = (options: WorkerInstanceOptions): Effect.Effect<WorkerInstance, OnnxLoadError.OnnxLoadError> => {
+  const { name, definition, session } = options
+  const { signature, maxBatchSize } = definition
+  const load = Effect.callback<
+    { instance: WorkerInstance; refused: ReadonlyArray<string> },
+    OnnxLoadError.OnnxLoadError
+  >((resume) => {
+    const fail = (reason: string) => resume(Effect.fail(OnnxLoadError.make(definition.name, session.file, reason)))
+    const layout = Slots.layout(signature, maxBatchSize)
+    const memory = Slots.allocate(layout)
+    const { port1, port2 } = new MessageChannel()
+    const workerData: Start = {
+      session,
+      inputs: signature.inputs.map(tensorName),
+      outputs: signature.outputs.map(tensorName),
+      layout,
+      memory,
+      port: port2,
+    }
+    let worker: Worker
+    try {
+      worker = options.spawn({ name, workerData, transferList: [port2] })
+    } catch (error) {
+      return fail(`its worker thread does not start: ${text(error)}`)
+    }
+    let reason: string | undefined
+    const onError = (error: unknown) => (reason = `its worker thread died: ${text(error)}`)
+    const onExit = (code: number) => {
+      port1.close()
+      fail(reason ?? `its worker thread exited with code ${code}`)
+    }
+    worker.once("error", onError)
+    worker.once("exit", onExit)
+    worker.once("message", (loading: Loading) => {
+      if (loading._tag === "LoadFailed") {
+        reason = loading.message
+        return
+      }
+      worker.off("error", onError)
+      worker.off("exit", onExit)
+      const instance = new WorkerInstance(definition, worker, port1, memory, layout)
+      resume(Effect.succeed({ instance, refused: loading.refused }))
+    })
+  })
+  return Effect.uninterruptible(load).pipe(
+    Effect.tap(({ refused }) =>
+      Effect.forEach(refused, (reason) => Effect.logWarning(`Instance ${name} falls back: ${reason}`), {
+        discard: true,
+      }),
+    ),
+    Effect.map(({ instance }) => instance),
+    Effect.uninterruptible,
+  )
+}
+
+const tensorName = ({ name, datatype }: TensorSpec): TensorName => ({ name, datatype })
+
+const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+interface InFlight {
+  readonly batch: Batch.Batch
+  readonly inputDuration: number
+  readonly resume: (outcome: Effect.Effect<Execution, InferenceError>) => void
+}
+
+export class WorkerInstance {
+  /** Completed with the reason once the thread has ended, asked or not. */
+  readonly exited = Deferred.makeUnsafe<string>()
+
+  readonly #definition: Definition<Fields, Fields>
+  readonly #worker: Worker
+  readonly #port: MessagePort
+  readonly #memory: SharedArrayBuffer
+  readonly #control: Int32Array<SharedArrayBuffer>
+  readonly #layout: Slots.Layout | undefined
+  readonly #takesText: boolean
+  /** By sequence number, from #done to #head; never more than there are slots. */
+  readonly #inFlight: Array<InFlight> = []
+  #head = 0
+  #done = 0
+  #watching = false
+  #state: "running" | "stopping" | "exited" = "running"
+
+  constructor(
+    definition: Definition<Fields, Fields>,
+    worker: Worker,
+    port: MessagePort,
+    memory: SharedArrayBuffer,
+    layout: Slots.Layout | undefined,
+  ) {
+    this.#definition = definition
+    this.#worker = worker
+    this.#port = port
+    this.#memory = memory
+    this.#control = Slots.control(memory)
+    this.#layout = layout
+    this.#takesText = definition.signature.inputs.some(({ datatype }) => datatype === "BYTES")
+    let reason: string | undefined
+    worker.once("error", (error: unknown) => (reason = text(error)))
+    worker.once("exit", (code) => this.#exit(reason ?? `exit code ${code}`))
+    // Nothing in flight: the thread alone does not keep the process alive.
+    worker.unref()
+  }
+
+  get isAlive(): boolean {
+    return this.#state !== "exited"
+  }
+
+  /** Not to be interrupted: what is in a slot cannot be taken back, and the slot is free when the worker says so. */
+  execute(batch: Batch.Batch): Effect.Effect<Execution, InferenceError> {
+    if (!this.#takesText) return this.#run(batch)
+    const refusals = batch.requests.map((request) => GeneralBatch.refusal(this.#definition, request))
+    const accepted = batch.requests.filter((_, index) => refusals[index] === undefined)
+    if (accepted.length === batch.requests.length) return this.#run(batch)
+    if (accepted.length === 0) return Effect.succeed(withRefusals(refusals, []))
+    return Effect.map(this.#run(Batch.make(accepted)), (execution) => ({
+      ...execution,
+      ...withRefusals(refusals, execution.outcomes),
+    }))
+  }
+
+  #run(batch: Batch.Batch): Effect.Effect<Execution, InferenceError> {
+    return Effect.uninterruptible(
+      Effect.callback((resume) => {
+        if (this.#state !== "running") return resume(Effect.fail(this.#unavailable()))
+        if (this.#inFlight.length === Slots.slotCount) {
+          return resume(Effect.die(`${this.#inFlight.length} batches are in flight already. This is a bug.`))
+        }
+        const startedAt = performance.now()
+        const kind = this.#hand(batch)
+        this.#inFlight.push({ batch, inputDuration: (performance.now() - startedAt) * 1e6, resume })
+        this.#advance(kind)
+        if (!this.#watching) this.#watch()
+      }),
+    )
+  }
+
+  /** Lays the batch down where the worker will look for it, and says where that is. */
+  #hand(batch: Batch.Batch): number {
+    const layout = this.#layout
+    if (layout !== undefined && batch.rows <= layout.rows) {
+      SlotBatch.write(layout, this.#slot(layout, this.#head), batch)
+      return batch.rows
+    }
+    const message = GeneralBatch.encode(batch)
+    this.#port.postMessage(message, GeneralBatch.buffers(message))
+    return Slots.GENERAL
+  }
+
+  #slot(layout: Slots.Layout, sequence: number): Uint8Array {
+    return new Uint8Array(this.#memory, Slots.slotOffset(layout, sequence), layout.slotBytes)
+  }
+
+  #advance(kind: number): void {
+    Atomics.store(this.#control, Slots.kindWord(this.#head), kind)
+    this.#head = Slots.next(this.#head)
+    Atomics.store(this.#control, Slots.HEAD, this.#head)
+    Atomics.notify(this.#control, Slots.HEAD)
+  }
+
+  /** Waits for completions for as long as anything is in flight; `waitAsync` does not keep the process alive, the thread does. */
+  #watch(): void {
+    if (!this.#watching) this.#worker.ref()
+    this.#watching = true
+    const { async, value } = Atomics.waitAsync(this.#control, Slots.DONE, this.#done)
+    if (async) void value.then(() => this.#complete())
+    else this.#complete()
+  }
+
+  #complete(): void {
+    if (this.#state === "exited") return
+    this.#takeDone()
+    if (this.#inFlight.length > 0) return this.#watch()
+    this.#watching = false
+    if (this.#state === "running") this.#worker.unref()
+  }
+
+  #takeDone(): void {
+    while (this.#done !== Atomics.load(this.#control, Slots.DONE)) {
+      const entry = this.#inFlight.shift()
+      const outcome = entry && this.#outcome(entry)
+      this.#done = Slots.next(this.#done)
+      if (outcome !== undefined) entry?.resume(outcome)
+    }
+  }
+
+  /** What has become of the batch at #done; after this its slot may be used again. */
+  #outcome({ batch, inputDuration }: InFlight): Effect.Effect<Execution, InferenceError> {
+    const startedAt = performance.now()
+    const responses = this.#responses(batch)
+    if (Result.isFailure(responses)) return Effect.fail(responses.failure)
+    const outcomes = responses.success.map((response) => Result.succeed(response))
+    return Effect.succeed({ outcomes, inputDuration, outputDuration: (performance.now() - startedAt) * 1e6 })
+  }
+
+  #responses(batch: Batch.Batch): Result.Result<ReadonlyArray<Response>, InferenceError> {
+    const layout = this.#layout
+    if (layout !== undefined && Atomics.load(this.#control, Slots.outcomeWord(this.#done)) === Slots.IN_SLOT) {
+      return Result.succeed(SlotBatch.read(layout, this.#slot(layout, this.#done), batch))
+    }
+    const received: { message: Outcome } | undefined = receiveMessageOnPort(this.#port)
+    if (received === undefined) {
+      return Result.fail(new ExecutionFailed({ message: "no message came with the outcome. This is a bug." }))
+    }
+    return received.message._tag === "Outputs"
+      ? GeneralBatch.decode(this.#definition, batch, received.message.outputs)
+      : Result.fail(new ExecutionFailed({ message: `onnx runtime error: ${received.message.message}` }))
+  }
+
+  /** Asks the worker to exit after what is in flight, and waits until it has. Harmless when it has exited already. */
+  get stop(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (this.#state === "running") {
+        this.#state = "stopping"
+        this.#worker.ref()
+        this.#advance(Slots.STOP)
+      }
+      return Effect.asVoid(Deferred.await(this.exited))
+    }).pipe(Effect.uninterruptible)
+  }
+
+  #exit(reason: string): void {
+    this.#takeDone()
+    this.#state = "exited"
+    this.#port.close()
+    // Ends a pending waitAsync, which would hold the memory for ever.
+    Atomics.notify(this.#control, Slots.DONE)
+    const { name } = this.#definition
+    const message = `the worker thread of model '${name}' died while it had this batch: ${reason}`
+    for (const { resume } of this.#inFlight.splice(0)) resume(Effect.fail(new ExecutionFailed({ message })))
+    Deferred.doneUnsafe(this.exited, Effect.succeed(reason))
+  }
+
+  #unavailable(): Unavailable {
+    return new Unavailable({ message: `the worker thread of model '${this.#definition.name}' is not running` })
+  }
+}
+
+/** The outcomes of all requests, given those of the requests that were not refused. */
+const withRefusals = (
+  refusals: ReadonlyArray<InvalidRequest | undefined>,
+  outcomes: Execution["outcomes"],
+): Execution => {
+  const accepted = outcomes.values()
+  return {
+    outcomes: refusals.map((refusal) => {
+      const outcome = refusal === undefined ? accepted.next().value : Result.fail(refusal)
+      return outcome ?? Result.fail(new ExecutionFailed({ message: "a request has no outcome. This is a bug." }))
+    }),
+    inputDuration: 0,
+    outputDuration: 0,
+  }
+}

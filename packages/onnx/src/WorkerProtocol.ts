@@ -1,0 +1,54 @@
+/**
+ * What an instance and its worker say to each other, apart from the shared memory of Slots.ts: what the worker is started
+ * with, how loading ended, and the batches that do not fit a slot. Types only.
+ */
+import type { DataType } from "@nereid/core/DataType"
+import type { MessagePort } from "node:worker_threads"
+import type { Provider } from "./Provider.ts"
+import type { Layout } from "./Slots.ts"
+
+export type GraphOptimization = "disabled" | "basic" | "extended" | "layout" | "all"
+
+export interface SessionOptions {
+  /** Path of the .onnx file. */
+  readonly file: string
+  readonly intraOpThreads: number
+  readonly interOpThreads: number
+  readonly graphOptimization: GraphOptimization
+  /** The most wanted first. */
+  readonly providers: ReadonlyArray<Provider>
+}
+
+export interface TensorName {
+  readonly name: string
+  readonly datatype: DataType
+}
+
+/** `workerData`. */
+export interface Start {
+  readonly session: SessionOptions
+  readonly inputs: ReadonlyArray<TensorName>
+  readonly outputs: ReadonlyArray<TensorName>
+  readonly layout: Layout | undefined
+  readonly memory: SharedArrayBuffer
+  /** Carries the batches of the general path in both directions; its messages are fetched, never delivered. */
+  readonly port: MessagePort
+}
+
+/** Posted once to the parent; a worker that could not load exits by itself afterwards. */
+export type Loading =
+  | { readonly _tag: "Loaded"; readonly provider: string; readonly refused: ReadonlyArray<string> }
+  | { readonly _tag: "LoadFailed"; readonly message: string }
+
+/** A tensor of the general path: little endian bytes in a buffer of its own, or texts. */
+export interface TensorMessage {
+  readonly dims: ReadonlyArray<number>
+  readonly data: Uint8Array<ArrayBuffer> | ReadonlyArray<string>
+}
+
+/** By position in the signature's inputs. */
+export type GeneralInputs = ReadonlyArray<TensorMessage>
+
+export type Outcome =
+  | { readonly _tag: "Outputs"; readonly outputs: ReadonlyArray<TensorMessage> }
+  | { readonly _tag: "Failed"; readonly message: string }

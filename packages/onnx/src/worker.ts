@@ -1,0 +1,149 @@
+/**
+ * The thread of one instance: loads one session, then runs one batch after the other until it is told to stop. It blocks,
+ * in `Atomics.wait` or in the runtime, and never polls. Nobody else may end it: `terminate()` during a run or a load
+ * aborts the whole process. Effect is not imported here: it would cost every worker its load time again.
+ */
+import { env, InferenceSession, listSupportedBackends, type Tensor } from "onnxruntime-node"
+import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads"
+import * as OrtTensor from "./OrtTensor.ts"
+import * as Provider from "./Provider.ts"
+import * as Slots from "./Slots.ts"
+import type { GeneralInputs, Loading, Outcome, SessionOptions, Start } from "./WorkerProtocol.ts"
+
+type Tensors = Record<string, Tensor>
+
+/** Its errors come as exceptions, and end in a log or a reply; on stderr they are noise that callers can cause. */
+const silent = 4
+
+/** Tensors on a slot are made once for each number of rows, for at most so many of them. */
+const maxCached = 256
+
+const { session: options, inputs, outputs, layout, memory, port }: Start = workerData
+
+/** A session with the first provider that works, and with those listed after it for what it cannot run. */
+const load = async (): Promise<{ session: InferenceSession; provider: string; refused: ReadonlyArray<string> }> => {
+  env.logLevel = "fatal"
+  const available = listSupportedBackends().map(({ name }) => name)
+  const refused: Array<string> = []
+  const reasons = new Set<string>()
+  for (const [index, provider] of options.providers.entries()) {
+    const name = Provider.name(provider)
+    try {
+      if (!available.includes(name)) throw new Error(`not in this build, which has ${available.join(", ")}`)
+      const session = await InferenceSession.create(options.file, sessionOptions(options.providers.slice(index)))
+      return { session, provider: Provider.print(provider), refused }
+    } catch (error) {
+      reasons.add(text(error))
+      refused.push(`execution provider ${Provider.print(provider)}: ${text(error)}`)
+    }
+  }
+  // With the CPU alone, or where all say the same, it is not the provider that fails.
+  const [reason] = reasons
+  const [only] = options.providers
+  const isFile =
+    reasons.size === 1 && (options.providers.length > 1 || (only !== undefined && Provider.name(only) === "cpu"))
+  throw new Error(isFile && reason !== undefined ? reason : refused.join("; "))
+}
+
+const sessionOptions = (providers: SessionOptions["providers"]): InferenceSession.SessionOptions => ({
+  executionProviders: [...providers],
+  intraOpNumThreads: options.intraOpThreads,
+  interOpNumThreads: options.interOpThreads,
+  executionMode: options.interOpThreads > 1 ? "parallel" : "sequential",
+  graphOptimizationLevel: options.graphOptimization,
+  logSeverityLevel: silent,
+  // Spinning threads take the cores from the front end.
+  ...(options.intraOpThreads > 1 ? { extra: { session: { intra_op: { allow_spinning: "0" } } } } : {}),
+})
+
+const text = (error: unknown): string => (error instanceof Error ? error.message : String(error)).trim()
+
+const cache = new Map<number, { readonly feeds: Tensors; readonly fetches: Tensors }>()
+
+/** The tensors of a slot with so many rows: views on the shared memory, from which the runtime reads and to which it writes. */
+const slotTensors = (on: Slots.Layout, sequence: number, rows: number) => {
+  const offset = Slots.slotOffset(on, sequence)
+  const key = rows * Slots.slotCount + (sequence & (Slots.slotCount - 1))
+  let tensors = cache.get(key)
+  if (tensors === undefined) {
+    const onSlot = (regions: ReadonlyArray<Slots.Region>): Tensors =>
+      Object.fromEntries(
+        regions.map(({ name, datatype, dims, offset: inSlot }) => [
+          name,
+          OrtTensor.onMemory(datatype, on.batching ? [rows, ...dims] : dims, memory, offset + inSlot),
+        ]),
+      )
+    if (cache.size >= maxCached) cache.clear()
+    cache.set(key, (tensors = { feeds: onSlot(on.inputs), fetches: onSlot(on.outputs) }))
+  }
+  return tensors
+}
+
+const runGeneral = async (session: InferenceSession): Promise<Outcome> => {
+  const received: { message: GeneralInputs } | undefined = receiveMessageOnPort(port)
+  if (received === undefined) throw new Error("no message came with the batch. This is a bug.")
+  const feeds: Tensors = {}
+  for (const [index, { name, datatype }] of inputs.entries()) {
+    const tensor = received.message[index]
+    if (tensor !== undefined) feeds[name] = OrtTensor.fromMessage(datatype, tensor)
+  }
+  const results = await session.run(
+    feeds,
+    outputs.map(({ name }) => name),
+    { logSeverityLevel: silent },
+  )
+  return {
+    _tag: "Outputs",
+    outputs: outputs.map(({ name }) => {
+      const tensor = results[name]
+      if (tensor === undefined) throw new Error(`no output '${name}' came out`)
+      return OrtTensor.toMessage(tensor)
+    }),
+  }
+}
+
+const reply = (outcome: Outcome) => {
+  const own =
+    outcome._tag === "Outputs" ? outcome.outputs.flatMap(({ data }) => ("buffer" in data ? [data.buffer] : [])) : []
+  port.postMessage(outcome, own)
+}
+
+const serve = async (session: InferenceSession) => {
+  const control = Slots.control(memory)
+  for (let sequence = 0; ;) {
+    if (Atomics.load(control, Slots.HEAD) === sequence) {
+      Atomics.wait(control, Slots.HEAD, sequence)
+      continue
+    }
+    const kind = Atomics.load(control, Slots.kindWord(sequence))
+    if (kind === Slots.STOP) return
+    let where = Slots.IN_SLOT
+    try {
+      if (kind === Slots.GENERAL || layout === undefined) {
+        where = Slots.BY_MESSAGE
+        reply(await runGeneral(session))
+      } else {
+        const { feeds, fetches } = slotTensors(layout, sequence, kind)
+        await session.run(feeds, fetches, { logSeverityLevel: silent })
+      }
+    } catch (error) {
+      where = Slots.BY_MESSAGE
+      reply({ _tag: "Failed", message: text(error) })
+    }
+    Atomics.store(control, Slots.outcomeWord(sequence), where)
+    sequence = Slots.next(sequence)
+    Atomics.store(control, Slots.DONE, sequence)
+    Atomics.notify(control, Slots.DONE)
+  }
+}
+
+const tell = (loading: Loading) => parentPort?.postMessage(loading, [])
+
+const loaded = await load().catch((error: unknown) => {
+  tell({ _tag: "LoadFailed", message: text(error) })
+})
+if (loaded !== undefined) {
+  tell({ _tag: "Loaded", provider: loaded.provider, refused: loaded.refused })
+  await serve(loaded.session)
+  await loaded.session.release()
+}
