@@ -1,2 +1,17 @@
 #!/usr/bin/env node
-export {}
+/** The command line, `nereid`: parses, runs, and exits with 0 after a stop by SIGTERM or SIGINT. */
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { teardown } from "@nereid/server/Server"
+import { Effect } from "effect"
+import { Command } from "effect/cli"
+import packageJson from "../package.json" with { type: "json" }
+import { serve } from "./serve.ts"
+
+Command.make("nereid").pipe(
+  Command.withDescription("Serve models over the v2 inference protocol"),
+  Command.withSubcommands([serve]),
+  Command.run({ version: packageJson.version }),
+  Effect.provide(NodeServices.layer),
+  NodeRuntime.runMain({ teardown }),
+)

@@ -15,15 +15,16 @@ import * as MetricsServer from "./MetricsServer.ts"
 import { ServeError } from "./ServeError.ts"
 import { version } from "./version.ts"
 
+/** Where a front end listens: a port on all addresses, a port on one, or false for nowhere. Port 0: a free one. */
+export type Listen = number | false | { readonly host: string; readonly port: number }
+
 export interface ServerOptions {
-  /** Port of HTTP, 0 for a free one, false for none. Default 8000. */
-  readonly http?: number | false
-  /** Port of gRPC, Connect and gRPC-Web. Default 8001. */
-  readonly grpc?: number | false
-  /** Port of /metrics. Default 8002. */
-  readonly metrics?: number | false
-  /** Address to listen on. Default 0.0.0.0. */
-  readonly host?: string
+  /** HTTP. Default 8000. */
+  readonly http?: Listen
+  /** gRPC, Connect and gRPC-Web. Default 8001. */
+  readonly grpc?: Listen
+  /** Prometheus' /metrics. Default 8002. */
+  readonly metrics?: Listen
   /** The server's name in its metadata. Default nereid. */
   readonly id?: string
   /** The largest HTTP body, in bytes. Default 64 MiB. */
@@ -36,15 +37,19 @@ export interface ServerOptions {
   readonly drainTimeout?: Duration.Input
 }
 
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
 /** A server that listens. */
 export class Server extends Context.Service<
   Server,
   {
-    /** Ports in use; undefined for what is turned off. */
-    readonly http: number | undefined
-    readonly grpc: number | undefined
-    readonly metrics: number | undefined
-    readonly host: string
+    /** Where it listens; undefined for what is turned off. */
+    readonly http: Address | undefined
+    readonly grpc: Address | undefined
+    readonly metrics: Address | undefined
     readonly models: ReadonlyArray<RunningModel>
     readonly isReady: () => boolean
   }
@@ -81,7 +86,7 @@ const provided = <Identifier>(
 ): Effect.Effect<{ readonly model: RunningModel }, never, Identifier> => model
 
 const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, options: ServerOptions) {
-  const { host = "0.0.0.0", http = 8000, grpc = 8001, metrics = 8002, id = "nereid" } = options
+  const { http = 8000, grpc = 8001, metrics = 8002, id = "nereid" } = options
   const { maxInputSize = 64 * 2 ** 20, maxMessageSize = 256 * 2 ** 20, fastUnary = true } = options
   const registry = yield* Effect.try({
     try: () => Registry.make(models),
@@ -90,24 +95,25 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
   const gateway = Gateway.make(registry, { id, version })
 
   const frontEnds = yield* Scope.make()
-  yield* Effect.addFinalizer(() => stop(gateway, frontEnds, Duration.fromInputUnsafe(options.drainTimeout ?? "30 seconds")))
-  const listen = <A>(port: number | false, make: (port: number) => Effect.Effect<A, ServeError, Scope.Scope>) =>
-    port === false ? Effect.undefined : Scope.provide(make(port), frontEnds)
+  yield* Effect.addFinalizer(() =>
+    stop(gateway, frontEnds, Duration.fromInputUnsafe(options.drainTimeout ?? "30 seconds")),
+  )
+  const listen = (at: Listen, make: (address: Address) => Effect.Effect<Address, ServeError, Scope.Scope>) => {
+    if (at === false) return Effect.undefined
+    return Scope.provide(make(typeof at === "number" ? { host: "0.0.0.0", port: at } : at), frontEnds)
+  }
 
-  const metricsAt = yield* listen(metrics, (port) => MetricsServer.make(gateway, { host, port }))
-  const httpAt = yield* listen(http, (port) => HttpServer.make(gateway, { host, port, maxInputSize }))
-  const grpcAt = yield* listen(grpc, (port) => GrpcServer.make(gateway, { host, port, maxMessageSize, fastUnary }))
-  return Server.of({
-    host,
-    http: httpAt?.port,
-    grpc: grpcAt?.port,
-    metrics: metricsAt?.port,
-    models,
-    isReady: gateway.isReady,
-  })
+  const metricsAt = yield* listen(metrics, (address) => MetricsServer.make(gateway, address))
+  const httpAt = yield* listen(http, (address) => HttpServer.make(gateway, { ...address, maxInputSize }))
+  const grpcAt = yield* listen(grpc, (address) => GrpcServer.make(gateway, { ...address, maxMessageSize, fastUnary }))
+  return Server.of({ http: httpAt, grpc: grpcAt, metrics: metricsAt, models, isReady: gateway.isReady })
 })
 
-const stop = Effect.fnUntraced(function* (gateway: Gateway.Gateway, frontEnds: Scope.Closeable, limit: Duration.Duration) {
+const stop = Effect.fnUntraced(function* (
+  gateway: Gateway.Gateway,
+  frontEnds: Scope.Closeable,
+  limit: Duration.Duration,
+) {
   gateway.beginDrain()
   const drained = yield* Scope.close(frontEnds, Exit.void).pipe(Effect.timeoutOption(limit))
   if (Option.isNone(drained)) {

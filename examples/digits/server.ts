@@ -1,0 +1,18 @@
+/** The network that train.ts has trained, in ONNX Runtime: one instance, in a thread of its own. */
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import { Onnx } from "@nereid/onnx"
+import { Server } from "@nereid/server"
+import { Layer } from "effect"
+import { Digits } from "./contract.ts"
+
+export { Digits }
+
+export const DigitsLive = Onnx.layer(Digits, { file: new URL("digits.onnx", import.meta.url).pathname })
+
+if (import.meta.main) {
+  Server.layer([Digits]).pipe(
+    Layer.provide(DigitsLive),
+    Layer.launch,
+    NodeRuntime.runMain({ teardown: Server.teardown }),
+  )
+}

@@ -1,0 +1,3 @@
+/** What `npm start` serves: the models of all examples. */
+export { AddSub, AddSubLive } from "./add-sub/server.ts"
+export { Digits, DigitsLive } from "./digits/server.ts"

@@ -1,0 +1,37 @@
+/** What a start prints: the models as a table, where the server listens, and one request per model that works. */
+import type { Server } from "@nereid/server"
+import type { RunningModel } from "@nereid/core/RunningModel"
+import { print } from "@nereid/core/TensorSpec"
+import { curl } from "./Curl.ts"
+
+export const banner = (server: Server.Server["Service"]): string => {
+  const { http, grpc, metrics, models } = server
+  const lines = [table(["MODEL", "VERSION", "STATUS", "MAX BATCH", "INPUTS", "OUTPUTS"], models.map(row)), ""]
+  if (grpc !== undefined) lines.push(`Started GRPCInferenceService at ${grpc.host}:${grpc.port}`)
+  if (http !== undefined) lines.push(`Started HTTPService at ${http.host}:${http.port}`)
+  if (metrics !== undefined) lines.push(`Started Metrics Service at ${metrics.host}:${metrics.port}`)
+  if (http !== undefined) {
+    const host = http.host === "0.0.0.0" || http.host === "::" ? "localhost" : http.host
+    lines.push("", "Try:", ...models.map((model) => `  ${curl(model, `http://${host}:${http.port}`)}`))
+  }
+  return lines.join("\n")
+}
+
+const row = (model: RunningModel): ReadonlyArray<string> => [
+  model.name,
+  model.version,
+  model.isReady() ? "READY" : "UNAVAILABLE",
+  String(model.maxBatchSize),
+  model.signature.inputs.map((spec) => `${spec.name} ${print(spec.datatype, spec.dims)}`).join(", "),
+  model.signature.outputs.map((spec) => `${spec.name} ${print(spec.datatype, spec.dims)}`).join(", "),
+]
+
+const table = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string => {
+  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((cells) => cells[column]?.length ?? 0)))
+  const line = (cells: ReadonlyArray<string>) =>
+    cells
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd()
+  return [line(head), line(widths.map((width) => "-".repeat(width))), ...rows.map(line)].join("\n")
+}

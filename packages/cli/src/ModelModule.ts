@@ -1,0 +1,73 @@
+/**
+ * A user's module as the CLI reads it: every export that is a model, and every export that is a layer. Whether the layers
+ * provide the models is known only when they are built.
+ */
+import { pathToFileURL } from "node:url"
+import type { Definition, Inference } from "@nereid/core/Definition"
+import type { Fields } from "@nereid/core/Field"
+import { Context, Data, Effect, Layer, Option } from "effect"
+
+/** A module that cannot be served, and why. */
+export class ModuleError extends Data.TaggedError("ModuleError")<{ readonly message: string }> {}
+
+/** What `Model.Service` makes, its types forgotten. */
+export type ExportedModel = Context.Key<unknown, Inference<Fields, Fields>> & {
+  readonly definition: Definition<Fields, Fields>
+}
+
+export interface ModelModule {
+  readonly models: ReadonlyArray<ExportedModel>
+  readonly layers: ReadonlyArray<Layer.Layer<unknown, unknown>>
+}
+
+export const load = Effect.fnUntraced(function* (path: string) {
+  const module = yield* Effect.tryPromise({
+    try: (): Promise<Record<string, unknown>> => import(pathToFileURL(path).href),
+    catch: (error) =>
+      new ModuleError({
+        message: `${path} cannot be loaded: ${error instanceof Error ? error.message : String(error)}`,
+      }),
+  })
+  const exports = [...new Set(Object.values(module))]
+  const models = exports.filter(isModel)
+  const layers = exports.filter(isLayer)
+  if (models.length === 0) {
+    return yield* new ModuleError({ message: `${path} exports no model: export the class that extends Model.Service` })
+  }
+  const names = new Set(models.map((model) => model.definition.name))
+  if (names.size < models.length) {
+    return yield* new ModuleError({ message: `${path} exports two models of the same name: ${[...names].join(", ")}` })
+  }
+  if (layers.length === 0) {
+    return yield* new ModuleError({
+      message: `${path} exports no layer: export what Model.each, Model.batch or Onnx.layer gave for ${[...names].join(", ")}`,
+    })
+  }
+  return { models, layers } satisfies ModelModule
+})
+
+/** Builds the layers and checks that they provide every model. */
+export const build = Effect.fnUntraced(function* ({ models, layers }: ModelModule) {
+  const [first, ...rest] = layers
+  const context = yield* Layer.build(first === undefined ? Layer.empty : Layer.mergeAll(first, ...rest)).pipe(
+    Effect.catchDefect((defect) => {
+      const missing = /^Service not found: (\S+)/.exec(defect instanceof Error ? defect.message : "")?.[1]
+      if (missing === undefined) return Effect.die(defect)
+      const message = `a layer needs ${missing}: export it with Layer.provide(...) of the layer that provides that`
+      return Effect.fail(new ModuleError({ message }))
+    }),
+  )
+  for (const model of models) {
+    if (Option.isNone(Context.getOption(context, model))) {
+      return yield* new ModuleError({
+        message: `no exported layer provides the exported model '${model.definition.name}'`,
+      })
+    }
+  }
+  return context
+})
+
+const isModel = (value: unknown): value is ExportedModel =>
+  Context.isKey(value) && "definition" in value && typeof value.definition === "object"
+
+const isLayer = (value: unknown): value is Layer.Layer<unknown, unknown> => Layer.isLayer(value)
