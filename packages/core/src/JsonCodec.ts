@@ -1,0 +1,432 @@
+/**
+ * The JSON of the v2 protocol: what stands in a request or response document, and how a response is written as one.
+ * Tensors whose bytes follow the document are announced here and cut out in BinaryExtension.ts, which is what front ends
+ * and clients call. Where a key stands twice, the first counts.
+ */
+import { Result } from "effect"
+import { isDataType } from "./DataType.ts"
+import { InvalidRequest, isInferenceError, type InferenceError, MalformedRequest, Unsupported } from "./Errors.ts"
+import type { Parameter, Parameters } from "./Inference.ts"
+import { readElements } from "./JsonElements.ts"
+import { JsonReader } from "./JsonReader.ts"
+import { JsonWriter } from "./JsonWriter.ts"
+import type { RequestedOutput, WireRequest, WireResponse, WireTensor } from "./WireRequest.ts"
+
+/** A tensor of a document: its bytes, or how many of them follow the document. */
+export interface DocumentTensor {
+  readonly name: string
+  readonly datatype: string
+  readonly shape: ReadonlyArray<number>
+  readonly content: Uint8Array | number
+}
+
+export interface RequestDocument {
+  readonly id: string
+  readonly parameters: Parameters
+  readonly inputs: ReadonlyArray<DocumentTensor>
+  readonly outputs: ReadonlyArray<RequestedOutput>
+  /** Whether outputs that do not say so themselves are sent as binary data. */
+  readonly binaryOutputs: boolean
+}
+
+export interface ResponseDocument {
+  readonly modelName: string
+  readonly modelVersion: string
+  readonly id: string
+  readonly parameters: Parameters
+  readonly outputs: ReadonlyArray<DocumentTensor>
+}
+
+/** Reads the document of a request; `bytes` end with it. */
+export const readRequest = (bytes: Uint8Array): Result.Result<RequestDocument, InferenceError> =>
+  caught(() => {
+    const reader = new JsonReader(bytes, "request")
+    const inputs: Array<DocumentTensor> = []
+    const outputs: Array<RequestedOutput> = []
+    let id = ""
+    let parameters = new Map<string, Parameter>()
+    let found = false
+    members(reader, "inputs", (key) => {
+      switch (key) {
+        case "id":
+          id = readString(reader, "id")
+          return
+        case "parameters":
+          parameters = readParameters(reader)
+          return
+        case "inputs":
+          found = true
+          elements(reader, "inputs", () => inputs.push(readInput(reader)))
+          return
+        case "outputs":
+          elements(reader, "outputs", () => outputs.push(readOutput(reader)))
+          return
+        default:
+          reader.skip()
+      }
+    })
+    reader.end()
+    if (!found) missing("inputs")
+    const binaryOutputs = flag(parameters, "binary_data_output") ?? false
+    parameters.delete("binary_data_output")
+    return { id, parameters: Object.fromEntries(parameters), inputs, outputs, binaryOutputs }
+  })
+
+/** Reads the document of a response; `bytes` end with it. Parameters that are no scalars are left out. */
+export const readResponse = (bytes: Uint8Array): Result.Result<ResponseDocument, InferenceError> =>
+  caught(() => {
+    const reader = new JsonReader(bytes, "response")
+    const outputs: Array<DocumentTensor> = []
+    let [modelName, modelVersion, id] = ["", "", ""]
+    let parameters: Parameters = {}
+    members(reader, "outputs", (key) => {
+      // Servers differ in what they leave out and what they set to null.
+      if (reader.kind() === "null") return reader.null()
+      switch (key) {
+        case "model_name":
+          modelName = readString(reader, key)
+          return
+        case "model_version":
+          modelVersion = readString(reader, key)
+          return
+        case "id":
+          id = readString(reader, key)
+          return
+        case "parameters":
+          parameters = Object.fromEntries(readParameters(reader, true))
+          return
+        case "outputs":
+          elements(reader, "outputs", () => outputs.push(readTensor(reader, "output").tensor))
+          return
+        default:
+          reader.skip()
+      }
+    })
+    reader.end()
+    return { modelName, modelVersion, id, parameters, outputs }
+  })
+
+/** The document of a request whose inputs all follow it as binary data, and which asks for its outputs that way. */
+export const writeRequest = (wire: WireRequest): Uint8Array => {
+  const writer = new JsonWriter()
+  writer.ascii("{")
+  if (wire.id !== "") {
+    writer.ascii('"id":')
+    writer.string(wire.id)
+    writer.ascii(",")
+  }
+  writeParameters(writer, { ...wire.parameters, binary_data_output: true })
+  writer.ascii(',"inputs":[')
+  for (const [index, tensor] of wire.inputs.entries()) {
+    if (index > 0) writer.ascii(",")
+    writeTensor(writer, tensor)
+    writeParameters(writer, { binary_data_size: BigInt(tensor.bytes.length) })
+    writer.ascii("}")
+  }
+  writer.ascii("]")
+  if (wire.outputs.length > 0) {
+    writer.ascii(',"outputs":[')
+    for (const [index, { name, binary }] of wire.outputs.entries()) {
+      writer.ascii(index > 0 ? ',{"name":' : '{"name":')
+      writer.string(name)
+      writer.ascii(",")
+      writeParameters(writer, { binary_data: binary ?? true })
+      writer.ascii("}")
+    }
+    writer.ascii("]")
+  }
+  writer.ascii("}")
+  return writer.written()
+}
+
+/** The document of a response; by position in its outputs, whether an output follows it as binary data. */
+export const writeResponse = (
+  response: WireResponse,
+  binary: ReadonlyArray<boolean>,
+): Result.Result<Uint8Array, InferenceError> =>
+  caught(() => {
+    const writer = new JsonWriter()
+    writer.ascii("{")
+    if (response.id !== "") {
+      writer.ascii('"id":')
+      writer.string(response.id)
+      writer.ascii(",")
+    }
+    writer.ascii('"model_name":')
+    writer.string(response.modelName)
+    writer.ascii(',"model_version":')
+    writer.string(response.modelVersion)
+    writer.ascii(",")
+    if (Object.keys(response.parameters).length > 0) {
+      writeParameters(writer, response.parameters)
+      writer.ascii(",")
+    }
+    writer.ascii('"outputs":[')
+    for (const [index, tensor] of response.outputs.entries()) {
+      if (index > 0) writer.ascii(",")
+      writeTensor(writer, tensor)
+      if (binary[index] === true) writeParameters(writer, { binary_data_size: BigInt(tensor.bytes.length) })
+      else {
+        writer.ascii('"data":[')
+        const problem = writer.elements(tensor)
+        if (problem !== undefined) throw new InvalidRequest({ message: problem })
+        writer.ascii("]")
+      }
+      writer.ascii("}")
+    }
+    writer.ascii("]}")
+    return writer.written()
+  })
+
+/** The members that every tensor has, with a comma behind them. */
+const writeTensor = (writer: JsonWriter, { name, datatype, shape }: WireTensor): void => {
+  writer.ascii('{"name":')
+  writer.string(name)
+  writer.ascii(',"datatype":')
+  writer.string(datatype)
+  writer.ascii(`,"shape":[${shape.join()}],`)
+}
+
+const writeParameters = (writer: JsonWriter, parameters: Parameters): void => {
+  writer.ascii('"parameters":{')
+  let first = true
+  for (const [name, value] of Object.entries(parameters)) {
+    if (!first) writer.ascii(",")
+    first = false
+    writer.string(name)
+    writer.ascii(":")
+    if (typeof value === "string") writer.string(value)
+    else if (typeof value === "number") writer.ascii(double(value))
+    else writer.ascii(String(value))
+  }
+  writer.ascii("}")
+}
+
+/** With a point even where it is whole, so that its reader takes it for a double too. */
+const double = (value: number): string =>
+  Number.isInteger(value) && Math.abs(value) < 1e21 ? `${Object.is(value, -0) ? "-0" : value}.0` : String(value)
+
+const readInput = (reader: JsonReader): DocumentTensor => {
+  const { tensor, sources } = readTensor(reader, "input")
+  if (sources.includes(sharedMemory)) {
+    throw new Unsupported({
+      message: `shared memory is not supported, but input '${tensor.name}' is in a region of it`,
+    })
+  }
+  return tensor
+}
+
+const sharedMemory = "'shared_memory_region' in 'parameters'"
+
+const readTensor = (reader: JsonReader, what: "input" | "output") => {
+  let name: string | undefined
+  let datatype: string | undefined
+  let shape: ReadonlyArray<number> | undefined
+  let parameters = new Map<string, Parameter>()
+  let data: number | undefined
+  let content: Uint8Array | undefined
+  members(reader, "name", (key) => {
+    switch (key) {
+      case "name":
+        name = readString(reader, "name")
+        return
+      case "datatype":
+        datatype = readString(reader, "datatype")
+        return
+      case "shape":
+        shape = readShape(reader)
+        return
+      case "parameters":
+        parameters = readParameters(reader, what === "output")
+        return
+      case "data":
+        data = reader.position
+        // Clients write it last, so one pass is the rule.
+        if (name !== undefined && datatype !== undefined && shape !== undefined) {
+          content = readData(reader, { what, name, datatype, shape })
+        } else reader.skip()
+        return
+      default:
+        reader.skip()
+    }
+  })
+  if (name === undefined) return missing("name")
+  if (datatype === undefined) return missing("datatype")
+  if (shape === undefined) return missing("shape")
+  const size = parameters.get("binary_data_size")
+  const sources = [
+    ...(data === undefined ? [] : ["'data'"]),
+    ...(size === undefined ? [] : ["'binary_data_size' in 'parameters'"]),
+    ...(parameters.has("shared_memory_region") ? [sharedMemory] : []),
+  ]
+  if (sources.length !== 1) {
+    const subject = what === "input" ? "Input" : "Output"
+    const rule = `${subject} must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', ${sharedMemory}`
+    const found = sources.length === 0 ? "no field is set" : `${sources.join(", ")} are set`
+    throw new InvalidRequest({ message: `${rule}. But ${found}` })
+  }
+  if (data !== undefined && content === undefined) {
+    const behind = reader.position
+    reader.position = data
+    content = readData(reader, { what, name, datatype, shape })
+    reader.position = behind
+  }
+  const tensor = { name, datatype, shape, content: content ?? byteCount(size) }
+  return { tensor, sources }
+}
+
+const noBytes = new Uint8Array()
+
+interface Declared {
+  readonly what: "input" | "output"
+  readonly name: string
+  readonly datatype: string
+  readonly shape: ReadonlyArray<number>
+}
+
+const readData = (reader: JsonReader, { what, name, datatype, shape }: Declared): Uint8Array => {
+  if (reader.kind() !== "array") wrongKind(reader, "data", "array")
+  if (datatype === "FP16" || datatype === "BF16") {
+    const advice = `Please use the binary data format for ${what} ${name}`
+    throw new InvalidRequest({ message: `receiving ${datatype} data via JSON is not supported. ${advice}` })
+  }
+  let count = 1
+  for (const extent of shape) count *= extent
+  // Validation has the words for a datatype that does not exist and for a shape beyond all counting.
+  const readable = isDataType(datatype) && datatype !== "FP16" && datatype !== "BF16"
+  if (readable && count < 2 ** 63) return readElements(reader, datatype, count, name)
+  reader.skip()
+  return noBytes
+}
+
+const readOutput = (reader: JsonReader): RequestedOutput => {
+  let name: string | undefined
+  let parameters = new Map<string, Parameter>()
+  members(reader, "name", (key) => {
+    if (key === "name") name = readString(reader, "name")
+    else if (key === "parameters") parameters = readParameters(reader)
+    else reader.skip()
+  })
+  if (name === undefined) return missing("name")
+  for (const extension of ["classification", "shared_memory_region"]) {
+    if (parameters.has(extension)) {
+      throw new Unsupported({ message: `'${extension}' is not supported, but output '${name}' asks for it` })
+    }
+  }
+  return { name, binary: flag(parameters, "binary_data") }
+}
+
+const readShape = (reader: JsonReader): ReadonlyArray<number> => {
+  const shape: Array<number> = []
+  elements(reader, "shape", () => {
+    if (reader.kind() !== "number") wrongKind(reader, "shape", "unsigned-integer")
+    const text = reader.numberText()
+    if (!/^[0-9]+$/.test(text) || Number(text) >= 2 ** 64) {
+      throw new MalformedRequest({ message: `${cannot("shape", "unsigned-integer")} (${text.slice(0, 40)})` })
+    }
+    shape.push(Number(text))
+  })
+  return shape
+}
+
+const readParameters = (reader: JsonReader, lenient = false): Map<string, Parameter> => {
+  const parameters = new Map<string, Parameter>()
+  if (lenient && reader.kind() === "null") {
+    reader.null()
+    return parameters
+  }
+  if (reader.kind() !== "object") wrongKind(reader, "parameters", "object")
+  reader.object((name) => {
+    const value = readParameter(reader)
+    if (value === undefined && !lenient) {
+      const rule = "It should be either 'int', 'bool', or 'string'."
+      throw new InvalidRequest({ message: `parameter '${name}' has invalid type. ${rule}` })
+    }
+    if (value !== undefined && !parameters.has(name)) parameters.set(name, value)
+  })
+  return parameters
+}
+
+/** Undefined where it is none. Integers of at most 64 bits are bigints, so that a double stays a double on its way. */
+const readParameter = (reader: JsonReader): Parameter | undefined => {
+  switch (reader.kind()) {
+    case "boolean":
+      return reader.boolean()
+    case "string":
+      return reader.string()
+    case "number": {
+      const text = reader.numberText()
+      if (!/^-?[0-9]{1,20}$/.test(text)) return readNumber(reader, text)
+      const integer = BigInt(text)
+      return integer >= -(2n ** 63n) && integer < 2n ** 64n ? integer : Number(text)
+    }
+    default:
+      reader.skip()
+      return undefined
+  }
+}
+
+const readNumber = (reader: JsonReader, text: string): number => {
+  const value = Number(text.replace(/Inf$/, "Infinity"))
+  if (Number.isFinite(value) || !/[0-9]/.test(text)) return value
+  return reader.fail("Number too big to be stored in double.")
+}
+
+const byteCount = (size: Parameter | undefined): number => {
+  if (typeof size === "bigint" && size >= 0n) return Number(size)
+  throw new MalformedRequest({ message: cannot("binary_data_size", "unsigned-integer") })
+}
+
+const flag = (parameters: Map<string, Parameter>, name: string): boolean | undefined => {
+  const value = parameters.get(name)
+  if (value === undefined || typeof value === "boolean") return value
+  throw new MalformedRequest({ message: cannot(name, "boolean") })
+}
+
+/** The members of the object that must stand here, each key once. `first` is the member that its lack is told by. */
+const members = (reader: JsonReader, first: string, member: (key: string) => void): void => {
+  if (reader.kind() !== "object") {
+    // A syntax error comes first.
+    reader.skip()
+    throw new MalformedRequest({ message: cannot(first, "object") })
+  }
+  const seen = new Set<string>()
+  reader.object((key) => {
+    if (seen.has(key)) return reader.skip()
+    seen.add(key)
+    member(key)
+  })
+}
+
+const elements = (reader: JsonReader, field: string, element: () => void): void => {
+  if (reader.kind() !== "array") wrongKind(reader, field, "array")
+  reader.array(element)
+}
+
+const readString = (reader: JsonReader, field: string): string => {
+  if (reader.kind() !== "string") wrongKind(reader, field, "string")
+  return reader.string()
+}
+
+const cannot = (field: string, expected: string) =>
+  `Unable to parse '${field}': attempt to access JSON non-${expected} as ${expected}`
+
+const wrongKind = (reader: JsonReader, field: string, expected: string): never => {
+  // A syntax error comes first.
+  reader.skip()
+  throw new MalformedRequest({ message: cannot(field, expected) })
+}
+
+const missing = (field: string): never => {
+  const message = `Unable to parse '${field}': attempt to access non-existing object member '${field}'`
+  throw new MalformedRequest({ message })
+}
+
+const caught = <A>(read: () => A): Result.Result<A, InferenceError> => {
+  try {
+    return Result.succeed(read())
+  } catch (error) {
+    if (isInferenceError(error)) return Result.fail(error)
+    throw error
+  }
+}
