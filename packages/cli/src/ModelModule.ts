@@ -17,7 +17,7 @@ export type ExportedModel = Context.Key<unknown, Inference<Fields, Fields>> & {
 
 export interface ModelModule {
   readonly models: ReadonlyArray<ExportedModel>
-  readonly layers: ReadonlyArray<Layer.Layer<unknown, unknown>>
+  readonly layers: readonly [Layer.Layer<unknown, unknown>, ...ReadonlyArray<Layer.Layer<unknown, unknown>>]
 }
 
 export const load = Effect.fnUntraced(function* (path: string) {
@@ -30,7 +30,7 @@ export const load = Effect.fnUntraced(function* (path: string) {
   })
   const exports = [...new Set(Object.values(module))]
   const models = exports.filter(isModel)
-  const layers = exports.filter(isLayer)
+  const [first, ...rest] = exports.filter(isLayer)
   if (models.length === 0) {
     return yield* new ModuleError({ message: `${path} exports no model: export the class that extends Model.Service` })
   }
@@ -38,18 +38,17 @@ export const load = Effect.fnUntraced(function* (path: string) {
   if (names.size < models.length) {
     return yield* new ModuleError({ message: `${path} exports two models of the same name: ${[...names].join(", ")}` })
   }
-  if (layers.length === 0) {
+  if (first === undefined) {
     return yield* new ModuleError({
       message: `${path} exports no layer: export what Model.each, Model.batch or Onnx.layer gave for ${[...names].join(", ")}`,
     })
   }
-  return { models, layers } satisfies ModelModule
+  return { models, layers: [first, ...rest] } satisfies ModelModule
 })
 
 /** Builds the layers and checks that they provide every model. */
 export const build = Effect.fnUntraced(function* ({ models, layers }: ModelModule) {
-  const [first, ...rest] = layers
-  const context = yield* Layer.build(first === undefined ? Layer.empty : Layer.mergeAll(first, ...rest)).pipe(
+  const context = yield* Layer.build(Layer.mergeAll(...layers)).pipe(
     Effect.catchDefect((defect) => {
       const missing = /^Service not found: (\S+)/.exec(defect instanceof Error ? defect.message : "")?.[1]
       if (missing === undefined) return Effect.die(defect)

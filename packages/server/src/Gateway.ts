@@ -55,7 +55,10 @@ export interface Gateway {
 /** The extensions of the protocol that work here. */
 const extensions = ["binary_tensor_data", "parameters"]
 
-export const make = (registry: Registry["Service"], options: { readonly id: string; readonly version: string }): Gateway => {
+export const make = (
+  registry: Registry["Service"],
+  options: { readonly id: string; readonly version: string },
+): Gateway => {
   let draining = false
 
   return {

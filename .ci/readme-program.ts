@@ -1,0 +1,7 @@
+/** Prints the first TypeScript block of a Markdown file: the program of the README, as it stands there. */
+import { readFileSync } from "node:fs"
+
+const [, , file = "README.md"] = process.argv
+const block = /```ts\n([\s\S]*?)```/.exec(readFileSync(file, "utf8"))?.[1]
+if (block === undefined) throw new Error(`${file} has no TypeScript block`)
+process.stdout.write(block)
