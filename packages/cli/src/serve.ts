@@ -53,6 +53,6 @@ export const serve = Command.make(
     const announced = Layer.effectDiscard(Effect.flatMap(Server.Server, (server) => Console.log(banner(server)))).pipe(
       Layer.provide(served),
     )
-    yield* announced.pipe(Layer.provide(models), Layer.launch)
+    return yield* announced.pipe(Layer.provide(models), Layer.launch)
   }),
 ).pipe(Command.withDescription("Serve the models that a module exports"))

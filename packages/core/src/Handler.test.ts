@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer } from "effect"
+import { Data, Deferred, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { QueueFull } from "./Errors.ts"
 import * as Model from "./Model.ts"
@@ -22,9 +22,11 @@ class Whole extends Model.Service<Whole>()("whole", {
   outputs: { sum: Tensor.scalar("INT32") },
 }) {}
 
+class NothingToShout extends Data.TaggedError("NothingToShout")<{ readonly message: string }> {}
+
 const shout = Model.each(Shout, ({ TEXT }) =>
   TEXT === ""
-    ? Effect.fail(new Error("nothing to shout"))
+    ? Effect.fail(new NothingToShout({ message: "nothing to shout" }))
     : Effect.succeed({ TEXT: TEXT.toUpperCase(), LENGTH: TEXT.length }),
 )
 

@@ -2,7 +2,7 @@
  * User code as an instance: a handler for single samples (`each`) or for whole batches (`batch`), as a function or as an
  * Effect that builds one in a scope. What a handler returns is checked against the signature, never cast.
  */
-import { Cause, Effect, Exit, Layer, Result, type Scope } from "effect"
+import { Cause, Effect, Exit, type Layer, Result, type Scope } from "effect"
 import * as Batch from "./Batch.ts"
 import type { Batched, ModelClass, Sample } from "./Definition.ts"
 import { ExecutionFailed, type InferenceError, InvalidRequest, isInferenceError } from "./Errors.ts"

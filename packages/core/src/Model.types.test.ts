@@ -3,7 +3,7 @@
  * loads. (Missing model layers and remote clients: test/types.test.ts.)
  */
 import { expect, it } from "@effect/vitest"
-import { Effect, Layer, Schema, type Scope } from "effect"
+import { Effect, type Layer, Schema, type Scope } from "effect"
 import * as Model from "./Model.ts"
 import * as Tensor from "./Tensor.ts"
 
@@ -73,6 +73,7 @@ export const SentimentLive = Model.each(
 export const needsBert: Layer.Layer<Sentiment, never, Bert> = SentimentLive
 
 // @ts-expect-error the inner model is not provided
+// @effect-diagnostics-next-line missingLayerContext:off
 export const closed: Layer.Layer<Sentiment> = SentimentLive
 
 // @ts-expect-error wrong output label

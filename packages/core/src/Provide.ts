@@ -97,20 +97,20 @@ export const inference = <I extends Fields, O extends Fields>(
     model,
     infer: Effect.fnUntraced(function* (sample, options) {
       const encoded = inputCodec.encode(sample, batching)
-      if (Result.isFailure(encoded)) return yield* Effect.fail(wrongInput(encoded.failure))
+      if (Result.isFailure(encoded)) return yield* wrongInput(encoded.failure)
       const response = yield* infer(model, yield* request(encoded.success, 1, options))
       const tensors = batching ? response.outputs.map(withoutBatch) : response.outputs
       const decoded = outputCodec.decode(tensors)
-      if (Result.isFailure(decoded)) return yield* Effect.fail(wrongOutput(decoded.failure))
+      if (Result.isFailure(decoded)) return yield* wrongOutput(decoded.failure)
       // The codec has put exactly the fields of O into it, each decoded by its own Schema.
       return decoded.success as Sample<O>
     }),
     inferBatch: Effect.fnUntraced(function* (batch, options) {
       const collected = collect(signature.inputs, batch)
-      if (Result.isFailure(collected)) return yield* Effect.fail(wrongInput(collected.failure))
+      if (Result.isFailure(collected)) return yield* wrongInput(collected.failure)
       const { tensors, rows } = collected.success
       if (!batching) {
-        if (rows !== 1) return yield* Effect.fail(tooManyRows(name, rows, 1))
+        if (rows !== 1) return yield* tooManyRows(name, rows, 1)
         const response = yield* infer(
           model,
           yield* request(
@@ -121,7 +121,7 @@ export const inference = <I extends Fields, O extends Fields>(
         )
         return named(signature.outputs, response.outputs.map(withBatch)) as Batched<O>
       }
-      if (rows > maxBatchSize) return yield* Effect.fail(tooManyRows(name, rows, maxBatchSize))
+      if (rows > maxBatchSize) return yield* tooManyRows(name, rows, maxBatchSize)
       const response = yield* infer(model, yield* request(tensors, rows, options))
       return named(signature.outputs, response.outputs) as Batched<O>
     }),

@@ -8,7 +8,7 @@
  *
  * A free instance pulls: with `maxQueueDelay` 0 (the default) nothing ever waits for company while an instance is free.
  */
-import { Cause, Clock, Effect, Exit, Fiber, Latch, Result, Scope } from "effect"
+import { Cause, Clock, Effect, Exit, type Fiber, Latch, Result, Scope } from "effect"
 import * as Batch from "./Batch.ts"
 import {
   DeadlineExceeded,
