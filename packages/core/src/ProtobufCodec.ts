@@ -1,0 +1,259 @@
+/**
+ * The protobuf form of an inference: bytes or messages to a WireRequest, a WireResponse to bytes or a message. Pure, and
+ * not a check against any model: that is Validation.ts. Frames, status codes and sockets belong to the transports.
+ *
+ * Raw tensors stay views on the received bytes. Typed `contents` become the same bytes as a raw tensor would have.
+ */
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
+import { Result } from "effect"
+import {
+  type InferParameter,
+  InferParameterSchema,
+  type InferTensorContents,
+  type ModelInferRequest,
+  type ModelInferRequest_InferInputTensor as InputTensor,
+  ModelInferRequestSchema,
+  type ModelInferResponse,
+  ModelInferResponse_InferOutputTensorSchema,
+  ModelInferResponseSchema,
+} from "@nereid/protocol/grpc_service"
+import { InvalidRequest, Unsupported } from "./Errors.ts"
+import type { Parameter, Parameters } from "./Inference.ts"
+import { noParameters } from "./Inference.ts"
+import { encodeElements } from "./TypedTensor.ts"
+import type { WireRequest, WireResponse, WireTensor } from "./WireRequest.ts"
+
+export type ProtobufError = InvalidRequest | Unsupported
+
+/** The bytes of a ModelInferRequest. Its raw tensors are views on `bytes`, which therefore must not be reused. */
+export const decode = (bytes: Uint8Array): Result.Result<WireRequest, ProtobufError> => {
+  let message: ModelInferRequest
+  try {
+    message = fromBinary(ModelInferRequestSchema, bytes, { readUnknownFields: false })
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    return Result.fail(new InvalidRequest({ message: `failed to parse ModelInferRequest: ${reason}` }))
+  }
+  return fromMessage(message)
+}
+
+/**
+ * The bytes of a ModelInferResponse, in a buffer of exactly their size, after `headroom` bytes that are left for the
+ * caller: a gRPC frame's prefix goes there without another copy of the tensors.
+ */
+export const encode = (response: WireResponse, headroom = 0): Uint8Array<ArrayBuffer> => {
+  const head = toBinary(ModelInferResponseSchema, describe(response))
+  let length = headroom + head.length
+  for (const { bytes } of response.outputs) length += 1 + varintLength(bytes.length) + bytes.length
+  const buffer = new Uint8Array(length)
+  buffer.set(head, headroom)
+  // raw_output_contents is the last field of the message; written here, a tensor is copied once and not twice.
+  let offset = headroom + head.length
+  for (const { bytes } of response.outputs) {
+    buffer[offset++] = rawOutputContentsTag
+    offset = writeVarint(buffer, offset, bytes.length)
+    buffer.set(bytes, offset)
+    offset += bytes.length
+  }
+  return buffer
+}
+
+export const fromMessage = (message: ModelInferRequest): Result.Result<WireRequest, ProtobufError> => {
+  const { modelName } = message
+  const parameters = readParameters(message.parameters)
+  if (Result.isFailure(parameters)) return Result.fail(parameters.failure)
+
+  const inputs: Array<WireTensor> = []
+  for (const [index, input] of message.inputs.entries()) {
+    const tensor = readInput(message, input, index)
+    if (Result.isFailure(tensor)) return Result.fail(tensor.failure)
+    inputs.push(tensor.success)
+  }
+  const raw = message.rawInputContents.length
+  if (raw > 0 && raw !== inputs.length) {
+    return refuse(`expected raw_input_contents of ${inputs.length} inputs for model '${modelName}', got ${raw}`)
+  }
+
+  for (const { name, parameters: own } of message.outputs) {
+    const asked = Object.keys(own).find((key) => key === "classification" || isSharedMemory(key))
+    if (asked !== undefined) return unsupported(`parameter '${asked}' of output '${name}' for model '${modelName}'`)
+  }
+  return Result.succeed({
+    modelName,
+    modelVersion: message.modelVersion,
+    id: message.id,
+    parameters: parameters.success,
+    inputs,
+    outputs: message.outputs.map(({ name }) => ({ name, binary: undefined })),
+  })
+}
+
+/** The message holds views on the response's tensors. */
+export const toMessage = (response: WireResponse): ModelInferResponse => {
+  const message = describe(response)
+  message.rawOutputContents = response.outputs.map(({ bytes }) => bytes)
+  return message
+}
+
+/** Everything of a response but its tensors' bytes. */
+const describe = ({ modelName, modelVersion, id, parameters, outputs }: WireResponse): ModelInferResponse =>
+  create(ModelInferResponseSchema, {
+    modelName,
+    modelVersion,
+    id,
+    parameters: Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, writeParameter(value)])),
+    outputs: outputs.map(({ name, datatype, shape }) =>
+      create(ModelInferResponse_InferOutputTensorSchema, { name, datatype, shape: shape.map(BigInt) }),
+    ),
+  })
+
+const refuse = (message: string) => Result.fail(new InvalidRequest({ message }))
+
+const unsupported = (what: string) => Result.fail(new Unsupported({ message: `${what} is not supported` }))
+
+const isSharedMemory = (parameter: string) => parameter.startsWith("shared_memory_")
+
+const readInput = (
+  message: ModelInferRequest,
+  input: InputTensor,
+  index: number,
+): Result.Result<WireTensor, ProtobufError> => {
+  const { name, datatype } = input
+  const where = `'${name}' for model '${message.modelName}'`
+  const shape: Array<number> = []
+  for (const extent of input.shape) {
+    if (extent > Number.MAX_SAFE_INTEGER || extent < Number.MIN_SAFE_INTEGER) {
+      return refuse(
+        `input ${where} has the extent ${extent} in its shape, at most ${Number.MAX_SAFE_INTEGER} is possible`,
+      )
+    }
+    shape.push(Number(extent))
+  }
+  const shared = Object.keys(input.parameters).find(isSharedMemory)
+  if (shared !== undefined) return unsupported(`parameter '${shared}' of input ${where}`)
+
+  const raw = message.rawInputContents
+  if (input.contents !== undefined) {
+    if (raw.length > 0) {
+      return refuse(`contents field must not be specified when using raw_input_contents for ${where}`)
+    }
+    const bytes = readContents(input.contents, datatype)
+    if (Result.isFailure(bytes)) {
+      const problem = `of type '${bytes.failure}', expected datatype '${datatype}'`
+      return refuse(`unexpected explicit tensor data for input tensor ${where} ${problem}`)
+    }
+    return Result.succeed({ name, datatype, shape, bytes: bytes.success })
+  }
+  const bytes = raw[index]
+  if (bytes !== undefined) return Result.succeed({ name, datatype, shape, bytes })
+  return raw.length > 0
+    ? refuse(
+        `expected raw_input_contents of ${message.inputs.length} inputs for model '${message.modelName}', got ${raw.length}`,
+      )
+    : refuse(`unable to find data for input tensor ${where} in request.`)
+}
+
+/** One repeated field of InferTensorContents: its own datatype, and how it is read as each datatype that may use it. */
+interface ContentsField<K extends keyof InferTensorContents> {
+  readonly field: K
+  readonly own: string
+  readonly as: { readonly [datatype: string]: (elements: InferTensorContents[K]) => ArrayBufferView }
+}
+
+const contentsField = <K extends keyof InferTensorContents>(
+  field: K,
+  own: string,
+  as: ContentsField<K>["as"],
+): ((contents: InferTensorContents, datatype: string) => Result.Result<Uint8Array, string> | undefined) => {
+  return (contents, datatype) => {
+    const elements = contents[field]
+    if (!Array.isArray(elements) || elements.length === 0) return undefined
+    if (!Object.hasOwn(as, datatype)) return Result.fail(own)
+    const view = as[datatype]?.(elements)
+    return view && Result.succeed(new Uint8Array(view.buffer, view.byteOffset, view.byteLength))
+  }
+}
+
+/** The 8- and 16-bit integers have no field of their own; what does not fit is cut off, as the protocol has it (A5). */
+const contentsFields = [
+  contentsField("boolContents", "BOOL", { BOOL: (elements) => Uint8Array.from(elements, Number) }),
+  contentsField("intContents", "INT32", {
+    INT8: (elements) => new Int8Array(elements),
+    INT16: (elements) => new Int16Array(elements),
+    INT32: (elements) => new Int32Array(elements),
+  }),
+  contentsField("int64Contents", "INT64", { INT64: (elements) => new BigInt64Array(elements) }),
+  contentsField("uintContents", "UINT32", {
+    UINT8: (elements) => new Uint8Array(elements),
+    UINT16: (elements) => new Uint16Array(elements),
+    UINT32: (elements) => new Uint32Array(elements),
+  }),
+  contentsField("uint64Contents", "UINT64", { UINT64: (elements) => new BigUint64Array(elements) }),
+  contentsField("fp32Contents", "FP32", { FP32: (elements) => new Float32Array(elements) }),
+  contentsField("fp64Contents", "FP64", { FP64: (elements) => new Float64Array(elements) }),
+  contentsField("bytesContents", "BYTES", { BYTES: (elements) => encodeElements(elements) }),
+]
+
+const noBytes = new Uint8Array(0)
+
+/** The bytes of the datatype, or the datatype of a field that does not hold it. Without elements: no bytes. */
+const readContents = (contents: InferTensorContents, datatype: string): Result.Result<Uint8Array, string> => {
+  let found: Result.Result<Uint8Array, string> = Result.succeed(noBytes)
+  for (const read of contentsFields) {
+    const bytes = read(contents, datatype)
+    if (bytes === undefined) continue
+    if (Result.isFailure(bytes)) return bytes
+    found = bytes
+  }
+  return found
+}
+
+const readParameters = (message: {
+  readonly [name: string]: InferParameter
+}): Result.Result<Parameters, ProtobufError> => {
+  const names = Object.keys(message)
+  if (names.length === 0) return Result.succeed(noParameters)
+  const entries: Array<[string, Parameter]> = []
+  for (const name of names) {
+    const value = message[name]?.parameterChoice.value
+    if (value === undefined)
+      return refuse(`invalid value type for '${name}' parameter, expected one of its params to be set`)
+    entries.push([name, value])
+  }
+  // Defines properties, so that a parameter called `__proto__` is one like any other.
+  return Result.succeed(Object.fromEntries(entries))
+}
+
+const maxInt64 = 2n ** 63n - 1n
+
+const writeParameter = (value: Parameter): InferParameter => {
+  switch (typeof value) {
+    case "boolean":
+      return create(InferParameterSchema, { parameterChoice: { case: "boolParam", value } })
+    case "string":
+      return create(InferParameterSchema, { parameterChoice: { case: "stringParam", value } })
+    case "number":
+      return create(InferParameterSchema, { parameterChoice: { case: "doubleParam", value } })
+    default:
+      return create(InferParameterSchema, {
+        parameterChoice: { case: value > maxInt64 ? "uint64Param" : "int64Param", value },
+      })
+  }
+}
+
+/** Field 6, length-delimited. */
+const rawOutputContentsTag = (6 << 3) | 2
+
+const varintLength = (value: number): number => {
+  let length = 1
+  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) length += 1
+  return length
+}
+
+const writeVarint = (buffer: Uint8Array, start: number, value: number): number => {
+  let offset = start
+  let rest = value
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) buffer[offset++] = (rest % 0x80) | 0x80
+  buffer[offset++] = rest
+  return offset
+}
