@@ -1,0 +1,94 @@
+/**
+ * Every RPC as Connect serves it, in gRPC, gRPC-Web and the Connect protocol: a thin table over the gateway. The hot path,
+ * unary ModelInfer over plain gRPC, normally does not come here (GrpcUnary.ts), but is answered the same way.
+ */
+import { Code, ConnectError, type ConnectRouter, type HandlerContext, type Interceptor } from "@connectrpc/connect"
+import { Result } from "effect"
+import { type InferenceError, ModelNotFound, tagHeader } from "@nereid/core/Errors"
+import * as ProtobufCodec from "@nereid/core/ProtobufCodec"
+import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
+import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
+import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "@nereid/protocol/health"
+import type { Gateway, TensorMetadata } from "./Gateway.ts"
+import { fromError, internal, shorten } from "./GrpcStatus.ts"
+
+export const make =
+  (gateway: Gateway) =>
+  (router: ConnectRouter): void => {
+    router.service(GRPCInferenceService, {
+      serverLive: () => ({ live: gateway.isLive() }),
+      serverReady: () => ({ ready: gateway.isReady() }),
+      modelReady: ({ name, version }) => ({ ready: orThrow(gateway.modelReady(name, version)) }),
+      serverMetadata: () => ({ ...gateway.metadata, extensions: [...gateway.metadata.extensions] }),
+      modelMetadata: ({ name, version }) => {
+        const metadata = orThrow(gateway.modelMetadata(name, version))
+        return {
+          ...metadata,
+          versions: [...metadata.versions],
+          inputs: metadata.inputs.map(tensorMetadata),
+          outputs: metadata.outputs.map(tensorMetadata),
+        }
+      },
+      modelInfer: async (request, context) => {
+        const wire = orThrow(ProtobufCodec.fromMessage(request))
+        return ProtobufCodec.toMessage(await infer(gateway, wire, context))
+      },
+    })
+    router.service(Health, {
+      check: ({ service }) => {
+        if (service !== "" && service !== GRPCInferenceService.typeName) {
+          throw connectError(new ModelNotFound({ message: `unknown service '${service}'` }))
+        }
+        return { status: gateway.isReady() ? ServingStatus.SERVING : ServingStatus.NOT_SERVING }
+      },
+    })
+  }
+
+/** What no handler fails with on purpose: an RPC that is in the contract and not here gets its tag, a defect is logged. */
+export const failures =
+  (logDefect: (defect: unknown) => void): Interceptor =>
+  (next) =>
+  async (request) => {
+    try {
+      return await next(request)
+    } catch (error) {
+      if (!(error instanceof ConnectError)) {
+        logDefect(error)
+        throw new ConnectError(internal.message, internal.code, { [tagHeader]: internal.tag })
+      }
+      if (error.code === Code.Unimplemented) error.metadata.set(tagHeader, "Unsupported")
+      throw error
+    }
+  }
+
+const infer = (gateway: Gateway, wire: WireRequest, context: HandlerContext): Promise<WireResponse> =>
+  new Promise((resolve, reject) => {
+    const timeout = context.timeoutMs()
+    const deadline = timeout === undefined ? undefined : Date.now() + timeout
+    const { signal } = context
+    const onAbort = () => {
+      // A deadline also aborts. The scheduler has it too, and its answer is the one to give.
+      if (ConnectError.from(signal.reason).code === Code.DeadlineExceeded) return
+      cancel()
+      reject(ConnectError.from(signal.reason, Code.Canceled))
+    }
+    signal.addEventListener("abort", onAbort)
+    const cancel = gateway.infer(wire, deadline, (outcome) => {
+      signal.removeEventListener("abort", onAbort)
+      if (Result.isFailure(outcome)) reject(connectError(outcome.failure))
+      else resolve(outcome.success)
+    })
+    if (signal.aborted) onAbort()
+  })
+
+const orThrow = <A>(result: Result.Result<A, InferenceError>): A => {
+  if (Result.isFailure(result)) throw connectError(result.failure)
+  return result.success
+}
+
+const connectError = (error: InferenceError): ConnectError => {
+  const { code, message, tag } = fromError(error)
+  return new ConnectError(shorten(message), code, { [tagHeader]: tag })
+}
+
+const tensorMetadata = ({ name, datatype, shape }: TensorMetadata) => ({ name, datatype, shape: shape.map(BigInt) })

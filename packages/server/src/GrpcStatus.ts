@@ -1,0 +1,54 @@
+/**
+ * How a call ended, as gRPC says it: a code, a text and our tag of the failure, and these three as header fields. Which
+ * failure has which code is in core's Errors.ts; the fields of a call that succeeded are in GrpcStream.ts.
+ */
+import { GrpcCode, grpcCode, type InferenceError, type Tag, tagHeader } from "@nereid/core/Errors"
+
+export interface GrpcStatus {
+  readonly code: number
+  readonly message: string
+  readonly tag: Tag
+}
+
+export const fromError = (error: InferenceError): GrpcStatus => ({
+  code: grpcCode(error),
+  message: error.message,
+  tag: error._tag,
+})
+
+/** A defect; what it was is in the log and not for the caller. */
+export const internal: GrpcStatus = {
+  code: GrpcCode.INTERNAL,
+  message: "Internal error of the server; its log says why",
+  tag: "ExecutionFailed",
+}
+
+export const headers = ({ code, message, tag }: GrpcStatus) => ({
+  "grpc-status": String(code),
+  "grpc-message": encodeMessage(message),
+  [tagHeader]: tag,
+})
+
+/**
+ * Texts quote what came, names of any length included, but clients accept header lists of 8 or 16 KiB only; and three
+ * bytes may stand for one.
+ */
+export const maxMessageLength = 2_000
+
+export const shorten = (message: string): string =>
+  message.length <= maxMessageLength ? message : `${message.slice(0, maxMessageLength)}…`
+
+/** The header `grpc-message`: UTF-8, percent-encoded but for printable ASCII (gRPC over HTTP/2, "Responses"). */
+export const encodeMessage = (message: string): string => {
+  const text = shorten(message)
+  // A space at either end is no valid header value for HTTP/2 (RFC 9113, 8.2.1).
+  if (/^[!-$&-~]([ -$&-~]*[!-$&-~])?$/.test(text)) return text
+  let encoded = ""
+  const bytes = new TextEncoder().encode(text)
+  for (const [index, byte] of bytes.entries()) {
+    const atEnd = index === 0 || index === bytes.length - 1
+    const plain = byte > 0x20 ? byte < 0x7f && byte !== 0x25 : byte === 0x20 && !atEnd
+    encoded += plain ? String.fromCharCode(byte) : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`
+  }
+  return encoded
+}

@@ -1,0 +1,46 @@
+/**
+ * A unary call on a stream of node:http2. Another HTTP/2 implementation would stand in here; what a call does is in
+ * GrpcUnary.ts.
+ */
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2"
+import * as GrpcStatus from "./GrpcStatus.ts"
+import { UnaryCall, type UnaryOptions } from "./GrpcUnary.ts"
+
+export const serveUnary = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, options: UnaryOptions): void => {
+  // A stream that the caller resets emits an error; without a listener that ends the process.
+  stream.on("error", nothing)
+  const timeout = headers["grpc-timeout"]
+  const call = new UnaryCall(
+    options,
+    {
+      reply: (frame) => {
+        if (isGone(stream)) return
+        stream.on("wantTrailers", sendTrailers)
+        stream.respond(replyHeaders, replyOptions)
+        stream.end(frame)
+      },
+      fail: (status) => {
+        if (isGone(stream)) return
+        stream.respond({ ...replyHeaders, ...GrpcStatus.headers(status) }, { endStream: true })
+        // What the caller still sends is not wanted: gRPC servers say so with a reset that is no error.
+        if (!stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR)
+      },
+    },
+    Array.isArray(timeout) ? timeout.join() : timeout,
+  )
+  stream.on("data", (chunk: Uint8Array) => call.onData(chunk))
+  stream.on("end", () => call.onEnd())
+  stream.on("close", () => call.onClose())
+}
+
+const nothing = () => {}
+
+const isGone = (stream: ServerHttp2Stream): boolean => stream.destroyed || stream.closed || stream.headersSent
+
+const replyHeaders = { ":status": 200, "content-type": "application/grpc+proto" }
+
+const replyOptions = { waitForTrailers: true }
+
+const sendTrailers = function (this: ServerHttp2Stream): void {
+  this.sendTrailers({ "grpc-status": "0" })
+}
