@@ -26,7 +26,12 @@ export interface SupervisorOptions {
 export const make = Effect.fnUntraced(function* ({ name, start, restart: options }: SupervisorOptions) {
   const { times = 5, delay = "100 millis" } = options
   const firstDelay = Duration.toMillis(delay)
-  let worker: WorkerInstance = yield* Effect.acquireRelease(start, () => Effect.suspend(() => worker.stop))
+  // Set by the start itself: an interruption that waited for it keeps the next line of this function from being reached.
+  let worker!: WorkerInstance
+  const begin = Effect.map(start, (started) => {
+    worker = started
+  })
+  yield* Effect.acquireRelease(begin, () => Effect.suspend(() => worker.stop))
   let status: InstanceStatus = "available"
   let restarts = 0
 
@@ -40,11 +45,7 @@ export const make = Effect.fnUntraced(function* ({ name, start, restart: options
     while (restarts < times) {
       yield* Effect.sleep(firstDelay * 2 ** restarts)
       restarts += 1
-      const started = yield* start.pipe(
-        Effect.tap((next) => Effect.sync(() => (worker = next))),
-        Effect.result,
-        Effect.uninterruptible,
-      )
+      const started = yield* begin.pipe(Effect.result, Effect.uninterruptible)
       if (Result.isSuccess(started)) return true
       yield* Effect.logWarning(
         `Instance ${name} did not start again (${restarts} of ${times}): ${started.failure.message}`,

@@ -1,0 +1,168 @@
+/** What keeps a file from becoming a model, and that nothing stays behind. */
+import { assert, describe, it } from "@effect/vitest"
+import { Model, Tensor } from "@nereid/core"
+import { Effect, Fiber, Layer, Logger } from "effect"
+import type { Worker } from "node:worker_threads"
+import { addSub, file, model, node, value } from "../../../test/fixtures/onnx.ts"
+import { Onnx } from "./index.ts"
+import type { Options } from "./Onnx.ts"
+import { instances } from "./Onnx.ts"
+import { type Spawn, spawn } from "./WorkerInstance.ts"
+
+class AddSub extends Model.Service<AddSub>()("add_sub", {
+  inputs: { A: Tensor.FP32(4), B: Tensor.FP32(4) },
+  outputs: { SUM: Tensor.FP32(4), DIFFERENCE: Tensor.FP32(4) },
+  maxBatchSize: 8,
+}) {}
+
+const good = addSub("FP32", ["batch", 4])
+
+/** The error of loading a file with these bytes. */
+const failure = (bytes: Uint8Array, options: Partial<Options> = {}) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const path = yield* file(bytes)
+      const error = yield* Effect.flip(Layer.build(Onnx.layer(AddSub, { ...options, file: path })))
+      assert.equal(error._tag, "OnnxLoadError")
+      assert.equal(error.file, path)
+      const beginning = `cannot load model 'add_sub' from '${path}': `
+      assert.isTrue(error.message.startsWith(beginning), error.message)
+      return { error, reason: error.message.slice(beginning.length) }
+    }),
+  )
+
+/** Counts the threads that were started and have not exited. */
+const counting = () => {
+  const threads = new Set<Worker>()
+  let started = 0
+  const counted: Spawn = (options) => {
+    const thread = spawn(options)
+    started += 1
+    threads.add(thread)
+    thread.once("exit", () => threads.delete(thread))
+    return thread
+  }
+  return { spawn: counted, alive: () => threads.size, started: () => started }
+}
+
+describe("files", () => {
+  it.live("that are not there", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(Layer.build(Onnx.layer(AddSub, { file: "no/such/model.onnx" })))
+      assert.equal(error.message, "cannot load model 'add_sub' from 'no/such/model.onnx': there is no such file")
+    }),
+  )
+
+  it.live("that are no models", () =>
+    Effect.gen(function* () {
+      assert.match((yield* failure(new Uint8Array())).reason, /^it is not an ONNX model: it holds no graph/)
+      assert.match((yield* failure(new TextEncoder().encode("no model"))).reason, /^it is not an ONNX model: /)
+      assert.match((yield* failure(good.subarray(0, 100))).reason, /^it is not an ONNX model: /)
+    }),
+  )
+
+  it.live("with another signature: every mismatch in one error", () =>
+    Effect.gen(function* () {
+      const { error, reason } = yield* failure(addSub("FP32", [1, 5]))
+      assert.lengthOf(error.mismatches, 4)
+      assert.equal(reason, `its signature is not the declared one:\n  ${error.mismatches.join("\n  ")}`)
+    }),
+  )
+
+  it.live("with an operator that the runtime does not know", () =>
+    Effect.gen(function* () {
+      const dims = ["batch", 4]
+      const unknown = model({
+        inputs: [value("A", "FP32", dims), value("B", "FP32", dims)],
+        outputs: [value("SUM", "FP32", dims), value("DIFFERENCE", "FP32", dims)],
+        nodes: [node("Conjure", ["A", "B"], ["SUM", "DIFFERENCE"])],
+      })
+      assert.match((yield* failure(unknown)).reason, /No Op registered for Conjure/)
+    }),
+  )
+})
+
+it.live("options out of range", () =>
+  Effect.gen(function* () {
+    assert.equal(
+      (yield* failure(good, { instances: 0 })).reason,
+      "instances must be an integer of at least 1, but 0 was given",
+    )
+    assert.match((yield* failure(good, { intraOpThreads: 1.5 })).reason, /^intraOpThreads must be an integer/)
+  }),
+)
+
+describe("execution providers", () => {
+  it.live("that are not there fail the load, by name", () =>
+    Effect.gen(function* () {
+      assert.match((yield* failure(good, { providers: ["cuda"] })).reason, /^execution provider cuda: /)
+      const { reason } = yield* failure(good, { providers: [{ name: "tensorrt", deviceId: 1 }, "cuda"] })
+      assert.match(reason, /execution provider tensorrt:1: .*; execution provider cuda: /s)
+    }),
+  )
+
+  it.live("fall back to those listed after them, with a warning", () => {
+    const logged: Array<unknown> = []
+    const logger = Logger.make(({ logLevel, message }) => void logged.push([logLevel, message]))
+    return Effect.gen(function* () {
+      const path = yield* file(good)
+      const program = Effect.gen(function* () {
+        const A = Tensor.make("FP32", [4], Float32Array.of(1, 2, 3, 4))
+        return yield* (yield* AddSub).infer({ A, B: A })
+      })
+      const layer = Onnx.layer(AddSub, { file: path, providers: ["cuda", "cpu"] })
+      const { SUM } = yield* Effect.provide(program, layer)
+      assert.deepEqual([...SUM.data], [2, 4, 6, 8])
+      assert.match(JSON.stringify(logged), /Warn.*Instance add_sub_0_0 falls back: execution provider cuda: /)
+    }).pipe(Effect.provide(Logger.layer([logger])))
+  })
+})
+
+describe("threads", () => {
+  it.live("none stays behind a load that fails", () =>
+    Effect.gen(function* () {
+      const path = yield* file(good)
+      const threads = counting()
+      const options: Options = { file: path, instances: 2, providers: ["cuda"] }
+      const error = yield* Effect.flip(Effect.scoped(instances(AddSub.definition, options, threads.spawn)))
+      assert.equal(error._tag, "OnnxLoadError")
+      assert.isAbove(threads.started(), 0)
+      assert.equal(threads.alive(), 0)
+    }),
+  )
+
+  it.live("none stays behind a scope that closes", () =>
+    Effect.gen(function* () {
+      const path = yield* file(good)
+      const threads = counting()
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const built = yield* instances(AddSub.definition, { file: path, instances: 2 }, threads.spawn)
+          assert.deepEqual(
+            built.map(({ name }) => name),
+            ["add_sub_0_0", "add_sub_0_1"],
+          )
+          assert.equal(threads.alive(), 2)
+        }),
+      )
+      assert.equal(threads.alive(), 0)
+    }),
+  )
+
+  it.live("an interrupted load is waited for, then stopped", () =>
+    Effect.gen(function* () {
+      const path = yield* file(good)
+      const threads = counting()
+      const started = yield* Effect.callback<Fiber.Fiber<unknown, unknown>>((resume) => {
+        const counted: Spawn = (options) => {
+          queueMicrotask(() => resume(Effect.succeed(fiber)))
+          return threads.spawn(options)
+        }
+        const fiber = Effect.runFork(Effect.scoped(instances(AddSub.definition, { file: path, instances: 2 }, counted)))
+      })
+      yield* Fiber.interrupt(started)
+      assert.equal(threads.started(), 2)
+      assert.equal(threads.alive(), 0)
+    }),
+  )
+})

@@ -1,0 +1,57 @@
+/** Addresses in the shared memory. */
+import { Model, Tensor } from "@nereid/core"
+import type { Fields } from "@nereid/core/Field"
+import { assert, test } from "vitest"
+import * as Slots from "./Slots.ts"
+
+const signature = (inputs: Fields, outputs: Fields = {}) => {
+  class Declared extends Model.Service<Declared>()("declared", { inputs, outputs }) {}
+  return Declared.definition.signature
+}
+
+test("tensors of a slot begin at multiples of 64 bytes, with room for the largest batch", () => {
+  const layout = Slots.layout(signature({ A: Tensor.FP32(3), B: Tensor.INT8(5) }, { C: Tensor.FP64() }), 10)
+  assert.deepEqual(layout, {
+    batching: true,
+    rows: 10,
+    slotBytes: 128 + 64 + 128,
+    inputs: [
+      { name: "A", datatype: "FP32", offset: 0, dims: [3], bytesPerRow: 12 },
+      { name: "B", datatype: "INT8", offset: 128, dims: [5], bytesPerRow: 5 },
+    ],
+    outputs: [{ name: "C", datatype: "FP64", offset: 192, dims: [], bytesPerRow: 8 }],
+  })
+})
+
+test("a model that does not batch has slots of one row", () => {
+  const layout = Slots.layout(signature({ A: Tensor.FP32(3) }), 0)
+  assert.include(layout, { batching: false, rows: 1, slotBytes: 64 })
+})
+
+test("dynamic shapes and strings have no slots", () => {
+  assert.isUndefined(Slots.layout(signature({ A: Tensor.FP32("n") }), 8))
+  assert.isUndefined(Slots.layout(signature({ A: Tensor.FP32(2) }, { B: Tensor.FP32(-1) }), 8))
+  assert.isUndefined(Slots.layout(signature({ A: Tensor.BYTES(1) }), 8))
+})
+
+test("a slot takes as many rows as its greatest size allows, and there is none where that is not one", () => {
+  const image = signature({ A: Tensor.FP32(1024) })
+  assert.equal(Slots.layout(image, 100, 64 * 1024)?.rows, 15)
+  assert.isAtMost(Slots.layout(image, 100, 64 * 1024)?.slotBytes ?? Infinity, 64 * 1024)
+  assert.isUndefined(Slots.layout(image, 100, 4096))
+})
+
+test("sequence numbers wrap at 32 bits without leaving their order of slots and words", () => {
+  const last = 0x7fffffff
+  assert.equal(Slots.next(last), -0x80000000)
+  const layout = Slots.layout(signature({ A: Tensor.FP32(1) }), 0)!
+  const around = [last - 1, last, Slots.next(last), Slots.next(Slots.next(last))]
+  assert.deepEqual(
+    around.map((sequence) => (Slots.slotOffset(layout, sequence) - 64) / layout.slotBytes),
+    [0, 1, 0, 1],
+  )
+  assert.deepEqual(
+    around.map((sequence) => Slots.kindWord(sequence) - Slots.kindWord(0)),
+    [2, 3, 0, 1],
+  )
+})

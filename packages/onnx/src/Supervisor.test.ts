@@ -1,0 +1,175 @@
+/** Worker threads that die: who notices, who is started again, and when that ends. */
+import { assert, it } from "@effect/vitest"
+import { Model, Tensor } from "@nereid/core"
+import * as Batch from "@nereid/core/Batch"
+import type { Request } from "@nereid/core/Inference"
+import { noParameters } from "@nereid/core/Inference"
+import type { Instance, InstanceStatus } from "@nereid/core/Instance"
+import { Effect, Fiber, Result } from "effect"
+import { TestClock } from "effect/testing"
+import { Worker } from "node:worker_threads"
+import { file, slow } from "../../../test/fixtures/onnx.ts"
+import { instances } from "./Onnx.ts"
+import type { RestartOptions } from "./Supervisor.ts"
+import { type Spawn, spawn } from "./WorkerInstance.ts"
+
+class Slow extends Model.Service<Slow>()("slow", {
+  inputs: { X: Tensor.FP32(64) },
+  outputs: { Y: Tensor.FP32(64) },
+  maxBatchSize: 4,
+}) {}
+
+const request: Request = {
+  id: "",
+  inputs: [Tensor.make("FP32", [1, 64], new Float32Array(64).fill(2))],
+  rows: 1,
+  parameters: noParameters,
+  deadline: undefined,
+}
+
+const batch = Batch.make([request])
+
+/** A thread in place of the real one, that loads and then does what the source says. */
+const impostor =
+  (then: string): Spawn =>
+  (options) => {
+    const loaded = `require("node:worker_threads").parentPort.postMessage({ _tag: "Loaded", provider: "cpu", refused: [] })`
+    return new Worker(`${loaded};${then}`, { ...options, eval: true })
+  }
+
+/** Waits on the control words as the worker does, then dies with a batch in its hands. */
+const diesWithBatch = impostor(
+  `const { memory } = require("node:worker_threads").workerData
+   Atomics.wait(new Int32Array(memory), 0, 0)
+   throw new Error("out of luck")`,
+)
+
+/** An instance whose threads come from these, one after the other, and then from the last one for ever. */
+const supervised = Effect.fnUntraced(function* (
+  spawns: readonly [Spawn, ...Array<Spawn>],
+  restart: RestartOptions = {},
+) {
+  const path = yield* file(slow(64, 2))
+  const threads: Array<Worker> = []
+  const next: Spawn = (options) => {
+    const thread = (spawns[threads.length] ?? spawns.at(-1) ?? spawn)(options)
+    threads.push(thread)
+    return thread
+  }
+  const [instance] = yield* instances(Slow.definition, { file: path, restart }, next)
+  return { instance: instance!, threads }
+})
+
+const becomes = (instance: Instance, status: InstanceStatus) =>
+  Effect.callback<void>((resume) => {
+    const look = () => {
+      if (instance.status() === status) resume(Effect.void)
+    }
+    instance.onStatusChange = look
+    look()
+  })
+
+const answers = (instance: Instance) =>
+  Effect.map(instance.execute(batch), ({ outcomes: [outcome] }) => {
+    if (outcome === undefined || Result.isFailure(outcome)) throw new Error("no answer")
+    return outcome.success.outputs[0]?.data[0]
+  })
+
+it.effect("an idle thread that dies is started again after the first delay", () =>
+  Effect.gen(function* () {
+    const { instance, threads } = yield* supervised([spawn], { delay: "1 second" })
+    assert.equal(yield* answers(instance), 2)
+    yield* Effect.promise(() => threads[0]!.terminate())
+    assert.equal(instance.status(), "restarting")
+    const refused = yield* Effect.flip(instance.execute(batch))
+    assert.equal(refused._tag, "Unavailable")
+    yield* TestClock.adjust("999 millis")
+    assert.lengthOf(threads, 1)
+    yield* TestClock.adjust("1 millis")
+    yield* becomes(instance, "available")
+    assert.lengthOf(threads, 2)
+    assert.equal(yield* answers(instance), 2)
+  }),
+)
+
+it.effect("a thread that dies fails the batches it has, and says why", () =>
+  Effect.gen(function* () {
+    const { instance } = yield* supervised([diesWithBatch, spawn])
+    const both = yield* Effect.all([Effect.flip(instance.execute(batch)), Effect.flip(instance.execute(batch))], {
+      concurrency: 2,
+    })
+    for (const error of both) {
+      assert.equal(error._tag, "ExecutionFailed")
+      assert.equal(error.message, "the worker thread of model 'slow' died while it had this batch: out of luck")
+    }
+    yield* TestClock.adjust("100 millis")
+    yield* becomes(instance, "available")
+    assert.equal(yield* answers(instance), 2)
+  }),
+)
+
+it.effect("one instance's death leaves the other's batches alone", () =>
+  Effect.gen(function* () {
+    const path = yield* file(slow(64, 2))
+    let count = 0
+    const one: Spawn = (options) => (count++ === 0 ? diesWithBatch : spawn)(options)
+    const [first, second] = yield* instances(Slow.definition, { file: path, instances: 2 }, one)
+    const [died, answered] = yield* Effect.all([Effect.result(answers(first!)), Effect.result(answers(second!))], {
+      concurrency: 2,
+    })
+    assert.isTrue(Result.isFailure(died))
+    assert.isTrue(Result.isSuccess(answered))
+    assert.equal(second?.status(), "available")
+  }),
+)
+
+/** A turn of the event loop, for what threads have posted. */
+const turn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+
+it.effect("pauses double, and after the last restart it has failed for good", () =>
+  Effect.gen(function* () {
+    const { instance, threads } = yield* supervised([impostor("")], { times: 3, delay: "1 second" })
+    const statuses: Array<InstanceStatus> = []
+    instance.onStatusChange = () => statuses.push(instance.status())
+    const changes = (count: number) =>
+      Effect.gen(function* () {
+        while (statuses.length < count) yield* turn
+      })
+    for (const [index, seconds] of [1, 2, 4].entries()) {
+      yield* changes(2 * index + 1)
+      yield* TestClock.adjust(seconds * 1000 - 1)
+      assert.lengthOf(threads, index + 1)
+      yield* TestClock.adjust(1)
+      assert.lengthOf(threads, index + 2)
+    }
+    yield* changes(8)
+    assert.deepEqual(statuses.slice(-2), ["restarting", "failed"])
+    assert.lengthOf(threads, 4)
+    assert.equal((yield* Effect.flip(instance.execute(batch)))._tag, "Unavailable")
+  }),
+)
+
+it.effect("a thread that does not load again counts as well", () =>
+  Effect.gen(function* () {
+    const broken: Spawn = (options) => new Worker("throw new Error('no memory left')", { ...options, eval: true })
+    const { instance, threads } = yield* supervised([impostor(""), broken], { times: 2, delay: "1 second" })
+    while (instance.status() !== "failed") {
+      yield* turn
+      yield* TestClock.adjust("1 second")
+    }
+    assert.lengthOf(threads, 3)
+  }),
+)
+
+it.effect("a batch that succeeds sets the count of restarts back", () =>
+  Effect.gen(function* () {
+    const { instance, threads } = yield* supervised([spawn], { times: 1, delay: "1 second" })
+    for (let time = 1; time <= 3; time++) {
+      assert.equal(yield* answers(instance), 2)
+      yield* Effect.promise(() => threads.at(-1)!.terminate())
+      yield* TestClock.adjust("1 second")
+      yield* becomes(instance, "available")
+      assert.lengthOf(threads, time + 1)
+    }
+  }),
+)
