@@ -1,1 +1,1 @@
-export {}
+export * as Client from "./Client.ts"

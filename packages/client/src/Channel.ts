@@ -1,0 +1,21 @@
+/**
+ * The way to a server: a wire request in, a wire response out. Everything that a remote model needs of a protocol, and
+ * all that it knows of one: GrpcChannel.ts and HttpChannel.ts are the two there are.
+ */
+import type { Result } from "effect"
+import type { InferenceError } from "@nereid/core/Errors"
+import type { Cancel } from "@nereid/core/Inference"
+import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
+
+export type ChannelReply = (outcome: Result.Result<WireResponse, InferenceError>) => void
+
+export interface Channel {
+  /**
+   * Opens a connection where there is none. The reply is called once, perhaps before this returns, and not after the
+   * returned cancel, which takes the request back from the server. `timeoutMs` is what the server is told; keeping the
+   * time is up to the caller.
+   */
+  readonly infer: (wire: WireRequest, timeoutMs: number | undefined, reply: ChannelReply) => Cancel
+  /** Closes the connections, also under running calls: their replies say so. */
+  readonly close: () => Promise<void>
+}

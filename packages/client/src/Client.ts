@@ -1,0 +1,95 @@
+/**
+ * Clients of models that are served elsewhere: by Nereid, or by another server that speaks the v2 protocol. `layer`
+ * provides the model's service; `connect` is the same with promises. Both check every reply against the declaration.
+ */
+import { Cause, Effect, Exit, Layer, Scope } from "effect"
+import type { Batched, CallOptions, Inference, ModelClass, Sample } from "@nereid/core/Definition"
+import type { Fields } from "@nereid/core/Field"
+import { inference } from "@nereid/core/Provide"
+import type { Channel } from "./Channel.ts"
+import { type ClientOptions, settings as read, type Settings } from "./ClientOptions.ts"
+import * as GrpcChannel from "./GrpcChannel.ts"
+import { GrpcConnection } from "./GrpcConnection.ts"
+import * as HttpChannel from "./HttpChannel.ts"
+import * as RemoteModel from "./RemoteModel.ts"
+
+export type { ClientOptions, TlsOptions } from "./ClientOptions.ts"
+
+/**
+ * The model as the server at `url` runs it:
+ *
+ * ```ts
+ * program.pipe(Effect.provide(Client.layer(Sentiment, { url: "grpc://models:8001" })))
+ * ```
+ *
+ * It connects at the first call, and again after a connection was lost. Errors are those of a local model; a server that
+ * cannot be reached is Unavailable. Interrupting a call cancels it on the server.
+ * @throws TypeError where the URL or another option is none
+ */
+export const layer = <Self, N extends string, I extends Fields, O extends Fields>(
+  model: ModelClass<Self, N, I, O>,
+  options: ClientOptions,
+): Layer.Layer<Self> => {
+  const settings = read(options)
+  return Layer.effect(model, make(model, settings))
+}
+
+/** How a call of a promise client may be told to end early; see CallOptions for the rest. */
+export interface PromiseCallOptions extends CallOptions {
+  /** Aborting it cancels the request on the server; the call rejects with the signal's reason. */
+  readonly signal?: AbortSignal
+}
+
+/** A model as callers without Effect see it. Calls reject with the tagged errors of `Errors`. */
+export interface PromiseClient<I extends Fields, O extends Fields> extends AsyncDisposable {
+  readonly infer: (sample: Sample<I>, options?: PromiseCallOptions) => Promise<Sample<O>>
+  readonly inferBatch: (batch: Batched<I>, options?: PromiseCallOptions) => Promise<Batched<O>>
+  /** Calls that still wait reject with Unavailable. */
+  readonly close: () => Promise<void>
+}
+
+/**
+ * The same without Effect:
+ *
+ * ```ts
+ * await using sentiment = await Client.connect(Sentiment, { url: "http://models:8000" })
+ * const { CLASS } = await sentiment.infer({ TEXT: "a great movie" })
+ * ```
+ *
+ * Rejects with a TypeError where the URL or another option is none; the server is asked at the first call only.
+ */
+export const connect = async <Self, N extends string, I extends Fields, O extends Fields>(
+  model: ModelClass<Self, N, I, O>,
+  options: ClientOptions,
+): Promise<PromiseClient<I, O>> => {
+  const settings = read(options)
+  const scope = await Effect.runPromise(Scope.make())
+  const { infer, inferBatch } = await Effect.runPromise(Scope.provide(make(model, settings), scope))
+  const close = () => Effect.runPromise(Scope.close(scope, Exit.void))
+  return {
+    infer: (sample, options) => run(infer(sample, options), options),
+    inferBatch: (batch, options) => run(inferBatch(batch, options), options),
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+const make = <Self, N extends string, I extends Fields, O extends Fields>(
+  { definition }: ModelClass<Self, N, I, O>,
+  settings: Settings,
+): Effect.Effect<Inference<I, O>, never, Scope.Scope> =>
+  Effect.map(
+    Effect.suspend(() => RemoteModel.make(definition, channel(settings), settings)),
+    (running) => inference(definition, running),
+  )
+
+const channel = (settings: Settings): Channel =>
+  settings.endpoint.protocol === "grpc" ? GrpcChannel.make(new GrpcConnection(settings)) : HttpChannel.make(settings)
+
+const run = async <A, E>(effect: Effect.Effect<A, E>, { signal }: PromiseCallOptions = {}): Promise<A> => {
+  signal?.throwIfAborted()
+  const exit = await Effect.runPromiseExit(effect, signal === undefined ? undefined : { signal })
+  if (Exit.isSuccess(exit)) return exit.value
+  if (Cause.hasInterruptsOnly(exit.cause)) signal?.throwIfAborted()
+  throw Cause.squash(exit.cause)
+}

@@ -1,0 +1,148 @@
+/**
+ * `POST /v2/models/{model}/infer` as a channel, over a pool of HTTP/1.1 connections, with binary tensors both ways. It
+ * drives undici's dispatcher itself: a cancel needs no abort signal, and a body is collected once and within its limit.
+ */
+import type { IncomingHttpHeaders } from "node:http"
+import { Result } from "effect"
+import { type Dispatcher, Pool } from "undici"
+import * as BinaryExtension from "@nereid/core/BinaryExtension"
+import { ExecutionFailed, fromHttp, fromTag, type InferenceError, tagHeader, Unavailable } from "@nereid/core/Errors"
+import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
+import type { Channel, ChannelReply } from "./Channel.ts"
+import type { Settings } from "./ClientOptions.ts"
+import { connectionLost } from "./ConnectionLost.ts"
+import * as Endpoint from "./Endpoint.ts"
+
+/** Each carries one request at a time; further ones wait for a free one. */
+const connections = 128
+
+export const make = (settings: Settings): Channel => {
+  const { endpoint, headers, tls, connectTimeout } = settings
+  const pool = new Pool(Endpoint.origin(endpoint), {
+    connections,
+    pipelining: 1,
+    allowH2: false,
+    // How long an answer may take is the caller's deadline, nothing else.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { ...tls, timeout: connectTimeout },
+  })
+  return {
+    infer: (wire, timeoutMs, reply) => {
+      const { body, headerLength } = BinaryExtension.encodeRequest(wire)
+      const exchange = new Exchange(settings, reply)
+      const own: Record<string, string> = {
+        ...headers,
+        "content-type": "application/octet-stream",
+        [BinaryExtension.headerLengthHeader]: String(headerLength),
+      }
+      if (timeoutMs !== undefined) own[BinaryExtension.timeoutHeader] = String(Math.max(1, Math.ceil(timeoutMs)))
+      pool.dispatch({ path: endpoint.path + path(wire), method: "POST", headers: own, body }, exchange)
+      return () => exchange.cancel()
+    },
+    close: () => pool.destroy(),
+  }
+}
+
+const path = ({ modelName, modelVersion }: WireRequest): string => {
+  const version = modelVersion === "" ? "" : `/versions/${encodeURIComponent(modelVersion)}`
+  return `/v2/models/${encodeURIComponent(modelName)}${version}/infer`
+}
+
+/** One request and its response. */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #settings: Settings
+  #reply: ChannelReply | undefined
+  /** There from the moment the request has a connection. */
+  #controller: Dispatcher.DispatchController | undefined
+  #status = 0
+  #headers: IncomingHttpHeaders = {}
+  #chunks: Array<Buffer> = []
+  #received = 0
+
+  constructor(settings: Settings, reply: ChannelReply) {
+    this.#settings = settings
+    this.#reply = reply
+  }
+
+  /** Ends it without a reply; closes its connection, by which the server knows. */
+  cancel(): void {
+    if (this.#reply === undefined) return
+    this.#reply = undefined
+    this.#controller?.abort(new Error("cancelled"))
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#reply === undefined) controller.abort(new Error("cancelled"))
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    // Whatever begins with 1 announces the response and is not it.
+    if (status < 200) return
+    this.#status = status
+    this.#headers = headers
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#received += chunk.length
+    const { maxResponseSize } = this.#settings
+    if (this.#received <= maxResponseSize) {
+      this.#chunks.push(chunk)
+      return
+    }
+    const message = `the reply has more than maxResponseSize, ${maxResponseSize} bytes`
+    this.#settle(Result.fail(new ExecutionFailed({ message })))
+    controller.abort(new Error(message))
+  }
+
+  onResponseEnd(): void {
+    if (this.#reply === undefined) return
+    const [first = Buffer.alloc(0), ...rest] = this.#chunks
+    const body = rest.length === 0 ? first : Buffer.concat(this.#chunks, this.#received)
+    this.#settle(
+      this.#status === 200 ? decode(this.#headers, body) : Result.fail(failure(this.#status, this.#headers, body)),
+    )
+  }
+
+  onResponseError(_: unknown, error: Error): void {
+    const connected = this.#controller !== undefined
+    this.#settle(Result.fail(new Unavailable({ message: connectionLost(this.#settings.endpoint, connected, error) })))
+  }
+
+  #settle(outcome: Result.Result<WireResponse, InferenceError>): void {
+    const reply = this.#reply
+    this.#reply = undefined
+    reply?.(outcome)
+  }
+}
+
+const decode = (headers: IncomingHttpHeaders, body: Uint8Array): Result.Result<WireResponse, InferenceError> => {
+  const unreadable = ({ message }: InferenceError) =>
+    new ExecutionFailed({ message: `the server's reply cannot be read: ${message}` })
+  return BinaryExtension.parseHeaderLength(single(headers[BinaryExtension.headerLengthHeader])).pipe(
+    Result.flatMap((length): Result.Result<WireResponse, InferenceError> =>
+      BinaryExtension.decodeResponse(body, length),
+    ),
+    Result.mapError(unreadable),
+  )
+}
+
+const failure = (status: number, headers: IncomingHttpHeaders, body: Uint8Array): InferenceError => {
+  const message = errorText(body) ?? `the server answered with HTTP status ${status}`
+  return fromTag(single(headers[tagHeader]) ?? "", message) ?? fromHttp(status, message)
+}
+
+/** The text of `{"error": text}`, which is how the protocol's servers say it; a proxy's page says nothing of use. */
+const errorText = (body: Uint8Array): string | undefined => {
+  try {
+    const parsed: unknown = JSON.parse(new TextDecoder().decode(body))
+    if (typeof parsed !== "object" || parsed === null || !("error" in parsed)) return undefined
+    return typeof parsed.error === "string" ? parsed.error : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const single = (value: string | ReadonlyArray<string> | undefined): string | undefined =>
+  typeof value === "object" ? value[0] : value

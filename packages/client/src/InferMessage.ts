@@ -1,0 +1,122 @@
+/**
+ * Wire requests and responses as the messages of gRPC's ModelInfer. Requests send their tensors raw; a response may
+ * bring them raw, as Triton does, or as typed contents, as some other servers do.
+ */
+import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
+import { isDataType } from "@nereid/core/DataType"
+import * as DataType from "@nereid/core/DataType"
+import { noParameters, type Parameter, type Parameters } from "@nereid/core/Inference"
+import { encodeElements } from "@nereid/core/TypedTensor"
+import type { WireRequest, WireResponse, WireTensor } from "@nereid/core/WireRequest"
+import {
+  type InferParameter,
+  type InferParameterSchema,
+  type InferTensorContents,
+  ModelInferRequestSchema,
+  type ModelInferResponse_InferOutputTensor,
+  ModelInferResponseSchema,
+} from "@nereid/protocol/grpc_service"
+
+export const encode = (wire: WireRequest): Uint8Array =>
+  toBinary(
+    ModelInferRequestSchema,
+    create(ModelInferRequestSchema, {
+      modelName: wire.modelName,
+      modelVersion: wire.modelVersion,
+      id: wire.id,
+      parameters: parametersOut(wire.parameters),
+      inputs: wire.inputs.map(({ name, datatype, shape }) => ({ name, datatype, shape: shape.map(BigInt) })),
+      outputs: wire.outputs.map(({ name }) => ({ name })),
+      rawInputContents: wire.inputs.map(({ bytes }) => bytes),
+    }),
+  )
+
+/** @throws Error where the bytes are no such message, or its tensors cannot be read */
+export const decode = (bytes: Uint8Array): WireResponse => {
+  const { modelName, modelVersion, id, parameters, outputs, rawOutputContents } = fromBinary(
+    ModelInferResponseSchema,
+    bytes,
+  )
+  if (rawOutputContents.length > 0 && rawOutputContents.length !== outputs.length) {
+    throw new Error(`${outputs.length} outputs have ${rawOutputContents.length} raw contents`)
+  }
+  return {
+    modelName,
+    modelVersion,
+    id,
+    parameters: parametersIn(parameters),
+    outputs: outputs.map((output, index) => tensor(output, rawOutputContents[index])),
+  }
+}
+
+const tensor = (output: ModelInferResponse_InferOutputTensor, raw: Uint8Array | undefined): WireTensor => {
+  const { name, datatype, contents } = output
+  const bytes = raw ?? (contents === undefined ? new Uint8Array(0) : contentsBytes(name, datatype, contents))
+  return { name, datatype, shape: output.shape.map(Number), bytes }
+}
+
+/** Typed contents as the bytes of a tensor. FP16 and BF16 have no typed contents. */
+const contentsBytes = (name: string, datatype: string, contents: InferTensorContents): Uint8Array => {
+  if (!isDataType(datatype)) return new Uint8Array(0)
+  switch (datatype) {
+    case "BYTES":
+      return encodeElements(contents.bytesContents)
+    case "BOOL":
+      return fixed(datatype, contents.boolContents.map(Number))
+    case "INT8":
+    case "INT16":
+    case "INT32":
+      return fixed(datatype, contents.intContents)
+    case "UINT8":
+    case "UINT16":
+    case "UINT32":
+      return fixed(datatype, contents.uintContents)
+    case "INT64":
+      return fixed(datatype, contents.int64Contents)
+    case "UINT64":
+      return fixed(datatype, contents.uint64Contents)
+    case "FP32":
+      return fixed(datatype, contents.fp32Contents)
+    case "FP64":
+      return fixed(datatype, contents.fp64Contents)
+    case "FP16":
+    case "BF16":
+      throw new Error(`output '${name}' has datatype ${datatype}, but no raw contents`)
+  }
+}
+
+const fixed = (datatype: DataType.FixedDataType, elements: ReadonlyArray<number | bigint>): Uint8Array => {
+  const bytes = new Uint8Array(elements.length * (DataType.byteWidth(datatype) ?? 1))
+  // Numbers for every datatype but the two of 64 bits, which come as bigints.
+  const view = DataType.view(datatype, bytes.buffer, 0, elements.length) as { [index: number]: number | bigint }
+  for (const [index, element] of elements.entries()) view[index] = element
+  return bytes
+}
+
+type ParameterInit = MessageInitShape<typeof InferParameterSchema>
+
+const parametersOut = (parameters: Parameters): { [name: string]: ParameterInit } =>
+  Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, { parameterChoice: choice(value) }]))
+
+const choice = (value: Parameter): NonNullable<ParameterInit["parameterChoice"]> => {
+  switch (typeof value) {
+    case "boolean":
+      return { case: "boolParam", value }
+    case "bigint":
+      return value > 0x7fff_ffff_ffff_ffffn ? { case: "uint64Param", value } : { case: "int64Param", value }
+    case "number":
+      return { case: "doubleParam", value }
+    case "string":
+      return { case: "stringParam", value }
+  }
+}
+
+const parametersIn = (parameters: { readonly [name: string]: InferParameter }): Parameters => {
+  const entries = Object.entries(parameters)
+  if (entries.length === 0) return noParameters
+  return Object.fromEntries(
+    entries.flatMap(([name, { parameterChoice }]) =>
+      parameterChoice.value === undefined ? [] : [[name, parameterChoice.value]],
+    ),
+  )
+}

@@ -1,0 +1,148 @@
+/**
+ * A model that runs on a server, as the RunningModel that any other is: so its typed face, its front ends and its tests
+ * cannot tell. It keeps the deadlines, counts the statistics and checks the replies; a channel carries the requests.
+ */
+import { Clock, Effect, Result } from "effect"
+import type { Definition } from "@nereid/core/Definition"
+import { DeadlineExceeded, type InferenceError, QueueFull, Unavailable } from "@nereid/core/Errors"
+import type { Fields } from "@nereid/core/Field"
+import { type Cancel, errorPrefix, type Request, type Response } from "@nereid/core/Inference"
+import type { RunningModel } from "@nereid/core/RunningModel"
+import { type FailureReason, Statistics } from "@nereid/core/Statistics"
+import type { WireRequest } from "@nereid/core/WireRequest"
+import type { Channel } from "./Channel.ts"
+import type { Settings } from "./ClientOptions.ts"
+import * as Endpoint from "./Endpoint.ts"
+import * as OutputCheck from "./OutputCheck.ts"
+
+/** Longer timers fire at once; no call waits for 24 days. */
+const longestTimer = 2 ** 31 - 1
+
+const nothing = () => {}
+
+/** The model, until its scope closes; calls that still wait then fail with Unavailable. */
+export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fields>(
+  definition: Definition<I, O>,
+  channel: Channel,
+  settings: Settings,
+) {
+  const { name, version, signature, maxBatchSize } = definition
+  const { endpoint, maxInFlight, timeout } = settings
+  const clock = yield* Clock.Clock
+  const statistics = new Statistics()
+  /** Ends a waiting call with an error, and takes it back from the server. */
+  const waiting = new Set<(error: InferenceError) => void>()
+  let closed = false
+
+  const unavailable = () => new Unavailable({ message: `the client of ${Endpoint.address(endpoint)} is closed` })
+
+  const nanos = () => Number(clock.monotonicTimeNanosUnsafe())
+
+  const succeeded = (rows: number, startedAt: number, answeredAt: number) => {
+    const endedAt = nanos()
+    const compute = { input: 0, infer: answeredAt - startedAt, output: endedAt - answeredAt }
+    statistics.executed(rows, compute, clock.currentTimeMillisUnsafe())
+    statistics.succeeded(endedAt - startedAt, 0, compute)
+  }
+
+  const submit: RunningModel["submit"] = (request, reply) => {
+    const refuse = (reason: FailureReason, error: InferenceError): Cancel => {
+      statistics.failed(reason, 0)
+      reply(Result.fail(error))
+      return nothing
+    }
+    if (closed) return refuse("OTHER", unavailable())
+    if (waiting.size >= maxInFlight) return refuse("REJECTED", tooManyInFlight(request, maxInFlight))
+    const now = clock.currentTimeMillisUnsafe()
+    const remaining = request.deadline === undefined ? timeout : request.deadline - now
+    if (remaining !== undefined && remaining <= 0) return refuse("REJECTED", expired(request))
+
+    const startedAt = nanos()
+    let open = true
+    let timer: NodeJS.Timeout | undefined
+    let takeBack: Cancel = nothing
+    /** False where the call has ended before. */
+    const finish = (reason: FailureReason | undefined): boolean => {
+      if (!open) return false
+      open = false
+      clearTimeout(timer)
+      waiting.delete(end)
+      if (reason !== undefined) statistics.failed(reason, nanos() - startedAt)
+      return true
+    }
+    const end = (error: InferenceError) => {
+      if (!finish(reasonOf(error))) return
+      takeBack()
+      reply(Result.fail(error))
+    }
+    waiting.add(end)
+    if (remaining !== undefined && remaining <= longestTimer) {
+      timer = setTimeout(() => end(expired(request)), Math.ceil(remaining))
+    }
+    takeBack = channel.infer(wireRequest(definition, settings.version, request), remaining, (outcome) => {
+      const answeredAt = nanos()
+      const checked: Result.Result<Response, InferenceError> = Result.isSuccess(outcome)
+        ? OutputCheck.check({ name, signature, rows: maxBatchSize > 0 ? request.rows : undefined }, outcome.success)
+        : Result.fail(outcome.failure)
+      if (!finish(Result.isSuccess(checked) ? undefined : reasonOf(checked.failure))) return
+      if (Result.isSuccess(checked)) succeeded(request.rows, startedAt, answeredAt)
+      reply(checked)
+    })
+    return () => {
+      if (finish("CANCELED")) takeBack()
+    }
+  }
+
+  yield* Effect.addFinalizer(() =>
+    Effect.promise(() => {
+      closed = true
+      for (const end of waiting) end(unavailable())
+      return channel.close()
+    }),
+  )
+
+  const running: RunningModel = {
+    name,
+    version: settings.version === "" ? version : settings.version,
+    platform: "nereid_client",
+    signature,
+    maxBatchSize,
+    statistics,
+    isReady: () => !closed,
+    pending: () => waiting.size,
+    submit,
+  }
+  return running
+})
+
+const wireRequest = (definition: Definition<Fields, Fields>, version: string, request: Request): WireRequest => ({
+  modelName: definition.name,
+  modelVersion: version,
+  id: request.id,
+  parameters: request.parameters,
+  inputs: definition.signature.inputs.flatMap(({ name }, index) => {
+    const tensor = request.inputs[index]
+    return tensor === undefined ? [] : [{ name, datatype: tensor.datatype, shape: tensor.shape, bytes: tensor.bytes }]
+  }),
+  outputs: [],
+})
+
+/** In the words of the local scheduler. */
+const expired = (request: Request) => new DeadlineExceeded({ message: `${errorPrefix(request)}Deadline Exceeded` })
+
+const tooManyInFlight = (request: Request, most: number) =>
+  new QueueFull({ message: `${errorPrefix(request)}${most} calls are in flight, which is this client's maxInFlight` })
+
+const reasonOf = (error: InferenceError): FailureReason => {
+  switch (error._tag) {
+    case "ExecutionFailed":
+      return "BACKEND"
+    case "QueueFull":
+    case "DeadlineExceeded":
+      return "REJECTED"
+    case "Cancelled":
+      return "CANCELED"
+    default:
+      return "OTHER"
+  }
+}
