@@ -1,0 +1,82 @@
+/** The answers of the HTTP front ends, each in one piece with its exact length. */
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http"
+import { httpStatus, type InferenceError, tagHeader } from "@nereid/core/Errors"
+
+export const sendEmpty = (response: ServerResponse, status: number): void => {
+  response.writeHead(status, { "content-length": 0 }).end()
+}
+
+export const sendJson = (
+  response: ServerResponse,
+  status: number,
+  value: unknown,
+  headers: OutgoingHttpHeaders = {},
+): void => {
+  const body = Buffer.from(JSON.stringify(value))
+  response
+    .writeHead(status, { "content-type": "application/json", "content-length": body.length, ...headers })
+    .end(body)
+}
+
+/** An error that has no tag: about the route, not about a request to a model. */
+export const sendText = (
+  response: ServerResponse,
+  status: number,
+  message: string,
+  headers?: OutgoingHttpHeaders,
+): void => sendJson(response, status, { error: message }, headers)
+
+export const sendError = (response: ServerResponse, error: InferenceError): void =>
+  sendJson(response, httpStatus(error), { error: error.message }, { [tagHeader]: error._tag })
+
+/** Parts below this go out as one; a copy of them is cheaper than a further write. */
+const smallBody = 64 * 1024
+
+export const sendChunks = (
+  response: ServerResponse,
+  chunks: ReadonlyArray<Uint8Array>,
+  headers: OutgoingHttpHeaders,
+): void => {
+  let length = 0
+  for (const chunk of chunks) length += chunk.length
+  response.writeHead(200, { ...headers, "content-length": length })
+  if (chunks.length === 1) return void response.end(chunks[0])
+  if (length <= smallBody) return void response.end(Buffer.concat(chunks, length))
+  response.cork()
+  for (const chunk of chunks) if (chunk.length > 0) response.write(chunk)
+  response.end()
+  response.uncork()
+}
+
+/** How long, and how many bytes, a refused caller may go on sending before its connection is cut off. */
+const lingerMillis = 2_000
+const lingerBytes = 256 * 2 ** 20
+
+/**
+ * Refuses a request whose body is not wanted, and closes. The answer is out at once, the connection closes once the
+ * caller has sent its body: a socket that closes with unread bytes resets, and the caller would never see why.
+ */
+export const sendErrorAndClose = (request: IncomingMessage, response: ServerResponse, error: InferenceError): void => {
+  const body = Buffer.from(JSON.stringify({ error: error.message }))
+  response.writeHead(httpStatus(error), {
+    "content-type": "application/json",
+    "content-length": body.length,
+    connection: "close",
+    [tagHeader]: error._tag,
+  })
+  response.write(body)
+  // Who asked first sends nothing after a refusal.
+  if (request.headers.expect !== undefined) return void response.end()
+  const close = () => {
+    clearTimeout(timer)
+    response.end()
+  }
+  const timer = setTimeout(close, lingerMillis)
+  let discarded = 0
+  request.on("data", (chunk: Uint8Array) => {
+    discarded += chunk.length
+    if (discarded > lingerBytes) close()
+  })
+  request.on("end", close)
+  response.on("close", () => clearTimeout(timer))
+}

@@ -1,0 +1,93 @@
+/**
+ * The paths of the v2 protocol over HTTP, as a table over the gateway. Paths are matched as they came, without a slash at
+ * the end; only a model's name is percent-decoded, because clients quote it.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { Result } from "effect"
+import type { Gateway } from "./Gateway.ts"
+import { infer } from "./HttpInfer.ts"
+import type { Guard, Handler } from "./HttpListener.ts"
+import { sendEmpty, sendError, sendJson, sendText } from "./HttpReply.ts"
+
+/** A request at a route. */
+interface Call {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly guard: Guard
+  /** Both empty on routes without a model; the version empty for the highest. */
+  readonly model: { readonly name: string; readonly version: string }
+}
+
+interface Route {
+  readonly method: "GET" | "POST"
+  readonly path: RegExp
+  readonly answer: (call: Call) => void
+}
+
+const model = "/v2/models/(?<name>[^/]+)(?:/versions/(?<version>[0-9]+))?"
+
+export const make = (gateway: Gateway, { maxInputSize }: { readonly maxInputSize: number }): Handler => {
+  const routes: ReadonlyArray<Route> = [
+    {
+      method: "POST",
+      path: new RegExp(`^${model}/infer$`),
+      answer: (call) => infer(gateway, call, maxInputSize),
+    },
+    {
+      method: "GET",
+      path: /^\/v2\/health\/live$/,
+      answer: ({ response }) => sendEmpty(response, gateway.isLive() ? 200 : 400),
+    },
+    {
+      method: "GET",
+      path: /^\/v2\/health\/ready$/,
+      answer: ({ response }) => sendEmpty(response, gateway.isReady() ? 200 : 400),
+    },
+    {
+      method: "GET",
+      path: /^\/v2$/,
+      answer: ({ response }) => sendJson(response, 200, gateway.metadata),
+    },
+    {
+      method: "GET",
+      path: new RegExp(`^${model}/ready$`),
+      answer: ({ response, model: { name, version } }) => {
+        const ready = gateway.modelReady(name, version)
+        if (Result.isFailure(ready)) sendError(response, ready.failure)
+        else if (ready.success) sendEmpty(response, 200)
+        else sendText(response, 400, "Model version not ready")
+      },
+    },
+    {
+      method: "GET",
+      path: new RegExp(`^${model}$`),
+      answer: ({ response, model: { name, version } }) => {
+        const metadata = gateway.modelMetadata(name, version)
+        if (Result.isFailure(metadata)) sendError(response, metadata.failure)
+        else sendJson(response, 200, metadata.success)
+      },
+    },
+  ]
+
+  return (request, response, guard) => {
+    const [path = ""] = (request.url ?? "").split("?", 1)
+    for (const { method, path: pattern, answer } of routes) {
+      const match = pattern.exec(path)
+      if (match === null) continue
+      const { name = "", version = "" } = match.groups ?? {}
+      const decoded = percentDecoded(name)
+      if (decoded === undefined) break
+      if (request.method !== method) return sendText(response, 405, "Method Not Allowed", { allow: method })
+      return answer({ request, response, guard, model: { name: decoded, version } })
+    }
+    sendText(response, 404, "Not Found")
+  }
+}
+
+const percentDecoded = (text: string): string | undefined => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}

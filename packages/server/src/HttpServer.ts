@@ -1,0 +1,29 @@
+/**
+ * The HTTP port of the v2 protocol. Not here: what a path answers (HttpRoutes.ts), and how the port starts and stops
+ * (HttpListener.ts).
+ */
+import type { Effect, Scope } from "effect"
+import type { Gateway } from "./Gateway.ts"
+import * as HttpListener from "./HttpListener.ts"
+import * as HttpRoutes from "./HttpRoutes.ts"
+import type { ServeError } from "./ServeError.ts"
+
+export interface HttpServerOptions {
+  readonly host: string
+  /** 0 for any free port. */
+  readonly port: number
+  /** The largest body, in bytes. Default 64 MiB. */
+  readonly maxInputSize?: number | undefined
+  /** Connections at one time; one more is closed at once. Default 10 000. */
+  readonly maxConnections?: number | undefined
+  /** How long a stop waits for answers in flight. Default 30 s. */
+  readonly stopTimeoutMillis?: number | undefined
+}
+
+export const make = (
+  gateway: Gateway,
+  options: HttpServerOptions,
+): Effect.Effect<HttpListener.Address, ServeError, Scope.Scope> => {
+  const { maxInputSize = 64 * 2 ** 20, ...listener } = options
+  return HttpListener.make(HttpRoutes.make(gateway, { maxInputSize }), { name: "HTTP", ...listener })
+}
