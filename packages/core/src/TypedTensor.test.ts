@@ -45,6 +45,12 @@ it("reads bytes that are not aligned", () => {
   expect([...new TypedTensor("FP32", [2], body.subarray(1)).data]).toEqual([1.5, -2.5])
 })
 
+it("reads bytes of a Node Buffer that are not aligned, whose slice is no copy", () => {
+  const buffer = Buffer.alloc(9)
+  buffer.writeFloatLE(1.5, 1)
+  expect([...new TypedTensor("FP32", [2], buffer.subarray(1)).data]).toEqual([1.5, 0])
+})
+
 it("refuses elements that do not fill the shape", () => {
   expect(() => make("FP32", [2, 2], Float32Array.of(1, 2, 3))).toThrow(
     "A tensor of shape [2,2] has 4 elements, but 3 were given.",

@@ -134,7 +134,8 @@ const elements = <D extends DataType.DataType>(datatype: D, bytes: Uint8Array): 
   const fixed: DataType.DataType = datatype
   if (fixed === "BYTES") return decodeElements(bytes) as DataType.Elements[D]
   const width = DataType.byteWidth(fixed) ?? 1
-  const aligned = bytes.byteOffset % width === 0 ? bytes : bytes.slice()
+  // Not `bytes.slice()`: a Node Buffer's slice is a view.
+  const aligned = bytes.byteOffset % width === 0 ? bytes : new Uint8Array(bytes)
   return DataType.view(fixed, aligned.buffer, aligned.byteOffset, aligned.byteLength / width) as DataType.Elements[D]
 }
 
