@@ -8,7 +8,17 @@ import { infer } from "@nereid/core/RunningModel"
 import { Effect, Exit, Fiber, type Layer, Result, Scope } from "effect"
 import { decode } from "fast-png"
 import { readdirSync, readFileSync } from "node:fs"
-import { addSub, file, nonZero, reshapeToPairs, slow } from "../../../test/fixtures/onnx.ts"
+import {
+  addSub,
+  file,
+  initializer,
+  model,
+  node,
+  nonZero,
+  reshapeToPairs,
+  slow,
+  value,
+} from "../../../test/fixtures/onnx.ts"
 import { Onnx } from "./index.ts"
 
 const examples = new URL("../../../examples/digits/", import.meta.url)
@@ -318,6 +328,30 @@ it.live("an error of a run in a slot fails that batch alone as well", () =>
       for (let time = 0; time < 5; time++) {
         const wrong = yield* Effect.flip(model.infer({ X: Tensor.make("FP32", [4], new Float32Array(4)) }))
         assert.match(wrong.message, /^onnx runtime error: /)
+      }
+    }),
+  ),
+)
+
+class Through extends Model.Service<Through>()("through", {
+  inputs: { X: Tensor.FP32(2) },
+  outputs: { X: Tensor.FP32(2), Y: Tensor.FP32(2), W: Tensor.FP32(2) },
+}) {}
+
+it.live("outputs that are inputs, copies of them, or constants", () =>
+  using(
+    model({
+      inputs: [value("X", "FP32", [2])],
+      outputs: [value("X", "FP32", [2]), value("Y", "FP32", [2]), value("W", "FP32", [2])],
+      nodes: [node("Identity", ["X"], ["Y"])],
+      initializers: [initializer("W", "FP32", [2], Float32Array.of(5, 6))],
+    }),
+    (path) => Onnx.layer(Through, { file: path }),
+    Effect.gen(function* () {
+      const through = yield* Through
+      for (const first of [1, 2, 3]) {
+        const { X, Y, W } = yield* through.infer({ X: Tensor.make("FP32", [2], Float32Array.of(first, 9)) })
+        assert.deepEqual([...X.data, ...Y.data, ...W.data], [first, 9, first, 9, 5, 6])
       }
     }),
   ),

@@ -34,6 +34,10 @@ test("dynamic shapes and strings have no slots", () => {
   assert.isUndefined(Slots.layout(signature({ A: Tensor.BYTES(1) }), 8))
 })
 
+test("an input that goes out again has no slot", () => {
+  assert.isUndefined(Slots.layout(signature({ A: Tensor.FP32(2) }, { A: Tensor.FP32(2) }), 8))
+})
+
 test("a slot takes as many rows as its greatest size allows, and there is none where that is not one", () => {
   const image = signature({ A: Tensor.FP32(1024) })
   assert.equal(Slots.layout(image, 100, 64 * 1024)?.rows, 15)

@@ -63,7 +63,10 @@ export interface Layout {
   readonly outputs: ReadonlyArray<Region>
 }
 
-/** The layout for batches of this signature; undefined where slots are not possible: dynamic shapes, strings, size. */
+/**
+ * The layout for batches of this signature; undefined where slots are not possible: dynamic shapes, strings, size, and an
+ * output that is an input of the graph itself, which ONNX Runtime 1.30 does not copy to where it is told to.
+ */
 export const layout = (
   { inputs, outputs }: Signature,
   maxBatchSize: number,
@@ -72,7 +75,7 @@ export const layout = (
   const tensors: Array<Omit<Region, "offset">> = []
   for (const spec of [...inputs, ...outputs]) {
     const tensor = fixed(spec)
-    if (tensor === undefined) return undefined
+    if (tensor === undefined || tensors.some(({ name }) => name === spec.name)) return undefined
     tensors.push(tensor)
   }
   const rows = capacity(tensors, Math.max(1, maxBatchSize), maxBytes)

@@ -5,7 +5,7 @@ import * as Batch from "@nereid/core/Batch"
 import type { Request } from "@nereid/core/Inference"
 import { noParameters } from "@nereid/core/Inference"
 import type { Instance, InstanceStatus } from "@nereid/core/Instance"
-import { Effect, Result } from "effect"
+import { Effect, Exit, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { Worker } from "node:worker_threads"
 import { file, slow } from "../../../test/fixtures/onnx.ts"
@@ -105,6 +105,25 @@ it.effect("a thread that dies fails the batches it has, and says why", () =>
     yield* TestClock.adjust("100 millis")
     yield* becomes(instance, "available")
     assert.equal(yield* answers(instance), 2)
+  }),
+)
+
+it.effect("what is in flight when the scope closes is answered first", () =>
+  Effect.gen(function* () {
+    const closed = yield* Effect.scoped(
+      Effect.gen(function* () {
+        const { instance } = yield* supervised([spawn])
+        const run = Effect.forkDetach(answers(instance), { startImmediately: true })
+        return [instance, yield* run, yield* run] as const
+      }),
+    )
+    const [instance, ...fibers] = closed
+    // Closing has waited for them: they need no further turn of the event loop.
+    assert.deepEqual(
+      fibers.map((fiber) => fiber.pollUnsafe()),
+      [Exit.succeed(2), Exit.succeed(2)],
+    )
+    assert.equal((yield* Effect.flip(instance.execute(batch)))._tag, "Unavailable")
   }),
 )
 
