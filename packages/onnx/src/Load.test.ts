@@ -5,8 +5,7 @@ import { Effect, Fiber, Layer, Logger } from "effect"
 import type { Worker } from "node:worker_threads"
 import { addSub, file, model, node, value } from "../../../test/fixtures/onnx.ts"
 import { Onnx } from "./index.ts"
-import type { Options } from "./Onnx.ts"
-import { instances } from "./Onnx.ts"
+import { instances, type Options } from "./Instances.ts"
 import { type Spawn, spawn } from "./WorkerInstance.ts"
 
 class AddSub extends Model.Service<AddSub>()("add_sub", {

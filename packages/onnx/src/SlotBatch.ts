@@ -9,13 +9,16 @@ import type * as Slots from "./Slots.ts"
 
 /** Copies each request's bytes once, to where ONNX Runtime reads them. */
 export const write = (layout: Slots.Layout, slot: Uint8Array, { requests }: Batch.Batch): void => {
-  for (let index = 0; index < layout.inputs.length; index++) {
-    let offset = layout.inputs[index]?.offset ?? 0
-    for (const request of requests) {
-      const tensor = request.inputs[index]
-      if (tensor === undefined) continue
-      slot.set(tensor.bytes, offset)
-      offset += tensor.bytes.length
+  for (const [index, { name, offset, bytesPerRow }] of layout.inputs.entries()) {
+    let start = offset
+    for (const { inputs, rows } of requests) {
+      const bytes = inputs[index]?.bytes
+      // Checked where requests come in; here a wrong length would write into another request's rows.
+      if (bytes?.length !== rows * bytesPerRow) {
+        throw new RangeError(`Input '${name}' of ${rows} rows has ${bytes?.length} bytes. This is a bug.`)
+      }
+      slot.set(bytes, start)
+      start += bytes.length
     }
   }
 }

@@ -9,7 +9,7 @@ import { Effect, Exit, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { Worker } from "node:worker_threads"
 import { file, slow } from "../../../test/fixtures/onnx.ts"
-import { instances } from "./Onnx.ts"
+import { instances } from "./Instances.ts"
 import type { RestartOptions } from "./Supervisor.ts"
 import { type Spawn, spawn } from "./WorkerInstance.ts"
 
@@ -37,12 +37,11 @@ const impostor =
     return new Worker(`${loaded};${then}`, { ...options, eval: true })
   }
 
-/** Waits on the control words as the worker does, then dies with a batch in its hands. */
-const diesWithBatch = impostor(
-  `const { memory } = require("node:worker_threads").workerData
-   Atomics.wait(new Int32Array(memory), 0, 0)
-   throw new Error("out of luck")`,
-)
+/** Waits on the control words as the worker does, then dies with a batch in its hands, in this way. */
+const diesWithBatch = (way: string) =>
+  impostor(`Atomics.wait(new Int32Array(require("node:worker_threads").workerData.memory), 0, 0); ${way}`)
+
+const throws = diesWithBatch(`throw new Error("out of luck")`)
 
 /** An instance whose threads come from these, one after the other, and then from the last one for ever. */
 const supervised = Effect.fnUntraced(function* (
@@ -75,6 +74,9 @@ const answers = (instance: Instance) =>
     return outcome.success.outputs[0]?.data[0]
   })
 
+/** A turn of the event loop, for what threads have posted. */
+const turn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+
 it.effect("an idle thread that dies is started again after the first delay", () =>
   Effect.gen(function* () {
     const { instance, threads } = yield* supervised([spawn], { delay: "1 second" })
@@ -92,21 +94,36 @@ it.effect("an idle thread that dies is started again after the first delay", () 
   }),
 )
 
-it.effect("a thread that dies fails the batches it has, and says why", () =>
-  Effect.gen(function* () {
-    const { instance } = yield* supervised([diesWithBatch, spawn])
-    const both = yield* Effect.all([Effect.flip(instance.execute(batch)), Effect.flip(instance.execute(batch))], {
-      concurrency: 2,
-    })
-    for (const error of both) {
-      assert.equal(error._tag, "ExecutionFailed")
-      assert.equal(error.message, "the worker thread of model 'slow' died while it had this batch: out of luck")
-    }
-    yield* TestClock.adjust("100 millis")
-    yield* becomes(instance, "available")
-    assert.equal(yield* answers(instance), 2)
-  }),
-)
+const deaths = [
+  ["an uncaught error", throws, "out of luck"],
+  ["process.exit", diesWithBatch("process.exit(3)"), "exit code 3"],
+  [
+    "no memory left",
+    (options) =>
+      diesWithBatch("for (let all = []; ; ) all.push(new Array(1000).fill(all))")({
+        ...options,
+        resourceLimits: { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 2 },
+      }),
+    "Worker terminated due to reaching memory limit: JS heap out of memory",
+  ],
+] satisfies ReadonlyArray<readonly [string, Spawn, string]>
+
+for (const [way, dies, reason] of deaths) {
+  it.effect(`a thread that dies by ${way} fails the batches it has, says why, and is started again`, () =>
+    Effect.gen(function* () {
+      const { instance } = yield* supervised([dies, spawn])
+      const run = Effect.flip(instance.execute(batch))
+      for (const error of yield* Effect.all([run, run], { concurrency: 2 })) {
+        assert.equal(error._tag, "ExecutionFailed")
+        assert.equal(error.message, `the worker thread of model 'slow' died while it had this batch: ${reason}`)
+      }
+      yield* turn
+      yield* TestClock.adjust("100 millis")
+      yield* becomes(instance, "available")
+      assert.equal(yield* answers(instance), 2)
+    }),
+  )
+}
 
 it.effect("what is in flight when the scope closes is answered first", () =>
   Effect.gen(function* () {
@@ -131,7 +148,7 @@ it.effect("one instance's death leaves the other's batches alone", () =>
   Effect.gen(function* () {
     const path = yield* file(slow(64, 2))
     let count = 0
-    const one: Spawn = (options) => (count++ === 0 ? diesWithBatch : spawn)(options)
+    const one: Spawn = (options) => (count++ === 0 ? throws : spawn)(options)
     const [first, second] = yield* instances(Slow.definition, { file: path, instances: 2 }, one)
     const [died, answered] = yield* Effect.all([Effect.result(answers(first!)), Effect.result(answers(second!))], {
       concurrency: 2,
@@ -141,9 +158,6 @@ it.effect("one instance's death leaves the other's batches alone", () =>
     assert.equal(second?.status(), "available")
   }),
 )
-
-/** A turn of the event loop, for what threads have posted. */
-const turn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
 
 it.effect("pauses double, and after the last restart it has failed for good", () =>
   Effect.gen(function* () {

@@ -1,0 +1,96 @@
+/**
+ * From a file and options to instances: reads the file's signature, compares it with the declaration, and starts a
+ * supervised worker for each instance. What one of them does is Supervisor.ts's and WorkerInstance.ts's business.
+ */
+import type { Definition } from "@nereid/core/Definition"
+import type { Fields } from "@nereid/core/Field"
+import type { Instance } from "@nereid/core/Instance"
+import { Effect, type Scope } from "effect"
+import { readFile } from "node:fs/promises"
+import { fileURLToPath } from "node:url"
+import * as OnnxFile from "./OnnxFile.ts"
+import * as OnnxLoadError from "./OnnxLoadError.ts"
+import type { Provider } from "./Provider.ts"
+import { mismatches } from "./SignatureCheck.ts"
+import * as Supervisor from "./Supervisor.ts"
+import * as WorkerInstance from "./WorkerInstance.ts"
+import type { GraphOptimization } from "./WorkerProtocol.ts"
+
+export interface Options {
+  /** Path or file URL; a relative path is relative to the working directory. */
+  readonly file: string | URL
+  /** Sessions, each in a thread that it blocks while it runs. More give throughput up to the number of cores. Default 1. */
+  readonly instances?: number
+  /** Threads within an operator: for latency, at the price of throughput. Default 1. */
+  readonly intraOpThreads?: number
+  /** Operators that run at the same time; above 1 the graph is executed in parallel mode. Default 1. */
+  readonly interOpThreads?: number
+  /** Default `all`. */
+  readonly graphOptimization?: GraphOptimization
+  /**
+   * Execution providers, the most wanted first. One that is not there fails the load, unless another one follows it in the
+   * list: then a warning is logged. Single operators that a provider does not know run on the CPU, as always in ONNX
+   * Runtime. Default `["cpu"]`.
+   */
+  readonly providers?: readonly [Provider, ...Array<Provider>]
+  /** How a worker thread that died is started again. */
+  readonly restart?: Supervisor.RestartOptions
+}
+
+/** The instances of a model, all loaded. Tests give another `spawn`, to get hold of the threads. */
+export const instances = Effect.fnUntraced(function* (
+  definition: Definition<Fields, Fields>,
+  options: Options,
+  spawn: WorkerInstance.Spawn = WorkerInstance.spawn,
+): Effect.fn.Return<ReadonlyArray<Instance>, OnnxLoadError.OnnxLoadError, Scope.Scope> {
+  const file = options.file instanceof URL ? fileURLToPath(options.file) : options.file
+  const { name } = definition
+  for (const option of ["instances", "intraOpThreads", "interOpThreads"] as const) {
+    const value = options[option] ?? 1
+    if (Number.isSafeInteger(value) && value >= 1) continue
+    const reason = `${option} must be an integer of at least 1, but ${value} was given`
+    return yield* Effect.fail(OnnxLoadError.make(name, file, reason))
+  }
+  yield* check(definition, file)
+  const session = {
+    file,
+    intraOpThreads: options.intraOpThreads ?? 1,
+    interOpThreads: options.interOpThreads ?? 1,
+    graphOptimization: options.graphOptimization ?? "all",
+    providers: options.providers ?? ["cpu"],
+  }
+  const { instances: count = 1, restart = {} } = options
+  return yield* Effect.forEach(
+    Array.from({ length: count }, (_, index) => `${name}_0_${index}`),
+    (name) => {
+      const start = WorkerInstance.start({ name, definition, session, spawn })
+      return Supervisor.make({ name, start, restart })
+    },
+    { concurrency: "unbounded" },
+  )
+})
+
+/** Fails unless the file is there, is a model, and has the declared signature. */
+const check = Effect.fnUntraced(function* (definition: Definition<Fields, Fields>, file: string) {
+  const { name, signature, maxBatchSize } = definition
+  const different = mismatches(signature, maxBatchSize, yield* readSignature(name, file))
+  if (different.length === 0) return
+  const reason = `its signature is not the declared one:\n  ${different.join("\n  ")}`
+  return yield* Effect.fail(OnnxLoadError.make(name, file, reason, different))
+})
+
+const readSignature = Effect.fnUntraced(function* (model: string, file: string) {
+  const bytes = yield* Effect.tryPromise({
+    try: (signal) => readFile(file, { signal }),
+    catch: (error) => OnnxLoadError.make(model, file, unreadable(error)),
+  })
+  return yield* Effect.try({
+    try: () => OnnxFile.signature(bytes),
+    catch: (error) => OnnxLoadError.make(model, file, `it is not an ONNX model: ${text(error)}`),
+  })
+})
+
+const unreadable = (error: unknown): string =>
+  error instanceof Error && "code" in error && error.code === "ENOENT" ? "there is no such file" : text(error)
+
+const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
