@@ -160,6 +160,8 @@ export class GrpcConnection {
     http2.once("connect", (_, socket) => {
       clearTimeout(timer)
       session.connected = true
+      // Emitted a tick later, in which it may have been destroyed.
+      if (http2.destroyed) return
       http2.setLocalWindowSize(16 * mebibyte)
       // So that a peer that vanished without a word is noticed.
       socket.setKeepAlive(true, 30_000)

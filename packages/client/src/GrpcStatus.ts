@@ -31,8 +31,9 @@ export const fromTrailers = (headers: IncomingHttpHeaders): GrpcFailure | "ok" |
 }
 
 /** What is wrong with the headers of a response that carry no gRPC status. */
-export const fromHeaders = (headers: IncomingHttpHeaders & { ":status"?: number }): GrpcFailure | undefined => {
-  const status = headers[":status"] ?? 0
+export const fromHeaders = (headers: IncomingHttpHeaders): GrpcFailure | undefined => {
+  // A number at run time, which the index signature of the type does not know.
+  const status = Number(headers[":status"])
   if (status !== 200) return failure(codeOfStatus(status), `the server answered with HTTP status ${status}`)
   const type = headers["content-type"] ?? ""
   if (!/^application\/grpc(?:\+proto)?(?:$|;)/.test(type)) {
