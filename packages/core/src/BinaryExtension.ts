@@ -142,5 +142,5 @@ const cutTensors = (
 
 const inputProblem = ({ name, missing }: CutProblem, model: string): string =>
   name === undefined
-    ? `unmissing additional input data for model '${model}'`
-    : `unmissing size for input '${name}', expecting ${missing} additional bytes for model '${model}'`
+    ? `unexpected additional input data for model '${model}'`
+    : `unexpected size for input '${name}', expecting ${missing} additional bytes for model '${model}'`

@@ -56,7 +56,7 @@ export const readRequest = (bytes: Uint8Array): Result.Result<RequestDocument, I
           return
         case "inputs":
           found = true
-          elements(reader, "inputs", () => inputs.push(readInput(reader)))
+          elements(reader, "inputs", () => inputs.push(readTensor(reader, "input")))
           return
         case "outputs":
           elements(reader, "outputs", () => outputs.push(readOutput(reader)))
@@ -96,7 +96,7 @@ export const readResponse = (bytes: Uint8Array): Result.Result<ResponseDocument,
           parameters = Object.fromEntries(readParameters(reader, true))
           return
         case "outputs":
-          elements(reader, "outputs", () => outputs.push(readTensor(reader, "output").tensor))
+          elements(reader, "outputs", () => outputs.push(readTensor(reader, "output")))
           return
         default:
           reader.skip()
@@ -206,19 +206,9 @@ const writeParameters = (writer: JsonWriter, parameters: Parameters): void => {
 const double = (value: number): string =>
   Number.isInteger(value) && Math.abs(value) < 1e21 ? `${Object.is(value, -0) ? "-0" : value}.0` : String(value)
 
-const readInput = (reader: JsonReader): DocumentTensor => {
-  const { tensor, sources } = readTensor(reader, "input")
-  if (sources.includes(sharedMemory)) {
-    throw new Unsupported({
-      message: `shared memory is not supported, but input '${tensor.name}' is in a region of it`,
-    })
-  }
-  return tensor
-}
-
 const sharedMemory = "'shared_memory_region' in 'parameters'"
 
-const readTensor = (reader: JsonReader, what: "input" | "output") => {
+const readTensor = (reader: JsonReader, what: "input" | "output"): DocumentTensor => {
   let name: string | undefined
   let datatype: string | undefined
   let shape: ReadonlyArray<number> | undefined
@@ -265,14 +255,16 @@ const readTensor = (reader: JsonReader, what: "input" | "output") => {
     const found = sources.length === 0 ? "no field is set" : `${sources.join(", ")} are set`
     throw new InvalidRequest({ message: `${rule}. But ${found}` })
   }
+  if (parameters.has("shared_memory_region")) {
+    throw new Unsupported({ message: `shared memory is not supported, but ${what} '${name}' is in a region of it` })
+  }
   if (data !== undefined && content === undefined) {
     const behind = reader.position
     reader.position = data
     content = readData(reader, { what, name, datatype, shape })
     reader.position = behind
   }
-  const tensor = { name, datatype, shape, content: content ?? byteCount(size) }
-  return { tensor, sources }
+  return { name, datatype, shape, content: content ?? byteCount(size) }
 }
 
 const noBytes = new Uint8Array()

@@ -171,7 +171,7 @@ const powersOfTen = Float64Array.from({ length: 29 }, (_, index) => Number(`1e${
 const float = (value: number): string => (Object.is(value, -0) ? "-0.0" : String(value))
 
 const single = (value: number): string => {
-  if (!Number.isFinite(value)) return String(value)
+  if (value === 0 || !Number.isFinite(value)) return float(value)
   for (let precision = 1; precision < 9; precision++) {
     const shorter = Number(value.toPrecision(precision))
     if (Math.fround(shorter) === value) return float(shorter)
