@@ -5,7 +5,7 @@ import { type FixedDataType, view, byteWidth } from "@nereid/core/DataType"
 import type { Field } from "@nereid/core/Field"
 import { noParameters } from "@nereid/core/Inference"
 import { infer } from "@nereid/core/RunningModel"
-import { Effect, Exit, Fiber, type Layer, Result, Scope } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Result, Scope } from "effect"
 import { decode } from "fast-png"
 import { readdirSync, readFileSync } from "node:fs"
 import {
@@ -393,14 +393,15 @@ it.live("unloading while it is busy answers everything and leaves the process al
   Effect.gen(function* () {
     const path = yield* file(slow(256, 100))
     const scope = yield* Scope.make()
-    const { infer } = yield* Effect.provide(Slow, Onnx.layer(Slow, { file: path, instances: 2 })).pipe(
-      Scope.provide(scope),
-    )
+    const context = yield* Layer.buildWithScope(Onnx.layer(Slow, { file: path, instances: 2 }), scope)
+    const { infer, model } = Context.get(context, Slow)
     const X = Tensor.make("FP32", [256], new Float32Array(256).fill(3))
+    const answer = infer({ X })
+    yield* answer
     const fibers = yield* Effect.forEach(Array.from({ length: 64 }), () =>
-      Effect.forkChild(infer({ X }), { startImmediately: true }),
+      Effect.forkChild(answer, { startImmediately: true }),
     )
-    yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+    while (model.pending() === 64) yield* Effect.yieldNow
     yield* Scope.close(scope, Exit.void)
     for (const fiber of fibers) {
       const outcome = yield* Effect.result(Fiber.join(fiber))

@@ -1,2 +1,3 @@
 /** What users import: `Onnx.layer` provides a model from an .onnx file. */
 export * as Onnx from "./Onnx.ts"
+export type { OnnxLoadError } from "./OnnxLoadError.ts"
