@@ -5,7 +5,7 @@
  *   start:  models (their layers) ─► registry ─► gateway ─► metrics, HTTP, gRPC listen
  *   stop:   readiness off ─► listeners close, in-flight requests finish (at most `drainTimeout`) ─► models unload
  */
-import { Cause, Context, Duration, Effect, Exit, Layer, Option, Runtime, Scope } from "effect"
+import { Cause, Context, Duration, Effect, Exit, Fiber, Layer, Option, Runtime, Scope } from "effect"
 import { Registry } from "@nereid/core/Registry"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import * as Gateway from "./Gateway.ts"
@@ -88,6 +88,9 @@ const provided = <Identifier>(
 const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, options: ServerOptions) {
   const { http = 8000, grpc = 8001, metrics = 8002, id = "nereid" } = options
   const { maxInputSize = 64 * 2 ** 20, maxMessageSize = 256 * 2 ** 20, fastUnary = true } = options
+  const drainTimeout = Duration.fromInputUnsafe(options.drainTimeout ?? "30 seconds")
+  // Front ends cut their callers off only after the models have had the time to answer them as stopping.
+  const stopTimeoutMillis = Duration.toMillis(drainTimeout) + 1000
   const registry = yield* Effect.try({
     try: () => Registry.make(models),
     catch: (error) => new ServeError({ message: error instanceof Error ? error.message : String(error) }),
@@ -95,17 +98,19 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
   const gateway = Gateway.make(registry, { id, version })
 
   const frontEnds = yield* Scope.make()
-  yield* Effect.addFinalizer(() =>
-    stop(gateway, frontEnds, Duration.fromInputUnsafe(options.drainTimeout ?? "30 seconds")),
-  )
+  yield* Effect.addFinalizer(() => stop(gateway, frontEnds, drainTimeout))
   const listen = (at: Listen, make: (address: Address) => Effect.Effect<Address, ServeError, Scope.Scope>) => {
     if (at === false) return Effect.undefined
     return Scope.provide(make(typeof at === "number" ? { host: "0.0.0.0", port: at } : at), frontEnds)
   }
 
-  const metricsAt = yield* listen(metrics, (address) => MetricsServer.make(gateway, address))
-  const httpAt = yield* listen(http, (address) => HttpServer.make(gateway, { ...address, maxInputSize }))
-  const grpcAt = yield* listen(grpc, (address) => GrpcServer.make(gateway, { ...address, maxMessageSize, fastUnary }))
+  const metricsAt = yield* listen(metrics, (address) => MetricsServer.make(gateway, { ...address, stopTimeoutMillis }))
+  const httpAt = yield* listen(http, (address) =>
+    HttpServer.make(gateway, { ...address, maxInputSize, stopTimeoutMillis }),
+  )
+  const grpcAt = yield* listen(grpc, (address) =>
+    GrpcServer.make(gateway, { ...address, maxMessageSize, fastUnary, stopTimeoutMillis }),
+  )
   return Server.of({ http: httpAt, grpc: grpcAt, metrics: metricsAt, models, isReady: gateway.isReady })
 })
 
@@ -115,7 +120,9 @@ const stop = Effect.fnUntraced(function* (
   limit: Duration.Duration,
 ) {
   gateway.beginDrain()
-  const drained = yield* Scope.close(frontEnds, Exit.void).pipe(Effect.timeoutOption(limit))
+  // A fiber of its own: finalizers cannot be interrupted, so a timeout around them would wait for them all the same.
+  const closing = yield* Effect.forkDetach(Scope.close(frontEnds, Exit.void), { startImmediately: true })
+  const drained = yield* Fiber.join(closing).pipe(Effect.timeoutOption(limit))
   if (Option.isNone(drained)) {
     yield* Effect.logWarning(`Requests were still in flight after ${Duration.format(limit)}; stopping without them`)
   }

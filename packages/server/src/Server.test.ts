@@ -1,0 +1,121 @@
+import { createServer, type Server as NetServer } from "node:net"
+import { expect, it } from "@effect/vitest"
+import { Model, Tensor } from "@nereid/core"
+import { Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
+import * as Server from "./Server.ts"
+
+class Echo extends Model.Service<Echo>()("echo", {
+  inputs: { x: Tensor.INT32(1) },
+  outputs: { x: Tensor.INT32(1) },
+}) {}
+
+const echo = Model.each(Echo, ({ x }) => Effect.succeed({ x }))
+
+const free = { http: { host: "127.0.0.1", port: 0 }, grpc: false, metrics: false } as const
+
+const ask = (port: number | undefined) =>
+  Effect.promise(async () => {
+    const body = JSON.stringify({ inputs: [{ name: "x", shape: [1], datatype: "INT32", data: [7] }] })
+    const response = await fetch(`http://127.0.0.1:${port}/v2/models/echo/infer`, { method: "POST", body })
+    return { status: response.status, json: await response.json() }
+  })
+
+const status = (port: number | undefined, path: string) =>
+  Effect.promise(async () => (await fetch(`http://127.0.0.1:${port}${path}`)).status)
+
+it.live("serves on every front end that is not turned off, and tells where", () =>
+  Effect.gen(function* () {
+    const local = { host: "127.0.0.1", port: 0 }
+    const layer = Server.layer([Echo], { http: local, grpc: local, metrics: local }).pipe(Layer.provide(echo))
+    const server = yield* Effect.provide(Server.Server, layer)
+    expect(server.models.map(({ name }) => name)).toEqual(["echo"])
+    for (const address of [server.http, server.grpc, server.metrics]) expect(address?.port).toBeGreaterThan(0)
+  }),
+)
+
+it.live("starts again on the port of a server that has stopped", () =>
+  Effect.gen(function* () {
+    const use = (port: number) =>
+      Effect.gen(function* () {
+        const server = yield* Server.Server
+        const answer = yield* ask(server.http?.port)
+        expect(answer).toMatchObject({ status: 200, json: { outputs: [{ data: [7] }] } })
+        return server.http?.port ?? 0
+      }).pipe(
+        Effect.provide(Server.layer([Echo], { ...free, http: { host: "127.0.0.1", port } }).pipe(Layer.provide(echo))),
+      )
+    const port = yield* use(0)
+    expect(yield* use(port)).toBe(port)
+  }),
+)
+
+it.live("a port in use is a clear error of the layer", () =>
+  Effect.gen(function* () {
+    const blocker = yield* Effect.acquireRelease(
+      Effect.callback<NetServer>((resume) => {
+        const server = createServer().listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+      }),
+      (server) => Effect.sync(() => server.close()),
+    )
+    const address = blocker.address()
+    const port = typeof address === "object" && address !== null ? address.port : 0
+    for (const front of ["http", "grpc", "metrics"] as const) {
+      const options = { http: false, grpc: false, metrics: false, [front]: { host: "127.0.0.1", port } } as const
+      const exit = yield* Effect.exit(
+        Effect.scoped(Layer.build(Server.layer([Echo], options).pipe(Layer.provide(echo)))),
+      )
+      expect(exit, front).toMatchObject({ _tag: "Failure" })
+      const error = Exit.isFailure(exit) ? yield* Effect.flip(exit) : undefined
+      expect(error).toMatchObject({ _tag: "ServeError", message: expect.stringContaining(String(port)) })
+    }
+  }),
+)
+
+/** A model whose only request waits for the test. */
+const gated = Effect.gen(function* () {
+  const entered = yield* Deferred.make<void>()
+  const gate = yield* Deferred.make<void>()
+  const layer = Model.each(Echo, ({ x }) =>
+    Effect.gen(function* () {
+      yield* Deferred.succeed(entered, undefined)
+      yield* Deferred.await(gate)
+      return { x }
+    }),
+  )
+  return { entered, gate, layer }
+})
+
+it.live("a stop waits for requests in flight, and answers them", () =>
+  Effect.gen(function* () {
+    const { entered, gate, layer } = yield* gated
+    const scope = yield* Scope.make()
+    const context = yield* Layer.buildWithScope(Server.layer([Echo], free).pipe(Layer.provide(layer)), scope)
+    const server = yield* Effect.provideContext(Server.Server, context)
+    const answer = yield* Effect.forkChild(ask(server.http?.port), { startImmediately: true })
+    yield* Deferred.await(entered)
+    expect(yield* status(server.http?.port, "/v2/health/ready")).toBe(200)
+    const stopped = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
+    expect(server.isReady()).toBe(false)
+    expect(stopped.pollUnsafe()).toBeUndefined()
+    yield* Deferred.succeed(gate, undefined)
+    expect(yield* Fiber.join(answer)).toMatchObject({ status: 200, json: { outputs: [{ data: [7] }] } })
+    yield* Fiber.join(stopped)
+  }),
+)
+
+it.live("a stop waits no longer than the drain timeout", () =>
+  Effect.gen(function* () {
+    const { entered, layer } = yield* gated
+    const scope = yield* Scope.make()
+    const options = { ...free, drainTimeout: 10 }
+    const context = yield* Layer.buildWithScope(Server.layer([Echo], options).pipe(Layer.provide(layer)), scope)
+    const server = yield* Effect.provideContext(Server.Server, context)
+    const answer = yield* Effect.forkChild(ask(server.http?.port), { startImmediately: true })
+    yield* Deferred.await(entered)
+    yield* Scope.close(scope, Exit.void)
+    expect(yield* Fiber.join(answer)).toMatchObject({
+      status: 503,
+      json: { error: expect.stringContaining("Server is stopping") },
+    })
+  }),
+)

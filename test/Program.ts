@@ -1,0 +1,54 @@
+/** A program as a user starts it: a child process whose output is read, on the Node that runs the tests. */
+import { type ChildProcess, spawn } from "node:child_process"
+import { join } from "node:path"
+
+export const root = join(import.meta.dirname, "..")
+
+export interface Ended {
+  readonly code: number | null
+  readonly output: string
+}
+
+export class Program {
+  readonly #process: ChildProcess
+  #output = ""
+  readonly ended: Promise<Ended>
+
+  constructor(args: ReadonlyArray<string>) {
+    this.#process = spawn(process.execPath, [...args], { cwd: root, stdio: ["ignore", "pipe", "pipe"] })
+    for (const stream of [this.#process.stdout, this.#process.stderr]) {
+      stream?.on("data", (data: Buffer) => (this.#output += data.toString()))
+    }
+    this.ended = new Promise((resolve) => {
+      this.#process.on("close", (code) => resolve({ code, output: this.#output }))
+    })
+  }
+
+  /** The first match of the pattern in the output; fails if the program ends without one. */
+  async match(pattern: RegExp): Promise<RegExpExecArray> {
+    for (;;) {
+      const match = pattern.exec(this.#output)
+      if (match !== null) return match
+      await new Promise<void>((resolve, reject) => {
+        this.#process.stdout?.once("data", () => resolve())
+        void this.ended.then(({ output }) => reject(new Error(`Ended without ${String(pattern)}:\n${output}`)))
+      })
+    }
+  }
+
+  get output(): string {
+    return this.#output
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#process.kill(signal)
+  }
+
+  /** Ends it with SIGTERM and waits. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.signal("SIGTERM")
+    await this.ended
+  }
+}
+
+export const nereid = (...args: ReadonlyArray<string>) => new Program(["packages/cli/src/main.ts", ...args])

@@ -1,0 +1,58 @@
+/** Every example as its README tells to run it: served by `nereid serve`, asked by its client, over both transports. */
+import { execFile } from "node:child_process"
+import { readdirSync, readFileSync } from "node:fs"
+import { promisify } from "node:util"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { nereid, Program, root } from "./Program.ts"
+
+let server: Program
+let grpc: string
+let http: string
+
+beforeAll(async () => {
+  server = nereid("serve", "examples/models.ts", "--http-port=0", "--grpc-port=0", "--metrics-port=0")
+  http = `http://localhost:${(await server.match(/HTTPService at .*:(\d+)/))[1]}`
+  grpc = `grpc://localhost:${(await server.match(/GRPCInferenceService at .*:(\d+)/))[1]}`
+  await server.match(/Try:[\s\S]*digits/)
+})
+
+afterAll(() => server[Symbol.asyncDispose]())
+
+const run = async (...args: ReadonlyArray<string>) => (await new Program(args).ended).output
+
+/** The block after the words that announce what a client prints. */
+const printed = (readme: string) =>
+  /prints\n\n```\n([\s\S]*?)```/.exec(readFileSync(`${root}/${readme}`, "utf8"))?.[1] ?? "no such block"
+
+it("add-sub prints what its README says, over gRPC and HTTP", async () => {
+  const expected = printed("examples/add-sub/README.md")
+  expect(await run("examples/add-sub/client.ts", grpc)).toBe(expected)
+  expect(await run("examples/add-sub/client.ts", http)).toBe(expected)
+})
+
+it("digits recognises its pictures from files, over gRPC and HTTP", async () => {
+  const names = readdirSync(`${root}/examples/digits/pictures`)
+  const pictures = names.map((name) => `examples/digits/pictures/${name}`)
+  expect(names.length).toBeGreaterThan(5)
+  for (const url of [grpc, http]) {
+    const lines = (await run("examples/digits/client.ts", `--url=${url}`, ...pictures)).trim().split("\n")
+    const expected = names.map((name) => `examples/digits/pictures/${name}: ${name[0]}`)
+    expect(lines.toSorted()).toEqual(expected)
+  }
+  const some = ["examples/digits/pictures/7-9000.png", "examples/digits/pictures/3-9007.png"]
+  const answers = await run("examples/digits/client.ts", `--url=${grpc}`, ...some)
+  expect(answers.split("\n").toSorted()).toEqual(printed("examples/digits/README.md").split("\n").toSorted())
+})
+
+it("each curl line of the start works as it is printed", async () => {
+  const lines = server.output
+    .slice(server.output.indexOf("Try:"))
+    .split("\n")
+    .slice(1)
+    .filter((line) => line !== "")
+  expect(lines).toHaveLength(2)
+  for (const line of lines) {
+    const { stdout } = await promisify(execFile)("bash", ["-c", line])
+    expect(JSON.parse(stdout)).toMatchObject({ model_version: "1", outputs: expect.any(Array) })
+  }
+})

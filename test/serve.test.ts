@@ -1,0 +1,49 @@
+/** `nereid serve` as a user meets it: the table, the exits, and what it says of a module that cannot be served. */
+import { createServer } from "node:net"
+import { expect, it } from "vitest"
+import { nereid } from "./Program.ts"
+
+const anyPort = ["--http-port=0", "--grpc-port=0", "--metrics-port=0"]
+
+it.each(["SIGTERM", "SIGINT"] as const)("prints a table of its models, and ends with 0 on %s", async (signal) => {
+  await using server = nereid("serve", "examples/models.ts", ...anyPort)
+  await server.match(/MODEL +VERSION +STATUS/)
+  await server.match(/add_sub +1 +READY +64/)
+  await server.match(/digits +1 +READY +64 +image FP32\[1,28,28\]/)
+  await server.match(/Metrics Service at .*:\d+/)
+  server.signal(signal)
+  expect((await server.ended).code).toBe(0)
+})
+
+it.each([
+  ["does not exist", ["test/fixtures/modules/absent.ts"], "absent.ts cannot be loaded"],
+  ["exports no model", ["packages/core/src/DataType.ts"], "DataType.ts exports no model"],
+  ["exports no layer", ["test/fixtures/modules/no-layer.ts"], "no-layer.ts exports no layer"],
+  [
+    "lacks a model's layer",
+    ["test/fixtures/modules/other-layer.ts"],
+    "no exported layer provides the exported model 'digits'",
+  ],
+  ["has a broken ONNX file", ["test/fixtures/modules/broken-onnx.ts"], "broken-onnx.ts"],
+])("ends with 1 and says why, for a module that %s", async (_, args, message) => {
+  const { code, output } = await nereid("serve", ...args, ...anyPort).ended
+  expect(output).toContain(message)
+  expect(code).toBe(1)
+})
+
+it("ends with 1 and names the port that is in use", async () => {
+  const blocker = createServer()
+  await new Promise<void>((resolve) => blocker.listen(0, () => resolve()))
+  const address = blocker.address()
+  const port = typeof address === "object" && address !== null ? address.port : 0
+  const { code, output } = await nereid("serve", "examples/models.ts", ...anyPort.slice(1), `--http-port=${port}`).ended
+  blocker.close()
+  expect(output).toContain(String(port))
+  expect(code).toBe(1)
+})
+
+it("suggests the flag that was meant", async () => {
+  const { code, output } = await nereid("serve", "examples/models.ts", "--http-prt=0").ended
+  expect(output).toContain("--http-port")
+  expect(code).toBe(1)
+})
