@@ -104,7 +104,7 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
     return Scope.provide(make(typeof at === "number" ? { host: "0.0.0.0", port: at } : at), frontEnds)
   }
 
-  const metricsAt = yield* listen(metrics, (address) => MetricsServer.make(gateway, { ...address, stopTimeoutMillis }))
+  const metricsAt = yield* listen(metrics, (address) => MetricsServer.make(gateway, address))
   const httpAt = yield* listen(http, (address) =>
     HttpServer.make(gateway, { ...address, maxInputSize, stopTimeoutMillis }),
   )
