@@ -7,7 +7,7 @@ import { Digits } from "./contract.ts"
 
 export { Digits }
 
-export const DigitsLive = Onnx.layer(Digits, { file: new URL("digits.onnx", import.meta.url).pathname })
+export const DigitsLive = Onnx.layer(Digits, { file: new URL("digits.onnx", import.meta.url) })
 
 if (import.meta.main) {
   Server.layer([Digits]).pipe(

@@ -147,7 +147,7 @@ const instances = <Self, N extends string, I extends Fields, O extends Fields, H
         concurrency: 1,
         status: () => "available",
         onStatusChange: () => {},
-        execute: (batch) => Effect.provideContext(run(batch), context),
+        execute: (batch) => Effect.interruptible(Effect.provideContext(run(batch), context)),
       })
     }
     return built

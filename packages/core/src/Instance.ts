@@ -12,6 +12,8 @@ export interface Execution {
   readonly outcomes: ReadonlyArray<Result.Result<Response, InferenceError>>
   /** Nanoseconds spent on bringing the inputs in. */
   readonly inputDuration: number
+  /** Nanoseconds of the run itself, where it may have waited in the instance before; undefined: all other time. */
+  readonly inferDuration?: number
   /** Nanoseconds spent on taking the outputs out. */
   readonly outputDuration: number
 }
@@ -27,6 +29,9 @@ export interface Instance {
   readonly status: () => InstanceStatus
   /** Set by the scheduler: the instance calls it whenever its status has changed. */
   onStatusChange: () => void
-  /** A failure is the failure of every request of the batch. */
+  /**
+   * A failure is the failure of every request of the batch. Called in an uninterruptible region: what may be interrupted
+   * when nobody waits any more says so, with `Effect.interruptible`.
+   */
   readonly execute: (batch: Batch) => Effect.Effect<Execution, InferenceError>
 }

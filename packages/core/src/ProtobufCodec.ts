@@ -27,9 +27,11 @@ export type ProtobufError = InvalidRequest | Unsupported
 
 /** The bytes of a ModelInferRequest. Its raw tensors are views on `bytes`, which therefore must not be reused. */
 export const decode = (bytes: Uint8Array): Result.Result<WireRequest, ProtobufError> => {
+  // A Buffer's slice() is no copy, and whoever gets a tensor may count on one.
+  const plain = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let message: ModelInferRequest
   try {
-    message = fromBinary(ModelInferRequestSchema, bytes, { readUnknownFields: false })
+    message = fromBinary(ModelInferRequestSchema, plain, { readUnknownFields: false })
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
     return Result.fail(new InvalidRequest({ message: `failed to parse ModelInferRequest: ${reason}` }))

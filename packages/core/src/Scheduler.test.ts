@@ -3,7 +3,7 @@
  * clock's; an instance runs each batch until the test lets it go.
  */
 import { expect, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Result } from "effect"
+import { Deferred, Effect, Exit, Fiber, identity, Result, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as Batch from "./Batch.ts"
 import { ExecutionFailed, type InferenceError } from "./Errors.ts"
@@ -32,7 +32,11 @@ interface Run {
 
 /** Instances that note what they are given and wait for `complete`. */
 const harness = Effect.fnUntraced(function* (
-  options: Partial<Scheduler.SchedulerOptions> & { instanceCount?: number; concurrency?: number } = {},
+  options: Partial<Scheduler.SchedulerOptions> & {
+    instanceCount?: number
+    concurrency?: number
+    interruptible?: boolean
+  } = {},
 ) {
   const runs: Array<Run> = []
   const statistics = new Statistics()
@@ -50,7 +54,7 @@ const harness = Effect.fnUntraced(function* (
         const [outputs] = Batch.inputs(batch)
         const outcomes = Batch.split(batch, outputs === undefined ? [] : [outputs]).map(Result.succeed)
         return { outcomes, inputDuration: 0, outputDuration: 0 }
-      }),
+      }).pipe(options.interruptible === false ? identity : Effect.interruptible),
   })
   const instances = Array.from({ length: options.instanceCount ?? 1 }, (_, index) => instance(index))
   const scheduler = yield* Scheduler.make({
@@ -403,6 +407,21 @@ it.effect("stop: queued requests and running batches are answered as unavailable
     for (const caller of callers) {
       expect(yield* Effect.flip(Fiber.join(caller))).toMatchObject({ _tag: "Unavailable" })
     }
+  }),
+)
+
+it.effect("stop of an instance that cannot be interrupted: its batch ends, and is answered", () =>
+  Effect.gen(function* () {
+    const scope = yield* Scope.make()
+    const { send, settle, complete } = yield* Scope.provide(harness({ interruptible: false }), scope)
+    const caller = yield* send(2)
+    yield* settle
+    const stopped = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
+    yield* settle
+    expect(stopped.pollUnsafe()).toBeUndefined()
+    yield* complete(0)
+    expect(rowsOf(yield* Fiber.join(caller))).toEqual([2])
+    yield* Fiber.join(stopped)
   }),
 )
 

@@ -182,6 +182,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
           : Effect.void
       }),
       Effect.exit,
+      Effect.uninterruptible,
     )
   }
 
@@ -194,21 +195,24 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
       return
     }
     const { outcomes, inputDuration, outputDuration } = exit.value
-    const compute = { input: inputDuration, infer: total - inputDuration - outputDuration, output: outputDuration }
-    let rows = 0
+    const inferDuration = exit.value.inferDuration ?? total - inputDuration - outputDuration
+    const compute = { input: inputDuration, infer: inferDuration, output: outputDuration }
+    const rows = running.entries.reduce((sum, { request }, index) => {
+      const outcome = outcomes[index]
+      return outcome !== undefined && Result.isSuccess(outcome) ? sum + request.rows : sum
+    }, 0)
+    // Before the replies: a caller that asks for statistics next finds its own request in them.
+    if (rows > 0) statistics.executed(rows, compute, clock.currentTimeMillisUnsafe())
     for (const [index, entry] of running.entries.entries()) {
       const outcome = outcomes[index] ?? Result.fail(missing())
       if (Result.isFailure(outcome)) {
         refuse(entry, "BACKEND", outcome.failure)
-        continue
+      } else if (finish(entry)) {
+        const elapsed = running.startedAt - entry.queuedAt + total
+        statistics.succeeded(elapsed, elapsed - compute.input - compute.infer - compute.output, compute)
+        entry.reply(outcome)
       }
-      rows += entry.request.rows
-      if (!finish(entry)) continue
-      const queued = running.startedAt - entry.queuedAt
-      statistics.succeeded(queued + total, queued, compute)
-      entry.reply(outcome)
     }
-    if (rows > 0) statistics.executed(rows, compute, clock.currentTimeMillisUnsafe())
   }
 
   const failureOf = (cause: Cause.Cause<InferenceError>): InferenceError => {

@@ -101,6 +101,8 @@ const text = (error: unknown): string => (error instanceof Error ? error.message
 interface InFlight {
   readonly batch: Batch.Batch
   readonly inputDuration: number
+  /** When the worker could have begun, in milliseconds. */
+  readonly handedAt: number
   readonly resume: (outcome: Effect.Effect<Execution, InferenceError>) => void
 }
 
@@ -119,6 +121,7 @@ export class WorkerInstance {
   readonly #inFlight: Array<InFlight> = []
   #head = 0
   #done = 0
+  #lastDoneAt = 0
   #watching = false
   #state: "running" | "stopping" | "exited" = "running"
 
@@ -169,7 +172,8 @@ export class WorkerInstance {
         }
         const startedAt = performance.now()
         const kind = this.#hand(batch)
-        this.#inFlight.push({ batch, inputDuration: (performance.now() - startedAt) * 1e6, resume })
+        const handedAt = performance.now()
+        this.#inFlight.push({ batch, inputDuration: (handedAt - startedAt) * 1e6, handedAt, resume })
         this.#advance(kind)
         if (!this.#watching) this.#watch()
       }),
@@ -226,12 +230,20 @@ export class WorkerInstance {
   }
 
   /** What has become of the batch at #done; after this its slot may be used again. */
-  #outcome({ batch, inputDuration }: InFlight): Effect.Effect<Execution, InferenceError> {
+  #outcome({ batch, inputDuration, handedAt }: InFlight): Effect.Effect<Execution, InferenceError> {
     const startedAt = performance.now()
+    // The worker runs one batch after another: this one began when it was there and the one before had ended.
+    const inferDuration = (startedAt - Math.max(handedAt, this.#lastDoneAt)) * 1e6
+    this.#lastDoneAt = startedAt
     const responses = this.#responses(batch)
     if (Result.isFailure(responses)) return Effect.fail(responses.failure)
     const outcomes = responses.success.map((response) => Result.succeed(response))
-    return Effect.succeed({ outcomes, inputDuration, outputDuration: (performance.now() - startedAt) * 1e6 })
+    return Effect.succeed({
+      outcomes,
+      inputDuration,
+      inferDuration,
+      outputDuration: (performance.now() - startedAt) * 1e6,
+    })
   }
 
   #responses(batch: Batch.Batch): Result.Result<ReadonlyArray<Response>, InferenceError> {
