@@ -1,0 +1,61 @@
+/**
+ * What a client is for its program: options that are refused at once, and a program that can end. What calls do is in
+ * GrpcChannel.test.ts, HttpChannel.test.ts and test/client-server.test.ts.
+ */
+import { execFile } from "node:child_process"
+import { once } from "node:events"
+import { createServer as createHttpServer } from "node:http"
+import { createServer, type ServerHttp2Stream } from "node:http2"
+import type { AddressInfo, Server } from "node:net"
+import { promisify } from "node:util"
+import { expect, it } from "vitest"
+import * as Model from "@nereid/core/Definition"
+import * as Tensor from "@nereid/core/Tensor"
+import * as Client from "./Client.ts"
+
+class Echo extends Model.Service<Echo>()("echo", {
+  inputs: { X: Tensor.scalar("FP32") },
+  outputs: { X: Tensor.scalar("FP32") },
+}) {}
+
+it.each<[Partial<Client.ClientOptions>, string]>([
+  [{ url: "models:8001" }, "must begin with grpc://"],
+  [{ maxInFlight: 0 }, "maxInFlight must be an integer of at least 1, but 0 was given"],
+  [{ maxResponseSize: 1.5 }, "maxResponseSize must be an integer of at least 1, but 1.5 was given"],
+  [{ headers: { "bad name": "x" } }, "bad name"],
+  [{ headers: { name: "a\nb" } }, "Invalid character in header content"],
+])("%j is refused", async (options, problem) => {
+  const all = { url: "grpc://models", ...options }
+  expect(() => Client.layer(Echo, all)).toThrow(TypeError)
+  expect(() => Client.layer(Echo, all)).toThrow(problem)
+  await expect(Client.connect(Echo, all)).rejects.toThrow(problem)
+})
+
+const servers: { readonly [scheme: string]: () => Server } = {
+  grpc: () =>
+    createServer().on("stream", (stream: ServerHttp2Stream) =>
+      stream.respond({ ":status": 200, "content-type": "application/grpc", "grpc-status": "5" }, { endStream: true }),
+    ),
+  http: () => createHttpServer((_, response) => response.writeHead(404).end()),
+}
+
+it.each(Object.entries(servers))(
+  "%s: a client that is not closed does not keep its program alive",
+  async (scheme, make) => {
+    const server = make().listen(0, "127.0.0.1")
+    await once(server, "listening")
+    const { port } = server.address() as AddressInfo
+    const program = `
+    import { Client } from "@nereid/client"
+    import { Model, Tensor } from "@nereid/core"
+    const Echo = Model.Service()("echo", { inputs: { X: Tensor.scalar("FP32") }, outputs: { X: Tensor.scalar("FP32") } })
+    const client = await Client.connect(Echo, { url: "${scheme}://127.0.0.1:${port}" })
+    console.log(await client.infer({ X: 1 }).catch((error) => error._tag))
+  `
+    const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "--eval", program], {
+      cwd: import.meta.dirname,
+    })
+    expect(stdout).toBe("ModelNotFound\n")
+    server.close()
+  },
+)

@@ -1,0 +1,67 @@
+/**
+ * grpcs:// and https:// against servers whose certificate nobody but the client's `tls.ca` knows.
+ */
+import { once } from "node:events"
+import { createSecureServer, type ServerHttp2Stream } from "node:http2"
+import { createServer } from "node:https"
+import type { AddressInfo, Server } from "node:net"
+import { expect, it } from "vitest"
+import * as Model from "@nereid/core/Definition"
+import * as Tensor from "@nereid/core/Tensor"
+import * as Client from "./Client.ts"
+
+class Echo extends Model.Service<Echo>()("echo", {
+  inputs: { X: Tensor.scalar("FP32") },
+  outputs: { X: Tensor.scalar("FP32") },
+}) {}
+
+/** For localhost and this test only. */
+const cert = `-----BEGIN CERTIFICATE-----
+MIIBmzCCAUGgAwIBAgIUXALPssGvGh0U5iyHzrWT9R+S8LowCgYIKoZIzj0EAwIw
+FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTAzMTE1MloYDzIxMjYxMDI4
+MDMxMTUyWjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAAQ34dg31yZxiWrMl5gqSDHp5rMWrUtBqBBHDZUFPvsJLTiLbDIfO4JI
+A5ffpT/gO7zu3gENS2FrWQc8BJuQPeZGo28wbTAdBgNVHQ4EFgQU/FNudZU9w+hy
+YAJXkDfyqWRkPq4wHwYDVR0jBBgwFoAU/FNudZU9w+hyYAJXkDfyqWRkPq4wDwYD
+VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
+zj0EAwIDSAAwRQIgTLZZUG4sDELwKnIyVLNtEhQoMRePJgvh+SwqMr3/NNICIQDa
+p3zwFyeWAAo486vsDmfu6puG+XrJ4ttmBw5SgXzytw==
+-----END CERTIFICATE-----`
+const key = `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg/0zMaiLvbFo4T7Wm
+NDJr+WPpbpYHJ0fdSIn2cj4vQ4+hRANCAAQ34dg31yZxiWrMl5gqSDHp5rMWrUtB
+qBBHDZUFPvsJLTiLbDIfO4JIA5ffpT/gO7zu3gENS2FrWQc8BJuQPeZG
+-----END PRIVATE KEY-----`
+
+/** Servers that get as far as HTTP have shown that TLS works; what they answer is an error that tells them apart. */
+const servers: { readonly [scheme: string]: () => Server } = {
+  grpcs: () =>
+    createSecureServer({ cert, key }).on("stream", (stream: ServerHttp2Stream) => {
+      stream.on("error", () => {})
+      const headers = {
+        ":status": 200,
+        "content-type": "application/grpc",
+        "grpc-status": "5",
+        "grpc-message": "over TLS",
+      }
+      stream.respond(headers, { endStream: true })
+    }),
+  https: () => createServer({ cert, key }, (_, response) => response.writeHead(404).end(`{"error":"over TLS"}`)),
+}
+
+it.each(Object.entries(servers))("%s://", async (scheme, make) => {
+  const server = make().listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const { port } = server.address() as AddressInfo
+  const call = async (tls: Client.TlsOptions) => {
+    await using client = await Client.connect(Echo, { url: `${scheme}://localhost:${port}`, tls })
+    return await client.infer({ X: 1 }).catch((error: Error) => error)
+  }
+  expect(await call({ ca: cert })).toMatchObject({ _tag: "ModelNotFound", message: "over TLS" })
+  expect(await call({ rejectUnauthorized: false })).toMatchObject({ _tag: "ModelNotFound" })
+  expect(await call({})).toMatchObject({
+    _tag: "Unavailable",
+    message: expect.stringMatching(new RegExp(`cannot reach localhost:${port}: self-signed certificate`)),
+  })
+  server.close()
+})
