@@ -62,6 +62,7 @@ export const remote: Effect.Effect<Answer, Errors.InferenceError> = program.pipe
 )
 
 // @ts-expect-error the model of another class is provided
+// @effect-diagnostics-next-line missingEffectContext:off
 export const another: Effect.Effect<Answer, Errors.InferenceError> = program.pipe(
   Effect.provide(Client.layer(Bert, { url: "grpc://models:8001" })),
 )

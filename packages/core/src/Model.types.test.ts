@@ -70,11 +70,14 @@ export const SentimentLive = Model.each(
   }),
 )
 
-export const needsBert: Layer.Layer<Sentiment, never, Bert> = SentimentLive
-
-// @ts-expect-error the inner model is not provided
-// @effect-diagnostics-next-line missingLayerContext:off
-export const closed: Layer.Layer<Sentiment> = SentimentLive
+/** What a layer still needs shows in its type. */
+export const layers = (sentiment: typeof SentimentLive) => {
+  const needsBert: Layer.Layer<Sentiment, never, Bert> = sentiment
+  // @ts-expect-error the inner model is not provided
+  // @effect-diagnostics-next-line missingLayerContext:off
+  const closed: Layer.Layer<Sentiment> = sentiment
+  return { needsBert, closed }
+}
 
 // @ts-expect-error wrong output label
 export const wrongLabel = Model.each(Sentiment, () => Effect.succeed({ CLASS: "neutral", PROB: 1 }))
