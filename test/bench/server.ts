@@ -1,0 +1,21 @@
+/** The server that is measured, run as a child: the examples' models behind the front ends, as a user would serve them. */
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import { Server } from "@nereid/server"
+import { Effect, Layer } from "effect"
+import { AddSub, AddSubLive, Digits, DigitsLive } from "../../examples/models.ts"
+import { report } from "./Reporter.ts"
+
+const local = { host: "127.0.0.1", port: 0 }
+
+const reported = Layer.effectDiscard(
+  Effect.map(Server.Server, ({ http, grpc, models }) =>
+    report({ http: http?.port ?? 0, grpc: grpc?.port ?? 0 }, models),
+  ),
+)
+
+reported.pipe(
+  Layer.provide(Server.layer([AddSub, Digits], { http: local, grpc: local, metrics: false })),
+  Layer.provide([AddSubLive, DigitsLive]),
+  Layer.launch,
+  NodeRuntime.runMain({ teardown: Server.teardown }),
+)
