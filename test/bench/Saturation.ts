@@ -1,0 +1,46 @@
+/**
+ * The proof that inference does not stall the server: `digits` asked by as many callers as it can bear, while the server
+ * watches its own event loop and counts what it puts into one execution.
+ */
+import type { Child } from "./Child.ts"
+import * as GrpcLoad from "./GrpcLoad.ts"
+import * as Load from "./Load.ts"
+import type { Request } from "./Request.ts"
+
+export interface Saturation {
+  readonly clients: number
+  readonly seconds: number
+  readonly perSecond: number
+  /** Milliseconds, of the server's event loop. */
+  readonly delay: number
+  readonly executions: number
+  readonly inferences: number
+  readonly errors: ReadonlyArray<string>
+}
+
+const clients = 64
+
+/** Every client has a connection of its own. */
+export const saturate = async (
+  server: Child,
+  request: Request,
+  replyBytes: number,
+  seconds: number,
+): Promise<Saturation> => {
+  const target = GrpcLoad.target(server.ports.grpc, request, replyBytes, (concurrency) => concurrency)
+  const warm = await Load.run(target, clients, seconds / 5)
+  const before = (await server.ask("watch")).models[request.model]
+  const measured = await Load.run(target, clients, seconds)
+  const { delay, models } = await server.ask("report")
+  const after = models[request.model]
+  if (before === undefined || after === undefined) throw new Error(`the server has no model ${request.model}`)
+  return {
+    clients,
+    seconds,
+    perSecond: measured.perSecond,
+    delay,
+    executions: after.executions - before.executions,
+    inferences: after.inferences - before.inferences,
+    errors: [...warm.errors, ...measured.errors],
+  }
+}
