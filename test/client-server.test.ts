@@ -391,6 +391,32 @@ describe.each<"grpc" | "http">(["grpc", "http"])("%s, where client and server di
   )
 })
 
+describe.each<"grpc" | "http">(["grpc", "http"])("%s, when a request is larger than the server takes:", (where) => {
+  it.live("it is refused, and the next call goes through", () =>
+    Effect.gen(function* () {
+      const { grpc, http } = yield* Server.Server
+      const url = `${where}://127.0.0.1:${(where === "grpc" ? grpc : http)?.port}`
+      const client = yield* Effect.service(Twice).pipe(
+        Effect.provide(yield* Layer.build(Layer.fresh(Client.layer(Twice, { url })))),
+      )
+      const error = yield* Effect.flip(client.infer({ X: tensor("FP32", [2 ** 22], new Float32Array(2 ** 22)) }))
+      expect(error._tag).toBe("InvalidRequest")
+      expect(error.message).toMatch(where === "grpc" ? "16777246 bytes, at most 1000000" : "16777363 bytes exceeds")
+      yield* client.infer({ X: tensor("FP32", [1], Float32Array.of(1)) })
+    }).pipe(
+      Effect.provide(
+        Server.layer([Twice], {
+          http: anyPort,
+          grpc: anyPort,
+          metrics: false,
+          maxInputSize: 1e6,
+          maxMessageSize: 1e6,
+        }).pipe(Layer.provide(live), Layer.provide(Gate.layer)),
+      ),
+    ),
+  )
+})
+
 describe.each<"grpc" | "http">(["grpc", "http"])("%s, when the server goes:", (where) => {
   it.live("a client outlives its server, and finds the next one at the same address", () =>
     Effect.gen(function* () {

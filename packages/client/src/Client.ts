@@ -3,6 +3,7 @@
  * provides the model's service; `connect` is the same with promises. Both check every reply against the declaration.
  */
 import { Cause, Effect, Exit, Layer, Scope } from "effect"
+import type { Transport } from "@connectrpc/connect"
 import type { Batched, CallOptions, Inference, ModelClass, Sample } from "@nereid/core/Definition"
 import type { Fields } from "@nereid/core/Field"
 import { inference } from "@nereid/core/Provide"
@@ -10,6 +11,7 @@ import type { Channel } from "./Channel.ts"
 import { type ClientOptions, settings as read, type Settings } from "./ClientOptions.ts"
 import * as GrpcChannel from "./GrpcChannel.ts"
 import { GrpcConnection } from "./GrpcConnection.ts"
+import * as GrpcTransport from "./GrpcTransport.ts"
 import * as HttpChannel from "./HttpChannel.ts"
 import * as RemoteModel from "./RemoteModel.ts"
 
@@ -72,6 +74,32 @@ export const connect = async <Self, N extends string, I extends Fields, O extend
     close,
     [Symbol.asyncDispose]: close,
   }
+}
+
+/** What Connect's clients call through, and what ends its connection. */
+export interface ClosableTransport extends Transport, AsyncDisposable {
+  readonly close: () => Promise<void>
+}
+
+/**
+ * The way to all other RPCs, such as metadata and statistics, with Connect's typed client. Unary RPCs only.
+ *
+ * ```ts
+ * const server = createClient(GRPCInferenceService, Client.transport({ url: "grpc://models:8001" }))
+ * const { version } = await server.serverMetadata({})
+ * ```
+ * @throws TypeError where the URL or another option is none, or the URL is not one of gRPC
+ */
+export const transport = (
+  options: Pick<ClientOptions, "url" | "headers" | "tls" | "connectTimeout" | "maxResponseSize">,
+): ClosableTransport => {
+  const settings = read(options)
+  if (settings.endpoint.protocol !== "grpc") {
+    throw new TypeError(`A transport needs a URL that begins with grpc:// or grpcs://, but ${options.url} was given.`)
+  }
+  const connection = new GrpcConnection(settings)
+  const close = () => connection.close()
+  return { ...GrpcTransport.make(connection), close, [Symbol.asyncDispose]: close }
 }
 
 const make = <Self, N extends string, I extends Fields, O extends Fields>(

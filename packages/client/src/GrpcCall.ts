@@ -123,7 +123,11 @@ export class GrpcCall {
   #onTrailers(trailers: IncomingHttpHeaders): void {
     this.#trailer = trailers
     const status = GrpcStatus.fromTrailers(trailers)
-    if (typeof status === "object") return this.#settle(Result.fail(status))
+    if (typeof status === "object") {
+      // An answer may come before the request is all sent, and then nobody reads the rest.
+      if (!this.#stream.writableFinished) this.#stream.close(constants.NGHTTP2_CANCEL)
+      return this.#settle(Result.fail(status))
+    }
     // Else the last of the message may still be on its way through the stream: at close there is all there will be.
     if (status === "ok" && this.#isComplete()) this.#succeed(trailers)
   }

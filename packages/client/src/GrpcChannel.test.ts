@@ -23,9 +23,6 @@ import {
   ServerMetadataResponseSchema,
 } from "@nereid/protocol/grpc_service"
 import * as Client from "./Client.ts"
-import { settings } from "./ClientOptions.ts"
-import { GrpcConnection } from "./GrpcConnection.ts"
-import * as GrpcTransport from "./GrpcTransport.ts"
 
 class Double extends Model.Service<Double>()("double", {
   inputs: { X: Tensor.scalar("FP32") },
@@ -368,8 +365,8 @@ it("Connect's typed client works on the transport", async () => {
       respond(stream, Buffer.alloc(0), { "grpc-status": "5", "grpc-message": "gone", "nereid-error": "ModelNotFound" })
     }
   })
-  const connection = new GrpcConnection(settings({ url: server.url }))
-  const client = createClient(GRPCInferenceService, GrpcTransport.make(connection))
+  await using transport = Client.transport({ url: server.url })
+  const client = createClient(GRPCInferenceService, transport)
   expect(await client.serverMetadata({})).toMatchObject({ name: "other", version: "2" })
   const missing = await client.serverLive({}).catch(ConnectError.from)
   expect(missing).toMatchObject({ code: Code.NotFound, rawMessage: "gone" })
@@ -381,5 +378,4 @@ it("Connect's typed client works on the transport", async () => {
   await expect(ready).rejects.toMatchObject({ code: Code.Canceled })
   const stream = client.modelStreamInfer((async function* () {})())
   await expect(stream[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: Code.Unimplemented })
-  await connection.close()
 })
