@@ -1,0 +1,82 @@
+/**
+ * The README's programs, as they stand there: only the ports are exchanged for free ones. (As a stranger would run the
+ * first one, from installed packages: .ci/try-packages.)
+ */
+import { execFile } from "node:child_process"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { createServer } from "node:net"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { afterAll, beforeAll, expect, it } from "vitest"
+import { Program, root } from "./Program.ts"
+
+const readme = readFileSync(join(root, "README.md"), "utf8")
+const blocks = (language: string) =>
+  [...readme.matchAll(new RegExp("```" + language + "\\n([\\s\\S]*?)```", "g"))].map(([, block = ""]) => block)
+
+const [program = "", ...clients] = blocks("ts")
+const [curl = ""] = blocks("sh")
+
+/** Below the repository, so that the packages resolve. */
+const folder = mkdtempSync(join(root, "test", ".readme-"))
+let ports: { readonly http: number; readonly grpc: number }
+let server: Program
+
+const free = () =>
+  new Promise<number>((resolve) => {
+    const probe = createServer().listen(0, () => {
+      const address = probe.address()
+      probe.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
+    })
+  })
+
+const write = (name: string, text: string) => {
+  const file = join(folder, name)
+  writeFileSync(file, text.replaceAll("8000", String(ports.http)).replaceAll("8001", String(ports.grpc)))
+  return file
+}
+
+/** Ready, as an orchestrator finds out: by asking again. */
+const ready = async (): Promise<void> => {
+  const answer = await fetch(`http://localhost:${ports.http}/v2/health/ready`).catch(() => undefined)
+  if (answer?.status === 200) return
+  await Promise.race([new Promise((resolve) => setImmediate(resolve)), failed()])
+  return ready()
+}
+
+const failed = async () => {
+  const { output } = await server.ended
+  throw new Error(`The README's program has ended:\n${output}`)
+}
+
+beforeAll(async () => {
+  ports = { http: await free(), grpc: await free() }
+  server = new Program([write("program.ts", program)])
+  await ready()
+})
+
+afterAll(async () => {
+  server.signal("SIGTERM")
+  const { code } = await server.ended
+  rmSync(folder, { recursive: true })
+  expect(code).toBe(0)
+})
+
+it("the first program serves, and curl answers what the README says", async () => {
+  const { stdout } = await promisify(execFile)("bash", [write("curl.sh", curl)])
+  expect(stdout).toBe(/^# (\{.*\})$/m.exec(curl)?.[1])
+})
+
+it("the clients get their answers, there and here", async () => {
+  const launch = program.indexOf("Server.layer(")
+  const answers = `
+    const here = await Effect.runPromise(program.pipe(Effect.provide(ShoutLive)))
+    const there = await Effect.runPromise(
+      program.pipe(Effect.provide(Client.layer(Shout, { url: "grpc://localhost:8001" }))),
+    )
+    console.log(LOUD, here.LOUD, there.LOUD)`
+  const file = write("client.ts", [program.slice(0, launch), ...clients, answers].join("\n"))
+  const { code, output } = await new Program([file]).ended
+  expect(output).toBe("HELLO HELLO HELLO\n")
+  expect(code).toBe(0)
+})
