@@ -233,6 +233,23 @@ it.effect("wrong inputs that types could not stop are refused before they are qu
   }).pipe(Effect.provide(scaled)),
 )
 
+class Pair extends Model.Service<Pair>()("pair", {
+  inputs: { a: Tensor.FP32("n"), b: Tensor.FP32("n") },
+  outputs: { y: Tensor.FP32("n") },
+}) {}
+
+it.effect("a symbolic dim stands for one extent in a call, in process too", () =>
+  Effect.gen(function* () {
+    const model = yield* Pair
+    const [one, two] = [Tensor.make("FP32", [1], new Float32Array(1)), Tensor.make("FP32", [2], new Float32Array(2))]
+    expect(yield* Effect.flip(model.infer({ a: one, b: two }))).toMatchObject({
+      _tag: "InvalidRequest",
+      message: "dimension 'n' is 1 in input 'a' but 2 in input 'b' for model 'pair'",
+    })
+    expect((yield* model.infer({ a: two, b: two })).y.shape).toEqual([2])
+  }).pipe(Effect.provide(Model.each(Pair, ({ a }) => Effect.succeed({ y: a })))),
+)
+
 it.effect("timeout: a call whose time has passed in the queue fails with DeadlineExceeded", () =>
   Effect.gen(function* () {
     const model = yield* Scale

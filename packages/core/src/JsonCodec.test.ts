@@ -57,6 +57,21 @@ describe("numbers", () => {
     )
   })
 
+  it("FP64: midpoints between two values, and their neighbours, to any number of digits", () => {
+    const integer = fc.bigInt({ min: 2n ** 52n, max: 2n ** 53n - 1n })
+    fc.assert(
+      fc.property(integer, fc.nat(20), fc.constantFrom(-1n, 0n, 1n), (mantissa, shift, beside) => {
+        // Exactly half way to the next double, once as a large integer and once as a long fraction.
+        const large = String((2n * mantissa + 1n) * 2n ** BigInt(shift) + beside)
+        const digits = String((2n * mantissa + 1n) * 5n ** BigInt(shift) + beside)
+        for (const text of [large, `${digits}e-${shift}`, `0.${digits}`, `-0.000${large}`]) {
+          assert.strictEqual(elements("FP64", [1], `[${text}]`)[0], Number(text), text)
+        }
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
   it("FP32: midpoints between two values, and their neighbours, round as a double does", () => {
     fc.assert(
       fc.property(fc.float({ noNaN: true, noDefaultInfinity: true, min: 2 ** -100, max: 2 ** 100 }), (value) => {

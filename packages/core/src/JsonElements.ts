@@ -1,7 +1,7 @@
 /**
  * The numbers, booleans or strings of a JSON array, flat or nested, straight from its bytes into the bytes of a tensor.
- * Numbers of at most 15 digits and a small exponent are exact in double arithmetic; the others take the long way, or, for
- * FP32, an interval that a single FP32 value lies in. How deep the array nests says nothing here: only the shape counts.
+ * Numbers of at most 15 digits and a small exponent are exact in double arithmetic, up to 24 digits in twice its precision;
+ * the others take the long way. FP32 is the nearest to that double. How deep the array nests says nothing here: only the shape counts.
  */
 import { byteWidth, type DataType } from "./DataType.ts"
 import { InvalidRequest, MalformedRequest } from "./Errors.ts"
@@ -26,14 +26,14 @@ export const readElements = (reader: JsonReader, datatype: JsonDataType, count: 
     case "FP32": {
       const data = new Float32Array(count)
       walk(target, count, (index) => {
-        data[index] = readFloat(target, true)
+        data[index] = readDouble(target)
       })
       return new Uint8Array(data.buffer)
     }
     case "FP64": {
       const data = new Float64Array(count)
       walk(target, count, (index) => {
-        data[index] = readFloat(target, false)
+        data[index] = readDouble(target)
       })
       return new Uint8Array(data.buffer)
     }
@@ -93,7 +93,8 @@ const walk = (target: Target, count: number, element: (index: number) => void): 
   let index = 0
   for (;;) {
     // A value stands here, or the end of an array that has none.
-    let byte = reader.peek()
+    let byte = reader.bytes[reader.position] ?? 0
+    if (byte <= 0x20) byte = reader.peek()
     if (byte === 0x5b) {
       depth += 1
       if (depth >= maxDepth) {
@@ -107,6 +108,11 @@ const walk = (target: Target, count: number, element: (index: number) => void): 
       target.start = reader.position
       element(index)
       index += 1
+    }
+    byte = reader.bytes[reader.position] ?? 0
+    if (byte === 0x2c) {
+      reader.position += 1
+      continue
     }
     byte = reader.peek()
     while (byte === 0x5d) {
@@ -126,15 +132,11 @@ const walk = (target: Target, count: number, element: (index: number) => void): 
 const tooMany = "Unable to parse 'data': Shape does not match true shape of 'data' field"
 const tooFew = "Failed to parse 'data' field: shape does not match true shape"
 
-const powers = Float64Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`))
-
 /**
- * A number as the nearest double; for `single`, some double that rounds to the same FP32 as that one does.
- *
- * With the first 15 digits as integer `m`, the number lies in [m, m + 1] * 10^e. While |e| <= 22 each end is one exactly
- * rounded operation, and rounding keeps order, so where both ends round to one FP32, that is it.
+ * A number as the nearest double. Its first 15 digits are an integer, the next 9 another one; numbers with more digits,
+ * or with an exponent beyond 22, take the long way.
  */
-const readFloat = (target: Target, single: boolean): number => {
+const readDouble = (target: Target): number => {
   const { reader } = target
   const { bytes } = reader
   const start = reader.position
@@ -143,33 +145,27 @@ const readFloat = (target: Target, single: boolean): number => {
   const negative = byte === 0x2d
   if (negative) byte = bytes[++position] ?? 0
   if (byte < 0x30 || byte > 0x39) return readOdd(target)
-  let mantissa = 0
-  let digits = 0
-  let exponent = 0
-  let exact = true
+
+  // Three accumulators that stay 32-bit integers: digits 1 to 9, 10 to 15 and 16 to 24.
+  let [first, second, third, digits, exponent] = [0, 0, 0, 0, 0]
+  let point = false
   const leadingZero = byte === 0x30
   if (leadingZero) byte = bytes[++position] ?? 0
-  else {
-    for (; byte >= 0x30 && byte <= 0x39; byte = bytes[++position] ?? 0) {
-      if (digits < 15) {
-        mantissa = mantissa * 10 + (byte - 0x30)
-        digits += 1
-      } else {
-        exponent += 1
-        if (byte !== 0x30) exact = false
-      }
-    }
-  }
-  if (byte === 0x2e) {
+  for (;;) {
+    const digit = byte - 0x30
+    if (digit >= 0 && digit <= 9) {
+      if (leadingZero && !point) break
+      if (digits < 9) first = (first * 10 + digit) | 0
+      else if (digits < 15) second = (second * 10 + digit) | 0
+      else if (digits < 24) third = (third * 10 + digit) | 0
+      if (first !== 0) digits += 1
+      if (point) exponent -= 1
+    } else if (byte === 0x2e && !point) {
+      point = true
+      const next = bytes[position + 1] ?? 0
+      if (next < 0x30 || next > 0x39) reader.fail("Miss fraction part in number.", position + 1)
+    } else break
     byte = bytes[++position] ?? 0
-    if (byte < 0x30 || byte > 0x39) reader.fail("Miss fraction part in number.", position)
-    for (; byte >= 0x30 && byte <= 0x39; byte = bytes[++position] ?? 0) {
-      if (digits < 15) {
-        mantissa = mantissa * 10 + (byte - 0x30)
-        if (mantissa !== 0) digits += 1
-        exponent -= 1
-      } else if (byte !== 0x30) exact = false
-    }
   }
   if (byte === 0x65 || byte === 0x45) {
     byte = bytes[++position] ?? 0
@@ -182,19 +178,65 @@ const readFloat = (target: Target, single: boolean): number => {
     exponent += down ? -power : power
   }
   reader.position = position
-  if (exponent >= -22 && exponent <= 22) {
-    const value = scale(mantissa, exponent)
-    if (exact || (single && Math.fround(value) === Math.fround(scale(mantissa + 1, exponent)))) {
-      return negative ? -value : value
-    }
+
+  if (digits <= 24 && exponent >= -22 && exponent <= 22) {
+    let value: number
+    if (digits <= 15) {
+      const mantissa = digits <= 9 ? first : first * power10(digits - 9) + second
+      value = exponent < 0 ? mantissa / power10(-exponent) : mantissa * power10(exponent)
+    } else value = longDouble(first * 1e6 + second, third, digits - 15, exponent)
+    if (!Number.isNaN(value)) return negative ? -value : value
   }
   const value = Number(reader.text(start, position))
   if (!Number.isFinite(value)) reader.fail("Number too big to be stored in double.", start)
   return value
 }
 
-const scale = (mantissa: number, exponent: number): number =>
-  exponent < 0 ? mantissa / (powers[-exponent] ?? 1) : mantissa * (powers[exponent] ?? 1)
+const powers = Float64Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`))
+
+/** 10^exponent for 0 to 22, all of which doubles hold exactly. */
+const power10 = (exponent: number): number => powers[exponent] ?? 1
+
+/**
+ * `(head * 10^tailDigits + tail) * 10^exponent` to the nearest double, or NaN where that is too close to call.
+ *
+ * In double-double arithmetic: a double and the error of its rounding (Dekker, 1971), good to more than 2^-100 of the
+ * value. Where adding or taking away 2^-98 of it makes no difference to the rounded sum, the sum is the nearest double.
+ */
+const longDouble = (head: number, tail: number, tailDigits: number, exponent: number): number => {
+  const product = head * power10(tailDigits)
+  const sum = product + tail
+  const rest = productError(head, power10(tailDigits), product) + (tail - (sum - product))
+  const power = power10(Math.abs(exponent))
+  let value: number
+  let error: number
+  if (exponent < 0) {
+    value = sum / power
+    const back = value * power
+    error = (sum - back - productError(value, power, back) + rest) / power
+  } else {
+    value = sum * power
+    error = productError(sum, power, value) + rest * power
+  }
+  const slack = value * 2 ** -98
+  const nearest = value + (error - slack)
+  return nearest === value + (error + slack) ? nearest : Number.NaN
+}
+
+/** `a * b - product`, exactly. */
+const productError = (a: number, b: number, product: number): number => {
+  const aHigh = upperHalf(a)
+  const bHigh = upperHalf(b)
+  const aLow = a - aHigh
+  const bLow = b - bHigh
+  return aHigh * bHigh - product + aHigh * bLow + aLow * bHigh + aLow * bLow
+}
+
+/** The upper 26 bits of a double's 53. */
+const upperHalf = (value: number): number => {
+  const scaled = value * 0x800_0001
+  return scaled - (scaled - value)
+}
 
 /** NaN and the infinities; anything else that is no number is refused. */
 const readOdd = (target: Target): number => {

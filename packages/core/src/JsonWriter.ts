@@ -91,30 +91,44 @@ export class JsonWriter {
     const bytes = this.#bytes
     let position = end
     let rest = value
-    do {
+    for (; rest > 0x7fff_ffff; position--) {
       const next = Math.floor(rest / 10)
-      bytes[--position] = 0x30 + (rest - next * 10)
+      bytes[position - 1] = 0x30 + (rest - next * 10)
       rest = next
-    } while (rest > 0)
+    }
+    // From here on 32-bit integers, whose division by ten is a multiplication.
+    let small = rest | 0
+    do {
+      const next = (small / 10) | 0
+      bytes[--position] = 0x30 + (small - next * 10)
+      small = next
+    } while (small > 0)
   }
 
   /**
    * An FP32 value. Tried with 6, 7, 8 and 9 significant digits: the digits as an integer `q` of `decimals`, good once
-   * `q / 10^decimals`, which is what a reader computes, rounds to the value. 9 always do.
+   * `q / 10^decimals`, which is what a reader computes, rounds to the value. 9 always do. Where that power of ten is not
+   * exact as a double, neither is the quotient, and a little more and a little less must round to the value too.
    */
   #single(value: number): void {
     const size = Math.abs(value)
-    // Elsewhere powers of ten are not exact, or the number needs an exponent.
-    if (!(size >= 1e-6 && size < 1e9)) return this.ascii(single(value))
-    let exponent = -6
-    while (exponent < 8 && size >= (powersOfTen[exponent + 1 + 6] ?? 0)) exponent += 1
+    // Zero, and subnormal values, which have fewer digits than 6; very large ones, infinity and NaN.
+    if (!(size >= 2 ** -126 && size < 1e9)) return this.ascii(single(value))
+    let exponent = Math.floor(Math.log10(size))
+    if (size < power10(exponent)) exponent -= 1
+    else if (size >= power10(exponent + 1)) exponent += 1
     for (let precision = 6; precision <= 9; precision++) {
       const decimals = precision - 1 - exponent
-      const power = powersOfTen[Math.abs(decimals) + 6] ?? 1
+      const power = power10(Math.abs(decimals))
       const q = Math.round(decimals >= 0 ? size * power : size / power)
-      if (Math.fround(decimals >= 0 ? q / power : q * power) !== size) continue
+      const back = decimals >= 0 ? q / power : q * power
+      if (Math.fround(back) !== size) continue
+      if (decimals > 22 && (Math.fround(back * above) !== size || Math.fround(back * below) !== size)) continue
       if (value < 0) this.#bytes[this.#length++] = 0x2d
-      return decimals > 0 ? this.#decimal(q, decimals) : this.#digits(decimals < 0 ? q * power : q)
+      if (exponent >= -6) return decimals > 0 ? this.#decimal(q, decimals) : this.#digits(back)
+      this.#decimal(q, precision - 1)
+      this.#bytes[this.#length++] = 0x65
+      return this.#integer(exponent)
     }
     this.ascii(single(value))
   }
@@ -127,16 +141,15 @@ export class JsonWriter {
       places -= 1
     }
     if (places === 0) return this.#digits(q)
-    const power = powersOfTen[places + 6] ?? 1
+    const power = power10(places)
     const whole = Math.floor(q / power)
     this.#digits(whole)
     const bytes = this.#bytes
     bytes[this.#length++] = 0x2e
-    const fraction = q - whole * power
     const end = this.#length + places
-    bytes.fill(0x30, this.#length, end)
+    for (let position = this.#length; position < end; position++) bytes[position] = 0x30
     this.#length = end
-    this.#digitsBefore(fraction, end)
+    this.#digitsBefore(q - whole * power, end)
   }
 
   #strings(name: string, view: DataView): string | undefined {
@@ -164,12 +177,18 @@ export class JsonWriter {
   }
 }
 
-/** 10^(index - 6), each the nearest double; from index 6 on, exact. */
-const powersOfTen = Float64Array.from({ length: 29 }, (_, index) => Number(`1e${index - 6}`))
+const above = 1 + 2 ** -50
+const below = 1 - 2 ** -50
+
+const powers = Float64Array.from({ length: 120 }, (_, index) => Number(`1e${index - 60}`))
+
+/** 10^exponent for -60 to 59, each the nearest double; from 0 to 22, exact. */
+const power10 = (exponent: number): number => powers[exponent + 60] ?? Number.NaN
 
 /** As JavaScript writes it, with the sign of a zero. */
 const float = (value: number): string => (Object.is(value, -0) ? "-0.0" : String(value))
 
+/** As `#single` writes it, slowly. */
 const single = (value: number): string => {
   if (value === 0 || !Number.isFinite(value)) return float(value)
   for (let precision = 1; precision < 9; precision++) {

@@ -14,6 +14,7 @@ import * as SampleCodec from "./SampleCodec.ts"
 import * as Scheduler from "./Scheduler.ts"
 import { Statistics } from "./Statistics.ts"
 import { type TensorSpec } from "./TensorSpec.ts"
+import { symbolMismatch } from "./SymbolMismatch.ts"
 import { reshape, slice, type TypedTensor } from "./TypedTensor.ts"
 
 export interface InstancesOptions<E, R> {
@@ -31,8 +32,9 @@ export const fromInstances = <Self, N extends string, I extends Fields, O extend
   Layer.effect(
     model,
     Effect.gen(function* () {
-      const instances = yield* options.instances
+      const [loading, instances] = yield* Effect.timed(options.instances)
       const running = yield* run(model.definition, options.platform, instances)
+      running.statistics.loadSeconds = Duration.toSeconds(loading)
       return inference(model.definition, running)
     }),
   )
@@ -93,11 +95,17 @@ export const inference = <I extends Fields, O extends Fields>(
   const wrongOutput = ({ field, message }: SampleCodec.SampleError): InferenceError =>
     new ExecutionFailed({ message: `output '${field}' of model '${name}': ${message}` })
 
+  const agreeing = (tensors: Request["inputs"]) => {
+    const disagreement = symbolMismatch(name, signature.inputs, tensors)
+    return disagreement === undefined ? Effect.void : Effect.fail(new InvalidRequest({ message: disagreement }))
+  }
+
   return {
     model,
     infer: Effect.fnUntraced(function* (sample, options) {
       const encoded = inputCodec.encode(sample, batching)
       if (Result.isFailure(encoded)) return yield* wrongInput(encoded.failure)
+      yield* agreeing(encoded.success)
       const response = yield* infer(model, yield* request(encoded.success, 1, options))
       const tensors = batching ? response.outputs.map(withoutBatch) : response.outputs
       const decoded = outputCodec.decode(tensors)
@@ -109,6 +117,7 @@ export const inference = <I extends Fields, O extends Fields>(
       const collected = collect(signature.inputs, batch)
       if (Result.isFailure(collected)) return yield* wrongInput(collected.failure)
       const { tensors, rows } = collected.success
+      yield* agreeing(tensors)
       if (!batching) {
         if (rows !== 1) return yield* tooManyRows(name, rows, 1)
         const response = yield* infer(

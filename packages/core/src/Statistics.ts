@@ -42,6 +42,8 @@ export class Statistics {
   readonly failures: { [R in FailureReason]: number } = { REJECTED: 0, CANCELED: 0, BACKEND: 0, OTHER: 0 }
   /** By rows of the batch. */
   readonly batches = new Map<number, BatchStatistics>()
+  /** How long it took until the model was ready, 0 for one that runs elsewhere. */
+  loadSeconds = 0
   inferenceCount = 0
   executionCount = 0
   /** Milliseconds since the epoch; 0 before the first. */

@@ -10,6 +10,7 @@ import { InvalidRequest } from "./Errors.ts"
 import { errorPrefix, type Request, type Response } from "./Inference.ts"
 import type { RunningModel } from "./RunningModel.ts"
 import { matches, type TensorSpec, wireDims } from "./TensorSpec.ts"
+import { symbolMismatch } from "./SymbolMismatch.ts"
 import { TypedTensor } from "./TypedTensor.ts"
 import type { WireRequest, WireResponse, WireTensor } from "./WireRequest.ts"
 
@@ -54,7 +55,7 @@ export const validate = (
 
   const missing = missingInputs(model, wire, inputs)
   if (missing !== undefined) return refuse(missing)
-  const disagreement = disagreeingSymbol(model, inputs)
+  const disagreement = symbolMismatch(model.name, specs, inputs)
   if (disagreement !== undefined) return refuse(disagreement)
 
   let rows = 1
@@ -138,29 +139,6 @@ const missingInputs = (
     `${counts} for model '${model.name}'. Got input(s) ${list(wire.inputs.map(({ name }) => name))}, but missing ` +
     `required input(s) ${list(missing.map(({ name }) => name))}. Please provide all required input(s).`
   )
-}
-
-/** A symbolic dim stands for one extent in the whole request. */
-const disagreeingSymbol = (model: RunningModel, inputs: ReadonlyArray<TypedTensor | undefined>): string | undefined => {
-  const axisOffset = model.maxBatchSize > 0 ? 1 : 0
-  const seen = new Map<string, { readonly input: string; readonly extent: number }>()
-  for (const [index, spec] of model.signature.inputs.entries()) {
-    const tensor = inputs[index]
-    if (tensor === undefined) continue
-    for (const [axis, dim] of spec.dims.entries()) {
-      if (typeof dim !== "string") continue
-      const extent = tensor.shape[axis + axisOffset] ?? 0
-      const first = seen.get(dim)
-      if (first === undefined) seen.set(dim, { input: spec.name, extent })
-      else if (first.extent !== extent) {
-        return (
-          `dimension '${dim}' is ${first.extent} in input '${first.input}' ` +
-          `but ${extent} in input '${spec.name}' for model '${model.name}'`
-        )
-      }
-    }
-  }
-  return undefined
 }
 
 const bytesProblem = (model: string, name: string, tensor: TypedTensor): string | undefined => {

@@ -15,14 +15,14 @@ const microseconds = (duration: (statistics: Statistics) => { readonly ns: numbe
 const success: Family = {
   name: "nv_inference_request_success",
   type: "counter",
-  help: "Number of successful inference requests, all batch sizes",
+  help: "Requests that were answered with outputs",
   value: ({ statistics }) => statistics.success.count,
 }
 
 const failure = {
   name: "nv_inference_request_failure",
   type: "counter",
-  help: "Number of failed inference requests, all batch sizes",
+  help: "Requests that failed, by reason",
 } as const
 
 const reasons: ReadonlyArray<FailureReason> = ["REJECTED", "CANCELED", "BACKEND", "OTHER"]
@@ -31,50 +31,56 @@ const families: ReadonlyArray<Family> = [
   {
     name: "nv_inference_count",
     type: "counter",
-    help: "Number of inferences performed (does not include cached requests)",
+    help: "Rows that were inferred: a request of a batch of n counts n",
     value: ({ statistics }) => statistics.inferenceCount,
   },
   {
     name: "nv_inference_exec_count",
     type: "counter",
-    help: "Number of model executions performed (does not include cached requests)",
+    help: "Batches that were executed",
     value: ({ statistics }) => statistics.executionCount,
   },
   {
     name: "nv_inference_request_duration_us",
     type: "counter",
-    help: "Cumulative inference request duration in microseconds (includes cached requests)",
+    help: "Microseconds from accepting to answering, summed over requests",
     value: microseconds((statistics) => statistics.success),
   },
   {
     name: "nv_inference_queue_duration_us",
     type: "counter",
-    help: "Cumulative inference queuing duration in microseconds (includes cached requests)",
+    help: "Microseconds in the queue, summed over requests",
     value: microseconds((statistics) => statistics.queue),
   },
   {
     name: "nv_inference_compute_input_duration_us",
     type: "counter",
-    help: "Cumulative compute input duration in microseconds (does not include cached requests)",
+    help: "Microseconds of bringing inputs in, summed over requests",
     value: microseconds((statistics) => statistics.computeInput),
   },
   {
     name: "nv_inference_compute_infer_duration_us",
     type: "counter",
-    help: "Cumulative compute inference duration in microseconds (does not include cached requests)",
+    help: "Microseconds of running the model, summed over requests",
     value: microseconds((statistics) => statistics.computeInfer),
   },
   {
     name: "nv_inference_compute_output_duration_us",
     type: "counter",
-    help: "Cumulative inference compute output duration in microseconds (does not include cached requests)",
+    help: "Microseconds of taking outputs out, summed over requests",
     value: microseconds((statistics) => statistics.computeOutput),
   },
   {
     name: "nv_inference_pending_request_count",
     type: "gauge",
-    help: "Instantaneous number of pending requests awaiting execution per-model.",
+    help: "Requests accepted and not yet handed to an instance",
     value: (model) => model.pending(),
+  },
+  {
+    name: "nv_model_load_duration_secs",
+    type: "gauge",
+    help: "Seconds that loading the model took",
+    value: ({ statistics }) => statistics.loadSeconds,
   },
 ]
 
