@@ -180,7 +180,16 @@ describe.each<Where>(["local", "grpc", "http"])("%s", (where) => {
   it.live("every kind of field comes back as it was sent", () =>
     Effect.gen(function* () {
       const echo = yield* Echo
-      expect(plain(yield* echo.infer(sample))).toEqual(plain(sample))
+      const answer = yield* echo.infer(sample)
+      expect(plain(answer)).toEqual(plain(sample))
+      expect([answer.FLOATS.data, answer.LONGS.data, answer.UNSIGNED.data, answer.HALVES.data]).toEqual([
+        sample.FLOATS.data,
+        sample.LONGS.data,
+        sample.UNSIGNED.data,
+        sample.HALVES.data,
+      ])
+      expect([answer.BRAIN.data, answer.DOUBLES.data]).toEqual([sample.BRAIN.data, sample.DOUBLES.data])
+      expect(answer.BYTES.data.map((element) => [...element])).toEqual([[], [0, 255], [1]])
     }).pipe(Effect.provide(layer)),
   )
 

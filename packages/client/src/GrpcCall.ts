@@ -9,7 +9,7 @@ import * as GrpcStatus from "./GrpcStatus.ts"
 
 export interface GrpcAnswer {
   readonly header: IncomingHttpHeaders
-  /** The message; a view on received memory. */
+  /** The message; a view on received memory, and no Buffer, whose slice() would be no copy. */
   readonly message: Uint8Array
   readonly trailer: IncomingHttpHeaders
 }
@@ -137,7 +137,10 @@ export class GrpcCall {
   }
 
   #succeed(trailer: IncomingHttpHeaders): void {
-    this.#settle(Result.succeed({ header: this.#header ?? {}, message: this.#message ?? Buffer.alloc(0), trailer }))
+    const { buffer, byteOffset, length } = this.#message ?? Buffer.alloc(0)
+    this.#settle(
+      Result.succeed({ header: this.#header ?? {}, message: new Uint8Array(buffer, byteOffset, length), trailer }),
+    )
   }
 
   #onClose(): void {

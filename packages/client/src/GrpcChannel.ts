@@ -5,6 +5,7 @@
 import { Result } from "effect"
 import { ExecutionFailed, fromGrpc, fromTag, type InferenceError, tagHeader } from "@nereid/core/Errors"
 import type { Channel } from "./Channel.ts"
+import { prefixLength } from "./GrpcCall.ts"
 import type { GrpcConnection } from "./GrpcConnection.ts"
 import type { GrpcFailure } from "./GrpcStatus.ts"
 import * as InferMessage from "./InferMessage.ts"
@@ -14,7 +15,7 @@ const noHeaders = {}
 
 export const make = (connection: GrpcConnection): Channel => ({
   infer: (wire, timeoutMs, reply) =>
-    connection.call(path, InferMessage.encode(wire), noHeaders, timeoutMs, (outcome) => {
+    connection.call(path, InferMessage.encode(wire, prefixLength), noHeaders, timeoutMs, (outcome) => {
       if (Result.isFailure(outcome)) return reply(Result.fail(inferenceError(outcome.failure)))
       reply(
         Result.try({

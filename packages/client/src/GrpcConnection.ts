@@ -21,9 +21,6 @@ import * as Endpoint from "./Endpoint.ts"
 import { GrpcCall, type GrpcOutcome, prefixLength } from "./GrpcCall.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
 
-/** Larger messages are written beside their prefix instead of being copied behind it. */
-const copiedBytes = 16 * 1024
-
 /** Stream ids are odd and below 2^31; a session that comes near their end is replaced. */
 const callsPerSession = 2 ** 29
 
@@ -50,18 +47,24 @@ export class GrpcConnection {
     this.#authority = Endpoint.address(settings.endpoint)
   }
 
-  /** The reply comes once, perhaps before this returns, and not after the cancel, which resets the stream. */
+  /**
+   * Sends a message that stands behind `prefixLength` free bytes. The reply comes once, perhaps before this returns, and not after the cancel, which resets the
+   * stream.
+   */
   call(
     path: string,
-    message: Uint8Array,
+    frame: Uint8Array,
     headers: OutgoingHttpHeaders,
     timeoutMs: number | undefined,
     reply: (outcome: GrpcOutcome) => void,
   ): Cancel {
+    // Not compressed, which is 0, and the length of the message.
+    frame[0] = 0
+    new DataView(frame.buffer, frame.byteOffset).setUint32(1, frame.length - prefixLength)
     let cancelled = false
     let call: GrpcCall | undefined
     const attempt = (last: boolean) => {
-      const started = this.#start(path, message, headers, timeoutMs, (outcome, stream) => {
+      const started = this.#start(path, frame, headers, timeoutMs, (outcome, stream) => {
         if (cancelled) return
         // A refused stream was not processed (RFC 9113, 8.7), so it may be sent again: once, it may be refused for good.
         const refused = Result.isFailure(outcome) && stream.rstCode === constants.NGHTTP2_REFUSED_STREAM
@@ -94,7 +97,7 @@ export class GrpcConnection {
 
   #start(
     path: string,
-    message: Uint8Array,
+    frame: Uint8Array,
     headers: OutgoingHttpHeaders,
     timeoutMs: number | undefined,
     reply: (outcome: GrpcOutcome, stream: ClientHttp2Stream) => void,
@@ -115,7 +118,7 @@ export class GrpcConnection {
     stream.once("close", () => {
       if (--session.open === 0 && !session.http2.destroyed) session.http2.unref()
     })
-    write(stream, message)
+    stream.end(frame)
     return call
   }
 
@@ -179,22 +182,5 @@ export class GrpcConnection {
     if (this.#closed) return GrpcStatus.failure(GrpcCode.UNAVAILABLE, `the client of ${this.#authority} was closed`)
     if (!http2.destroyed && !http2.closed && error === undefined) return undefined
     return GrpcStatus.failure(GrpcCode.UNAVAILABLE, connectionLost(this.#settings.endpoint, connected, error ?? own))
-  }
-}
-
-const write = (stream: ClientHttp2Stream, message: Uint8Array): void => {
-  const { length } = message
-  const copied = length <= copiedBytes
-  const frame = Buffer.allocUnsafe(prefixLength + (copied ? length : 0))
-  frame[0] = 0
-  frame.writeUInt32BE(length, 1)
-  if (copied) {
-    frame.set(message, prefixLength)
-    stream.end(frame)
-  } else {
-    stream.cork()
-    stream.write(frame)
-    stream.end(message)
-    stream.uncork()
   }
 }

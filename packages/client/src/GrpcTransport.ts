@@ -14,7 +14,7 @@ import {
 import { Code, ConnectError, type Transport, type UnaryResponse } from "@connectrpc/connect"
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc"
 import { Result } from "effect"
-import type { GrpcAnswer } from "./GrpcCall.ts"
+import { type GrpcAnswer, prefixLength } from "./GrpcCall.ts"
 import type { GrpcConnection } from "./GrpcConnection.ts"
 import type { GrpcFailure } from "./GrpcStatus.ts"
 
@@ -34,7 +34,7 @@ const unary = <I extends DescMessage, O extends DescMessage>(
 ): Promise<UnaryResponse<I, O>> =>
   new Promise((resolve, reject) => {
     if (signal?.aborted === true) return reject(aborted(signal))
-    const message = toBinary(method.input, create(method.input, input))
+    const message = framed(toBinary(method.input, create(method.input, input)))
     const timeout = timeoutMs === undefined || timeoutMs <= 0 ? undefined : timeoutMs
     let timer: NodeJS.Timeout | undefined
     const settle = () => {
@@ -73,6 +73,12 @@ const response = <I extends DescMessage, O extends DescMessage>(
   message: fromBinary(method.output, message),
   trailer: incoming(trailer),
 })
+
+const framed = (message: Uint8Array): Uint8Array => {
+  const frame = new Uint8Array(prefixLength + message.length)
+  frame.set(message, prefixLength)
+  return frame
+}
 
 const aborted = (signal: AbortSignal | undefined) => ConnectError.from(signal?.reason, Code.Canceled)
 

@@ -99,7 +99,9 @@ class Exchange implements Dispatcher.DispatchHandler {
   onResponseEnd(): void {
     if (this.#reply === undefined) return
     const [first = Buffer.alloc(0), ...rest] = this.#chunks
-    const body = rest.length === 0 ? first : Buffer.concat(this.#chunks, this.#received)
+    const { buffer, byteOffset, length } = rest.length === 0 ? first : Buffer.concat(this.#chunks, this.#received)
+    // Whoever gets a tensor may count on slice() being a copy, which a Buffer's is not.
+    const body = new Uint8Array(buffer, byteOffset, length)
     this.#settle(
       this.#status === 200 ? decode(this.#headers, body) : Result.fail(failure(this.#status, this.#headers, body)),
     )

@@ -17,19 +17,34 @@ import {
   ModelInferResponseSchema,
 } from "@nereid/protocol/grpc_service"
 
-export const encode = (wire: WireRequest): Uint8Array =>
-  toBinary(
+/** The bytes of a request, after `headroom` bytes that are left for the caller. */
+export const encode = (wire: WireRequest, headroom: number): Uint8Array => {
+  const { modelName, modelVersion, id } = wire
+  const head = toBinary(
     ModelInferRequestSchema,
     create(ModelInferRequestSchema, {
-      modelName: wire.modelName,
-      modelVersion: wire.modelVersion,
-      id: wire.id,
+      modelName,
+      modelVersion,
+      id,
       parameters: parametersOut(wire.parameters),
       inputs: wire.inputs.map(({ name, datatype, shape }) => ({ name, datatype, shape: shape.map(BigInt) })),
       outputs: wire.outputs.map(({ name }) => ({ name })),
-      rawInputContents: wire.inputs.map(({ bytes }) => bytes),
     }),
   )
+  let length = headroom + head.length
+  for (const { bytes } of wire.inputs) length += 1 + varintLength(bytes.length) + bytes.length
+  const message = new Uint8Array(length)
+  message.set(head, headroom)
+  // raw_input_contents is the last field of the message; written here, a tensor is copied once and not twice.
+  let offset = headroom + head.length
+  for (const { bytes } of wire.inputs) {
+    message[offset++] = rawInputContentsTag
+    offset = writeVarint(message, offset, bytes.length)
+    message.set(bytes, offset)
+    offset += bytes.length
+  }
+  return message
+}
 
 /** @throws Error where the bytes are no such message, or its tensors cannot be read */
 export const decode = (bytes: Uint8Array): WireResponse => {
@@ -119,4 +134,22 @@ const parametersIn = (parameters: { readonly [name: string]: InferParameter }): 
       parameterChoice.value === undefined ? [] : [[name, parameterChoice.value]],
     ),
   )
+}
+
+/** Field 7, length-delimited. */
+const rawInputContentsTag = (7 << 3) | 2
+
+const varintLength = (value: number): number => {
+  let length = 1
+  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) length += 1
+  return length
+}
+
+/** The offset behind it. */
+const writeVarint = (bytes: Uint8Array, offset: number, value: number): number => {
+  let end = offset
+  let rest = value
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes[end++] = (rest % 0x80) | 0x80
+  bytes[end++] = rest
+  return end
 }
