@@ -386,6 +386,21 @@ describe("documents", () => {
       assert.strictEqual(refused(text), `MalformedRequest: ${expected}`)
   })
 
+  it("millions of names, parameters or dims are refused, not collected", () => {
+    const many = (element: string) => Array.from({ length: 5000 }, () => element).join()
+    const names = Array.from({ length: 5000 }, (_, index) => `"p${index}":1`).join()
+    const dims = `{"name":"X","datatype":"INT8","data":[1],"shape":[${many("1")}]}`
+    for (const [field, text] of [
+      ["inputs", `{"inputs":[${many('{"name":"X","shape":[1],"datatype":"INT8","data":[1]}')}]}`],
+      ["outputs", `{"inputs":[],"outputs":[${many('{"name":"Y"}')}]}`],
+      ["parameters", `{"inputs":[],"parameters":{${names}}}`],
+      ["shape", `{"inputs":[${dims}]}`],
+    ] as const) {
+      const limit = "more than 4096 elements, the maximum allowed"
+      assert.strictEqual(refused(text), `MalformedRequest: Unable to parse '${field}': ${limit}`)
+    }
+  })
+
   it("an input has one source of data", () => {
     const rule =
       "InvalidRequest: Input must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', " +

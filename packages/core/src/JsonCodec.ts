@@ -46,7 +46,7 @@ export const readRequest = (bytes: Uint8Array): Result.Result<RequestDocument, I
     let id = ""
     let parameters = new Map<string, Parameter>()
     let found = false
-    members(reader, "inputs", (key) => {
+    members(reader, ["inputs", "id", "parameters", "outputs"], (key) => {
       switch (key) {
         case "id":
           id = readString(reader, "id")
@@ -61,8 +61,6 @@ export const readRequest = (bytes: Uint8Array): Result.Result<RequestDocument, I
         case "outputs":
           elements(reader, "outputs", () => outputs.push(readOutput(reader)))
           return
-        default:
-          reader.skip()
       }
     })
     reader.end()
@@ -79,7 +77,7 @@ export const readResponse = (bytes: Uint8Array): Result.Result<ResponseDocument,
     const outputs: Array<DocumentTensor> = []
     let [modelName, modelVersion, id] = ["", "", ""]
     let parameters: Parameters = {}
-    members(reader, "outputs", (key) => {
+    members(reader, ["outputs", "model_name", "model_version", "id", "parameters"], (key) => {
       // Servers differ in what they leave out and what they set to null.
       if (reader.kind() === "null") return reader.null()
       switch (key) {
@@ -98,8 +96,6 @@ export const readResponse = (bytes: Uint8Array): Result.Result<ResponseDocument,
         case "outputs":
           elements(reader, "outputs", () => outputs.push(readTensor(reader, "output")))
           return
-        default:
-          reader.skip()
       }
     })
     reader.end()
@@ -215,7 +211,7 @@ const readTensor = (reader: JsonReader, what: "input" | "output"): DocumentTenso
   let parameters = new Map<string, Parameter>()
   let data: number | undefined
   let content: Uint8Array | undefined
-  members(reader, "name", (key) => {
+  members(reader, ["name", "datatype", "shape", "parameters", "data"], (key) => {
     switch (key) {
       case "name":
         name = readString(reader, "name")
@@ -235,9 +231,6 @@ const readTensor = (reader: JsonReader, what: "input" | "output"): DocumentTenso
         if (name !== undefined && datatype !== undefined && shape !== undefined) {
           content = readData(reader, { what, name, datatype, shape })
         } else reader.skip()
-        return
-      default:
-        reader.skip()
     }
   })
   if (name === undefined) return missing("name")
@@ -294,10 +287,9 @@ const readData = (reader: JsonReader, { what, name, datatype, shape }: Declared)
 const readOutput = (reader: JsonReader): RequestedOutput => {
   let name: string | undefined
   let parameters = new Map<string, Parameter>()
-  members(reader, "name", (key) => {
+  members(reader, ["name", "parameters"], (key) => {
     if (key === "name") name = readString(reader, "name")
-    else if (key === "parameters") parameters = readParameters(reader)
-    else reader.skip()
+    else parameters = readParameters(reader)
   })
   if (name === undefined) return missing("name")
   for (const extension of ["classification", "shared_memory_region"]) {
@@ -335,6 +327,7 @@ const readParameters = (reader: JsonReader, lenient = false): Map<string, Parame
       throw new InvalidRequest({ message: `parameter '${name}' has invalid type. ${rule}` })
     }
     if (value !== undefined && !parameters.has(name)) parameters.set(name, value)
+    if (parameters.size > most) throw tooMany("parameters")
   })
   return parameters
 }
@@ -375,25 +368,37 @@ const flag = (parameters: Map<string, Parameter>, name: string): boolean | undef
   throw new MalformedRequest({ message: cannot(name, "boolean") })
 }
 
-/** The members of the object that must stand here, each key once. `first` is the member that its lack is told by. */
-const members = (reader: JsonReader, first: string, member: (key: string) => void): void => {
-  if (reader.kind() !== "object") {
-    // A syntax error comes first.
-    reader.skip()
-    throw new MalformedRequest({ message: cannot(first, "object") })
-  }
-  const seen = new Set<string>()
+/**
+ * The members of the object that must stand here, each key once, other keys not at all. By its lack of the first key an
+ * absent object is told.
+ */
+const members = (
+  reader: JsonReader,
+  keys: readonly [string, ...Array<string>],
+  member: (key: string) => void,
+): void => {
+  if (reader.kind() !== "object") wrongKind(reader, keys[0], "object")
+  const left = new Set(keys)
   reader.object((key) => {
-    if (seen.has(key)) return reader.skip()
-    seen.add(key)
-    member(key)
+    if (left.delete(key)) member(key)
+    else reader.skip()
   })
 }
 
+/** No model has as many inputs, outputs, parameters or dims, and a body could name millions. */
+const most = 4096
+
 const elements = (reader: JsonReader, field: string, element: () => void): void => {
   if (reader.kind() !== "array") wrongKind(reader, field, "array")
-  reader.array(element)
+  let count = 0
+  reader.array(() => {
+    if (++count > most) throw tooMany(field)
+    element()
+  })
 }
+
+const tooMany = (field: string) =>
+  new MalformedRequest({ message: `Unable to parse '${field}': more than ${most} elements, the maximum allowed` })
 
 const readString = (reader: JsonReader, field: string): string => {
   if (reader.kind() !== "string") wrongKind(reader, field, "string")

@@ -1,10 +1,10 @@
 /**
  * The numbers, booleans or strings of a JSON array, flat or nested, straight from its bytes into the bytes of a tensor.
- * Numbers of at most 15 digits and a small exponent are exact in double arithmetic, up to 24 digits in twice its precision;
- * the others take the long way. FP32 is the nearest to that double. How deep the array nests says nothing here: only the shape counts.
+ * How deep the array nests says nothing here: only the shape counts. One number is read in JsonNumber.ts.
  */
 import { byteWidth, type DataType } from "./DataType.ts"
 import { InvalidRequest, MalformedRequest } from "./Errors.ts"
+import { readDouble } from "./JsonNumber.ts"
 import type { JsonReader } from "./JsonReader.ts"
 
 /** Datatypes that have no JSON form. */
@@ -26,14 +26,14 @@ export const readElements = (reader: JsonReader, datatype: JsonDataType, count: 
     case "FP32": {
       const data = new Float32Array(count)
       walk(target, count, (index) => {
-        data[index] = readDouble(target)
+        data[index] = readFloat(target)
       })
       return new Uint8Array(data.buffer)
     }
     case "FP64": {
       const data = new Float64Array(count)
       walk(target, count, (index) => {
-        data[index] = readDouble(target)
+        data[index] = readFloat(target)
       })
       return new Uint8Array(data.buffer)
     }
@@ -132,115 +132,11 @@ const walk = (target: Target, count: number, element: (index: number) => void): 
 const tooMany = "Unable to parse 'data': Shape does not match true shape of 'data' field"
 const tooFew = "Failed to parse 'data' field: shape does not match true shape"
 
-/**
- * A number as the nearest double. Its first 15 digits are an integer, the next 9 another one; numbers with more digits,
- * or with an exponent beyond 22, take the long way.
- */
-const readDouble = (target: Target): number => {
+/** A number, NaN or an infinity; anything else is refused. */
+const readFloat = (target: Target): number => {
   const { reader } = target
-  const { bytes } = reader
-  const start = reader.position
-  let position = start
-  let byte = bytes[position] ?? 0
-  const negative = byte === 0x2d
-  if (negative) byte = bytes[++position] ?? 0
-  if (byte < 0x30 || byte > 0x39) return readOdd(target)
-
-  // Three accumulators that stay 32-bit integers: digits 1 to 9, 10 to 15 and 16 to 24.
-  let [first, second, third, digits, exponent] = [0, 0, 0, 0, 0]
-  let point = false
-  const leadingZero = byte === 0x30
-  if (leadingZero) byte = bytes[++position] ?? 0
-  for (;;) {
-    const digit = byte - 0x30
-    if (digit >= 0 && digit <= 9) {
-      if (leadingZero && !point) break
-      if (digits < 9) first = (first * 10 + digit) | 0
-      else if (digits < 15) second = (second * 10 + digit) | 0
-      else if (digits < 24) third = (third * 10 + digit) | 0
-      if (first !== 0) digits += 1
-      if (point) exponent -= 1
-    } else if (byte === 0x2e && !point) {
-      point = true
-      const next = bytes[position + 1] ?? 0
-      if (next < 0x30 || next > 0x39) reader.fail("Miss fraction part in number.", position + 1)
-    } else break
-    byte = bytes[++position] ?? 0
-  }
-  if (byte === 0x65 || byte === 0x45) {
-    byte = bytes[++position] ?? 0
-    const down = byte === 0x2d
-    if (down || byte === 0x2b) byte = bytes[++position] ?? 0
-    if (byte < 0x30 || byte > 0x39) reader.fail("Miss exponent in number.", position)
-    let power = 0
-    for (; byte >= 0x30 && byte <= 0x39; byte = bytes[++position] ?? 0)
-      power = Math.min(power * 10 + (byte - 0x30), 99_999)
-    exponent += down ? -power : power
-  }
-  reader.position = position
-
-  if (digits <= 24 && exponent >= -22 && exponent <= 22) {
-    let value: number
-    if (digits <= 15) {
-      const mantissa = digits <= 9 ? first : first * power10(digits - 9) + second
-      value = exponent < 0 ? mantissa / power10(-exponent) : mantissa * power10(exponent)
-    } else value = longDouble(first * 1e6 + second, third, digits - 15, exponent)
-    if (!Number.isNaN(value)) return negative ? -value : value
-  }
-  const value = Number(reader.text(start, position))
-  if (!Number.isFinite(value)) reader.fail("Number too big to be stored in double.", start)
-  return value
-}
-
-const powers = Float64Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`))
-
-/** 10^exponent for 0 to 22, all of which doubles hold exactly. */
-const power10 = (exponent: number): number => powers[exponent] ?? 1
-
-/**
- * `(head * 10^tailDigits + tail) * 10^exponent` to the nearest double, or NaN where that is too close to call.
- *
- * In double-double arithmetic: a double and the error of its rounding (Dekker, 1971), good to more than 2^-100 of the
- * value. Where adding or taking away 2^-98 of it makes no difference to the rounded sum, the sum is the nearest double.
- */
-const longDouble = (head: number, tail: number, tailDigits: number, exponent: number): number => {
-  const product = head * power10(tailDigits)
-  const sum = product + tail
-  const rest = productError(head, power10(tailDigits), product) + (tail - (sum - product))
-  const power = power10(Math.abs(exponent))
-  let value: number
-  let error: number
-  if (exponent < 0) {
-    value = sum / power
-    const back = value * power
-    error = (sum - back - productError(value, power, back) + rest) / power
-  } else {
-    value = sum * power
-    error = productError(sum, power, value) + rest * power
-  }
-  const slack = value * 2 ** -98
-  const nearest = value + (error - slack)
-  return nearest === value + (error + slack) ? nearest : Number.NaN
-}
-
-/** `a * b - product`, exactly. */
-const productError = (a: number, b: number, product: number): number => {
-  const aHigh = upperHalf(a)
-  const bHigh = upperHalf(b)
-  const aLow = a - aHigh
-  const bLow = b - bHigh
-  return aHigh * bHigh - product + aHigh * bLow + aLow * bHigh + aLow * bLow
-}
-
-/** The upper 26 bits of a double's 53. */
-const upperHalf = (value: number): number => {
-  const scaled = value * 0x800_0001
-  return scaled - (scaled - value)
-}
-
-/** NaN and the infinities; anything else that is no number is refused. */
-const readOdd = (target: Target): number => {
-  const { reader } = target
+  const value = readDouble(reader)
+  if (value !== undefined) return value
   if (reader.kind() !== "number") wrongKind(target, "number")
   const text = reader.numberText()
   if (text === "NaN") return Number.NaN

@@ -42,12 +42,15 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Address, ServeError, Scope.Scope> {
   const { maxConnections = 10_000, stopTimeoutMillis = 30_000 } = options
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
-  const open = new Set<ServerResponse>()
+  const connections = new Set<Socket>()
+  /** What is not answered yet, by its connection; a response has none while it waits for those before it. */
+  const open = new Map<ServerResponse, Socket>()
   let stopping = false
 
   const serve = (request: IncomingMessage, response: ServerResponse) => {
-    if (stopping) response.shouldKeepAlive = false
-    open.add(response)
+    // Who asked whether to send a body may or may not send one behind a refusal: what comes next could be either.
+    if (stopping || request.headers.expect !== undefined) response.shouldKeepAlive = false
+    open.set(response, request.socket)
     response.on("close", () => open.delete(response))
     // A caller that breaks off is an error on both, and one without a listener would end the process.
     request.on("error", nothing)
@@ -67,17 +70,23 @@ export const make = Effect.fnUntraced(function* (
   const server = createServer({ keepAliveTimeout, noDelay: true }, serve)
   server.maxConnections = maxConnections
   server.on("checkContinue", serve)
+  server.on("connection", (socket: Socket) => {
+    connections.add(socket)
+    socket.on("close", () => connections.delete(socket))
+  })
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => refuse(error, socket as Socket, open))
 
   const stop = Effect.callback<void>((resume) => {
     stopping = true
-    for (const response of open) response.shouldKeepAlive = false
+    for (const response of open.keys()) response.shouldKeepAlive = false
     const cutOff = setTimeout(() => server.closeAllConnections(), stopTimeoutMillis)
     server.close(() => {
       clearTimeout(cutOff)
       resume(Effect.void)
     })
-    server.closeIdleConnections()
+    // Not closeIdleConnections: it spares connections that have never asked anything, as pools open them in advance.
+    const busy = new Set(open.values())
+    for (const socket of connections) if (!busy.has(socket)) socket.destroy()
   })
   yield* Effect.acquireRelease(listen(server, options), () => stop)
   const address = server.address()
@@ -101,8 +110,8 @@ const listen = (server: Server, { name, host, port }: ListenerOptions): Effect.E
   })
 
 /** What is no HTTP. Where an answer is on its way already, another one in its middle would only confuse. */
-const refuse = (error: NodeJS.ErrnoException, socket: Socket, open: ReadonlySet<ServerResponse>): void => {
-  const answering = open.values().some((response) => response.socket === socket && response.headersSent)
+const refuse = (error: NodeJS.ErrnoException, socket: Socket, open: ReadonlyMap<ServerResponse, Socket>): void => {
+  const answering = open.keys().some((response) => response.socket === socket && response.headersSent)
   if (error.code === "ECONNRESET" || !socket.writable || answering) {
     socket.destroy()
     return

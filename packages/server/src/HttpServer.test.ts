@@ -2,7 +2,7 @@
 import { Agent, type IncomingHttpHeaders, request as httpRequest, type RequestOptions } from "node:http"
 import { connect } from "node:net"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Latch, Layer, Queue, Result, Scope } from "effect"
+import { Deferred, Effect, Exit, Fiber, Latch, Layer, Logger, Queue, Result, Scope } from "effect"
 import * as fc from "fast-check"
 import { Model, Registry, Tensor } from "@nereid/core"
 import { decodeResponse, encodeRequest } from "@nereid/core/BinaryExtension"
@@ -102,6 +102,13 @@ const raw = (port: number, bytes: string | Uint8Array): Effect.Effect<string> =>
     socket.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")))
     socket.on("error", () => {})
     socket.on("close", () => resume(Effect.succeed(text)))
+  })
+
+/** A connection that stays open until the server closes it. */
+const opened = (port: number, bytes: string): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    const socket = connect(port, "127.0.0.1", () => socket.write(bytes, () => resume(Effect.void)))
+    socket.on("error", () => {})
   })
 
 const json = (answer: Answer): unknown => JSON.parse(answer.body.toString())
@@ -448,7 +455,8 @@ describe("broken and vanishing callers", () => {
     }),
   )
 
-  it.live("a defect is one answer, not the end", () =>
+  const logged: Array<unknown> = []
+  it.live("a defect is one answer and a line of the log, not the end", () =>
     Effect.gen(function* () {
       const { gateway } = yield* harness()
       const broken: Gateway.Gateway = {
@@ -466,7 +474,11 @@ describe("broken and vanishing callers", () => {
         assert.deepStrictEqual([answer.status, json(answer)], [500, { error: "internal error" }])
       }
       assert.strictEqual((yield* send(port, "/v2/health/live")).status, 200)
-    }),
+      assert.deepStrictEqual(logged, [
+        `The HTTP front end failed on POST ${infer}`,
+        "The HTTP front end failed on GET /v2/models/echo",
+      ])
+    }).pipe(Effect.provide(Logger.layer([Logger.make(({ message }) => logged.push([message].flat(2)[0]))]))),
   )
 })
 
@@ -477,6 +489,8 @@ describe("start and stop", () => {
       const agent = new Agent({ keepAlive: true })
       yield* Effect.addFinalizer(() => Effect.sync(() => agent.destroy()))
       yield* send(port, "/v2", { agent })
+      // One that never asks anything, one in the middle of its headers.
+      for (const sent of ["", "GET /v2 HTTP/1.1\r\n"]) yield* opened(port, sent)
       const waiting = yield* Effect.forkChild(send(port, "/v2/models/gated/infer", { body: gatedBody, agent }))
       const gate = yield* Queue.take(begun)
       const stopped = yield* Latch.make()
