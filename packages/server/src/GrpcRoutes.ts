@@ -65,20 +65,21 @@ const infer = (gateway: Gateway, wire: WireRequest, context: HandlerContext): Pr
   new Promise((resolve, reject) => {
     const timeout = context.timeoutMs()
     const deadline = timeout === undefined ? undefined : Date.now() + timeout
-    const { signal } = context
-    const onAbort = () => {
-      // A deadline also aborts. The scheduler has it too, and its answer is the one to give.
-      if (ConnectError.from(signal.reason).code === Code.DeadlineExceeded) return
-      cancel()
-      reject(ConnectError.from(signal.reason, Code.Canceled))
-    }
-    signal.addEventListener("abort", onAbort)
     const cancel = gateway.infer(wire, deadline, (outcome) => {
-      signal.removeEventListener("abort", onAbort)
       if (Result.isFailure(outcome)) reject(connectError(outcome.failure))
       else resolve(outcome.success)
     })
+    // Connect aborts at the end of every call: then there is nothing left to cancel.
+    const { signal } = context
+    const onAbort = () => {
+      const error = ConnectError.from(signal.reason, Code.Canceled)
+      // A deadline also aborts. The scheduler has it too, and its answer is the one to give.
+      if (error.code === Code.DeadlineExceeded) return
+      cancel()
+      reject(error)
+    }
     if (signal.aborted) onAbort()
+    else signal.addEventListener("abort", onAbort, { once: true })
   })
 
 const orThrow = <A>(result: Result.Result<A, InferenceError>): A => {

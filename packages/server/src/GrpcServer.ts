@@ -10,6 +10,7 @@
 import {
   createServer,
   type Http2Server,
+  type Http2ServerResponse,
   type IncomingHttpHeaders,
   type ServerHttp2Session,
   type ServerHttp2Stream,
@@ -83,6 +84,7 @@ const handle = (gateway: Gateway, options: GrpcServerOptions, logDefect: (defect
     // The compatibility layer passes a stream's errors on to both, and an error without a listener ends the process.
     request.on("error", nothing)
     response.on("error", nothing)
+    encodeReadably(response)
     connect(request, response)
   })
   server.on("sessionError", nothing)
@@ -116,6 +118,16 @@ const unknownMethod: NonNullable<Parameters<typeof connectNodeAdapter>[0]["fallb
   const status = GrpcStatus.headers({ code: GrpcCode.UNIMPLEMENTED, message, tag: "Unsupported" })
   response.writeHead(isGrpc ? 200 : 404, isGrpc ? { "content-type": "application/grpc", ...status } : {})
   response.end()
+}
+
+/** Connect escapes more of a text than the specification does, and grpc-js then shows `unknown model%3A` (GrpcServer.test.ts). */
+const encodeReadably = (response: Http2ServerResponse): void => {
+  const addTrailers = response.addTrailers.bind(response)
+  response.addTrailers = (trailers) => {
+    const message = trailers["grpc-message"]
+    if (typeof message !== "string") return addTrailers(trailers)
+    addTrailers({ ...trailers, "grpc-message": GrpcStatus.encodeMessage(decodeURIComponent(message)) })
+  }
 }
 
 const trackSessions = (server: Http2Server): ReadonlySet<ServerHttp2Session> => {

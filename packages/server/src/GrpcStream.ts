@@ -22,16 +22,22 @@ export const serveUnary = (stream: ServerHttp2Stream, headers: IncomingHttpHeade
       fail: (status) => {
         if (isGone(stream)) return
         stream.respond({ ...replyHeaders, ...GrpcStatus.headers(status) }, { endStream: true })
-        // What the caller still sends is not wanted: gRPC servers say so with a reset that is no error.
-        if (!stream.readableEnded) stream.close(constants.NGHTTP2_NO_ERROR)
       },
     },
     Array.isArray(timeout) ? timeout.join() : timeout,
   )
-  stream.on("data", (chunk: Uint8Array) => call.onData(chunk))
+  let unwanted = 0
+  stream.on("data", (chunk: Uint8Array) => {
+    call.onData(chunk)
+    // A reset at once would overtake the answer; a caller that goes on for so long does not read it anyway.
+    if (stream.headersSent && (unwanted += chunk.length) > patience) stream.close(constants.NGHTTP2_NO_ERROR)
+  })
   stream.on("end", () => call.onEnd())
   stream.on("close", () => call.onClose())
 }
+
+/** Bytes that are read and dropped after the answer. */
+const patience = 16 * 1024 * 1024
 
 const nothing = () => {}
 

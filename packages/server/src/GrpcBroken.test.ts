@@ -1,0 +1,155 @@
+/** What no proper client sends. Each is answered with a status or dropped, and the next call on the server succeeds. */
+import { connect as connectSocket } from "node:net"
+import { describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Queue } from "effect"
+import * as fc from "fast-check"
+import {
+  addSub,
+  frame,
+  inferFrame,
+  isHealthy,
+  oneByte,
+  type RawAnswer,
+  type RawCall,
+  rawCall,
+  rawSession,
+  serve,
+} from "./GrpcServer.fixture.ts"
+
+const whole = inferFrame(addSub())
+
+const maxMessageSize = 1_000_000
+
+const megabyte = new Uint8Array(2 ** 20)
+
+type BrokenCase = readonly [name: string, call: RawCall, expected: Partial<RawAnswer>]
+
+const onBothPaths: ReadonlyArray<BrokenCase> = [
+  ["no message", { chunks: [] }, { status: "12" }],
+  ["a message cut off in its prefix", { chunks: [whole.subarray(0, 3)] }, { status: "3" }],
+  ["a message cut off", { chunks: [whole.subarray(0, 30)] }, { status: "3" }],
+  ["two messages at once", { chunks: [Buffer.concat([whole, whole])] }, { status: "12" }],
+  ["a message beyond the limit", { chunks: [frame(new Uint8Array(8), 0, maxMessageSize + 1)] }, { status: "8" }],
+  ["a compressed message without an encoding", { chunks: [frame(whole.subarray(5), 1)] }, { status: "13" }],
+  ["an encoding that nobody knows", { chunks: [whole], headers: { "grpc-encoding": "zip" } }, { status: "12" }],
+  ["a timeout that is none", { chunks: [whole], headers: { "grpc-timeout": "soon" } }, { status: "3" }],
+  ["a timeout of nothing", { chunks: [whole], headers: { "grpc-timeout": "0n" } }, { status: "4" }],
+  ["the longest timeout", { chunks: [whole], headers: { "grpc-timeout": "99999999H" } }, { status: "0" }],
+  ["an RPC that nobody knows", { chunks: [whole], headers: { ":path": "/inference.Other/Call" } }, { status: "12" }],
+  ["a reset after half a message", { chunks: [whole.subarray(0, 30)], last: "reset" }, { status: undefined }],
+  ["a reset of an RPC that nobody knows", { chunks: [whole], headers: { ":path": "/x" }, last: "reset" }, {}],
+  ["a message in single bytes", { chunks: [...whole].map((byte) => new Uint8Array([byte])) }, { status: "0" }],
+]
+
+/** With the texts of the path before Connect, which also says more exactly whose fault it was. */
+const beforeConnect: ReadonlyArray<BrokenCase> = [
+  ["no message", { chunks: [] }, { message: "received no message, a unary call has exactly one", tag: "Unsupported" }],
+  [
+    "a message that is no protobuf",
+    { chunks: [frame(new Uint8Array([255, 255, 255]))] },
+    { status: "3", tag: "InvalidRequest", message: expect.stringContaining("failed to parse ModelInferRequest: ") },
+  ],
+  [
+    "a message beyond the limit",
+    { chunks: [frame(new Uint8Array(0), 0, maxMessageSize + 1)] },
+    { message: "message too large: 1000001 bytes, at most 1000000", tag: "InvalidRequest" },
+  ],
+  [
+    "a caller that goes on after a message beyond the limit",
+    { chunks: [frame(megabyte, 0, 4_000_000_000), ...Array.from({ length: 20 }, () => megabyte)], last: "nothing" },
+    { status: "8" },
+  ],
+  [
+    "a message cut off",
+    { chunks: [whole.subarray(0, 30)] },
+    { message: `incomplete message: 30 bytes with its prefix, expected ${whole.length}`, tag: "InvalidRequest" },
+  ],
+  ["a flag that is none", { chunks: [frame(whole.subarray(5), 7)] }, { status: "13", tag: "MalformedRequest" }],
+  [
+    "a timeout that is none",
+    { chunks: [whole], headers: { "grpc-timeout": "1" } },
+    { message: "invalid grpc-timeout '1'" },
+  ],
+]
+
+describe.each([true, false])("fastUnary: %s", (fastUnary) => {
+  it.live.each(fastUnary ? [...onBothPaths, ...beforeConnect] : onBothPaths)("%s", ([, call, expected]) =>
+    Effect.gen(function* () {
+      const session = yield* rawSession(yield* serve({ fastUnary, maxMessageSize }))
+      expect(yield* rawCall(session, call)).toMatchObject(expected)
+      expect(yield* isHealthy(session)).toBe(true)
+    }),
+  )
+
+  it.live("a reset while the request is queued takes it out", () =>
+    Effect.gen(function* () {
+      const server = yield* serve({ fastUnary })
+      const session = yield* rawSession(server)
+      const chunks = [inferFrame(oneByte("gate"))]
+      const first = yield* Effect.forkChild(rawCall(session, { chunks }))
+      yield* Queue.take(server.started)
+      yield* Queue.take(server.events)
+      const other = yield* rawSession(server)
+      yield* Effect.forkChild(rawCall(other, { chunks }))
+      expect(yield* Queue.take(server.events)).toBe("asked")
+      expect(server.gate.pending()).toBe(1)
+      other.destroy()
+      expect(yield* Queue.take(server.events)).toBe("cancelled")
+      expect(server.gate.pending()).toBe(0)
+      yield* Deferred.succeed(server.open, undefined)
+      expect(yield* Fiber.join(first)).toMatchObject({ status: "0" })
+    }),
+  )
+
+  it.live("mutated messages never end the server", () =>
+    Effect.gen(function* () {
+      const server = yield* serve({ fastUnary, maxMessageSize })
+      const session = yield* rawSession(server)
+      const change = fc.tuple(fc.nat(whole.length - 1), fc.nat(255))
+      const calls = fc.sample(
+        fc.record({
+          changes: fc.array(change, { maxLength: 8 }),
+          length: fc.nat(whole.length),
+          cut: fc.nat(whole.length),
+          last: fc.constantFrom("end", "reset"),
+        }),
+        200,
+      )
+      const answers = yield* Effect.forEach(
+        calls,
+        ({ changes, length, cut, last }) => {
+          const bytes = Buffer.from(whole)
+          for (const [at, value] of changes) bytes[at] = value
+          return rawCall(session, { chunks: [bytes.subarray(0, cut), bytes.subarray(cut, length)], last })
+        },
+        { concurrency: 20 },
+      )
+      expect(answers).toHaveLength(200)
+      expect(yield* isHealthy(session)).toBe(true)
+    }),
+  )
+})
+
+it.live("bytes that are no HTTP/2 close their connection only", () =>
+  Effect.gen(function* () {
+    const server = yield* serve()
+    yield* Effect.callback<void>((resume) => {
+      const socket = connectSocket(server.port, "127.0.0.1", () => socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n"))
+      socket.on("error", () => {})
+      socket.resume()
+      socket.on("close", () => resume(Effect.void))
+    })
+    expect(yield* isHealthy(yield* rawSession(server))).toBe(true)
+  }),
+)
+
+it.live("a second message after a request that still runs cancels it", () =>
+  Effect.gen(function* () {
+    const server = yield* serve()
+    const session = yield* rawSession(server)
+    const chunk = inferFrame(oneByte("gate"))
+    expect(yield* rawCall(session, { chunks: [chunk, chunk] })).toMatchObject({ status: "12" })
+    yield* Deferred.succeed(server.open, undefined)
+    expect(yield* isHealthy(session)).toBe(true)
+  }),
+)
