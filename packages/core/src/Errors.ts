@@ -97,7 +97,8 @@ export const fromGrpc = (code: number, message: string): InferenceError => {
     case GrpcCode.UNAVAILABLE:
       return new Unavailable({ message })
     case GrpcCode.RESOURCE_EXHAUSTED:
-      return new QueueFull({ message })
+      // gRPC has one code for a queue that is full and for a message that is too large.
+      return /larg|max/i.test(message) ? new InvalidRequest({ message }) : new QueueFull({ message })
     default:
       return new ExecutionFailed({ message })
   }
