@@ -35,8 +35,9 @@ export const headers = ({ code, message, tag }: GrpcStatus) => ({
  */
 export const maxMessageLength = 2_000
 
+/** Also without half a surrogate pair, which no encoding of a header takes. */
 export const shorten = (message: string): string =>
-  message.length <= maxMessageLength ? message : `${message.slice(0, maxMessageLength)}…`
+  (message.length <= maxMessageLength ? message : `${message.slice(0, maxMessageLength)}…`).toWellFormed()
 
 /** The header `grpc-message`: UTF-8, percent-encoded but for printable ASCII (gRPC over HTTP/2, "Responses"). */
 export const encodeMessage = (message: string): string => {
