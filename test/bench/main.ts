@@ -2,11 +2,12 @@
  * `npm run bench`: what the server reaches beside bare Node servers that do nothing, and whether inference leaves its
  * event loop free. docs/performance.md says what is measured and how to read it.
  */
-import { cpus, loadavg } from "node:os"
+import { cpus } from "node:os"
 import { parseArgs } from "node:util"
 import * as Child from "./Child.ts"
 import { compare, type Comparison } from "./Comparison.ts"
 import * as Cores from "./Cores.ts"
+import * as Neighbours from "./Neighbours.ts"
 import * as Page from "./Page.ts"
 import * as Probe from "./Probe.ts"
 import { requests } from "./Request.ts"
@@ -43,11 +44,12 @@ const pinned =
     ? "not pinned to cores"
     : `the servers pinned to core ${cores.server}, the load to core ${cores.load}`
 const machine = `${cpus().length} cores of ${cpus()[0]?.model ?? "unknown"}, Node ${process.version}; ${pinned}`
-const how = `${durations.rounds} rounds of ${durations.seconds} s`
-console.log(`${machine}; ${how}; load average before it ${(loadavg()[0] ?? 0).toFixed(2)}\n`)
+const how = `medians of ${durations.rounds} rounds of ${durations.seconds} s`
+console.log(`${machine}; ${how}\n`)
 
 const server = await Child.start(new URL("./server.ts", import.meta.url), cores?.server)
 const echo = await Child.start(new URL("./echo.ts", import.meta.url), cores?.server)
+const neighbours = await Neighbours.watch([server, echo])
 const rows: Array<Comparison> = []
 for (const request of requests) {
   const replyBytes = await Probe.replyBytes(server.ports, request)
@@ -60,13 +62,14 @@ const digits = requests.find(({ model, protocol }) => model === "digits" && prot
 if (digits === undefined) throw new Error("There is a request for digits. This is a bug.")
 console.error("digits saturated …")
 const saturation = await saturate(server, digits, await Probe.replyBytes(server.ports, digits), saturated)
+const others = `other programs kept ${(await neighbours()).toFixed(2)} cores busy meanwhile`
 await Promise.all([server.stop(), echo.stop()])
 
 const results = [Table.comparisons(rows), Table.saturation(saturation)].join("\n\n")
-console.log(results)
+console.log(`${results}\n\n${others}`)
 if (flags.write) {
   const day = new Date().toISOString().slice(0, 10)
-  Page.write([`Measured on ${day} on ${machine}; medians of ${how}.`, results].join("\n\n"))
+  Page.write([`Measured on ${day} on ${machine}; ${how}; ${others}.`, results].join("\n\n"))
 }
 
 const errors = [...rows.flatMap((row) => row.errors), ...saturation.errors]
