@@ -64,7 +64,7 @@ writeFileSync(
       typeRoots: ["../node_modules/@types"],
     },
     include: ["../packages/*/src"],
-    exclude: ["../packages/**/*.test.ts"],
+    exclude: ["../packages/**/*.test.ts", "../packages/**/*.fixture.ts"],
   }),
 )
 run("tsc", ["-p", join(out, "tsconfig.json")])
