@@ -62,7 +62,9 @@ const digits = requests.find(({ model, protocol }) => model === "digits" && prot
 if (digits === undefined) throw new Error("There is a request for digits. This is a bug.")
 console.error("digits saturated …")
 const saturation = await saturate(server, digits, await Probe.replyBytes(server.ports, digits), saturated)
-const others = `other programs kept ${(await neighbours()).toFixed(2)} cores busy meanwhile`
+const taken = await neighbours()
+const advice = taken > 0.1 ? ": to be measured again where it is quiet" : ""
+const others = `other programs kept ${taken.toFixed(2)} cores busy meanwhile${advice}`
 await Promise.all([server.stop(), echo.stop()])
 
 const results = [Table.comparisons(rows), Table.saturation(saturation)].join("\n\n")
