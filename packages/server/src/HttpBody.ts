@@ -42,7 +42,8 @@ export const collect = (
   request.on("end", onEnd)
 }
 
-const tooLarge = (size: number, limit: number) => {
+/** `size`: how many bytes came, or how that is said of a body that was not read to its end. */
+export const tooLarge = (size: number | string, limit: number): InvalidRequest => {
   const limited = `exceeds the maximum allowed input size of ${limit} bytes`
   const advice = "Use --http-max-input-size to increase the limit."
   return new InvalidRequest({ message: `request JSON size of ${size} bytes ${limited}. ${advice}` })

@@ -1,9 +1,10 @@
 /**
  * POST …/infer: body, decode, gateway, encode, reply. A caller that goes away takes its request back.
  *
- *   headers ─► body ─► decode ─► gateway.infer ─► encode ─► reply
- *     │ unknown encoding, bad length or timeout, too large │ connection closed: cancel
- *     └─ refused                                          └─ failed: {"error": …}
+ *   headers ─► body ─► decompress ─► decode ─► gateway.infer ─► encode ─► compress ─► reply
+ *     │          │ too large, corrupt   │ malformed  │ connection closed: cancel
+ *     └──────────┴──────────────────────┴─ refused   └─ failed: {"error": …}
+ *       unknown encoding, bad length or timeout, too large
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Result } from "effect"
@@ -20,6 +21,7 @@ import { InvalidRequest } from "@nereid/core/Errors"
 import type { WireResponse } from "@nereid/core/WireRequest"
 import type { Gateway } from "./Gateway.ts"
 import { collect } from "./HttpBody.ts"
+import * as HttpCompression from "./HttpCompression.ts"
 import type { Guard } from "./HttpListener.ts"
 import { sendChunks, sendError, sendText } from "./HttpReply.ts"
 
@@ -34,9 +36,9 @@ export interface InferCall {
 export const infer = (gateway: Gateway, call: InferCall, maxInputSize: number): void => {
   const { request, response, guard, model } = call
   const { headers } = request
-  const encoding = headers["content-encoding"] ?? ""
-  if (encoding !== "" && encoding !== "identity") {
-    return sendText(response, 501, "Unsupported compression type", { "accept-encoding": "identity" })
+  const encoding = HttpCompression.contentEncoding(headers["content-encoding"])
+  if (encoding === undefined) {
+    return sendText(response, 501, "Unsupported compression type", { "accept-encoding": HttpCompression.supported })
   }
   const headerLength = parseHeaderLength(single(headers[headerLengthHeader]))
   if (Result.isFailure(headerLength)) return sendError(response, headerLength.failure)
@@ -50,25 +52,40 @@ export const infer = (gateway: Gateway, call: InferCall, maxInputSize: number): 
       guard(() => {
         if (response.destroyed) return
         if (Result.isFailure(outcome)) sendError(response, outcome.failure)
-        else reply(response, decoded.success, outcome.success)
+        else reply(call, decoded.success, outcome.success)
       }),
     )
     // Harmless after the reply; before it, the caller has gone.
     response.on("close", cancel)
   }
-  collect(request, response, maxInputSize, (body) => guard(() => whole(body)))
+  const decompressed = (body: Result.Result<Uint8Array, InvalidRequest>) => {
+    if (response.destroyed) return
+    if (Result.isFailure(body)) sendError(response, body.failure)
+    else whole(body.success)
+  }
+  collect(request, response, maxInputSize, (body) =>
+    guard(() =>
+      HttpCompression.decompress(encoding, body, maxInputSize, (result) => guard(() => decompressed(result))),
+    ),
+  )
 }
 
-const reply = (response: ServerResponse, request: DecodedRequest, answer: WireResponse): void => {
-  const encoded = encodeResponse(answer, binaryOutputs(request, answer))
+const reply = ({ request, response, guard }: InferCall, decoded: DecodedRequest, answer: WireResponse): void => {
+  const encoded = encodeResponse(answer, binaryOutputs(decoded, answer))
   if (Result.isFailure(encoded)) return sendError(response, encoded.failure)
   const { headerLength, chunks } = encoded.success
-  sendChunks(
-    response,
-    chunks,
+  const headers =
     headerLength === undefined
       ? { "content-type": "application/json" }
-      : { "content-type": "application/octet-stream", [headerLengthHeader]: headerLength },
+      : { "content-type": "application/octet-stream", [headerLengthHeader]: headerLength }
+  const encoding = HttpCompression.preferred(single(request.headers["accept-encoding"]))
+  if (encoding === "identity") return sendChunks(response, chunks, headers)
+  HttpCompression.compress(encoding, chunks, (body) =>
+    guard(() => {
+      if (!response.destroyed) {
+        sendChunks(response, [Result.getOrThrow(body)], { ...headers, "content-encoding": encoding })
+      }
+    }),
   )
 }
 

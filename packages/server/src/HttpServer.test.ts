@@ -287,7 +287,7 @@ describe("infer", () => {
           "InvalidRequest",
           "nereid-timeout-ms must be a",
         ],
-        [{ body: "{}", headers: { "content-encoding": "gzip" } }, 501, undefined, "Unsupported compression type"],
+        [{ body: "{}", headers: { "content-encoding": "br" } }, 501, undefined, "Unsupported compression type"],
       ]
       for (const [sent, status, tag, text] of cases) {
         const answer = yield* send(port, infer, sent)

@@ -1,0 +1,165 @@
+/** Compressed requests and answers, the choice between encodings, and what a compressed body must not do. */
+import { deflateRawSync, deflateSync, gunzipSync, gzipSync, inflateSync } from "node:zlib"
+import { assert, describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Result } from "effect"
+import { Model, Tensor } from "@nereid/core"
+import { decodeResponse, encodeRequest } from "@nereid/core/BinaryExtension"
+import { preferred } from "./HttpCompression.ts"
+import { ask, json, serve } from "./HttpInfer.fixture.ts"
+
+class Echo extends Model.Service<Echo>()("echo", {
+  inputs: { X: Tensor.FP32("n") },
+  outputs: { Y: Tensor.FP32("n") },
+}) {}
+
+class Gated extends Model.Service<Gated>()("gated", {
+  inputs: { X: Tensor.FP32(1) },
+  outputs: { Y: Tensor.FP32(1) },
+}) {}
+
+const echo = Model.each(Echo, ({ X }) => Effect.succeed({ Y: X }))
+
+const document = (count: number) =>
+  `{"inputs":[{"name":"X","shape":[${count}],"datatype":"FP32","data":[${Array(count).fill(1)}]}]}`
+
+const answered =
+  '{"model_name":"echo","model_version":"1","outputs":[{"name":"Y","datatype":"FP32","shape":[1],"data":[1]}]}'
+
+const encodings = [
+  { encoding: "gzip", pack: gzipSync, unpack: gunzipSync },
+  { encoding: "deflate", pack: deflateSync, unpack: inflateSync },
+]
+
+it.each<[header: string | undefined, best: string]>([
+  [undefined, "identity"],
+  ["", "identity"],
+  ["gzip", "gzip"],
+  ["deflate, gzip", "deflate"],
+  ["GZIP;Q=0.5 , deflate ; q=0.8", "deflate"],
+  ["gzip;q=0.5, identity;q=0.6", "identity"],
+  ["gzip;q=0", "identity"],
+  ["gzip;q=0, deflate;q=0.001", "deflate"],
+  ["br, zstd;q=0.9", "identity"],
+  ["br, gzip;q=0.1", "gzip"],
+  ["*", "identity"],
+  ["identity;q=0, *", "gzip"],
+  ["*;q=0.5, gzip;q=0.6", "gzip"],
+  ["identity;q=0", "identity"],
+  ["gzip;q=high, deflate;q=7", "identity"],
+  [",,;q=1,", "identity"],
+])("an answer to Accept-Encoding '%s' is in %s", (header, best) => {
+  expect(preferred(header)).toBe(best)
+})
+
+describe("over a socket", () => {
+  it.live("a compressed body is as good as its plain one", () =>
+    Effect.gen(function* () {
+      const server = yield* serve(echo, [Echo])
+      for (const { encoding, pack } of encodings) {
+        for (const name of [encoding, ` ${encoding.toUpperCase()} `]) {
+          const answer = yield* ask(server, "echo", pack(document(1)), { "content-encoding": name })
+          assert.deepStrictEqual([answer.status, answer.body.toString()], [200, answered])
+          assert.isUndefined(answer.headers["content-encoding"])
+        }
+      }
+      const plain = yield* ask(server, "echo", document(1), { "content-encoding": "identity" })
+      assert.strictEqual(plain.status, 200)
+    }),
+  )
+
+  it.live("header lengths are of the uncompressed body, both ways, and an answer is compressed on request", () =>
+    Effect.gen(function* () {
+      const server = yield* serve(echo, [Echo])
+      const bytes = new Uint8Array(Float32Array.from({ length: 500_000 }, (_, index) => index % 100).buffer)
+      const inputs = [{ name: "X", datatype: "FP32", shape: [500_000], bytes }]
+      const wire = { modelName: "echo", modelVersion: "", id: "", parameters: {}, inputs, outputs: [] }
+      const { headerLength, body } = encodeRequest(wire)
+      for (const { encoding, pack, unpack } of encodings) {
+        const answer = yield* ask(server, "echo", pack(body), {
+          "content-encoding": encoding,
+          "accept-encoding": encoding,
+          "inference-header-content-length": headerLength,
+        })
+        assert.deepStrictEqual([answer.status, answer.headers["content-encoding"]], [200, encoding])
+        assert.strictEqual(answer.headers["content-length"], String(answer.body.length))
+        assert.isBelow(answer.body.length, bytes.length / 10)
+        const length = Number(answer.headers["inference-header-content-length"])
+        const [output] = Result.getOrThrow(decodeResponse(unpack(answer.body), length)).outputs
+        assert(output !== undefined && Buffer.compare(output.bytes, bytes) === 0)
+      }
+      const small = yield* ask(server, "echo", document(1), { "accept-encoding": "gzip" })
+      assert.deepStrictEqual(
+        [small.headers["content-type"], small.headers["content-encoding"]],
+        ["application/json", "gzip"],
+      )
+      assert.strictEqual(gunzipSync(small.body).toString(), answered)
+    }),
+  )
+
+  it.live("the limit holds for what comes and for what comes out of it", () =>
+    Effect.gen(function* () {
+      const maxInputSize = 100_000
+      const server = yield* serve(echo, [Echo], { maxInputSize })
+      const limited = "exceeds the maximum allowed input size of 100000 bytes. Use --http-max-input-size to increase"
+      const largest = document(1).padEnd(maxInputSize)
+      for (const { encoding, pack } of encodings) {
+        const headers = { "content-encoding": encoding }
+        for (const body of [`${largest} `, Buffer.alloc(50_000_000)]) {
+          const answer = yield* ask(server, "echo", pack(body), headers)
+          assert.deepStrictEqual([answer.status, answer.headers["nereid-error"]], [400, "InvalidRequest"])
+          assert.include(answer.body.toString(), `"request JSON size of more than 100000 bytes ${limited}`)
+        }
+        const whole = yield* ask(server, "echo", pack(largest), headers)
+        assert.deepStrictEqual([whole.status, whole.body.toString()], [200, answered])
+        const sent = yield* ask(server, "echo", Buffer.alloc(maxInputSize + 1), headers)
+        assert.include(sent.body.toString(), `"request JSON size of 100001 bytes ${limited}`)
+      }
+    }),
+  )
+
+  it.live("what is not what its encoding says is a 400, an unknown encoding a 501 with those that are known", () =>
+    Effect.gen(function* () {
+      const server = yield* serve(echo, [Echo])
+      const whole = gzipSync(document(1))
+      for (const [encoding, body, problem] of [
+        ["gzip", document(1), "incorrect header check"],
+        ["gzip", deflateSync(document(1)), "incorrect header check"],
+        ["gzip", whole.subarray(0, -9), "unexpected end of file"],
+        ["gzip", "", "unexpected end of file"],
+        ["deflate", deflateRawSync(document(1)), "incorrect header check"],
+      ] as const) {
+        const answer = yield* ask(server, "echo", body, { "content-encoding": encoding })
+        const error = `failed to decompress the ${encoding} body of ${body.length} bytes: ${problem}`
+        assert.deepStrictEqual([answer.status, json(answer)], [400, { error }])
+      }
+      const damaged = Buffer.from(whole)
+      damaged.fill(255, 12, 20)
+      assert.strictEqual((yield* ask(server, "echo", damaged, { "content-encoding": "gzip" })).status, 400)
+      for (const encoding of ["br", "gzip, gzip", "x"]) {
+        const answer = yield* ask(server, "echo", whole, { "content-encoding": encoding })
+        assert.deepStrictEqual([answer.status, json(answer)], [501, { error: "Unsupported compression type" }])
+        assert.strictEqual(answer.headers["accept-encoding"], "gzip, deflate")
+      }
+    }),
+  )
+
+  it.live("a caller that goes away takes its request back", () =>
+    Effect.gen(function* () {
+      const begun = yield* Deferred.make<void>()
+      const ended = yield* Deferred.make<void>()
+      const gated = Model.each(Gated, ({ X }) =>
+        Deferred.succeed(begun, undefined).pipe(
+          Effect.andThen(Effect.never),
+          Effect.onInterrupt(() => Deferred.succeed(ended, undefined)),
+          Effect.as({ Y: X }),
+        ),
+      )
+      const server = yield* serve(gated, [Gated])
+      const headers = { "content-encoding": "gzip", "accept-encoding": "gzip" }
+      const request = yield* Effect.forkChild(ask(server, "gated", gzipSync(document(1)), headers))
+      yield* Deferred.await(begun)
+      yield* Fiber.interrupt(request)
+      yield* Deferred.await(ended)
+    }),
+  )
+})
