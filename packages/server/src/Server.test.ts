@@ -16,7 +16,9 @@ const free = { http: { host: "127.0.0.1", port: 0 }, grpc: false, metrics: false
 const ask = (port: number | undefined) =>
   Effect.promise(async () => {
     const body = JSON.stringify({ inputs: [{ name: "x", shape: [1], datatype: "INT32", data: [7] }] })
-    const response = await fetch(`http://127.0.0.1:${port}/v2/models/echo/infer`, { method: "POST", body })
+    // A connection that fetch keeps may be one that a stopped server has just closed.
+    const headers = { connection: "close" }
+    const response = await fetch(`http://127.0.0.1:${port}/v2/models/echo/infer`, { method: "POST", headers, body })
     return { status: response.status, json: await response.json() }
   })
 
