@@ -3,6 +3,7 @@ import { Result } from "effect"
 import * as fc from "fast-check"
 import {
   binaryOutputs,
+  decodeRawRequest,
   decodeRequest,
   decodeResponse,
   type EncodedResponse,
@@ -11,6 +12,7 @@ import {
   parseHeaderLength,
 } from "./BinaryExtension.ts"
 import * as DataType from "./DataType.ts"
+import type { Dim } from "./TensorSpec.ts"
 import { encodeElements } from "./TypedTensor.ts"
 import type { WireResponse, WireTensor } from "./WireRequest.ts"
 
@@ -111,7 +113,6 @@ describe("requests", () => {
         `InvalidRequest: inference header size should be in range (0, 13), got: ${length}`,
       )
     }
-    assert.include(message(decodeRequest(body, 0, model)), "Unsupported: raw binary requests are not supported")
     assert.include(message(decodeRequest(body, 12, model)), "MalformedRequest: failed to parse the request JSON buffer")
   })
 
@@ -123,6 +124,81 @@ describe("requests", () => {
       assert.include(
         message(parseHeaderLength(text)),
         "InvalidRequest: Unable to parse Inference-Header-Content-Length, ",
+      )
+    }
+  })
+})
+
+describe("raw requests", () => {
+  const raw = (
+    length: number,
+    dims: ReadonlyArray<Dim>,
+    { datatype = "FP32" as DataType.DataType, maxBatchSize = 0 } = {},
+  ) => {
+    const inputs = [{ name: "X", datatype, dims, optional: false }]
+    const body = Uint8Array.from({ length }, (_, index) => index)
+    return decodeRawRequest(body, { name: "m", version: "3", signature: { inputs, outputs: [] }, maxBatchSize })
+  }
+
+  it("the body is the only input, and its dims say the shape", () => {
+    const shape = (...args: Parameters<typeof raw>) => Result.getOrThrow(raw(...args)).wire.inputs[0]?.shape
+    assert.deepStrictEqual(shape(24, [2, 3]), [2, 3])
+    assert.deepStrictEqual(shape(24, [2, 3], { maxBatchSize: 4 }), [1, 2, 3])
+    assert.deepStrictEqual(shape(24, [2, "n"]), [2, 3])
+    assert.deepStrictEqual(shape(24, [-1], { datatype: "INT8", maxBatchSize: 4 }), [1, 24])
+    assert.deepStrictEqual(shape(0, [2, -1]), [2, 0])
+    assert.deepStrictEqual(shape(4, []), [])
+    assert.deepStrictEqual(shape(0, [0, -1]), [0, 0])
+    // Not a whole number of elements: validation finds that these shapes need other bytes.
+    assert.deepStrictEqual(shape(23, [2, -1]), [2, 2])
+    assert.deepStrictEqual(shape(8, [2, 3]), [2, 3])
+  })
+
+  it("its other parts are empty, and all its outputs binary", () => {
+    const { wire, binaryOutputs } = Result.getOrThrow(raw(4, [1]))
+    assert.deepStrictEqual(
+      { ...wire, inputs: wire.inputs.length, binaryOutputs },
+      {
+        modelName: "m",
+        modelVersion: "3",
+        id: "",
+        parameters: {},
+        inputs: 1,
+        outputs: [],
+        binaryOutputs: true,
+      },
+    )
+  })
+
+  it("a BYTES input has one element, which is the body", () => {
+    for (const dims of [[1], [], [1, 1]]) {
+      const [input] = Result.getOrThrow(raw(3, dims, { datatype: "BYTES" })).wire.inputs
+      assert.deepStrictEqual([...(input?.bytes ?? [])], [3, 0, 0, 0, 0, 1, 2])
+      assert.deepStrictEqual(input?.shape, dims)
+    }
+  })
+
+  it("a signature that leaves the shape open is refused", () => {
+    const prefix = "InvalidRequest: [request id: <id_unknown>] "
+    const inputs = ["X", "Y", "Z"].map((name) => ({ name, datatype: "FP32" as const, dims: [1], optional: false }))
+    for (const [count, found] of [
+      [0, "0 inputs"],
+      [3, "3 inputs"],
+    ] as const) {
+      const signature = { inputs: inputs.slice(0, count), outputs: [] }
+      assert.strictEqual(
+        message(decodeRawRequest(new Uint8Array(4), { name: "m", version: "1", signature, maxBatchSize: 0 })),
+        `${prefix}Raw request must only have 1 input (found 1) to be deduced but got ${found} in 'm' model configuration`,
+      )
+    }
+    assert.strictEqual(
+      message(raw(4, ["a", 2, -1])),
+      `${prefix}The shape of the raw input 'X' can not be deduced because there are more than one variable-sized dimension`,
+    )
+    for (const dims of [[2], [-1], [1, "n"], [0]]) {
+      assert.strictEqual(
+        message(raw(4, dims, { datatype: "BYTES" })),
+        `${prefix}For BYTE datatype raw input 'X', the model must have input shape [1]`,
       )
     }
   })

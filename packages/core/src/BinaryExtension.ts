@@ -1,14 +1,19 @@
 /**
  * Bodies of `infer` over HTTP, as servers and clients exchange them: a JSON document and, behind it, the bytes of the
  * tensors that it announces as binary data, in its order. `Inference-Header-Content-Length` says where the document ends.
- * Tensors are views on the body; nothing is copied.
+ * Tensors are views on the body; nothing is copied. Where it is 0, there is no document, and the body is the only input.
  */
 import { Result } from "effect"
-import { type InferenceError, InvalidRequest, MalformedRequest, Unsupported } from "./Errors.ts"
+import { byteWidth } from "./DataType.ts"
+import { type InferenceError, InvalidRequest, MalformedRequest } from "./Errors.ts"
+import { errorPrefix, noParameters } from "./Inference.ts"
 import * as JsonCodec from "./JsonCodec.ts"
+import type { RunningModel } from "./RunningModel.ts"
+import { isDynamic } from "./TensorSpec.ts"
+import { elementCount, encodeElements } from "./TypedTensor.ts"
 import type { WireRequest, WireResponse, WireTensor } from "./WireRequest.ts"
 
-/** Length of the JSON document where binary data follows it. */
+/** Length of the JSON document where binary data follows it; 0 for a raw request, which has none. */
 export const headerLengthHeader = "inference-header-content-length"
 
 /** Milliseconds that the caller will wait for the answer. Nereid's own: the protocol has a deadline for gRPC only. */
@@ -47,10 +52,6 @@ export const decodeRequest = (
     const message = `inference header size should be in range (0, ${body.length}), got: ${length}`
     return Result.fail(new InvalidRequest({ message }))
   }
-  if (headerLength === 0) {
-    const message = "raw binary requests are not supported: Inference-Header-Content-Length is 0, and there is no JSON"
-    return Result.fail(new Unsupported({ message }))
-  }
   const read = JsonCodec.readRequest(body.subarray(0, length))
   if (Result.isFailure(read)) return Result.fail(read.failure)
   const { id, parameters, outputs, binaryOutputs } = read.success
@@ -58,6 +59,46 @@ export const decodeRequest = (
   if (Result.isFailure(cut)) return Result.fail(new InvalidRequest({ message: inputProblem(cut.failure, model.name) }))
   const wire = { modelName: model.name, modelVersion: model.version, id, parameters, inputs: cut.success, outputs }
   return Result.succeed({ wire, binaryOutputs })
+}
+
+/**
+ * Reads the body of a raw request: the elements of the model's one input, for one row where the model batches, in the
+ * shape that its dims leave. A BYTES input has one element, which is the body without a length before it. All outputs are
+ * sent as binary data. Whether the bytes fill the shape is for Validation.ts to say, as with any request.
+ */
+export const decodeRawRequest = (
+  body: Uint8Array,
+  model: Pick<RunningModel, "name" | "version" | "signature" | "maxBatchSize">,
+): Result.Result<DecodedRequest, InvalidRequest> => {
+  const refuse = (text: string) => Result.fail(new InvalidRequest({ message: errorPrefix({ id: "" }) + text }))
+  const [spec, ...others] = model.signature.inputs
+  if (spec === undefined || others.length > 0) {
+    const got = `got ${model.signature.inputs.length} inputs in '${model.name}' model configuration`
+    return refuse(`Raw request must only have 1 input (found 1) to be deduced but ${got}`)
+  }
+  const { name, datatype, dims } = spec
+  const dynamic = dims.filter(isDynamic).length
+  if (dynamic > 1) {
+    const reason = "there are more than one variable-sized dimension"
+    return refuse(`The shape of the raw input '${name}' can not be deduced because ${reason}`)
+  }
+  const fixed = elementCount(dims.map((dim) => (typeof dim === "number" && dim !== -1 ? dim : 1)))
+  const width = byteWidth(datatype)
+  if (width === undefined && (dynamic > 0 || fixed !== 1)) {
+    return refuse(`For BYTE datatype raw input '${name}', the model must have input shape [1]`)
+  }
+  const rest = fixed === 0 || width === undefined ? 0 : Math.floor(body.length / (fixed * width))
+  const shape = dims.map((dim) => (typeof dim === "number" && dim !== -1 ? dim : rest))
+  const bytes = width === undefined ? encodeElements([body]) : body
+  const wire: WireRequest = {
+    modelName: model.name,
+    modelVersion: model.version,
+    id: "",
+    parameters: noParameters,
+    inputs: [{ name, datatype, shape: model.maxBatchSize > 0 ? [1, ...shape] : shape, bytes }],
+    outputs: [],
+  }
+  return Result.succeed({ wire, binaryOutputs: true })
 }
 
 /** Which outputs of the response the request wants as binary data. */

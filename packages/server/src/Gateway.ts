@@ -48,6 +48,8 @@ export interface Gateway {
    */
   readonly infer: (wire: WireRequest, deadline: number | undefined, reply: InferenceReply) => Cancel
   readonly models: ReadonlyArray<RunningModel>
+  /** For what a front end must know of a model before it has a request to it. */
+  readonly model: (name: string, version: string) => Result.Result<RunningModel, InferenceError>
   /** Readiness off, for good. Requests that still come in are answered as long as their front end listens. */
   readonly beginDrain: () => void
 }
@@ -66,6 +68,7 @@ export const make = (
     isReady: () => !draining && registry.models.every((model) => model.isReady()),
     metadata: { name: options.id, version: options.version, extensions },
     models: registry.models,
+    model: registry.get,
     modelReady: (name, version) => Result.map(registry.get(name, version), (model) => !draining && model.isReady()),
     modelMetadata: (name, version) =>
       Result.map(registry.get(name, version), (model) => ({
