@@ -54,17 +54,20 @@ export interface DefinitionOptions<I extends Fields, O extends Fields> {
   readonly batching?: BatchingOptions
 }
 
+/** The batching options with their defaults. */
+export interface Batching {
+  readonly maxQueueDelay: Duration.Duration
+  readonly preferredBatchSizes: ReadonlyArray<number>
+  readonly maxQueueSize: number
+}
+
 export interface Definition<I extends Fields, O extends Fields> {
   readonly name: string
   readonly version: string
   readonly inputs: I
   readonly outputs: O
   readonly maxBatchSize: number
-  readonly batching: {
-    readonly maxQueueDelay: Duration.Duration
-    readonly preferredBatchSizes: ReadonlyArray<number>
-    readonly maxQueueSize: number
-  }
+  readonly batching: Batching
   /** The specs of inputs and outputs, derived from their Schemas. */
   readonly signature: Signature
 }
@@ -137,7 +140,8 @@ const define = <I extends Fields, O extends Fields>(
 const specs = (fields: { readonly [name: string]: Field }) =>
   Object.entries(fields).map(([name, field]) => spec(name, field))
 
-const requireInteger = (model: string, option: string, value: number, least: number) => {
+/** @throws TypeError where the option is not an integer of at least `least` */
+export const requireInteger = (model: string, option: string, value: number, least: number) => {
   if (!Number.isSafeInteger(value) || value < least) {
     throw new TypeError(`Model "${model}": ${option} must be an integer of at least ${least}, but ${value} was given.`)
   }

@@ -34,6 +34,13 @@ it("maps text, and refuses bytes that are no UTF-8", () => {
   expect(() => Schema.decodeUnknownSync(field)(Tensor.make("BYTES", [1], [Uint8Array.of(0xff)]))).toThrow("UTF-8")
 })
 
+it("keeps every character of a text, and refuses what has no UTF-8", () => {
+  const field = Tensor.utf8()
+  const marked = "\uFEFFhi\0"
+  expect(Schema.decodeUnknownSync(field)(Schema.encodeUnknownSync(field)(marked))).toBe(marked)
+  expect(() => Schema.encodeUnknownSync(field)("\ud800")).toThrow("half surrogate")
+})
+
 it("maps scalars of every width, and refuses what does not fit", () => {
   const roundTrip = <T, E>(field: Schema.Codec<T, E>, value: T) =>
     Schema.decodeUnknownSync(field)(Schema.encodeUnknownSync(field)(value))

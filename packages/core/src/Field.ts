@@ -73,10 +73,11 @@ export const FP64 = plain("FP64")
 export const BF16 = plain("BF16")
 export const BYTES = plain("BYTES")
 
-const decoder = new TextDecoder("utf-8", { fatal: true })
+// `ignoreBOM`: a leading U+FEFF is part of the text.
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 const encoder = new TextEncoder()
 
-/** BYTES [1] on the wire, a string in code. Bytes that are not UTF-8 are refused. */
+/** BYTES [1] on the wire, a string in code. Bytes that are not UTF-8, and text that has no UTF-8, are refused. */
 export const utf8 = () =>
   BYTES(1).pipe(
     Schema.decodeTo(
@@ -87,7 +88,10 @@ export const utf8 = () =>
             try: () => decoder.decode(element),
             catch: () => invalid("expected UTF-8 text", element, options),
           }),
-        encode: (text) => Effect.succeed(make("BYTES", [1], [encoder.encode(text)])),
+        encode: (text, options) =>
+          text.isWellFormed()
+            ? Effect.succeed(make("BYTES", [1], [encoder.encode(text)]))
+            : Effect.fail(invalid("expected text without half surrogate pairs", text, options)),
       }),
     ),
   )

@@ -233,6 +233,50 @@ it.effect("wrong inputs that types could not stop are refused before they are qu
   }).pipe(Effect.provide(scaled)),
 )
 
+it.effect("each: rows of one request whose outputs differ in a dynamic dim are an error, not a torn tensor", () =>
+  Effect.gen(function* () {
+    const model = yield* Scale
+    const x = Tensor.make("FP32", [2, 1], Float32Array.of(1, 3))
+    expect(yield* Effect.flip(model.inferBatch({ x }))).toMatchObject({
+      _tag: "ExecutionFailed",
+      message: "output 'y' of model 'scale': the rows of one request have different shapes, [1] and [3]",
+    })
+  }).pipe(
+    Effect.provide(
+      Model.each(Scale, ({ x }) => {
+        const n = x.data[0] ?? 0
+        return Effect.succeed({ y: Tensor.make("FP32", [n], new Float32Array(n)) })
+      }),
+    ),
+  ),
+)
+
+it.effect("bytes that are not those of the shape are refused, going in and coming out", () =>
+  Effect.gen(function* () {
+    const model = yield* Scale
+    const short = new Tensor.Tensor("FP32", [3] as const, new Uint8Array(4))
+    expect(yield* Effect.flip(model.infer({ x: short }))).toMatchObject({
+      _tag: "InvalidRequest",
+      message: "input 'x' of model 'scale': expected 12 bytes for FP32[3], got 4",
+    })
+    const x = Tensor.make("FP32", [1], Float32Array.of(1))
+    expect(yield* Effect.flip(model.infer({ x }))).toMatchObject({
+      _tag: "ExecutionFailed",
+      message: expect.stringContaining("expected 4 bytes for FP32[1,1], got 0"),
+    })
+  }).pipe(
+    Effect.provide(
+      Model.batch(Scale, ({ x }) => Effect.succeed({ y: new Tensor.Tensor("FP32", x.shape, new Uint8Array()) })),
+    ),
+  ),
+)
+
+it("a handler without an instance is refused when its layer is made", () => {
+  expect(() => Model.each(Shout, () => Effect.never, { instances: 0 })).toThrow(
+    'Model "shout": instances must be an integer of at least 1, but 0 was given.',
+  )
+})
+
 class Pair extends Model.Service<Pair>()("pair", {
   inputs: { a: Tensor.FP32("n"), b: Tensor.FP32("n") },
   outputs: { y: Tensor.FP32("n") },

@@ -4,14 +4,15 @@
  */
 import { Cause, Effect, Exit, type Layer, Result, type Scope } from "effect"
 import * as Batch from "./Batch.ts"
-import type { Batched, ModelClass, Sample } from "./Definition.ts"
+import { type Batched, type ModelClass, requireInteger, type Sample } from "./Definition.ts"
 import { ExecutionFailed, type InferenceError, InvalidRequest, isInferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
 import { errorPrefix, noParameters, type Request, type Response } from "./Inference.ts"
 import type { Execution, Instance } from "./Instance.ts"
 import { collect, fromInstances, named, row, withBatch, withoutBatch } from "./Provide.ts"
 import * as SampleCodec from "./SampleCodec.ts"
-import { concat, type TypedTensor } from "./TypedTensor.ts"
+import type { TensorSpec } from "./TensorSpec.ts"
+import { concat, sameRow, type TypedTensor } from "./TypedTensor.ts"
 
 /** One decoded sample in, one out. */
 export type EachHandler<I extends Fields, O extends Fields, E, R> = (
@@ -24,7 +25,7 @@ export type BatchHandler<I extends Fields, O extends Fields, E, R> = (
 ) => Effect.Effect<Batched<O>, E, R>
 
 export interface HandlerOptions {
-  /** Batches that run at the same time, each in an instance that builds its own handler. Default 1. */
+  /** Batches that run at the same time, each in an instance that builds its own handler. At least 1, the default. */
   readonly instances?: number
 }
 
@@ -32,7 +33,8 @@ export interface HandlerOptions {
 type Needs<RMake, RHandle> = Exclude<RMake, Scope.Scope> | RHandle
 
 /**
- * A model from a function of one sample. The rows of a batch run concurrently and fail alone.
+ * A model from a function of one sample. The samples of a batch run concurrently; a failure is that of its request, whose
+ * own rows are answered or fail together, and of no other.
  *
  * `make` is the handler, or an Effect that builds one, once per instance, in a scope that closes when the model unloads.
  */
@@ -76,7 +78,12 @@ export const each = <Self, N extends string, I extends Fields, O extends Fields,
           request.inputs.map((tensor) => tensor && row(tensor, index)),
         ),
       { concurrency: "unbounded" },
-    ).pipe(Effect.map((rows) => response(joinRows(rows))))
+    ).pipe(
+      Effect.flatMap((rows) => {
+        const uneven = unevenOutput(signature.outputs, rows)
+        return uneven === undefined ? Effect.succeed(response(joinRows(rows))) : Effect.fail(wrongOutput(name, uneven))
+      }),
+    )
   }
 
   return instances(
@@ -136,10 +143,12 @@ const instances = <Self, N extends string, I extends Fields, O extends Fields, H
   execute: (handler: H) => (batch: Batch.Batch) => Effect.Effect<Execution, InferenceError, R>,
 ): Layer.Layer<Self, EMake, Needs<RMake, R>> => {
   const { name } = model.definition
+  const count = options.instances ?? 1
+  requireInteger(name, "instances", count, 1)
   const build = Effect.gen(function* () {
     const context = yield* Effect.context<R>()
     const built: Array<Instance> = []
-    for (let index = 0; index < (options.instances ?? 1); index++) {
+    for (let index = 0; index < count; index++) {
       const handler = Effect.isEffect(make) ? yield* make : make
       const run = execute(handler)
       built.push({
@@ -187,6 +196,22 @@ const response = (outputs: ReadonlyArray<TypedTensor>): Response => ({ outputs, 
 /** Outputs are never optional, so none is missing where the codec has succeeded. */
 const present = (tensors: ReadonlyArray<TypedTensor | undefined>): ReadonlyArray<TypedTensor> =>
   tensors.filter((tensor) => tensor !== undefined)
+
+/** The rows of one request are one tensor, so what a dynamic dim is in one row it must be in all. */
+const unevenOutput = (
+  specs: ReadonlyArray<TensorSpec>,
+  rows: ReadonlyArray<ReadonlyArray<TypedTensor>>,
+): SampleCodec.SampleError | undefined => {
+  const [first = []] = rows
+  for (const [index, spec] of specs.entries()) {
+    const shape = first[index]?.shape ?? []
+    const other = rows.find((outputs) => !sameRow(outputs[index]?.shape ?? [], shape))?.[index]?.shape
+    if (other === undefined) continue
+    const message = `the rows of one request have different shapes, [${shape.slice(1)}] and [${other.slice(1)}]`
+    return { field: spec.name, message }
+  }
+  return undefined
+}
 
 /** The outputs of rows, each a batch of one, as one batch. */
 const joinRows = (rows: ReadonlyArray<ReadonlyArray<TypedTensor>>): ReadonlyArray<TypedTensor> => {

@@ -5,7 +5,7 @@
 import { Cause, Exit, Result, Schema } from "effect"
 import { type Fields, isPlain, type Field } from "./Field.ts"
 import { matches, print, type TensorSpec } from "./TensorSpec.ts"
-import { reshape, TypedTensor } from "./TypedTensor.ts"
+import { reshape, sizeProblem, TypedTensor } from "./TypedTensor.ts"
 
 /** What is wrong with a value, and in which field. */
 export interface SampleError {
@@ -102,7 +102,7 @@ export const mismatch = (spec: TensorSpec, value: unknown, from: number): string
   if (value.datatype !== spec.datatype || !matches(spec.dims, value.shape, from)) {
     return `expected a tensor ${expected}, got ${print(value.datatype, value.shape.slice(from))}`
   }
-  return undefined
+  return sizeProblem(value)
 }
 
 const describe = (value: unknown): string =>

@@ -172,7 +172,8 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
 
   const execute = (running: Running) => {
     const batch = Batch.make(running.entries.map((entry) => entry.request))
-    return running.instance.execute(batch).pipe(
+    // Suspended: what an instance throws is a failure of this batch, not the end of the dispatcher.
+    return Effect.suspend(() => running.instance.execute(batch)).pipe(
       Effect.onExit((exit) => {
         settle(running, exit)
         load.set(running.instance, (load.get(running.instance) ?? 1) - 1)

@@ -1,6 +1,6 @@
 import { expect, it } from "@effect/vitest"
 import * as DataType from "./DataType.ts"
-import { concat, make, reshape, slice, TypedTensor } from "./TypedTensor.ts"
+import { concat, make, reshape, sizeProblem, slice, TypedTensor } from "./TypedTensor.ts"
 
 const text = (value: string) => new TextEncoder().encode(value)
 
@@ -82,7 +82,27 @@ it("joins tensors along axis 0, and gives a single one back as it is", () => {
   expect(bytes.data).toEqual([text("a"), text("bc"), text("")])
 })
 
-it("reshapes without a copy", () => {
+it("refuses to join tensors that differ beyond axis 0", () => {
+  const one = make("FP32", [1, 1], Float32Array.of(1))
+  const three = make("FP32", [1, 3], Float32Array.of(1, 2, 3))
+  expect(() => concat([one, three])).toThrow("Tensors of FP32[1,1] and FP32[1,3] cannot be joined along axis 0.")
+})
+
+it("tells a tensor whose bytes are not those of its shape", () => {
+  expect(sizeProblem(make("FP32", [2], Float32Array.of(1, 2)))).toBeUndefined()
+  expect(sizeProblem(new TypedTensor("FP32", [3], new Uint8Array(8)))).toBe("expected 12 bytes for FP32[3], got 8")
+  expect(sizeProblem(make("BYTES", [2], [text("a"), text("")]))).toBeUndefined()
+  expect(sizeProblem(new TypedTensor("BYTES", [1], Uint8Array.of(9, 0)))).toBe(
+    "element 0 needs 4 bytes, but 2 are left",
+  )
+  expect(sizeProblem(new TypedTensor("BYTES", [1], Uint8Array.of(9, 0, 0, 0, 1)))).toBe(
+    "element 0 needs 9 bytes, but 1 are left",
+  )
+  expect(sizeProblem(new TypedTensor("BYTES", [2], Uint8Array.of(0, 0, 0, 0)))).toBe("expected 2 elements, got 1")
+})
+
+it("reshapes without a copy, to as many elements", () => {
   const tensor = make("INT8", [4], Int8Array.of(1, 2, 3, 4))
   expect(reshape(tensor, [2, 2]).bytes).toBe(tensor.bytes)
+  expect(() => reshape(tensor, [5])).toThrow("A tensor of shape [4] cannot be reshaped to [5].")
 })

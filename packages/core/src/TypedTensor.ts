@@ -52,11 +52,43 @@ export const make = <D extends DataType.DataType, const S extends Shape>(
   return new TypedTensor(datatype, shape, bytes)
 }
 
-/** The same elements in another shape with the same number of them; no copy. */
+/**
+ * The same elements in another shape with the same number of them; no copy.
+ * @throws RangeError where the number of elements differs
+ */
 export const reshape = <D extends DataType.DataType, const S extends Shape>(
   tensor: TypedTensor<D>,
   shape: S,
-): TypedTensor<D, S> => new TypedTensor(tensor.datatype, shape, tensor.bytes)
+): TypedTensor<D, S> => {
+  if (elementCount(shape) !== elementCount(tensor.shape)) {
+    throw new RangeError(`A tensor of shape [${tensor.shape}] cannot be reshaped to [${shape}].`)
+  }
+  return new TypedTensor(tensor.datatype, shape, tensor.bytes)
+}
+
+/** What is wrong with a tensor whose bytes are not those that its shape needs; undefined for a sound one. */
+export const sizeProblem = ({ datatype, shape, bytes }: TypedTensor): string | undefined => {
+  const count = elementCount(shape)
+  const width = DataType.byteWidth(datatype)
+  if (width !== undefined) {
+    return count * width === bytes.length
+      ? undefined
+      : `expected ${count * width} bytes for ${datatype}[${shape}], got ${bytes.length}`
+  }
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  let elements = 0
+  let offset = 0
+  while (offset < bytes.length) {
+    const left = bytes.length - offset - 4
+    const length = left < 0 ? 0 : view.getUint32(offset, true)
+    if (left < length) {
+      return `element ${elements} needs ${left < 0 ? 4 : length} bytes, but ${left < 0 ? left + 4 : left} are left`
+    }
+    offset += 4 + length
+    elements += 1
+  }
+  return elements === count ? undefined : `expected ${count} elements, got ${elements}`
+}
 
 /** Rows `start` to `end` (exclusive) along axis 0; a view. */
 export const slice = <D extends DataType.DataType>(
@@ -77,13 +109,20 @@ export const slice = <D extends DataType.DataType>(
   return new TypedTensor(tensor.datatype, shape, tensor.bytes.subarray(from, to))
 }
 
-/** The tensors one after another along axis 0: one copy, or none for a single tensor. All further dims must agree. */
+/**
+ * The tensors one after another along axis 0: one copy, or none for a single tensor.
+ * @throws RangeError where they do not agree in datatype and further dims
+ */
 export const concat = <D extends DataType.DataType>(tensors: readonly [TypedTensor<D>, ...Array<TypedTensor<D>>]) => {
   const [first] = tensors
   if (tensors.length === 1) return first
   let rows = 0
   let length = 0
   for (const tensor of tensors) {
+    if (tensor.datatype !== first.datatype || !sameRow(tensor.shape, first.shape)) {
+      const [one, other] = [first, tensor].map(({ datatype, shape }) => `${datatype}[${shape}]`)
+      throw new RangeError(`Tensors of ${one} and ${other} cannot be joined along axis 0.`)
+    }
     rows += tensor.shape[0] ?? 1
     length += tensor.bytes.length
   }
@@ -94,6 +133,13 @@ export const concat = <D extends DataType.DataType>(tensors: readonly [TypedTens
     offset += tensor.bytes.length
   }
   return new TypedTensor(first.datatype, [rows, ...first.shape.slice(1)], bytes)
+}
+
+/** Whether two shapes agree in everything but axis 0. */
+export const sameRow = (one: Shape, other: Shape): boolean => {
+  if (one.length !== other.length) return false
+  for (let axis = 1; axis < one.length; axis++) if (one[axis] !== other[axis]) return false
+  return true
 }
 
 /** BYTES elements with their length prefixes, as `bytes` of a BYTES tensor holds them. */
