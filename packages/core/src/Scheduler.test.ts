@@ -3,7 +3,7 @@
  * clock's; an instance runs each batch until the test lets it go.
  */
 import { expect, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, identity, Result, Scope } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, identity, Result, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as Batch from "./Batch.ts"
 import { ExecutionFailed, type InferenceError } from "./Errors.ts"
@@ -36,6 +36,7 @@ const harness = Effect.fnUntraced(function* (
     instanceCount?: number
     concurrency?: number
     interruptible?: boolean
+    wrap?: (execute: Instance["execute"]) => Instance["execute"]
   } = {},
 ) {
   const runs: Array<Run> = []
@@ -46,7 +47,7 @@ const harness = Effect.fnUntraced(function* (
     concurrency: options.concurrency ?? 1,
     status: () => statuses.get(`m_0_${index}`) ?? "available",
     onStatusChange: () => {},
-    execute: (batch) =>
+    execute: (options.wrap ?? identity)((batch) =>
       Effect.gen(function* () {
         const gate = yield* Deferred.make<void, InferenceError>()
         runs.push({ batch, instance: `m_0_${index}`, gate })
@@ -55,6 +56,7 @@ const harness = Effect.fnUntraced(function* (
         const outcomes = Batch.split(batch, outputs === undefined ? [] : [outputs]).map(Result.succeed)
         return { outcomes, inputDuration: 0, outputDuration: 0 }
       }).pipe(options.interruptible === false ? identity : Effect.interruptible),
+    ),
   })
   const instances = Array.from({ length: options.instanceCount ?? 1 }, (_, index) => instance(index))
   const scheduler = yield* Scheduler.make({
@@ -74,6 +76,8 @@ const harness = Effect.fnUntraced(function* (
     platform: "test",
     signature: { inputs: [], outputs: [] },
     maxBatchSize: 4,
+    batching: { maxQueueDelay: Duration.zero, preferredBatchSizes: [], maxQueueSize: 100 },
+    instances: instances.length,
     statistics,
     ...scheduler,
   }
@@ -360,6 +364,26 @@ it.effect("1=>defect | 1: a bug in a handler is an error of its batch, without i
     const second = yield* send(1)
     yield* settle
     yield* complete(1)
+    expect(rowsOf(yield* Fiber.join(second))).toEqual([1])
+  }),
+)
+
+it.effect("1=>throw | 1: an instance that throws fails that batch, and the dispatcher goes on", () =>
+  Effect.gen(function* () {
+    let calls = 0
+    const { send, settle, complete } = yield* harness({
+      groupKey: () => "",
+      wrap: (execute) => (batch) => {
+        calls += 1
+        if (calls === 1) throw new RangeError("out of bounds")
+        return execute(batch)
+      },
+    })
+    const error = yield* Effect.flip(Fiber.join(yield* send(1)))
+    expect(error).toMatchObject({ _tag: "ExecutionFailed" })
+    const second = yield* send(1)
+    yield* settle
+    yield* complete(0)
     expect(rowsOf(yield* Fiber.join(second))).toEqual([1])
   }),
 )
