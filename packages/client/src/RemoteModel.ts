@@ -26,7 +26,7 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
   channel: Channel,
   settings: Settings,
 ) {
-  const { name, version, signature, maxBatchSize } = definition
+  const { name, version, signature, maxBatchSize, batching } = definition
   const { endpoint, maxInFlight, timeout } = settings
   const clock = yield* Clock.Clock
   const statistics = new Statistics()
@@ -107,6 +107,8 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
     platform: "nereid_client",
     signature,
     maxBatchSize,
+    batching,
+    instances: 0,
     statistics,
     isReady: () => !closed,
     pending: () => waiting.size,

@@ -62,6 +62,8 @@ const run = Effect.fnUntraced(function* (
     platform,
     signature,
     maxBatchSize,
+    batching,
+    instances: instances.length,
     statistics,
     isReady: scheduler.isReady,
     pending: scheduler.pending,

@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { Result } from "effect"
+import { Duration, Result } from "effect"
 import { Registry } from "./Registry.ts"
 import type { RunningModel } from "./RunningModel.ts"
 import { Statistics } from "./Statistics.ts"
@@ -10,6 +10,8 @@ const model = (name: string, version: string): RunningModel => ({
   platform: "test",
   signature: { inputs: [], outputs: [] },
   maxBatchSize: 0,
+  batching: { maxQueueDelay: Duration.zero, preferredBatchSizes: [], maxQueueSize: 1 },
+  instances: 1,
   statistics: new Statistics(),
   isReady: () => true,
   pending: () => 0,

@@ -3,6 +3,7 @@
  * ONNX instance, a handler, another server) shows nowhere in it.
  */
 import { Effect, Result } from "effect"
+import type { Batching } from "./Definition.ts"
 import type { InferenceError } from "./Errors.ts"
 import type { Cancel, Reply, Request, Response } from "./Inference.ts"
 import type { Statistics } from "./Statistics.ts"
@@ -17,6 +18,10 @@ export interface RunningModel {
   readonly signature: Signature
   /** The most rows of one batch; 0 for a model without a batch dimension. */
   readonly maxBatchSize: number
+  /** As declared. */
+  readonly batching: Batching
+  /** What executes its batches here; 0 for a model that runs elsewhere. */
+  readonly instances: number
   readonly statistics: Statistics
   /** Whether a request would be executed now. */
   readonly isReady: () => boolean

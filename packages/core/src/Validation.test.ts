@@ -22,6 +22,7 @@ const { definition } = M
 const model = {
   ...definition,
   platform: "test",
+  instances: 1,
   statistics: new Statistics(),
   isReady: () => true,
   pending: () => 0,
