@@ -1,16 +1,20 @@
 /**
- * What the server can do, once, for every transport: metadata, readiness and inference over the registry. The front ends
- * only translate; none of them knows a scheduler.
+ * What the server can do, once, for every transport: metadata, readiness, statistics, configuration and inference over
+ * the registry. The front ends only translate; none of them knows a scheduler.
  */
 import { Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
-import { ModelNotReady } from "@nereid/core/Errors"
+import { InvalidRequest, ModelNotReady } from "@nereid/core/Errors"
 import type { Cancel } from "@nereid/core/Inference"
 import type { Registry } from "@nereid/core/Registry"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import { type TensorSpec, wireDims } from "@nereid/core/TensorSpec"
 import { validate, wireResponse } from "@nereid/core/Validation"
 import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
+import type { ModelStatisticsResponse } from "@nereid/protocol/grpc_service"
+import type { ModelConfig } from "@nereid/protocol/model_config"
+import * as ModelConfiguration from "./ModelConfiguration.ts"
+import * as ModelStatistics from "./ModelStatistics.ts"
 
 export interface ServerMetadata {
   readonly name: string
@@ -42,6 +46,9 @@ export interface Gateway {
   readonly metadata: ServerMetadata
   readonly modelReady: (name: string, version: string) => Result.Result<boolean, InferenceError>
   readonly modelMetadata: (name: string, version: string) => Result.Result<ModelMetadata, InferenceError>
+  readonly modelConfiguration: (name: string, version: string) => Result.Result<ModelConfig, InferenceError>
+  /** Of every version where `version` is empty, of every model where `name` is. */
+  readonly modelStatistics: (name: string, version: string) => Result.Result<ModelStatisticsResponse, InferenceError>
   /**
    * Checks a request and hands it to its model. The reply is called once, perhaps before this returns; never after the
    * returned cancel. `deadline` in milliseconds since the epoch, undefined for none.
@@ -55,7 +62,7 @@ export interface Gateway {
 }
 
 /** The extensions of the protocol that work here. */
-const extensions = ["binary_tensor_data", "parameters"]
+const extensions = ["model_configuration", "binary_tensor_data", "parameters", "statistics"]
 
 export const make = (
   registry: Registry["Service"],
@@ -78,6 +85,8 @@ export const make = (
         inputs: model.signature.inputs.map((spec) => tensorMetadata(model, spec)),
         outputs: model.signature.outputs.map((spec) => tensorMetadata(model, spec)),
       })),
+    modelConfiguration: (name, version) => Result.map(registry.get(name, version), ModelConfiguration.make),
+    modelStatistics: (name, version) => Result.map(measured(registry, name, version), ModelStatistics.make),
     infer: (wire, deadline, reply) => {
       const found = registry.get(wire.modelName, wire.modelVersion)
       if (Result.isFailure(found)) return answered(reply, found.failure)
@@ -97,6 +106,24 @@ export const make = (
     },
   }
 }
+
+/** The models whose statistics these are. What is not there is an invalid request here, in the protocol's own words. */
+const measured = (
+  registry: Registry["Service"],
+  name: string,
+  version: string,
+): Result.Result<ReadonlyArray<RunningModel>, InferenceError> => {
+  if (name === "") return Result.succeed(registry.models)
+  const versions = registry.versions(name)
+  if (versions.length === 0) return notAvailable(`requested model '${name}' is not available`)
+  if (version === "") return Result.succeed(versions)
+  const found = registry.get(name, version)
+  if (Result.isSuccess(found)) return Result.succeed([found.success])
+  if (found.failure._tag !== "ModelNotFound") return Result.fail(found.failure)
+  return notAvailable(`requested model version is not available for model '${name}'`)
+}
+
+const notAvailable = (message: string) => Result.fail(new InvalidRequest({ message }))
 
 const nothing = () => {}
 

@@ -29,6 +29,8 @@ export const make =
           outputs: metadata.outputs.map(tensorMetadata),
         }
       },
+      modelConfig: ({ name, version }) => ({ config: orThrow(gateway.modelConfiguration(name, version)) }),
+      modelStatistics: ({ name, version }) => orThrow(gateway.modelStatistics(name, version)),
       modelInfer: async (request, context) => {
         const wire = orThrow(ProtobufCodec.fromMessage(request))
         return ProtobufCodec.toMessage(await infer(gateway, wire, context))

@@ -213,9 +213,9 @@ describe.each(Object.entries(clients))("%s", (_, makeCall) => {
   it.live("an RPC that is not here says which one it is", () =>
     Effect.gen(function* () {
       const call = yield* makeCall(yield* serve())
-      expect(yield* call(method.modelConfig, { name: "addsub" })).toEqual({
+      expect(yield* call(method.cudaSharedMemoryStatus, {})).toEqual({
         code: 12,
-        message: "inference.GRPCInferenceService.ModelConfig is not implemented",
+        message: "inference.GRPCInferenceService.CudaSharedMemoryStatus is not implemented",
         tag: "Unsupported",
       })
     }),

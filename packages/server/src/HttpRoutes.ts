@@ -4,10 +4,13 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Result } from "effect"
+import type { InferenceError } from "@nereid/core/Errors"
 import type { Gateway } from "./Gateway.ts"
 import { infer } from "./HttpInfer.ts"
 import type { Guard, Handler } from "./HttpListener.ts"
 import { sendEmpty, sendError, sendJson, sendText } from "./HttpReply.ts"
+import * as ModelConfiguration from "./ModelConfiguration.ts"
+import * as ModelStatistics from "./ModelStatistics.ts"
 
 /** A request at a route. */
 interface Call {
@@ -60,12 +63,21 @@ export const make = (gateway: Gateway, { maxInputSize }: { readonly maxInputSize
     },
     {
       method: "GET",
+      path: new RegExp(`^${model}/config$`),
+      answer: ({ response, model: { name, version } }) =>
+        sendResult(response, Result.map(gateway.modelConfiguration(name, version), ModelConfiguration.json)),
+    },
+    {
+      method: "GET",
+      // Of all models, also where one is called "stats": before the route of its metadata.
+      path: new RegExp(`^(?:/v2/models|${model})/stats$`),
+      answer: ({ response, model: { name, version } }) =>
+        sendResult(response, Result.map(gateway.modelStatistics(name, version), ModelStatistics.json)),
+    },
+    {
+      method: "GET",
       path: new RegExp(`^${model}$`),
-      answer: ({ response, model: { name, version } }) => {
-        const metadata = gateway.modelMetadata(name, version)
-        if (Result.isFailure(metadata)) sendError(response, metadata.failure)
-        else sendJson(response, 200, metadata.success)
-      },
+      answer: ({ response, model: { name, version } }) => sendResult(response, gateway.modelMetadata(name, version)),
     },
   ]
 
@@ -82,6 +94,11 @@ export const make = (gateway: Gateway, { maxInputSize }: { readonly maxInputSize
     }
     sendText(response, 404, "Not Found")
   }
+}
+
+const sendResult = (response: ServerResponse, result: Result.Result<object, InferenceError>): void => {
+  if (Result.isFailure(result)) sendError(response, result.failure)
+  else sendJson(response, 200, result.success)
 }
 
 const percentDecoded = (text: string): string | undefined => {

@@ -1,0 +1,229 @@
+/** The configuration of models declared in code, as both protocols tell it over their sockets. */
+import { expect, it } from "@effect/vitest"
+import { create } from "@bufbuild/protobuf"
+import { Effect, Layer } from "effect"
+import { Model, Tensor } from "@nereid/core"
+import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
+import { ModelConfigSchema } from "@nereid/protocol/model_config"
+import { print } from "./MessageJson.ts"
+import * as ModelConfiguration from "./ModelConfiguration.ts"
+import { serve } from "./TwoPorts.fixture.ts"
+
+const { modelConfig, serverMetadata } = GRPCInferenceService.method
+
+class Batching extends Model.Service<Batching>()("batching", {
+  inputs: { TEXT: Tensor.BYTES("n"), IMAGE: Tensor.UINT8(-1, -1, 3), LONG: Tensor.optional(Tensor.INT64(2)) },
+  outputs: { SCORE: Tensor.scalar("FP32"), ROW: Tensor.FP64() },
+  maxBatchSize: 16,
+}) {}
+
+class Preferring extends Model.Service<Preferring>()("preferring", {
+  inputs: { X: Tensor.BF16(1) },
+  outputs: { X: Tensor.BF16(1) },
+  maxBatchSize: 8,
+  batching: { maxQueueDelay: "2 millis", preferredBatchSizes: [4, 8], maxQueueSize: 7 },
+}) {}
+
+class Single extends Model.Service<Single>()("single", {
+  inputs: { X: Tensor.BOOL(1) },
+  outputs: { X: Tensor.BOOL(1) },
+  version: 3,
+}) {}
+
+const harness = Effect.gen(function* () {
+  const layers = Layer.mergeAll(
+    Model.each(Batching, () => Effect.succeed({ SCORE: 0, ROW: Tensor.make("FP64", [], Float64Array.of(0)) }), {
+      instances: 2,
+    }),
+    Model.each(Preferring, ({ X }) => Effect.succeed({ X })),
+    Model.each(Single, ({ X }) => Effect.succeed({ X })),
+  )
+  const services = yield* Layer.build(layers)
+  const [batching, preferring, single] = yield* Effect.all([Batching, Preferring, Single]).pipe(
+    Effect.provideContext(services),
+  )
+  const ports = yield* serve([batching, preferring, single].map(({ model }) => model))
+  return { ...ports, preferring: preferring.model }
+})
+
+const input = (name: string, data_type: string, dims: ReadonlyArray<number>, optional = false) => ({
+  name,
+  data_type,
+  format: "FORMAT_NONE",
+  dims,
+  is_shape_tensor: false,
+  allow_ragged_batch: false,
+  optional,
+  is_non_linear_format_io: false,
+})
+
+const output = (name: string, data_type: string, dims: ReadonlyArray<number>) => ({
+  name,
+  data_type,
+  dims,
+  label_filename: "",
+  is_shape_tensor: false,
+  is_non_linear_format_io: false,
+})
+
+const group = (name: string, count: number) => ({
+  name,
+  count,
+  gpus: [],
+  kind: "KIND_CPU",
+  profile: [],
+  passive: false,
+  secondary_devices: [],
+  host_policy: "",
+})
+
+const common = {
+  platform: "nereid",
+  version_policy: { latest: { num_versions: 1 } },
+  optimization: {
+    priority: "PRIORITY_DEFAULT",
+    input_pinned_memory: { enable: true },
+    output_pinned_memory: { enable: true },
+    gather_kernel_buffer_threshold: 0,
+    eager_batching: false,
+  },
+  default_model_filename: "",
+  cc_model_filenames: {},
+  metric_tags: {},
+  parameters: {},
+  model_warmup: [],
+  backend: "nereid",
+  batch_input: [],
+  batch_output: [],
+  runtime: "",
+}
+
+it.live("a model that batches: everything at its default is filled in and printed", () =>
+  Effect.gen(function* () {
+    const { get } = yield* harness
+    for (const path of ["/v2/models/batching/config", "/v2/models/batching/versions/1/config"]) {
+      const { status, text } = yield* get(path)
+      expect(status).toBe(200)
+      expect(JSON.parse(text)).toEqual({
+        ...common,
+        name: "batching",
+        max_batch_size: 16,
+        input: [
+          input("TEXT", "TYPE_STRING", [-1]),
+          input("IMAGE", "TYPE_UINT8", [-1, -1, 3]),
+          input("LONG", "TYPE_INT64", [2], true),
+        ],
+        output: [output("SCORE", "TYPE_FP32", [1]), output("ROW", "TYPE_FP64", [])],
+        instance_group: [group("batching_0", 2)],
+        dynamic_batching: {
+          preferred_batch_size: [16],
+          max_queue_delay_microseconds: 0,
+          preserve_ordering: false,
+          priority_levels: 0,
+          default_priority_level: 0,
+          default_queue_policy: {
+            timeout_action: "REJECT",
+            default_timeout_microseconds: 0,
+            allow_timeout_override: false,
+            max_queue_size: 1024,
+          },
+          priority_queue_policy: {},
+        },
+      })
+    }
+  }),
+)
+
+it.live("a model that does not batch has no dynamic_batching", () =>
+  Effect.gen(function* () {
+    const { get } = yield* harness
+    expect(JSON.parse((yield* get("/v2/models/single/config")).text)).toEqual({
+      ...common,
+      name: "single",
+      max_batch_size: 0,
+      input: [input("X", "TYPE_BOOL", [1])],
+      output: [output("X", "TYPE_BOOL", [1])],
+      instance_group: [group("single_0", 1)],
+    })
+  }),
+)
+
+it.live("gRPC gives the message that HTTP prints", () =>
+  Effect.gen(function* () {
+    const { get, call } = yield* harness
+    for (const name of ["batching", "preferring", "single"]) {
+      const outcome = yield* call(modelConfig, { name })
+      const config = "response" in outcome ? outcome.response.config : undefined
+      expect(config).toBeDefined()
+      if (config === undefined) continue
+      expect((yield* get(`/v2/models/${name}/config`)).text).toBe(JSON.stringify(ModelConfiguration.json(config)))
+    }
+    expect(yield* call(modelConfig, { name: "preferring", version: "1" })).toMatchObject({
+      response: {
+        config: {
+          input: [{ dataType: 14 }],
+          schedulingChoice: {
+            case: "dynamicBatching",
+            value: {
+              preferredBatchSize: [4, 8],
+              maxQueueDelayMicroseconds: 2000n,
+              defaultQueuePolicy: { maxQueueSize: 7 },
+            },
+          },
+        },
+      },
+    })
+  }),
+)
+
+it.live("an unknown model or version is not found", () =>
+  Effect.gen(function* () {
+    const { get, call } = yield* harness
+    for (const [path, name, version, what] of [
+      ["/v2/models/nobody/config", "nobody", "", "'nobody' is not found"],
+      ["/v2/models/single/versions/1/config", "single", "1", "'single' version 1 is not found"],
+    ] as const) {
+      const message = `Request for unknown model: ${what}`
+      expect(yield* get(path)).toEqual({ status: 404, tag: "ModelNotFound", text: JSON.stringify({ error: message }) })
+      expect(yield* call(modelConfig, { name, version })).toEqual({ code: 5, message, tag: "ModelNotFound" })
+    }
+  }),
+)
+
+it.live("a file's format follows its backend; a model that runs elsewhere has no instances here", () =>
+  Effect.gen(function* () {
+    const { preferring } = yield* harness
+    const onnx = ModelConfiguration.make({ ...preferring, platform: "onnxruntime_onnx" })
+    expect(onnx).toMatchObject({ platform: "onnxruntime_onnx", backend: "onnxruntime" })
+    expect(ModelConfiguration.make({ ...preferring, instances: 0 }).instanceGroup).toEqual([])
+  }),
+)
+
+it.live("the server says that it has both extensions", () =>
+  Effect.gen(function* () {
+    const { get, call } = yield* harness
+    const extensions = expect.arrayContaining(["model_configuration", "statistics"])
+    expect(JSON.parse((yield* get("/v2")).text)).toMatchObject({ extensions })
+    expect(yield* call(serverMetadata, {})).toMatchObject({ response: { extensions } })
+  }),
+)
+
+it("64-bit integers are numbers wherever they stand, and no other text is", () => {
+  const config = create(ModelConfigSchema, {
+    name: "7",
+    parameters: { "8": { stringValue: "9" } },
+    schedulingChoice: {
+      case: "dynamicBatching",
+      value: { priorityLevels: 2n, priorityQueuePolicy: { "1": { defaultTimeoutMicroseconds: 5n } } },
+    },
+    versionPolicy: { policyChoice: { case: "specific", value: { versions: [1n, 3n] } } },
+    modelWarmup: [{ inputs: { X: { dims: [-1n] } } }],
+  })
+  expect(print(ModelConfigSchema, config)).toMatchObject({
+    name: "7",
+    parameters: { "8": { string_value: "9" } },
+    dynamic_batching: { priority_levels: 2, priority_queue_policy: { "1": { default_timeout_microseconds: 5 } } },
+    version_policy: { specific: { versions: [1, 3] } },
+    model_warmup: [{ inputs: { X: { dims: [-1] } } }],
+  })
+})

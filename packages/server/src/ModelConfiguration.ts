@@ -1,0 +1,54 @@
+/**
+ * A model's configuration in the protocol's own message, normalised: what a configuration file would leave to a default is
+ * filled in. It describes the declaration and the instances; nothing is configured by it.
+ */
+import { create, type MessageInitShape } from "@bufbuild/protobuf"
+import { Duration } from "effect"
+import type { RunningModel } from "@nereid/core/RunningModel"
+import { type TensorSpec, wireDims } from "@nereid/core/TensorSpec"
+import {
+  DataType,
+  type ModelConfig,
+  ModelConfigSchema,
+  ModelInstanceGroup_Kind as Kind,
+} from "@nereid/protocol/model_config"
+import { print } from "./MessageJson.ts"
+
+export const make = (model: RunningModel): ModelConfig => create(ModelConfigSchema, configuration(model))
+
+export const json = (configuration: ModelConfig) => print(ModelConfigSchema, configuration)
+
+const configuration = (model: RunningModel): MessageInitShape<typeof ModelConfigSchema> => {
+  const { name, platform, maxBatchSize, signature, instances } = model
+  return {
+    name,
+    platform,
+    // A platform is called `<backend>` or `<backend>_<format>`.
+    backend: platform.split("_", 1)[0] ?? platform,
+    versionPolicy: { policyChoice: { case: "latest", value: { numVersions: 1 } } },
+    maxBatchSize,
+    input: signature.inputs.map((spec) => ({ ...tensor(spec), optional: spec.optional })),
+    output: signature.outputs.map(tensor),
+    instanceGroup: instances === 0 ? [] : [{ name: `${name}_0`, kind: Kind.CPU, count: instances }],
+    optimization: { inputPinnedMemory: { enable: true }, outputPinnedMemory: { enable: true } },
+    schedulingChoice:
+      maxBatchSize === 0 ? { case: undefined } : { case: "dynamicBatching", value: dynamicBatching(model) },
+  }
+}
+
+/** Dims without the batch dimension, so none for what is one element without a shape. */
+const tensor = ({ name, datatype, dims }: TensorSpec) => ({
+  name,
+  dataType: datatype === "BYTES" ? DataType.TYPE_STRING : DataType[`TYPE_${datatype}`],
+  dims: wireDims(dims).map(BigInt),
+})
+
+const dynamicBatching = ({ maxBatchSize, batching }: RunningModel) => ({
+  preferredBatchSize: batching.preferredBatchSizes.length === 0 ? [maxBatchSize] : [...batching.preferredBatchSizes],
+  maxQueueDelayMicroseconds: microseconds(batching.maxQueueDelay),
+  defaultQueuePolicy: { maxQueueSize: batching.maxQueueSize },
+})
+
+/** A delay without end has no number of its own. */
+const microseconds = (delay: Duration.Duration) =>
+  BigInt(Math.min(Math.round(Duration.toMillis(delay) * 1000), Number.MAX_SAFE_INTEGER))
