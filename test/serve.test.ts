@@ -1,5 +1,7 @@
 /** `nereid serve` as a user meets it: the table, the exits, and what it says of a module that cannot be served. */
+import { execFile } from "node:child_process"
 import { createServer } from "node:net"
+import { promisify } from "node:util"
 import { expect, it } from "vitest"
 import { nereid } from "./Program.ts"
 
@@ -13,6 +15,13 @@ it.each(["SIGTERM", "SIGINT"] as const)("prints a table of its models, and ends 
   await server.match(/Metrics Service at .*:\d+/)
   server.signal(signal)
   expect((await server.ended).code).toBe(0)
+})
+
+it("the curl line of a model with inputs of every kind works", async () => {
+  await using server = nereid("serve", "test/fixtures/modules/kinds.ts", "--http-address=::1", ...anyPort)
+  const [, line = ""] = await server.match(/Try:\n(.*)\n/)
+  const { stdout } = await promisify(execFile)("bash", ["-c", line])
+  expect(JSON.parse(stdout)).toMatchObject({ outputs: [{ name: "OK", data: [true] }] })
 })
 
 it.each([

@@ -11,7 +11,8 @@ export const banner = (server: Server.Server["Service"]): string => {
   if (http !== undefined) lines.push(`Started HTTPService at ${http.host}:${http.port}`)
   if (metrics !== undefined) lines.push(`Started Metrics Service at ${metrics.host}:${metrics.port}`)
   if (http !== undefined) {
-    const host = http.host === "0.0.0.0" || http.host === "::" ? "localhost" : http.host
+    const everywhere = http.host === "0.0.0.0" || http.host === "::"
+    const host = everywhere ? "localhost" : http.host.includes(":") ? `[${http.host}]` : http.host
     lines.push("", "Try:", ...models.map((model) => `  ${curl(model, `http://${host}:${http.port}`)}`))
   }
   return lines.join("\n")

@@ -2,7 +2,7 @@
  * A curl line that asks a model something its signature allows: ones and short texts. Small inputs as JSON; large ones,
  * and datatypes that JSON cannot carry, as the binary tensor extension with zeros.
  */
-import { byteWidth, type DataType } from "@nereid/core/DataType"
+import { byteWidth } from "@nereid/core/DataType"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import { isDynamic, type TensorSpec } from "@nereid/core/TensorSpec"
 
@@ -26,7 +26,8 @@ interface Input {
   readonly zeros: number
 }
 
-const input = ({ name, datatype, dims }: TensorSpec, batched: boolean): Input => {
+const input = (spec: TensorSpec, batched: boolean): Input => {
+  const { name, datatype, dims } = spec
   const extents = dims.map((dim) => (typeof dim === "string" || isDynamic(dim) ? 1 : dim))
   const shape = batched ? [1, ...extents] : extents
   const count = extents.reduce((product, extent) => product * extent, 1)
@@ -36,10 +37,14 @@ const input = ({ name, datatype, dims }: TensorSpec, batched: boolean): Input =>
     const zeros = count * width
     return { json: { name, shape, datatype, parameters: { binary_data_size: zeros } }, zeros }
   }
-  return { json: { name, shape, datatype, data: Array.from({ length: count }, () => example(datatype)) }, zeros: 0 }
+  return { json: { name, shape, datatype, data: Array.from({ length: count }, () => element(spec)) }, zeros: 0 }
 }
 
-const example = (datatype: DataType): unknown => (datatype === "BYTES" ? "text" : datatype === "BOOL" ? true : 1)
+const element = ({ datatype, labels, example }: TensorSpec): unknown => {
+  if (labels !== undefined) return 0
+  if (datatype === "BYTES") return example?.() ?? "text"
+  return datatype === "BOOL" ? true : 1
+}
 
 /** For a POSIX shell. */
 const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`

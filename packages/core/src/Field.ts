@@ -7,6 +7,7 @@
  */
 import { Effect, Schema, SchemaAST, SchemaIssue, SchemaTransformation } from "effect"
 import { type DataType, type Elements, view, byteWidth, type FixedDataType } from "./DataType.ts"
+import { jsonExample } from "./JsonExample.ts"
 import { type Dim, matches, print, type ShapeOf, type TensorSpec } from "./TensorSpec.ts"
 import { make, TypedTensor, type Shape } from "./TypedTensor.ts"
 
@@ -23,6 +24,7 @@ export interface TensorAnnotation {
   readonly datatype: DataType
   readonly dims: ReadonlyArray<Dim>
   readonly labels?: ReadonlyArray<string>
+  readonly example?: () => string
 }
 
 /** A Schema whose encoded side is a tensor and which needs no services. */
@@ -42,14 +44,14 @@ export interface Plain<D extends DataType, S extends Shape> extends Schema.decla
 const annotated = <D extends DataType, const Dims extends ReadonlyArray<Dim>>(
   datatype: D,
   dims: Dims,
-  labels?: ReadonlyArray<string>,
+  more: Pick<TensorAnnotation, "labels" | "example"> = {},
 ): Plain<D, ShapeOf<Dims>> =>
   Schema.declare(
     (value): value is TypedTensor<D, ShapeOf<Dims>> =>
       value instanceof TypedTensor && value.datatype === datatype && matches(dims, value.shape),
     {
       expected: `a tensor ${print(datatype, dims)}`,
-      tensor: labels === undefined ? { datatype, dims } : { datatype, dims, labels },
+      tensor: { datatype, dims, ...more },
     },
   )
 
@@ -78,8 +80,17 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 const encoder = new TextEncoder()
 
 /** BYTES [1] on the wire, a string in code. Bytes that are not UTF-8, and text that has no UTF-8, are refused. */
-export const utf8 = () =>
-  BYTES(1).pipe(
+export const utf8 = () => text(BYTES(1))
+
+/** BYTES [1] on the wire, JSON text of the Schema's encoded form; the decoded value in code. */
+export const json = <T, E>(schema: Schema.Codec<T, E>) => {
+  const codec = Schema.toCodecJson(schema)
+  const bytes = annotated("BYTES", [1], { example: () => jsonExample(codec) })
+  return text(bytes).pipe(Schema.decodeTo(Schema.fromJsonString(codec)))
+}
+
+const text = (bytes: Plain<"BYTES", readonly [1]>) =>
+  bytes.pipe(
     Schema.decodeTo(
       Schema.String,
       SchemaTransformation.transformEffect({
@@ -95,10 +106,6 @@ export const utf8 = () =>
       }),
     ),
   )
-
-/** BYTES [1] on the wire, JSON text of the Schema's encoded form; the decoded value in code. */
-export const json = <T, E>(schema: Schema.Codec<T, E>) =>
-  utf8().pipe(Schema.decodeTo(Schema.fromJsonString(Schema.toCodecJson(schema))))
 
 /** What `scalar` shows in code: bigint for 64-bit integers, boolean for BOOL, number for the rest. */
 export type ScalarType<D extends FixedDataType> = D extends "BOOL"
@@ -154,7 +161,7 @@ export const scalar = <D extends ScalarDataType>(
 export const labels = <const L extends ReadonlyArray<string>>(
   names: L,
 ): Schema.Codec<L[number], TypedTensor<"INT32", readonly [1]>> =>
-  annotated("INT32", [1], names).pipe(
+  annotated("INT32", [1], { labels: names }).pipe(
     Schema.decodeTo(
       Schema.Literals(names),
       SchemaTransformation.transformEffect({

@@ -21,6 +21,8 @@ export interface TensorSpec {
   readonly optional: boolean
   /** Names of the classes, where the tensor holds an index into them. */
   readonly labels?: ReadonlyArray<string>
+  /** A text that the one BYTES element may be, where it may not be any. */
+  readonly example?: () => string
 }
 
 /** The inputs and outputs of a model, in the order of its declaration. */
