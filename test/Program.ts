@@ -6,6 +6,8 @@ export const root = join(import.meta.dirname, "..")
 
 export interface Ended {
   readonly code: number | null
+  /** What killed it, where it did not exit by itself. */
+  readonly signal: NodeJS.Signals | null
   readonly output: string
 }
 
@@ -20,7 +22,7 @@ export class Program {
       stream?.on("data", (data: Buffer) => (this.#output += data.toString()))
     }
     this.ended = new Promise((resolve) => {
-      this.#process.on("close", (code) => resolve({ code, output: this.#output }))
+      this.#process.on("close", (code, signal) => resolve({ code, signal, output: this.#output }))
     })
   }
 
@@ -31,6 +33,7 @@ export class Program {
       if (match !== null) return match
       await new Promise<void>((resolve, reject) => {
         this.#process.stdout?.once("data", () => resolve())
+        this.#process.stderr?.once("data", () => resolve())
         void this.ended.then(({ output }) => reject(new Error(`Ended without ${String(pattern)}:\n${output}`)))
       })
     }

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process"
 import { createServer } from "node:net"
 import { promisify } from "node:util"
 import { expect, it } from "vitest"
-import { nereid } from "./Program.ts"
+import { nereid, type Program } from "./Program.ts"
 
 const anyPort = ["--http-port=0", "--grpc-port=0", "--metrics-port=0"]
 
@@ -15,6 +15,38 @@ it.each(["SIGTERM", "SIGINT"] as const)("prints a table of its models, and ends 
   await server.match(/Metrics Service at .*:\d+/)
   server.signal(signal)
   expect((await server.ended).code).toBe(0)
+})
+
+const askStuck = async (server: Program) => {
+  const [, port] = await server.match(/HTTPService at .*:(\d+)/)
+  const body = JSON.stringify({ inputs: [{ name: "TEXT", shape: [1], datatype: "BYTES", data: ["x"] }] })
+  const answer = fetch(`http://localhost:${port}/v2/models/stuck/infer`, { method: "POST", body }).catch(
+    () => undefined,
+  )
+  await server.match(/^stuck$/m)
+  return answer
+}
+
+it("answers a request in flight at SIGTERM, and then ends with 0", async () => {
+  const server = nereid("serve", "test/fixtures/modules/patient.ts", ...anyPort)
+  const [, port] = await server.match(/HTTPService at .*:(\d+)/)
+  const body = JSON.stringify({ inputs: [{ name: "TEXT", shape: [1], datatype: "BYTES", data: ["x"] }] })
+  const answer = fetch(`http://localhost:${port}/v2/models/patient/infer`, { method: "POST", body })
+  await server.match(/^entered$/m)
+  server.signal("SIGTERM")
+  await expect(answer.then((response) => response.json())).resolves.toMatchObject({ outputs: [{ data: ["x"] }] })
+  expect((await server.ended).code).toBe(0)
+})
+
+it("ends by force on a second signal, where a model cannot be stopped", async () => {
+  const server = nereid("serve", "test/fixtures/modules/stuck.ts", ...anyPort)
+  const answer = askStuck(server)
+  await server.match(/^stuck$/m)
+  server.signal("SIGTERM")
+  await server.match(/Stopping on SIGTERM/)
+  server.signal("SIGTERM")
+  expect(await server.ended).toMatchObject({ signal: "SIGKILL", output: expect.stringContaining("came twice") })
+  await answer
 })
 
 it("the curl line of a model with inputs of every kind works", async () => {
@@ -48,6 +80,11 @@ it("ends with 1 and names the port that is in use", async () => {
   const { code, output } = await nereid("serve", "examples/models.ts", ...anyPort.slice(1), `--http-port=${port}`).ended
   blocker.close()
   expect(output).toContain(String(port))
+  expect(code).toBe(1)
+})
+
+it("refuses a drain timeout below zero", async () => {
+  const { code } = await nereid("serve", "examples/models.ts", ...anyPort, "--exit-timeout-secs=-5").ended
   expect(code).toBe(1)
 })
 

@@ -3,6 +3,7 @@ import { Server } from "@nereid/server"
 import { Console, Effect, Layer, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { banner } from "./Banner.ts"
+import * as ForcedExit from "./ForcedExit.ts"
 import * as ModelModule from "./ModelModule.ts"
 
 const Port = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65535 }))
@@ -36,11 +37,13 @@ export const serve = Command.make(
     metricsAddress: address("metrics-address", "metrics"),
     id: Flag.String("id").pipe(Flag.withDescription("The server's name in its metadata"), Flag.optional),
     drainTimeout: Flag.Int("exit-timeout-secs").pipe(
+      Flag.withSchema(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
       Flag.withDescription("Seconds that a stop waits for requests in flight (30)"),
       Flag.withDefault(30),
     ),
   },
   Effect.fnUntraced(function* (flags) {
+    ForcedExit.install(flags.drainTimeout)
     const module = yield* ModelModule.load(flags.module)
     const models = Layer.effectContext(ModelModule.build(module))
     const served = Server.layer(module.models, {

@@ -1,4 +1,4 @@
-import { createServer, type Server as NetServer } from "node:net"
+import { connect, createServer, type Server as NetServer } from "node:net"
 import { expect, it } from "@effect/vitest"
 import { Model, Tensor } from "@nereid/core"
 import { Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
@@ -24,6 +24,14 @@ const ask = (port: number | undefined) =>
 
 const status = (port: number | undefined, path: string) =>
   Effect.promise(async () => (await fetch(`http://127.0.0.1:${port}${path}`)).status)
+
+/** Whether nobody accepts a connection there. */
+const refuses = (port: number) =>
+  Effect.callback<boolean>((resume) => {
+    const socket = connect(port, "127.0.0.1", () => resume(Effect.succeed(false)))
+    socket.on("error", () => resume(Effect.succeed(true)))
+    return Effect.sync(() => socket.destroy())
+  })
 
 it.live("serves on every front end that is not turned off, and tells where", () =>
   Effect.gen(function* () {
@@ -101,6 +109,26 @@ it.live("a stop waits for requests in flight, and answers them", () =>
     expect(stopped.pollUnsafe()).toBeUndefined()
     yield* Deferred.succeed(gate, undefined)
     expect(yield* Fiber.join(answer)).toMatchObject({ status: 200, json: { outputs: [{ data: [7] }] } })
+    yield* Fiber.join(stopped)
+  }),
+)
+
+it.live("a stop closes all listeners at once, whichever of them still has a request in flight", () =>
+  Effect.gen(function* () {
+    const { entered, gate, layer } = yield* gated
+    const local = { host: "127.0.0.1", port: 0 }
+    const scope = yield* Scope.make()
+    const options = { http: local, grpc: local, metrics: local }
+    const context = yield* Layer.buildWithScope(Server.layer([Echo], options).pipe(Layer.provide(layer)), scope)
+    const server = yield* Effect.provideContext(Server.Server, context)
+    const answer = yield* Effect.forkChild(ask(server.http?.port), { startImmediately: true })
+    yield* Deferred.await(entered)
+    const stopped = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
+    for (const address of [server.http, server.grpc, server.metrics]) {
+      expect(yield* refuses(address?.port ?? 0), String(address?.port)).toBe(true)
+    }
+    yield* Deferred.succeed(gate, undefined)
+    expect(yield* Fiber.join(answer)).toMatchObject({ status: 200 })
     yield* Fiber.join(stopped)
   }),
 )

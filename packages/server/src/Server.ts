@@ -97,7 +97,8 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
   })
   const gateway = Gateway.make(registry, { id, version })
 
-  const frontEnds = yield* Scope.make()
+  // In parallel: all listeners close at once, none while it waits for the calls of another.
+  const frontEnds = yield* Scope.make("parallel")
   yield* Effect.addFinalizer(() => stop(gateway, frontEnds, drainTimeout))
   const listen = (at: Listen, make: (address: Address) => Effect.Effect<Address, ServeError, Scope.Scope>) => {
     if (at === false) return Effect.undefined
