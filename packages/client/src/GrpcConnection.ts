@@ -48,8 +48,8 @@ export class GrpcConnection {
   }
 
   /**
-   * Sends a message that stands behind `prefixLength` free bytes. The reply comes once, perhaps before this returns, and not after the cancel, which resets the
-   * stream.
+   * Sends a message that stands behind `prefixLength` free bytes. The reply comes once, perhaps before this returns, and
+   * not after the cancel, which resets the stream.
    */
   call(
     path: string,
