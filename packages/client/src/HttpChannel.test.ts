@@ -6,6 +6,7 @@ import { once } from "node:events"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import { buffer } from "node:stream/consumers"
+import { Duration } from "effect"
 import { expect, it } from "vitest"
 import * as Model from "@nereid/core/Definition"
 import * as Tensor from "@nereid/core/Tensor"
@@ -82,6 +83,22 @@ it("sends the request with binary tensors and reads a binary reply", async () =>
     "Bearer x",
     "3600000",
   ])
+})
+
+it.each<[Duration.Input | undefined, string | undefined]>([
+  [undefined, undefined],
+  [Duration.infinity, undefined],
+  [1e30, "999999999999"],
+  [59_999.2, "60000"],
+])("a timeout of %s is sent as %s", async (timeout, expected) => {
+  let sent: unknown = "nothing"
+  const handler: Handler = (request, response) => {
+    sent = request.headers["nereid-timeout-ms"]
+    const { body, headers } = binary(4)
+    answer(response, body, headers)
+  }
+  await outcome(handler, timeout === undefined ? {} : { timeout })
+  expect(sent).toBe(expected)
 })
 
 it("reads a reply in JSON, as servers without the binary extension send it", async () => {

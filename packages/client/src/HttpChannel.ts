@@ -36,7 +36,8 @@ export const make = (settings: Settings): Channel => {
         "content-type": "application/octet-stream",
         [BinaryExtension.headerLengthHeader]: String(headerLength),
       }
-      if (timeoutMs !== undefined) own[BinaryExtension.timeoutHeader] = String(Math.max(1, Math.ceil(timeoutMs)))
+      const timeout = timeoutHeader(timeoutMs)
+      if (timeout !== undefined) own[BinaryExtension.timeoutHeader] = timeout
       pool.dispatch({ path: endpoint.path + path(wire), method: "POST", headers: own, body }, exchange)
       return () => exchange.cancel()
     },
@@ -48,6 +49,13 @@ const path = ({ modelName, modelVersion }: WireRequest): string => {
   const version = modelVersion === "" ? "" : `/versions/${encodeURIComponent(modelVersion)}`
   return `/v2/models/${encodeURIComponent(modelName)}${version}/infer`
 }
+
+/** The most that a server has to read: twelve digits, which are thirty years. */
+const longestTimeout = 999_999_999_999
+
+/** Rounded up; undefined for no end. */
+const timeoutHeader = (milliseconds = Infinity): string | undefined =>
+  Number.isFinite(milliseconds) ? String(Math.min(longestTimeout, Math.max(1, Math.ceil(milliseconds)))) : undefined
 
 /** One request and its response. */
 class Exchange implements Dispatcher.DispatchHandler {
