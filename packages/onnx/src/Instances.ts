@@ -45,12 +45,8 @@ export const instances = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<Instance>, OnnxLoadError.OnnxLoadError, Scope.Scope> {
   const file = options.file instanceof URL ? fileURLToPath(options.file) : options.file
   const { name } = definition
-  for (const option of ["instances", "intraOpThreads", "interOpThreads"] as const) {
-    const value = options[option] ?? 1
-    if (Number.isSafeInteger(value) && value >= 1) continue
-    const reason = `${option} must be an integer of at least 1, but ${value} was given`
-    return yield* Effect.fail(OnnxLoadError.make(name, file, reason))
-  }
+  const reason = wrongCount(options) ?? wrongProviders(options) ?? Supervisor.wrongRestart(options.restart)
+  if (reason !== undefined) return yield* OnnxLoadError.make(name, file, reason)
   yield* check(definition, file)
   const session = {
     file,
@@ -70,13 +66,27 @@ export const instances = Effect.fnUntraced(function* (
   )
 })
 
+/** What is wrong with the options that count something; undefined for nothing. */
+const wrongCount = (options: Options): string | undefined => {
+  for (const option of ["instances", "intraOpThreads", "interOpThreads"] as const) {
+    const value = options[option] ?? 1
+    if (Number.isSafeInteger(value) && value >= 1) continue
+    return `${option} must be an integer of at least 1, but ${value} was given`
+  }
+  return undefined
+}
+
+/** The type demands one, but JavaScript has no types. */
+const wrongProviders = ({ providers }: { readonly providers?: ReadonlyArray<Provider> }): string | undefined =>
+  providers?.length === 0 ? "providers must name at least one execution provider, but none was given" : undefined
+
 /** Fails unless the file is there, is a model, and has the declared signature. */
 const check = Effect.fnUntraced(function* (definition: Definition<Fields, Fields>, file: string) {
   const { name, signature, maxBatchSize } = definition
   const different = mismatches(signature, maxBatchSize, yield* readSignature(name, file))
   if (different.length === 0) return
   const reason = `its signature is not the declared one:\n  ${different.join("\n  ")}`
-  return yield* Effect.fail(OnnxLoadError.make(name, file, reason, different))
+  return yield* OnnxLoadError.make(name, file, reason, different)
 })
 
 const readSignature = Effect.fnUntraced(function* (model: string, file: string) {

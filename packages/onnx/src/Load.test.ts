@@ -1,7 +1,7 @@
 /** What keeps a file from becoming a model, and that nothing stays behind. */
 import { assert, describe, it } from "@effect/vitest"
 import { Model, Tensor } from "@nereid/core"
-import { Effect, Fiber, Layer, Logger } from "effect"
+import { Duration, Effect, Fiber, Layer, Logger } from "effect"
 import type { Worker } from "node:worker_threads"
 import { addSub, file, model, node, value } from "../../../test/fixtures/onnx.ts"
 import { Onnx } from "./index.ts"
@@ -88,6 +88,26 @@ it.live("options out of range", () =>
       "instances must be an integer of at least 1, but 0 was given",
     )
     assert.match((yield* failure(good, { intraOpThreads: 1.5 })).reason, /^intraOpThreads must be an integer/)
+    // @ts-expect-error: the type demands a provider, JavaScript does not
+    const none: Options["providers"] = []
+    assert.equal(
+      (yield* failure(good, { providers: none! })).reason,
+      "providers must name at least one execution provider, but none was given",
+    )
+  }),
+)
+
+it.live.each([
+  [{ times: -1 }, "restart.times must be an integer of at least 0, but -1 was given"],
+  [{ times: Infinity }, "restart.times must be an integer of at least 0, but Infinity was given"],
+  [{ delay: -5 }, "restart.delay must be a finite time of at least 0, but -5 was given"],
+  [{ delay: "-1 second" }, "restart.delay must be a finite time of at least 0, but -1 second was given"],
+  // As it may come from JavaScript.
+  [{ delay: "soon" as "1 second" }, "restart.delay must be a finite time of at least 0, but soon was given"],
+  [{ delay: Duration.infinity }, "restart.delay must be a finite time of at least 0, but Infinity was given"],
+] as const)("restart options out of range: %o", ([restart, reason]) =>
+  Effect.gen(function* () {
+    assert.equal((yield* failure(good, { restart })).reason, reason)
   }),
 )
 

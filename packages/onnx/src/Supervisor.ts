@@ -3,7 +3,7 @@
  * growing pauses, until it has died or failed to load too often in a row.
  */
 import type { Instance, InstanceStatus } from "@nereid/core/Instance"
-import { Deferred, Duration, Effect, Result } from "effect"
+import { Deferred, Duration, Effect, Option, Result } from "effect"
 import type { OnnxLoadError } from "./OnnxLoadError.ts"
 import * as Slots from "./Slots.ts"
 import type { WorkerInstance } from "./WorkerInstance.ts"
@@ -22,9 +22,23 @@ export interface SupervisorOptions {
   readonly restart: RestartOptions
 }
 
+const defaultTimes = 5
+const defaultDelay = "100 millis"
+
+/** What is wrong with the options; undefined for nothing. */
+export const wrongRestart = (options: RestartOptions = {}): string | undefined => {
+  const { times = defaultTimes, delay = defaultDelay } = options
+  if (!Number.isSafeInteger(times) || times < 0) {
+    return `restart.times must be an integer of at least 0, but ${times} was given`
+  }
+  const millis = Option.getOrUndefined(Option.map(Duration.fromInput(delay), Duration.toMillis))
+  if (millis !== undefined && millis >= 0 && Number.isFinite(millis)) return undefined
+  return `restart.delay must be a finite time of at least 0, but ${String(delay)} was given`
+}
+
 /** The first start is part of this: its failure is the caller's. The scope's end stops the worker and waits for it. */
 export const make = Effect.fnUntraced(function* ({ name, start, restart: options }: SupervisorOptions) {
-  const { times = 5, delay = "100 millis" } = options
+  const { times = defaultTimes, delay = defaultDelay } = options
   const firstDelay = Duration.toMillis(delay)
   // Set by the start itself: an interruption that waited for it keeps the next line of this function from being reached.
   let worker!: WorkerInstance
