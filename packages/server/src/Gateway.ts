@@ -57,6 +57,8 @@ export interface Gateway {
   readonly models: ReadonlyArray<RunningModel>
   /** For what a front end must know of a model before it has a request to it. */
   readonly model: (name: string, version: string) => Result.Result<RunningModel, InferenceError>
+  /** A stop has begun. */
+  readonly isStopping: () => boolean
   /** Readiness off, for good. Requests that still come in are answered as long as their front end listens. */
   readonly beginDrain: () => void
 }
@@ -101,6 +103,7 @@ export const make = (
         reply(Result.map(outcome, (response) => wireResponse(model, validated.success, response))),
       )
     },
+    isStopping: () => draining,
     beginDrain: () => {
       draining = true
     },

@@ -44,7 +44,10 @@ export const make = (gateway: Gateway, { maxInputSize }: { readonly maxInputSize
     {
       method: "GET",
       path: /^\/v2\/health\/ready$/,
-      answer: ({ response }) => sendEmpty(response, gateway.isReady() ? 200 : 400),
+      answer: ({ response }) => {
+        if (gateway.isStopping()) sendText(response, 503, "Server exiting")
+        else sendEmpty(response, gateway.isReady() ? 200 : 400)
+      },
     },
     {
       method: "GET",

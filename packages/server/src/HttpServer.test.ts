@@ -146,7 +146,7 @@ describe("routes", () => {
       }
       gateway.beginDrain()
       const ready = yield* send(port, "/v2/health/ready")
-      assert.deepStrictEqual([ready.status, ready.body.length], [400, 0])
+      assert.deepStrictEqual([ready.status, json(ready)], [503, { error: "Server exiting" }])
       const model = yield* send(port, "/v2/models/echo/ready")
       assert.deepStrictEqual([model.status, json(model)], [400, { error: "Model version not ready" }])
     }),
