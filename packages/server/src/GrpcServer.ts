@@ -24,6 +24,7 @@ import * as GrpcRoutes from "./GrpcRoutes.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
 import { serveUnary } from "./GrpcStream.ts"
 import { ServeError } from "./ServeError.ts"
+import * as Timer from "./Timer.ts"
 
 export interface GrpcServerOptions {
   readonly host?: string
@@ -157,7 +158,7 @@ const stop = (server: Http2Server, sessions: ReadonlySet<ServerHttp2Session>, ti
     const cutOff = () => {
       for (const session of sessions) session.destroy()
     }
-    const timer = setTimeout(cutOff, timeout)
+    const timer = Timer.start(cutOff, timeout)
     server.close(() => {
       clearTimeout(timer)
       resume(Effect.void)

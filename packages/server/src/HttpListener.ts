@@ -10,6 +10,7 @@ import type { Socket } from "node:net"
 import { Effect, type Scope } from "effect"
 import { sendText } from "./HttpReply.ts"
 import { ServeError } from "./ServeError.ts"
+import * as Timer from "./Timer.ts"
 
 /** Runs what a later event calls for a request, so that an exception in it becomes an answer. */
 export type Guard = (run: () => void) => void
@@ -79,7 +80,7 @@ export const make = Effect.fnUntraced(function* (
   const stop = Effect.callback<void>((resume) => {
     stopping = true
     for (const response of open.keys()) response.shouldKeepAlive = false
-    const cutOff = setTimeout(() => server.closeAllConnections(), stopTimeoutMillis)
+    const cutOff = Timer.start(() => server.closeAllConnections(), stopTimeoutMillis)
     server.close(() => {
       clearTimeout(cutOff)
       resume(Effect.void)

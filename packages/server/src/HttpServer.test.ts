@@ -504,6 +504,20 @@ describe("start and stop", () => {
     }),
   )
 
+  it.live.each([Infinity, 2 ** 31])("a stop that may take %d ms cuts nothing off", (stopTimeoutMillis) =>
+    Effect.gen(function* () {
+      const { port, begun, stop } = yield* harness({ stopTimeoutMillis })
+      const waiting = yield* Effect.forkChild(send(port, "/v2/models/gated/infer", { body: gatedBody }))
+      const gate = yield* Queue.take(begun)
+      const stopping = yield* Effect.forkChild(stop, { startImmediately: true })
+      // Timers fire in their order, and too long ones after 1 ms.
+      yield* Effect.sleep(5)
+      yield* Deferred.succeed(gate, undefined)
+      assert.strictEqual((yield* Fiber.join(waiting)).status, 200)
+      yield* Fiber.join(stopping)
+    }),
+  )
+
   it.live("a stop cuts off what takes too long", () =>
     Effect.gen(function* () {
       const { port, begun, stop } = yield* harness({ stopTimeoutMillis: 1 })
