@@ -440,7 +440,12 @@ describe("documents", () => {
         "InvalidRequest: parameter 'p' has invalid type. It should be either 'int', 'bool', or 'string'.",
       )
     }
-    assert.include(refused('{"inputs":[],"outputs":[{"name":"A","parameters":{"classification":3}}]}'), "Unsupported: ")
+    for (const value of ["1.5", '"3"', "true"]) {
+      assert.strictEqual(
+        refused(`{"inputs":[],"outputs":[{"name":"A","parameters":{"classification":${value}}}]}`),
+        "MalformedRequest: Unable to parse 'classification': attempt to access JSON non-unsigned-integer as unsigned-integer",
+      )
+    }
   })
 
   it("any JSON that JSON.parse takes is skipped where nobody asks for it, to the byte", () => {

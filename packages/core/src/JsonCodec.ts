@@ -292,12 +292,14 @@ const readOutput = (reader: JsonReader): RequestedOutput => {
     else parameters = readParameters(reader)
   })
   if (name === undefined) return missing("name")
-  for (const extension of ["classification", "shared_memory_region"]) {
-    if (parameters.has(extension)) {
-      throw new Unsupported({ message: `'${extension}' is not supported, but output '${name}' asks for it` })
-    }
+  if (parameters.has("shared_memory_region")) {
+    throw new Unsupported({ message: `'shared_memory_region' is not supported, but output '${name}' asks for it` })
   }
-  return { name, binary: flag(parameters, "binary_data") }
+  const binary = flag(parameters, "binary_data")
+  const classification = parameters.get("classification")
+  if (classification === undefined) return { name, binary }
+  if (typeof classification === "bigint") return { name, binary, classification: Number(classification) }
+  throw new MalformedRequest({ message: cannot("classification", "unsigned-integer") })
 }
 
 const readShape = (reader: JsonReader): ReadonlyArray<number> => {

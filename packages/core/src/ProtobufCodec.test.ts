@@ -29,6 +29,8 @@ const failure = (request: RequestInit) => {
 
 const input = (overrides: InputInit = {}): InputInit => ({ name: "X", datatype: "FP32", shape: [1n], ...overrides })
 
+const int64 = (value: bigint) => ({ parameterChoice: { case: "int64Param" as const, value } })
+
 it("reads everything of a request", () => {
   const decoded = decode({
     modelName: "m",
@@ -42,7 +44,7 @@ it("reads everything of a request", () => {
       uint: { parameterChoice: { case: "uint64Param", value: 2n ** 64n - 1n } },
     },
     inputs: [input({ shape: [-1n, 2n] })],
-    outputs: [{ name: "Y" }, { name: "Z" }],
+    outputs: [{ name: "Y" }, { name: "Z", parameters: { classification: int64(3n) } }],
     rawInputContents: [new Uint8Array([1, 2, 3])],
   })
   expect(Result.getOrThrow(decoded)).toEqual({
@@ -53,7 +55,7 @@ it("reads everything of a request", () => {
     inputs: [{ name: "X", datatype: "FP32", shape: [-1, 2], bytes: new Uint8Array([1, 2, 3]) }],
     outputs: [
       { name: "Y", binary: undefined },
-      { name: "Z", binary: undefined },
+      { name: "Z", binary: undefined, classification: 3 },
     ],
   })
 })
@@ -128,11 +130,11 @@ it.each<[string, RequestInit, string]>([
     "Unsupported: parameter 'shared_memory_region' of input 'X' for model 'm' is not supported",
   ],
   [
-    "a classification",
+    "a classification that is no int64",
     {
-      outputs: [{ name: "Y", parameters: { classification: { parameterChoice: { case: "int64Param", value: 3n } } } }],
+      outputs: [{ name: "Y", parameters: { classification: { parameterChoice: { case: "uint64Param", value: 3n } } } }],
     },
-    "Unsupported: parameter 'classification' of output 'Y' for model 'm' is not supported",
+    "InvalidRequest: invalid value type for 'classification' parameter, expected int64_param",
   ],
 ])("refuses %s", (_, request, expected) => {
   expect(failure({ modelName: "m", ...request })).toBe(expected)

@@ -21,7 +21,7 @@ import { InvalidRequest, Unsupported } from "./Errors.ts"
 import type { Parameter, Parameters } from "./Inference.ts"
 import { noParameters } from "./Inference.ts"
 import { encodeElements } from "./TypedTensor.ts"
-import type { WireRequest, WireResponse, WireTensor } from "./WireRequest.ts"
+import type { RequestedOutput, WireRequest, WireResponse, WireTensor } from "./WireRequest.ts"
 
 export type ProtobufError = InvalidRequest | Unsupported
 
@@ -76,9 +76,18 @@ export const fromMessage = (message: ModelInferRequest): Result.Result<WireReque
     return refuse(`expected raw_input_contents of ${inputs.length} inputs for model '${modelName}', got ${raw}`)
   }
 
+  const outputs: Array<RequestedOutput> = []
   for (const { name, parameters: own } of message.outputs) {
-    const asked = Object.keys(own).find((key) => key === "classification" || isSharedMemory(key))
-    if (asked !== undefined) return unsupported(`parameter '${asked}' of output '${name}' for model '${modelName}'`)
+    const shared = Object.keys(own).find(isSharedMemory)
+    if (shared !== undefined) return unsupported(`parameter '${shared}' of output '${name}' for model '${modelName}'`)
+    if (!Object.hasOwn(own, "classification")) outputs.push({ name, binary: undefined })
+    else {
+      const choice = own["classification"]?.parameterChoice
+      if (choice?.case !== "int64Param") {
+        return refuse("invalid value type for 'classification' parameter, expected int64_param")
+      }
+      outputs.push({ name, binary: undefined, classification: Number(choice.value) })
+    }
   }
   return Result.succeed({
     modelName,
@@ -86,7 +95,7 @@ export const fromMessage = (message: ModelInferRequest): Result.Result<WireReque
     id: message.id,
     parameters: parameters.success,
     inputs,
-    outputs: message.outputs.map(({ name }) => ({ name, binary: undefined })),
+    outputs,
   })
 }
 

@@ -19,7 +19,7 @@ export interface TensorSpec {
   readonly dims: ReadonlyArray<Dim>
   /** An input that a request may leave out. */
   readonly optional: boolean
-  /** Names of the classes, where the tensor holds an index into them. */
+  /** Names of the classes, where the tensor holds an index into them, or one score for each. */
   readonly labels?: ReadonlyArray<string>
   /** A text that the one BYTES element may be, where it may not be any. */
   readonly example?: () => string

@@ -60,7 +60,7 @@ it("puts inputs and outputs into the order of the signature", () => {
   const inputs = [...good].toReversed()
   const outputs = [{ name: "Y", binary: undefined }]
   const validated = Result.getOrThrow(validate(model, wire({ inputs, outputs, id: "1" }), 5))
-  expect(validated.outputs).toEqual([1])
+  expect(validated.outputs).toEqual([{ position: 1, classification: undefined }])
   expect(validated.request).toMatchObject({ id: "1", rows: 1, deadline: 5 })
   expect(validated.request.inputs.map((tensor) => tensor?.datatype)).toEqual(["INT32", "BYTES", "BYTES", undefined])
 })
@@ -73,7 +73,7 @@ it("counts the rows of a batch, and gives all outputs to who names none", () => 
   ]
   const validated = Result.getOrThrow(validate(model, wire({ inputs }), undefined))
   expect(validated.request.rows).toBe(3)
-  expect(validated.outputs).toEqual([0, 1])
+  expect(validated.outputs.map(({ position }) => position)).toEqual([0, 1])
 })
 
 const prefix = "[request id: <id_unknown>] "

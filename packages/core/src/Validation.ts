@@ -5,6 +5,7 @@
  * The texts are those that the protocol's clients know (reference, A3).
  */
 import { Result } from "effect"
+import { classify } from "./Classification.ts"
 import { byteWidth } from "./DataType.ts"
 import { InvalidRequest } from "./Errors.ts"
 import { errorPrefix, type Request, type Response } from "./Inference.ts"
@@ -16,8 +17,15 @@ import type { WireRequest, WireResponse, WireTensor } from "./WireRequest.ts"
 
 export interface Validated {
   readonly request: Request
-  /** Positions in the signature's outputs, in the order they were asked for. */
-  readonly outputs: ReadonlyArray<number>
+  /** In the order they were asked for. */
+  readonly outputs: ReadonlyArray<ValidatedOutput>
+}
+
+interface ValidatedOutput {
+  /** In the signature's outputs. */
+  readonly position: number
+  /** As in RequestedOutput. */
+  readonly classification: number | undefined
 }
 
 const batchNote =
@@ -78,33 +86,43 @@ export const validate = (
     if (problem !== undefined) return refuse(problem)
   }
 
-  const outputs: Array<number> = []
-  for (const { name } of wire.outputs) {
-    const index = model.signature.outputs.findIndex((spec) => spec.name === name)
-    if (index < 0) return refuse(`unexpected inference output '${name}' for model '${model.name}'`)
-    if (outputs.includes(index)) return refuse(`output '${name}' already exists in request`)
-    outputs.push(index)
+  const outputs: Array<ValidatedOutput> = []
+  for (const { name, classification } of wire.outputs) {
+    const position = model.signature.outputs.findIndex((spec) => spec.name === name)
+    if (position < 0) return refuse(`unexpected inference output '${name}' for model '${model.name}'`)
+    if (outputs.some((other) => other.position === position))
+      return refuse(`output '${name}' already exists in request`)
+    outputs.push({ position, classification })
   }
   return Result.succeed({
     request: { id: wire.id, inputs, rows, parameters: wire.parameters, deadline },
-    outputs: outputs.length > 0 ? outputs : model.signature.outputs.map((_, index) => index),
+    outputs: outputs.length > 0 ? outputs : model.signature.outputs.map((_, position) => tensorAt(position)),
   })
 }
 
-/** The response as a codec writes it. */
-export const wireResponse = (model: RunningModel, validated: Validated, response: Response): WireResponse => ({
-  modelName: model.name,
-  modelVersion: model.version,
-  id: validated.request.id,
-  parameters: response.parameters,
-  outputs: validated.outputs.flatMap((index) => {
-    const spec = model.signature.outputs[index]
-    const tensor = response.outputs[index]
-    return spec === undefined || tensor === undefined
-      ? []
-      : [{ name: spec.name, datatype: tensor.datatype, shape: tensor.shape, bytes: tensor.bytes }]
-  }),
-})
+/** The response as a codec writes it. Fails where an output has no class results and was asked for them. */
+export const wireResponse = (
+  model: RunningModel,
+  validated: Validated,
+  response: Response,
+): Result.Result<WireResponse, InvalidRequest> => {
+  const outputs: Array<WireTensor> = []
+  for (const { position, classification } of validated.outputs) {
+    const spec = model.signature.outputs[position]
+    let tensor = response.outputs[position]
+    if (spec === undefined || tensor === undefined) continue
+    if (classification !== undefined) {
+      const classes = classify(tensor, classification, { batched: model.maxBatchSize > 0, labels: spec.labels })
+      if (Result.isFailure(classes)) return Result.fail(classes.failure)
+      tensor = classes.success
+    }
+    outputs.push({ name: spec.name, datatype: tensor.datatype, shape: tensor.shape, bytes: tensor.bytes })
+  }
+  const { name: modelName, version: modelVersion } = model
+  return Result.succeed({ modelName, modelVersion, id: validated.request.id, parameters: response.parameters, outputs })
+}
+
+const tensorAt = (position: number): ValidatedOutput => ({ position, classification: undefined })
 
 const shapeProblem = (model: RunningModel, spec: TensorSpec, { shape, name }: WireTensor): string | undefined => {
   const batching = model.maxBatchSize > 0

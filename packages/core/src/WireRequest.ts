@@ -16,6 +16,8 @@ export interface RequestedOutput {
   readonly name: string
   /** Whether HTTP sends it as binary data; undefined where the request leaves that to its default. */
   readonly binary: boolean | undefined
+  /** How many of its highest values are sent in its place (Classification.ts); absent for the tensor itself. */
+  readonly classification?: number
 }
 
 export interface WireRequest {

@@ -64,7 +64,7 @@ export interface Gateway {
 }
 
 /** The extensions of the protocol that work here. */
-const extensions = ["model_configuration", "binary_tensor_data", "parameters", "statistics"]
+const extensions = ["classification", "model_configuration", "binary_tensor_data", "parameters", "statistics"]
 
 export const make = (
   registry: Registry["Service"],
@@ -100,7 +100,7 @@ export const make = (
         return answered(reply, validated.failure)
       }
       return model.submit(validated.success.request, (outcome) =>
-        reply(Result.map(outcome, (response) => wireResponse(model, validated.success, response))),
+        reply(Result.flatMap(outcome, (response) => wireResponse(model, validated.success, response))),
       )
     },
     isStopping: () => draining,
