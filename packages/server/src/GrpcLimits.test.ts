@@ -1,7 +1,19 @@
 /** How long, how many and how much at most: the limits of the gRPC port, over real connections. */
-import { expect, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Queue } from "effect"
-import { inferFrame, oneByte, rawCall, rawSession, stoppable } from "./GrpcServer.fixture.ts"
+import {
+  addSub,
+  closed,
+  frame,
+  inferFrame,
+  isHealthy,
+  oneByte,
+  rawCall,
+  rawSession,
+  seen,
+  serve,
+  stoppable,
+} from "./GrpcServer.fixture.ts"
 
 it.live.each([Infinity, 2 ** 31])("a stop that may take %d ms cuts nothing off", (stopTimeoutMillis) =>
   Effect.gen(function* () {
@@ -17,3 +29,86 @@ it.live.each([Infinity, 2 ** 31])("a stop that may take %d ms cuts nothing off",
     yield* Fiber.join(stopping)
   }),
 )
+
+it.live("a connection beyond the limit is closed, the others go on", () =>
+  Effect.gen(function* () {
+    const server = yield* serve({ maxConnections: 1 })
+    const session = yield* rawSession(server)
+    expect(yield* isHealthy(session)).toBe(true)
+    yield* closed(yield* rawSession(server))
+    expect(yield* isHealthy(session)).toBe(true)
+  }),
+)
+
+const whole = inferFrame(addSub())
+
+const half = frame(new Uint8Array(600), 0, 10_000)
+
+describe("a message that does not arrive in time", () => {
+  it.live("fails with a status that says so, and its stream closes", () =>
+    Effect.gen(function* () {
+      const session = yield* rawSession(yield* serve({ receiveTimeoutMillis: 20 }))
+      const answer = yield* rawCall(session, { chunks: [half], last: "nothing" })
+      const message = "the message did not arrive within 20 ms: 605 bytes with its prefix, expected 10005"
+      expect(answer).toMatchObject({ status: "4", tag: "DeadlineExceeded", message })
+      expect(yield* isHealthy(session)).toBe(true)
+    }),
+  )
+
+  it.live("is cut off on Connect's path", () =>
+    Effect.gen(function* () {
+      const session = yield* rawSession(yield* serve({ receiveTimeoutMillis: 20, fastUnary: false }))
+      yield* rawCall(session, { chunks: [half], last: "nothing" })
+      expect(yield* isHealthy(session)).toBe(true)
+    }),
+  )
+
+  it.live("one that arrived is not concerned, however long its answer takes", () =>
+    Effect.gen(function* () {
+      const server = yield* serve({ receiveTimeoutMillis: 20 })
+      const session = yield* rawSession(server)
+      const call = yield* Effect.forkChild(rawCall(session, { chunks: [inferFrame(oneByte("gate"))] }))
+      yield* Queue.take(server.started)
+      // Timers fire in their order.
+      yield* Effect.sleep(25)
+      yield* Deferred.succeed(server.open, undefined)
+      expect(yield* Fiber.join(call)).toMatchObject({ status: "0" })
+    }),
+  )
+})
+
+describe.each([true, false])("messages that are not whole, fastUnary: %s", (fastUnary) => {
+  it.live("one that would exceed what all may hold fails; whole ones go on; a reset makes room", () =>
+    Effect.gen(function* () {
+      const server = yield* serve({ fastUnary, maxIncompleteSize: 1500 })
+      const first = yield* rawSession(server)
+      const session = yield* rawSession(server)
+      yield* Effect.forkChild(rawCall(first, { chunks: [half], last: "nothing" }), { startImmediately: true })
+      yield* seen(first)
+      const second = Buffer.concat([half, new Uint8Array(400)])
+      const refused = yield* rawCall(session, { chunks: [second], last: "nothing" })
+      const message = "requests that have not arrived completely hold 861 bytes on this server, at most 1500"
+      expect(refused).toMatchObject(fastUnary ? { status: "8", tag: "QueueFull", message } : { status: undefined })
+      expect(yield* isHealthy(session)).toBe(true)
+      first.destroy()
+      yield* closed(first)
+      yield* until(rawCall(session, { chunks: [second] }), ({ status }) => status === "3")
+    }),
+  )
+
+  it.live("each gives back what it took, however it ends", () =>
+    Effect.gen(function* () {
+      const session = yield* rawSession(yield* serve({ fastUnary, maxIncompleteSize: 8 * 300 }))
+      const pieces = [whole.subarray(0, 3), whole.subarray(3, 30), whole.subarray(30)]
+      for (let index = 0; index < 30; index++) {
+        expect(yield* rawCall(session, { chunks: pieces })).toMatchObject({ status: "0" })
+        yield* rawCall(session, { chunks: pieces.slice(0, 2), last: "reset" })
+        expect(yield* rawCall(session, { chunks: pieces.slice(0, 2) })).toMatchObject({ status: "3" })
+      }
+    }),
+  )
+})
+
+/** Repeats until the server has noticed what the test has no other handle on. */
+const until = <A>(call: Effect.Effect<A>, condition: (answer: A) => boolean): Effect.Effect<A> =>
+  Effect.flatMap(call, (answer) => (condition(answer) ? Effect.succeed(answer) : until(call, condition)))

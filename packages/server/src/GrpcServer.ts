@@ -8,6 +8,7 @@
  * Connect costs several times what the rest of a small request does; no option of it recovers that.
  */
 import {
+  constants,
   createServer,
   type Http2Server,
   type Http2ServerResponse,
@@ -23,6 +24,7 @@ import type { Gateway } from "./Gateway.ts"
 import * as GrpcRoutes from "./GrpcRoutes.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
 import { serveUnary } from "./GrpcStream.ts"
+import { ReceiveBudget } from "./ReceiveBudget.ts"
 import { ServeError } from "./ServeError.ts"
 import * as Timer from "./Timer.ts"
 
@@ -32,6 +34,12 @@ export interface GrpcServerOptions {
   readonly port: number
   /** The most bytes of a message, either way. Default 256 MiB; the protocol's own limit is 2 GiB. */
   readonly maxMessageSize?: number
+  /** Connections at one time; one more is closed at once. Default 10 000. */
+  readonly maxConnections?: number
+  /** How long a request may take to arrive completely. Default 300 s, which is also what Node gives one over HTTP. */
+  readonly receiveTimeoutMillis?: number
+  /** Bytes that requests hold together until they have arrived completely. Default 1 GiB, or 4 messages if that is more. */
+  readonly maxIncompleteSize?: number
   /** Whether unary ModelInfer is answered before Connect. Default true; false is for comparison. */
   readonly fastUnary?: boolean
   /** How long a stop waits for calls in flight, and for callers that do not take their answers. Default 30 s. */
@@ -66,7 +74,9 @@ export const make = Effect.fnUntraced(function* (
 })
 
 const handle = (gateway: Gateway, options: GrpcServerOptions, logDefect: (defect: unknown) => void): Http2Server => {
-  const { maxMessageSize = 256 * 1024 * 1024, fastUnary = true } = options
+  const { maxMessageSize = 256 * 1024 * 1024, maxConnections = 10_000, fastUnary = true } = options
+  const { receiveTimeoutMillis = 300_000, maxIncompleteSize = Math.max(2 ** 30, 4 * maxMessageSize) } = options
+  const receiveBudget = new ReceiveBudget(maxIncompleteSize)
   const server = createServer({
     settings: { initialWindowSize: streamWindow, maxConcurrentStreams },
     // In MB, and counts what waits to be sent: with the default of 10 a few large answers refuse the next call.
@@ -74,6 +84,7 @@ const handle = (gateway: Gateway, options: GrpcServerOptions, logDefect: (defect
     // A client may open this many before it has read our settings, and is to try these again, not to be cut off.
     maxSessionRejectedStreams: maxConcurrentStreams * 10,
   })
+  server.maxConnections = maxConnections
   const connect = connectNodeAdapter({
     routes: GrpcRoutes.make(gateway),
     interceptors: [GrpcRoutes.failures(logDefect)],
@@ -86,6 +97,7 @@ const handle = (gateway: Gateway, options: GrpcServerOptions, logDefect: (defect
     request.on("error", nothing)
     response.on("error", nothing)
     encodeReadably(response)
+    limitReceiving(request.stream, receiveTimeoutMillis, receiveBudget)
     connect(request, response)
   })
   server.on("sessionError", nothing)
@@ -94,7 +106,7 @@ const handle = (gateway: Gateway, options: GrpcServerOptions, logDefect: (defect
   // The compatibility layer is node's own listener of `stream`; what is not ours is handed on to it.
   const compatible = server.listeners("stream")
   server.removeAllListeners("stream")
-  const unary = { gateway, maxMessageSize, logDefect }
+  const unary = { gateway, maxMessageSize, receiveTimeoutMillis, receiveBudget, logDefect }
   server.on("stream", (stream: ServerHttp2Stream, headers, ...rest) => {
     if (isPlainModelInfer(headers)) serveUnary(stream, headers, unary)
     else for (const listener of compatible) listener.call(server, stream, headers, ...rest)
@@ -119,6 +131,31 @@ const unknownMethod: NonNullable<Parameters<typeof connectNodeAdapter>[0]["fallb
   const status = GrpcStatus.headers({ code: GrpcCode.UNIMPLEMENTED, message, tag: "Unsupported" })
   response.writeHead(isGrpc ? 200 : 404, isGrpc ? { "content-type": "application/grpc", ...status } : {})
   response.end()
+}
+
+/** Connect collects a message out of reach, so it is counted on its way there, and one too many is cut off without a text. */
+const limitReceiving = (stream: ServerHttp2Stream, timeout: number, budget: ReceiveBudget): void => {
+  let held = 0
+  const cutOff = () => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
+  const timer = Timer.start(cutOff, timeout)
+  const release = () => {
+    clearTimeout(timer)
+    budget.give(held)
+    held = 0
+  }
+  const count = (chunk: Uint8Array) => {
+    if (budget.take(chunk.length) === undefined) held += chunk.length
+    else cutOff()
+  }
+  // Together with the first listener: an earlier one would make the stream flow while nobody collects it.
+  const beside = (event: string | symbol) => {
+    if (event !== "data") return
+    stream.off("newListener", beside)
+    stream.on("data", count)
+  }
+  stream.on("newListener", beside)
+  stream.on("end", release)
+  stream.on("close", release)
 }
 
 /** Connect escapes more of a text than the specification does, and grpc-js then shows `unknown model%3A` (GrpcServer.test.ts). */

@@ -22,6 +22,9 @@ export const serveUnary = (stream: ServerHttp2Stream, headers: IncomingHttpHeade
       fail: (status) => {
         if (isGone(stream)) return
         stream.respond({ ...replyHeaders, ...GrpcStatus.headers(status) }, { endStream: true })
+        if (stream.readableEnded) return
+        const timer = setTimeout(() => stream.close(constants.NGHTTP2_NO_ERROR), lingerMillis)
+        stream.on("close", () => clearTimeout(timer))
       },
     },
     Array.isArray(timeout) ? timeout.join() : timeout,
@@ -38,6 +41,9 @@ export const serveUnary = (stream: ServerHttp2Stream, headers: IncomingHttpHeade
 
 /** Bytes that are read and dropped after the answer. */
 const patience = 16 * 1024 * 1024
+
+/** How long a stream stays open for a caller that has its status and does not end its request. */
+const lingerMillis = 1_000
 
 const nothing = () => {}
 

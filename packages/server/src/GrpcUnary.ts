@@ -3,8 +3,9 @@
  * HTTP/2 implementation; GrpcStream.ts drives it from node:http2.
  *
  *   onData … ─► whole message ─► decode ─► gateway.infer ─► responder.reply │ responder.fail
- *     │ too large, compressed, a second one: fail at once      │ onClose before the answer: cancel
- *   onEnd before the message is whole: fail
+ *     │ too large, compressed, a second one,                   │ onClose before the answer: cancel
+ *     │ too much of all callers together: fail at once
+ *   onEnd, or too much time, before the message is whole: fail
  *
  * It asks at the message's last byte and does not wait for the end of the stream: the length says all there is to know,
  * and an end also comes when the caller breaks off.
@@ -16,6 +17,8 @@ import * as ProtobufCodec from "@nereid/core/ProtobufCodec"
 import type { Gateway } from "./Gateway.ts"
 import { fromError, type GrpcStatus, internal } from "./GrpcStatus.ts"
 import * as GrpcTimeout from "./GrpcTimeout.ts"
+import type { ReceiveBudget } from "./ReceiveBudget.ts"
+import * as Timer from "./Timer.ts"
 
 /** Where the answer goes. One of the two is called, at most once, and never after `onClose`. */
 export interface Responder {
@@ -28,11 +31,21 @@ export interface UnaryOptions {
   readonly gateway: Gateway
   /** The most bytes of a message. */
   readonly maxMessageSize: number
+  /** How long a message may take to arrive. */
+  readonly receiveTimeoutMillis: number
+  /** For messages that are not whole; shared by all calls. */
+  readonly receiveBudget: ReceiveBudget
   readonly logDefect: (defect: unknown) => void
 }
 
 /** Compressed flag and length. */
 const prefixLength = 5
+
+/** What keeping a chunk costs beside its bytes, so that single bytes do not come cheaper than they are. */
+const chunkCost = 256
+
+/** A chunk is a view of what was read from its socket, and keeps all of that; a copy of a small one does not. */
+const smallPart = 1 / 8
 
 export class UnaryCall {
   readonly #options: UnaryOptions
@@ -42,6 +55,9 @@ export class UnaryCall {
   #expected: number | undefined
   #received = 0
   #chunks: Array<Uint8Array> = []
+  /** Taken from the budget for the chunks. */
+  #held = 0
+  #timer: NodeJS.Timeout | undefined
   /** Set from the message's last byte to the answer. */
   #cancel: Cancel | undefined
   #asked = false
@@ -51,36 +67,32 @@ export class UnaryCall {
   constructor(options: UnaryOptions, responder: Responder, timeout: string | undefined) {
     this.#options = options
     this.#responder = responder
-    if (timeout === undefined) return
-    const milliseconds = GrpcTimeout.parse(timeout)
-    if (milliseconds === undefined) {
-      this.#fail({
-        code: GrpcCode.INVALID_ARGUMENT,
-        message: `invalid grpc-timeout '${timeout}'`,
-        tag: "InvalidRequest",
-      })
-    } else {
+    if (timeout !== undefined) {
+      const milliseconds = GrpcTimeout.parse(timeout)
+      if (milliseconds === undefined) {
+        const message = `invalid grpc-timeout '${timeout}'`
+        this.#fail({ code: GrpcCode.INVALID_ARGUMENT, message, tag: "InvalidRequest" })
+        return
+      }
       this.#deadline = Date.now() + milliseconds
     }
+    this.#timer = Timer.start(() => this.#failLate(), options.receiveTimeoutMillis)
   }
 
   onData(chunk: Uint8Array): void {
     if (this.#done) return
     this.#received += chunk.length
     if (this.#asked) return this.#failExtra()
-    this.#chunks.push(chunk)
     if (this.#expected === undefined) {
-      if (this.#received < prefixLength) return
-      const prefix = this.#join()
-      this.#chunks = [prefix]
-      const length = this.#readPrefix(prefix)
+      if (this.#received < prefixLength) return this.#hold(chunk)
+      const length = this.#readPrefix(this.#join(chunk))
       if (length === undefined) return
       this.#expected = prefixLength + length
     }
-    if (this.#received < this.#expected) return
+    if (this.#received < this.#expected) return this.#hold(chunk)
     if (this.#received > this.#expected) return this.#failExtra()
-    const message = this.#join().subarray(prefixLength)
-    this.#chunks = []
+    const message = this.#join(chunk).subarray(prefixLength)
+    this.#release()
     this.#ask(message)
   }
 
@@ -91,8 +103,7 @@ export class UnaryCall {
       const message = "received no message, a unary call has exactly one"
       return this.#fail({ code: GrpcCode.UNIMPLEMENTED, message, tag: "Unsupported" })
     }
-    const expected = this.#expected ?? `at least ${prefixLength}`
-    const message = `incomplete message: ${this.#received} bytes with its prefix, expected ${expected}`
+    const message = `incomplete message: ${this.#progress()}`
     this.#fail({ code: GrpcCode.INVALID_ARGUMENT, message, tag: "InvalidRequest" })
   }
 
@@ -121,9 +132,30 @@ export class UnaryCall {
     return undefined
   }
 
-  #join(): Uint8Array {
-    const [first, second] = this.#chunks
-    return first !== undefined && second === undefined ? first : Buffer.concat(this.#chunks, this.#received)
+  #progress(): string {
+    return `${this.#received} bytes with its prefix, expected ${this.#expected ?? `at least ${prefixLength}`}`
+  }
+
+  #hold(chunk: Uint8Array): void {
+    const cost = chunk.length + chunkCost
+    const message = this.#options.receiveBudget.take(cost)
+    if (message !== undefined) return this.#fail({ code: GrpcCode.RESOURCE_EXHAUSTED, message, tag: "QueueFull" })
+    this.#held += cost
+    const isSmallPart = chunk.length < chunk.buffer.byteLength * smallPart
+    this.#chunks.push(isSmallPart ? new Uint8Array(chunk) : chunk)
+  }
+
+  /** With the chunk that has just come. */
+  #join(last: Uint8Array): Uint8Array {
+    return this.#chunks.length === 0 ? last : Buffer.concat([...this.#chunks, last], this.#received)
+  }
+
+  /** Nothing more is to be received. */
+  #release(): void {
+    clearTimeout(this.#timer)
+    this.#chunks = []
+    this.#options.receiveBudget.give(this.#held)
+    this.#held = 0
   }
 
   #ask(message: Uint8Array): void {
@@ -153,6 +185,12 @@ export class UnaryCall {
     this.#fail({ code: GrpcCode.UNIMPLEMENTED, message, tag: "Unsupported" })
   }
 
+  #failLate(): void {
+    const limit = this.#options.receiveTimeoutMillis
+    const message = `the message did not arrive within ${limit} ms: ${this.#progress()}`
+    this.#fail({ code: GrpcCode.DEADLINE_EXCEEDED, message, tag: "DeadlineExceeded" })
+  }
+
   #fail(status: GrpcStatus): void {
     this.#abandon()
     this.#guard(() => this.#responder.fail(status))
@@ -160,7 +198,7 @@ export class UnaryCall {
 
   #abandon(): void {
     this.#done = true
-    this.#chunks = []
+    this.#release()
     this.#cancel?.()
     this.#cancel = undefined
   }

@@ -1,0 +1,26 @@
+/**
+ * The bytes that requests may hold together until they have arrived completely: many of them, each within its own limit
+ * and never finished, would otherwise fill the memory. Whoever collects one takes before it keeps and gives back
+ * everything once the request is whole, refused or gone. It counts only; how long a request may take is the collector's.
+ */
+export class ReceiveBudget {
+  readonly #limit: number
+  #held = 0
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /** What this would exceed, in words, and then nothing is taken; undefined where there is room. */
+  take(bytes: number): string | undefined {
+    if (this.#held + bytes > this.#limit) {
+      return `requests that have not arrived completely hold ${this.#held} bytes on this server, at most ${this.#limit}`
+    }
+    this.#held += bytes
+    return undefined
+  }
+
+  give(bytes: number): void {
+    this.#held -= bytes
+  }
+}
