@@ -7,7 +7,8 @@ import { Result } from "effect"
 import { byteWidth } from "./DataType.ts"
 import { type InferenceError, InvalidRequest, MalformedRequest } from "./Errors.ts"
 import { errorPrefix, noParameters } from "./Inference.ts"
-import * as JsonCodec from "./JsonCodec.ts"
+import { type DocumentTensor, readRequest, readResponse } from "./JsonDecoder.ts"
+import { writeRequest, writeResponse } from "./JsonEncoder.ts"
 import type { RunningModel } from "./RunningModel.ts"
 import { isDynamic } from "./TensorSpec.ts"
 import { elementCount, encodeElements } from "./TypedTensor.ts"
@@ -52,7 +53,7 @@ export const decodeRequest = (
     const message = `inference header size should be in range (0, ${body.length}), got: ${length}`
     return Result.fail(new InvalidRequest({ message }))
   }
-  const read = JsonCodec.readRequest(body.subarray(0, length))
+  const read = readRequest(body.subarray(0, length))
   if (Result.isFailure(read)) return Result.fail(read.failure)
   const { id, parameters, outputs, binaryOutputs } = read.success
   const cut = cutTensors(read.success.inputs, body, length)
@@ -113,14 +114,14 @@ export const encodeResponse = (
   response: WireResponse,
   binary: ReadonlyArray<boolean>,
 ): Result.Result<EncodedResponse, InferenceError> =>
-  Result.map(JsonCodec.writeResponse(response, binary), (document) => {
+  Result.map(writeResponse(response, binary), (document) => {
     const blobs = response.outputs.filter((_, index) => binary[index] === true).map(({ bytes }) => bytes)
     return { headerLength: binary.includes(true) ? document.length : undefined, chunks: [document, ...blobs] }
   })
 
 /** Writes a request with all inputs as binary data, which asks for all outputs as binary data. */
 export const encodeRequest = (wire: WireRequest): { readonly headerLength: number; readonly body: Uint8Array } => {
-  const document = JsonCodec.writeRequest(wire)
+  const document = writeRequest(wire)
   let length = document.length
   for (const { bytes } of wire.inputs) length += bytes.length
   const body = new Uint8Array(length)
@@ -143,7 +144,7 @@ export const decodeResponse = (
     const message = `the header of the response should have 0 to ${body.length} bytes, got: ${length}`
     return Result.fail(new MalformedRequest({ message }))
   }
-  const read = JsonCodec.readResponse(body.subarray(0, length))
+  const read = readResponse(body.subarray(0, length))
   if (Result.isFailure(read)) return Result.fail(new MalformedRequest({ message: read.failure.message }))
   const cut = cutTensors(read.success.outputs, body, length)
   if (Result.isSuccess(cut)) return Result.succeed({ ...read.success, outputs: cut.success })
@@ -163,7 +164,7 @@ interface CutProblem {
 }
 
 const cutTensors = (
-  tensors: ReadonlyArray<JsonCodec.DocumentTensor>,
+  tensors: ReadonlyArray<DocumentTensor>,
   body: Uint8Array,
   from: number,
 ): Result.Result<ReadonlyArray<WireTensor>, CutProblem> => {

@@ -1,7 +1,7 @@
 /**
  * A reader of JSON text that stays in bytes: it walks a document once and hands out its parts where the caller asks for
  * them, so that a picture's numbers never become JavaScript arrays (JsonElements.ts). NaN, Infinity and -Infinity are
- * numbers here. It knows JSON only; what a request is, JsonCodec.ts knows.
+ * numbers here. It knows JSON only; what a request is, JsonDecoder.ts knows.
  *
  * Failures are thrown, as a parser's are, and become a Result at the codec's edge.
  */

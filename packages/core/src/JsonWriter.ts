@@ -1,6 +1,6 @@
 /**
  * Writes JSON as bytes: strings, and the elements of tensors with the fewest digits that read back to the same value.
- * NaN and the infinities are written as such. It knows JSON only; what a response is, JsonCodec.ts knows.
+ * NaN and the infinities are written as such. It knows JSON only; what a response is, JsonEncoder.ts knows.
  */
 import { byteWidth, isDataType } from "./DataType.ts"
 import { elementCount } from "./TypedTensor.ts"

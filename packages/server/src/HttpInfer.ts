@@ -47,10 +47,10 @@ export const infer = (gateway: Gateway, call: InferCall, maxInputSize: number): 
   if (Result.isFailure(deadline)) return sendError(response, deadline.failure)
 
   const whole = (body: Uint8Array) => {
-    const decoded =
-      headerLength.success === 0
-        ? Result.flatMap(gateway.model(model.name, model.version), (running) => decodeRawRequest(body, running))
-        : decodeRequest(body, headerLength.success, model)
+    // A model that is not there is told before what is wrong with its request.
+    const decoded = Result.flatMap(gateway.model(model.name, model.version), (running) =>
+      headerLength.success === 0 ? decodeRawRequest(body, running) : decodeRequest(body, headerLength.success, model),
+    )
     if (Result.isFailure(decoded)) return sendError(response, decoded.failure)
     const cancel = gateway.infer(decoded.success.wire, deadline.success, (outcome) =>
       guard(() => {

@@ -1,7 +1,7 @@
 /**
  * Messages of the protocol as the HTTP port prints them: field names as in the proto file, fields at their default too,
  * enums by name, and 64-bit integers as numbers, where protobuf's own JSON has strings. Not the JSON of inference, which
- * is core's JsonCodec.ts.
+ * is core's JsonDecoder.ts.
  */
 import {
   type DescField,

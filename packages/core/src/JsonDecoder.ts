@@ -1,7 +1,7 @@
 /**
- * The JSON of the v2 protocol: what stands in a request or response document, and how a response is written as one.
- * Tensors whose bytes follow the document are announced here and cut out in BinaryExtension.ts, which is what front ends
- * and clients call. Where a key stands twice, the first counts.
+ * The JSON of the v2 protocol, read: what stands in a request or response document. Tensors whose bytes follow the
+ * document are announced here and cut out in BinaryExtension.ts, which is what front ends and clients call. Where a key
+ * stands twice, the first counts. Written it is in JsonEncoder.ts.
  */
 import { Result } from "effect"
 import { isDataType } from "./DataType.ts"
@@ -9,8 +9,7 @@ import { InvalidRequest, isInferenceError, type InferenceError, MalformedRequest
 import type { Parameter, Parameters } from "./Inference.ts"
 import { readElements } from "./JsonElements.ts"
 import { JsonReader } from "./JsonReader.ts"
-import { JsonWriter } from "./JsonWriter.ts"
-import type { RequestedOutput, WireRequest, WireResponse, WireTensor } from "./WireRequest.ts"
+import type { RequestedOutput } from "./WireRequest.ts"
 
 /** A tensor of a document: its bytes, or how many of them follow the document. */
 export interface DocumentTensor {
@@ -101,106 +100,6 @@ export const readResponse = (bytes: Uint8Array): Result.Result<ResponseDocument,
     reader.end()
     return { modelName, modelVersion, id, parameters, outputs }
   })
-
-/** The document of a request whose inputs all follow it as binary data, and which asks for its outputs that way. */
-export const writeRequest = (wire: WireRequest): Uint8Array => {
-  const writer = new JsonWriter()
-  writer.ascii("{")
-  if (wire.id !== "") {
-    writer.ascii('"id":')
-    writer.string(wire.id)
-    writer.ascii(",")
-  }
-  writeParameters(writer, { ...wire.parameters, binary_data_output: true })
-  writer.ascii(',"inputs":[')
-  for (const [index, tensor] of wire.inputs.entries()) {
-    if (index > 0) writer.ascii(",")
-    writeTensor(writer, tensor)
-    writeParameters(writer, { binary_data_size: BigInt(tensor.bytes.length) })
-    writer.ascii("}")
-  }
-  writer.ascii("]")
-  if (wire.outputs.length > 0) {
-    writer.ascii(',"outputs":[')
-    for (const [index, { name, binary }] of wire.outputs.entries()) {
-      writer.ascii(index > 0 ? ',{"name":' : '{"name":')
-      writer.string(name)
-      writer.ascii(",")
-      writeParameters(writer, { binary_data: binary ?? true })
-      writer.ascii("}")
-    }
-    writer.ascii("]")
-  }
-  writer.ascii("}")
-  return writer.written()
-}
-
-/** The document of a response; by position in its outputs, whether an output follows it as binary data. */
-export const writeResponse = (
-  response: WireResponse,
-  binary: ReadonlyArray<boolean>,
-): Result.Result<Uint8Array, InferenceError> =>
-  caught(() => {
-    const writer = new JsonWriter()
-    writer.ascii("{")
-    if (response.id !== "") {
-      writer.ascii('"id":')
-      writer.string(response.id)
-      writer.ascii(",")
-    }
-    writer.ascii('"model_name":')
-    writer.string(response.modelName)
-    writer.ascii(',"model_version":')
-    writer.string(response.modelVersion)
-    writer.ascii(",")
-    if (Object.keys(response.parameters).length > 0) {
-      writeParameters(writer, response.parameters)
-      writer.ascii(",")
-    }
-    writer.ascii('"outputs":[')
-    for (const [index, tensor] of response.outputs.entries()) {
-      if (index > 0) writer.ascii(",")
-      writeTensor(writer, tensor)
-      if (binary[index] === true) writeParameters(writer, { binary_data_size: BigInt(tensor.bytes.length) })
-      else {
-        writer.ascii('"data":[')
-        const problem = writer.elements(tensor)
-        if (problem !== undefined) throw new InvalidRequest({ message: problem })
-        writer.ascii("]")
-      }
-      writer.ascii("}")
-    }
-    writer.ascii("]}")
-    return writer.written()
-  })
-
-/** The members that every tensor has, with a comma behind them. */
-const writeTensor = (writer: JsonWriter, { name, datatype, shape }: WireTensor): void => {
-  writer.ascii('{"name":')
-  writer.string(name)
-  writer.ascii(',"datatype":')
-  writer.string(datatype)
-  writer.ascii(`,"shape":[${shape.join()}],`)
-}
-
-const writeParameters = (writer: JsonWriter, parameters: Parameters): void => {
-  writer.ascii('"parameters":{')
-  let first = true
-  for (const [name, value] of Object.entries(parameters)) {
-    if (!first) writer.ascii(",")
-    first = false
-    writer.string(name)
-    writer.ascii(":")
-    if (typeof value === "string") writer.string(value)
-    else if (typeof value === "number") writer.ascii(double(value))
-    else writer.ascii(String(value))
-  }
-  writer.ascii("}")
-}
-
-/** With a point even where it is whole, so that its reader takes it for a double too. */
-const double = (value: number): string =>
-  Number.isInteger(value) && Math.abs(value) < 1e21 ? `${Object.is(value, -0) ? "-0" : value}.0` : String(value)
 
 const sharedMemory = "'shared_memory_region' in 'parameters'"
 
@@ -309,6 +208,10 @@ const readShape = (reader: JsonReader): ReadonlyArray<number> => {
     const text = reader.numberText()
     if (!/^[0-9]+$/.test(text) || Number(text) >= 2 ** 64) {
       throw new MalformedRequest({ message: `${cannot("shape", "unsigned-integer")} (${text.slice(0, 40)})` })
+    }
+    if (Number(text) > Number.MAX_SAFE_INTEGER) {
+      const most = `at most ${Number.MAX_SAFE_INTEGER} is possible`
+      throw new InvalidRequest({ message: `a tensor has the extent ${text} in its shape, ${most}` })
     }
     shape.push(Number(text))
   })

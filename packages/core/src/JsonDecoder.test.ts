@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
 import type { DataType, Elements } from "./DataType.ts"
-import { readRequest, readResponse, writeResponse } from "./JsonCodec.ts"
+import { readRequest, readResponse } from "./JsonDecoder.ts"
+import { writeResponse } from "./JsonEncoder.ts"
 import { JsonReader } from "./JsonReader.ts"
 import { encodeElements, TypedTensor } from "./TypedTensor.ts"
 
@@ -518,3 +519,11 @@ const fewest = (value: number): number => {
   }
   return 9
 }
+
+it("refuses an extent that cannot be counted exactly, with all its digits", () => {
+  const tensor = `{"name":"X","datatype":"FP32","shape":[1,9223372036854775807],"data":[]}`
+  const read = readRequest(new TextEncoder().encode(`{"inputs":[${tensor}]}`))
+  const { _tag, message } = Result.getOrThrow(Result.flip(read))
+  const text = "a tensor has the extent 9223372036854775807 in its shape, at most 9007199254740991 is possible"
+  assert.deepStrictEqual([_tag, message], ["InvalidRequest", text])
+})
