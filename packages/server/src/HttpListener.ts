@@ -46,13 +46,19 @@ export const make = Effect.fnUntraced(function* (
   const connections = new Set<Socket>()
   /** What is not answered yet, by its connection; a response has none while it waits for those before it. */
   const open = new Map<ServerResponse, Socket>()
+  /** Connections on which something came that is no HTTP, behind requests that are yet to be answered. */
+  const broken = new WeakSet<Socket>()
   let stopping = false
 
   const serve = (request: IncomingMessage, response: ServerResponse) => {
     // Who asked whether to send a body may or may not send one behind a refusal: what comes next could be either.
     if (stopping || request.headers.expect !== undefined) response.shouldKeepAlive = false
-    open.set(response, request.socket)
-    response.on("close", () => open.delete(response))
+    const { socket } = request
+    open.set(response, socket)
+    response.on("close", () => {
+      open.delete(response)
+      if (broken.has(socket) && !isAwaited(socket, open)) socket.destroySoon()
+    })
     // A caller that breaks off is an error on both, and one without a listener would end the process.
     request.on("error", nothing)
     response.on("error", nothing)
@@ -68,6 +74,8 @@ export const make = Effect.fnUntraced(function* (
     guard(() => handler(request, response, guard))
   }
 
+  // Not httpAllowHalfOpen: a caller that is gone and one that only has sent everything look the same until something is
+  // written, and the former is to give up its place in the queue (HttpServer.test.ts).
   const server = createServer({ keepAliveTimeout, noDelay: true }, serve)
   server.maxConnections = maxConnections
   server.on("checkContinue", serve)
@@ -75,7 +83,15 @@ export const make = Effect.fnUntraced(function* (
     connections.add(socket)
     socket.on("close", () => connections.delete(socket))
   })
-  server.on("clientError", (error: NodeJS.ErrnoException, socket) => refuse(error, socket as Socket, open))
+  server.on("clientError", (error: NodeJS.ErrnoException, duplex) => {
+    const socket = duplex as Socket
+    const awaited = isAwaited(socket, open)
+    const gone = error.code === "ECONNRESET" || !socket.writable || (awaited && socket.readableEnded)
+    if (gone) socket.destroy()
+    // An answer of ours would be taken for the one to a request before it.
+    else if (awaited) broken.add(socket)
+    else refuse(error, socket, open)
+  })
 
   const stop = Effect.callback<void>((resume) => {
     stopping = true
@@ -110,13 +126,14 @@ const listen = (server: Server, { name, host, port }: ListenerOptions): Effect.E
     })
   })
 
+/** Whether there is a request that has come completely and is not answered. */
+const isAwaited = (socket: Socket, open: ReadonlyMap<ServerResponse, Socket>): boolean =>
+  open.entries().some(([{ req }, its]) => its === socket && req.complete)
+
 /** What is no HTTP. Where an answer is on its way already, another one in its middle would only confuse. */
 const refuse = (error: NodeJS.ErrnoException, socket: Socket, open: ReadonlyMap<ServerResponse, Socket>): void => {
   const answering = open.keys().some((response) => response.socket === socket && response.headersSent)
-  if (error.code === "ECONNRESET" || !socket.writable || answering) {
-    socket.destroy()
-    return
-  }
+  if (answering) return void socket.destroy()
   const [status, message] = refusals.get(error.code ?? "") ?? ["400 Bad Request", `malformed HTTP: ${error.message}`]
   const body = JSON.stringify({ error: message })
   const headers = `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close`
