@@ -92,7 +92,8 @@ describe.each([true, false])("messages that are not whole, fastUnary: %s", (fast
       expect(yield* isHealthy(session)).toBe(true)
       first.destroy()
       yield* closed(first)
-      yield* until(rawCall(session, { chunks: [second] }), ({ status }) => status === "3")
+      // The server's side of that, on which there is no other handle.
+      yield* Effect.repeat(rawCall(session, { chunks: [second] }), { until: ({ status }) => status === "3" })
     }),
   )
 
@@ -108,7 +109,3 @@ describe.each([true, false])("messages that are not whole, fastUnary: %s", (fast
     }),
   )
 })
-
-/** Repeats until the server has noticed what the test has no other handle on. */
-const until = <A>(call: Effect.Effect<A>, condition: (answer: A) => boolean): Effect.Effect<A> =>
-  Effect.flatMap(call, (answer) => (condition(answer) ? Effect.succeed(answer) : until(call, condition)))
