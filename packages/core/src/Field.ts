@@ -146,9 +146,8 @@ export const scalar = <D extends ScalarDataType>(
         encode: (value: ScalarType<D>, options) => {
           const buffer = new ArrayBuffer(byteWidth(datatype) ?? 1)
           const data: Elements[D] = view(datatype, buffer, 0, 1)
-          const target = data as unknown as { 0: ScalarType<D> | number }
-          target[0] = typeof value === "boolean" ? Number(value) : value
-          const exact = datatype === "BOOL" || datatype.startsWith("FP") || target[0] === value
+          Reflect.set(data, 0, typeof value === "boolean" ? Number(value) : value)
+          const exact = datatype === "BOOL" || datatype.startsWith("FP") || Reflect.get(data, 0) === value
           return exact
             ? Effect.succeed(make(datatype, [1], data))
             : Effect.fail(invalid(`expected a value that ${datatype} can hold`, value, options))
