@@ -147,7 +147,8 @@ export const scalar = <D extends ScalarDataType>(
           const buffer = new ArrayBuffer(byteWidth(datatype) ?? 1)
           const data: Elements[D] = view(datatype, buffer, 0, 1)
           Reflect.set(data, 0, typeof value === "boolean" ? Number(value) : value)
-          const exact = datatype === "BOOL" || datatype.startsWith("FP") || Reflect.get(data, 0) === value
+          const written: unknown = Reflect.get(data, 0)
+          const exact = datatype === "BOOL" || datatype.startsWith("FP") || written === value
           return exact
             ? Effect.succeed(make(datatype, [1], data))
             : Effect.fail(invalid(`expected a value that ${datatype} can hold`, value, options))
