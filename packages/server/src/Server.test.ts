@@ -1,4 +1,4 @@
-import { connect, createServer, type Server as NetServer } from "node:net"
+import { connect, createServer, type Server as NetServer, type Socket } from "node:net"
 import { expect, it } from "@effect/vitest"
 import { Model, Tensor } from "@nereid/core"
 import { Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
@@ -80,6 +80,32 @@ it.live("a port in use is a clear error of the layer", () =>
     }
   }),
 )
+
+it.live("one connection more than the maximum is closed at once, on HTTP and on gRPC", () =>
+  Effect.gen(function* () {
+    const local = { host: "127.0.0.1", port: 0 }
+    const options = { http: local, grpc: local, metrics: false, maxConnections: 1 } as const
+    yield* Effect.gen(function* () {
+      const server = yield* Server.Server
+      for (const address of [server.http, server.grpc]) {
+        const first = yield* opened(address?.port ?? 0)
+        const second = yield* opened(address?.port ?? 0)
+        yield* Effect.callback<void>((resume) => {
+          second.once("close", () => resume(Effect.void))
+          second.on("error", () => {})
+          second.resume()
+        })
+        expect(first.destroyed).toBe(false)
+        first.destroy()
+      }
+    }).pipe(Effect.provide(Server.layer([Echo], options).pipe(Layer.provide(echo))))
+  }),
+)
+
+const opened = (port: number) =>
+  Effect.callback<Socket>((resume) => {
+    const socket = connect(port, "127.0.0.1", () => resume(Effect.succeed(socket)))
+  })
 
 /** A model whose only request waits for the test. */
 const gated = Effect.gen(function* () {

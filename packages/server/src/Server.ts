@@ -31,6 +31,8 @@ export interface ServerOptions {
   readonly maxInputSize?: number
   /** The largest gRPC message, in bytes. Default 256 MiB. */
   readonly maxMessageSize?: number
+  /** Connections at one time, on HTTP and on gRPC each; one more is closed at once. Default 10,000. */
+  readonly maxConnections?: number
   /** Whether unary gRPC inference takes its own path before Connect. Default true; false to compare them. */
   readonly fastUnary?: boolean
   /** How long a stop waits for requests in flight. Default 30 seconds. */
@@ -87,7 +89,8 @@ const provided = <Identifier>(
 
 const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, options: ServerOptions) {
   const { http = 8000, grpc = 8001, metrics = 8002, id = "nereid" } = options
-  const { maxInputSize = 64 * 2 ** 20, maxMessageSize = 256 * 2 ** 20, fastUnary = true } = options
+  const { maxInputSize = 64 * 2 ** 20, maxMessageSize = 256 * 2 ** 20 } = options
+  const { fastUnary = true, maxConnections = 10_000 } = options
   const drainTimeout = Duration.fromInputUnsafe(options.drainTimeout ?? "30 seconds")
   // Front ends cut their callers off only after the models have had the time to answer them as stopping.
   const stopTimeoutMillis = Duration.toMillis(drainTimeout) + 1000
@@ -107,10 +110,10 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
 
   const metricsAt = yield* listen(metrics, (address) => MetricsServer.make(gateway, address))
   const httpAt = yield* listen(http, (address) =>
-    HttpServer.make(gateway, { ...address, maxInputSize, stopTimeoutMillis }),
+    HttpServer.make(gateway, { ...address, maxInputSize, maxConnections, stopTimeoutMillis }),
   )
   const grpcAt = yield* listen(grpc, (address) =>
-    GrpcServer.make(gateway, { ...address, maxMessageSize, fastUnary, stopTimeoutMillis }),
+    GrpcServer.make(gateway, { ...address, maxMessageSize, maxConnections, fastUnary, stopTimeoutMillis }),
   )
   return Server.of({ http: httpAt, grpc: grpcAt, metrics: metricsAt, models, isReady: gateway.isReady })
 })
