@@ -1,6 +1,7 @@
 /** A program as a user starts it: a child process whose output is read, on the Node that runs the tests. */
-import { type ChildProcess, spawn } from "node:child_process"
+import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process"
 import { join } from "node:path"
+import { promisify } from "node:util"
 
 export const root = join(import.meta.dirname, "..")
 
@@ -53,5 +54,11 @@ export class Program {
     await this.ended
   }
 }
+
+/** Runs a line as a user's shell would. */
+export const shell = async (line: string): Promise<string> => (await promisify(execFile)("sh", ["-c", line])).stdout
+
+/** The lines that are shown to users call it; a machine that has Node need not have it. */
+export const hasCurl = spawnSync("curl", ["--version"]).status === 0
 
 export const nereid = (...args: ReadonlyArray<string>) => new Program(["packages/cli/src/main.ts", ...args])
