@@ -6,11 +6,10 @@
  * Outputs that are not declared are left out, so that a server may have more of them than its older clients know.
  */
 import { Result } from "effect"
-import { byteWidth } from "@nereid/core/DataType"
 import { ExecutionFailed } from "@nereid/core/Errors"
 import type { Response } from "@nereid/core/Inference"
 import { matches, print, type Signature, type TensorSpec } from "@nereid/core/TensorSpec"
-import { TypedTensor } from "@nereid/core/TypedTensor"
+import { sizeProblem, TypedTensor } from "@nereid/core/TypedTensor"
 import type { WireResponse, WireTensor } from "@nereid/core/WireRequest"
 
 export interface Expected {
@@ -48,28 +47,5 @@ const mismatch = (spec: TensorSpec, tensor: WireTensor, rows: number | undefined
   if (!fits) {
     return `expected ${print(spec.datatype, batching ? [rows, ...spec.dims] : spec.dims)}, got ${print(datatype, shape)}`
   }
-  let count = 1
-  for (const extent of shape) count *= extent
-  const width = byteWidth(spec.datatype)
-  if (width === undefined) return elementsProblem(bytes, count)
-  return count * width === bytes.length
-    ? undefined
-    : `expected ${count * width} bytes for ${print(datatype, shape)}, got ${bytes.length}`
-}
-
-/** What is wrong with length-prefixed elements. */
-const elementsProblem = (bytes: Uint8Array, expected: number): string | undefined => {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  let count = 0
-  let offset = 0
-  while (offset < bytes.length) {
-    const left = bytes.length - offset - 4
-    const length = left < 0 ? 0 : view.getUint32(offset, true)
-    if (left < length) {
-      return `element ${count} needs ${left < 0 ? 4 : length} bytes, but ${left < 0 ? left + 4 : left} are left`
-    }
-    offset += 4 + length
-    count += 1
-  }
-  return count === expected ? undefined : `expected ${expected} elements, got ${count}`
+  return sizeProblem(new TypedTensor(spec.datatype, shape, bytes))
 }
