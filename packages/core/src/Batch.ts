@@ -5,7 +5,7 @@
 import type { Request, Response } from "./Inference.ts"
 import { noParameters } from "./Inference.ts"
 import { isDynamic, type Signature } from "./TensorSpec.ts"
-import { concat, slice, type TypedTensor } from "./TypedTensor.ts"
+import { concat, split as splitRows, type TypedTensor } from "./TypedTensor.ts"
 
 export interface Batch {
   readonly requests: ReadonlyArray<Request>
@@ -47,10 +47,10 @@ export const inputs = (batch: Batch): ReadonlyArray<TypedTensor | undefined> => 
 /** The outputs of the whole batch, cut into the rows of each request; views. */
 export const split = (batch: Batch, outputs: ReadonlyArray<TypedTensor>): ReadonlyArray<Response> => {
   if (batch.requests.length === 1) return [{ outputs, parameters: noParameters }]
-  let start = 0
-  return batch.requests.map((request) => {
-    const from = start
-    start += request.rows
-    return { outputs: outputs.map((tensor) => slice(tensor, from, start)), parameters: noParameters }
-  })
+  const rows = batch.requests.map((request) => request.rows)
+  const parts = outputs.map((tensor) => splitRows(tensor, rows))
+  return batch.requests.map((_, index) => ({
+    outputs: parts.flatMap((tensors) => tensors[index] ?? []),
+    parameters: noParameters,
+  }))
 }

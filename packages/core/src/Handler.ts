@@ -9,10 +9,10 @@ import { ExecutionFailed, type InferenceError, InvalidRequest, isInferenceError 
 import type { Fields } from "./Field.ts"
 import { errorPrefix, noParameters, type Request, type Response } from "./Inference.ts"
 import type { Execution, Instance } from "./Instance.ts"
-import { collect, fromInstances, named, row, withBatch, withoutBatch } from "./Provide.ts"
+import { collect, fromInstances, named, withBatch, withoutBatch } from "./Provide.ts"
 import * as SampleCodec from "./SampleCodec.ts"
 import type { TensorSpec } from "./TensorSpec.ts"
-import { concat, sameRow, type TypedTensor } from "./TypedTensor.ts"
+import { concat, sameRow, split, type TypedTensor } from "./TypedTensor.ts"
 
 /** One decoded sample in, one out. */
 export type EachHandler<I extends Fields, O extends Fields, E, R> = (
@@ -69,16 +69,9 @@ export const each = <Self, N extends string, I extends Fields, O extends Fields,
 
   const answerRequest = (handler: EachHandler<I, O, E, R>, request: Request) => {
     if (!batching) return Effect.map(answer(handler, request, request.inputs), response)
-    return Effect.forEach(
-      Array.from({ length: request.rows }, (_, index) => index),
-      (index) =>
-        answer(
-          handler,
-          request,
-          request.inputs.map((tensor) => tensor && row(tensor, index)),
-        ),
-      { concurrency: "unbounded" },
-    ).pipe(
+    return Effect.forEach(samples(request), (tensors) => answer(handler, request, tensors), {
+      concurrency: "unbounded",
+    }).pipe(
       Effect.flatMap((rows) => {
         const uneven = unevenOutput(signature.outputs, rows)
         return uneven === undefined ? Effect.succeed(response(joinRows(rows))) : Effect.fail(wrongOutput(name, uneven))
@@ -196,6 +189,13 @@ const response = (outputs: ReadonlyArray<TypedTensor>): Response => ({ outputs, 
 /** Outputs are never optional, so none is missing where the codec has succeeded. */
 const present = (tensors: ReadonlyArray<TypedTensor | undefined>): ReadonlyArray<TypedTensor> =>
   tensors.filter((tensor) => tensor !== undefined)
+
+/** The inputs of each row of a request, without the batch dimension. */
+const samples = ({ inputs, rows }: Request): ReadonlyArray<Request["inputs"]> => {
+  const ones = Array.from({ length: rows }, () => 1)
+  const columns = inputs.map((tensor) => tensor && split(tensor, ones).map(withoutBatch))
+  return ones.map((_, row) => columns.map((column) => column?.[row]))
+}
 
 /** The rows of one request are one tensor, so what a dynamic dim is in one row it must be in all. */
 const unevenOutput = (

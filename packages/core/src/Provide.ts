@@ -15,7 +15,7 @@ import * as Scheduler from "./Scheduler.ts"
 import { Statistics } from "./Statistics.ts"
 import { type TensorSpec } from "./TensorSpec.ts"
 import { symbolMismatch } from "./SymbolMismatch.ts"
-import { reshape, slice, type TypedTensor } from "./TypedTensor.ts"
+import { reshape, type TypedTensor } from "./TypedTensor.ts"
 
 export interface InstancesOptions<E, R> {
   /** What runs the model, for metadata. */
@@ -192,7 +192,3 @@ export const withBatch = (tensor: TypedTensor): TypedTensor => reshape(tensor, [
 
 /** The only row of a batch of one. */
 export const withoutBatch = (tensor: TypedTensor): TypedTensor => reshape(tensor, tensor.shape.slice(1))
-
-/** Row `index` of a batch, without the batch dimension; a view. */
-export const row = (tensor: TypedTensor, index: number): TypedTensor =>
-  withoutBatch(tensor.shape[0] === 1 ? tensor : slice(tensor, index, index + 1))

@@ -1,6 +1,6 @@
 import { expect, it } from "@effect/vitest"
 import * as DataType from "./DataType.ts"
-import { concat, make, reshape, sizeProblem, slice, TypedTensor } from "./TypedTensor.ts"
+import { concat, make, reshape, sizeProblem, slice, split, TypedTensor } from "./TypedTensor.ts"
 
 const text = (value: string) => new TextEncoder().encode(value)
 
@@ -69,6 +69,17 @@ it("slices rows of BYTES, whose elements differ in length", () => {
   const tensor = make("BYTES", [3, 1], [text("one"), text(""), text("three")])
   expect(slice(tensor, 0, 1).data).toEqual([text("one")])
   expect(slice(tensor, 1, 3).data).toEqual([text(""), text("three")])
+})
+
+it("cuts a tensor into parts that are its slices", () => {
+  const texts = make("BYTES", [4, 1], [text("one"), text(""), text("three"), text("4")])
+  const numbers = make("INT16", [4, 2], Int16Array.of(1, 2, 3, 4, 5, 6, 7, 8))
+  for (const tensor of [texts, numbers]) {
+    const parts = split(tensor, [1, 2, 1])
+    const slices = [slice(tensor, 0, 1), slice(tensor, 1, 3), slice(tensor, 3, 4)]
+    expect(parts.map(({ shape }) => shape)).toEqual(slices.map(({ shape }) => shape))
+    expect(parts.map(({ bytes }) => [...bytes])).toEqual(slices.map(({ bytes }) => [...bytes]))
+  }
 })
 
 it("joins tensors along axis 0, and gives a single one back as it is", () => {

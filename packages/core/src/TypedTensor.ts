@@ -109,6 +109,23 @@ export const slice = <D extends DataType.DataType>(
   return new TypedTensor(tensor.datatype, shape, tensor.bytes.subarray(from, to))
 }
 
+/** The tensor cut along axis 0 into parts of so many rows; views, found in one pass. */
+export const split = <D extends DataType.DataType>(
+  tensor: TypedTensor<D>,
+  rows: ReadonlyArray<number>,
+): ReadonlyArray<TypedTensor<D>> => {
+  const rest = tensor.shape.slice(1)
+  const perRow = elementCount(rest)
+  const width = DataType.byteWidth(tensor.datatype)
+  let offset = 0
+  return rows.map((count) => {
+    const from = offset
+    const elements = count * perRow
+    offset = width === undefined ? skipElements(tensor.bytes, from, elements) : from + elements * width
+    return new TypedTensor(tensor.datatype, [count, ...rest], tensor.bytes.subarray(from, offset))
+  })
+}
+
 /**
  * The tensors one after another along axis 0: one copy, or none for a single tensor.
  * @throws RangeError where they do not agree in datatype and further dims

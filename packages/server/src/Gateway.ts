@@ -93,7 +93,10 @@ export const make = (
       const found = registry.get(wire.modelName, wire.modelVersion)
       if (Result.isFailure(found)) return answered(reply, found.failure)
       const model = found.success
-      if (!model.isReady()) return answered(reply, notReady(model))
+      if (!model.isReady()) {
+        model.statistics.failed("REJECTED", 0)
+        return answered(reply, notReady(model))
+      }
       const validated = validate(model, wire, deadline)
       if (Result.isFailure(validated)) {
         model.statistics.failed("OTHER", 0)

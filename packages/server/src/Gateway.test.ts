@@ -1,0 +1,33 @@
+import { expect, it } from "@effect/vitest"
+import { Model, Registry, Tensor } from "@nereid/core"
+import type { WireRequest } from "@nereid/core/WireRequest"
+import { Effect, Result } from "effect"
+import * as Gateway from "./Gateway.ts"
+
+class Echo extends Model.Service<Echo>()("echo", { inputs: { x: Tensor.INT32(1) }, outputs: { x: Tensor.INT32(1) } }) {}
+
+const wire: WireRequest = { modelName: "echo", modelVersion: "", id: "", parameters: {}, inputs: [], outputs: [] }
+
+/** What the gateway answers at once. */
+const refusal = (gateway: Gateway.Gateway) => {
+  const tags: Array<string> = []
+  gateway.infer(wire, undefined, (outcome) => tags.push(Result.isFailure(outcome) ? outcome.failure._tag : "answered"))
+  return tags
+}
+
+it.effect("a request is refused, and counted, while its model is not ready and where it is not valid", () =>
+  Effect.gen(function* () {
+    const { model } = yield* Echo
+    let ready = false
+    const gateway = Gateway.make(Registry.make([{ ...model, isReady: () => ready }]), { id: "nereid", version: "0" })
+    expect(gateway.isReady()).toBe(false)
+    expect(refusal(gateway)).toEqual(["ModelNotReady"])
+    expect(model.statistics.failures).toMatchObject({ REJECTED: 1, OTHER: 0 })
+    ready = true
+    expect(refusal(gateway)).toEqual(["InvalidRequest"])
+    expect(model.statistics.failures).toMatchObject({ REJECTED: 1, OTHER: 1 })
+    expect(gateway.isReady()).toBe(true)
+    gateway.beginDrain()
+    expect(gateway.isReady()).toBe(false)
+  }).pipe(Effect.provide(Model.each(Echo, ({ x }) => Effect.succeed({ x })))),
+)
