@@ -9,6 +9,8 @@ import { file_grpc_health_v1_health } from "@nereid/protocol/health"
 import { file_inference_grpc_service } from "@nereid/protocol/grpc_service"
 import { file_inference_model_config } from "@nereid/protocol/model_config"
 import { file_onnx_onnx } from "@nereid/protocol/onnx"
+import { file_grpc_reflection_v1_reflection } from "@nereid/protocol/reflection"
+import { file_grpc_reflection_v1alpha_reflection } from "@nereid/protocol/reflection_v1alpha"
 import { describe, expect, test } from "vitest"
 
 describe("the generated descriptors are the contract", () => {
@@ -17,6 +19,8 @@ describe("the generated descriptors are the contract", () => {
     ["model_config", file_inference_model_config],
     ["health", file_grpc_health_v1_health],
     ["onnx", file_onnx_onnx],
+    ["reflection", file_grpc_reflection_v1_reflection],
+    ["reflection_v1alpha", file_grpc_reflection_v1alpha_reflection],
   ])("%s", (name, file) => {
     const contract = readFileSync(new URL(`./contract/${name}.fields.txt`, import.meta.url), "utf8")
     expect(listing(file)).toBe(contract)

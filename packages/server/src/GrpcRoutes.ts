@@ -11,6 +11,7 @@ import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "@nereid/protocol/health"
 import type { Gateway, TensorMetadata } from "./Gateway.ts"
 import { fromError, internal, shorten } from "./GrpcStatus.ts"
+import * as Reflection from "./Reflection.ts"
 
 export const make =
   (gateway: Gateway) =>
@@ -44,6 +45,7 @@ export const make =
         return { status: gateway.isReady() ? ServingStatus.SERVING : ServingStatus.NOT_SERVING }
       },
     })
+    Reflection.route(router, [GRPCInferenceService, Health])
   }
 
 /** What no handler fails with on purpose: an RPC that is in the contract and not here gets its tag, a defect is logged. */

@@ -1,0 +1,127 @@
+/**
+ * gRPC's server reflection, v1 and v1alpha: which services there are, and the descriptors of the files that declare them.
+ * Tools such as grpcurl and grpcui work from it, without our .proto files. What there is to say is known from the start
+ * and never changes; extensions there are none.
+ *
+ * A question without an answer is an error in its own answer, and the stream goes on.
+ */
+import { type DescFile, type DescService, toBinary } from "@bufbuild/protobuf"
+import { type DescriptorProto, type EnumDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt"
+import type { ConnectRouter } from "@connectrpc/connect"
+import { GrpcCode } from "@nereid/core/Errors"
+import { ServerReflection } from "@nereid/protocol/reflection"
+import { ServerReflection as ServerReflectionAlpha } from "@nereid/protocol/reflection_v1alpha"
+
+/** Adds both versions to the router. They describe the services that are given, and themselves. */
+export const route = (router: ConnectRouter, described: ReadonlyArray<DescService>): void => {
+  const services = [...described, ServerReflection, ServerReflectionAlpha]
+  const names = services.map(({ typeName }) => ({ name: typeName }))
+  const index = makeIndex(services)
+
+  const answer = ({ case: kind, value }: Question): Answer => {
+    switch (kind) {
+      case "listServices":
+        return { case: "listServicesResponse", value: { service: names } }
+      case "fileByFilename":
+        return fileAnswer(index.files.get(value), `File not found: '${value}'`)
+      case "fileContainingSymbol":
+        return fileAnswer(index.symbols.get(value), `Symbol not found: '${value}'`)
+      case "fileContainingExtension":
+        return notFound(`Extension not found: ${value.extensionNumber} of '${value.containingType}'`)
+      case "allExtensionNumbersOfType":
+        return index.messages.has(value)
+          ? { case: "allExtensionNumbersResponse", value: { baseTypeName: value } }
+          : notFound(`Type not found: '${value}'`)
+      default:
+        return failed(GrpcCode.INVALID_ARGUMENT, "a reflection request without a question")
+    }
+  }
+  const answers = async function* <R extends Request>(requests: AsyncIterable<R>) {
+    for await (const request of requests) {
+      yield { validHost: request.host, originalRequest: request, messageResponse: answer(request.messageRequest) }
+    }
+  }
+  router.service(ServerReflection, { serverReflectionInfo: (requests) => answers(requests) })
+  router.service(ServerReflectionAlpha, { serverReflectionInfo: (requests) => answers(requests) })
+}
+
+/** As both versions have it. */
+interface Request {
+  readonly host: string
+  readonly messageRequest: Question
+}
+
+type Question =
+  | { readonly case: "listServices" | "fileByFilename" | "fileContainingSymbol"; readonly value: string }
+  | { readonly case: "allExtensionNumbersOfType"; readonly value: string }
+  | {
+      readonly case: "fileContainingExtension"
+      readonly value: { readonly containingType: string; readonly extensionNumber: number }
+    }
+  | { readonly case: undefined; readonly value?: undefined }
+
+type Answer =
+  | { readonly case: "listServicesResponse"; readonly value: { service: Array<{ name: string }> } }
+  | { readonly case: "fileDescriptorResponse"; readonly value: { fileDescriptorProto: Array<Uint8Array> } }
+  | { readonly case: "allExtensionNumbersResponse"; readonly value: { baseTypeName: string } }
+  | { readonly case: "errorResponse"; readonly value: { errorCode: number; errorMessage: string } }
+
+interface Index {
+  /** By the path under which others import it. */
+  readonly files: ReadonlyMap<string, DescFile>
+  /** The file that declares a full name. */
+  readonly symbols: ReadonlyMap<string, DescFile>
+  readonly messages: ReadonlySet<string>
+}
+
+const makeIndex = (services: ReadonlyArray<DescService>): Index => {
+  const files = new Map(services.flatMap(({ file }) => withImports(file)).map((file) => [file.proto.name, file]))
+  const symbols = new Map<string, DescFile>()
+  const messages = new Set<string>()
+  for (const file of files.values()) {
+    const add = (scope: string, declared: ReadonlyArray<{ readonly name: string }>) => {
+      for (const { name } of declared) symbols.set(`${scope}.${name}`, file)
+    }
+    const addEnums = (scope: string, enums: ReadonlyArray<EnumDescriptorProto>) => {
+      add(scope, enums)
+      // A value stands beside its enum, not in it.
+      for (const { value } of enums) add(scope, value)
+    }
+    const addMessages = (scope: string, types: ReadonlyArray<DescriptorProto>) => {
+      add(scope, types)
+      for (const { name, field, oneofDecl, enumType, nestedType } of types) {
+        const typeName = `${scope}.${name}`
+        messages.add(typeName)
+        add(typeName, field)
+        add(typeName, oneofDecl)
+        addEnums(typeName, enumType)
+        addMessages(typeName, nestedType)
+      }
+    }
+    // Of the proto and not of its descriptors, which leave out the messages that are entries of maps.
+    const { package: scope, service, enumType, messageType } = file.proto
+    add(scope, service)
+    for (const { name, method } of service) add(`${scope}.${name}`, method)
+    addEnums(scope, enumType)
+    addMessages(scope, messageType)
+  }
+  return { files, symbols, messages }
+}
+
+/** The file first: some clients take the first for the one they asked for, and all need the others too. */
+const withImports = (file: DescFile): ReadonlyArray<DescFile> => [
+  ...new Set([file, ...file.dependencies.flatMap(withImports)]),
+]
+
+const fileAnswer = (file: DescFile | undefined, message: string): Answer => {
+  if (file === undefined) return notFound(message)
+  const fileDescriptorProto = withImports(file).map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto))
+  return { case: "fileDescriptorResponse", value: { fileDescriptorProto } }
+}
+
+const notFound = (message: string): Answer => failed(GrpcCode.NOT_FOUND, message)
+
+const failed = (errorCode: number, errorMessage: string): Answer => ({
+  case: "errorResponse",
+  value: { errorCode, errorMessage },
+})
