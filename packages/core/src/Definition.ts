@@ -6,6 +6,7 @@
 import { Context, Duration, type Effect, type Schema } from "effect"
 import type { InferenceError } from "./Errors.ts"
 import { type Field, type Fields, spec } from "./Field.ts"
+import type { Parameters } from "./Inference.ts"
 import type { RunningModel } from "./RunningModel.ts"
 import type { Signature } from "./TensorSpec.ts"
 import type { TypedTensor } from "./TypedTensor.ts"
@@ -25,6 +26,8 @@ export interface CallOptions {
   readonly id?: string
   /** The answer must be there within this time; a queued request leaves its queue when it has passed. */
   readonly timeout?: Duration.Input
+  /** Of the request, for the handler (RequestContext). Integers are bigint, doubles number. */
+  readonly parameters?: Parameters
 }
 
 /** A model as its callers see it. */

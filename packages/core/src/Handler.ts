@@ -7,14 +7,15 @@ import * as Batch from "./Batch.ts"
 import { type Batched, type ModelClass, requireInteger, type Sample } from "./Definition.ts"
 import { ExecutionFailed, type InferenceError, InvalidRequest, isInferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
-import { errorPrefix, noParameters, type Request, type Response } from "./Inference.ts"
+import { errorPrefix, type Request, type Response } from "./Inference.ts"
 import type { Execution, Instance } from "./Instance.ts"
 import { collect, fromInstances, named, withBatch, withoutBatch } from "./Provide.ts"
+import * as RequestContext from "./RequestContext.ts"
 import * as SampleCodec from "./SampleCodec.ts"
 import type { TensorSpec } from "./TensorSpec.ts"
 import { concat, sameRow, split, type TypedTensor } from "./TypedTensor.ts"
 
-/** One decoded sample in, one out. */
+/** One decoded sample in, one out. May need RequestContext, which is there for the time of the request. */
 export type EachHandler<I extends Fields, O extends Fields, E, R> = (
   sample: Sample<I>,
 ) => Effect.Effect<Sample<O>, E, R>
@@ -42,7 +43,7 @@ export const each = <Self, N extends string, I extends Fields, O extends Fields,
   model: ModelClass<Self, N, I, O>,
   make: Effect.Effect<EachHandler<I, O, E, R>, EMake, RMake> | EachHandler<I, O, E, R>,
   options?: HandlerOptions,
-): Layer.Layer<Self, EMake, Needs<RMake, R>> => {
+): Layer.Layer<Self, EMake, Needs<RMake, Exclude<R, RequestContext.RequestContext>>> => {
   const { definition } = model
   const { name, signature } = definition
   const inputCodec = SampleCodec.make(definition.inputs, signature.inputs)
@@ -67,15 +68,23 @@ export const each = <Self, N extends string, I extends Fields, O extends Fields,
       }),
     )
 
-  const answerRequest = (handler: EachHandler<I, O, E, R>, request: Request) => {
-    if (!batching) return Effect.map(answer(handler, request, request.inputs), response)
+  const answerRows = (handler: EachHandler<I, O, E, R>, request: Request) => {
+    if (!batching) return answer(handler, request, request.inputs)
     return Effect.forEach(samples(request), (tensors) => answer(handler, request, tensors), {
       concurrency: "unbounded",
     }).pipe(
       Effect.flatMap((rows) => {
         const uneven = unevenOutput(signature.outputs, rows)
-        return uneven === undefined ? Effect.succeed(response(joinRows(rows))) : Effect.fail(wrongOutput(name, uneven))
+        return uneven === undefined ? Effect.succeed(joinRows(rows)) : Effect.fail(wrongOutput(name, uneven))
       }),
+    )
+  }
+
+  const answerRequest = (handler: EachHandler<I, O, E, R>, request: Request) => {
+    const { context, responseParameters } = RequestContext.make(request)
+    return answerRows(handler, request).pipe(
+      Effect.provideService(RequestContext.RequestContext, context),
+      Effect.map((outputs): Response => ({ outputs, parameters: responseParameters() })),
     )
   }
 
@@ -183,8 +192,6 @@ const wrongOutput = (model: string, { field, message }: SampleCodec.SampleError)
   new ExecutionFailed({ message: `output '${field}' of model '${model}': ${message}` })
 
 const execution = (outcomes: Execution["outcomes"]): Execution => ({ outcomes, inputDuration: 0, outputDuration: 0 })
-
-const response = (outputs: ReadonlyArray<TypedTensor>): Response => ({ outputs, parameters: noParameters })
 
 /** Outputs are never optional, so none is missing where the codec has succeeded. */
 const present = (tensors: ReadonlyArray<TypedTensor | undefined>): ReadonlyArray<TypedTensor> =>

@@ -22,6 +22,8 @@ export interface Request {
   readonly parameters: Parameters
   /** Milliseconds of the clock after which nobody waits for the answer any more. */
   readonly deadline: number | undefined
+  /** Names of the outputs that the caller wants; absent or empty for all. A model answers all of them in any case. */
+  readonly requestedOutputs?: ReadonlyArray<string>
 }
 
 export interface Response {

@@ -9,6 +9,7 @@ import { InvalidRequest, isInferenceError, type InferenceError, MalformedRequest
 import type { Parameter, Parameters } from "./Inference.ts"
 import { readElements } from "./JsonElements.ts"
 import { JsonReader } from "./JsonReader.ts"
+import * as KnownParameters from "./KnownParameters.ts"
 import type { RequestedOutput } from "./WireRequest.ts"
 
 /** A tensor of a document: its bytes, or how many of them follow the document. */
@@ -52,6 +53,7 @@ export const readRequest = (bytes: Uint8Array): Result.Result<RequestDocument, I
           return
         case "parameters":
           parameters = readParameters(reader)
+          checkKnown(parameters)
           return
         case "inputs":
           found = true
@@ -267,6 +269,13 @@ const byteCount = (size: Parameter | undefined): number => {
   throw new MalformedRequest({ message: cannot("binary_data_size", "unsigned-integer") })
 }
 
+const checkKnown = (parameters: ReadonlyMap<string, Parameter>): void => {
+  for (const [name, value] of parameters) {
+    const problem = KnownParameters.jsonProblem(name, value, wrongType)
+    if (problem !== undefined) throw problem
+  }
+}
+
 const flag = (parameters: Map<string, Parameter>, name: string): boolean | undefined => {
   const value = parameters.get(name)
   if (value === undefined || typeof value === "boolean") return value
@@ -312,6 +321,8 @@ const readString = (reader: JsonReader, field: string): string => {
 
 const cannot = (field: string, expected: string) =>
   `Unable to parse '${field}': attempt to access JSON non-${expected} as ${expected}`
+
+const wrongType = (field: string, expected: string) => new MalformedRequest({ message: cannot(field, expected) })
 
 const wrongKind = (reader: JsonReader, field: string, expected: string): never => {
   // A syntax error comes first.

@@ -3,8 +3,9 @@
  * loads. (Missing model layers and remote clients: test/types.test.ts.)
  */
 import { expect, it } from "@effect/vitest"
-import { Effect, type Layer, Schema, type Scope } from "effect"
+import { Context, Effect, type Layer, Schema, type Scope } from "effect"
 import * as Model from "./Model.ts"
+import { RequestContext } from "./RequestContext.ts"
 import * as Tensor from "./Tensor.ts"
 
 class Bert extends Model.Service<Bert>()("bert", {
@@ -77,6 +78,36 @@ export const layers = (sentiment: typeof SentimentLive) => {
   // @effect-diagnostics-next-line missingLayerContext:off
   const closed: Layer.Layer<Sentiment> = sentiment
   return { needsBert, closed }
+}
+
+class Tokenizer extends Context.Service<Tokenizer, { readonly most: number }>()("Tokenizer") {}
+
+/** A handler may need the context of its request: no need of the layer, whose other needs stay. */
+export const WithContext = Model.each(Sentiment, () =>
+  Effect.gen(function* () {
+    const { parameters } = yield* RequestContext
+    const { most } = yield* Tokenizer
+    return { CLASS: "positive", PROB: parameters["threshold"] === most ? 1 : 0 }
+  }),
+)
+
+/** There is no request yet while a handler is built. */
+export const BuiltWithContext = Model.each(
+  Sentiment,
+  Effect.map(
+    RequestContext,
+    ({ id }) =>
+      () =>
+        Effect.succeed({ CLASS: "positive", PROB: id.length }),
+  ),
+)
+
+export const needs = (withContext: typeof WithContext, built: typeof BuiltWithContext) => {
+  const needsTokenizer: Layer.Layer<Sentiment, never, Tokenizer> = withContext
+  // @ts-expect-error nobody provides RequestContext to a layer
+  // @effect-diagnostics-next-line missingLayerContext:off
+  const closed: Layer.Layer<Sentiment> = built
+  return { needsTokenizer, closed }
 }
 
 // @ts-expect-error wrong output label

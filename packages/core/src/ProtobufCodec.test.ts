@@ -118,7 +118,8 @@ it.each<[string, RequestInit, string]>([
   [
     "a parameter without a value",
     { parameters: { p: {} } },
-    "InvalidRequest: invalid value type for 'p' parameter, expected one of its params to be set",
+    "InvalidRequest: invalid value type for 'p' parameter, expected bool_param, int64_param, uint64_param, " +
+      "double_param or string_param.",
   ],
   [
     "an input in shared memory",

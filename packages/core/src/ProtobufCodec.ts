@@ -20,6 +20,7 @@ import {
 import { InvalidRequest, Unsupported } from "./Errors.ts"
 import type { Parameter, Parameters } from "./Inference.ts"
 import { noParameters } from "./Inference.ts"
+import * as KnownParameters from "./KnownParameters.ts"
 import { encodeElements } from "./TypedTensor.ts"
 import type { RequestedOutput, WireRequest, WireResponse, WireTensor } from "./WireRequest.ts"
 
@@ -222,14 +223,13 @@ const readContents = (contents: InferTensorContents, datatype: string): Result.R
 const readParameters = (message: {
   readonly [name: string]: InferParameter
 }): Result.Result<Parameters, ProtobufError> => {
-  const names = Object.keys(message)
-  if (names.length === 0) return Result.succeed(noParameters)
+  if (Object.keys(message).length === 0) return Result.succeed(noParameters)
   const entries: Array<[string, Parameter]> = []
-  for (const name of names) {
-    const value = message[name]?.parameterChoice.value
-    if (value === undefined)
-      return refuse(`invalid value type for '${name}' parameter, expected one of its params to be set`)
-    entries.push([name, value])
+  for (const [name, parameter] of Object.entries(message)) {
+    const problem = KnownParameters.messageProblem(name, parameter)
+    if (problem !== undefined) return Result.fail(problem)
+    const { value } = parameter.parameterChoice
+    if (value !== undefined) entries.push([name, value])
   }
   // Defines properties, so that a parameter called `__proto__` is one like any other.
   return Result.succeed(Object.fromEntries(entries))

@@ -87,7 +87,7 @@ export const inference = <I extends Fields, O extends Fields>(
       id: options?.id ?? "",
       inputs: tensors,
       rows,
-      parameters: noParameters,
+      parameters: options?.parameters ?? noParameters,
       deadline: options?.timeout === undefined ? undefined : now + Duration.toMillis(options.timeout),
     }))
 

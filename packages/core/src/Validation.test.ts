@@ -180,11 +180,6 @@ it.each<[string, WireRequest, string]>([
     }),
     "output 'X' already exists in request",
   ],
-  [
-    "a reserved parameter",
-    wire({ parameters: { triton_x: 1n } }),
-    "parameter keys starting with 'triton_' are reserved",
-  ],
 ])("refuses %s", (_, request, message) => {
   const error = Result.getOrThrow(Result.flip(validate(model, request, undefined)))
   expect(error._tag).toBe("InvalidRequest")

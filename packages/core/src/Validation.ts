@@ -8,6 +8,7 @@ import { Result } from "effect"
 import { classify } from "./Classification.ts"
 import { byteWidth } from "./DataType.ts"
 import { InvalidRequest } from "./Errors.ts"
+import * as KnownParameters from "./KnownParameters.ts"
 import { errorPrefix, type Request, type Response } from "./Inference.ts"
 import type { RunningModel } from "./RunningModel.ts"
 import { matches, type TensorSpec, wireDims } from "./TensorSpec.ts"
@@ -42,10 +43,6 @@ export const validate = (
   const refuse = (text: string) => Result.fail(new InvalidRequest({ message: errorPrefix(wire) + text }))
   const specs = model.signature.inputs
   const inputs: Array<TypedTensor | undefined> = specs.map(() => undefined)
-  const reserved = Object.keys(wire.parameters).find((key) => key.startsWith("triton_"))
-  if (reserved !== undefined) {
-    return refuse("parameter keys starting with 'triton_' are reserved for Triton usage and should not be specified.")
-  }
 
   for (const tensor of wire.inputs) {
     const index = specs.findIndex((spec) => spec.name === tensor.name)
@@ -95,7 +92,14 @@ export const validate = (
     outputs.push({ position, classification })
   }
   return Result.succeed({
-    request: { id: wire.id, inputs, rows, parameters: wire.parameters, deadline },
+    request: {
+      id: wire.id,
+      inputs,
+      rows,
+      parameters: KnownParameters.forModel(wire.parameters),
+      deadline,
+      requestedOutputs: wire.outputs.map(({ name }) => name),
+    },
     outputs: outputs.length > 0 ? outputs : model.signature.outputs.map((_, position) => tensorAt(position)),
   })
 }

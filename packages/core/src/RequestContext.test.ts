@@ -1,0 +1,80 @@
+import { expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { noParameters, type Request } from "./Inference.ts"
+import * as Model from "./Model.ts"
+import { RequestContext } from "./RequestContext.ts"
+import { infer } from "./RunningModel.ts"
+import * as Tensor from "./Tensor.ts"
+
+class Echo extends Model.Service<Echo>()("echo", {
+  inputs: { x: Tensor.scalar("INT32") },
+  outputs: { x: Tensor.scalar("INT32") },
+  maxBatchSize: 8,
+}) {}
+
+const parameters = { flag: true, integer: -3n, double: 2, text: "ä" }
+
+const request = (values: ReadonlyArray<number>, rest: Partial<Request> = {}): Request => ({
+  id: "",
+  inputs: [Tensor.make("INT32", [values.length, 1], Int32Array.from(values))],
+  rows: values.length,
+  parameters: noParameters,
+  deadline: undefined,
+  ...rest,
+})
+
+it.effect("each: a handler knows the id, the parameters, the deadline and the outputs of its request", () =>
+  Effect.gen(function* () {
+    const seen: Array<unknown> = []
+    const layer = Model.each(Echo, ({ x }) =>
+      Effect.gen(function* () {
+        const { setParameter: _, ...context } = yield* RequestContext
+        seen.push(context)
+        return { x }
+      }),
+    )
+    yield* Effect.gen(function* () {
+      const { model, infer: ask } = yield* Echo
+      yield* infer(model, request([1], { id: "a", parameters, deadline: 5_000, requestedOutputs: ["x"] }))
+      yield* ask({ x: 1 }, { id: "b", timeout: "1 second", parameters: { text: "typed" } })
+      yield* ask({ x: 1 })
+    }).pipe(Effect.provide(layer))
+    expect(seen).toEqual([
+      { id: "a", parameters, deadline: 5_000, requestedOutputs: ["x"] },
+      { id: "b", parameters: { text: "typed" }, deadline: 1_000, requestedOutputs: [] },
+      { id: "", parameters: {}, deadline: undefined, requestedOutputs: [] },
+    ])
+  }),
+)
+
+const naming = Model.each(
+  Echo,
+  Effect.succeed(({ x }: { readonly x: number }) =>
+    Effect.gen(function* () {
+      const context = yield* RequestContext
+      if (x > 0) yield* context.setParameter("x", BigInt(x))
+      if (x === 99) yield* context.setParameter("large", 2n ** 64n)
+      return { x }
+    }),
+  ),
+)
+
+it.effect("each: parameters of a response are those of its request alone, also within one batch", () =>
+  Effect.gen(function* () {
+    const { model } = yield* Echo
+    const responses = yield* Effect.all(
+      [request([0]), request([1]), request([2, 3])].map((one) => infer(model, one)),
+      { concurrency: "unbounded" },
+    )
+    expect(model.statistics.executionCount).toBe(1)
+    expect(responses.map((response) => response.parameters)).toEqual([{}, { x: 1n }, { x: 3n }])
+  }).pipe(Effect.provide(naming)),
+)
+
+it.effect("each: a response parameter beyond 64 bits fails its request, and the model goes on", () =>
+  Effect.gen(function* () {
+    const { infer: ask } = yield* Echo
+    expect(yield* Effect.flip(ask({ x: 99 }))).toMatchObject({ _tag: "ExecutionFailed" })
+    expect(yield* ask({ x: 1 })).toEqual({ x: 1 })
+  }).pipe(Effect.provide(naming)),
+)
