@@ -30,6 +30,12 @@ export interface ComputeDurations {
   readonly output: number
 }
 
+/** Is told of every request that is answered, for what sums cannot tell. */
+export interface Observer {
+  /** As `Statistics.succeeded`. */
+  readonly succeeded: (total: number, queued: number, compute: ComputeDurations) => void
+}
+
 export class Statistics {
   readonly success = new StatisticDuration()
   readonly fail = new StatisticDuration()
@@ -48,6 +54,8 @@ export class Statistics {
   executionCount = 0
   /** Milliseconds since the epoch; 0 before the first. */
   lastInference = 0
+  /** Usually empty: each costs a call per request. */
+  readonly observers = new Set<Observer>()
 
   /** One execution that succeeded. */
   executed(rows: number, compute: ComputeDurations, atMillis: number): void {
@@ -68,6 +76,7 @@ export class Statistics {
     this.computeInput.add(compute.input)
     this.computeInfer.add(compute.infer)
     this.computeOutput.add(compute.output)
+    for (const observer of this.observers) observer.succeeded(total, queued, compute)
   }
 
   /** One request that failed, `total` after it was accepted. */

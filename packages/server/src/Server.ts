@@ -11,6 +11,7 @@ import type { RunningModel } from "@nereid/core/RunningModel"
 import * as Gateway from "./Gateway.ts"
 import * as GrpcServer from "./GrpcServer.ts"
 import * as HttpServer from "./HttpServer.ts"
+import type { MetricsOptions } from "./Metrics.ts"
 import * as MetricsServer from "./MetricsServer.ts"
 import { ServeError } from "./ServeError.ts"
 import { version } from "./version.ts"
@@ -25,6 +26,8 @@ export interface ServerOptions {
   readonly grpc?: Listen
   /** Prometheus' /metrics. Default 8002. */
   readonly metrics?: Listen
+  /** What /metrics tells: latency counters and summaries, the machine. */
+  readonly metricsOptions?: MetricsOptions
   /** The server's name in its metadata. Default nereid. */
   readonly id?: string
   /** The largest HTTP body, in bytes. Default 64 MiB. */
@@ -108,7 +111,9 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
     return Scope.provide(make(typeof at === "number" ? { host: "0.0.0.0", port: at } : at), frontEnds)
   }
 
-  const metricsAt = yield* listen(metrics, (address) => MetricsServer.make(gateway, address))
+  const metricsAt = yield* listen(metrics, (address) =>
+    MetricsServer.make(gateway, { ...address, metrics: options.metricsOptions }),
+  )
   const httpAt = yield* listen(http, (address) =>
     HttpServer.make(gateway, { ...address, maxInputSize, maxConnections, stopTimeoutMillis }),
   )

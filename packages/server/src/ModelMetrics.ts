@@ -1,0 +1,164 @@
+/**
+ * What one model version contributes to the metrics, under the names that the protocol's dashboards know: counters and
+ * gauges that are read from its statistics when asked, and, where turned on, summaries that observe its requests. What is
+ * counted, and when, is core's Statistics.ts.
+ */
+import { type Context, Effect, Metric, Schedule, type Scope } from "effect"
+import type { RunningModel } from "@nereid/core/RunningModel"
+import type { FailureReason, Observer, Statistics } from "@nereid/core/Statistics"
+import { rotationSeconds, SlidingQuantiles } from "./SlidingQuantiles.ts"
+
+export interface ModelMetricsOptions {
+  readonly counterLatencies: boolean
+  /** Of the summaries; undefined for none. */
+  readonly quantiles: ReadonlyArray<number> | undefined
+}
+
+interface Family {
+  readonly name: string
+  readonly description: string
+  readonly value: (model: RunningModel) => number
+}
+
+const counters: ReadonlyArray<Family> = [
+  {
+    name: "nv_inference_request_success",
+    description: "Requests that were answered with outputs",
+    value: ({ statistics }) => statistics.success.count,
+  },
+  {
+    name: "nv_inference_count",
+    description: "Rows that were inferred: a request of a batch of n counts n",
+    value: ({ statistics }) => statistics.inferenceCount,
+  },
+  {
+    name: "nv_inference_exec_count",
+    description: "Batches that were executed",
+    value: ({ statistics }) => statistics.executionCount,
+  },
+]
+
+const reasons: ReadonlyArray<FailureReason> = ["REJECTED", "CANCELED", "BACKEND", "OTHER"]
+
+const gauges: ReadonlyArray<Family> = [
+  {
+    name: "nv_inference_pending_request_count",
+    description: "Requests accepted and not yet handed to an instance",
+    value: (model) => model.pending(),
+  },
+  {
+    name: "nv_model_load_duration_secs",
+    description: "Seconds that loading the model took",
+    value: ({ statistics }) => statistics.loadSeconds,
+  },
+]
+
+/** The parts of a request's time: in the names of families, in words, of all requests, and of one. In nanoseconds. */
+interface Part {
+  readonly name: string
+  readonly words: string
+  readonly ofAll: (statistics: Statistics) => number
+  readonly ofOne: (...request: Parameters<Observer["succeeded"]>) => number
+}
+
+const parts: ReadonlyArray<Part> = [
+  {
+    name: "request",
+    words: "from accepting to answering",
+    ofAll: ({ success }) => success.ns,
+    ofOne: (total) => total,
+  },
+  { name: "queue", words: "in the queue", ofAll: ({ queue }) => queue.ns, ofOne: (_, queued) => queued },
+  {
+    name: "compute_input",
+    words: "of bringing inputs in",
+    ofAll: ({ computeInput }) => computeInput.ns,
+    ofOne: (_total, _queued, { input }) => input,
+  },
+  {
+    name: "compute_infer",
+    words: "of running the model",
+    ofAll: ({ computeInfer }) => computeInfer.ns,
+    ofOne: (_total, _queued, { infer }) => infer,
+  },
+  {
+    name: "compute_output",
+    words: "of taking outputs out",
+    ofAll: ({ computeOutput }) => computeOutput.ns,
+    ofOne: (_total, _queued, { output }) => output,
+  },
+]
+
+/** In the registry of this context until the scope closes. */
+export const register = Effect.fnUntraced(function* (
+  model: RunningModel,
+  { counterLatencies, quantiles }: ModelMetricsOptions,
+  registry: Context.Context<never>,
+): Effect.fn.Return<void, never, Scope.Scope> {
+  const { statistics } = model
+  const registrations: Array<Metric.Registration> = []
+  yield* Effect.addFinalizer(() => Effect.sync(() => registrations.forEach((registration) => registration.remove())))
+  const add = <Input, State>(metric: Metric.Metric<Input, State>, get: () => State) =>
+    registrations.push(Metric.registerUnsafe(metric, registry, { get, update: nothing, modify: nothing }))
+  const addCounter = (name: string, description: string, count: () => number, attributes = labels(model)) =>
+    add(Metric.counter(name, { description, attributes }), () => ({ count: count(), incremental: true }))
+
+  for (const { name, description, value } of counters) addCounter(name, description, () => value(model))
+  for (const reason of reasons) {
+    const count = () => statistics.failures[reason]
+    addCounter("nv_inference_request_failure", "Requests that failed, by reason", count, labels(model, { reason }))
+  }
+  for (const { name, words, ofAll } of counterLatencies ? parts : []) {
+    const description = `Microseconds ${words}, summed over requests`
+    addCounter(`nv_inference_${name}_duration_us`, description, () => microseconds(ofAll(statistics)))
+  }
+  for (const { name, description, value } of gauges) {
+    add(Metric.gauge(name, { description, attributes: labels(model) }), () => ({ value: value(model) }))
+  }
+  if (quantiles === undefined) return
+
+  const summaries = parts.map((part) => ({ ...part, durations: new SlidingQuantiles() }))
+  for (const { name, words, durations } of summaries) {
+    const metric = Metric.summary(`nv_inference_${name}_summary_us`, {
+      description: `Microseconds ${words}, of the requests of the last minute`,
+      attributes: labels(model),
+      quantiles,
+      // Effect only writes it; the observations are ours.
+      maxAge: 0,
+      maxSize: 0,
+    })
+    add(metric, () => summaryState(durations, quantiles))
+  }
+  const observer: Observer = {
+    succeeded: (...request) => {
+      for (const { durations, ofOne } of summaries) durations.observe(microseconds(ofOne(...request)))
+    },
+  }
+  yield* Effect.acquireRelease(
+    Effect.sync(() => statistics.observers.add(observer)),
+    () => Effect.sync(() => statistics.observers.delete(observer)),
+  )
+  yield* Effect.sync(() => summaries.forEach(({ durations }) => durations.rotate())).pipe(
+    Effect.delay(`${rotationSeconds} seconds`),
+    Effect.repeat(Schedule.forever),
+    Effect.forkScoped,
+  )
+})
+
+/** The parts of a request are measured apart, so a difference of them may be a fraction, or less than nothing. */
+const microseconds = (ns: number): number => Math.max(0, Math.floor(ns / 1000))
+
+const summaryState = (durations: SlidingQuantiles, quantiles: ReadonlyArray<number>): Metric.SummaryState => {
+  const { count, sum } = durations
+  const values = durations.at(quantiles)
+  return { quantiles: quantiles.map((quantile, index) => [quantile, values[index]]), count, sum, min: 0, max: 0 }
+}
+
+/** In the order of the alphabet, which is the order they are written in. */
+const labels = ({ name, version }: RunningModel, { reason }: { readonly reason?: FailureReason } = {}) => ({
+  model: name,
+  ...(reason === undefined ? {} : { reason }),
+  version,
+})
+
+const nothing = () => {}
