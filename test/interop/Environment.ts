@@ -1,0 +1,54 @@
+/**
+ * The Python that the tests run on: a virtual environment beside them, with the clients of requirements.txt, made anew
+ * when that file changes. Where it cannot be made for want of Python or of its registry, it says why: that is no failure.
+ */
+import { spawnSync } from "node:child_process"
+import { copyFileSync, existsSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+
+export type Environment =
+  | { readonly python: string }
+  /** Why the tests cannot run here. */
+  | { readonly missing: string }
+
+/** The oldest Python that all of requirements.txt have a release for. */
+const oldest = [3, 10] as const
+
+const requirements = join(import.meta.dirname, "requirements.txt")
+const folder = join(import.meta.dirname, ".venv")
+const python = join(folder, "bin", "python")
+/** What is installed: a copy of the file, written last. */
+const installed = join(folder, "requirements.txt")
+
+/** @throws Error where the clients cannot be installed although there is Python and its registry answers */
+export const prepare = (): Environment => {
+  const found = run("python3", ["-c", "import sys; print(*sys.version_info[:2])"], 1)
+  if (found.status !== 0) return { missing: "there is no python3" }
+  const [major = 0, minor = 0] = found.stdout.split(" ").map(Number)
+  if (major < oldest[0] || (major === oldest[0] && minor < oldest[1])) {
+    return { missing: `python3 is ${major}.${minor}, older than ${oldest.join(".")}` }
+  }
+  if (isInstalled()) return { python }
+
+  console.log(`Installing the clients of requirements.txt into ${folder}`)
+  const made = run("python3", ["-m", "venv", "--clear", folder], 2)
+  if (made.status !== 0) return { missing: `python3 cannot make a virtual environment:\n${made.stdout}${made.stderr}` }
+  const install = ["-m", "pip", "install", "--no-input", "--only-binary", ":all:", "--retries", "1", "--timeout", "20"]
+  const { status, stderr } = run(python, [...install, "--quiet", "--requirement", requirements], 5)
+  if (status === null) return { missing: "the Python registry has not sent everything within 5 minutes" }
+  if (status !== 0 && unreachable.test(stderr)) return { missing: `the Python registry does not answer:\n${stderr}` }
+  if (status !== 0) throw new Error(`The clients cannot be installed:\n${stderr}`)
+  copyFileSync(requirements, installed)
+  return { python }
+}
+
+/** What pip says of a registry that it has not reached, as opposed to one that lacks something. */
+const unreachable = /connection broken by|ConnectTimeoutError|ReadTimeoutError|ProxyError/
+
+const isInstalled = () =>
+  existsSync(installed) &&
+  readFileSync(installed, "utf8") === readFileSync(requirements, "utf8") &&
+  run(python, ["-c", ""], 1).status === 0
+
+const run = (command: string, args: ReadonlyArray<string>, minutes: number) =>
+  spawnSync(command, args, { encoding: "utf8", timeout: minutes * 60_000, killSignal: "SIGKILL" })

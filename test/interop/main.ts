@@ -1,0 +1,37 @@
+/**
+ * The protocol's own Python clients against our server: `npm run test:interop`. Ends with 1 where a test fails, and with 0
+ * where none can run, saying why.
+ */
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { join } from "node:path"
+import { Program } from "../Program.ts"
+import * as Environment from "./Environment.ts"
+
+const folder = import.meta.dirname
+
+/** The exit code of all Python tests against a server on these ports, or of those that the command line names. */
+const test = async (python: string, ports: string): Promise<number | null> => {
+  const [, , ...names] = process.argv
+  const child = spawn(python, ["-m", "unittest", "--buffer", ...names], {
+    cwd: folder,
+    env: { ...process.env, NEREID_PORTS: ports, PYTHONDONTWRITEBYTECODE: "1" },
+    stdio: "inherit",
+    timeout: 10 * 60_000,
+    killSignal: "SIGKILL",
+  })
+  const [code]: Array<number | null> = await once(child, "exit")
+  return code ?? null
+}
+
+const environment = Environment.prepare()
+if ("missing" in environment) {
+  console.log(`Skipped, no Python client has been tested: ${environment.missing}`)
+} else {
+  await using server = new Program([join(folder, "server.ts")])
+  const [, ports = ""] = await server.match(/^serving (\{.*\})$/m)
+  if ((await test(environment.python, ports)) !== 0) {
+    console.error(`The tests of the Python clients failed. The server said:\n${server.output}`)
+    process.exitCode = 1
+  }
+}
