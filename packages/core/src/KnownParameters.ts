@@ -7,6 +7,17 @@ import type { InferParameter } from "@nereid/protocol/grpc_service"
 import { InvalidRequest, type MalformedRequest } from "./Errors.ts"
 import type { Parameter, Parameters } from "./Inference.ts"
 
+/** Names that no forwarded header may have, beside those that start with `triton_`. */
+const names: ReadonlySet<string> = new Set([
+  "sequence_id",
+  "sequence_start",
+  "sequence_end",
+  "priority",
+  "timeout",
+  "headers",
+  "binary_data_output",
+])
+
 const prefix = "triton_"
 
 /** Asks for a last, empty response on a stream; for gRPC only. */
@@ -14,6 +25,8 @@ export const emptyFinalResponse = "triton_enable_empty_final_response"
 
 /** Bytes of a sequence id that is a text. */
 const longestSequenceId = 128
+
+export const isReserved = (name: string): boolean => names.has(name) || name.startsWith(prefix)
 
 /** Without those that are for the transport alone. */
 export const forModel = (parameters: Parameters): Parameters => {

@@ -9,12 +9,13 @@ import * as ProtobufCodec from "@nereid/core/ProtobufCodec"
 import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "@nereid/protocol/health"
+import type { ForwardedHeaders } from "./ForwardedHeaders.ts"
 import type { Gateway, TensorMetadata } from "./Gateway.ts"
 import { fromError, internal, shorten } from "./GrpcStatus.ts"
 import * as Reflection from "./Reflection.ts"
 
 export const make =
-  (gateway: Gateway) =>
+  (gateway: Gateway, forward: ForwardedHeaders | undefined) =>
   (router: ConnectRouter): void => {
     router.service(GRPCInferenceService, {
       serverLive: () => ({ live: gateway.isLive() }),
@@ -33,7 +34,8 @@ export const make =
       modelConfig: ({ name, version }) => ({ config: orThrow(gateway.modelConfiguration(name, version)) }),
       modelStatistics: ({ name, version }) => orThrow(gateway.modelStatistics(name, version)),
       modelInfer: async (request, context) => {
-        const wire = orThrow(ProtobufCodec.fromMessage(request))
+        const decoded = orThrow(ProtobufCodec.fromMessage(request))
+        const wire = forward === undefined ? decoded : orThrow(forward(decoded, context.requestHeader))
         return ProtobufCodec.toMessage(await infer(gateway, wire, context))
       },
     })

@@ -20,6 +20,7 @@ import { connectNodeAdapter } from "@connectrpc/connect-node"
 import { Effect, type Scope } from "effect"
 import { GrpcCode } from "@nereid/core/Errors"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
+import * as ForwardedHeaders from "./ForwardedHeaders.ts"
 import type { Gateway } from "./Gateway.ts"
 import * as GrpcRoutes from "./GrpcRoutes.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
@@ -42,6 +43,8 @@ export interface GrpcServerOptions {
   readonly maxIncompleteSize?: number
   /** Whether unary ModelInfer is answered before Connect. Default true; false is for comparison. */
   readonly fastUnary?: boolean
+  /** Metadata that become parameters of their request, as a pattern of their names (ForwardedHeaders.ts). Default none. */
+  readonly forwardHeaders?: string | undefined
   /** How long a stop waits for calls in flight, and for callers that do not take their answers. Default 30 s. */
   readonly stopTimeoutMillis?: number
 }
@@ -64,7 +67,8 @@ export const make = Effect.fnUntraced(function* (
   const { host = "0.0.0.0", port, stopTimeoutMillis = 30_000 } = options
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const logDefect = (defect: unknown) => void runFork(Effect.logError("The gRPC front end failed on a call", defect))
-  const server = handle(gateway, options, logDefect)
+  const forward = yield* Effect.fromResult(ForwardedHeaders.make(options.forwardHeaders, "forwardHeaders.grpc"))
+  const server = handle(gateway, { ...options, forward, logDefect })
   const sessions = trackSessions(server)
   yield* Effect.acquireRelease(listen(server, host, port), () => stop(server, sessions, stopTimeoutMillis))
   const address = server.address()
@@ -73,7 +77,13 @@ export const make = Effect.fnUntraced(function* (
   return { host: address.address, port: address.port }
 })
 
-const handle = (gateway: Gateway, options: GrpcServerOptions, logDefect: (defect: unknown) => void): Http2Server => {
+interface HandleOptions extends GrpcServerOptions {
+  readonly forward: ForwardedHeaders.ForwardedHeaders | undefined
+  readonly logDefect: (defect: unknown) => void
+}
+
+const handle = (gateway: Gateway, options: HandleOptions): Http2Server => {
+  const { forward, logDefect } = options
   const { maxMessageSize = 256 * 1024 * 1024, maxConnections = 10_000, fastUnary = true } = options
   const { receiveTimeoutMillis = 300_000, maxIncompleteSize = Math.max(2 ** 30, 4 * maxMessageSize) } = options
   const receiveBudget = new ReceiveBudget(maxIncompleteSize)
@@ -86,7 +96,7 @@ const handle = (gateway: Gateway, options: GrpcServerOptions, logDefect: (defect
   })
   server.maxConnections = maxConnections
   const connect = connectNodeAdapter({
-    routes: GrpcRoutes.make(gateway),
+    routes: GrpcRoutes.make(gateway, forward),
     interceptors: [GrpcRoutes.failures(logDefect)],
     readMaxBytes: maxMessageSize,
     writeMaxBytes: maxMessageSize,
@@ -106,7 +116,7 @@ const handle = (gateway: Gateway, options: GrpcServerOptions, logDefect: (defect
   // The compatibility layer is node's own listener of `stream`; what is not ours is handed on to it.
   const compatible = server.listeners("stream")
   server.removeAllListeners("stream")
-  const unary = { gateway, maxMessageSize, receiveTimeoutMillis, receiveBudget, logDefect }
+  const unary = { gateway, maxMessageSize, receiveTimeoutMillis, receiveBudget, forward, logDefect }
   server.on("stream", (stream: ServerHttp2Stream, headers, ...rest) => {
     if (isPlainModelInfer(headers)) serveUnary(stream, headers, unary)
     else for (const listener of compatible) listener.call(server, stream, headers, ...rest)

@@ -3,12 +3,19 @@
  * GrpcUnary.ts.
  */
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2"
+import type { ForwardedHeaders } from "./ForwardedHeaders.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
 import { UnaryCall, type UnaryOptions } from "./GrpcUnary.ts"
 
-export const serveUnary = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, options: UnaryOptions): void => {
+export interface StreamOptions extends UnaryOptions {
+  /** Undefined where no header becomes a parameter. */
+  readonly forward: ForwardedHeaders | undefined
+}
+
+export const serveUnary = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, options: StreamOptions): void => {
   // A stream that the caller resets emits an error; without a listener that ends the process.
   stream.on("error", nothing)
+  const { forward } = options
   const timeout = headers["grpc-timeout"]
   const call = new UnaryCall(
     options,
@@ -27,7 +34,10 @@ export const serveUnary = (stream: ServerHttp2Stream, headers: IncomingHttpHeade
         stream.on("close", () => clearTimeout(timer))
       },
     },
-    Array.isArray(timeout) ? timeout.join() : timeout,
+    {
+      timeout: Array.isArray(timeout) ? timeout.join() : timeout,
+      forward: forward && ((wire) => forward(wire, Object.entries(headers))),
+    },
   )
   let unwanted = 0
   stream.on("data", (chunk: Uint8Array) => {

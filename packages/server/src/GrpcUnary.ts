@@ -11,9 +11,10 @@
  * and an end also comes when the caller breaks off.
  */
 import { Result } from "effect"
-import { GrpcCode } from "@nereid/core/Errors"
+import { GrpcCode, type InvalidRequest } from "@nereid/core/Errors"
 import type { Cancel } from "@nereid/core/Inference"
 import * as ProtobufCodec from "@nereid/core/ProtobufCodec"
+import type { WireRequest } from "@nereid/core/WireRequest"
 import type { Gateway } from "./Gateway.ts"
 import { fromError, type GrpcStatus, internal } from "./GrpcStatus.ts"
 import * as GrpcTimeout from "./GrpcTimeout.ts"
@@ -25,6 +26,14 @@ export interface Responder {
   /** A message with its prefix. */
   readonly reply: (frame: Uint8Array) => void
   readonly fail: (status: GrpcStatus) => void
+}
+
+/** What the call says about itself. */
+export interface CallMetadata {
+  /** Its `grpc-timeout`. */
+  readonly timeout: string | undefined
+  /** Adds its metadata to the parameters of its request; undefined where there is nothing to add. */
+  readonly forward: ((wire: WireRequest) => Result.Result<WireRequest, InvalidRequest>) | undefined
 }
 
 export interface UnaryOptions {
@@ -51,6 +60,7 @@ export class UnaryCall {
   readonly #options: UnaryOptions
   readonly #responder: Responder
   readonly #deadline: number | undefined
+  readonly #forward: CallMetadata["forward"]
   /** Of prefix and message together; unknown until the prefix is there. */
   #expected: number | undefined
   #received = 0
@@ -64,9 +74,10 @@ export class UnaryCall {
   /** Answered, failed or gone: whatever comes now is ignored. */
   #done = false
 
-  constructor(options: UnaryOptions, responder: Responder, timeout: string | undefined) {
+  constructor(options: UnaryOptions, responder: Responder, { timeout, forward }: CallMetadata) {
     this.#options = options
     this.#responder = responder
+    this.#forward = forward
     if (timeout !== undefined) {
       const milliseconds = GrpcTimeout.parse(timeout)
       if (milliseconds === undefined) {
@@ -160,7 +171,8 @@ export class UnaryCall {
 
   #ask(message: Uint8Array): void {
     this.#asked = true
-    const wire = ProtobufCodec.decode(message)
+    const decoded = ProtobufCodec.decode(message)
+    const wire = this.#forward === undefined ? decoded : Result.flatMap(decoded, this.#forward)
     if (Result.isFailure(wire)) return this.#fail(fromError(wire.failure))
     try {
       const cancel = this.#options.gateway.infer(wire.success, this.#deadline, (outcome) => {

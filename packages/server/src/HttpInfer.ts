@@ -19,7 +19,8 @@ import {
   timeoutHeader,
 } from "@nereid/core/BinaryExtension"
 import { InvalidRequest } from "@nereid/core/Errors"
-import type { WireResponse } from "@nereid/core/WireRequest"
+import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
+import * as ForwardedHeaders from "./ForwardedHeaders.ts"
 import type { Gateway } from "./Gateway.ts"
 import { collect } from "./HttpBody.ts"
 import * as HttpCompression from "./HttpCompression.ts"
@@ -34,7 +35,14 @@ export interface InferCall {
   readonly model: { readonly name: string; readonly version: string }
 }
 
-export const infer = (gateway: Gateway, call: InferCall, maxInputSize: number): void => {
+export interface InferOptions {
+  /** The largest body, in bytes, compressed and not. */
+  readonly maxInputSize: number
+  /** Undefined where no header becomes a parameter. */
+  readonly forward: ForwardedHeaders.ForwardedHeaders | undefined
+}
+
+export const infer = (gateway: Gateway, call: InferCall, { maxInputSize, forward }: InferOptions): void => {
   const { request, response, guard, model } = call
   const { headers } = request
   const encoding = HttpCompression.contentEncoding(headers["content-encoding"])
@@ -46,13 +54,18 @@ export const infer = (gateway: Gateway, call: InferCall, maxInputSize: number): 
   const deadline = parseDeadline(single(headers[timeoutHeader]))
   if (Result.isFailure(deadline)) return sendError(response, deadline.failure)
 
+  const forwarded = (wire: WireRequest): Result.Result<WireRequest, InvalidRequest> =>
+    forward === undefined ? Result.succeed(wire) : forward(wire, ForwardedHeaders.fromRaw(request.rawHeaders))
+
   const whole = (body: Uint8Array) => {
     // A model that is not there is told before what is wrong with its request.
     const decoded = Result.flatMap(gateway.model(model.name, model.version), (running) =>
       headerLength.success === 0 ? decodeRawRequest(body, running) : decodeRequest(body, headerLength.success, model),
     )
     if (Result.isFailure(decoded)) return sendError(response, decoded.failure)
-    const cancel = gateway.infer(decoded.success.wire, deadline.success, (outcome) =>
+    const wire = forwarded(decoded.success.wire)
+    if (Result.isFailure(wire)) return sendError(response, wire.failure)
+    const cancel = gateway.infer(wire.success, deadline.success, (outcome) =>
       guard(() => {
         if (response.destroyed) return
         if (Result.isFailure(outcome)) sendError(response, outcome.failure)

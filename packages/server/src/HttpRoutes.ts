@@ -6,7 +6,7 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
 import type { Gateway } from "./Gateway.ts"
-import { infer } from "./HttpInfer.ts"
+import { infer, type InferOptions } from "./HttpInfer.ts"
 import type { Guard, Handler } from "./HttpListener.ts"
 import { sendEmpty, sendError, sendJson, sendText } from "./HttpReply.ts"
 import * as ModelConfiguration from "./ModelConfiguration.ts"
@@ -29,12 +29,12 @@ interface Route {
 
 const model = "/v2/models/(?<name>[^/]+)(?:/versions/(?<version>[0-9]+))?"
 
-export const make = (gateway: Gateway, { maxInputSize }: { readonly maxInputSize: number }): Handler => {
+export const make = (gateway: Gateway, options: InferOptions): Handler => {
   const routes: ReadonlyArray<Route> = [
     {
       method: "POST",
       path: new RegExp(`^${model}/infer$`),
-      answer: (call) => infer(gateway, call, maxInputSize),
+      answer: (call) => infer(gateway, call, options),
     },
     {
       method: "GET",

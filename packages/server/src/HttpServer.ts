@@ -2,7 +2,8 @@
  * The HTTP port of the v2 protocol. Not here: what a path answers (HttpRoutes.ts), and how the port starts and stops
  * (HttpListener.ts).
  */
-import type { Effect, Scope } from "effect"
+import { Effect, type Scope } from "effect"
+import * as ForwardedHeaders from "./ForwardedHeaders.ts"
 import type { Gateway } from "./Gateway.ts"
 import * as HttpListener from "./HttpListener.ts"
 import * as HttpRoutes from "./HttpRoutes.ts"
@@ -16,14 +17,17 @@ export interface HttpServerOptions {
   readonly maxInputSize?: number | undefined
   /** Connections at one time; one more is closed at once. Default 10 000. */
   readonly maxConnections?: number | undefined
+  /** Headers that become parameters of their request, as a pattern of their names (ForwardedHeaders.ts). Default none. */
+  readonly forwardHeaders?: string | undefined
   /** How long a stop waits for answers in flight. Default 30 s. */
   readonly stopTimeoutMillis?: number | undefined
 }
 
-export const make = (
+export const make = Effect.fnUntraced(function* (
   gateway: Gateway,
   options: HttpServerOptions,
-): Effect.Effect<HttpListener.Address, ServeError, Scope.Scope> => {
-  const { maxInputSize = 64 * 2 ** 20, ...listener } = options
-  return HttpListener.make(HttpRoutes.make(gateway, { maxInputSize }), { name: "HTTP", ...listener })
-}
+): Effect.fn.Return<HttpListener.Address, ServeError, Scope.Scope> {
+  const { maxInputSize = 64 * 2 ** 20, forwardHeaders, ...listener } = options
+  const forward = yield* Effect.fromResult(ForwardedHeaders.make(forwardHeaders, "forwardHeaders.http"))
+  return yield* HttpListener.make(HttpRoutes.make(gateway, { maxInputSize, forward }), { name: "HTTP", ...listener })
+})

@@ -38,6 +38,11 @@ export interface ServerOptions {
   readonly maxConnections?: number
   /** Whether unary gRPC inference takes its own path before Connect. Default true; false to compare them. */
   readonly fastUnary?: boolean
+  /**
+   * Headers (HTTP) and metadata (gRPC) that become parameters of their requests: a regular expression each, that matches
+   * any part of a name, whatever the case unless it begins with `(?-i)`. Default none.
+   */
+  readonly forwardHeaders?: { readonly http?: string; readonly grpc?: string }
   /** How long a stop waits for requests in flight. Default 30 seconds. */
   readonly drainTimeout?: Duration.Input
 }
@@ -93,7 +98,7 @@ const provided = <Identifier>(
 const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, options: ServerOptions) {
   const { http = 8000, grpc = 8001, metrics = 8002, id = "nereid" } = options
   const { maxInputSize = 64 * 2 ** 20, maxMessageSize = 256 * 2 ** 20 } = options
-  const { fastUnary = true, maxConnections = 10_000 } = options
+  const { fastUnary = true, maxConnections = 10_000, forwardHeaders = {} } = options
   const drainTimeout = Duration.fromInputUnsafe(options.drainTimeout ?? "30 seconds")
   // Front ends cut their callers off only after the models have had the time to answer them as stopping.
   const stopTimeoutMillis = Duration.toMillis(drainTimeout) + 1000
@@ -115,10 +120,23 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
     MetricsServer.make(gateway, { ...address, metrics: options.metricsOptions }),
   )
   const httpAt = yield* listen(http, (address) =>
-    HttpServer.make(gateway, { ...address, maxInputSize, maxConnections, stopTimeoutMillis }),
+    HttpServer.make(gateway, {
+      ...address,
+      maxInputSize,
+      maxConnections,
+      forwardHeaders: forwardHeaders.http,
+      stopTimeoutMillis,
+    }),
   )
   const grpcAt = yield* listen(grpc, (address) =>
-    GrpcServer.make(gateway, { ...address, maxMessageSize, maxConnections, fastUnary, stopTimeoutMillis }),
+    GrpcServer.make(gateway, {
+      ...address,
+      maxMessageSize,
+      maxConnections,
+      fastUnary,
+      forwardHeaders: forwardHeaders.grpc,
+      stopTimeoutMillis,
+    }),
   )
   return Server.of({ http: httpAt, grpc: grpcAt, metrics: metricsAt, models, isReady: gateway.isReady })
 })
