@@ -17,7 +17,8 @@ import tritonclient.http
 import tritonclient.http.aio
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
-PORTS = json.loads(os.environ["NEREID_PORTS"])
+# Of each server of server.ts: its ports.
+SERVERS = json.loads(os.environ["NEREID_SERVERS"])
 
 # What a failure is called by each protocol.
 STATUS = {
@@ -46,6 +47,7 @@ class Case(unittest.IsolatedAsyncioTestCase):
 
     protocol: str
     module: object
+    server = "plain"
 
     async def asyncSetUp(self):
         self.client = self.connect()
@@ -54,7 +56,7 @@ class Case(unittest.IsolatedAsyncioTestCase):
         await self.settled(self.client.close())
 
     def connect(self, **options):
-        return self.module.InferenceServerClient(f"127.0.0.1:{PORTS[self.protocol]}", **options)
+        return self.module.InferenceServerClient(f"127.0.0.1:{SERVERS[self.server][self.protocol]}", **options)
 
     async def settled(self, value):
         return await value if inspect.isawaitable(value) else value
@@ -123,13 +125,13 @@ http_clients = _clients("Http", "HttpAio")
 grpc_clients = _clients("Grpc", "GrpcAio")
 
 
-def url(path, port="http"):
-    return f"http://127.0.0.1:{PORTS[port]}{path}"
+def url(path, port="http", server="plain"):
+    return f"http://127.0.0.1:{SERVERS[server][port]}{path}"
 
 
-def post(path, body, headers={}):
+def post(path, body, headers={}, server="plain"):
     """A request as anybody sends one who has no client."""
-    return urllib.request.urlopen(urllib.request.Request(url(path), body, headers), timeout=60)
+    return urllib.request.urlopen(urllib.request.Request(url(path, server=server), body, headers), timeout=60)
 
 
 def metric(name, **labels):

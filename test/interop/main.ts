@@ -10,12 +10,12 @@ import * as Environment from "./Environment.ts"
 
 const folder = import.meta.dirname
 
-/** The exit code of all Python tests against a server on these ports, or of those that the command line names. */
-const test = async (python: string, ports: string): Promise<number | null> => {
+/** The exit code of all Python tests against these servers, or of those that the command line names. */
+const test = async (python: string, servers: string): Promise<number | null> => {
   const [, , ...names] = process.argv
   const child = spawn(python, ["-m", "unittest", "--buffer", ...names], {
     cwd: folder,
-    env: { ...process.env, NEREID_PORTS: ports, PYTHONDONTWRITEBYTECODE: "1" },
+    env: { ...process.env, NEREID_SERVERS: servers, PYTHONDONTWRITEBYTECODE: "1" },
     stdio: "inherit",
     timeout: 10 * 60_000,
     killSignal: "SIGKILL",
@@ -28,10 +28,10 @@ const environment = Environment.prepare()
 if ("missing" in environment) {
   console.log(`Skipped, no Python client has been tested: ${environment.missing}`)
 } else {
-  await using server = new Program([join(folder, "server.ts")])
-  const [, ports = ""] = await server.match(/^serving (\{.*\})$/m)
-  if ((await test(environment.python, ports)) !== 0) {
-    console.error(`The tests of the Python clients failed. The server said:\n${server.output}`)
+  await using program = new Program([join(folder, "server.ts")])
+  const [, servers = ""] = await program.match(/^serving (\{.*\})$/m)
+  if ((await test(environment.python, servers)) !== 0) {
+    console.error(`The tests of the Python clients failed. The servers said:\n${program.output}`)
     process.exitCode = 1
   }
 }

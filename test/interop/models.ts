@@ -1,5 +1,5 @@
 /** The models that the clients ask: one for every datatype, the examples, and those that refuse, fail or never answer. */
-import { Errors, Model, Tensor } from "@nereid/core"
+import { Errors, Model, RequestContext, Tensor } from "@nereid/core"
 import { Effect, Layer } from "effect"
 import { AddSub, AddSubLive, Digits, DigitsLive } from "../../examples/models.ts"
 
@@ -64,9 +64,26 @@ class Failing extends Model.Service<Failing>()("failing", {
   outputs: { TEXT: Tensor.utf8() },
 }) {}
 
+/** Says in its response's parameters what it was told in its request's. */
+class Repeating extends Model.Service<Repeating>()("repeating", {
+  inputs: { X: Tensor.INT32(1) },
+  outputs: { X: Tensor.INT32(1) },
+}) {}
+
 const int32 = (shape: readonly [number, 16], data: Int32Array) => Tensor.make("INT32", shape, data)
 
-export const models = [AddSub, Digits, EveryDatatype, Simple, Large, Scores, Optional, Never, Failing] as const
+export const models = [
+  AddSub,
+  Digits,
+  EveryDatatype,
+  Simple,
+  Large,
+  Scores,
+  Optional,
+  Never,
+  Failing,
+  Repeating,
+] as const
 
 export const layer = Layer.mergeAll(
   AddSubLive,
@@ -90,5 +107,13 @@ export const layer = Layer.mergeAll(
   Model.each(Never, () => Effect.never),
   Model.each(Failing, ({ TEXT }) =>
     Effect.fail(TEXT === "full" ? new Errors.QueueFull({ message: "Exceeds maximum queue size" }) : new Error(TEXT)),
+  ),
+  Model.each(
+    Repeating,
+    Effect.fnUntraced(function* ({ X }) {
+      const context = yield* RequestContext
+      yield* Effect.forEach(Object.entries(context.parameters), ([name, value]) => context.setParameter(name, value))
+      return { X }
+    }),
   ),
 )

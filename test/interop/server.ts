@@ -1,23 +1,32 @@
 /**
- * The server that the clients talk to, as a program: it prints one line with its ports once it listens, and ends with
- * SIGTERM.
+ * The servers that the clients talk to, as a program: the same models behind several servers with options of their own. It
+ * prints one line with all ports once they listen, and ends with SIGTERM.
  */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Server } from "@nereid/server"
-import { Console, Effect, Layer } from "effect"
+import { Console, Context, Effect, Layer } from "effect"
 import { layer, models } from "./models.ts"
+
+const servers: { readonly [name: string]: Server.ServerOptions } = {
+  /** All as it is by default. */
+  plain: {},
+  /** With what is off by default. */
+  open: { forwardHeaders: { http: "^x-forwarded-", grpc: "^x-forwarded-" } },
+}
 
 const free = { host: "127.0.0.1", port: 0 }
 
-const announced = Layer.effectDiscard(
-  Effect.flatMap(Server.Server, ({ http, grpc, metrics }) =>
-    Console.log(`serving ${JSON.stringify({ http: http?.port, grpc: grpc?.port, metrics: metrics?.port })}`),
-  ),
-)
+const start = Effect.fnUntraced(function* (options: Server.ServerOptions) {
+  const built = yield* Layer.build(Server.layer(models, { http: free, grpc: free, metrics: free, ...options }))
+  const { http, grpc, metrics } = Context.get(built, Server.Server)
+  return { http: http?.port, grpc: grpc?.port, metrics: metrics?.port }
+})
 
-announced.pipe(
-  Layer.provide(Server.layer(models, { http: free, grpc: free, metrics: free })),
-  Layer.provide(layer),
-  Layer.launch,
-  NodeRuntime.runMain({ teardown: Server.teardown }),
-)
+Layer.effectDiscard(
+  Effect.gen(function* () {
+    const started = yield* Effect.forEach(Object.entries(servers), ([name, options]) =>
+      Effect.map(start(options), (ports) => [name, ports] as const),
+    )
+    yield* Console.log(`serving ${JSON.stringify(Object.fromEntries(started))}`)
+  }),
+).pipe(Layer.provide(layer), Layer.launch, NodeRuntime.runMain({ teardown: Server.teardown }))

@@ -38,9 +38,6 @@ class Requests(Case):
         version = response["model_version"] if self.protocol == "http" else response.model_version
         self.assertEqual(version, "1")
 
-    async def test_parameters_of_every_kind_are_taken(self):
-        self.assert_answered(await self.simple(parameters={"a": "text", "b": True, "c": -(2**40), "d": 0.5}))
-
     async def test_priority_and_timeout_are_taken(self):
         self.assert_answered(await self.simple(priority=1, timeout=60_000_000))
 
@@ -63,6 +60,39 @@ class Requests(Case):
         logits = (await self.infer("digits", [self.input("image", images)])).as_numpy("logits")
         self.assertEqual((logits.shape, logits.dtype), ((3, 10), np.float32))
         np.testing.assert_array_equal(logits[0], logits[2])
+
+
+class Repeated(Case):
+    async def repeated(self, **options):
+        """The parameters of a request as its model has seen them."""
+        result = await self.infer("repeating", [self.input("X", np.zeros(1, np.int32))], **options)
+        response = result.get_response()
+        if self.protocol == "http":
+            return response.get("parameters", {})
+        return {name: getattr(it, it.WhichOneof("parameter_choice")) for name, it in response.parameters.items()}
+
+
+@every_client
+class Parameters(Repeated):
+    async def test_they_reach_the_model_and_come_back_from_it(self):
+        parameters = {"a": "text ü", "b": True, "c": -(2**40), "d": 0.5, "e": False, "f": ""}
+        answered = await self.repeated(parameters=parameters)
+        # What the client adds for itself is not looked at.
+        answered = {name: value for name, value in answered.items() if name in parameters}
+        self.assertEqual(answered, parameters)
+        self.assertEqual([type(answered[name]) for name in parameters], [type(value) for value in parameters.values()])
+
+    async def test_headers_are_none_by_default(self):
+        self.assertNotIn("x-forwarded-user", await self.repeated(headers={"x-forwarded-user": "a user"}))
+
+
+@every_client
+class ForwardedHeaders(Repeated):
+    server = "open"
+
+    async def test_headers_that_match_are_parameters(self):
+        answered = await self.repeated(headers={"x-forwarded-user": "a user", "x-other": "nobody"})
+        self.assertEqual((answered["x-forwarded-user"], "x-other" in answered), ("a user", False))
 
 
 @every_client

@@ -45,7 +45,7 @@ export const make = (gateway: Gateway, options: InferOptions): Handler => {
       method: "GET",
       path: /^\/v2\/health\/ready$/,
       answer: ({ response }) => {
-        if (gateway.stopping.aborted) sendText(response, 503, "Server exiting")
+        if (gateway.isStopping()) sendText(response, 503, "Server exiting")
         else sendEmpty(response, gateway.isReady() ? 200 : 400)
       },
     },
