@@ -22,10 +22,12 @@ import { GrpcCode } from "@nereid/core/Errors"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import * as ForwardedHeaders from "./ForwardedHeaders.ts"
 import type { Gateway } from "./Gateway.ts"
+import * as GrpcApis from "./GrpcApis.ts"
 import * as GrpcRoutes from "./GrpcRoutes.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
 import { serveUnary } from "./GrpcStream.ts"
 import { ReceiveBudget } from "./ReceiveBudget.ts"
+import * as RestrictedApis from "./RestrictedApis.ts"
 import { ServeError } from "./ServeError.ts"
 import * as Timer from "./Timer.ts"
 
@@ -45,6 +47,8 @@ export interface GrpcServerOptions {
   readonly fastUnary?: boolean
   /** Metadata that become parameters of their request, as a pattern of their names (ForwardedHeaders.ts). Default none. */
   readonly forwardHeaders?: string | undefined
+  /** What answers only to those who have a secret. Default nothing. */
+  readonly restrictedApis?: ReadonlyArray<RestrictedApis.Restriction> | undefined
   /** How long a stop waits for calls in flight, and for callers that do not take their answers. Default 30 s. */
   readonly stopTimeoutMillis?: number
 }
@@ -68,7 +72,8 @@ export const make = Effect.fnUntraced(function* (
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const logDefect = (defect: unknown) => void runFork(Effect.logError("The gRPC front end failed on a call", defect))
   const forward = yield* Effect.fromResult(ForwardedHeaders.make(options.forwardHeaders, "forwardHeaders.grpc"))
-  const server = handle(gateway, { ...options, forward, logDefect })
+  const restrictedApis = yield* Effect.fromResult(RestrictedApis.make(options.restrictedApis ?? [], "grpc"))
+  const server = handle(gateway, { ...options, forward, guards: restrictedApis, logDefect })
   const sessions = trackSessions(server)
   yield* Effect.acquireRelease(listen(server, host, port), () => stop(server, sessions, stopTimeoutMillis))
   const address = server.address()
@@ -79,11 +84,12 @@ export const make = Effect.fnUntraced(function* (
 
 interface HandleOptions extends GrpcServerOptions {
   readonly forward: ForwardedHeaders.ForwardedHeaders | undefined
+  readonly guards: RestrictedApis.RestrictedApis
   readonly logDefect: (defect: unknown) => void
 }
 
 const handle = (gateway: Gateway, options: HandleOptions): Http2Server => {
-  const { forward, logDefect } = options
+  const { forward, guards, logDefect } = options
   const { maxMessageSize = 256 * 1024 * 1024, maxConnections = 10_000, fastUnary = true } = options
   const { receiveTimeoutMillis = 300_000, maxIncompleteSize = Math.max(2 ** 30, 4 * maxMessageSize) } = options
   const receiveBudget = new ReceiveBudget(maxIncompleteSize)
@@ -97,7 +103,7 @@ const handle = (gateway: Gateway, options: HandleOptions): Http2Server => {
   server.maxConnections = maxConnections
   const connect = connectNodeAdapter({
     routes: GrpcRoutes.make(gateway, forward),
-    interceptors: [GrpcRoutes.failures(logDefect)],
+    interceptors: [GrpcRoutes.failures(logDefect), GrpcApis.restricted(guards)],
     readMaxBytes: maxMessageSize,
     writeMaxBytes: maxMessageSize,
     fallback: unknownMethod,
@@ -113,12 +119,16 @@ const handle = (gateway: Gateway, options: HandleOptions): Http2Server => {
   server.on("sessionError", nothing)
   if (!fastUnary) return server
 
+  // Whom inference is restricted for, Connect tells, with its interceptors.
+  const guard = guards("inference")
+  const permits = (headers: IncomingHttpHeaders) => guard === undefined || guard.permits(headers[guard.header])
+
   // The compatibility layer is node's own listener of `stream`; what is not ours is handed on to it.
   const compatible = server.listeners("stream")
   server.removeAllListeners("stream")
   const unary = { gateway, maxMessageSize, receiveTimeoutMillis, receiveBudget, forward, logDefect }
   server.on("stream", (stream: ServerHttp2Stream, headers, ...rest) => {
-    if (isPlainModelInfer(headers)) serveUnary(stream, headers, unary)
+    if (isPlainModelInfer(headers) && permits(headers)) serveUnary(stream, headers, unary)
     else for (const listener of compatible) listener.call(server, stream, headers, ...rest)
   })
   return server

@@ -11,6 +11,7 @@ import type { Guard, Handler } from "./HttpListener.ts"
 import { sendEmpty, sendError, sendJson, sendText } from "./HttpReply.ts"
 import * as ModelConfiguration from "./ModelConfiguration.ts"
 import * as ModelStatistics from "./ModelStatistics.ts"
+import type { Api, RestrictedApis } from "./RestrictedApis.ts"
 
 /** A request at a route. */
 interface Call {
@@ -23,26 +24,35 @@ interface Call {
 
 interface Route {
   readonly method: "GET" | "POST"
+  /** What it belongs to, for restrictions. */
+  readonly api: Api
   readonly path: RegExp
   readonly answer: (call: Call) => void
 }
 
 const model = "/v2/models/(?<name>[^/]+)(?:/versions/(?<version>[0-9]+))?"
 
-export const make = (gateway: Gateway, options: InferOptions): Handler => {
+export interface RoutesOptions extends InferOptions {
+  readonly restrictedApis: RestrictedApis
+}
+
+export const make = (gateway: Gateway, options: RoutesOptions): Handler => {
   const routes: ReadonlyArray<Route> = [
     {
       method: "POST",
+      api: "inference",
       path: new RegExp(`^${model}/infer$`),
       answer: (call) => infer(gateway, call, options),
     },
     {
       method: "GET",
+      api: "health",
       path: /^\/v2\/health\/live$/,
       answer: ({ response }) => sendEmpty(response, gateway.isLive() ? 200 : 400),
     },
     {
       method: "GET",
+      api: "health",
       path: /^\/v2\/health\/ready$/,
       answer: ({ response }) => {
         if (gateway.isStopping()) sendText(response, 503, "Server exiting")
@@ -51,11 +61,13 @@ export const make = (gateway: Gateway, options: InferOptions): Handler => {
     },
     {
       method: "GET",
+      api: "metadata",
       path: /^\/v2$/,
       answer: ({ response }) => sendJson(response, 200, gateway.metadata),
     },
     {
       method: "GET",
+      api: "health",
       path: new RegExp(`^${model}/ready$`),
       answer: ({ response, model: { name, version } }) => {
         const ready = gateway.modelReady(name, version)
@@ -66,12 +78,14 @@ export const make = (gateway: Gateway, options: InferOptions): Handler => {
     },
     {
       method: "GET",
+      api: "model-config",
       path: new RegExp(`^${model}/config$`),
       answer: ({ response, model: { name, version } }) =>
         sendResult(response, Result.map(gateway.modelConfiguration(name, version), ModelConfiguration.json)),
     },
     {
       method: "GET",
+      api: "statistics",
       // Of all models, also where one is called "stats": before the route of its metadata.
       path: new RegExp(`^(?:/v2/models|${model})/stats$`),
       answer: ({ response, model: { name, version } }) =>
@@ -79,20 +93,26 @@ export const make = (gateway: Gateway, options: InferOptions): Handler => {
     },
     {
       method: "GET",
+      api: "metadata",
       path: new RegExp(`^${model}$`),
       answer: ({ response, model: { name, version } }) => sendResult(response, gateway.modelMetadata(name, version)),
     },
   ]
 
+  const guarded = routes.map((route) => ({ ...route, apiGuard: options.restrictedApis(route.api) }))
+
   return (request, response, guard) => {
     const [path = ""] = (request.url ?? "").split("?", 1)
-    for (const { method, path: pattern, answer } of routes) {
+    for (const { method, path: pattern, answer, apiGuard } of guarded) {
       const match = pattern.exec(path)
       if (match === null) continue
       const { name = "", version = "" } = match.groups ?? {}
       const decoded = percentDecoded(name)
       if (decoded === undefined) break
       if (request.method !== method) return sendText(response, 405, "Method Not Allowed", { allow: method })
+      if (apiGuard !== undefined && !apiGuard.permits(request.headers[apiGuard.header])) {
+        return sendText(response, 403, apiGuard.refusal)
+      }
       return answer({ request, response, guard, model: { name: decoded, version } })
     }
     sendText(response, 404, "Not Found")

@@ -7,6 +7,7 @@ import * as ForwardedHeaders from "./ForwardedHeaders.ts"
 import type { Gateway } from "./Gateway.ts"
 import * as HttpListener from "./HttpListener.ts"
 import * as HttpRoutes from "./HttpRoutes.ts"
+import * as RestrictedApis from "./RestrictedApis.ts"
 import type { ServeError } from "./ServeError.ts"
 
 export interface HttpServerOptions {
@@ -19,6 +20,8 @@ export interface HttpServerOptions {
   readonly maxConnections?: number | undefined
   /** Headers that become parameters of their request, as a pattern of their names (ForwardedHeaders.ts). Default none. */
   readonly forwardHeaders?: string | undefined
+  /** What answers only to those who have a secret. Default nothing. */
+  readonly restrictedApis?: ReadonlyArray<RestrictedApis.Restriction> | undefined
   /** How long a stop waits for answers in flight. Default 30 s. */
   readonly stopTimeoutMillis?: number | undefined
 }
@@ -27,7 +30,9 @@ export const make = Effect.fnUntraced(function* (
   gateway: Gateway,
   options: HttpServerOptions,
 ): Effect.fn.Return<HttpListener.Address, ServeError, Scope.Scope> {
-  const { maxInputSize = 64 * 2 ** 20, forwardHeaders, ...listener } = options
+  const { maxInputSize = 64 * 2 ** 20, forwardHeaders, restrictedApis: restrictions = [], ...listener } = options
   const forward = yield* Effect.fromResult(ForwardedHeaders.make(forwardHeaders, "forwardHeaders.http"))
-  return yield* HttpListener.make(HttpRoutes.make(gateway, { maxInputSize, forward }), { name: "HTTP", ...listener })
+  const restrictedApis = yield* Effect.fromResult(RestrictedApis.make(restrictions, "http"))
+  const handler = HttpRoutes.make(gateway, { maxInputSize, forward, restrictedApis })
+  return yield* HttpListener.make(handler, { name: "HTTP", ...listener })
 })

@@ -13,6 +13,7 @@ import * as GrpcServer from "./GrpcServer.ts"
 import * as HttpServer from "./HttpServer.ts"
 import type { MetricsOptions } from "./Metrics.ts"
 import * as MetricsServer from "./MetricsServer.ts"
+import type { Restriction } from "./RestrictedApis.ts"
 import { ServeError } from "./ServeError.ts"
 import { version } from "./version.ts"
 
@@ -43,6 +44,8 @@ export interface ServerOptions {
    * any part of a name, whatever the case unless it begins with `(?-i)`. Default none.
    */
   readonly forwardHeaders?: { readonly http?: string; readonly grpc?: string }
+  /** What answers only to calls with a secret header. Default nothing. */
+  readonly restrictedApis?: { readonly http?: ReadonlyArray<Restriction>; readonly grpc?: ReadonlyArray<Restriction> }
   /** How long a stop waits for requests in flight. Default 30 seconds. */
   readonly drainTimeout?: Duration.Input
 }
@@ -98,7 +101,7 @@ const provided = <Identifier>(
 const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, options: ServerOptions) {
   const { http = 8000, grpc = 8001, metrics = 8002, id = "nereid" } = options
   const { maxInputSize = 64 * 2 ** 20, maxMessageSize = 256 * 2 ** 20 } = options
-  const { fastUnary = true, maxConnections = 10_000, forwardHeaders = {} } = options
+  const { fastUnary = true, maxConnections = 10_000, forwardHeaders = {}, restrictedApis = {} } = options
   const drainTimeout = Duration.fromInputUnsafe(options.drainTimeout ?? "30 seconds")
   // Front ends cut their callers off only after the models have had the time to answer them as stopping.
   const stopTimeoutMillis = Duration.toMillis(drainTimeout) + 1000
@@ -125,6 +128,7 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
       maxInputSize,
       maxConnections,
       forwardHeaders: forwardHeaders.http,
+      restrictedApis: restrictedApis.http,
       stopTimeoutMillis,
     }),
   )
@@ -135,6 +139,7 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
       maxConnections,
       fastUnary,
       forwardHeaders: forwardHeaders.grpc,
+      restrictedApis: restrictedApis.grpc,
       stopTimeoutMillis,
     }),
   )
