@@ -107,6 +107,8 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
     platform: "nereid_client",
     signature,
     maxBatchSize,
+    // Its channels make unary calls, which a server refuses for a decoupled model.
+    decoupled: false,
     batching,
     instances: 0,
     statistics,

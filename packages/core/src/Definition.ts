@@ -3,7 +3,7 @@
  * also the Effect service through which the model is called. Who provides it (a handler, an ONNX file, a remote server)
  * is a choice of layer.
  */
-import { Context, Duration, type Effect, type Schema } from "effect"
+import { Context, Duration, type Effect, type Schema, type Stream } from "effect"
 import type { InferenceError } from "./Errors.ts"
 import { type Field, type Fields, spec } from "./Field.ts"
 import type { Parameters } from "./Inference.ts"
@@ -33,6 +33,8 @@ export interface CallOptions {
 /** A model as its callers see it. */
 export interface Inference<I extends Fields, O extends Fields> {
   readonly infer: (sample: Sample<I>, options?: CallOptions) => Effect.Effect<Sample<O>, InferenceError>
+  /** The responses of one sample, as they come: any number from a decoupled model, one from any other. */
+  readonly stream: (sample: Sample<I>, options?: CallOptions) => Stream.Stream<Sample<O>, InferenceError>
   readonly inferBatch: (batch: Batched<I>, options?: CallOptions) => Effect.Effect<Batched<O>, InferenceError>
   /** The model without its types, as front ends and the registry use it. */
   readonly model: RunningModel

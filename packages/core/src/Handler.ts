@@ -31,7 +31,7 @@ export interface HandlerOptions {
 }
 
 /** What the layer still needs: everything of building and of handling, but the scope that it brings. */
-type Needs<RMake, RHandle> = Exclude<RMake, Scope.Scope> | RHandle
+export type Needs<RMake, RHandle> = Exclude<RMake, Scope.Scope> | RHandle
 
 /**
  * A model from a function of one sample. The samples of a batch run concurrently; a failure is that of its request, whose
@@ -53,11 +53,7 @@ export const each = <Self, N extends string, I extends Fields, O extends Fields,
   const answer = (handler: EachHandler<I, O, E, R>, request: Request, tensors: Request["inputs"]) =>
     Effect.suspend(() => {
       const decoded = inputCodec.decode(tensors)
-      if (Result.isFailure(decoded)) {
-        const { field, message } = decoded.failure
-        const text = `${errorPrefix(request)}input '${field}' of model '${name}': ${message}`
-        return Effect.fail(new InvalidRequest({ message: text }))
-      }
+      if (Result.isFailure(decoded)) return Effect.fail(wrongInput(name, request, decoded.failure))
       // The codec has put exactly the fields of I into it, each decoded by its own Schema.
       return handler(decoded.success as Sample<I>).pipe(Effect.mapError((error) => failed(name, error)))
     }).pipe(
@@ -137,15 +133,15 @@ export const batch = <Self, N extends string, I extends Fields, O extends Fields
   )
 }
 
-/** The instances of a handler: each builds its own, and runs it with the services of the layer. */
-const instances = <Self, N extends string, I extends Fields, O extends Fields, H, EMake, RMake, R>(
+/** The instances of a handler: each builds its own, and runs it with the services of the layer, `concurrency` at once. */
+export const instances = <Self, N extends string, I extends Fields, O extends Fields, H, EMake, RMake, R>(
   model: ModelClass<Self, N, I, O>,
   make: Effect.Effect<H, EMake, RMake> | H,
-  options: HandlerOptions = {},
+  { instances: count = 1 }: HandlerOptions = {},
   execute: (handler: H) => (batch: Batch.Batch) => Effect.Effect<Execution, InferenceError, R>,
+  { decoupled = false, concurrency = 1 }: { readonly decoupled?: boolean; readonly concurrency?: number } = {},
 ): Layer.Layer<Self, EMake, Needs<RMake, R>> => {
   const { name } = model.definition
-  const count = options.instances ?? 1
   requireInteger(name, "instances", count, 1)
   const build = Effect.gen(function* () {
     const context = yield* Effect.context<R>()
@@ -155,7 +151,7 @@ const instances = <Self, N extends string, I extends Fields, O extends Fields, H
       const run = execute(handler)
       built.push({
         name: `${name}_0_${index}`,
-        concurrency: 1,
+        concurrency,
         status: () => "available",
         onStatusChange: () => {},
         execute: (batch) => Effect.interruptible(Effect.provideContext(run(batch), context)),
@@ -163,11 +159,11 @@ const instances = <Self, N extends string, I extends Fields, O extends Fields, H
     }
     return built
   })
-  return fromInstances(model, { platform: "nereid", instances: build })
+  return fromInstances(model, { platform: "nereid", decoupled, instances: build })
 }
 
 /** A request's own outcome, so that the other requests of its batch go on. Defects are logged here and stay here. */
-const outcome = <R>(model: string, answer: Effect.Effect<Response, InferenceError, R>) =>
+export const outcome = <R>(model: string, answer: Effect.Effect<Response, InferenceError, R>) =>
   Effect.exit(answer).pipe(
     Effect.flatMap((exit): Effect.Effect<Result.Result<Response, InferenceError>> => {
       if (Exit.isSuccess(exit)) return Effect.succeed(Result.succeed(exit.value))
@@ -182,19 +178,26 @@ const outcome = <R>(model: string, answer: Effect.Effect<Response, InferenceErro
   )
 
 /** A handler's failure as the caller sees it: those of this protocol keep their tag, also through a chain of models. */
-const failed = (model: string, error: unknown): InferenceError => {
+export const failed = (model: string, error: unknown): InferenceError => {
   if (isInferenceError(error)) return error
   const text = error instanceof Error ? error.message : String(error)
   return new ExecutionFailed({ message: `Failed to execute the request(s) for model '${model}': ${text}` })
 }
 
-const wrongOutput = (model: string, { field, message }: SampleCodec.SampleError) =>
+export const wrongInput = (model: string, request: Request, { field, message }: SampleCodec.SampleError) =>
+  new InvalidRequest({ message: `${errorPrefix(request)}input '${field}' of model '${model}': ${message}` })
+
+export const wrongOutput = (model: string, { field, message }: SampleCodec.SampleError) =>
   new ExecutionFailed({ message: `output '${field}' of model '${model}': ${message}` })
 
-const execution = (outcomes: Execution["outcomes"]): Execution => ({ outcomes, inputDuration: 0, outputDuration: 0 })
+export const execution = (outcomes: Execution["outcomes"]): Execution => ({
+  outcomes,
+  inputDuration: 0,
+  outputDuration: 0,
+})
 
 /** Outputs are never optional, so none is missing where the codec has succeeded. */
-const present = (tensors: ReadonlyArray<TypedTensor | undefined>): ReadonlyArray<TypedTensor> =>
+export const present = (tensors: ReadonlyArray<TypedTensor | undefined>): ReadonlyArray<TypedTensor> =>
   tensors.filter((tensor) => tensor !== undefined)
 
 /** The inputs of each row of a request, without the batch dimension. */

@@ -2,7 +2,7 @@
  * One request to a model and its response, behind the edge: tensors stand in the order of the signature, shapes and byte
  * lengths are checked, no wire type is in scope. Where the model batches, axis 0 of every tensor is the batch dimension.
  */
-import type { Result } from "effect"
+import type { Effect, Result } from "effect"
 import type { InferenceError } from "./Errors.ts"
 import type { TypedTensor } from "./TypedTensor.ts"
 
@@ -24,6 +24,8 @@ export interface Request {
   readonly deadline: number | undefined
   /** Names of the outputs that the caller wants; absent or empty for all. A model answers all of them in any case. */
   readonly requestedOutputs?: ReadonlyArray<string>
+  /** Where a decoupled model's responses go, ahead of its reply; any other model answers by the reply alone. */
+  readonly emit?: Emit
 }
 
 export interface Response {
@@ -32,7 +34,10 @@ export interface Response {
   readonly parameters: Parameters
 }
 
-/** Called once, with the outcome of a request. */
+/** Takes one of the responses of a request. Completes once the caller takes more; fails where nobody can be sent it. */
+export type Emit = (response: Response) => Effect.Effect<void, InferenceError>
+
+/** Called once, with the outcome of a request. Of a decoupled model a success says that it was the last, without outputs. */
 export type Reply = (outcome: Result.Result<Response, InferenceError>) => void
 
 /** Takes the request back: its reply will not be called. Harmless after the reply. */

@@ -1,6 +1,6 @@
 /**
- * The vocabulary of models, for contracts and servers: `Model.Service` declares one, `Model.each` and `Model.batch`
- * provide one from code. The parts live in Definition.ts and Handler.ts.
+ * The vocabulary of models, for contracts and servers: `Model.Service` declares one, `Model.each`, `Model.batch`
+ * and `Model.stream` provide one from code. The parts live in Definition.ts, Handler.ts and StreamHandler.ts.
  */
 export {
   type Batched,
@@ -14,3 +14,4 @@ export {
   Service,
 } from "./Definition.ts"
 export { batch, type BatchHandler, each, type EachHandler, type HandlerOptions } from "./Handler.ts"
+export { stream, type StreamHandler } from "./StreamHandler.ts"

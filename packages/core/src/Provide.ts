@@ -2,14 +2,14 @@
  * From instances to a service: statistics, scheduler and the typed face of a model, as the layer that provides it. Every
  * way to provide a model ends here, whatever its instances are.
  */
-import { Clock, Duration, Effect, Layer, Result, type Scope } from "effect"
+import { Clock, Duration, Effect, Layer, Result, type Scope, Stream } from "effect"
 import * as Batch from "./Batch.ts"
 import type { Batched, CallOptions, Definition, Inference, ModelClass, Sample } from "./Definition.ts"
 import { ExecutionFailed, InvalidRequest, type InferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
-import { noParameters, type Request } from "./Inference.ts"
+import { noParameters, type Request, type Response } from "./Inference.ts"
 import type { Instance } from "./Instance.ts"
-import { infer, type RunningModel } from "./RunningModel.ts"
+import { infer, type RunningModel, stream } from "./RunningModel.ts"
 import * as SampleCodec from "./SampleCodec.ts"
 import * as Scheduler from "./Scheduler.ts"
 import { Statistics } from "./Statistics.ts"
@@ -20,6 +20,8 @@ import { reshape, type TypedTensor } from "./TypedTensor.ts"
 export interface InstancesOptions<E, R> {
   /** What runs the model, for metadata. */
   readonly platform: string
+  /** Whether they answer a request by any number of responses, through its `emit`; each batch is one request then. */
+  readonly decoupled?: boolean
   /** At least one; acquired when the layer is built, released after the scheduler has stopped. */
   readonly instances: Effect.Effect<ReadonlyArray<Instance>, E, R>
 }
@@ -33,7 +35,7 @@ export const fromInstances = <Self, N extends string, I extends Fields, O extend
     model,
     Effect.gen(function* () {
       const [loading, instances] = yield* Effect.timed(options.instances)
-      const running = yield* run(model.definition, options.platform, instances)
+      const running = yield* run(model.definition, options, instances)
       running.statistics.loadSeconds = Duration.toSeconds(loading)
       return inference(model.definition, running)
     }),
@@ -41,7 +43,7 @@ export const fromInstances = <Self, N extends string, I extends Fields, O extend
 
 const run = Effect.fnUntraced(function* (
   definition: Definition<Fields, Fields>,
-  platform: string,
+  { platform, decoupled = false }: Pick<InstancesOptions<never, never>, "platform" | "decoupled">,
   instances: ReadonlyArray<Instance>,
 ) {
   const { name, version, signature, maxBatchSize, batching } = definition
@@ -51,7 +53,7 @@ const run = Effect.fnUntraced(function* (
     instances,
     statistics,
     groupKey: Batch.groupKey(signature, maxBatchSize > 0),
-    maxBatchSize: Math.max(1, maxBatchSize),
+    maxBatchSize: decoupled ? 1 : Math.max(1, maxBatchSize),
     preferredBatchSizes: batching.preferredBatchSizes,
     maxQueueDelay: Duration.toMillis(batching.maxQueueDelay) * 1e6,
     maxQueueSize: batching.maxQueueSize,
@@ -62,6 +64,7 @@ const run = Effect.fnUntraced(function* (
     platform,
     signature,
     maxBatchSize,
+    decoupled,
     batching,
     instances: instances.length,
     statistics,
@@ -102,19 +105,31 @@ export const inference = <I extends Fields, O extends Fields>(
     return disagreement === undefined ? Effect.void : Effect.fail(new InvalidRequest({ message: disagreement }))
   }
 
+  const decodeSample = (response: Response): Effect.Effect<Sample<O>, InferenceError> => {
+    const tensors = batching ? response.outputs.map(withoutBatch) : response.outputs
+    const decoded = outputCodec.decode(tensors)
+    if (Result.isFailure(decoded)) return Effect.fail(wrongOutput(decoded.failure))
+    // The codec has put exactly the fields of O into it, each decoded by its own Schema.
+    return Effect.succeed(decoded.success as Sample<O>)
+  }
+
   return {
     model,
     infer: Effect.fnUntraced(function* (sample, options) {
       const encoded = inputCodec.encode(sample, batching)
       if (Result.isFailure(encoded)) return yield* wrongInput(encoded.failure)
       yield* agreeing(encoded.success)
-      const response = yield* infer(model, yield* request(encoded.success, 1, options))
-      const tensors = batching ? response.outputs.map(withoutBatch) : response.outputs
-      const decoded = outputCodec.decode(tensors)
-      if (Result.isFailure(decoded)) return yield* wrongOutput(decoded.failure)
-      // The codec has put exactly the fields of O into it, each decoded by its own Schema.
-      return decoded.success as Sample<O>
+      return yield* decodeSample(yield* infer(model, yield* request(encoded.success, 1, options)))
     }),
+    stream: (sample, options) =>
+      Stream.unwrap(
+        Effect.gen(function* () {
+          const encoded = inputCodec.encode(sample, batching)
+          if (Result.isFailure(encoded)) return yield* wrongInput(encoded.failure)
+          yield* agreeing(encoded.success)
+          return Stream.mapEffect(stream(model, yield* request(encoded.success, 1, options)), decodeSample)
+        }),
+      ),
     inferBatch: Effect.fnUntraced(function* (batch, options) {
       const collected = collect(signature.inputs, batch)
       if (Result.isFailure(collected)) return yield* wrongInput(collected.failure)

@@ -10,6 +10,7 @@ const model = (name: string, version: string): RunningModel => ({
   platform: "test",
   signature: { inputs: [], outputs: [] },
   maxBatchSize: 0,
+  decoupled: false,
   batching: { maxQueueDelay: Duration.zero, preferredBatchSizes: [], maxQueueSize: 1 },
   instances: 1,
   statistics: new Statistics(),

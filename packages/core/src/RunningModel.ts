@@ -2,9 +2,9 @@
  * A model that can be asked: what the registry holds, the front ends call, and a typed service wraps. Where it runs (an
  * ONNX instance, a handler, another server) shows nowhere in it.
  */
-import { Effect, Result } from "effect"
+import { Cause, Effect, Queue, Result, Stream } from "effect"
 import type { Batching } from "./Definition.ts"
-import type { InferenceError } from "./Errors.ts"
+import { ExecutionFailed, type InferenceError } from "./Errors.ts"
 import type { Cancel, Reply, Request, Response } from "./Inference.ts"
 import type { Statistics } from "./Statistics.ts"
 import type { Signature } from "./TensorSpec.ts"
@@ -18,6 +18,8 @@ export interface RunningModel {
   readonly signature: Signature
   /** The most rows of one batch; 0 for a model without a batch dimension. */
   readonly maxBatchSize: number
+  /** Whether a request has any number of responses, and not exactly one. */
+  readonly decoupled: boolean
   /** As declared. */
   readonly batching: Batching
   /** What executes its batches here; 0 for a model that runs elsewhere. */
@@ -30,11 +32,44 @@ export interface RunningModel {
   readonly submit: (request: Request, reply: Reply) => Cancel
 }
 
-/** Asks, and takes the request back when the calling fiber is interrupted. */
+/**
+ * Asks, and takes the request back when the calling fiber is interrupted. A decoupled model must answer exactly once, and
+ * fails otherwise.
+ */
 export const infer = (model: RunningModel, request: Request): Effect.Effect<Response, InferenceError> =>
   Effect.callback((resume) => {
-    const cancel = model.submit(request, (outcome) =>
-      resume(Result.isSuccess(outcome) ? Effect.succeed(outcome.success) : Effect.fail(outcome.failure)),
-    )
+    if (!model.decoupled) return Effect.sync(model.submit(request, (outcome) => resume(Effect.fromResult(outcome))))
+    let first: Response | undefined
+    let count = 0
+    const emit = (response: Response) =>
+      Effect.sync(() => {
+        first ??= response
+        count += 1
+      })
+    const cancel = model.submit({ ...request, emit }, (outcome) => {
+      if (Result.isFailure(outcome)) resume(Effect.fail(outcome.failure))
+      else if (first !== undefined && count === 1) resume(Effect.succeed(first))
+      else resume(Effect.fail(new ExecutionFailed({ message: `expected a single response, got ${count}` })))
+    })
     return Effect.sync(cancel)
   })
+
+/** Responses that wait for a reader; a model that is ahead of it by so many waits too. */
+const ahead = 16
+
+/** The responses of one request, as they come: one where the model is not decoupled. A reader that leaves takes it back. */
+export const stream = (model: RunningModel, request: Request): Stream.Stream<Response, InferenceError> =>
+  Stream.callback<Response, InferenceError>(
+    (queue) =>
+      Effect.acquireRelease(
+        Effect.sync(() =>
+          model.submit({ ...request, emit: (response) => Queue.offer(queue, response) }, (outcome) => {
+            if (Result.isFailure(outcome)) return void Queue.failCauseUnsafe(queue, Cause.fail(outcome.failure))
+            if (!model.decoupled) Queue.offerUnsafe(queue, outcome.success)
+            Queue.endUnsafe(queue)
+          }),
+        ),
+        (cancel) => Effect.sync(cancel),
+      ),
+    { bufferSize: ahead },
+  )

@@ -76,6 +76,7 @@ const harness = Effect.fnUntraced(function* (
     platform: "test",
     signature: { inputs: [], outputs: [] },
     maxBatchSize: 4,
+    decoupled: false,
     batching: { maxQueueDelay: Duration.zero, preferredBatchSizes: [], maxQueueSize: 100 },
     instances: instances.length,
     statistics,

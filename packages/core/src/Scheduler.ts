@@ -18,7 +18,7 @@ import {
   QueueFull,
   Unavailable,
 } from "./Errors.ts"
-import { type Cancel, errorPrefix, type Reply, type Request } from "./Inference.ts"
+import { type Cancel, type Emit, errorPrefix, type Reply, type Request } from "./Inference.ts"
 import type { Execution, Instance } from "./Instance.ts"
 import { type QueueOptions, RequestQueue } from "./RequestQueue.ts"
 import type { FailureReason, Statistics } from "./Statistics.ts"
@@ -42,6 +42,10 @@ export interface Scheduler {
 
 interface Entry {
   readonly request: Request
+  /** Of a decoupled model: responses so far. */
+  responses: number
+  /** When its compute began, or its last response was taken. */
+  respondedAt: number
   readonly queuedAt: number
   readonly key: string
   readonly reply: Reply
@@ -93,13 +97,49 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
 
   const refuse = (entry: Entry, reason: FailureReason, error: InferenceError) => {
     if (!finish(entry)) return
-    statistics.failed(reason, nanos() - entry.queuedAt)
+    failed(entry, reason)
     entry.reply(Result.fail(error))
   }
 
+  const failed = (entry: Entry, reason: FailureReason) => {
+    const now = nanos()
+    statistics.failed(reason, now - entry.queuedAt)
+    if (entry.request.emit === undefined || entry.running === undefined) return
+    const response = statistics.response(entry.responses)
+    const ended = reason === "CANCELED" ? response?.cancel : response?.fail
+    ended?.add(now - entry.respondedAt)
+  }
+
+  /** Counts the responses of a decoupled model on their way. */
+  const counted =
+    (emit: Emit, entry: () => Entry): Emit =>
+    (response) =>
+      Effect.suspend(() => {
+        const responding = entry()
+        const took = nanos() - responding.respondedAt
+        const counts = statistics.response(responding.responses)
+        responding.responses += 1
+        return Effect.map(emit(response), () => {
+          responding.respondedAt = nanos()
+          counts?.computeInfer.add(took)
+          counts?.computeOutput.add(0)
+          counts?.success.add(took)
+        })
+      })
+
   const submit = (request: Request, reply: Reply): Cancel => {
     const key = options.groupKey(request)
-    const entry: Entry = { request, queuedAt: nanos(), key, reply, running: undefined, done: false }
+    const emit = request.emit && counted(request.emit, () => entry)
+    const entry: Entry = {
+      request: emit === undefined ? request : { ...request, emit },
+      responses: 0,
+      respondedAt: 0,
+      queuedAt: nanos(),
+      key,
+      reply,
+      running: undefined,
+      done: false,
+    }
     const refusal = admit(entry)
     if (refusal !== undefined) {
       statistics.failed("REJECTED", 0)
@@ -112,7 +152,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
     }
     wake.openUnsafe()
     return () => {
-      if (finish(entry)) statistics.failed("CANCELED", nanos() - entry.queuedAt)
+      if (finish(entry)) failed(entry, "CANCELED")
     }
   }
 
@@ -165,7 +205,10 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
 
   const start = Effect.fnUntraced(function* (instance: Instance, entries: ReadonlyArray<Entry>) {
     const running: Running = { instance, entries, startedAt: nanos(), waiting: entries.length, fiber: undefined }
-    for (const entry of entries) entry.running = running
+    for (const entry of entries) {
+      entry.running = running
+      entry.respondedAt = running.startedAt
+    }
     load.set(instance, (load.get(instance) ?? 0) + 1)
     running.fiber = yield* execute(running).pipe(Effect.forkIn(batches, { startImmediately: true }))
   })
@@ -211,6 +254,8 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
       } else if (finish(entry)) {
         const elapsed = running.startedAt - entry.queuedAt + total
         statistics.succeeded(elapsed, elapsed - compute.input - compute.infer - compute.output, compute)
+        if (entry.request.emit !== undefined)
+          statistics.response(entry.responses)?.emptyResponse.add(nanos() - entry.respondedAt)
         entry.reply(outcome)
       }
     }

@@ -20,6 +20,21 @@ export class BatchStatistics {
   readonly computeOutput = new StatisticDuration()
 }
 
+/** Of the nth response of each request of a decoupled model. */
+export class ResponseStatistics {
+  /** Until the model had it, since its compute began or the caller had the response before it. */
+  readonly computeInfer = new StatisticDuration()
+  readonly computeOutput = new StatisticDuration()
+  readonly success = new StatisticDuration()
+  readonly fail = new StatisticDuration()
+  /** Requests that ended here, behind their last response. */
+  readonly emptyResponse = new StatisticDuration()
+  readonly cancel = new StatisticDuration()
+}
+
+/** Requests may have responses without end; these are counted one by one. */
+const mostResponses = 1000
+
 /** REJECTED before it was queued or in the queue; CANCELED by the caller; BACKEND in an instance; OTHER anything else. */
 export type FailureReason = "REJECTED" | "CANCELED" | "BACKEND" | "OTHER"
 
@@ -48,6 +63,8 @@ export class Statistics {
   readonly failures: { [R in FailureReason]: number } = { REJECTED: 0, CANCELED: 0, BACKEND: 0, OTHER: 0 }
   /** By rows of the batch. */
   readonly batches = new Map<number, BatchStatistics>()
+  /** Of a decoupled model, by the response's place in its request, from 0. */
+  readonly responses = new Map<number, ResponseStatistics>()
   /** How long it took until the model was ready, 0 for one that runs elsewhere. */
   loadSeconds = 0
   inferenceCount = 0
@@ -67,6 +84,14 @@ export class Statistics {
     batch.computeInput.add(compute.input)
     batch.computeInfer.add(compute.infer)
     batch.computeOutput.add(compute.output)
+  }
+
+  /** The nth response of a request, however it ends. Undefined behind those that are counted. */
+  response(index: number): ResponseStatistics | undefined {
+    let response = this.responses.get(index)
+    if (response !== undefined || index >= mostResponses) return response
+    this.responses.set(index, (response = new ResponseStatistics()))
+    return response
   }
 
   /** One request that was answered, `total` after it was accepted, of which `queued` in the queue. */

@@ -22,6 +22,7 @@ const { definition } = M
 const model = {
   ...definition,
   platform: "test",
+  decoupled: false,
   instances: 1,
   statistics: new Statistics(),
   isReady: () => true,

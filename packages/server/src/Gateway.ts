@@ -2,14 +2,14 @@
  * What the server can do, once, for every transport: metadata, readiness, statistics, configuration and inference over
  * the registry. The front ends only translate; none of them knows a scheduler.
  */
-import { Result } from "effect"
+import { Effect, Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
-import { InvalidRequest, ModelNotReady } from "@nereid/core/Errors"
-import type { Cancel } from "@nereid/core/Inference"
+import { InvalidRequest, ModelNotReady, Unsupported } from "@nereid/core/Errors"
+import type { Cancel, Emit } from "@nereid/core/Inference"
 import type { Registry } from "@nereid/core/Registry"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import { type TensorSpec, wireDims } from "@nereid/core/TensorSpec"
-import { validate, wireResponse } from "@nereid/core/Validation"
+import { validate, type Validated, wireResponse } from "@nereid/core/Validation"
 import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
 import type { ModelStatisticsResponse } from "@nereid/protocol/grpc_service"
 import type { ModelConfig } from "@nereid/protocol/model_config"
@@ -39,6 +39,17 @@ export interface ModelMetadata {
 
 export type InferenceReply = (outcome: Result.Result<WireResponse, InferenceError>) => void
 
+/** Takes the responses of one request, of which a decoupled model gives any number. */
+export interface Receiver {
+  /** One response of a decoupled model. Completes once the caller takes more. */
+  readonly emit: (response: WireResponse) => Effect.Effect<void>
+  /**
+   * Called once, at the end: with the only response of a model that is not decoupled, with one that has no outputs of a
+   * decoupled model, or with the failure.
+   */
+  readonly end: InferenceReply
+}
+
 export interface Gateway {
   readonly isLive: () => boolean
   /** Every model is ready and the server is not stopping. */
@@ -54,11 +65,13 @@ export interface Gateway {
    * returned cancel. `deadline` in milliseconds since the epoch, undefined for none.
    */
   readonly infer: (wire: WireRequest, deadline: number | undefined, reply: InferenceReply) => Cancel
+  /** The same for a caller that takes any number of responses, so of a decoupled model too. */
+  readonly stream: (wire: WireRequest, deadline: number | undefined, receiver: Receiver) => Cancel
   readonly models: ReadonlyArray<RunningModel>
   /** For what a front end must know of a model before it has a request to it. */
   readonly model: (name: string, version: string) => Result.Result<RunningModel, InferenceError>
-  /** A stop has begun. */
-  readonly isStopping: () => boolean
+  /** Aborted when a stop begins. */
+  readonly stopping: AbortSignal
   /** Readiness off, for good. Requests that still come in are answered as long as their front end listens. */
   readonly beginDrain: () => void
 }
@@ -70,15 +83,42 @@ export const make = (
   registry: Registry["Service"],
   options: { readonly id: string; readonly version: string },
 ): Gateway => {
-  let draining = false
+  const stopping = new AbortController()
+
+  /** Checks a request and hands it to its model. */
+  const submit = (wire: WireRequest, deadline: number | undefined, receiver: Receiver | InferenceReply): Cancel => {
+    const end = typeof receiver === "function" ? receiver : receiver.end
+    const found = registry.get(wire.modelName, wire.modelVersion)
+    if (Result.isFailure(found)) return answered(end, found.failure)
+    const model = found.success
+    if (model.decoupled && typeof receiver === "function") return answered(end, new Unsupported({ message: unaryOnly }))
+    if (!model.isReady()) {
+      model.statistics.failed("REJECTED", 0)
+      return answered(end, notReady(model))
+    }
+    const validated = validate(model, wire, deadline)
+    if (Result.isFailure(validated)) {
+      model.statistics.failed("OTHER", 0)
+      return answered(end, validated.failure)
+    }
+    const { request } = validated.success
+    const asked =
+      typeof receiver === "function" || !model.decoupled
+        ? request
+        : { ...request, emit: emitter(model, validated.success, receiver) }
+    return model.submit(asked, (outcome) =>
+      end(Result.flatMap(outcome, (response) => wireResponse(model, validated.success, response))),
+    )
+  }
 
   return {
     isLive: () => true,
-    isReady: () => !draining && registry.models.every((model) => model.isReady()),
+    isReady: () => !stopping.signal.aborted && registry.models.every((model) => model.isReady()),
     metadata: { name: options.id, version: options.version, extensions },
     models: registry.models,
     model: registry.get,
-    modelReady: (name, version) => Result.map(registry.get(name, version), (model) => !draining && model.isReady()),
+    modelReady: (name, version) =>
+      Result.map(registry.get(name, version), (model) => !stopping.signal.aborted && model.isReady()),
     modelMetadata: (name, version) =>
       Result.map(registry.get(name, version), (model) => ({
         name,
@@ -89,29 +129,21 @@ export const make = (
       })),
     modelConfiguration: (name, version) => Result.map(registry.get(name, version), ModelConfiguration.make),
     modelStatistics: (name, version) => Result.map(measured(registry, name, version), ModelStatistics.make),
-    infer: (wire, deadline, reply) => {
-      const found = registry.get(wire.modelName, wire.modelVersion)
-      if (Result.isFailure(found)) return answered(reply, found.failure)
-      const model = found.success
-      if (!model.isReady()) {
-        model.statistics.failed("REJECTED", 0)
-        return answered(reply, notReady(model))
-      }
-      const validated = validate(model, wire, deadline)
-      if (Result.isFailure(validated)) {
-        model.statistics.failed("OTHER", 0)
-        return answered(reply, validated.failure)
-      }
-      return model.submit(validated.success.request, (outcome) =>
-        reply(Result.flatMap(outcome, (response) => wireResponse(model, validated.success, response))),
-      )
-    },
-    isStopping: () => draining,
-    beginDrain: () => {
-      draining = true
-    },
+    infer: submit,
+    stream: submit,
+    stopping: stopping.signal,
+    beginDrain: () => stopping.abort(),
   }
 }
+
+const emitter =
+  (model: RunningModel, validated: Validated, receiver: Receiver): Emit =>
+  (response) => {
+    const wire = wireResponse(model, validated, response)
+    return Result.isFailure(wire) ? Effect.fail(wire.failure) : receiver.emit(wire.success)
+  }
+
+const unaryOnly = "ModelInfer RPC doesn't support models with decoupled transaction policy"
 
 /** The models whose statistics these are. What is not there is an invalid request here, in the protocol's own words. */
 const measured = (

@@ -11,6 +11,7 @@ import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "@nereid/protocol/health"
 import type { ForwardedHeaders } from "./ForwardedHeaders.ts"
 import type { Gateway, TensorMetadata } from "./Gateway.ts"
+import * as GrpcInferStream from "./GrpcInferStream.ts"
 import { fromError, internal, shorten } from "./GrpcStatus.ts"
 import * as Reflection from "./Reflection.ts"
 
@@ -33,6 +34,8 @@ export const make =
       },
       modelConfig: ({ name, version }) => ({ config: orThrow(gateway.modelConfiguration(name, version)) }),
       modelStatistics: ({ name, version }) => orThrow(gateway.modelStatistics(name, version)),
+      modelStreamInfer: (requests, context) =>
+        GrpcInferStream.serve({ gateway, forward, toError: connectError }, requests, context),
       modelInfer: async (request, context) => {
         const decoded = orThrow(ProtobufCodec.fromMessage(request))
         const wire = forward === undefined ? decoded : orThrow(forward(decoded, context.requestHeader))

@@ -8,7 +8,6 @@
  * Connect costs several times what the rest of a small request does; no option of it recovers that.
  */
 import {
-  constants,
   createServer,
   type Http2Server,
   type Http2ServerResponse,
@@ -27,6 +26,7 @@ import * as GrpcRoutes from "./GrpcRoutes.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
 import { serveUnary } from "./GrpcStream.ts"
 import { ReceiveBudget } from "./ReceiveBudget.ts"
+import { limitReceiving } from "./ReceiveLimit.ts"
 import * as RestrictedApis from "./RestrictedApis.ts"
 import { ServeError } from "./ServeError.ts"
 import * as Timer from "./Timer.ts"
@@ -113,7 +113,7 @@ const handle = (gateway: Gateway, options: HandleOptions): Http2Server => {
     request.on("error", nothing)
     response.on("error", nothing)
     encodeReadably(response)
-    limitReceiving(request.stream, receiveTimeoutMillis, receiveBudget)
+    limitReceiving(request, receiveTimeoutMillis, receiveBudget)
     connect(request, response)
   })
   server.on("sessionError", nothing)
@@ -151,31 +151,6 @@ const unknownMethod: NonNullable<Parameters<typeof connectNodeAdapter>[0]["fallb
   const status = GrpcStatus.headers({ code: GrpcCode.UNIMPLEMENTED, message, tag: "Unsupported" })
   response.writeHead(isGrpc ? 200 : 404, isGrpc ? { "content-type": "application/grpc", ...status } : {})
   response.end()
-}
-
-/** Connect collects a message out of reach, so it is counted on its way there, and one too many is cut off without a text. */
-const limitReceiving = (stream: ServerHttp2Stream, timeout: number, budget: ReceiveBudget): void => {
-  let held = 0
-  const cutOff = () => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
-  const timer = Timer.start(cutOff, timeout)
-  const release = () => {
-    clearTimeout(timer)
-    budget.give(held)
-    held = 0
-  }
-  const count = (chunk: Uint8Array) => {
-    if (budget.take(chunk.length) === undefined) held += chunk.length
-    else cutOff()
-  }
-  // Together with the first listener: an earlier one would make the stream flow while nobody collects it.
-  const beside = (event: string | symbol) => {
-    if (event !== "data") return
-    stream.off("newListener", beside)
-    stream.on("data", count)
-  }
-  stream.on("newListener", beside)
-  stream.on("end", release)
-  stream.on("close", release)
 }
 
 /** Connect escapes more of a text than the specification does, and grpc-js then shows `unknown model%3A` (GrpcServer.test.ts). */

@@ -18,7 +18,7 @@ import {
   parseHeaderLength,
   timeoutHeader,
 } from "@nereid/core/BinaryExtension"
-import { InvalidRequest } from "@nereid/core/Errors"
+import { InvalidRequest, Unsupported } from "@nereid/core/Errors"
 import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
 import * as ForwardedHeaders from "./ForwardedHeaders.ts"
 import type { Gateway } from "./Gateway.ts"
@@ -59,9 +59,12 @@ export const infer = (gateway: Gateway, call: InferCall, { maxInputSize, forward
 
   const whole = (body: Uint8Array) => {
     // A model that is not there is told before what is wrong with its request.
-    const decoded = Result.flatMap(gateway.model(model.name, model.version), (running) =>
-      headerLength.success === 0 ? decodeRawRequest(body, running) : decodeRequest(body, headerLength.success, model),
-    )
+    const decoded = Result.flatMap(gateway.model(model.name, model.version), (running) => {
+      if (running.decoupled) return Result.fail(new Unsupported({ message: unaryOnly }))
+      return headerLength.success === 0
+        ? decodeRawRequest(body, running)
+        : decodeRequest(body, headerLength.success, model)
+    })
     if (Result.isFailure(decoded)) return sendError(response, decoded.failure)
     const wire = forwarded(decoded.success.wire)
     if (Result.isFailure(wire)) return sendError(response, wire.failure)
@@ -105,6 +108,8 @@ const reply = ({ request, response, guard }: InferCall, decoded: DecodedRequest,
     }),
   )
 }
+
+const unaryOnly = "HTTP end point doesn't support models with decoupled transaction policy"
 
 const single = (header: string | ReadonlyArray<string> | undefined): string | undefined =>
   typeof header === "string" || header === undefined ? header : header[0]

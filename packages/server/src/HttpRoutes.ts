@@ -55,7 +55,7 @@ export const make = (gateway: Gateway, options: RoutesOptions): Handler => {
       api: "health",
       path: /^\/v2\/health\/ready$/,
       answer: ({ response }) => {
-        if (gateway.isStopping()) sendText(response, 503, "Server exiting")
+        if (gateway.stopping.aborted) sendText(response, 503, "Server exiting")
         else sendEmpty(response, gateway.isReady() ? 200 : 400)
       },
     },

@@ -4,7 +4,7 @@
  */
 import { create, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf"
 import type { RunningModel } from "@nereid/core/RunningModel"
-import type { BatchStatistics, StatisticDuration, Statistics } from "@nereid/core/Statistics"
+import type { BatchStatistics, ResponseStatistics, StatisticDuration, Statistics } from "@nereid/core/Statistics"
 import {
   type ModelStatisticsResponse,
   ModelStatisticsResponseSchema,
@@ -31,6 +31,7 @@ const modelStatistics = ({ name, version, statistics }: RunningModel): ModelStat
   inferenceCount: BigInt(statistics.inferenceCount),
   executionCount: BigInt(statistics.executionCount),
   inferenceStats: inferStatistics(statistics),
+  responseStats: Object.fromEntries([...statistics.responses].map(responseStatistics)),
   batchStats: [...statistics.batches].toSorted(([a], [b]) => a - b).map(batchStatistics),
 })
 
@@ -51,6 +52,18 @@ const batchStatistics = ([rows, batch]: readonly [number, BatchStatistics]) => (
   computeInfer: duration(batch.computeInfer),
   computeOutput: duration(batch.computeOutput),
 })
+
+const responseStatistics = ([index, response]: readonly [number, ResponseStatistics]) => [
+  index,
+  {
+    computeInfer: duration(response.computeInfer),
+    computeOutput: duration(response.computeOutput),
+    success: duration(response.success),
+    fail: duration(response.fail),
+    emptyResponse: duration(response.emptyResponse),
+    cancel: duration(response.cancel),
+  },
+]
 
 /** The parts of a request are measured apart, so a difference of them may be a fraction, or less than nothing. */
 const duration = ({ count, ns }: StatisticDuration) => ({

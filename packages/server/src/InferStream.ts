@@ -1,0 +1,161 @@
+/**
+ * Many requests on one stream and their results, whatever carries it (ModelStreamInfer: GrpcInferStream.ts). A failure is
+ * a result like any other, and the stream goes on behind it.
+ *
+ *   ask ─► gateway.stream ─┬─ decoupled: each response as it comes ──────────────────┬─► ready ─► next
+ *    │                     └─ otherwise: in its turn, the order of the requests ─────┘
+ *    └ as long as `room`: requests in flight and results that nobody has taken are few
+ */
+import { Effect, Result } from "effect"
+import { type InferenceError, Unavailable } from "@nereid/core/Errors"
+import type { Cancel } from "@nereid/core/Inference"
+import * as KnownParameters from "@nereid/core/KnownParameters"
+import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
+import type { Gateway } from "./Gateway.ts"
+
+export interface StreamResult {
+  /** Of the request that this belongs to. */
+  readonly id: string
+  readonly outcome: Result.Result<WireResponse, InferenceError>
+  /** Whether its request has no further results. */
+  readonly isFinal: boolean
+}
+
+/** Requests in flight; more are not read. */
+const mostInFlight = 256
+
+/** Results that wait for a reader; a decoupled model that is ahead of it by so many waits too. */
+const ahead = 16
+
+/** A request that is answered in its turn. */
+interface Turn {
+  result: StreamResult | undefined
+}
+
+export class InferStream {
+  readonly #gateway: Gateway
+  /** Of every request on the stream, in milliseconds since the epoch. */
+  readonly #deadline: number | undefined
+  readonly #inFlight = new Set<{ cancel: Cancel }>()
+  #turns: Array<Turn> = []
+  #ready: Array<StreamResult> = []
+  /** No further requests will come. */
+  #ended = false
+  #wakeReader = nothing
+  #wakeWriter = nothing
+  #waitingEmits: Array<() => void> = []
+
+  constructor(gateway: Gateway, deadline: number | undefined) {
+    this.#gateway = gateway
+    this.#deadline = deadline
+  }
+
+  /** Whether no request can be asked any more. */
+  get ended(): boolean {
+    return this.#ended
+  }
+
+  /** Hands a request to its model, or takes the refusal of one that could not be read. */
+  ask(id: string, request: Result.Result<WireRequest, InferenceError>): void {
+    const wire = this.#ended ? Result.fail(new Unavailable({ message: shuttingDown })) : request
+    if (Result.isFailure(wire)) return this.#inTurn()({ id, outcome: Result.fail(wire.failure), isFinal: true })
+    const { modelName, modelVersion, parameters } = wire.success
+    const emptyFinalResponse = parameters[KnownParameters.emptyFinalResponse] === true
+    const model = this.#gateway.model(modelName, modelVersion)
+    const decoupled = Result.isSuccess(model) && model.success.decoupled
+    const answer = decoupled ? (result: StreamResult) => this.#push(result) : this.#inTurn()
+
+    const flight = { cancel: nothing }
+    this.#inFlight.add(flight)
+    const cancel = this.#gateway.stream(wire.success, this.#deadline, {
+      emit: (response) => this.#emit({ id, outcome: Result.succeed(response), isFinal: false }),
+      end: (outcome) => {
+        if (!this.#inFlight.delete(flight)) return
+        const silent = decoupled && Result.isSuccess(outcome) && !emptyFinalResponse
+        if (!silent) answer({ id, outcome, isFinal: true })
+        this.#wake()
+      },
+    })
+    flight.cancel = cancel
+  }
+
+  /** Resolves once another request may be asked. */
+  async room(): Promise<void> {
+    while (!this.#ended && (this.#inFlight.size >= mostInFlight || this.#ready.length >= mostInFlight)) {
+      await new Promise<void>((resolve) => (this.#wakeReader = resolve))
+    }
+  }
+
+  /** The next result; undefined once there are no more. */
+  async next(): Promise<StreamResult | undefined> {
+    for (;;) {
+      const result = this.#ready.shift()
+      if (result !== undefined) {
+        if (this.#ready.length < ahead) this.#resumeEmits()
+        this.#wakeReader()
+        return result
+      }
+      if (this.#ended && this.#inFlight.size === 0) return undefined
+      await new Promise<void>((resolve) => (this.#wakeWriter = resolve))
+    }
+  }
+
+  /** No further requests; those in flight are answered. */
+  end(): void {
+    this.#ended = true
+    this.#wake()
+  }
+
+  /** Takes back what is in flight, and forgets what is ready. */
+  cancel(): void {
+    this.#ended = true
+    const flights = [...this.#inFlight]
+    this.#inFlight.clear()
+    this.#turns = []
+    this.#ready = []
+    for (const { cancel } of flights) cancel()
+    this.#resumeEmits()
+    this.#wake()
+  }
+
+  #emit(result: StreamResult): Effect.Effect<void> {
+    return Effect.callback((resume) => {
+      this.#push(result)
+      const taken = () => resume(Effect.void)
+      if (this.#ready.length < ahead) taken()
+      else this.#waitingEmits.push(taken)
+    })
+  }
+
+  #resumeEmits(): void {
+    for (const taken of this.#waitingEmits.splice(0)) taken()
+  }
+
+  /** A place behind all requests that have one; its result is ready when all before it are. */
+  #inTurn(): (result: StreamResult) => void {
+    const turn: Turn = { result: undefined }
+    this.#turns.push(turn)
+    return (result) => {
+      turn.result = result
+      for (let first = this.#turns[0]; first?.result !== undefined; first = this.#turns[0]) {
+        this.#turns.shift()
+        this.#push(first.result)
+      }
+    }
+  }
+
+  #push(result: StreamResult): void {
+    this.#ready.push(result)
+    this.#wakeWriter()
+  }
+
+  #wake(): void {
+    this.#wakeReader()
+    this.#wakeWriter()
+  }
+}
+
+const nothing = () => {}
+
+/** What comes behind the end of a stream that a stop has ended. */
+export const shuttingDown = "GRPC server is shutting down and has stopped accepting new requests."

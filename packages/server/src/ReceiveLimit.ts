@@ -1,0 +1,49 @@
+/**
+ * Limits what Connect collects, out of reach, of messages that are not whole: their bytes are counted on their way there,
+ * and a message that takes too long, or one too many, is cut off without a text. A stream may be idle between messages for
+ * as long as it likes.
+ */
+import { constants, type Http2ServerRequest } from "node:http2"
+import { Envelopes } from "./Envelopes.ts"
+import type { ReceiveBudget } from "./ReceiveBudget.ts"
+import * as Timer from "./Timer.ts"
+
+export const limitReceiving = (
+  { stream, headers }: Http2ServerRequest,
+  timeout: number,
+  budget: ReceiveBudget,
+): void => {
+  const envelopes = isEnveloped(headers["content-type"]) ? new Envelopes() : undefined
+  let held = 0
+  const cutOff = () => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
+  let timer = Timer.start(cutOff, timeout)
+  const hold = (bytes: number) => {
+    if (bytes <= held) budget.give(held - bytes)
+    else if (budget.take(bytes - held) !== undefined) return cutOff()
+    held = bytes
+  }
+  const release = () => {
+    clearTimeout(timer)
+    hold(0)
+  }
+  const count = (chunk: Uint8Array) => {
+    if (envelopes === undefined) return hold(held + chunk.length)
+    const wasWhole = envelopes.incomplete === 0
+    envelopes.add(chunk)
+    hold(envelopes.incomplete)
+    if (envelopes.incomplete === 0) clearTimeout(timer)
+    else if (wasWhole && envelopes.count > 0) timer = Timer.start(cutOff, timeout)
+  }
+  // Together with the first listener: an earlier one would make the stream flow while nobody collects it.
+  const beside = (event: string | symbol) => {
+    if (event !== "data") return
+    stream.off("newListener", beside)
+    stream.on("data", count)
+  }
+  stream.on("newListener", beside)
+  stream.on("end", release)
+  stream.on("close", release)
+}
+
+/** All but the unary calls of the Connect protocol, whose body is the message. */
+const isEnveloped = (contentType = ""): boolean => /^application\/(grpc|connect\+)/.test(contentType)
