@@ -255,6 +255,8 @@ export interface RawAnswer {
   readonly message: string | undefined
   readonly tag: string | undefined
   readonly body: Uint8Array
+  /** Headers and trailers. */
+  readonly fields: { readonly [name: string]: unknown }
 }
 
 export interface RawCall {
@@ -289,6 +291,7 @@ export const rawCall = (session: ClientHttp2Session, { chunks, headers, last = "
           message: message && decodeURIComponent(message),
           tag: field(tagHeader),
           body: Buffer.concat(body),
+          fields,
         }),
       )
     })

@@ -2,7 +2,7 @@
  * The gRPC port: one HTTP/2 server (h2c) that takes unary ModelInfer off before Connect and leaves everything else to it.
  * Not here: what an RPC does (GrpcUnary.ts, GrpcRoutes.ts), and HTTP/1.1.
  *
- *   stream ─┬─ POST ModelInfer, application/grpc, not compressed ─► GrpcStream ─► GrpcUnary ─► gateway
+ *   stream ─┬─ POST ModelInfer, application/grpc, not compressed either way ─► GrpcStream ─► GrpcUnary ─► gateway
  *           └─ everything else ─► Connect ─► GrpcRoutes ─► gateway
  *
  * Connect costs several times what the rest of a small request does; no option of it recovers that.
@@ -22,6 +22,7 @@ import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import * as ForwardedHeaders from "./ForwardedHeaders.ts"
 import type { Gateway } from "./Gateway.ts"
 import * as GrpcApis from "./GrpcApis.ts"
+import * as GrpcCompression from "./GrpcCompression.ts"
 import * as GrpcRoutes from "./GrpcRoutes.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
 import { serveUnary } from "./GrpcStream.ts"
@@ -43,6 +44,8 @@ export interface GrpcServerOptions {
   readonly receiveTimeoutMillis?: number
   /** Bytes that requests hold together until they have arrived completely. Default 1 GiB, or 4 messages if that is more. */
   readonly maxIncompleteSize?: number
+  /** Of the answers to inferences, where the caller accepts it. Default "none". */
+  readonly responseCompression?: GrpcCompression.ResponseCompression | undefined
   /** Whether unary ModelInfer is answered before Connect. Default true; false is for comparison. */
   readonly fastUnary?: boolean
   /** Metadata that become parameters of their request, as a pattern of their names (ForwardedHeaders.ts). Default none. */
@@ -91,7 +94,8 @@ interface HandleOptions extends GrpcServerOptions {
 const handle = (gateway: Gateway, options: HandleOptions): Http2Server => {
   const { forward, guards, logDefect } = options
   const { maxMessageSize = 256 * 1024 * 1024, maxConnections = 10_000, fastUnary = true } = options
-  const { receiveTimeoutMillis = 300_000, maxIncompleteSize = Math.max(2 ** 30, 4 * maxMessageSize) } = options
+  const { responseCompression = "none", receiveTimeoutMillis = 300_000 } = options
+  const { maxIncompleteSize = Math.max(2 ** 30, 4 * maxMessageSize) } = options
   const receiveBudget = new ReceiveBudget(maxIncompleteSize)
   const server = createServer({
     settings: { initialWindowSize: streamWindow, maxConcurrentStreams },
@@ -106,6 +110,8 @@ const handle = (gateway: Gateway, options: HandleOptions): Http2Server => {
     interceptors: [GrpcRoutes.failures(logDefect), GrpcApis.restricted(guards)],
     readMaxBytes: maxMessageSize,
     writeMaxBytes: maxMessageSize,
+    requestGate: GrpcCompression.refuseUnknown,
+    acceptCompression: GrpcCompression.encodings(responseCompression),
     fallback: unknownMethod,
   })
   server.on("request", (request, response) => {
@@ -114,6 +120,7 @@ const handle = (gateway: Gateway, options: HandleOptions): Http2Server => {
     response.on("error", nothing)
     encodeReadably(response)
     limitReceiving(request, receiveTimeoutMillis, receiveBudget)
+    GrpcCompression.restrict(request.headers, request.url, responseCompression)
     connect(request, response)
   })
   server.on("sessionError", nothing)
@@ -124,11 +131,12 @@ const handle = (gateway: Gateway, options: HandleOptions): Http2Server => {
   const permits = (headers: IncomingHttpHeaders) => guard === undefined || guard.permits(headers[guard.header])
 
   // The compatibility layer is node's own listener of `stream`; what is not ours is handed on to it.
+  const isPlain = responseCompression === "none" ? isPlainModelInfer : isUncompressedModelInfer
   const compatible = server.listeners("stream")
   server.removeAllListeners("stream")
   const unary = { gateway, maxMessageSize, receiveTimeoutMillis, receiveBudget, forward, logDefect }
   server.on("stream", (stream: ServerHttp2Stream, headers, ...rest) => {
-    if (isPlainModelInfer(headers) && permits(headers)) serveUnary(stream, headers, unary)
+    if (isPlain(headers) && permits(headers)) serveUnary(stream, headers, unary)
     else for (const listener of compatible) listener.call(server, stream, headers, ...rest)
   })
   return server
@@ -144,6 +152,9 @@ const isPlainModelInfer = (headers: IncomingHttpHeaders): boolean => {
     /^application\/grpc(\+proto)?(;|$)/.test(headers["content-type"] ?? "")
   )
 }
+
+const isUncompressedModelInfer = (headers: IncomingHttpHeaders): boolean =>
+  isPlainModelInfer(headers) && !GrpcCompression.isAccepted(headers)
 
 const unknownMethod: NonNullable<Parameters<typeof connectNodeAdapter>[0]["fallback"]> = (request, response) => {
   const isGrpc = request.headers["content-type"]?.startsWith("application/grpc") === true

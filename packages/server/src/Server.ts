@@ -9,6 +9,7 @@ import { Cause, Context, Duration, Effect, Exit, Fiber, Layer, Option, Runtime, 
 import { Registry } from "@nereid/core/Registry"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import * as Gateway from "./Gateway.ts"
+import type { ResponseCompression } from "./GrpcCompression.ts"
 import * as GrpcServer from "./GrpcServer.ts"
 import * as HttpServer from "./HttpServer.ts"
 import type { MetricsOptions } from "./Metrics.ts"
@@ -35,6 +36,8 @@ export interface ServerOptions {
   readonly maxInputSize?: number
   /** The largest gRPC message, in bytes. Default 256 MiB. */
   readonly maxMessageSize?: number
+  /** Of gRPC's answers to inferences, where the caller accepts it; gzip, deflate and brotli. Default "none". */
+  readonly responseCompression?: ResponseCompression
   /** Connections at one time, on HTTP and on gRPC each; one more is closed at once. Default 10,000. */
   readonly maxConnections?: number
   /** Whether unary gRPC inference takes its own path before Connect. Default true; false to compare them. */
@@ -136,6 +139,7 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
     GrpcServer.make(gateway, {
       ...address,
       maxMessageSize,
+      responseCompression: options.responseCompression,
       maxConnections,
       fastUnary,
       forwardHeaders: forwardHeaders.grpc,
