@@ -106,7 +106,7 @@ export const decodeRawRequest = (
 export const binaryOutputs = (request: DecodedRequest, response: WireResponse): ReadonlyArray<boolean> =>
   response.outputs.map(({ name }) => {
     const asked = request.wire.outputs.find((output) => output.name === name)
-    return asked?.binary ?? request.binaryOutputs
+    return asked?.region === undefined && (asked?.binary ?? request.binaryOutputs)
   })
 
 /** Writes a response; `binary` by position in its outputs. Fails where an output has no JSON form. */
@@ -163,6 +163,8 @@ interface CutProblem {
   readonly missing: number
 }
 
+const noBytes = new Uint8Array()
+
 const cutTensors = (
   tensors: ReadonlyArray<DocumentTensor>,
   body: Uint8Array,
@@ -172,7 +174,8 @@ const cutTensors = (
   let offset = from
   for (const { name, datatype, shape, content } of tensors) {
     if (typeof content !== "number") {
-      cut.push({ name, datatype, shape, bytes: content })
+      const inPlace = content instanceof Uint8Array
+      cut.push({ name, datatype, shape, ...(inPlace ? { bytes: content } : { bytes: noBytes, region: content }) })
       continue
     }
     if (content > body.length - offset) return Result.fail({ name, missing: content - (body.length - offset) })

@@ -34,6 +34,12 @@ export const table = {
   Unsupported: { grpc: GrpcCode.UNIMPLEMENTED, http: 501 },
   /** The handler or the runtime failed while it executed the request. */
   ExecutionFailed: { grpc: GrpcCode.INTERNAL, http: 500 },
+  /** No shared memory region has this name. */
+  RegionNotFound: { grpc: GrpcCode.NOT_FOUND, http: 404 },
+  /** Another shared memory region has this name. */
+  RegionExists: { grpc: GrpcCode.ALREADY_EXISTS, http: 400 },
+  /** A shared memory region cannot be opened, read or written. */
+  RegionFailed: { grpc: GrpcCode.INTERNAL, http: 500 },
 } as const
 
 export type Tag = keyof typeof table
@@ -52,6 +58,9 @@ export class DeadlineExceeded extends Data.TaggedError("DeadlineExceeded")<Messa
 export class Cancelled extends Data.TaggedError("Cancelled")<Message> {}
 export class Unsupported extends Data.TaggedError("Unsupported")<Message> {}
 export class ExecutionFailed extends Data.TaggedError("ExecutionFailed")<Message> {}
+export class RegionNotFound extends Data.TaggedError("RegionNotFound")<Message> {}
+export class RegionExists extends Data.TaggedError("RegionExists")<Message> {}
+export class RegionFailed extends Data.TaggedError("RegionFailed")<Message> {}
 
 const constructors = {
   InvalidRequest,
@@ -64,6 +73,9 @@ const constructors = {
   Cancelled,
   Unsupported,
   ExecutionFailed,
+  RegionNotFound,
+  RegionExists,
+  RegionFailed,
 } satisfies { readonly [T in Tag]: new (fields: Message) => { readonly _tag: T } }
 
 /** Whatever `infer` can fail with. */

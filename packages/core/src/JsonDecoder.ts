@@ -5,19 +5,32 @@
  */
 import { Result } from "effect"
 import { isDataType } from "./DataType.ts"
-import { InvalidRequest, isInferenceError, type InferenceError, MalformedRequest, Unsupported } from "./Errors.ts"
+import { InvalidRequest, type InferenceError } from "./Errors.ts"
 import type { Parameter, Parameters } from "./Inference.ts"
 import { readElements } from "./JsonElements.ts"
+import {
+  caught,
+  elements,
+  members,
+  missing,
+  most,
+  readString,
+  readUnsigned,
+  tooMany,
+  wrongKind,
+  wrongType,
+} from "./JsonMembers.ts"
 import { JsonReader } from "./JsonReader.ts"
 import * as KnownParameters from "./KnownParameters.ts"
+import * as RegionReference from "./RegionReference.ts"
 import type { RequestedOutput } from "./WireRequest.ts"
 
-/** A tensor of a document: its bytes, or how many of them follow the document. */
+/** A tensor of a document: its bytes, how many of them follow the document, or the region that they are in. */
 export interface DocumentTensor {
   readonly name: string
   readonly datatype: string
   readonly shape: ReadonlyArray<number>
-  readonly content: Uint8Array | number
+  readonly content: Uint8Array | number | RegionReference.RegionReference
 }
 
 export interface RequestDocument {
@@ -103,7 +116,7 @@ export const readResponse = (bytes: Uint8Array): Result.Result<ResponseDocument,
     return { modelName, modelVersion, id, parameters, outputs }
   })
 
-const sharedMemory = "'shared_memory_region' in 'parameters'"
+const sharedMemory = `'${RegionReference.parameterNames.name}' in 'parameters'`
 
 const readTensor = (reader: JsonReader, what: "input" | "output"): DocumentTensor => {
   let name: string | undefined
@@ -137,11 +150,12 @@ const readTensor = (reader: JsonReader, what: "input" | "output"): DocumentTenso
   if (name === undefined) return missing("name")
   if (datatype === undefined) return missing("datatype")
   if (shape === undefined) return missing("shape")
-  const size = parameters.get("binary_data_size")
+  const size = unsigned(parameters, "binary_data_size")
+  const region = readRegion(parameters)
   const sources = [
     ...(data === undefined ? [] : ["'data'"]),
     ...(size === undefined ? [] : ["'binary_data_size' in 'parameters'"]),
-    ...(parameters.has("shared_memory_region") ? [sharedMemory] : []),
+    ...(region === undefined ? [] : [sharedMemory]),
   ]
   if (sources.length !== 1) {
     const subject = what === "input" ? "Input" : "Output"
@@ -149,16 +163,24 @@ const readTensor = (reader: JsonReader, what: "input" | "output"): DocumentTenso
     const found = sources.length === 0 ? "no field is set" : `${sources.join(", ")} are set`
     throw new InvalidRequest({ message: `${rule}. But ${found}` })
   }
-  if (parameters.has("shared_memory_region")) {
-    throw new Unsupported({ message: `shared memory is not supported, but ${what} '${name}' is in a region of it` })
-  }
   if (data !== undefined && content === undefined) {
     const behind = reader.position
     reader.position = data
     content = readData(reader, { what, name, datatype, shape })
     reader.position = behind
   }
-  return { name, datatype, shape, content: content ?? byteCount(size) }
+  return { name, datatype, shape, content: content ?? region ?? Number(size) }
+}
+
+const readRegion = (parameters: Map<string, Parameter>): RegionReference.RegionReference | undefined => {
+  if (parameters.size === 0) return undefined
+  const { parameterNames } = RegionReference
+  const name = parameters.get(parameterNames.name)
+  if (name !== undefined && typeof name !== "string") {
+    throw wrongType(parameterNames.name, "string")
+  }
+  const byteSize = unsigned(parameters, parameterNames.byteSize)
+  return Result.getOrThrow(RegionReference.make(name, byteSize, unsigned(parameters, parameterNames.offset)))
 }
 
 const noBytes = new Uint8Array()
@@ -193,29 +215,32 @@ const readOutput = (reader: JsonReader): RequestedOutput => {
     else parameters = readParameters(reader)
   })
   if (name === undefined) return missing("name")
-  if (parameters.has("shared_memory_region")) {
-    throw new Unsupported({ message: `'shared_memory_region' is not supported, but output '${name}' asks for it` })
-  }
   const binary = flag(parameters, "binary_data")
   const classification = parameters.get("classification")
+  const region = readRegion(parameters)
+  if (region !== undefined) {
+    if (classification !== undefined) throw RegionReference.conflict("classification")
+    // Clients say that an output in a region is not binary.
+    if (binary === true) throw RegionReference.conflict("binary_data")
+    return { name, binary, region }
+  }
   if (classification === undefined) return { name, binary }
   if (typeof classification === "bigint") return { name, binary, classification: Number(classification) }
-  throw new MalformedRequest({ message: cannot("classification", "unsigned-integer") })
+  throw wrongType("classification", "unsigned-integer")
 }
 
 const readShape = (reader: JsonReader): ReadonlyArray<number> => {
   const shape: Array<number> = []
   elements(reader, "shape", () => {
-    if (reader.kind() !== "number") wrongKind(reader, "shape", "unsigned-integer")
-    const text = reader.numberText()
-    if (!/^[0-9]+$/.test(text) || Number(text) >= 2 ** 64) {
-      throw new MalformedRequest({ message: `${cannot("shape", "unsigned-integer")} (${text.slice(0, 40)})` })
-    }
-    if (Number(text) > Number.MAX_SAFE_INTEGER) {
+    reader.peek()
+    const start = reader.position
+    const extent = readUnsigned(reader, "shape")
+    if (extent > Number.MAX_SAFE_INTEGER) {
+      const text = reader.text(start, reader.position)
       const most = `at most ${Number.MAX_SAFE_INTEGER} is possible`
       throw new InvalidRequest({ message: `a tensor has the extent ${text} in its shape, ${most}` })
     }
-    shape.push(Number(text))
+    shape.push(extent)
   })
   return shape
 }
@@ -264,9 +289,10 @@ const readNumber = (reader: JsonReader, text: string): number => {
   return reader.fail("Number too big to be stored in double.")
 }
 
-const byteCount = (size: Parameter | undefined): number => {
-  if (typeof size === "bigint" && size >= 0n) return Number(size)
-  throw new MalformedRequest({ message: cannot("binary_data_size", "unsigned-integer") })
+const unsigned = (parameters: Map<string, Parameter>, name: string): bigint | undefined => {
+  const value = parameters.get(name)
+  if (value === undefined || (typeof value === "bigint" && value >= 0n)) return value
+  throw wrongType(name, "unsigned-integer")
 }
 
 const checkKnown = (parameters: ReadonlyMap<string, Parameter>): void => {
@@ -279,67 +305,5 @@ const checkKnown = (parameters: ReadonlyMap<string, Parameter>): void => {
 const flag = (parameters: Map<string, Parameter>, name: string): boolean | undefined => {
   const value = parameters.get(name)
   if (value === undefined || typeof value === "boolean") return value
-  throw new MalformedRequest({ message: cannot(name, "boolean") })
-}
-
-/**
- * The members of the object that must stand here, each key once, other keys not at all. By its lack of the first key an
- * absent object is told.
- */
-const members = (
-  reader: JsonReader,
-  keys: readonly [string, ...Array<string>],
-  member: (key: string) => void,
-): void => {
-  if (reader.kind() !== "object") wrongKind(reader, keys[0], "object")
-  const left = new Set(keys)
-  reader.object((key) => {
-    if (left.delete(key)) member(key)
-    else reader.skip()
-  })
-}
-
-/** No model has as many inputs, outputs, parameters or dims, and a body could name millions. */
-const most = 4096
-
-const elements = (reader: JsonReader, field: string, element: () => void): void => {
-  if (reader.kind() !== "array") wrongKind(reader, field, "array")
-  let count = 0
-  reader.array(() => {
-    if (++count > most) throw tooMany(field)
-    element()
-  })
-}
-
-const tooMany = (field: string) =>
-  new MalformedRequest({ message: `Unable to parse '${field}': more than ${most} elements, the maximum allowed` })
-
-const readString = (reader: JsonReader, field: string): string => {
-  if (reader.kind() !== "string") wrongKind(reader, field, "string")
-  return reader.string()
-}
-
-const cannot = (field: string, expected: string) =>
-  `Unable to parse '${field}': attempt to access JSON non-${expected} as ${expected}`
-
-const wrongType = (field: string, expected: string) => new MalformedRequest({ message: cannot(field, expected) })
-
-const wrongKind = (reader: JsonReader, field: string, expected: string): never => {
-  // A syntax error comes first.
-  reader.skip()
-  throw new MalformedRequest({ message: cannot(field, expected) })
-}
-
-const missing = (field: string): never => {
-  const message = `Unable to parse '${field}': attempt to access non-existing object member '${field}'`
-  throw new MalformedRequest({ message })
-}
-
-const caught = <A>(read: () => A): Result.Result<A, InferenceError> => {
-  try {
-    return Result.succeed(read())
-  } catch (error) {
-    if (isInferenceError(error)) return Result.fail(error)
-    throw error
-  }
+  throw wrongType(name, "boolean")
 }

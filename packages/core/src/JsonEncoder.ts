@@ -6,6 +6,7 @@ import { Result } from "effect"
 import { InvalidRequest } from "./Errors.ts"
 import type { Parameters } from "./Inference.ts"
 import { JsonWriter } from "./JsonWriter.ts"
+import * as RegionReference from "./RegionReference.ts"
 import type { WireRequest, WireResponse, WireTensor } from "./WireRequest.ts"
 
 /** The document of a request whose inputs all follow it as binary data, and which asks for its outputs that way. */
@@ -66,7 +67,8 @@ export const writeResponse = (
   for (const [index, tensor] of response.outputs.entries()) {
     if (index > 0) writer.ascii(",")
     writeTensor(writer, tensor)
-    if (binary[index] === true) writeParameters(writer, { binary_data_size: BigInt(tensor.bytes.length) })
+    if (tensor.region !== undefined) writeParameters(writer, RegionReference.parameters(tensor.region))
+    else if (binary[index] === true) writeParameters(writer, { binary_data_size: BigInt(tensor.bytes.length) })
     else {
       writer.ascii('"data":[')
       const problem = writer.elements(tensor)

@@ -17,17 +17,16 @@ import {
   ModelInferResponse_InferOutputTensorSchema,
   ModelInferResponseSchema,
 } from "@nereid/protocol/grpc_service"
-import { InvalidRequest, Unsupported } from "./Errors.ts"
+import { InvalidRequest } from "./Errors.ts"
 import type { Parameter, Parameters } from "./Inference.ts"
 import { noParameters } from "./Inference.ts"
 import * as KnownParameters from "./KnownParameters.ts"
+import * as RegionReference from "./RegionReference.ts"
 import { encodeElements } from "./TypedTensor.ts"
 import type { RequestedOutput, WireRequest, WireResponse, WireTensor } from "./WireRequest.ts"
 
-export type ProtobufError = InvalidRequest | Unsupported
-
 /** The bytes of a ModelInferRequest. Its raw tensors are views on `bytes`, which therefore must not be reused. */
-export const decode = (bytes: Uint8Array): Result.Result<WireRequest, ProtobufError> => {
+export const decode = (bytes: Uint8Array): Result.Result<WireRequest, InvalidRequest> => {
   // A Buffer's slice() is no copy, and whoever gets a tensor may count on one.
   const plain = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let message: ModelInferRequest
@@ -61,27 +60,32 @@ export const encode = (response: WireResponse, headroom = 0): Uint8Array<ArrayBu
   return buffer
 }
 
-export const fromMessage = (message: ModelInferRequest): Result.Result<WireRequest, ProtobufError> => {
+export const fromMessage = (message: ModelInferRequest): Result.Result<WireRequest, InvalidRequest> => {
   const { modelName } = message
   const parameters = readParameters(message.parameters)
   if (Result.isFailure(parameters)) return Result.fail(parameters.failure)
 
   const inputs: Array<WireTensor> = []
-  for (const [index, input] of message.inputs.entries()) {
-    const tensor = readInput(message, input, index)
+  /** Inputs that are in no region; of these there are raw contents. */
+  let sent = 0
+  for (const input of message.inputs) {
+    const tensor = readInput(message, input, sent)
     if (Result.isFailure(tensor)) return Result.fail(tensor.failure)
     inputs.push(tensor.success)
+    if (tensor.success.region === undefined) sent += 1
   }
   const raw = message.rawInputContents.length
-  if (raw > 0 && raw !== inputs.length) {
-    return refuse(`expected raw_input_contents of ${inputs.length} inputs for model '${modelName}', got ${raw}`)
-  }
+  if (raw > sent) return refuse(wrongRawCount(message))
 
   const outputs: Array<RequestedOutput> = []
   for (const { name, parameters: own } of message.outputs) {
-    const shared = Object.keys(own).find(isSharedMemory)
-    if (shared !== undefined) return unsupported(`parameter '${shared}' of output '${name}' for model '${modelName}'`)
-    if (!Object.hasOwn(own, "classification")) outputs.push({ name, binary: undefined })
+    const region = readRegion(own)
+    if (Result.isFailure(region)) return Result.fail(region.failure)
+    const classified = Object.hasOwn(own, "classification")
+    if (region.success !== undefined) {
+      if (classified) return Result.fail(RegionReference.conflict("classification"))
+      outputs.push({ name, binary: undefined, region: region.success })
+    } else if (!classified) outputs.push({ name, binary: undefined })
     else {
       const choice = own["classification"]?.parameterChoice
       if (choice?.case !== "int64Param") {
@@ -113,23 +117,29 @@ const describe = ({ modelName, modelVersion, id, parameters, outputs }: WireResp
     modelName,
     modelVersion,
     id,
-    parameters: Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, writeParameter(value)])),
-    outputs: outputs.map(({ name, datatype, shape }) =>
-      create(ModelInferResponse_InferOutputTensorSchema, { name, datatype, shape: shape.map(BigInt) }),
+    parameters: writeParameters(parameters),
+    outputs: outputs.map(({ name, datatype, shape, region }) =>
+      create(ModelInferResponse_InferOutputTensorSchema, {
+        name,
+        datatype,
+        shape: shape.map(BigInt),
+        ...(region && { parameters: writeParameters(RegionReference.parameters(region)) }),
+      }),
     ),
   })
 
 const refuse = (message: string) => Result.fail(new InvalidRequest({ message }))
 
-const unsupported = (what: string) => Result.fail(new Unsupported({ message: `${what} is not supported` }))
-
-const isSharedMemory = (parameter: string) => parameter.startsWith("shared_memory_")
+const wrongRawCount = ({ modelName, inputs, rawInputContents }: ModelInferRequest): string => {
+  const sent = inputs.filter(({ parameters }) => !Object.hasOwn(parameters, RegionReference.parameterNames.name)).length
+  return `expected raw_input_contents of ${sent} inputs for model '${modelName}', got ${rawInputContents.length}`
+}
 
 const readInput = (
   message: ModelInferRequest,
   input: InputTensor,
   index: number,
-): Result.Result<WireTensor, ProtobufError> => {
+): Result.Result<WireTensor, InvalidRequest> => {
   const { name, datatype } = input
   const where = `'${name}' for model '${message.modelName}'`
   const shape: Array<number> = []
@@ -141,8 +151,13 @@ const readInput = (
     }
     shape.push(Number(extent))
   }
-  const shared = Object.keys(input.parameters).find(isSharedMemory)
-  if (shared !== undefined) return unsupported(`parameter '${shared}' of input ${where}`)
+  const region = readRegion(input.parameters)
+  if (Result.isFailure(region)) return Result.fail(region.failure)
+  if (region.success !== undefined) {
+    return input.contents === undefined
+      ? Result.succeed({ name, datatype, shape, bytes: noBytes, region: region.success })
+      : refuse(`unexpected 'content' provided when using shared memory for input tensor ${where}`)
+  }
 
   const raw = message.rawInputContents
   if (input.contents !== undefined) {
@@ -159,9 +174,7 @@ const readInput = (
   const bytes = raw[index]
   if (bytes !== undefined) return Result.succeed({ name, datatype, shape, bytes })
   return raw.length > 0
-    ? refuse(
-        `expected raw_input_contents of ${message.inputs.length} inputs for model '${message.modelName}', got ${raw.length}`,
-      )
+    ? refuse(wrongRawCount(message))
     : refuse(`unable to find data for input tensor ${where} in request.`)
 }
 
@@ -222,7 +235,7 @@ const readContents = (contents: InferTensorContents, datatype: string): Result.R
 
 const readParameters = (message: {
   readonly [name: string]: InferParameter
-}): Result.Result<Parameters, ProtobufError> => {
+}): Result.Result<Parameters, InvalidRequest> => {
   if (Object.keys(message).length === 0) return Result.succeed(noParameters)
   const entries: Array<[string, Parameter]> = []
   for (const [name, parameter] of Object.entries(message)) {
@@ -235,7 +248,35 @@ const readParameters = (message: {
   return Result.succeed(Object.fromEntries(entries))
 }
 
+const readRegion = (parameters: {
+  readonly [name: string]: InferParameter
+}): Result.Result<RegionReference.RegionReference | undefined, InvalidRequest> => {
+  if (Object.keys(parameters).length === 0) return Result.succeed(undefined)
+  const { parameterNames } = RegionReference
+  const choice = (name: string) => (Object.hasOwn(parameters, name) ? parameters[name]?.parameterChoice : undefined)
+  const name = choice(parameterNames.name)
+  if (name !== undefined && name.case !== "stringParam") {
+    return refuse(`invalid value type for '${parameterNames.name}' parameter, expected string_param`)
+  }
+  const counts: Array<bigint | undefined> = []
+  for (const parameter of [parameterNames.byteSize, parameterNames.offset]) {
+    const count = choice(parameter)
+    if (count !== undefined && count.case !== "int64Param" && count.case !== "uint64Param") {
+      return refuse(`invalid value type for '${parameter}' parameter, expected int64_param`)
+    }
+    if (count !== undefined && count.value < 0n) {
+      return refuse(`invalid value ${count.value} for '${parameter}' parameter, expected 0 or more`)
+    }
+    counts.push(count?.value)
+  }
+  const [byteSize, offset] = counts
+  return RegionReference.make(name?.value, byteSize, offset)
+}
+
 const maxInt64 = 2n ** 63n - 1n
+
+const writeParameters = (parameters: Parameters): { [name: string]: InferParameter } =>
+  Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, writeParameter(value)]))
 
 const writeParameter = (value: Parameter): InferParameter => {
   switch (typeof value) {

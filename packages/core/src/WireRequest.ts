@@ -3,6 +3,7 @@
  * yet; Validation.ts turns it into a Request.
  */
 import type { Parameters } from "./Inference.ts"
+import type { RegionReference } from "./RegionReference.ts"
 
 export interface WireTensor {
   readonly name: string
@@ -10,6 +11,8 @@ export interface WireTensor {
   readonly shape: ReadonlyArray<number>
   /** Row-major, little endian; BYTES with length prefixes. A view on the received body where that is possible. */
   readonly bytes: Uint8Array
+  /** Where the bytes are instead, then `bytes` is empty; absent for a tensor that travels itself. */
+  readonly region?: RegionReference
 }
 
 export interface RequestedOutput {
@@ -18,6 +21,8 @@ export interface RequestedOutput {
   readonly binary: boolean | undefined
   /** How many of its highest values are sent in its place (Classification.ts); absent for the tensor itself. */
   readonly classification?: number
+  /** Where it is written, to be sent without its bytes; absent for an output that travels itself. */
+  readonly region?: RegionReference
 }
 
 export interface WireRequest {

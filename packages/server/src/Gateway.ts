@@ -5,16 +5,17 @@
 import { Effect, Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
 import { InvalidRequest, ModelNotReady, Unsupported } from "@nereid/core/Errors"
-import type { Cancel, Emit } from "@nereid/core/Inference"
+import type { Cancel, Emit, Response } from "@nereid/core/Inference"
 import type { Registry } from "@nereid/core/Registry"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import { type TensorSpec, wireDims } from "@nereid/core/TensorSpec"
-import { validate, type Validated, wireResponse } from "@nereid/core/Validation"
+import { validate, wireResponse } from "@nereid/core/Validation"
 import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
 import type { ModelStatisticsResponse } from "@nereid/protocol/grpc_service"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 import * as ModelConfiguration from "./ModelConfiguration.ts"
 import * as ModelStatistics from "./ModelStatistics.ts"
+import * as SharedMemory from "./SharedMemory.ts"
 
 export interface ServerMetadata {
   readonly name: string
@@ -67,6 +68,8 @@ export interface Gateway {
   readonly infer: (wire: WireRequest, deadline: number | undefined, reply: InferenceReply) => Cancel
   /** The same for a caller that takes any number of responses, so of a decoupled model too. */
   readonly stream: (wire: WireRequest, deadline: number | undefined, receiver: Receiver) => Cancel
+  /** What its callers have registered. */
+  readonly sharedMemory: SharedMemory.SharedMemory
   readonly models: ReadonlyArray<RunningModel>
   /** For what a front end must know of a model before it has a request to it. */
   readonly model: (name: string, version: string) => Result.Result<RunningModel, InferenceError>
@@ -77,12 +80,26 @@ export interface Gateway {
 }
 
 /** The extensions of the protocol that work here. */
-const extensions = ["classification", "model_configuration", "binary_tensor_data", "parameters", "statistics"]
+const extensions = [
+  "classification",
+  "model_configuration",
+  "system_shared_memory",
+  "cuda_shared_memory",
+  "binary_tensor_data",
+  "parameters",
+  "statistics",
+]
 
 export const make = (
   registry: Registry["Service"],
-  options: { readonly id: string; readonly version: string },
+  options: {
+    readonly id: string
+    readonly version: string
+    /** Default: none is allowed. */
+    readonly sharedMemory?: SharedMemory.SharedMemory
+  },
 ): Gateway => {
+  const { sharedMemory = SharedMemory.disabled } = options
   const stopping = new AbortController()
 
   /** Checks a request and hands it to its model. */
@@ -96,19 +113,35 @@ export const make = (
       model.statistics.failed("REJECTED", 0)
       return answered(end, notReady(model))
     }
-    const validated = validate(model, wire, deadline)
+    const borrowed = SharedMemory.isUsedBy(wire) ? sharedMemory.borrow(wire) : noLoan
+    if (Result.isFailure(borrowed)) {
+      model.statistics.failed("OTHER", 0)
+      return answered(end, borrowed.failure)
+    }
+    const loan = borrowed.success
+    const validated = validate(model, loan?.request ?? wire, deadline)
     if (Result.isFailure(validated)) {
+      loan?.release()
       model.statistics.failed("OTHER", 0)
       return answered(end, validated.failure)
     }
     const { request } = validated.success
+    const written = (response: Response) => {
+      const answer = wireResponse(model, validated.success, response)
+      return loan === undefined ? answer : Result.flatMap(answer, loan.write)
+    }
     const asked =
-      typeof receiver === "function" || !model.decoupled
-        ? request
-        : { ...request, emit: emitter(model, validated.success, receiver) }
-    return model.submit(asked, (outcome) =>
-      end(Result.flatMap(outcome, (response) => wireResponse(model, validated.success, response))),
-    )
+      typeof receiver === "function" || !model.decoupled ? request : { ...request, emit: emitter(written, receiver) }
+    const cancel = model.submit(asked, (outcome) => {
+      const answer = Result.flatMap(outcome, written)
+      loan?.release()
+      end(answer)
+    })
+    if (loan === undefined) return cancel
+    return () => {
+      cancel()
+      loan.release()
+    }
   }
 
   return {
@@ -116,6 +149,7 @@ export const make = (
     isReady: () => !stopping.signal.aborted && registry.models.every((model) => model.isReady()),
     metadata: { name: options.id, version: options.version, extensions },
     models: registry.models,
+    sharedMemory,
     model: registry.get,
     modelReady: (name, version) =>
       Result.map(registry.get(name, version), (model) => !stopping.signal.aborted && model.isReady()),
@@ -136,10 +170,12 @@ export const make = (
   }
 }
 
+const noLoan = Result.succeed(undefined)
+
 const emitter =
-  (model: RunningModel, validated: Validated, receiver: Receiver): Emit =>
+  (written: (response: Response) => Result.Result<WireResponse, InferenceError>, receiver: Receiver): Emit =>
   (response) => {
-    const wire = wireResponse(model, validated, response)
+    const wire = written(response)
     return Result.isFailure(wire) ? Effect.fail(wire.failure) : receiver.emit(wire.success)
   }
 

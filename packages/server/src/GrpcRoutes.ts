@@ -10,14 +10,17 @@ import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "@nereid/protocol/health"
 import type { ForwardedHeaders } from "./ForwardedHeaders.ts"
+import * as CudaSharedMemory from "./CudaSharedMemory.ts"
 import type { Gateway, TensorMetadata } from "./Gateway.ts"
 import * as GrpcInferStream from "./GrpcInferStream.ts"
 import { fromError, internal, shorten } from "./GrpcStatus.ts"
 import * as Reflection from "./Reflection.ts"
+import type { Region } from "./SharedMemory.ts"
 
 export const make =
   (gateway: Gateway, forward: ForwardedHeaders | undefined) =>
   (router: ConnectRouter): void => {
+    const { sharedMemory } = gateway
     router.service(GRPCInferenceService, {
       serverLive: () => ({ live: gateway.isLive() }),
       serverReady: () => ({ ready: gateway.isReady() }),
@@ -41,6 +44,26 @@ export const make =
         const wire = forward === undefined ? decoded : orThrow(forward(decoded, context.requestHeader))
         return ProtobufCodec.toMessage(await infer(gateway, wire, context))
       },
+      systemSharedMemoryStatus: ({ name }) => ({
+        regions: Object.fromEntries(
+          orThrow(sharedMemory.status(name)).map((region) => [region.name, regionStatus(region)]),
+        ),
+      }),
+      systemSharedMemoryRegister: ({ name, key, offset, byteSize }) => {
+        orThrow(sharedMemory.register({ name, key, offset: Number(offset), byteSize: Number(byteSize) }))
+        return {}
+      },
+      systemSharedMemoryUnregister: ({ name }) => {
+        orThrow(sharedMemory.unregister(name))
+        return {}
+      },
+      cudaSharedMemoryStatus: ({ name }) => {
+        orThrow(CudaSharedMemory.status(name))
+        return {}
+      },
+      cudaSharedMemoryRegister: ({ name }) => orThrow(CudaSharedMemory.register(name)),
+      // There are none to forget.
+      cudaSharedMemoryUnregister: () => ({}),
     })
     router.service(Health, {
       check: ({ service }) => {
@@ -102,3 +125,10 @@ const connectError = (error: InferenceError): ConnectError => {
 }
 
 const tensorMetadata = ({ name, datatype, shape }: TensorMetadata) => ({ name, datatype, shape: shape.map(BigInt) })
+
+const regionStatus = ({ name, key, offset, byteSize }: Region) => ({
+  name,
+  key,
+  offset: BigInt(offset),
+  byteSize: BigInt(byteSize),
+})

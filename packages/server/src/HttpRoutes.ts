@@ -5,13 +5,16 @@
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
+import * as CudaSharedMemory from "./CudaSharedMemory.ts"
 import type { Gateway } from "./Gateway.ts"
 import { infer, type InferOptions } from "./HttpInfer.ts"
 import type { Guard, Handler } from "./HttpListener.ts"
 import { sendEmpty, sendError, sendJson, sendText } from "./HttpReply.ts"
+import * as HttpSharedMemory from "./HttpSharedMemory.ts"
 import * as ModelConfiguration from "./ModelConfiguration.ts"
 import * as ModelStatistics from "./ModelStatistics.ts"
 import type { Api, RestrictedApis } from "./RestrictedApis.ts"
+import type { Region } from "./SharedMemory.ts"
 
 /** A request at a route. */
 interface Call {
@@ -31,6 +34,8 @@ interface Route {
 }
 
 const model = "/v2/models/(?<name>[^/]+)(?:/versions/(?<version>[0-9]+))?"
+/** Its name stands where a model's does. */
+const region = "(?:/region/(?<name>[^/]+))?"
 
 export interface RoutesOptions extends InferOptions {
   readonly restrictedApis: RestrictedApis
@@ -97,6 +102,47 @@ export const make = (gateway: Gateway, options: RoutesOptions): Handler => {
       path: new RegExp(`^${model}$`),
       answer: ({ response, model: { name, version } }) => sendResult(response, gateway.modelMetadata(name, version)),
     },
+    {
+      method: "GET",
+      api: "shared-memory",
+      path: new RegExp(`^/v2/systemsharedmemory${region}/status$`),
+      answer: ({ response, model: { name } }) =>
+        sendResult(
+          response,
+          Result.map(gateway.sharedMemory.status(name), (regions) => regions.map(regionStatus)),
+        ),
+    },
+    {
+      method: "POST",
+      api: "shared-memory",
+      path: new RegExp(`^/v2/systemsharedmemory${region}/register$`),
+      answer: (call) => HttpSharedMemory.register(gateway.sharedMemory, call, options.maxInputSize),
+    },
+    {
+      method: "POST",
+      api: "shared-memory",
+      path: new RegExp(`^/v2/systemsharedmemory${region}/unregister$`),
+      answer: ({ response, model: { name } }) => sendDone(response, gateway.sharedMemory.unregister(name)),
+    },
+    {
+      method: "GET",
+      api: "shared-memory",
+      path: new RegExp(`^/v2/cudasharedmemory${region}/status$`),
+      answer: ({ response, model: { name } }) => sendResult(response, CudaSharedMemory.status(name)),
+    },
+    {
+      method: "POST",
+      api: "shared-memory",
+      path: new RegExp(`^/v2/cudasharedmemory${region}/register$`),
+      answer: ({ response, model: { name } }) => sendDone(response, CudaSharedMemory.register(name)),
+    },
+    {
+      method: "POST",
+      api: "shared-memory",
+      // There are none to forget.
+      path: new RegExp(`^/v2/cudasharedmemory${region}/unregister$`),
+      answer: ({ response }) => sendEmpty(response, 200),
+    },
   ]
 
   const guarded = routes.map((route) => ({ ...route, apiGuard: options.restrictedApis(route.api) }))
@@ -123,6 +169,13 @@ const sendResult = (response: ServerResponse, result: Result.Result<object, Infe
   if (Result.isFailure(result)) sendError(response, result.failure)
   else sendJson(response, 200, result.success)
 }
+
+const sendDone = (response: ServerResponse, result: Result.Result<void, InferenceError>): void => {
+  if (Result.isFailure(result)) sendError(response, result.failure)
+  else sendEmpty(response, 200)
+}
+
+const regionStatus = ({ name, key, offset, byteSize }: Region) => ({ name, key, offset, byte_size: byteSize })
 
 const percentDecoded = (text: string): string | undefined => {
   try {

@@ -16,6 +16,8 @@ import type { MetricsOptions } from "./Metrics.ts"
 import * as MetricsServer from "./MetricsServer.ts"
 import type { Restriction } from "./RestrictedApis.ts"
 import { ServeError } from "./ServeError.ts"
+import * as SharedMemory from "./SharedMemory.ts"
+import { SystemSharedMemory } from "./SystemSharedMemory.ts"
 import { version } from "./version.ts"
 
 /** Where a front end listens: a port on all addresses, a port on one, or false for nowhere. Port 0: a free one. */
@@ -49,6 +51,8 @@ export interface ServerOptions {
   readonly forwardHeaders?: { readonly http?: string; readonly grpc?: string }
   /** What answers only to calls with a secret header. Default nothing. */
   readonly restrictedApis?: { readonly http?: ReadonlyArray<Restriction>; readonly grpc?: ReadonlyArray<Restriction> }
+  /** Whether callers may have tensors read from and written to shared memory of this machine. Default false. */
+  readonly allowClientSharedMemory?: boolean
   /** How long a stop waits for requests in flight. Default 30 seconds. */
   readonly drainTimeout?: Duration.Input
 }
@@ -105,6 +109,7 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
   const { http = 8000, grpc = 8001, metrics = 8002, id = "nereid" } = options
   const { maxInputSize = 64 * 2 ** 20, maxMessageSize = 256 * 2 ** 20 } = options
   const { fastUnary = true, maxConnections = 10_000, forwardHeaders = {}, restrictedApis = {} } = options
+  const { allowClientSharedMemory = false } = options
   const drainTimeout = Duration.fromInputUnsafe(options.drainTimeout ?? "30 seconds")
   // Front ends cut their callers off only after the models have had the time to answer them as stopping.
   const stopTimeoutMillis = Duration.toMillis(drainTimeout) + 1000
@@ -112,7 +117,8 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
     try: () => Registry.make(models),
     catch: (error) => new ServeError({ message: error instanceof Error ? error.message : String(error) }),
   })
-  const gateway = Gateway.make(registry, { id, version })
+  const sharedMemory = allowClientSharedMemory ? yield* openSharedMemory : SharedMemory.disabled
+  const gateway = Gateway.make(registry, { id, version, sharedMemory })
 
   // In parallel: all listeners close at once, none while it waits for the calls of another.
   const frontEnds = yield* Scope.make("parallel")
@@ -149,6 +155,11 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
   )
   return Server.of({ http: httpAt, grpc: grpcAt, metrics: metricsAt, models, isReady: gateway.isReady })
 })
+
+const openSharedMemory = Effect.acquireRelease(
+  Effect.sync(() => new SystemSharedMemory()),
+  (memory) => Effect.sync(() => memory.close()),
+)
 
 const stop = Effect.fnUntraced(function* (
   gateway: Gateway.Gateway,

@@ -1,0 +1,60 @@
+/**
+ * Regions of shared memory that callers register by name and then name in requests, in place of tensors' bytes: what the
+ * gateway asks for, and the server that does not allow it, which is the default. The regions themselves are in
+ * SystemSharedMemory.ts; references to them in core's RegionReference.ts.
+ */
+import { Result } from "effect"
+import { type InferenceError, RegionNotFound, Unsupported } from "@nereid/core/Errors"
+import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
+
+/** A registered region. */
+export interface Region {
+  readonly name: string
+  /** Of the shared memory object, as `shm_open` takes it. */
+  readonly key: string
+  /** Bytes from the start of the object to the start of the region. */
+  readonly offset: number
+  readonly byteSize: number
+}
+
+/** The regions that one request uses, held for it until it is released. */
+export interface Loan {
+  /** The request, with the bytes of its inputs read. */
+  readonly request: WireRequest
+  /** Writes outputs into the regions that the request names for them; they stay in the response as references. */
+  readonly write: (response: WireResponse) => Result.Result<WireResponse, InferenceError>
+  /** To be called once the request is answered or taken back; again, it does nothing. */
+  readonly release: () => void
+}
+
+export interface SharedMemory {
+  /** One region, or all where `name` is empty. */
+  readonly status: (name: string) => Result.Result<ReadonlyArray<Region>, InferenceError>
+  readonly register: (region: Region) => Result.Result<void, InferenceError>
+  /** Forgets one region, or all where `name` is empty; those in use once nothing uses them any more. */
+  readonly unregister: (name: string) => Result.Result<void, InferenceError>
+  readonly borrow: (request: WireRequest) => Result.Result<Loan, InferenceError>
+}
+
+/** Whether a request has to borrow regions. */
+export const isUsedBy = (request: WireRequest): boolean =>
+  request.inputs.some(({ region }) => region !== undefined) ||
+  request.outputs.some(({ region }) => region !== undefined)
+
+export const notFound = (name: string) =>
+  Result.fail(new RegionNotFound({ message: `Unable to find system shared memory region: '${name}'` }))
+
+const refused = () =>
+  Result.fail(
+    new Unsupported({
+      message: "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.",
+    }),
+  )
+
+/** For a server that allows no shared memory. */
+export const disabled: SharedMemory = {
+  status: (name) => (name === "" ? Result.succeed([]) : notFound(name)),
+  register: refused,
+  unregister: refused,
+  borrow: refused,
+}

@@ -1,0 +1,82 @@
+/**
+ * A POSIX shared memory object, open as the file that Linux shows for it. What was opened stays, as a mapping of it would,
+ * also where its name is removed or taken by another object.
+ */
+import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from "node:fs"
+import { join } from "node:path"
+import { Result } from "effect"
+
+/** One call to the system takes at most 2 GiB. */
+const mostPerCall = 2 ** 30
+
+/** Not through a link to elsewhere, and without waiting for the other end of what is no file but a pipe. */
+const openFlags = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK
+
+/** The file's name for a key, which may begin with slashes as `shm_open` has it. */
+export const objectName = (key: string): string => key.replace(/^\/+/, "")
+
+export class SharedMemoryObject {
+  readonly #file: number
+
+  private constructor(file: number) {
+    this.#file = file
+  }
+
+  /** Undefined where there is none, where it may not be read and written, and where the key names anything else. */
+  static open(directory: string, key: string): SharedMemoryObject | undefined {
+    const name = objectName(key)
+    if (name === "" || name === "." || name === ".." || name.includes("/") || name.includes("\0")) return undefined
+    let file: number | undefined
+    try {
+      file = openSync(join(directory, name), openFlags)
+      if (fstatSync(file).isFile()) return new SharedMemoryObject(file)
+    } catch {
+      // The caller learns that it cannot be opened; why is not for it to know.
+    }
+    if (file !== undefined) closeSync(file)
+    return undefined
+  }
+
+  /** In bytes; its owner may change it at any time. */
+  size(): number {
+    return fstatSync(this.#file).size
+  }
+
+  /** A copy of these bytes, or why there is none. */
+  read(offset: number, length: number): Result.Result<Uint8Array, string> {
+    return this.#within(offset, length, () => {
+      // A buffer of its own, without zeros first: all of it is read.
+      const bytes = new Uint8Array(Buffer.allocUnsafeSlow(length).buffer)
+      for (let done = 0; done < length;) {
+        const count = readSync(this.#file, bytes, done, Math.min(length - done, mostPerCall), offset + done)
+        if (count === 0) throw new Error("the object has become shorter")
+        done += count
+      }
+      return bytes
+    })
+  }
+
+  /** Never makes the object longer; fails with the reason. */
+  write(offset: number, bytes: Uint8Array): Result.Result<void, string> {
+    return this.#within(offset, bytes.length, () => {
+      for (let done = 0; done < bytes.length;) {
+        done += writeSync(this.#file, bytes, done, Math.min(bytes.length - done, mostPerCall), offset + done)
+      }
+    })
+  }
+
+  #within<A>(offset: number, length: number, transfer: () => A): Result.Result<A, string> {
+    try {
+      const size = this.size()
+      if (offset + length <= size) return Result.succeed(transfer())
+      return Result.fail(`the object has become shorter: ${size} bytes`)
+    } catch (error) {
+      // Such as ENOSPC: pages that were never written are only now taken from the system's memory.
+      return Result.fail(error instanceof Error ? error.message : String(error))
+    }
+  }
+
+  close(): void {
+    closeSync(this.#file)
+  }
+}
