@@ -412,7 +412,47 @@ describe("documents", () => {
       refused(tensor(',"data":[1],"parameters":{"binary_data_size":1}')),
       `${rule}'data', 'binary_data_size' in 'parameters' are set`,
     )
-    assert.include(refused(tensor(',"parameters":{"shared_memory_region":"r"}')), "Unsupported: shared memory")
+    assert.strictEqual(
+      refused(tensor(',"data":[1],"parameters":{"shared_memory_region":"r","shared_memory_byte_size":1}')),
+      `${rule}'data', 'shared_memory_region' in 'parameters' are set`,
+    )
+  })
+
+  it("a tensor may be in a region", () => {
+    const region = '"parameters":{"shared_memory_region":"r","shared_memory_byte_size":4,"shared_memory_offset":2}'
+    const { inputs, outputs } = accepted(
+      `{"inputs":[{"name":"X","shape":[1],"datatype":"FP16",${region}}],"outputs":[{"name":"Y",${region}}]}`,
+    )
+    const reference = { name: "r", byteSize: 4, offset: 2 }
+    assert.deepStrictEqual(inputs, [{ name: "X", datatype: "FP16", shape: [1], content: reference }])
+    assert.deepStrictEqual(outputs, [{ name: "Y", binary: undefined, region: reference }])
+    const output = (parameters: string) =>
+      refused(`{"inputs":[],"outputs":[{"name":"Y","parameters":{${parameters}}}]}`)
+    const name = '"shared_memory_region":"r"'
+    const size = '"shared_memory_byte_size":4'
+    const cannot = (field: string, kind: string) =>
+      `MalformedRequest: Unable to parse '${field}': attempt to access JSON non-${kind} as ${kind}`
+    for (const [parameters, problem] of [
+      [
+        `${name},${size},"classification":1`,
+        "InvalidRequest: Output can't set both 'shared_memory_region' and 'classification'",
+      ],
+      [
+        `${name},${size},"binary_data":true`,
+        "InvalidRequest: Output can't set both 'shared_memory_region' and 'binary_data'",
+      ],
+      [name, "InvalidRequest: 'shared_memory_byte_size' must be specified along with 'shared_memory_region' parameter"],
+      [size, "InvalidRequest: 'shared_memory_byte_size' can not be specified without 'shared_memory_region' parameter"],
+      [
+        '"shared_memory_offset":0',
+        "InvalidRequest: 'shared_memory_offset' can not be specified without 'shared_memory_region' parameter",
+      ],
+      [`"shared_memory_region":1,${size}`, cannot("shared_memory_region", "string")],
+      [`${name},"shared_memory_byte_size":"4"`, cannot("shared_memory_byte_size", "unsigned-integer")],
+      [`${name},${size},"shared_memory_offset":-1`, cannot("shared_memory_offset", "unsigned-integer")],
+    ] as const)
+      assert.strictEqual(output(parameters), problem)
+    assert.isString(output(`${name},${size},"binary_data":"no"`))
   })
 
   it("parameters keep their types; outputs say how they are sent", () => {

@@ -74,6 +74,31 @@ it("keeps a parameter called __proto__ a parameter", () => {
   expect(({} as Record<string, unknown>)["parameterChoice"]).toBeUndefined()
 })
 
+const text = (value: string) => ({ parameterChoice: { case: "stringParam" as const, value } })
+
+const integer = (value: bigint) => ({ parameterChoice: { case: "int64Param" as const, value } })
+
+const region = { shared_memory_region: text("r"), shared_memory_byte_size: integer(4n) }
+
+it("reads references into regions, beside raw tensors", () => {
+  const offset = { parameterChoice: { case: "uint64Param" as const, value: 8n } }
+  const decoded = ProtobufCodec.decode(
+    bytesOf({
+      inputs: [input({ parameters: region }), input({ name: "Y" }), input({ name: "Z", parameters: region })],
+      outputs: [{ name: "R", parameters: { ...region, shared_memory_offset: offset } }],
+      rawInputContents: [new Uint8Array([1, 2, 3, 4])],
+    }),
+  )
+  const { inputs, outputs } = Result.getOrThrow(decoded)
+  const reference = { name: "r", byteSize: 4, offset: 0 }
+  expect(inputs.map((tensor) => [tensor.name, tensor.bytes.length, tensor.region])).toEqual([
+    ["X", 0, reference],
+    ["Y", 4, undefined],
+    ["Z", 0, reference],
+  ])
+  expect(outputs).toEqual([{ name: "R", binary: undefined, region: { ...reference, offset: 8 } }])
+})
+
 it.each<[string, RequestInit, string]>([
   [
     "contents beside raw_input_contents",
@@ -122,13 +147,49 @@ it.each<[string, RequestInit, string]>([
       "double_param or string_param.",
   ],
   [
-    "an input in shared memory",
-    {
-      inputs: [
-        input({ parameters: { shared_memory_region: { parameterChoice: { case: "stringParam", value: "r" } } } }),
-      ],
-    },
-    "Unsupported: parameter 'shared_memory_region' of input 'X' for model 'm' is not supported",
+    "an input in a region of no size",
+    { inputs: [input({ parameters: { shared_memory_region: text("r") } })] },
+    "InvalidRequest: 'shared_memory_byte_size' must be specified along with 'shared_memory_region' parameter",
+  ],
+  [
+    "an input with an offset into no region",
+    { inputs: [input({ parameters: { shared_memory_offset: integer(4n) } })] },
+    "InvalidRequest: 'shared_memory_offset' can not be specified without 'shared_memory_region' parameter",
+  ],
+  [
+    "an output with the size of no region",
+    { outputs: [{ name: "Y", parameters: { shared_memory_byte_size: integer(4n) } }] },
+    "InvalidRequest: 'shared_memory_byte_size' can not be specified without 'shared_memory_region' parameter",
+  ],
+  [
+    "a region whose name is no string",
+    { inputs: [input({ parameters: { shared_memory_region: integer(1n) } })] },
+    "InvalidRequest: invalid value type for 'shared_memory_region' parameter, expected string_param",
+  ],
+  [
+    "a region whose size is no integer",
+    { inputs: [input({ parameters: { shared_memory_region: text("r"), shared_memory_byte_size: text("4") } })] },
+    "InvalidRequest: invalid value type for 'shared_memory_byte_size' parameter, expected int64_param",
+  ],
+  [
+    "a negative offset into a region",
+    { inputs: [input({ parameters: { ...region, shared_memory_offset: integer(-1n) } })] },
+    "InvalidRequest: invalid value -1 for 'shared_memory_offset' parameter, expected 0 or more",
+  ],
+  [
+    "contents of an input in a region",
+    { inputs: [input({ contents: { fp32Contents: [1] }, parameters: region })] },
+    "InvalidRequest: unexpected 'content' provided when using shared memory for input tensor 'X' for model 'm'",
+  ],
+  [
+    "raw_input_contents of an input in a region",
+    { inputs: [input({ parameters: region })], rawInputContents: [new Uint8Array(4)] },
+    "InvalidRequest: expected raw_input_contents of 0 inputs for model 'm', got 1",
+  ],
+  [
+    "class results in a region",
+    { outputs: [{ name: "Y", parameters: { ...region, classification: integer(1n) } }] },
+    "InvalidRequest: Output can't set both 'shared_memory_region' and 'classification'",
   ],
   [
     "a classification that is no int64",

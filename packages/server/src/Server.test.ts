@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto"
+import { existsSync } from "node:fs"
 import { connect, createServer, type Server as NetServer, type Socket } from "node:net"
 import { expect, it } from "@effect/vitest"
 import { Model, Tensor } from "@nereid/core"
@@ -40,6 +42,21 @@ it.live("serves on every front end that is not turned off, and tells where", () 
     const server = yield* Effect.provide(Server.Server, layer)
     expect(server.models.map(({ name }) => name)).toEqual(["echo"])
     for (const address of [server.http, server.grpc, server.metrics]) expect(address?.port).toBeGreaterThan(0)
+  }),
+)
+
+it.live.skipIf(!existsSync("/dev/shm"))("opens shared memory of callers only where that is allowed", () =>
+  Effect.gen(function* () {
+    const register = (allowClientSharedMemory: boolean) =>
+      Effect.gen(function* () {
+        const server = yield* Server.Server
+        const path = `http://127.0.0.1:${server.http?.port}/v2/systemsharedmemory/region/r/register`
+        const body = `{"key":"nereid-${randomUUID()}","byte_size":1}`
+        const headers = { connection: "close" }
+        return yield* Effect.promise(async () => (await fetch(path, { method: "POST", headers, body })).text())
+      }).pipe(Effect.provide(Server.layer([Echo], { ...free, allowClientSharedMemory }).pipe(Layer.provide(echo))))
+    expect(yield* register(true)).toContain("Unable to open shared memory region")
+    expect(yield* register(false)).toContain("Client shared memory is disabled")
   }),
 )
 

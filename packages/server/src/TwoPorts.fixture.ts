@@ -10,18 +10,28 @@ import * as HttpServer from "./HttpServer.ts"
 
 const free = { host: "127.0.0.1", port: 0 }
 
-/** `get` asks a path over HTTP, `call` an RPC over gRPC. */
-export const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>) {
-  const gateway = Gateway.make(Registry.make(models), { id: "nereid", version: "0" })
+/** `get` and `post` ask a path over HTTP, `call` an RPC over gRPC. */
+export const serve = Effect.fnUntraced(function* (
+  models: ReadonlyArray<RunningModel>,
+  options: Omit<Parameters<typeof Gateway.make>[1], "id" | "version"> = {},
+) {
+  const gateway = Gateway.make(Registry.make(models), { id: "nereid", version: "0", ...options })
   const http = yield* HttpServer.make(gateway, free)
-  const call = yield* clients["grpc-js"](yield* serveGrpc(gateway))
-  const get = (path: string) =>
+  const grpc = yield* serveGrpc(gateway)
+  const call = yield* clients["grpc-js"](grpc)
+  const get = (path: string, init: RequestInit = {}) =>
     Effect.promise(async () => {
-      const response = await fetch(`http://127.0.0.1:${http.port}${path}`, { headers: { connection: "close" } })
+      const headers = { ...init.headers, connection: "close" }
+      const response = await fetch(`http://127.0.0.1:${http.port}${path}`, { ...init, headers })
       const tag = response.headers.get(tagHeader) ?? undefined
       return { status: response.status, tag, text: await response.text() }
     })
-  return { get, call }
+  const post = (
+    path: string,
+    body: string | Uint8Array<ArrayBuffer>,
+    headers: { readonly [name: string]: string } = {},
+  ) => get(path, { method: "POST", body, headers })
+  return { get, post, call, grpc }
 })
 
 const serveGrpc = Effect.fnUntraced(function* (gateway: Gateway.Gateway) {
