@@ -1,5 +1,4 @@
 /** What no proper client sends. Each is answered with a status or dropped, and the next call on the server succeeds. */
-import { connect as connectSocket } from "node:net"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Queue } from "effect"
 import * as fc from "fast-check"
@@ -13,6 +12,7 @@ import {
   type RawCall,
   rawCall,
   rawSession,
+  rawSocket,
   serve,
 } from "./GrpcServer.fixture.ts"
 
@@ -130,16 +130,24 @@ describe.each([true, false])("fastUnary: %s", (fastUnary) => {
   )
 })
 
-it.live("bytes that are no HTTP/2 close their connection only", () =>
+it.live("bytes that are no HTTP close their connection only", () =>
   Effect.gen(function* () {
     const server = yield* serve()
-    yield* Effect.callback<void>((resume) => {
-      const socket = connectSocket(server.port, "127.0.0.1", () => socket.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n"))
-      socket.on("error", () => {})
-      socket.resume()
-      socket.on("close", () => resume(Effect.void))
-    })
+    expect(yield* rawSocket(server.port, "\0\x01\x02")).toMatch(/^HTTP\/1\.1 400 /)
+    expect(yield* rawSocket(server.port, "PRI * HTTP/2.0\r\n\r\nno preface")).not.toContain("HTTP/1.1")
     expect(yield* isHealthy(yield* rawSession(server))).toBe(true)
+  }),
+)
+
+it.live.each(["", "a b", "%"])("the authority '%s' is refused, and ends nothing", (authority) =>
+  Effect.gen(function* () {
+    const server = yield* serve({ fastUnary: false })
+    const session = yield* rawSession(server)
+    const headers = { ":authority": authority }
+    expect(yield* rawCall(session, { chunks: [whole], headers })).toMatchObject({ status: undefined })
+    const request = `GET /inference.GRPCInferenceService/ServerLive HTTP/1.1\r\nhost: ${authority}\r\nconnection: close\r\n\r\n`
+    expect(yield* rawSocket(server.port, request)).toMatch(/^HTTP\/1\.1 400 /)
+    expect(yield* isHealthy(session)).toBe(true)
   }),
 )
 

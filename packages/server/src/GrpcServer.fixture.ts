@@ -3,6 +3,7 @@
  * for what no client sends. No test is in here.
  */
 import { connect as connectHttp2, type ClientHttp2Session } from "node:http2"
+import { connect as connectSocket } from "node:net"
 import {
   create,
   type DescMessage,
@@ -183,7 +184,11 @@ export const clients = {
   gRPC: overConnect((baseUrl) => createGrpcTransport({ baseUrl, ...idle })),
   "gRPC with gzip": overConnect((baseUrl) => createGrpcTransport({ baseUrl, ...idle, ...gzip })),
   "gRPC-Web": overConnect((baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "2", ...idle })),
+  "gRPC-Web over HTTP/1.1": overConnect((baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })),
   Connect: overConnect((baseUrl) => createConnectTransport({ baseUrl, httpVersion: "2", ...idle })),
+  "Connect over HTTP/1.1, with GET": overConnect((baseUrl) =>
+    createConnectTransport({ baseUrl, httpVersion: "1.1", useHttpGet: true }),
+  ),
   "Connect with JSON": overConnect((baseUrl) =>
     createConnectTransport({ baseUrl, httpVersion: "2", useBinaryFormat: false, ...idle }),
   ),
@@ -248,6 +253,20 @@ export const closed = (session: ClientHttp2Session): Effect.Effect<void> =>
 export const seen = (session: ClientHttp2Session): Effect.Effect<void> =>
   Effect.callback((resume) => {
     session.ping(() => resume(Effect.void))
+  })
+
+/** What a plain socket is sent back, until it closes; `first` is called with what came first. */
+export const rawSocket = (port: number, sent: Uint8Array | string, first: () => void = () => {}) =>
+  Effect.callback<string>((resume) => {
+    const received: Array<Uint8Array> = []
+    const socket = connectSocket(port, "127.0.0.1", () => socket.write(sent))
+    socket.on("error", () => {})
+    socket.on("data", (chunk: Uint8Array) => {
+      received.push(chunk)
+      first()
+    })
+    socket.on("close", () => resume(Effect.succeed(Buffer.concat(received).toString("latin1"))))
+    return Effect.sync(() => socket.destroy())
   })
 
 export interface RawAnswer {

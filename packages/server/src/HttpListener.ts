@@ -1,21 +1,33 @@
 /**
- * A port that speaks HTTP/1.1, in a scope: it listens, keeps a failing handler from ending the process, and stops without
- * dropping an answer. What it answers is the handler's: HttpServer.ts and MetricsServer.ts bring one each.
+ * A port that speaks HTTP/1.1, with or without TLS, in a scope: it listens, keeps a failing handler from ending the
+ * process, and stops without dropping an answer. What it answers is the handler's: HttpServer.ts, MetricsServer.ts and
+ * GrpcServer.ts bring one each, and the last also what speaks HTTP/2 on the same port.
  *
  *   stop:  no new connections ─► idle ones close ─► answers in flight go out with `connection: close` ─► closed
  *                                                  └─ after `stopTimeoutMillis` they are cut off
  */
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http"
+import { createServer as createSecureServer } from "node:https"
 import type { Socket } from "node:net"
 import { Effect, type Scope } from "effect"
 import { sendText } from "./HttpReply.ts"
+import * as Protocol from "./Protocol.ts"
 import { ServeError } from "./ServeError.ts"
 import * as Timer from "./Timer.ts"
+import * as Tls from "./Tls.ts"
 
 /** Runs what a later event calls for a request, so that an exception in it becomes an answer. */
 export type Guard = (run: () => void) => void
 
 export type Handler = (request: IncomingMessage, response: ServerResponse, guard: Guard) => void
+
+/** What speaks HTTP/2 with those callers of a port who do. */
+export interface Http2 {
+  readonly accept: (socket: Socket) => void
+  /** Takes no new calls; a connection closes once its calls are answered. */
+  readonly drain: () => void
+  readonly cutOff: () => void
+}
 
 export interface ListenerOptions {
   /** What listens, for messages. */
@@ -27,6 +39,12 @@ export interface ListenerOptions {
   readonly maxConnections?: number | undefined
   /** How long a stop waits for answers in flight. Default 30 s. */
   readonly stopTimeoutMillis?: number | undefined
+  /** Default: none, the port speaks plaintext. */
+  readonly tls?: Tls.Tls | undefined
+  /** How long a new connection may take for its TLS handshake, or to show which protocol it speaks. Default 60 s. */
+  readonly greetingTimeoutMillis?: number | undefined
+  /** Default: none, the port speaks HTTP/1.1 alone. */
+  readonly http2?: Http2 | undefined
 }
 
 export interface Address {
@@ -41,9 +59,13 @@ export const make = Effect.fnUntraced(function* (
   handler: Handler,
   options: ListenerOptions,
 ): Effect.fn.Return<Address, ServeError, Scope.Scope> {
-  const { maxConnections = 10_000, stopTimeoutMillis = 30_000 } = options
+  const { maxConnections = 10_000, stopTimeoutMillis = 30_000, greetingTimeoutMillis = 60_000 } = options
+  const { name, tls, http2 } = options
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  /** All there are: as accepted, and so below TLS. */
   const connections = new Set<Socket>()
+  /** Those that speak HTTP/2. */
+  const handedOver = new Set<Socket>()
   /** What is not answered yet, by its connection; a response has none while it waits for those before it. */
   const open = new Map<ServerResponse, Socket>()
   /** Connections on which something came that is no HTTP, behind requests that are yet to be answered. */
@@ -57,7 +79,8 @@ export const make = Effect.fnUntraced(function* (
     open.set(response, socket)
     response.on("close", () => {
       open.delete(response)
-      if (broken.has(socket) && !isAwaited(socket, open)) socket.destroySoon()
+      const isLast = stopping && !open.values().some((its) => its === socket)
+      if (isLast || (broken.has(socket) && !isAwaited(socket, open))) socket.destroySoon()
     })
     // A caller that breaks off is an error on both, and one without a listener would end the process.
     request.on("error", nothing)
@@ -66,7 +89,7 @@ export const make = Effect.fnUntraced(function* (
       try {
         run()
       } catch (defect) {
-        runFork(Effect.logError(`The ${options.name} front end failed on ${request.method} ${request.url}`, defect))
+        runFork(Effect.logError(`The ${name} front end failed on ${request.method} ${request.url}`, defect))
         if (response.headersSent) response.destroy()
         else sendText(response, 500, "internal error")
       }
@@ -76,7 +99,14 @@ export const make = Effect.fnUntraced(function* (
 
   // Not httpAllowHalfOpen: a caller that is gone and one that only has sent everything look the same until something is
   // written, and the former is to give up its place in the queue (HttpServer.test.ts).
-  const server = createServer({ keepAliveTimeout, noDelay: true }, serve)
+  const server = yield* create(options, serve)
+  if (http2) {
+    Protocol.divert(server, tls ? "secureConnection" : "connection", greetingTimeoutMillis, (socket) => {
+      handedOver.add(socket)
+      socket.on("close", () => handedOver.delete(socket))
+      http2.accept(socket)
+    })
+  }
   server.maxConnections = maxConnections
   server.on("checkContinue", serve)
   server.on("connection", (socket: Socket) => {
@@ -96,14 +126,19 @@ export const make = Effect.fnUntraced(function* (
   const stop = Effect.callback<void>((resume) => {
     stopping = true
     for (const response of open.keys()) response.shouldKeepAlive = false
-    const cutOff = Timer.start(() => server.closeAllConnections(), stopTimeoutMillis)
+    const cutOff = () => {
+      server.closeAllConnections()
+      http2?.cutOff()
+    }
+    const timer = Timer.start(cutOff, stopTimeoutMillis)
     server.close(() => {
-      clearTimeout(cutOff)
+      clearTimeout(timer)
       resume(Effect.void)
     })
     // Not closeIdleConnections: it spares connections that have never asked anything, as pools open them in advance.
-    const busy = new Set(open.values())
-    for (const socket of connections) if (!busy.has(socket)) socket.destroy()
+    const busy = new Set([...open.values(), ...handedOver].map(peer))
+    for (const socket of connections) if (!busy.has(peer(socket))) socket.destroy()
+    http2?.drain()
   })
   yield* Effect.acquireRelease(listen(server, options), () => stop)
   const address = server.address()
@@ -111,6 +146,35 @@ export const make = Effect.fnUntraced(function* (
     return yield* Effect.die("A TCP server has an address. This is a bug.")
   }
   return { host: address.address, port: address.port }
+})
+
+/** What identifies a connection, below TLS and above it. */
+const peer = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
+
+const create = Effect.fnUntraced(function* (
+  { name, tls, http2, greetingTimeoutMillis = 60_000 }: ListenerOptions,
+  serve: RequestListener,
+): Effect.fn.Return<Server, ServeError, Scope.Scope> {
+  const options = { keepAliveTimeout, noDelay: true }
+  if (tls === undefined) return createServer(options, serve)
+  const { credentials, follow } = yield* Tls.load(name, tls)
+  const mutual = tls.mutual === true
+  const server = createSecureServer(
+    {
+      ...options,
+      ...credentials,
+      requestCert: mutual,
+      rejectUnauthorized: mutual,
+      handshakeTimeout: greetingTimeoutMillis,
+      ALPNProtocols: http2 ? Protocol.alpnProtocols : ["http/1.1"],
+    },
+    serve,
+  )
+  yield* follow((changed) => server.setSecureContext(changed))
+  // Node's own would have us answer a caller with whom there is no connection yet.
+  server.removeAllListeners("tlsClientError")
+  server.on("tlsClientError", (_, socket) => void socket.destroy())
+  return server
 })
 
 const listen = (server: Server, { name, host, port }: ListenerOptions): Effect.Effect<void, ServeError> =>

@@ -3,19 +3,24 @@
  * and a message that takes too long, or one too many, is cut off without a text. A stream may be idle between messages for
  * as long as it likes.
  */
+import type { IncomingMessage } from "node:http"
 import { constants, type Http2ServerRequest } from "node:http2"
 import { Envelopes } from "./Envelopes.ts"
 import type { ReceiveBudget } from "./ReceiveBudget.ts"
 import * as Timer from "./Timer.ts"
 
 export const limitReceiving = (
-  { stream, headers }: Http2ServerRequest,
+  request: IncomingMessage | Http2ServerRequest,
   timeout: number,
   budget: ReceiveBudget,
 ): void => {
-  const envelopes = isEnveloped(headers["content-type"]) ? new Envelopes() : undefined
+  const body = "stream" in request ? request.stream : request
+  const cutOff = () => {
+    if ("stream" in request) request.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
+    else request.destroy()
+  }
+  const envelopes = isEnveloped(request.headers["content-type"]) ? new Envelopes() : undefined
   let held = 0
-  const cutOff = () => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
   let timer = Timer.start(cutOff, timeout)
   const hold = (bytes: number) => {
     if (bytes <= held) budget.give(held - bytes)
@@ -34,15 +39,15 @@ export const limitReceiving = (
     if (envelopes.incomplete === 0) clearTimeout(timer)
     else if (wasWhole && envelopes.count > 0) timer = Timer.start(cutOff, timeout)
   }
-  // Together with the first listener: an earlier one would make the stream flow while nobody collects it.
+  // Together with the first listener: an earlier one would make the body flow while nobody collects it.
   const beside = (event: string | symbol) => {
-    if (event !== "data") return
-    stream.off("newListener", beside)
-    stream.on("data", count)
+    if (event !== "data" && event !== "readable") return
+    body.off("newListener", beside)
+    body.on("data", count)
   }
-  stream.on("newListener", beside)
-  stream.on("end", release)
-  stream.on("close", release)
+  body.on("newListener", beside)
+  body.on("end", release)
+  body.on("close", release)
 }
 
 /** All but the unary calls of the Connect protocol, whose body is the message. */
