@@ -3,6 +3,7 @@ The clients as one, so that what a test says once is said by each of them: `@eve
 client, `@http_clients` and `@grpc_clients` of those of one protocol. No test is in here.
 """
 
+import asyncio
 import inspect
 import json
 import os
@@ -24,8 +25,8 @@ SERVERS = json.loads(os.environ["NEREID_SERVERS"])
 STATUS = {
     "http": {
         "invalid": "400",
+        "restricted": "403",
         "not found": "404",
-        "malformed": "500",
         "failed": "500",
         "unsupported": "501",
         "unavailable": "503",
@@ -36,6 +37,7 @@ STATUS = {
         "failed": "StatusCode.INTERNAL",
         "unsupported": "StatusCode.UNIMPLEMENTED",
         "unavailable": "StatusCode.UNAVAILABLE",
+        "restricted": "StatusCode.UNAVAILABLE",
         "deadline": "StatusCode.DEADLINE_EXCEEDED",
         "cancelled": "StatusCode.CANCELLED",
     },
@@ -140,3 +142,12 @@ def metric(name, **labels):
         lines = response.read().decode().splitlines()
     series = name + "{" + ",".join(f'{key}="{value}"' for key, value in sorted(labels.items())) + "} "
     return next(float(line.removeprefix(series)) for line in lines if line.startswith(series))
+
+
+async def eventually(condition):
+    """True as soon as it holds; what happens on a server has no other sign for a client."""
+    for _ in range(500):
+        if condition():
+            return True
+        await asyncio.sleep(0.01)
+    return False

@@ -1,6 +1,6 @@
 /** The models that the clients ask: one for every datatype, the examples, and those that refuse, fail or never answer. */
 import { Errors, Model, RequestContext, Tensor } from "@nereid/core"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Stream } from "effect"
 import { AddSub, AddSubLive, Digits, DigitsLive } from "../../examples/models.ts"
 
 const everyDatatype = {
@@ -70,6 +70,12 @@ class Repeating extends Model.Service<Repeating>()("repeating", {
   outputs: { X: Tensor.INT32(1) },
 }) {}
 
+/** Decoupled: a response to every number, and a failure in place of one that is negative. */
+class Counting extends Model.Service<Counting>()("counting", {
+  inputs: { IN: Tensor.INT32(-1) },
+  outputs: { OUT: Tensor.INT32(1) },
+}) {}
+
 const int32 = (shape: readonly [number, 16], data: Int32Array) => Tensor.make("INT32", shape, data)
 
 export const models = [
@@ -83,6 +89,7 @@ export const models = [
   Never,
   Failing,
   Repeating,
+  Counting,
 ] as const
 
 export const layer = Layer.mergeAll(
@@ -115,5 +122,14 @@ export const layer = Layer.mergeAll(
       yield* Effect.forEach(Object.entries(context.parameters), ([name, value]) => context.setParameter(name, value))
       return { X }
     }),
+  ),
+  Model.stream(Counting, ({ IN }) =>
+    Stream.fromIterable(IN.data).pipe(
+      Stream.mapEffect((number) =>
+        number < 0
+          ? Effect.fail(new Error(`${number} is negative`))
+          : Effect.succeed({ OUT: Tensor.make("INT32", [1], Int32Array.of(number)) }),
+      ),
+    ),
   ),
 )

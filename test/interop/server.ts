@@ -7,11 +7,18 @@ import { Server } from "@nereid/server"
 import { Console, Context, Effect, Layer } from "effect"
 import { layer, models } from "./models.ts"
 
+const restrictions = [
+  { apis: ["metadata", "inference", "model-config"], key: "user-key", value: "a secret" },
+  { apis: ["statistics"], key: "admin-key", value: "another" },
+] as const
+
 const servers: { readonly [name: string]: Server.ServerOptions } = {
   /** All as it is by default. */
   plain: {},
   /** With what is off by default. */
   open: { forwardHeaders: { http: "^x-forwarded-", grpc: "^x-forwarded-" } },
+  /** All but health asks for a secret, statistics for another. */
+  restricted: { restrictedApis: { http: restrictions, grpc: restrictions } },
 }
 
 const free = { host: "127.0.0.1", port: 0 }

@@ -6,22 +6,13 @@ import queue
 import numpy as np
 import tritonclient.grpc
 import tritonclient.http
-from cases import Case, every_client, grpc_clients, metric
+from cases import Case, eventually, every_client, grpc_clients, metric
 
 NUMBER = np.zeros(1, np.int32)
 
 
 def cancelled():
     return metric("nv_inference_request_failure", model="never", version="1", reason="CANCELED")
-
-
-async def eventually(condition):
-    """True as soon as it holds; what happens on a server has no other sign for a client."""
-    for _ in range(500):
-        if condition():
-            return True
-        await asyncio.sleep(0.01)
-    return False
 
 
 def pending():

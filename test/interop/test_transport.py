@@ -33,7 +33,7 @@ class Sizes(Case):
     async def test_compressed_requests_and_responses(self):
         for size in [0, 10, 5 * MEGABYTE]:
             tensor = numbers(size)
-            for algorithm in ["gzip"] if self.protocol == "grpc" else ["gzip", "deflate"]:
+            for algorithm in ["gzip", "deflate"]:
                 options = (
                     [{"compression_algorithm": algorithm}]
                     if self.protocol == "grpc"
