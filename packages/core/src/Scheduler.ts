@@ -116,7 +116,9 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
     (response) =>
       Effect.suspend(() => {
         const responding = entry()
-        const took = nanos() - responding.respondedAt
+        const now = nanos()
+        const took = now - responding.respondedAt
+        if (responding.responses === 0) statistics.firstResponse(now - responding.queuedAt)
         const counts = statistics.response(responding.responses)
         responding.responses += 1
         return Effect.map(emit(response), () => {

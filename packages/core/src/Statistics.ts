@@ -45,10 +45,10 @@ export interface ComputeDurations {
   readonly output: number
 }
 
-/** Is told of every request that is answered, for what sums cannot tell. */
+/** Is told of single requests, for what sums cannot tell; with what the methods of Statistics are told. */
 export interface Observer {
-  /** As `Statistics.succeeded`. */
-  readonly succeeded: (total: number, queued: number, compute: ComputeDurations) => void
+  readonly succeeded?: (total: number, queued: number, compute: ComputeDurations) => void
+  readonly firstResponse?: (total: number) => void
 }
 
 export class Statistics {
@@ -94,6 +94,11 @@ export class Statistics {
     return response
   }
 
+  /** The first response of a request to a decoupled model, `total` after the request was accepted. */
+  firstResponse(total: number): void {
+    for (const observer of this.observers) observer.firstResponse?.(total)
+  }
+
   /** One request that was answered, `total` after it was accepted, of which `queued` in the queue. */
   succeeded(total: number, queued: number, compute: ComputeDurations): void {
     this.success.add(total)
@@ -101,7 +106,7 @@ export class Statistics {
     this.computeInput.add(compute.input)
     this.computeInfer.add(compute.infer)
     this.computeOutput.add(compute.output)
-    for (const observer of this.observers) observer.succeeded(total, queued, compute)
+    for (const observer of this.observers) observer.succeeded?.(total, queued, compute)
   }
 
   /** One request that failed, `total` after it was accepted. */

@@ -1,7 +1,7 @@
 /** What is counted, and how it is written, as Prometheus scrapes it (C38). */
 import { totalmem } from "node:os"
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Metric, Queue } from "effect"
+import { Deferred, Effect, Fiber, Layer, Metric, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Model, Tensor } from "@nereid/core"
 import { ask } from "./HttpInfer.fixture.ts"
@@ -171,6 +171,45 @@ describe("summaries", () => {
     }),
   )
 })
+
+/** Two responses, each so many milliseconds after the one before it; none where that is 0. */
+class Slow extends Model.Service<Slow>()("slow", {
+  inputs: { MILLIS: Tensor.scalar("INT32") },
+  outputs: { N: Tensor.scalar("INT32") },
+}) {}
+
+const SlowLive = Model.stream(Slow, ({ MILLIS }) =>
+  Stream.range(1, MILLIS === 0 ? 0 : 2).pipe(Stream.mapEffect((N) => Effect.delay(Effect.succeed({ N }), MILLIS))),
+)
+
+it.effect("the time to the first response, of decoupled models, as a histogram where asked for", () =>
+  Effect.gen(function* () {
+    const name = "nv_inference_first_response_histogram_ms"
+    const slow = yield* Slow
+    const models = [slow.model, (yield* Root).model]
+    const off = yield* Metrics.make(models)
+    expect(off.text()).not.toContain(name)
+    const { text } = yield* Metrics.make(models, { histogramLatencies: true })
+    const samples = () => parse(text()).get(name)?.samples ?? []
+    const empty = samples()
+    expect(empty.every(({ labels, value }) => labels["model"] === "slow" && value === 0)).toBe(true)
+    const asking = yield* Effect.forkChild(
+      Effect.forEach([50, 100, 0, 300, 6000], (MILLIS) => Stream.runDrain(slow.stream({ MILLIS }))),
+      { startImmediately: true },
+    )
+    yield* TestClock.adjust("1 minute")
+    yield* Fiber.join(asking)
+    expect(samples().map(({ name, labels, value }) => [name, labels["le"], value])).toEqual([
+      [`${name}_bucket`, "100", 2],
+      [`${name}_bucket`, "500", 3],
+      [`${name}_bucket`, "2000", 3],
+      [`${name}_bucket`, "5000", 3],
+      [`${name}_bucket`, "+Inf", 4],
+      [`${name}_sum`, undefined, 6450],
+      [`${name}_count`, undefined, 4],
+    ])
+  }).pipe(Effect.provide(Layer.merge(SlowLive, RootLive))),
+)
 
 describe("options", () => {
   it.effect("counterLatencies: false leaves the summed durations out, and no counter else", () =>

@@ -12,6 +12,8 @@ import { ServeError } from "./ServeError.ts"
 export interface MetricsOptions {
   /** Whether the parts of requests' time are summed up, as counters. Default true. */
   readonly counterLatencies?: boolean
+  /** Whether there is a histogram of the time to the first response, of decoupled models. Default false. */
+  readonly histogramLatencies?: boolean
   /** Whether there are quantiles of the parts of requests' time, over the last minute. Default false. */
   readonly summaryLatencies?: boolean
   /** Which, from 0 to 1. Default 0.5, 0.9, 0.95, 0.99, 0.999; each is right within one per cent of its value. */
@@ -31,7 +33,7 @@ export const make = Effect.fnUntraced(function* (
   models: ReadonlyArray<RunningModel>,
   options: MetricsOptions = {},
 ): Effect.fn.Return<Metrics, ServeError, Scope.Scope> {
-  const { counterLatencies = true, summaryLatencies = false, cpu = true } = options
+  const { counterLatencies = true, histogramLatencies = false, summaryLatencies = false, cpu = true } = options
   const { summaryQuantiles = [0.5, 0.9, 0.95, 0.99, 0.999] } = options
   const interval = Duration.fromInputUnsafe(options.interval ?? "2 seconds")
   const wrong = summaryQuantiles.find((quantile) => !(quantile >= 0 && quantile <= 1))
@@ -43,7 +45,8 @@ export const make = Effect.fnUntraced(function* (
   const own: Metric.MetricRegistry = new Map()
   const registry = Context.make(Metric.MetricRegistry, own)
   const quantiles = summaryLatencies ? [...new Set(summaryQuantiles)].toSorted((a, b) => a - b) : undefined
-  for (const model of models) yield* ModelMetrics.register(model, { counterLatencies, quantiles }, registry)
+  const latencies = { counterLatencies, histogramLatencies, quantiles }
+  for (const model of models) yield* ModelMetrics.register(model, latencies, registry)
   if (cpu) yield* CpuMetrics.register(interval, registry)
   return {
     text: () => {

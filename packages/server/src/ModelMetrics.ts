@@ -1,7 +1,7 @@
 /**
  * What one model version contributes to the metrics, under the names that the protocol's dashboards know: counters and
- * gauges that are read from its statistics when asked, and, where turned on, summaries that observe its requests. What is
- * counted, and when, is core's Statistics.ts.
+ * gauges that are read from its statistics when asked, and, where turned on, summaries and a histogram that observe its
+ * requests. What is counted, and when, is core's Statistics.ts.
  */
 import { type Context, Effect, Metric, Schedule, type Scope } from "effect"
 import type { RunningModel } from "@nereid/core/RunningModel"
@@ -10,6 +10,7 @@ import { rotationSeconds, SlidingQuantiles } from "./SlidingQuantiles.ts"
 
 export interface ModelMetricsOptions {
   readonly counterLatencies: boolean
+  readonly histogramLatencies: boolean
   /** Of the summaries; undefined for none. */
   readonly quantiles: ReadonlyArray<number> | undefined
 }
@@ -58,7 +59,7 @@ interface Part {
   readonly name: string
   readonly words: string
   readonly ofAll: (statistics: Statistics) => number
-  readonly ofOne: (...request: Parameters<Observer["succeeded"]>) => number
+  readonly ofOne: (...request: Parameters<Statistics["succeeded"]>) => number
 }
 
 const parts: ReadonlyArray<Part> = [
@@ -92,7 +93,7 @@ const parts: ReadonlyArray<Part> = [
 /** In the registry of this context until the scope closes. */
 export const register = Effect.fnUntraced(function* (
   model: RunningModel,
-  { counterLatencies, quantiles }: ModelMetricsOptions,
+  { counterLatencies, histogramLatencies, quantiles }: ModelMetricsOptions,
   registry: Context.Context<never>,
 ): Effect.fn.Return<void, never, Scope.Scope> {
   const { statistics } = model
@@ -115,35 +116,54 @@ export const register = Effect.fnUntraced(function* (
   for (const { name, description, value } of gauges) {
     add(Metric.gauge(name, { description, attributes: labels(model) }), () => ({ value: value(model) }))
   }
-  if (quantiles === undefined) return
-
-  const summaries = parts.map((part) => ({ ...part, durations: new SlidingQuantiles() }))
-  for (const { name, words, durations } of summaries) {
-    const metric = Metric.summary(`nv_inference_${name}_summary_us`, {
-      description: `Microseconds ${words}, of the requests of the last minute`,
-      attributes: labels(model),
-      quantiles,
-      // Effect only writes it; the observations are ours.
-      maxAge: 0,
-      maxSize: 0,
-    })
-    add(metric, () => summaryState(durations, quantiles))
+  if (quantiles !== undefined) {
+    const summaries = yield* summarize(statistics)
+    for (const { name, words, durations } of summaries) {
+      const metric = Metric.summary(`nv_inference_${name}_summary_us`, {
+        description: `Microseconds ${words}, of the requests of the last minute`,
+        attributes: labels(model),
+        quantiles,
+        // Effect only writes it; the observations are ours.
+        maxAge: 0,
+        maxSize: 0,
+      })
+      add(metric, () => summaryState(durations, quantiles))
+    }
   }
-  const observer: Observer = {
+  if (histogramLatencies && model.decoupled) {
+    const metric = Metric.histogram("nv_inference_first_response_histogram_ms", {
+      description: "Milliseconds from accepting a request to its first response",
+      attributes: labels(model),
+      boundaries: [100, 500, 2000, 5000],
+    })
+    // Reading it makes its series, which is to be there before the first response.
+    metric.valueUnsafe(registry)
+    registrations.push({ remove: () => Metric.removeUnsafe(metric, registry) })
+    yield* observe(statistics, { firstResponse: (total) => metric.updateUnsafe(total / 1e6, registry) })
+  }
+})
+
+/** The parts of requests' time, from now on until the scope closes. */
+const summarize = Effect.fnUntraced(function* (statistics: Statistics) {
+  const summaries = parts.map((part) => ({ ...part, durations: new SlidingQuantiles() }))
+  yield* observe(statistics, {
     succeeded: (...request) => {
       for (const { durations, ofOne } of summaries) durations.observe(microseconds(ofOne(...request)))
     },
-  }
-  yield* Effect.acquireRelease(
-    Effect.sync(() => statistics.observers.add(observer)),
-    () => Effect.sync(() => statistics.observers.delete(observer)),
-  )
+  })
   yield* Effect.sync(() => summaries.forEach(({ durations }) => durations.rotate())).pipe(
     Effect.delay(`${rotationSeconds} seconds`),
     Effect.repeat(Schedule.forever),
     Effect.forkScoped,
   )
+  return summaries
 })
+
+const observe = (statistics: Statistics, observer: Observer) =>
+  Effect.acquireRelease(
+    Effect.sync(() => statistics.observers.add(observer)),
+    () => Effect.sync(() => statistics.observers.delete(observer)),
+  )
 
 /** The parts of a request are measured apart, so a difference of them may be a fraction, or less than nothing. */
 const microseconds = (ns: number): number => Math.max(0, Math.floor(ns / 1000))
