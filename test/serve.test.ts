@@ -85,8 +85,32 @@ it("refuses a drain timeout below zero", async () => {
   expect(code).toBe(1)
 })
 
+it("takes the flags of tritonserver: what they turn off is off, what they turn on is on, what has no effect is said", async () => {
+  const flags = ["--allow-grpc", "false", "--metrics-config=summary_latencies=true", "--http-thread-count", "8"]
+  await using server = nereid("serve", "examples/models.ts", ...anyPort, ...flags)
+  const [, port] = await server.match(/Metrics Service at .*:(\d+)/)
+  expect(server.output).toContain("Without effect here: --http-thread-count")
+  expect(server.output).toContain("HTTPService")
+  expect(server.output).not.toContain("GRPCInferenceService")
+  const metrics = await fetch(`http://localhost:${port}/metrics`)
+  expect(await metrics.text()).toContain('nv_inference_request_summary_us_count{model="add_sub",version="1"} 0')
+})
+
+it("lists its flags by groups, where asked to", async () => {
+  const { code, output } = await nereid("serve", "--help").ended
+  expect(output).toMatch(/^HTTP\n(  --.*\n)*  --http-port integer +Port of HTTP, 0 for a free one \(8000\)\n/m)
+  expect(code).toBe(0)
+})
+
+it("refuses flags that would change what is served", async () => {
+  const { code, output } = await nereid("serve", "examples/models.ts", "--model-repository=/models").ended
+  expect(output).toContain("--model-repository is not supported: models come from the module")
+  expect(code).toBe(1)
+})
+
 it("suggests the flag that was meant", async () => {
-  const { code, output } = await nereid("serve", "examples/models.ts", "--http-prt=0").ended
+  const { code, output } = await nereid("serve", "examples/models.ts", "--htpp-port=0").ended
   expect(output).toContain("--http-port")
+  expect(output).toContain("Usage: nereid serve")
   expect(code).toBe(1)
 })

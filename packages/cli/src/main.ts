@@ -6,12 +6,14 @@ import { teardown } from "@nereid/server/Server"
 import { Effect } from "effect"
 import { Command } from "effect/cli"
 import packageJson from "../package.json" with { type: "json" }
+import * as Help from "./Help.ts"
 import { serve } from "./serve.ts"
+import * as ServerFlags from "./ServerFlags.ts"
 
 Command.make("nereid").pipe(
   Command.withDescription("Serve models over the v2 inference protocol"),
   Command.withSubcommands([serve]),
   Command.run({ version: packageJson.version }),
-  Effect.provide(NodeServices.layer),
+  Effect.provide([NodeServices.layer, Help.layer(ServerFlags.groups)]),
   NodeRuntime.runMain({ teardown }),
 )

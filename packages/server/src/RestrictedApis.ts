@@ -6,7 +6,7 @@ import { createHash, timingSafeEqual } from "node:crypto"
 import { Result } from "effect"
 import { ServeError } from "./ServeError.ts"
 
-const apis = [
+export const apis = [
   "health",
   "metadata",
   "inference",

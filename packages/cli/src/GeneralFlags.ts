@@ -1,0 +1,28 @@
+/** The flags of the server as a whole, and the server's options that they are. */
+import type { ServerOptions } from "@nereid/server/Server"
+import type { Command } from "effect/cli"
+import * as FlagKind from "./FlagKind.ts"
+
+export const flags = {
+  id: FlagKind.text("id", "name", "The server's name in its metadata (nereid)"),
+  exitTimeout: FlagKind.integer("exit-timeout-secs", "Seconds that a stop waits for requests in flight", 30, {
+    minimum: 0,
+  }),
+  maxConnections: FlagKind.integer("max-connections", "Connections at one time, on HTTP and on gRPC each", 10_000, {
+    minimum: 1,
+  }),
+  allowSharedMemory: FlagKind.boolean(
+    "allow-client-shm",
+    "Whether callers on this machine may pass tensors in system shared memory",
+    false,
+  ),
+}
+
+type Values = Command.Command.Config.Infer<typeof flags>
+
+export const options = ({ id, exitTimeout, maxConnections, allowSharedMemory }: Values): ServerOptions => ({
+  ...(id === undefined ? {} : { id }),
+  maxConnections,
+  allowClientSharedMemory: allowSharedMemory,
+  drainTimeout: `${exitTimeout} seconds`,
+})

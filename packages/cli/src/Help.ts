@@ -1,0 +1,51 @@
+/**
+ * The help of a command, its flags by groups; and what a command line that cannot be run gets: the errors and where the
+ * help is, as a hundred flags in front of them would hide them.
+ */
+import { Console, Layer, Option } from "effect"
+import { CliOutput, type HelpDoc } from "effect/cli"
+import type { Group } from "./ServerFlags.ts"
+
+const standard = CliOutput.defaultFormatter()
+
+export const layer = (groups: ReadonlyArray<Group>): Layer.Layer<never> =>
+  Layer.merge(
+    CliOutput.layer({ ...standard, formatHelpDoc: (doc) => formatHelp(doc, groups) }),
+    CliOutput.layerPresenter({
+      present: (event) => {
+        if (event._tag !== "InvalidInvocation") return CliOutput.defaultPresenter.present(event)
+        const usage = `Usage: ${event.helpDoc.usage}`
+        const help = `All flags: ${event.commandPath.join(" ")} --help`
+        return Console.error([standard.formatErrors(event.errors), "", usage, help].join("\n"))
+      },
+    }),
+  )
+
+const formatHelp = (doc: HelpDoc.HelpDoc, groups: ReadonlyArray<Group>): string => {
+  const sections = grouped(doc.flags, groups)
+  if (sections.length === 0) return standard.formatHelpDoc(doc)
+  const { globalFlags = [] } = doc
+  const all = [...sections, { title: "Global flags", flags: globalFlags }]
+  return [
+    standard.formatHelpDoc({ ...doc, flags: [], globalFlags: [] }),
+    ...all.map(({ title, flags }) => `${title.toUpperCase()}\n${rows(flags)}`),
+  ].join("\n\n")
+}
+
+/** The flags by the groups that they stand in; nothing for a command that has none. */
+export const grouped = (flags: ReadonlyArray<HelpDoc.FlagDoc>, groups: ReadonlyArray<Group>) => {
+  const starts = groups.map(({ first }) => flags.findIndex(({ name }) => name === first))
+  if (starts.includes(-1)) return []
+  return groups.map(({ title }, index) => ({ title, flags: flags.slice(starts[index], starts[index + 1]) }))
+}
+
+const widest = 48
+
+/** Descriptions stand in one column, but for those of flags that reach beyond it. */
+const rows = (flags: ReadonlyArray<HelpDoc.FlagDoc>): string => {
+  const heads = flags.map(({ name, aliases, type }) => `  ${[`--${name}`, ...aliases].join(", ")} ${type}  `)
+  const column = Math.min(widest, Math.max(...heads.map((head) => head.length)))
+  return flags
+    .map(({ description }, index) => `${heads[index]?.padEnd(column)}${Option.getOrElse(description, () => "")}`)
+    .join("\n")
+}

@@ -1,0 +1,24 @@
+/** The flags of the HTTP port, and the server's options that they are. */
+import type { ServerOptions } from "@nereid/server/Server"
+import type { Command } from "effect/cli"
+import * as FlagKind from "./FlagKind.ts"
+import * as RestrictionFlag from "./RestrictionFlag.ts"
+
+export const flags = {
+  allow: FlagKind.boolean("allow-http", "Whether to serve HTTP", true),
+  address: FlagKind.text("http-address", "address", "Address for HTTP to listen on (0.0.0.0)"),
+  port: FlagKind.port("http-port", "HTTP", 8000),
+  maxInputSize: FlagKind.integer("http-max-input-size", "The largest body, in bytes", 64 * 2 ** 20, { minimum: 1 }),
+  forward: FlagKind.text("http-header-forward-pattern", "regex", "Headers that become parameters of their requests"),
+  restricted: RestrictionFlag.make("http-restricted-api", "http", "the header key"),
+}
+
+type Values = Command.Command.Config.Infer<typeof flags>
+
+export const options = ({ allow, address, port, maxInputSize, forward, restricted }: Values) =>
+  ({
+    http: allow && { host: address ?? "0.0.0.0", port },
+    maxInputSize,
+    forwardHeaders: forward === undefined ? {} : { http: forward },
+    restrictedApis: { http: restricted },
+  }) satisfies ServerOptions

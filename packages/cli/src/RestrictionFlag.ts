@@ -1,0 +1,16 @@
+/** The flag of one port that restricts APIs, in tritonserver's format: `api[,api…]:key=value`. */
+import * as RestrictedApis from "@nereid/server/RestrictedApis"
+import { Result } from "effect"
+import * as FlagKind from "./FlagKind.ts"
+
+export const make = (name: string, port: "http" | "grpc", header: string) =>
+  FlagKind.collected(
+    name,
+    {
+      takes: "api,…:key=value",
+      description: `APIs that answer only to calls with ${header}: value; any number of times`,
+    },
+    (text) => Result.mapError(RestrictedApis.parse(text, port), () => expected),
+  )
+
+const expected = `api[,api…]:key=value, where an API is one of ${RestrictedApis.apis.join(", ")}`

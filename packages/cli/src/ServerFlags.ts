@@ -1,0 +1,51 @@
+/** The flags of `nereid serve`, in the groups of its help, and the server's options that they are. */
+import type { ServerOptions } from "@nereid/server/Server"
+import type { Command } from "effect/cli"
+import * as GeneralFlags from "./GeneralFlags.ts"
+import * as GrpcFlags from "./GrpcFlags.ts"
+import * as HttpFlags from "./HttpFlags.ts"
+import * as MetricsFlags from "./MetricsFlags.ts"
+import * as TritonFlags from "./TritonFlags.ts"
+
+export const flags = {
+  general: GeneralFlags.flags,
+  http: HttpFlags.flags,
+  grpc: GrpcFlags.flags,
+  metrics: MetricsFlags.flags,
+  ignored: TritonFlags.ignored,
+  refused: TritonFlags.refused,
+}
+
+export type Values = Command.Command.Config.Infer<typeof flags>
+
+export const options = (values: Values): ServerOptions => {
+  const http = HttpFlags.options(values.http)
+  const grpc = GrpcFlags.options(values.grpc)
+  return {
+    ...GeneralFlags.options(values.general),
+    ...http,
+    ...grpc,
+    ...MetricsFlags.options(values.metrics, values.http.address ?? "0.0.0.0"),
+    forwardHeaders: { ...http.forwardHeaders, ...grpc.forwardHeaders },
+    restrictedApis: { ...http.restrictedApis, ...grpc.restrictedApis },
+  }
+}
+
+/** Those that were given and have no effect. */
+export const ignored = ({ ignored }: Values): ReadonlyArray<string> =>
+  ignored.flatMap((names) => names.slice(0, 1).map((name) => `--${name}`))
+
+/** A part of the help: these flags, in their order here, until the next part begins. */
+export interface Group {
+  readonly title: string
+  readonly first: string
+}
+
+export const groups: ReadonlyArray<Group> = [
+  { title: "Server", first: "id" },
+  { title: "HTTP", first: "allow-http" },
+  { title: "gRPC", first: "allow-grpc" },
+  { title: "Metrics", first: "allow-metrics" },
+  { title: "Of tritonserver, without effect here", first: "http-thread-count" },
+  { title: "Of tritonserver, refused", first: "model-repository" },
+]

@@ -1,0 +1,98 @@
+/**
+ * The flags of tritonserver that nothing here answers to. Those that cannot matter are taken, and a line says so; those
+ * that would change what is served are refused, except with the value that stands for what happens here anyway.
+ */
+import { Effect, Result } from "effect"
+import { CliError, Flag } from "effect/cli"
+import * as FlagKind from "./FlagKind.ts"
+
+/** By the reason. */
+const withoutEffect = {
+  "threads and buffers are the runtime's": [
+    "http-thread-count",
+    "grpc-infer-thread-count",
+    "grpc-infer-allocation-pool-size",
+    "grpc-max-response-pool-size",
+    "buffer-manager-thread-count",
+    "model-load-thread-count",
+  ],
+  "the server itself uses no GPU": [
+    "pinned-memory-pool-byte-size",
+    "cuda-memory-pool-byte-size",
+    "cuda-virtual-address-size",
+    "min-supported-compute-capability",
+    "model-load-gpu-limit",
+    "enable-peer-access",
+    "host-policy",
+    "allow-gpu-metrics",
+  ],
+  "models are declared in code, complete": ["strict-model-config"],
+  "there are no such directories": ["backend-directory", "repoagent-directory", "cache-directory"],
+  "there is no model repository": ["repository-poll-secs", "model-load-retry-count"],
+  "there is no such endpoint": [
+    "sagemaker-port",
+    "sagemaker-safe-port-range",
+    "sagemaker-thread-count",
+    "vertex-ai-port",
+    "vertex-ai-thread-count",
+    "vertex-ai-default-model",
+  ],
+}
+
+interface Refusal {
+  readonly name: string
+  /** The value that stands for what happens here anyway; undefined where there is none. */
+  readonly accepted?: string
+  readonly why: string
+}
+
+const noRepository = "models come from the module, not from a model repository"
+
+const refusals: ReadonlyArray<Refusal> = [
+  { name: "model-repository", why: noRepository },
+  { name: "model-store", why: noRepository },
+  { name: "model-control-mode", accepted: "none", why: "models are loaded at start, and stay" },
+  { name: "load-model", why: noRepository },
+  { name: "model-config-name", why: noRepository },
+  { name: "model-namespacing", accepted: "false", why: "names of models are unique" },
+  { name: "exit-on-error", accepted: "true", why: "a model that cannot be loaded ends the start" },
+  { name: "strict-readiness", accepted: "true", why: "the server is ready when all its models are" },
+  { name: "backend-config", why: "what runs a model, and how, is set by its layer in the module" },
+  { name: "cache-config", why: "there is no response cache" },
+  { name: "response-cache-byte-size", accepted: "0", why: "there is no response cache" },
+  { name: "rate-limit", accepted: "off", why: "there is no rate limiter" },
+  { name: "rate-limit-resource", why: "there is no rate limiter" },
+  { name: "reuse-http-port", accepted: "false", why: "a port belongs to one server" },
+  { name: "reuse-grpc-port", accepted: "false", why: "a port belongs to one server" },
+  { name: "allow-sagemaker", accepted: "false", why: "there is no such endpoint" },
+  { name: "allow-vertex-ai", accepted: "false", why: "there is no such endpoint" },
+]
+
+/** The names of those that were given. */
+export const ignored: ReadonlyArray<Flag.Flag<ReadonlyArray<string>>> = [
+  ...Object.entries(withoutEffect).flatMap(([why, names]) =>
+    names.map((name) =>
+      FlagKind.collected(name, { takes: "any", description: `No effect: ${why}` }, () => Result.succeed(name)),
+    ),
+  ),
+  // The one flag of tritonserver that takes no value.
+  Flag.Boolean("disable-auto-complete-config").pipe(
+    Flag.withoutNegation,
+    Flag.withDescription("No effect: models are declared in code, complete"),
+    Flag.atLeast(0),
+    Flag.map((given) => given.map(() => "disable-auto-complete-config")),
+  ),
+]
+
+export const refused: ReadonlyArray<Flag.Flag<unknown>> = refusals.map(({ name, accepted, why }) =>
+  Flag.String(name).pipe(
+    Flag.withMetavar("any"),
+    Flag.withDescription(accepted === undefined ? `Refused: ${why}` : `Refused but for ${accepted}: ${why}`),
+    Flag.mapEffect((value) => {
+      if (value.toLowerCase() === accepted) return Effect.void
+      const given = accepted === undefined ? `--${name}` : `--${name}=${value}`
+      return Effect.fail(new CliError.ValidationError({ message: `${given} is not supported: ${why}` }))
+    }),
+    Flag.atLeast(0),
+  ),
+)
