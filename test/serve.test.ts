@@ -25,7 +25,7 @@ const askStuck = async (server: Program) => {
   return answer
 }
 
-it("answers a request in flight at SIGTERM, and then ends with 0", async () => {
+it("answers a request in flight at SIGTERM, and then ends with 0 (C40)", async () => {
   const server = nereid("serve", "test/fixtures/modules/patient.ts", ...anyPort)
   const [, port] = await server.match(/HTTPService at .*:(\d+)/)
   const body = JSON.stringify({ inputs: [{ name: "TEXT", shape: [1], datatype: "BYTES", data: ["x"] }] })

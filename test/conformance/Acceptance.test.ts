@@ -1,0 +1,49 @@
+/** Every line of the acceptance list has a case or a test that names it; each test here lists a line's. */
+import { globSync, readFileSync } from "node:fs"
+import { basename } from "node:path"
+import { expect, it } from "vitest"
+import { root } from "../Program.ts"
+import { type Line, lines, pending } from "./Acceptance.ts"
+import { binary } from "./cases/binary.ts"
+import { datatypes } from "./cases/datatypes.ts"
+import { grpc } from "./cases/grpc.ts"
+import { grpcFrames } from "./cases/grpcFrames.ts"
+import { json } from "./cases/json.ts"
+import { jsonElements } from "./cases/jsonElements.ts"
+import { outputs } from "./cases/outputs.ts"
+import { routes } from "./cases/routes.ts"
+import { transport } from "./cases/transport.ts"
+import { validation } from "./cases/validation.ts"
+
+const cases = [
+  ...datatypes,
+  ...validation,
+  ...outputs,
+  ...routes,
+  ...json,
+  ...jsonElements,
+  ...binary,
+  ...transport,
+  ...grpc,
+  ...grpcFrames,
+]
+
+/** Test files by what they say; a line that one proves stands in a test's name or above it. */
+const files = globSync(["packages/*/src/**/*.test.ts", "test/**/*.test.ts"], { cwd: root }).map(
+  (path) => [basename(path), readFileSync(`${root}/${path}`, "utf8")] as const,
+)
+
+const named = (line: Line): ReadonlyArray<string> => [
+  ...cases.filter(({ proves }) => proves?.includes(line) === true).map(({ name }) => name),
+  ...files.filter(([, text]) => new RegExp(`\\b${line}\\b`).test(text)).map(([name]) => name),
+]
+
+const isLine = (line: string): line is Line => Object.hasOwn(lines, line)
+
+for (const line of Object.keys(lines).filter(isLine)) {
+  const [first = "nothing yet", ...others] = named(line)
+  const title = `${line}, ${lines[line]}: ${first}${others.length === 0 ? "" : ` and ${others.length} more`}`
+  it.skipIf(first === "nothing yet" && pending.includes(line))(title, () => {
+    expect(named(line).length).toBeGreaterThan(0)
+  })
+}

@@ -1,0 +1,46 @@
+/**
+ * The protocol's acceptance list: what a client of Triton sees, line by line, in short. Cases name the lines that they
+ * prove; Acceptance.test.ts holds that every line is named.
+ */
+export const lines = {
+  C1: "health and readiness by status, with empty bodies",
+  C2: "server metadata with its extensions",
+  C3: "model metadata: string versions, platform, BYTES, leading -1",
+  C4: "the normalised model configuration",
+  C5: 'errors as {"error"} with their status; 404 and 405',
+  C6: "any Content-Type; types of responses",
+  C7: "JSON inference, flat and nested; order of the response; id",
+  C8: "the binary extension, both ways, mixed, and its length errors",
+  C9: "raw binary requests and their three refusals",
+  C10: "BYTES: length prefixes, empty, NUL, not UTF-8",
+  C11: "FP16 and BF16: binary fine, JSON refused",
+  C12: "64-bit extremes, NaN and infinities survive JSON",
+  C13: "gzip and deflate, 501 for others",
+  C14: "the body limit, also after decompression",
+  C15: "malformed JSON and wrong types: 500 and their texts",
+  C16: "unknown model or version 404, not ready 503",
+  C17: "missing, unexpected and duplicate inputs and outputs",
+  C18: "wrong datatype, shape, batch, byte size, element count",
+  C19: "optional inputs",
+  C20: "classification, both protocols, batched, labels",
+  C21: "request parameters, refused names, forwarded headers",
+  C22: "all RPCs and Health/Check",
+  C23: "raw and typed contents, not mixed",
+  C24: "messages over 4 MB",
+  C25: "unary inference of a decoupled model",
+  C26: "streams: order, errors in band, half-close",
+  C27: "final responses and triton_grpc_error",
+  C28: "cancellation, deadlines and disconnects",
+  C29: "keepalive, compression, TLS, restricted APIs",
+  C30: "/generate",
+  C31: "/generate_stream",
+  C36: "a full queue, a timeout, batches in the statistics",
+  C38: "statistics and metrics",
+  C39: "shared memory, logging and trace settings",
+  C40: "SIGTERM, exit code, default ports",
+} as const
+
+export type Line = keyof typeof lines
+
+/** Lines whose part of the server is not there yet. */
+export const pending: ReadonlyArray<Line> = ["C30", "C31", "C39"]

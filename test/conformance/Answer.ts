@@ -1,0 +1,137 @@
+/**
+ * What came back for a neutral request, over either protocol, held against its outcome. Each difference is one line of
+ * text; no line, no difference.
+ */
+import { fromBinary } from "@bufbuild/protobuf"
+import { table, tagHeader } from "@nereid/core/Errors"
+import { ModelInferResponseSchema } from "@nereid/protocol/grpc_service"
+import { bytesOf, widths } from "./Elements.ts"
+import { type GrpcAnswer, messages } from "./GrpcConnection.ts"
+import type { HttpAnswer } from "./HttpConnection.ts"
+import type { Answered, Element, InferRequest, Outcome, Refused, Tensor } from "./InferRequest.ts"
+import { isNumberText, parse } from "./JsonText.ts"
+
+export const compareHttp = (request: InferRequest, expected: Outcome, answer: HttpAnswer): ReadonlyArray<string> => {
+  const { status, headers, body } = answer
+  if ("error" in expected) {
+    const wanted = table[expected.tag].http
+    const json = parse(body.toString())
+    const text = isRecord(json) && Object.keys(json).length === 1 ? json["error"] : undefined
+    return [
+      ...difference("status", status, wanted),
+      ...difference("content-type", headers.get("content-type"), "application/json"),
+      ...difference("tag", headers.get(tagHeader), expected.tag),
+      ...textDifference(text, expected, body.toString()),
+    ]
+  }
+  if (status !== 200) return [`status ${status}, expected 200: ${body.toString().slice(0, 300)}`]
+  return compareAnswered(request, expected, httpOutputs(answer))
+}
+
+export const compareGrpc = (request: InferRequest, expected: Outcome, answer: GrpcAnswer): ReadonlyArray<string> => {
+  const { httpStatus, code, message, tag, body } = answer
+  if ("error" in expected) {
+    return [
+      ...difference("HTTP status", httpStatus, 200),
+      ...difference("code", code, table[expected.tag].grpc),
+      ...difference("tag", tag, expected.tag),
+      ...difference("bytes of messages", body.length, 0),
+      ...textDifference(message, expected, message),
+    ]
+  }
+  if (code !== 0) return [`code ${code}, expected 0: ${message.slice(0, 300)}`]
+  return compareAnswered(request, expected, grpcOutputs(answer))
+}
+
+/** A response, as both protocols say it. */
+interface Response {
+  readonly modelName: unknown
+  readonly modelVersion: unknown
+  readonly id: unknown
+  readonly outputs: ReadonlyArray<Tensor>
+}
+
+const compareAnswered = (request: InferRequest, expected: Answered, response: Response): ReadonlyArray<string> => [
+  ...difference("model name", response.modelName, request.model),
+  ...difference("model version", response.modelVersion, expected.version ?? "1"),
+  ...difference("id", response.id, request.id ?? ""),
+  ...difference("outputs", response.outputs.map(print).join("; "), expected.outputs.map(print).join("; ")),
+]
+
+/** A tensor in one line, its bytes in full: what is equal is the same text. */
+export const print = (tensor: Tensor): string =>
+  `${tensor.name} ${tensor.datatype}[${tensor.shape}] ${Buffer.from(bytesOf(tensor)).toString("hex")}`
+
+/** @throws where the body is no response of the protocol */
+export const httpOutputs = ({ headers, body }: HttpAnswer): Response => {
+  const length = headers.get("inference-header-content-length")
+  const type = length === undefined ? "application/json" : "application/octet-stream"
+  if (headers.get("content-type") !== type) throw new Error(`content-type ${headers.get("content-type")}, not ${type}`)
+  const end = length === undefined ? body.length : Number(length)
+  const document = parse(body.toString("latin1", 0, end))
+  if (!isRecord(document)) throw new Error("The response is no object")
+  if (!Array.isArray(document["outputs"])) throw new Error("The response has no outputs")
+  let position = end
+  const outputs = document["outputs"].map((output: unknown): Tensor => {
+    if (!isRecord(output)) throw new Error("An output is no object")
+    const { name, datatype, shape, data, parameters } = output
+    if (typeof name !== "string" || typeof datatype !== "string" || !Array.isArray(shape)) {
+      throw new Error(`An output without name, datatype or shape: ${JSON.stringify(output)}`)
+    }
+    const head = { name: utf8(name), datatype, shape: shape.map((extent) => integer(extent)) }
+    if (Array.isArray(data)) return { ...head, elements: data.map((element) => elementOf(element, datatype)) }
+    const size = isRecord(parameters) ? integer(parameters["binary_data_size"]) : Number.NaN
+    position += size
+    if (!(position <= body.length)) throw new Error(`Output ${name} has neither data nor its ${size} bytes`)
+    return { ...head, elements: [], bytes: body.subarray(position - size, position) }
+  })
+  if (position !== body.length) throw new Error(`${body.length - position} bytes behind the last output`)
+  const text = (field: string) => utf8(String(document[field] ?? ""))
+  return { modelName: text("model_name"), modelVersion: text("model_version"), id: text("id"), outputs }
+}
+
+/** @throws where the body is no one response */
+export const grpcOutputs = ({ body }: GrpcAnswer): Response => {
+  const [message, ...others] = messages(body)
+  if (message === undefined || others.length > 0) throw new Error(`${others.length} messages beside the first`)
+  const { modelName, modelVersion, id, outputs, rawOutputContents } = fromBinary(ModelInferResponseSchema, message)
+  if (outputs.length !== rawOutputContents.length) throw new Error("Outputs and their contents differ in number")
+  return {
+    modelName,
+    modelVersion,
+    id,
+    outputs: outputs.map(({ name, datatype, shape }, index) => ({
+      name,
+      datatype,
+      shape,
+      elements: [],
+      bytes: rawOutputContents[index] ?? new Uint8Array(),
+    })),
+  }
+}
+
+/** Text that was read byte by byte, so that bytes that are no UTF-8 survive. */
+const utf8 = (text: string): string => Buffer.from(text, "latin1").toString()
+
+const elementOf = (element: unknown, datatype: string): Element => {
+  if (typeof element === "boolean") return element
+  if (typeof element === "string") return Buffer.from(element, "latin1")
+  if (!isNumberText(element)) throw new Error(`${JSON.stringify(element)} is no element`)
+  return (widths.get(datatype) === 8 && datatype !== "FP64" ? BigInt : Number)(element.number)
+}
+
+const integer = (value: unknown): number => {
+  if (!isNumberText(value) || !/^[0-9]+$/.test(value.number)) throw new Error(`${JSON.stringify(value)} is no extent`)
+  return Number(value.number)
+}
+
+const isRecord = (value: unknown): value is { readonly [name: string]: unknown } =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const difference = (what: string, actual: unknown, expected: unknown): ReadonlyArray<string> =>
+  Object.is(actual, expected) ? [] : [`${what} ${String(actual)}, expected ${String(expected)}`]
+
+const textDifference = (text: unknown, { error }: Refused, whole: string): ReadonlyArray<string> => {
+  if (typeof text === "string" && (typeof error === "string" ? text === error : error.test(text))) return []
+  return [`error ${whole.slice(0, 400)}, expected ${String(error)}`]
+}

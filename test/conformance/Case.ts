@@ -1,0 +1,90 @@
+/** What a table of cases is made of. What runs them is in the tests beside it. */
+import { create, type DescMessage, type DescMethod, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
+import type { Tag } from "@nereid/core/Errors"
+import type { Line } from "./Acceptance.ts"
+import type { GrpcCall } from "./GrpcConnection.ts"
+import { frame } from "./GrpcEncoding.ts"
+import type { HttpRequest } from "./HttpEncoding.ts"
+import type { Encoding, InferRequest, Outcome } from "./InferRequest.ts"
+import type { Ports, ServerUnderTest } from "./ServerUnderTest.ts"
+
+interface Named {
+  /** As a sentence about the server. */
+  readonly name: string
+  readonly proves?: ReadonlyArray<Line>
+  /** Which server; default the normal one. */
+  readonly server?: keyof ServerUnderTest["Service"]
+}
+
+/** One request, in every encoding that it has. */
+export interface InferCase extends Named {
+  readonly request: InferRequest
+  readonly expected: Outcome
+  /** Default all that can say it. */
+  readonly as?: ReadonlyArray<Encoding>
+}
+
+export interface HttpExpected {
+  readonly status: number
+  /** A header's value; undefined for one that must not be there. */
+  readonly headers?: { readonly [name: string]: string | RegExp | undefined }
+  /** The whole body as text, or what it must look like. */
+  readonly body?: string | RegExp
+  /** The text of `{"error": …}`, instead of a body. */
+  readonly error?: string | RegExp
+  /** Which is announced beside it. */
+  readonly tag?: Tag
+}
+
+/** Requests that only HTTP has, one after another on one connection, which then must still work. */
+export interface HttpCase extends Named {
+  readonly steps: ReadonlyArray<readonly [HttpRequest | string | Uint8Array, HttpExpected]>
+  /** Which port; default `http`. */
+  readonly port?: keyof Ports
+  /** The server ends the connection behind the last answer. */
+  readonly closes?: boolean
+}
+
+export interface GrpcExpected {
+  readonly code: number
+  readonly message?: string | RegExp
+  readonly tag?: Tag
+  /** Default 200. */
+  readonly httpStatus?: number
+  /** Each message of the answer as JSON. */
+  readonly replies?: ReadonlyArray<string | RegExp>
+  readonly headers?: { readonly [name: string]: string | RegExp | undefined }
+}
+
+/** A call that only gRPC has. */
+export interface GrpcCase extends Named {
+  readonly call: GrpcCall
+  readonly expected: GrpcExpected
+  /** What a message of the answer is. Default a ModelInferResponse. */
+  readonly output?: DescMessage
+}
+
+/** An RPC with one message, and what it answers. */
+export const rpc = <I extends DescMessage, O extends DescMessage>(
+  name: string,
+  method: DescMethod & { readonly input: I; readonly output: O },
+  request: MessageInitShape<I>,
+  expected: GrpcExpected,
+  more: Omit<GrpcCase, "name" | "call" | "expected"> = {},
+): GrpcCase => ({
+  name: `${method.name}: ${name}`,
+  call: {
+    method: `/${method.parent.typeName}/${method.name}`,
+    chunks: [frame(toBinary(method.input, create(method.input, request)))],
+  },
+  expected,
+  output: method.output,
+  ...more,
+})
+
+export const http = (
+  name: string,
+  request: HttpRequest | string | Uint8Array,
+  expected: HttpExpected,
+  more: Omit<HttpCase, "name" | "steps"> = {},
+): HttpCase => ({ name, steps: [[request, expected]], ...more })

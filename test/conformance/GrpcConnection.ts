@@ -1,0 +1,105 @@
+/**
+ * A connection to the gRPC port, in HTTP/2 as node has it: frames of any content, and what comes back as it comes. Not a
+ * client: nothing is retried, checked or decoded.
+ */
+import { type ClientHttp2Session, connect, constants } from "node:http2"
+import { tagHeader } from "@nereid/core/Errors"
+import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
+import { within } from "./within.ts"
+
+export interface GrpcCall {
+  /** The name of an RPC of the service, or a whole path. Default ModelInfer. */
+  readonly method?: string
+  /** Whole frames or parts of them, each a write of its own. */
+  readonly chunks: ReadonlyArray<Uint8Array>
+  readonly headers?: { readonly [name: string]: string }
+  /** Whether the stream stays open behind the last chunk. Default false. */
+  readonly open?: boolean
+}
+
+export interface GrpcAnswer {
+  readonly httpStatus: number
+  /** Undefined where the stream ended without one. */
+  readonly code: number | undefined
+  readonly message: string
+  readonly tag: string | undefined
+  readonly headers: { readonly [name: string]: unknown }
+  /** All frames. */
+  readonly body: Buffer
+}
+
+export class GrpcConnection {
+  readonly #session: ClientHttp2Session
+
+  private constructor(session: ClientHttp2Session) {
+    this.#session = session
+    session.on("error", () => {})
+  }
+
+  static open(port: number): Promise<GrpcConnection> {
+    return new Promise((resolve, reject) => {
+      const session = connect(`http://127.0.0.1:${port}`, () => resolve(new GrpcConnection(session)))
+      session.setMaxListeners(0)
+      session.once("error", reject)
+    })
+  }
+
+  get isOpen(): boolean {
+    return !this.#session.closed && !this.#session.destroyed
+  }
+
+  close(): void {
+    this.#session.destroy()
+  }
+
+  call({ method = "ModelInfer", chunks, headers = {}, open = false }: GrpcCall): Promise<GrpcAnswer> {
+    const stream = this.#session.request({
+      [constants.HTTP2_HEADER_METHOD]: "POST",
+      [constants.HTTP2_HEADER_PATH]: method.startsWith("/") ? method : `/${GRPCInferenceService.typeName}/${method}`,
+      "content-type": "application/grpc",
+      te: "trailers",
+      ...headers,
+    })
+    const body: Array<Buffer> = []
+    let fields: { readonly [name: string]: unknown } = {}
+    stream.on("error", () => {})
+    stream.on("response", (headers) => (fields = { ...fields, ...headers }))
+    stream.on("trailers", (trailers) => (fields = { ...fields, ...trailers }))
+    stream.on("data", (chunk: Buffer) => body.push(chunk))
+    const answer = new Promise<GrpcAnswer>((resolve) => {
+      stream.on("close", () => resolve(answerOf(fields, Buffer.concat(body))))
+    })
+    for (const chunk of chunks) stream.write(chunk)
+    if (!open) stream.end()
+    return within(10_000, "an answer over gRPC", answer)
+  }
+}
+
+const answerOf = (headers: GrpcAnswer["headers"], body: Buffer): GrpcAnswer => {
+  const text = (name: string) => {
+    const value = headers[name]
+    return typeof value === "string" ? value : undefined
+  }
+  const code = text("grpc-status")
+  return {
+    httpStatus: Number(headers[":status"] ?? 0),
+    code: code === undefined ? undefined : Number(code),
+    message: decodeURIComponent(text("grpc-message") ?? ""),
+    tag: text(tagHeader),
+    headers,
+    body,
+  }
+}
+
+/** The messages of an answer. */
+export const messages = (body: Buffer): ReadonlyArray<Uint8Array> => {
+  const found: Array<Uint8Array> = []
+  for (let position = 0; position < body.length;) {
+    const length = body.readUInt32BE(position + 1)
+    const end = position + 5 + length
+    if (body[position] !== 0 || end > body.length) throw new Error("The answer is no sequence of gRPC messages")
+    found.push(new Uint8Array(body.subarray(position + 5, end)))
+    position = end
+  }
+  return found
+}

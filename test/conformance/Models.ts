@@ -1,0 +1,215 @@
+/**
+ * The models that the cases ask. What they answer can be told from what they were asked, so that a case can say it without
+ * them; the limits of what they take are the cases' subject.
+ */
+import { Context, Effect, Layer } from "effect"
+import { Errors, Model, Tensor } from "@nereid/core"
+import type { Fields } from "@nereid/core/Field"
+import type { RunningModel } from "@nereid/core/RunningModel"
+import { make } from "@nereid/core/TypedTensor"
+import { Onnx } from "@nereid/onnx"
+import { addSub, file } from "../fixtures/onnx.ts"
+
+/** One of every datatype, of any length. */
+const vectors = {
+  BOOL: Tensor.BOOL("n"),
+  UINT8: Tensor.UINT8("n"),
+  UINT16: Tensor.UINT16("n"),
+  UINT32: Tensor.UINT32("n"),
+  UINT64: Tensor.UINT64("n"),
+  INT8: Tensor.INT8("n"),
+  INT16: Tensor.INT16("n"),
+  INT32: Tensor.INT32("n"),
+  INT64: Tensor.INT64("n"),
+  FP16: Tensor.FP16("n"),
+  FP32: Tensor.FP32("n"),
+  FP64: Tensor.FP64("n"),
+  BF16: Tensor.BF16("n"),
+  BYTES: Tensor.BYTES("n"),
+}
+
+/** A model that answers its inputs, as outputs of the same names. */
+const echo = <F extends Fields>(name: string, fields: F, maxBatchSize: number) => {
+  class Echo extends Model.Service<Echo>()(name, { inputs: fields, outputs: fields, maxBatchSize }) {}
+  return { model: Echo, layer: Model.each(Echo, (sample: Model.Sample<F>) => Effect.succeed(sample)) }
+}
+
+/** `batched_fp32` takes X of at most 8 rows of any length, `single_fp32` has no batch dimension. */
+const echoes = Object.entries(vectors).flatMap(([datatype, field]) => [
+  echo(`batched_${datatype.toLowerCase()}`, { X: field }, 8),
+  echo(`single_${datatype.toLowerCase()}`, { X: field }, 0),
+])
+
+/** Triton's `simple`: OUTPUT0 = INPUT0 + INPUT1, OUTPUT1 = INPUT0 - INPUT1. */
+class Simple extends Model.Service<Simple>()("simple", {
+  inputs: { INPUT0: Tensor.INT32(16), INPUT1: Tensor.INT32(16) },
+  outputs: { OUTPUT0: Tensor.INT32(16), OUTPUT1: Tensor.INT32(16) },
+  maxBatchSize: 8,
+}) {}
+
+/** The same by ONNX Runtime, in FP32 [2] under A, B, SUM and DIFFERENCE. */
+class OnnxSimple extends Model.Service<OnnxSimple>()("onnx_simple", {
+  inputs: { A: Tensor.FP32(2), B: Tensor.FP32(2) },
+  outputs: { SUM: Tensor.FP32(2), DIFFERENCE: Tensor.FP32(2) },
+  maxBatchSize: 4,
+}) {}
+
+/** Shapes of all kinds in one signature; B may be left out, and is answered as no elements then. */
+class Shapes extends Model.Service<Shapes>()("shapes", {
+  inputs: { A: Tensor.FP32("n", 2), B: Tensor.optional(Tensor.INT64("m")), C: Tensor.FP32("n"), D: Tensor.UINT8() },
+  outputs: { A: Tensor.FP32("n", 2), B: Tensor.INT64("m"), C: Tensor.FP32("n"), D: Tensor.UINT8() },
+}) {}
+
+class Matrix extends Model.Service<Matrix>()("matrix", {
+  inputs: { X: Tensor.FP32(-1, -1) },
+  outputs: { X: Tensor.FP32(-1, -1) },
+}) {}
+
+class Pair extends Model.Service<Pair>()("pair", {
+  inputs: { X: Tensor.BYTES(2) },
+  outputs: { X: Tensor.BYTES(2) },
+}) {}
+
+class Text extends Model.Service<Text>()("text", {
+  inputs: { TEXT: Tensor.utf8() },
+  outputs: { TEXT: Tensor.utf8() },
+  maxBatchSize: 4,
+}) {}
+
+class Scores extends Model.Service<Scores>()("scores", {
+  inputs: { X: Tensor.FP32("n") },
+  outputs: {
+    SCORE: Tensor.FP32("n"),
+    CLASS: Tensor.labels(["cat", "dog"]),
+    TEXT: Tensor.BYTES(1),
+    HALF: Tensor.FP16(1),
+  },
+  maxBatchSize: 4,
+}) {}
+
+/** Version 1 of two; a service key stands for one model, so version 3 has a key of its own. */
+class First extends Model.Service<First>()("versions", {
+  inputs: { X: Tensor.INT32(1) },
+  outputs: { VERSION: Tensor.INT32(1) },
+}) {}
+
+class ThirdAlone extends Model.Service<ThirdAlone>()("versions", {
+  inputs: { X: Tensor.INT32(1) },
+  outputs: { VERSION: Tensor.INT32(1) },
+  version: 3,
+}) {}
+
+class Third extends Context.Service<Third, { readonly model: RunningModel }>()("conformance/Third") {}
+
+const version = (number: number) => () => Effect.succeed({ VERSION: make("INT32", [1], Int32Array.of(number)) })
+
+const thirdLive = Layer.effect(
+  Third,
+  Effect.map(Layer.build(Model.each(ThirdAlone, version(3))), (context) => ({
+    model: Context.get(context, ThirdAlone).model,
+  })),
+)
+
+/** A model that has stopped for good: what `simple` is without instances. */
+class Stopped extends Context.Service<Stopped, { readonly model: RunningModel }>()("conformance/Stopped") {}
+
+const stoppedLive = Layer.effect(
+  Stopped,
+  Effect.map(Simple, ({ model }) => ({ model: { ...model, name: "stopped", isReady: () => false } })),
+)
+
+/** Fails with the failure whose tag it is asked for; with an error of its own for any other text. */
+class Fail extends Model.Service<Fail>()("fail", {
+  inputs: { TAG: Tensor.utf8() },
+  outputs: { TAG: Tensor.utf8() },
+}) {}
+
+export const failure = "the model's own text: 100 % naïve"
+
+/** Answers nothing until its caller has gone; one request may wait behind the one that runs. */
+class Stuck extends Model.Service<Stuck>()("stuck", {
+  inputs: { X: Tensor.INT32(1) },
+  outputs: { X: Tensor.INT32(1) },
+  batching: { maxQueueSize: 1 },
+}) {}
+
+/** How many requests have come to run in it. */
+export const stuck = { entered: 0 }
+
+/** Waits for four rows, and not for ever. */
+class Gathers extends Model.Service<Gathers>()("gathers", {
+  inputs: { X: Tensor.INT32(1) },
+  outputs: { X: Tensor.INT32(1) },
+  maxBatchSize: 4,
+  batching: { maxQueueDelay: "20 seconds", preferredBatchSizes: [4] },
+}) {}
+
+const zip = (a: Int32Array, b: Int32Array, f: (a: number, b: number) => number) =>
+  a.map((element, index) => f(element, b[index] ?? 0))
+
+const onnxLive = Layer.unwrap(
+  Effect.map(file(addSub("FP32", ["batch", 2])), (path) => Onnx.layer(OnnxSimple, { file: path })),
+)
+
+/** Provides them all. */
+export const layer = Layer.mergeAll(
+  onnxLive,
+  thirdLive,
+  stoppedLive,
+  Model.each(First, version(1)),
+  Model.each(Shapes, ({ A, B, C, D }) => Effect.succeed({ A, B: B ?? make("INT64", [0], new BigInt64Array()), C, D })),
+  Model.each(Matrix, (sample) => Effect.succeed(sample)),
+  Model.each(Pair, (sample) => Effect.succeed(sample)),
+  Model.each(Text, (sample) => Effect.succeed(sample)),
+  Model.each(Scores, ({ X }) =>
+    Effect.succeed({
+      SCORE: X,
+      CLASS: "dog" as const,
+      TEXT: make("BYTES", [1], [new Uint8Array()]),
+      HALF: make("FP16", [1], Float16Array.of(1)),
+    }),
+  ),
+  Model.each(Fail, ({ TAG }) => Effect.fail(Errors.fromTag(TAG, failure) ?? new Error(failure))),
+  Model.each(Stuck, () => {
+    stuck.entered += 1
+    return Effect.never
+  }),
+  Model.each(Gathers, (sample) => Effect.succeed(sample)),
+  ...echoes.map(({ layer }) => layer),
+).pipe(
+  Layer.provideMerge(
+    Model.batch(Simple, ({ INPUT0, INPUT1 }) =>
+      Effect.succeed({
+        OUTPUT0: make(
+          "INT32",
+          INPUT0.shape,
+          zip(INPUT0.data, INPUT1.data, (a, b) => a + b),
+        ),
+        OUTPUT1: make(
+          "INT32",
+          INPUT0.shape,
+          zip(INPUT0.data, INPUT1.data, (a, b) => a - b),
+        ),
+      }),
+    ),
+  ),
+)
+
+/** What every server under test serves. */
+export const models = [
+  Simple,
+  OnnxSimple,
+  Shapes,
+  Matrix,
+  Pair,
+  Text,
+  Scores,
+  First,
+  Third,
+  Fail,
+  Stuck,
+  Gathers,
+  ...echoes.map(({ model }) => model),
+] as const
+
+export const stopped = Stopped

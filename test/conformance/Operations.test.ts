@@ -1,0 +1,139 @@
+/** What a server does over more than one request: what it counts, when it is full, and who has gone. */
+import { setImmediate } from "node:timers/promises"
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { Connections } from "./Connections.ts"
+import { encode as encodeGrpc } from "./GrpcEncoding.ts"
+import { HttpConnection } from "./HttpConnection.ts"
+import { encode as encodeHttp } from "./HttpEncoding.ts"
+import { type InferRequest, tensor } from "./InferRequest.ts"
+import * as Models from "./Models.ts"
+import { parse } from "./JsonText.ts"
+
+type Connected = Connections["Service"]
+
+const stuck: InferRequest = { model: "stuck", inputs: [tensor("X", "INT32", [1], [1])] }
+
+/** A value of /metrics, of a model's first version. */
+const metric = async (connections: Connected, name: string, model: string, more = ""): Promise<number> => {
+  const connection = await HttpConnection.open(connections.servers.normal.metrics)
+  const { body } = await connection.request({ path: "/metrics" })
+  connection.close()
+  const line = `${name}{model="${model}"${more},version="1"} `
+  const found = body
+    .toString()
+    .split("\n")
+    .find((text) => text.startsWith(line))
+  return found === undefined ? Number.NaN : Number(found.slice(line.length))
+}
+
+/** Asks again and again until it is so; the test's own limit ends it where that never is. */
+const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
+  while (!(await holds())) await setImmediate()
+}
+
+/** Counters of a model: what its metrics say, which its statistics must say too. */
+const counters = async (connections: Connected, model: string) => {
+  const connection = await connections.http("normal")
+  const { body } = await connection.request({ path: `/v2/models/${model}/stats` })
+  const statistics = JSON.stringify(parse(body.toString()))
+  const number = (pattern: RegExp) => Number(pattern.exec(statistics)?.[1])
+  const reason = (name: string) => metric(connections, "nv_inference_request_failure", model, `,reason="${name}"`)
+  const reasons = await Promise.all(["REJECTED", "CANCELED", "BACKEND", "OTHER"].map(reason))
+  const counted = {
+    success: await metric(connections, "nv_inference_request_success", model),
+    rows: await metric(connections, "nv_inference_count", model),
+    executions: await metric(connections, "nv_inference_exec_count", model),
+    reasons,
+  }
+  assert.strictEqual(number(/"inference_count":\{"number":"([0-9]+)"/), counted.rows)
+  assert.strictEqual(number(/"execution_count":\{"number":"([0-9]+)"/), counted.executions)
+  assert.strictEqual(number(/"success":\{"count":\{"number":"([0-9]+)"/), counted.success)
+  assert.strictEqual(
+    number(/"fail":\{"count":\{"number":"([0-9]+)"/),
+    reasons.reduce((sum, count) => sum + count, 0),
+  )
+  return counted
+}
+
+layer(Connections.layer, { excludeTestServices: true })("operations", (it) => {
+  const live = (name: string, test: (connections: Connected) => Promise<void>) =>
+    it.effect(name, () => Effect.flatMap(Connections, (connections) => Effect.promise(() => test(connections))))
+
+  live("counts successes, rows, executions and failures alike in statistics and metrics (C38)", async (connections) => {
+    const http = await connections.http("normal")
+    const ask = (
+      model: string,
+      name: string,
+      datatype: string,
+      shape: ReadonlyArray<number>,
+      elements: ReadonlyArray<string | number>,
+    ) => http.request(encodeHttp({ model, inputs: [tensor(name, datatype, shape, elements)] }, "HTTP JSON"))
+    await ask("batched_fp32", "X", "FP32", [1, 2], [1, 2])
+    await ask("batched_fp32", "X", "FP32", [3, 1], [1, 2, 3])
+    await ask("batched_fp32", "X", "INT32", [1, 1], [1])
+    await ask("batched_fp32", "Y", "FP32", [1, 1], [1])
+    assert.deepStrictEqual(await counters(connections, "batched_fp32"), {
+      success: 2,
+      rows: 4,
+      executions: 2,
+      reasons: [0, 0, 0, 2],
+    })
+    await ask("fail", "TAG", "BYTES", [1], ["x"])
+    assert.deepStrictEqual(await counters(connections, "fail"), {
+      success: 0,
+      rows: 0,
+      executions: 0,
+      reasons: [0, 0, 1, 0],
+    })
+  })
+
+  live("requests at the same time share executions (C36)", async (connections) => {
+    const http = await connections.http("normal")
+    const request: InferRequest = { model: "gathers", inputs: [tensor("X", "INT32", [1, 1], [7])] }
+    const answers = await Promise.all([1, 2, 3, 4].map(() => http.request(encodeHttp(request, "HTTP JSON"))))
+    assert.deepStrictEqual(
+      answers.map(({ status }) => status),
+      [200, 200, 200, 200],
+    )
+    const { success, rows, executions } = await counters(connections, "gathers")
+    assert.deepStrictEqual([success, rows, executions], [4, 4, 1])
+  })
+
+  live(
+    "a full queue refuses at once, over both protocols; who goes away is counted as CANCELED (C36, C28)",
+    async (connections) => {
+      const waiting = () => metric(connections, "nv_inference_pending_request_count", "stuck")
+      const { http: port } = connections.servers.normal
+      const body = encodeHttp(stuck, "HTTP JSON")
+      const [runs, waits] = await Promise.all([HttpConnection.open(port), HttpConnection.open(port)])
+      const gone: Array<Promise<string>> = []
+      const ask = (connection: HttpConnection) =>
+        gone.push(
+          connection.request(body).then(
+            () => "answered",
+            () => "gone",
+          ),
+        )
+      ask(runs)
+      await until(() => Models.stuck.entered === 1)
+      ask(waits)
+      await until(async () => (await waiting()) === 1)
+
+      const refused = await (await connections.http("normal")).request(body)
+      assert.deepStrictEqual(
+        [refused.status, refused.body.toString()],
+        [503, '{"error":"[request id: <id_unknown>] Exceeds maximum queue size"}'],
+      )
+      const overGrpc = await (await connections.grpc("normal")).call({ chunks: [encodeGrpc(stuck, "gRPC raw")] })
+      assert.deepStrictEqual([overGrpc.code, overGrpc.tag], [14, "QueueFull"])
+
+      runs.close()
+      waits.close()
+      assert.deepStrictEqual(await Promise.all(gone), ["gone", "gone"])
+      const cancelled = () => metric(connections, "nv_inference_request_failure", "stuck", ',reason="CANCELED"')
+      await until(async () => (await cancelled()) === 2)
+      assert.deepStrictEqual((await counters(connections, "stuck")).reasons, [2, 2, 0, 0])
+    },
+  )
+})

@@ -1,0 +1,44 @@
+/**
+ * The server that the cases talk to: the real one, on free ports, with the models of Models.ts. Three of them over the same
+ * models: as it is by default, with unary gRPC through Connect, and one whose limits are small enough to be met.
+ */
+import { Context, Effect, Layer } from "effect"
+import { Server } from "@nereid/server"
+import * as Models from "./Models.ts"
+
+export interface Ports {
+  readonly http: number
+  readonly grpc: number
+  readonly metrics: number
+}
+
+const free = { host: "127.0.0.1", port: 0 }
+
+const listen = <const M extends ReadonlyArray<Server.AnyModel>>(models: M, options: Server.ServerOptions) =>
+  Effect.map(Layer.build(Server.layer(models, { http: free, grpc: free, metrics: free, ...options })), (context) => {
+    const { http, grpc, metrics } = Context.get(context, Server.Server)
+    return { http: http?.port ?? 0, grpc: grpc?.port ?? 0, metrics: metrics?.port ?? 0 }
+  })
+
+/** In bytes, of the server with small limits. */
+export const smallLimit = 2048
+
+export class ServerUnderTest extends Context.Service<
+  ServerUnderTest,
+  {
+    readonly normal: Ports
+    /** With `fastUnary: false`. */
+    readonly connect: Ports
+    /** Takes no larger body or message than `smallLimit`, and one of its models is not ready. */
+    readonly small: Ports
+  }
+>()("conformance/ServerUnderTest") {
+  static readonly layer = Layer.effect(
+    ServerUnderTest,
+    Effect.all({
+      normal: listen(Models.models, {}),
+      connect: listen(Models.models, { fastUnary: false }),
+      small: listen([...Models.models, Models.stopped], { maxInputSize: smallLimit, maxMessageSize: smallLimit }),
+    }),
+  ).pipe(Layer.provide(Models.layer))
+}

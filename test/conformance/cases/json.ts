@@ -1,0 +1,254 @@
+/** JSON bodies of inference that are wrong, odd or unusual: syntax, types of members, elements. HTTP only. */
+import type { Line } from "../Acceptance.ts"
+import { type HttpCase, type HttpExpected, http } from "../Case.ts"
+
+const path = (model: string) => `/v2/models/${model}/infer`
+
+const ask = (
+  name: string,
+  line: Line,
+  body: string | Uint8Array,
+  expected: HttpExpected,
+  model = "single_fp32",
+): HttpCase => http(name, { path: path(model), body }, expected, { proves: [line] })
+
+const malformed = (error: string | RegExp): HttpExpected => ({ status: 500, error, tag: "MalformedRequest" })
+
+const invalid = (error: string | RegExp): HttpExpected => ({ status: 400, error, tag: "InvalidRequest" })
+
+const answered = (outputs: string, more = ""): HttpExpected => ({
+  status: 200,
+  body: `{${more}"outputs":[${outputs}]}`,
+  headers: { "content-type": "application/json", "inference-header-content-length": undefined },
+})
+
+const x = (data: string, shape = "[2]", more = "") =>
+  `{"name":"X","datatype":"FP32","shape":${shape}${more},"data":${data}}`
+
+const body = (input: string, more = "") => `{${more}"inputs":[${input}]}`
+
+/** What stands in the place of a whole body, and why it is none. */
+const broken: ReadonlyArray<readonly [string, string]> = [
+  ["", "The document is empty. at 0"],
+  [" \n ", ""],
+  ["{", "Missing a name for object member. at 1"],
+  ["[", ""],
+  ['{"inputs"', "Missing a colon after a name of object member. at 9"],
+  ['{"inputs":', ""],
+  ['{"inputs":[', ""],
+  ['{"inputs":[]', "Missing a comma or } after an object member. at 12"],
+  ['{"inputs":[],}', "Missing a name for object member. at 13"],
+  ['{"inputs":[,]}', ""],
+  ['{"inputs":[]}{', "The document root must not be followed by other values. at 13"],
+  ['{"inputs":[]} x', ""],
+  ["{inputs:[]}", "Missing a name for object member. at 1"],
+  ["{'inputs':[]}", "Missing a name for object member. at 1"],
+  ['{"inputs":[] "id":""}', ""],
+  ['{"id":"', "Missing a closing quotation mark in string."],
+  ['{"id":"\\', ""],
+  ['{"id":"\\x","inputs":[]}', "Invalid escape character in string."],
+  ['{"id":"\\u12","inputs":[]}', "Incorrect hex digit after \\u escape in string."],
+  ['{"id":"\\ud800","inputs":[]}', "The surrogate pair in string is invalid."],
+  ['{"id":"\\udc00\\ud800","inputs":[]}', "The surrogate pair in string is invalid."],
+  ['{"id":"a\nb","inputs":[]}', "Invalid encoding in string."],
+  ['{"id":tru,"inputs":[]}', ""],
+  ['{"x":nul,"inputs":[]}', ""],
+  ['{"x":01,"inputs":[]}', ""],
+  ['{"x":1.,"inputs":[]}', "Miss fraction part in number."],
+  ['{"x":.5,"inputs":[]}', "Invalid value."],
+  ['{"x":1e,"inputs":[]}', "Miss exponent in number."],
+  ['{"x":-,"inputs":[]}', ""],
+  ['{"x":+1,"inputs":[]}', ""],
+  ['{"x":nan,"inputs":[]}', ""],
+  ['{"x":infinity,"inputs":[]}', ""],
+  ['{"x":0x10,"inputs":[]}', ""],
+  ["inputs=1", ""],
+  ["\ufeff{}", ""],
+]
+
+const syntax: ReadonlyArray<HttpCase> = [
+  ...broken.map(([text, reason]) => {
+    const quoted = reason.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
+    const end = / at [0-9]+$/.test(reason) ? "" : ".* at [0-9]+"
+    return ask(
+      `a body of ${JSON.stringify(text)}`,
+      "C15",
+      text,
+      malformed(new RegExp(`^failed to parse the request JSON buffer: ${quoted}${end}$`)),
+    )
+  }),
+  ask(
+    "bytes that are no text",
+    "C15",
+    Uint8Array.of(0, 255, 254, 1),
+    malformed(/^failed to parse the request JSON buffer: /),
+  ),
+  ask(
+    "100,000 arrays inside each other, in a member that nobody reads",
+    "C15",
+    body(x("[1,2]"), `"y":${"[".repeat(100_000)}${"]".repeat(100_000)},`),
+    {
+      status: 200,
+    },
+  ),
+  ask("100,000 arrays that nobody closes", "C15", `{"y":${"[".repeat(100_000)}`, malformed(/^failed to parse/)),
+  ask(
+    "100,000 objects inside each other",
+    "C15",
+    body(x("[1,2]"), `"y":${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)},`),
+    {
+      status: 200,
+    },
+  ),
+  ask("data in 99 arrays", "C7", body(x(`${"[".repeat(99)}1,2${"]".repeat(99)}`)), { status: 200 }),
+  ...[100, 101, 10_000].map((depth) =>
+    ask(
+      `data in ${depth} arrays`,
+      "C15",
+      body(x(`${"[".repeat(depth)}1,2${"]".repeat(depth)}`)),
+      invalid("JSON nesting depth exceeds maximum allowed limit (100)"),
+    ),
+  ),
+  ask(
+    "white space of all kinds",
+    "C7",
+    `\t\r\n {\n"inputs" :\r[ { "name":"X" ,\t"datatype": "FP32", "shape" : [ 2 ], "data": [ 1 ,\n2 ] } ] } \n`,
+    {
+      status: 200,
+    },
+  ),
+]
+
+const lacks = (field: string) =>
+  malformed(`Unable to parse '${field}': attempt to access non-existing object member '${field}'`)
+
+const wrong = (field: string, kind: string) =>
+  malformed(`Unable to parse '${field}': attempt to access JSON non-${kind} as ${kind}`)
+
+const members: ReadonlyArray<HttpCase> = [
+  ask("an empty object", "C15", "{}", lacks("inputs")),
+  ask("no object", "C15", "[]", wrong("inputs", "object")),
+  ask("a number", "C15", "1", wrong("inputs", "object")),
+  ask("null", "C15", "null", wrong("inputs", "object")),
+  ...["{}", "1", '"X"', "null", "true"].map((value) =>
+    ask(`inputs that are ${value}`, "C15", `{"inputs":${value}}`, wrong("inputs", "array")),
+  ),
+  ...["[]", "1", '"X"', "null"].map((value) =>
+    ask(`an input that is ${value}`, "C15", `{"inputs":[${value}]}`, wrong("name", "object")),
+  ),
+  ...["1", "null", "[]", "{}", "true"].map((value) =>
+    ask(`an id that is ${value}`, "C15", body(x("[1,2]"), `"id":${value},`), wrong("id", "string")),
+  ),
+  ...["1", "null", "[]", '"x"'].map((value) =>
+    ask(
+      `parameters that are ${value}`,
+      "C15",
+      body(x("[1,2]"), `"parameters":${value},`),
+      wrong("parameters", "object"),
+    ),
+  ),
+  ...["1", "null", "{}", '"x"'].map((value) =>
+    ask(`outputs that are ${value}`, "C15", body(x("[1,2]"), `"outputs":${value},`), wrong("outputs", "array")),
+  ),
+  ask("an output without a name", "C15", body(x("[1,2]"), '"outputs":[{}],'), lacks("name")),
+  ask("an output that is a name", "C15", body(x("[1,2]"), '"outputs":["X"],'), wrong("name", "object")),
+  ask("an input without a name", "C15", '{"inputs":[{"datatype":"FP32","shape":[1],"data":[1]}]}', lacks("name")),
+  ask("an input without a datatype", "C15", '{"inputs":[{"name":"X","shape":[1],"data":[1]}]}', lacks("datatype")),
+  ask("an input without a shape", "C15", '{"inputs":[{"name":"X","datatype":"FP32","data":[1]}]}', lacks("shape")),
+  ...["1", "null", "{}", '"2"'].map((value) =>
+    ask(`a shape that is ${value}`, "C15", body(x("[1,2]", value)), wrong("shape", "array")),
+  ),
+  ...["-1", "2.0", "1e1", '"2"', "null", "true", "[2]", "18446744073709551616"].map((value) =>
+    ask(
+      `an extent that is ${value}`,
+      "C15",
+      body(x("[1,2]", `[${value}]`)),
+      malformed(/^Unable to parse 'shape': attempt to access JSON non-unsigned-integer as unsigned-integer/),
+    ),
+  ),
+  ask("an extent beyond 2^53", "C18", body(x("[1,2]", "[9007199254740993]")), invalid(/the extent 9007199254740993/)),
+  ...["1", "{}", '"1,2"', "null", "true"].map((value) =>
+    ask(`data that is ${value}`, "C15", body(x(value)), wrong("data", "array")),
+  ),
+  ...["null", "[1]", '{"a":1}'].map((value) =>
+    ask(
+      `a parameter that is ${value}`,
+      "C21",
+      body(x("[1,2]"), `"parameters":{"p":${value}},`),
+      invalid("parameter 'p' has invalid type. It should be either 'int', 'bool', or 'string'."),
+    ),
+  ),
+  ...["1", '"true"'].map((value) =>
+    ask(
+      `binary_data_output that is ${value}`,
+      "C15",
+      body(x("[1,2]"), `"parameters":{"binary_data_output":${value}},`),
+      wrong("binary_data_output", "boolean"),
+    ),
+  ),
+  ask(
+    "binary_data that is 1",
+    "C15",
+    body(x("[1,2]"), '"outputs":[{"name":"X","parameters":{"binary_data":1}}],'),
+    wrong("binary_data", "boolean"),
+  ),
+  ask(
+    "a number of classes in a string",
+    "C20",
+    body(x("[1,2]"), '"outputs":[{"name":"X","parameters":{"classification":"1"}}],'),
+    wrong("classification", "unsigned-integer"),
+  ),
+]
+
+const order: ReadonlyArray<HttpCase> = [
+  ask(
+    "an answer's members in their order, with its id",
+    "C7",
+    body(x("[1,2]"), '"id":"7",'),
+    answered(
+      '{"name":"X","datatype":"FP32","shape":[2],"data":[1,2]}',
+      '"id":"7","model_name":"single_fp32","model_version":"1",',
+    ),
+  ),
+  ask(
+    "an answer without an id",
+    "C7",
+    body(x("[[0.5],[0.25]]")),
+    answered(
+      '{"name":"X","datatype":"FP32","shape":[2],"data":[0.5,0.25]}',
+      '"model_name":"single_fp32","model_version":"1",',
+    ),
+  ),
+  ask("members that nobody knows", "C7", `{"a":[{}],"inputs":[{"b":null,${x("[1,2]").slice(1)}],"z":1}`, {
+    status: 200,
+  }),
+  ask(
+    "data before name, datatype and shape",
+    "C7",
+    '{"inputs":[{"data":[1,[2]],"shape":[2],"datatype":"FP32","name":"X"}]}',
+    {
+      status: 200,
+      body: /"data":\[1,2\]/,
+    },
+  ),
+  ask(
+    "of a member that stands twice the first counts",
+    "C15",
+    `{"id":"1","id":"2","inputs":[${x("[1,2]")}],"inputs":[]}`,
+    {
+      status: 200,
+      body: /^\{"id":"1",/,
+    },
+  ),
+  ask(
+    "an input that stands twice",
+    "C17",
+    body(`${x("[1,2]")},${x("[1,2]")}`),
+    invalid("[request id: <id_unknown>] input 'X' already exists in request"),
+  ),
+  ask("a name in escapes", "C7", String.raw`{"inputs":[{"name":"\u0058","datatype":"FP32","shape":[1],"data":[1]}]}`, {
+    status: 200,
+  }),
+]
+
+export const json: ReadonlyArray<HttpCase> = [...syntax, ...members, ...order]

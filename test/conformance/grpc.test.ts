@@ -1,0 +1,54 @@
+/** The cases that only gRPC has, through both ways that unary inference has there. */
+import { fromBinary, toJson } from "@bufbuild/protobuf"
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { ModelInferResponseSchema } from "@nereid/protocol/grpc_service"
+import type { GrpcCase } from "./Case.ts"
+import { grpc } from "./cases/grpc.ts"
+import { grpcFrames } from "./cases/grpcFrames.ts"
+import { Connections } from "./Connections.ts"
+import { type GrpcAnswer, messages } from "./GrpcConnection.ts"
+
+const fits = (actual: unknown, expected: string | RegExp | undefined): boolean =>
+  expected instanceof RegExp ? typeof actual === "string" && expected.test(actual) : actual === expected
+
+const compare = ({ expected, output = ModelInferResponseSchema }: GrpcCase, answer: GrpcAnswer) => {
+  const { code, message, tag, httpStatus, body, headers } = answer
+  const found: Array<string> = []
+  if (httpStatus !== (expected.httpStatus ?? 200)) found.push(`HTTP status ${httpStatus}`)
+  if (code !== expected.code) found.push(`code ${code}, expected ${expected.code}: ${message}`)
+  if (expected.message !== undefined && !fits(message, expected.message)) {
+    found.push(`message ${message}, expected ${String(expected.message)}`)
+  }
+  if (expected.tag !== undefined && tag !== expected.tag) found.push(`tag ${tag}, expected ${expected.tag}`)
+  for (const [name, value] of Object.entries(expected.headers ?? {})) {
+    if (!fits(headers[name], value)) found.push(`${name}: ${String(headers[name])}, expected ${String(value)}`)
+  }
+  if (expected.replies === undefined) return found
+  const replies = messages(body).map((reply) => JSON.stringify(toJson(output, fromBinary(output, reply))))
+  if (replies.length !== expected.replies.length) found.push(`${replies.length} replies`)
+  for (const [index, reply] of replies.entries()) {
+    if (!fits(reply, expected.replies[index])) found.push(`${reply}, expected ${String(expected.replies[index])}`)
+  }
+  return found
+}
+
+const differences = async (connections: Connections["Service"], one: GrpcCase): Promise<ReadonlyArray<string>> => {
+  const found: Array<string> = []
+  for (const which of one.server === undefined ? (["normal", "connect"] as const) : [one.server]) {
+    const answer = await (await connections.grpc(which)).call(one.call)
+    found.push(...compare(one, answer).map((line) => `${which}: ${line}`))
+  }
+  return found
+}
+
+layer(Connections.layer, { excludeTestServices: true })("gRPC", (it) => {
+  for (const one of [...grpc, ...grpcFrames]) {
+    it.effect(`${one.name} ${(one.proves ?? []).join(" ")}`.trim(), () =>
+      Effect.gen(function* () {
+        const connections = yield* Connections
+        assert.deepStrictEqual(yield* Effect.promise(() => differences(connections, one)), [])
+      }),
+    )
+  }
+})

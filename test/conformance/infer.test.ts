@@ -1,0 +1,50 @@
+/** The cases of inference, each in every encoding that it has, over HTTP and over both ways that unary gRPC has. */
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { compareGrpc, compareHttp } from "./Answer.ts"
+import type { InferCase } from "./Case.ts"
+import { datatypes } from "./cases/datatypes.ts"
+import { outputs } from "./cases/outputs.ts"
+import { validation } from "./cases/validation.ts"
+import { Connections } from "./Connections.ts"
+import { encode as encodeGrpc } from "./GrpcEncoding.ts"
+import { encode as encodeHttp } from "./HttpEncoding.ts"
+import { type Encoding, possible } from "./InferRequest.ts"
+
+const differences = async (
+  connections: Connections["Service"],
+  { request, expected, server }: InferCase,
+  encoding: Encoding,
+) => {
+  switch (encoding) {
+    case "gRPC raw":
+    case "gRPC contents": {
+      const chunks = [encodeGrpc(request, encoding)]
+      const found: Array<string> = []
+      for (const through of server === undefined ? (["normal", "connect"] as const) : [server]) {
+        const answer = await (await connections.grpc(through)).call({ chunks })
+        for (const line of compareGrpc(request, expected, answer)) found.push(`${encoding} (${through}): ${line}`)
+      }
+      return found
+    }
+    default: {
+      const connection = await connections.http(server ?? "normal")
+      const answer = await connection.request(encodeHttp(request, encoding))
+      return compareHttp(request, expected, answer).map((line) => `${encoding}: ${line}`)
+    }
+  }
+}
+
+layer(Connections.layer, { excludeTestServices: true })("inference", (it) => {
+  for (const one of [...datatypes, ...validation, ...outputs]) {
+    it.effect(`${one.name} ${(one.proves ?? []).join(" ")}`.trim(), () =>
+      Effect.gen(function* () {
+        const connections = yield* Connections
+        const all = yield* Effect.promise(() =>
+          Promise.all((one.as ?? possible(one.request)).map((encoding) => differences(connections, one, encoding))),
+        )
+        assert.deepStrictEqual(all.flat(), [])
+      }),
+    )
+  }
+})
