@@ -6,7 +6,6 @@
  *     └──────────┴──────────────────────┴─ refused   └─ failed: {"error": …}
  *       unknown encoding, bad length or timeout, too large
  */
-import type { IncomingMessage, ServerResponse } from "node:http"
 import { Result } from "effect"
 import {
   binaryOutputs,
@@ -16,33 +15,17 @@ import {
   encodeResponse,
   headerLengthHeader,
   parseHeaderLength,
-  timeoutHeader,
 } from "@nereid/core/BinaryExtension"
-import { InvalidRequest, Unsupported } from "@nereid/core/Errors"
-import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
-import * as ForwardedHeaders from "./ForwardedHeaders.ts"
+import { type InvalidRequest, Unsupported } from "@nereid/core/Errors"
+import type { WireResponse } from "@nereid/core/WireRequest"
 import type { Gateway } from "./Gateway.ts"
 import { collect } from "./HttpBody.ts"
+import { deadline, forwarded, type HttpCall, type InferOptions, single } from "./HttpCall.ts"
 import * as HttpCompression from "./HttpCompression.ts"
-import type { Guard } from "./HttpListener.ts"
 import { sendChunks, sendError, sendText } from "./HttpReply.ts"
 
-/** One request to the model that the path names. */
-export interface InferCall {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  readonly guard: Guard
-  readonly model: { readonly name: string; readonly version: string }
-}
-
-export interface InferOptions {
-  /** The largest body, in bytes, compressed and not. */
-  readonly maxInputSize: number
-  /** Undefined where no header becomes a parameter. */
-  readonly forward: ForwardedHeaders.ForwardedHeaders | undefined
-}
-
-export const infer = (gateway: Gateway, call: InferCall, { maxInputSize, forward }: InferOptions): void => {
+export const infer = (gateway: Gateway, call: HttpCall, options: InferOptions): void => {
+  const { maxInputSize } = options
   const { request, response, guard, model } = call
   const { headers } = request
   const encoding = HttpCompression.contentEncoding(headers["content-encoding"])
@@ -51,11 +34,8 @@ export const infer = (gateway: Gateway, call: InferCall, { maxInputSize, forward
   }
   const headerLength = parseHeaderLength(single(headers[headerLengthHeader]))
   if (Result.isFailure(headerLength)) return sendError(response, headerLength.failure)
-  const deadline = parseDeadline(single(headers[timeoutHeader]))
-  if (Result.isFailure(deadline)) return sendError(response, deadline.failure)
-
-  const forwarded = (wire: WireRequest): Result.Result<WireRequest, InvalidRequest> =>
-    forward === undefined ? Result.succeed(wire) : forward(wire, ForwardedHeaders.fromRaw(request.rawHeaders))
+  const until = deadline(call)
+  if (Result.isFailure(until)) return sendError(response, until.failure)
 
   const whole = (body: Uint8Array) => {
     // A model that is not there is told before what is wrong with its request.
@@ -66,9 +46,9 @@ export const infer = (gateway: Gateway, call: InferCall, { maxInputSize, forward
         : decodeRequest(body, headerLength.success, model)
     })
     if (Result.isFailure(decoded)) return sendError(response, decoded.failure)
-    const wire = forwarded(decoded.success.wire)
+    const wire = forwarded(call, options, decoded.success.wire)
     if (Result.isFailure(wire)) return sendError(response, wire.failure)
-    const cancel = gateway.infer(wire.success, deadline.success, (outcome) =>
+    const cancel = gateway.infer(wire.success, until.success, (outcome) =>
       guard(() => {
         if (response.destroyed) return
         if (Result.isFailure(outcome)) sendError(response, outcome.failure)
@@ -90,7 +70,7 @@ export const infer = (gateway: Gateway, call: InferCall, { maxInputSize, forward
   )
 }
 
-const reply = ({ request, response, guard }: InferCall, decoded: DecodedRequest, answer: WireResponse): void => {
+const reply = ({ request, response, guard }: HttpCall, decoded: DecodedRequest, answer: WireResponse): void => {
   const encoded = encodeResponse(answer, binaryOutputs(decoded, answer))
   if (Result.isFailure(encoded)) return sendError(response, encoded.failure)
   const { headerLength, chunks } = encoded.success
@@ -110,13 +90,3 @@ const reply = ({ request, response, guard }: InferCall, decoded: DecodedRequest,
 }
 
 const unaryOnly = "HTTP end point doesn't support models with decoupled transaction policy"
-
-const single = (header: string | ReadonlyArray<string> | undefined): string | undefined =>
-  typeof header === "string" || header === undefined ? header : header[0]
-
-const parseDeadline = (text: string | undefined): Result.Result<number | undefined, InvalidRequest> => {
-  if (text === undefined) return Result.succeed(undefined)
-  if (/^[0-9]{1,12}(\.[0-9]+)?$/.test(text)) return Result.succeed(Date.now() + Number(text))
-  const message = `${timeoutHeader} must be a number of milliseconds, got: ${text.slice(0, 40)}`
-  return Result.fail(new InvalidRequest({ message }))
-}

@@ -2,13 +2,14 @@
  * The paths of the v2 protocol over HTTP, as a table over the gateway. Paths are matched as they came, without a slash at
  * the end; only a model's name is percent-decoded, because clients quote it.
  */
-import type { IncomingMessage, ServerResponse } from "node:http"
+import type { ServerResponse } from "node:http"
 import { Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
 import * as CudaSharedMemory from "./CudaSharedMemory.ts"
 import type { Gateway } from "./Gateway.ts"
-import { infer, type InferOptions } from "./HttpInfer.ts"
-import type { Guard, Handler } from "./HttpListener.ts"
+import type { HttpCall, InferOptions } from "./HttpCall.ts"
+import { infer } from "./HttpInfer.ts"
+import type { Handler } from "./HttpListener.ts"
 import { sendEmpty, sendError, sendJson, sendText } from "./HttpReply.ts"
 import * as HttpSharedMemory from "./HttpSharedMemory.ts"
 import * as ModelConfiguration from "./ModelConfiguration.ts"
@@ -16,21 +17,12 @@ import * as ModelStatistics from "./ModelStatistics.ts"
 import type { Api, RestrictedApis } from "./RestrictedApis.ts"
 import type { Region } from "./SharedMemory.ts"
 
-/** A request at a route. */
-interface Call {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  readonly guard: Guard
-  /** Both empty on routes without a model; the version empty for the highest. */
-  readonly model: { readonly name: string; readonly version: string }
-}
-
 interface Route {
   readonly method: "GET" | "POST"
   /** What it belongs to, for restrictions. */
   readonly api: Api
   readonly path: RegExp
-  readonly answer: (call: Call) => void
+  readonly answer: (call: HttpCall) => void
 }
 
 const model = "/v2/models/(?<name>[^/]+)(?:/versions/(?<version>[0-9]+))?"

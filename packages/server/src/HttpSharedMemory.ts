@@ -2,12 +2,12 @@
 import { Result } from "effect"
 import * as RegionDocument from "@nereid/core/RegionDocument"
 import { collect } from "./HttpBody.ts"
-import type { InferCall } from "./HttpInfer.ts"
+import type { HttpCall } from "./HttpCall.ts"
 import { sendEmpty, sendError } from "./HttpReply.ts"
 import type { SharedMemory } from "./SharedMemory.ts"
 
 /** Registers the region that the path names. */
-export const register = (memory: SharedMemory, call: InferCall, maxInputSize: number): void => {
+export const register = (memory: SharedMemory, call: HttpCall, maxInputSize: number): void => {
   const { request, response, guard, model: region } = call
   collect(request, response, maxInputSize, (body) =>
     guard(() => {
