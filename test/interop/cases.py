@@ -27,6 +27,7 @@ STATUS = {
         "invalid": "400",
         "restricted": "403",
         "not found": "404",
+        "exists": "400",
         "failed": "500",
         "unsupported": "501",
         "unavailable": "503",
@@ -34,6 +35,7 @@ STATUS = {
     "grpc": {
         "invalid": "StatusCode.INVALID_ARGUMENT",
         "not found": "StatusCode.NOT_FOUND",
+        "exists": "StatusCode.ALREADY_EXISTS",
         "failed": "StatusCode.INTERNAL",
         "unsupported": "StatusCode.UNIMPLEMENTED",
         "unavailable": "StatusCode.UNAVAILABLE",
@@ -53,9 +55,7 @@ class Case(unittest.IsolatedAsyncioTestCase):
 
     async def asyncSetUp(self):
         self.client = self.connect()
-
-    async def asyncTearDown(self):
-        await self.settled(self.client.close())
+        self.addAsyncCleanup(self.call, "close")
 
     def connect(self, **options):
         return self.module.InferenceServerClient(f"127.0.0.1:{SERVERS[self.server][self.protocol]}", **options)

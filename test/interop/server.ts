@@ -16,7 +16,11 @@ const servers: { readonly [name: string]: Server.ServerOptions } = {
   /** All as it is by default. */
   plain: {},
   /** With what is off by default. */
-  open: { forwardHeaders: { http: "^x-forwarded-", grpc: "^x-forwarded-" } },
+  open: {
+    forwardHeaders: { http: "^x-forwarded-", grpc: "^x-forwarded-" },
+    allowClientSharedMemory: true,
+    responseCompression: "medium",
+  },
   /** All but health asks for a secret, statistics for another. */
   restricted: { restrictedApis: { http: restrictions, grpc: restrictions } },
 }

@@ -48,6 +48,18 @@ class Sizes(Case):
                         self.assert_same(await self.echoed(tensor, **option), tensor)
 
 
+@grpc_clients
+class CompressedResponses(Case):
+    """What gRPC accepts it is sent, by a server that is asked to."""
+
+    server = "open"
+
+    async def test_are_read(self):
+        for tensor in [numbers(0), numbers(10), np.zeros(MEGABYTE, np.uint8), numbers(5 * MEGABYTE)]:
+            result = await self.infer("large", [self.input("X", tensor)], compression_algorithm="gzip")
+            self.assert_same(result.as_numpy("Y"), tensor)
+
+
 @http_clients
 class Limits(Case):
     async def test_a_body_above_the_limit(self):
