@@ -1,11 +1,13 @@
 /** ModelStreamInfer over real sockets, with grpc-js and with Connect's own client. */
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
+import { createHandlerContext } from "@connectrpc/connect"
 import * as grpc from "@grpc/grpc-js"
 import { assert, describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Queue, Scope, Stream } from "effect"
 import { Errors, Model, Registry, Tensor } from "@nereid/core"
 import { GRPCInferenceService, type ModelInferRequestSchema } from "@nereid/protocol/grpc_service"
 import * as Gateway from "./Gateway.ts"
+import * as GrpcInferStream from "./GrpcInferStream.ts"
 import * as GrpcServer from "./GrpcServer.ts"
 import { clients } from "./GrpcServer.fixture.ts"
 
@@ -77,7 +79,8 @@ const harness = Effect.gen(function* () {
   const stop = drain.pipe(Effect.andThen(Scope.close(scope, Exit.void)))
   const [once, gated, count] = services.map(({ model }) => model)
   assert(once !== undefined && gated !== undefined && count !== undefined)
-  return { port, open, begun, interrupted, produced, stop, once, gated, count, authority: `http://127.0.0.1:${port}` }
+  const authority = `http://127.0.0.1:${port}`
+  return { port, authority, gateway, open, begun, interrupted, produced, stop, once, gated, count }
 })
 
 type Init = MessageInitShape<typeof ModelInferRequestSchema>
@@ -257,6 +260,20 @@ describe("ModelStreamInfer", () => {
       yield* Queue.take(begun)
       expect(yield* end).toMatchObject({ code: 4 })
       yield* Queue.take(interrupted)
+    }),
+  )
+
+  it.live("C28: a deadline that the queue sees first ends the stream too, with no answer in band", () =>
+    Effect.gen(function* () {
+      const { gateway } = yield* harness
+      const requests = async function* () {
+        yield create(modelInfer.input, ask("once", 1))
+      }
+      const init = { service: GRPCInferenceService, method: modelStreamInfer, protocolName: "grpc" }
+      const context = createHandlerContext({ ...init, requestMethod: "POST", url: "http://localhost" })
+      const options = { gateway, forward: undefined, toError: ({ _tag }: Errors.InferenceError) => new Error(_tag) }
+      const answers = GrpcInferStream.serve(options, requests(), { ...context, timeoutMs: () => 0 })
+      yield* Effect.promise(() => expect(answers.next()).rejects.toThrow("DeadlineExceeded"))
     }),
   )
 

@@ -37,7 +37,8 @@ export async function* serve(
   context: HandlerContext,
 ): AsyncGenerator<Message> {
   const timeout = context.timeoutMs()
-  const stream = new InferStream(gateway, timeout === undefined ? undefined : Date.now() + timeout)
+  const deadline = timeout === undefined ? undefined : Date.now() + timeout
+  const stream = new InferStream(gateway, deadline)
   const endsAtError = context.requestHeader.get(errorModeHeader) === "true"
   let broken: { readonly error: unknown } | undefined
   let halfClosed = false
@@ -67,7 +68,12 @@ export async function* serve(
     if (gateway.stopping.aborted) onStop()
     else void read()
     for (let result = await stream.next(); result !== undefined; result = await stream.next()) {
-      if (endsAtError && Result.isFailure(result.outcome)) throw toError(result.outcome.failure)
+      if (Result.isFailure(result.outcome)) {
+        const { failure } = result.outcome
+        // The queue may see the stream's deadline before Connect does; it is the end of the stream all the same.
+        const isLate = failure._tag === "DeadlineExceeded" && deadline !== undefined && deadline <= Date.now()
+        if (endsAtError || isLate) throw toError(failure)
+      }
       yield message(result)
     }
     if (broken !== undefined) throw broken.error
