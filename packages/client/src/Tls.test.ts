@@ -8,6 +8,7 @@ import type { AddressInfo, Server } from "node:net"
 import { expect, it } from "vitest"
 import * as Model from "@nereid/core/Definition"
 import * as Tensor from "@nereid/core/Tensor"
+import { authority } from "../../../test/fixtures/certificate.ts"
 import * as Client from "./Client.ts"
 
 class Echo extends Model.Service<Echo>()("echo", {
@@ -15,23 +16,9 @@ class Echo extends Model.Service<Echo>()("echo", {
   outputs: { X: Tensor.scalar("FP32") },
 }) {}
 
-/** For localhost and this test only. */
-const cert = `-----BEGIN CERTIFICATE-----
-MIIBmzCCAUGgAwIBAgIUXALPssGvGh0U5iyHzrWT9R+S8LowCgYIKoZIzj0EAwIw
-FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTAzMTE1MloYDzIxMjYxMDI4
-MDMxMTUyWjAUMRIwEAYDVQQDDAlsb2NhbGhvc3QwWTATBgcqhkjOPQIBBggqhkjO
-PQMBBwNCAAQ34dg31yZxiWrMl5gqSDHp5rMWrUtBqBBHDZUFPvsJLTiLbDIfO4JI
-A5ffpT/gO7zu3gENS2FrWQc8BJuQPeZGo28wbTAdBgNVHQ4EFgQU/FNudZU9w+hy
-YAJXkDfyqWRkPq4wHwYDVR0jBBgwFoAU/FNudZU9w+hyYAJXkDfyqWRkPq4wDwYD
-VR0TAQH/BAUwAwEB/zAaBgNVHREEEzARgglsb2NhbGhvc3SHBH8AAAEwCgYIKoZI
-zj0EAwIDSAAwRQIgTLZZUG4sDELwKnIyVLNtEhQoMRePJgvh+SwqMr3/NNICIQDa
-p3zwFyeWAAo486vsDmfu6puG+XrJ4ttmBw5SgXzytw==
------END CERTIFICATE-----`
-const key = `-----BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg/0zMaiLvbFo4T7Wm
-NDJr+WPpbpYHJ0fdSIn2cj4vQ4+hRANCAAQ34dg31yZxiWrMl5gqSDHp5rMWrUtB
-qBBHDZUFPvsJLTiLbDIfO4JIA5ffpT/gO7zu3gENS2FrWQc8BJuQPeZG
------END PRIVATE KEY-----`
+const ours = authority()
+
+const { cert, key } = ours.issue("server")
 
 /** Servers that get as far as HTTP have shown that TLS works; what they answer is an error that tells them apart. */
 const servers: { readonly [scheme: string]: () => Server } = {
@@ -57,11 +44,13 @@ it.each(Object.entries(servers))("%s://", async (scheme, make) => {
     await using client = await Client.connect(Echo, { url: `${scheme}://localhost:${port}`, tls })
     return await client.infer({ X: 1 }).catch((error: Error) => error)
   }
-  expect(await call({ ca: cert })).toMatchObject({ _tag: "ModelNotFound", message: "over TLS" })
+  expect(await call({ ca: ours.cert })).toMatchObject({ _tag: "ModelNotFound", message: "over TLS" })
   expect(await call({ rejectUnauthorized: false })).toMatchObject({ _tag: "ModelNotFound" })
   expect(await call({})).toMatchObject({
     _tag: "Unavailable",
-    message: expect.stringMatching(new RegExp(`cannot reach localhost:${port}: self-signed certificate`)),
+    message: expect.stringMatching(
+      new RegExp(`cannot reach localhost:${port}: unable to verify the first certificate`),
+    ),
   })
   server.close()
 })

@@ -9,6 +9,7 @@ import * as HttpListener from "./HttpListener.ts"
 import * as HttpRoutes from "./HttpRoutes.ts"
 import * as RestrictedApis from "./RestrictedApis.ts"
 import type { ServeError } from "./ServeError.ts"
+import type { Tls } from "./Tls.ts"
 
 export interface HttpServerOptions {
   readonly host: string
@@ -22,6 +23,8 @@ export interface HttpServerOptions {
   readonly forwardHeaders?: string | undefined
   /** What answers only to those who have a secret. Default nothing. */
   readonly restrictedApis?: ReadonlyArray<RestrictedApis.Restriction> | undefined
+  /** Default: none, the port speaks plaintext. */
+  readonly tls?: Tls | undefined
   /** How long a stop waits for answers in flight. Default 30 s. */
   readonly stopTimeoutMillis?: number | undefined
 }

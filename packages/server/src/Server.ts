@@ -18,7 +18,10 @@ import type { Restriction } from "./RestrictedApis.ts"
 import { ServeError } from "./ServeError.ts"
 import * as SharedMemory from "./SharedMemory.ts"
 import { SystemSharedMemory } from "./SystemSharedMemory.ts"
+import type { Tls } from "./Tls.ts"
 import { version } from "./version.ts"
+
+export type { Tls } from "./Tls.ts"
 
 /** Where a front end listens: a port on all addresses, a port on one, or false for nowhere. Port 0: a free one. */
 export type Listen = number | false | { readonly host: string; readonly port: number }
@@ -32,6 +35,8 @@ export interface ServerOptions {
   readonly metrics?: Listen
   /** What /metrics tells: latency counters and summaries, the machine. */
   readonly metricsOptions?: MetricsOptions
+  /** Certificates of the two ports, from files; a port without speaks plaintext. Default none. */
+  readonly tls?: { readonly http?: Tls; readonly grpc?: Tls }
   /** The server's name in its metadata. Default nereid. */
   readonly id?: string
   /** The largest HTTP body, in bytes. Default 64 MiB. */
@@ -109,7 +114,7 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
   const { http = 8000, grpc = 8001, metrics = 8002, id = "nereid" } = options
   const { maxInputSize = 64 * 2 ** 20, maxMessageSize = 256 * 2 ** 20 } = options
   const { fastUnary = true, maxConnections = 10_000, forwardHeaders = {}, restrictedApis = {} } = options
-  const { allowClientSharedMemory = false } = options
+  const { allowClientSharedMemory = false, tls = {} } = options
   const drainTimeout = Duration.fromInputUnsafe(options.drainTimeout ?? "30 seconds")
   // Front ends cut their callers off only after the models have had the time to answer them as stopping.
   const stopTimeoutMillis = Duration.toMillis(drainTimeout) + 1000
@@ -134,6 +139,7 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
   const httpAt = yield* listen(http, (address) =>
     HttpServer.make(gateway, {
       ...address,
+      tls: tls.http,
       maxInputSize,
       maxConnections,
       forwardHeaders: forwardHeaders.http,
@@ -144,6 +150,7 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
   const grpcAt = yield* listen(grpc, (address) =>
     GrpcServer.make(gateway, {
       ...address,
+      tls: tls.grpc,
       maxMessageSize,
       responseCompression: options.responseCompression,
       maxConnections,

@@ -1,0 +1,261 @@
+/** TLS on both ports: with gRPC and HTTP clients, mutual, and with certificates that change while connections are open. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { connect as connectHttp2, type ClientHttp2Session } from "node:http2"
+import { Agent, request as httpsRequest } from "node:https"
+import { connect, type Socket } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { connect as connectTls, type ConnectionOptions, type TLSSocket } from "node:tls"
+import { describe, expect, it } from "@effect/vitest"
+import * as grpc from "@grpc/grpc-js"
+import { Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { Client } from "@nereid/client"
+import { Model, Tensor } from "@nereid/core"
+import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
+import { Server } from "@nereid/server"
+import { authority, type Certificate } from "./fixtures/certificate.ts"
+
+class Echo extends Model.Service<Echo>()("echo", {
+  inputs: { X: Tensor.scalar("INT32") },
+  outputs: { X: Tensor.scalar("INT32") },
+}) {}
+
+const ours = authority("ours")
+const other = authority("other")
+const caller = ours.issue("caller")
+
+interface Options extends Omit<Server.ServerOptions, "tls"> {
+  readonly mutual?: boolean
+}
+
+/** Both ports with TLS; `change` writes other certificates, `entered` is done and `gate` awaited by the model for 0. */
+const serve = Effect.fnUntraced(function* ({ mutual = false, ...options }: Options = {}) {
+  const folder = yield* Effect.acquireRelease(
+    Effect.promise(() => mkdtemp(join(tmpdir(), "nereid-tls-"))),
+    (path) => Effect.promise(() => rm(path, { recursive: true })),
+  )
+  const paths = { cert: join(folder, "tls.crt"), key: join(folder, "tls.key"), ca: join(folder, "ca.crt") }
+  const change = ({ cert, key }: Certificate, ca = ours.cert) =>
+    Effect.promise(async () => {
+      await writeFile(paths.cert, cert)
+      await writeFile(paths.key, key)
+      await writeFile(paths.ca, ca)
+    })
+  yield* change(ours.issue("one"))
+  const entered = yield* Deferred.make<void>()
+  const gate = yield* Deferred.make<void>()
+  const model = Model.each(Echo, ({ X }) =>
+    X === 0
+      ? Deferred.succeed(entered, undefined).pipe(Effect.andThen(Deferred.await(gate)), Effect.as({ X }))
+      : Effect.succeed({ X }),
+  )
+  const any = { host: "127.0.0.1", port: 0 }
+  const tls = mutual ? { ...paths, mutual } : { cert: paths.cert, key: paths.key }
+  const scope = yield* Effect.acquireRelease(Scope.make(), (scope) => Scope.close(scope, Exit.void))
+  const layer = Server.layer([Echo], {
+    http: any,
+    grpc: any,
+    metrics: false,
+    tls: { http: tls, grpc: tls },
+    ...options,
+  })
+  const context = yield* Layer.buildWithScope(layer.pipe(Layer.provide(model)), scope)
+  const server = yield* Effect.provideContext(Server.Server, context)
+  const stop = Scope.close(scope, Exit.void)
+  return { http: server.http?.port ?? 0, grpc: server.grpc?.port ?? 0, change, entered, gate, stop }
+})
+
+const livePath = `/${GRPCInferenceService.typeName}/ServerLive`
+
+type Certificates = Partial<Certificate>
+
+/** Each client as one function, from a port to its answer for 7; the certificates are its own. Others: Tls.test.ts. */
+const clients: {
+  readonly [name: string]: readonly ["http" | "grpc", (port: number, own: Certificates) => Promise<unknown>]
+} = {
+  "our client, https": ["http", (port, own) => infer(`https://localhost:${port}`, own)],
+  "our client, grpcs": ["grpc", (port, own) => infer(`grpcs://localhost:${port}`, own)],
+  "grpc-js": ["grpc", (port, own) => grpcJs(port, own)],
+}
+
+const grpcJs = async (port: number, { key, cert }: Certificates) => {
+  const own = [key ? Buffer.from(key) : null, cert ? Buffer.from(cert) : null] as const
+  const client = new grpc.Client(`localhost:${port}`, grpc.credentials.createSsl(Buffer.from(ours.cert), ...own))
+  const same = (bytes: Buffer) => bytes
+  const answer = new Promise((resolve, reject) =>
+    client.makeUnaryRequest(livePath, same, same, Buffer.alloc(0), (error, value) =>
+      error ? reject(error) : resolve(value?.length === 2 && 7),
+    ),
+  )
+  return await answer.finally(() => client.close())
+}
+
+const infer = async (url: string, own: Certificates) => {
+  await using client = await Client.connect(Echo, { url, tls: { ca: ours.cert, ...own } })
+  return (await client.infer({ X: 7 })).X
+}
+
+describe.each(Object.entries(clients))("%s", (_, [port, call]) => {
+  it.live("is answered over TLS", () =>
+    Effect.gen(function* () {
+      const server = yield* serve()
+      expect(yield* Effect.promise(() => call(server[port], {}))).toBe(7)
+    }),
+  )
+
+  it.live("needs a certificate of the authority where it is mutual", () =>
+    Effect.gen(function* () {
+      const server = yield* serve({ mutual: true })
+      const failed = (own: Certificates) =>
+        Effect.promise(() =>
+          call(server[port], own).then(
+            () => false,
+            () => true,
+          ),
+        )
+      expect(yield* failed({})).toBe(true)
+      expect(yield* failed(other.issue("stranger"))).toBe(true)
+      expect(yield* Effect.promise(() => call(server[port], caller))).toBe(7)
+    }),
+  )
+})
+
+const closing = (socket: Socket) =>
+  Effect.callback<void>((resume) => {
+    if (socket.closed) return resume(Effect.void)
+    socket.on("close", () => resume(Effect.void))
+  })
+
+/** A connection of this kind, which resets may end. */
+const opened = <S extends Socket>(make: () => S, event: string) =>
+  Effect.acquireRelease(
+    Effect.callback<S>((resume) => {
+      const socket = make()
+      socket.on("error", () => {})
+      socket.resume()
+      socket.on(event, () => resume(Effect.succeed(socket)))
+    }),
+    (socket) => Effect.sync(() => socket.destroy()),
+  )
+
+const plain = (port: number) => opened(() => connect(port, "127.0.0.1"), "connect")
+
+const secure = (port: number, options: ConnectionOptions = {}) =>
+  opened<TLSSocket>(() => connectTls({ port, host: "127.0.0.1", ca: ours.cert, ...options }), "secureConnect")
+
+/** What speaks no TLS, or ends before it does: each closes its own connection. */
+const strangers: { readonly [name: string]: (socket: Socket) => void } = {
+  "HTTP/1.1 without TLS": (socket) => socket.write("GET /v2 HTTP/1.1\r\nhost: x\r\n\r\n"),
+  "HTTP/2 without TLS": (socket) => socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+  noise: (socket) => socket.write(Buffer.from([22, 3, 1, 255, 255, 0, 0, 0])),
+  "an end at once": (socket) => socket.end(),
+  "a reset at once": (socket) => socket.resetAndDestroy(),
+}
+
+it.live.each(Object.entries(strangers))("%s is closed, and the ports go on", ([, send]) =>
+  Effect.gen(function* () {
+    const server = yield* serve()
+    for (const port of ["http", "grpc"] as const) {
+      const socket = yield* plain(server[port])
+      send(socket)
+      // Noise that could become a handshake waits for the rest of it.
+      socket.end()
+      yield* closing(socket)
+    }
+    expect(yield* Effect.promise(() => infer(`https://localhost:${server.http}`, {}))).toBe(7)
+    expect(yield* Effect.promise(() => infer(`grpcs://localhost:${server.grpc}`, {}))).toBe(7)
+  }),
+)
+
+it.live("the ports offer their protocols, and HTTP/1.1 to who knows none", () =>
+  Effect.gen(function* () {
+    const server = yield* serve()
+    const agreed = (port: number, ALPNProtocols: ReadonlyArray<string>) =>
+      Effect.map(secure(port, { ALPNProtocols: [...ALPNProtocols] }), ({ alpnProtocol }) => alpnProtocol)
+    expect(yield* agreed(server.grpc, ["http/1.1", "h2"])).toBe("h2")
+    expect(yield* agreed(server.grpc, ["http/1.1"])).toBe("http/1.1")
+    expect(yield* agreed(server.http, ["h2", "http/1.1"])).toBe("http/1.1")
+    const silent = yield* secure(server.grpc)
+    silent.write("GET /nothing HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+    yield* closing(silent)
+    expect(silent.bytesRead).toBeGreaterThan(100)
+  }),
+)
+
+it.effect("new certificates are for new connections, and open ones go on", () =>
+  Effect.gen(function* () {
+    const server = yield* serve({ mutual: true })
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const own = { ca: ours.cert, ...caller }
+    const session = yield* Effect.acquireRelease(
+      Effect.sync(() => connectHttp2(`https://localhost:${server.grpc}`, own)),
+      (session) => Effect.sync(() => session.destroy()),
+    )
+    const ask = Effect.callback<boolean>((resume) => {
+      const request = httpsRequest({ port: server.http, path: "/v2/health/live", agent, ...own }, (response) => {
+        response.resume().on("end", () => resume(Effect.succeed(request.reusedSocket)))
+      })
+      request.end()
+    })
+    yield* ask
+    expect(yield* streamStatus(session)).toBe(200)
+
+    yield* server.change(ours.issue("two"), ours.cert + other.cert)
+    for (const port of [server.http, server.grpc]) {
+      const shown = Effect.map(secure(port, caller), (socket) => socket.getPeerCertificate().subject.CN)
+      const turn = TestClock.adjust("5 seconds").pipe(Effect.andThen(Effect.scoped(shown)))
+      yield* Effect.repeat(turn, { until: (name) => name === "two" })
+    }
+    // The authorities have changed with them.
+    expect(yield* Effect.promise(() => grpcJs(server.grpc, other.issue("new caller")))).toBe(7)
+
+    expect(yield* ask).toBe(true)
+    expect(yield* streamStatus(session)).toBe(200)
+    agent.destroy()
+  }),
+)
+
+const streamStatus = (session: ClientHttp2Session) =>
+  Effect.callback<unknown>((resume) => {
+    const stream = session.request({ ":method": "POST", ":path": livePath, "content-type": "application/grpc" })
+    stream.on("response", (headers) => resume(Effect.succeed(headers[":status"])))
+    stream.resume().end(Buffer.alloc(5))
+  })
+
+it.live("a stop answers what is in flight, and closes at once what is idle or has not shaken hands", () =>
+  Effect.gen(function* () {
+    const server = yield* serve()
+    const url = `https://localhost:${server.http}`
+    const held = yield* Effect.forkChild(
+      Effect.promise(async () => {
+        await using client = await Client.connect(Echo, { url, tls: { ca: ours.cert } })
+        return (await client.infer({ X: 0 })).X
+      }),
+    )
+    yield* Deferred.await(server.entered)
+    const idle: Array<Socket> = []
+    for (const port of [server.http, server.grpc]) idle.push(yield* plain(port), yield* secure(port))
+    idle.push(yield* secure(server.grpc, { ALPNProtocols: ["h2"] }))
+    const stopping = yield* Effect.forkChild(server.stop, { startImmediately: true })
+    for (const socket of idle) yield* closing(socket)
+    expect(stopping.pollUnsafe()).toBeUndefined()
+    yield* Deferred.succeed(server.gate, undefined)
+    expect(yield* Fiber.join(held)).toBe(0)
+    yield* Fiber.join(stopping)
+  }),
+)
+
+it.live("a certificate that cannot be used is an error of the start, which names its port", () =>
+  Effect.gen(function* () {
+    for (const port of ["http", "grpc"] as const) {
+      const tls = { [port]: { cert: "/nowhere/tls.crt", key: "/nowhere/tls.key" } }
+      const any = { host: "127.0.0.1", port: 0 }
+      const layer = Server.layer([Echo], { http: any, grpc: any, metrics: false, tls })
+      const model = Model.each(Echo, (sample) => Effect.succeed(sample))
+      const error = yield* Effect.flip(Effect.scoped(Layer.build(layer.pipe(Layer.provide(model)))))
+      expect(error).toMatchObject({ _tag: "ServeError" })
+      expect(error.message).toMatch(/^cannot use \/nowhere\/tls\.\w+ for TLS on (HTTP|gRPC): ENOENT/)
+    }
+  }),
+)
