@@ -21,6 +21,7 @@ import { InvalidRequest } from "./Errors.ts"
 import type { Parameter, Parameters } from "./Inference.ts"
 import { noParameters } from "./Inference.ts"
 import * as KnownParameters from "./KnownParameters.ts"
+import * as PlainProtobuf from "./PlainProtobuf.ts"
 import * as RegionReference from "./RegionReference.ts"
 import { encodeElements } from "./TypedTensor.ts"
 import type { RequestedOutput, WireRequest, WireResponse, WireTensor } from "./WireRequest.ts"
@@ -29,6 +30,8 @@ import type { RequestedOutput, WireRequest, WireResponse, WireTensor } from "./W
 export const decode = (bytes: Uint8Array): Result.Result<WireRequest, InvalidRequest> => {
   // A Buffer's slice() is no copy, and whoever gets a tensor may count on one.
   const plain = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const request = PlainProtobuf.read(plain)
+  if (request !== undefined) return Result.succeed(request)
   let message: ModelInferRequest
   try {
     message = fromBinary(ModelInferRequestSchema, plain, { readUnknownFields: false })
@@ -44,19 +47,11 @@ export const decode = (bytes: Uint8Array): Result.Result<WireRequest, InvalidReq
  * caller: a gRPC frame's prefix goes there without another copy of the tensors.
  */
 export const encode = (response: WireResponse, headroom = 0): Uint8Array<ArrayBuffer> => {
-  const head = toBinary(ModelInferResponseSchema, describe(response))
-  let length = headroom + head.length
-  for (const { bytes } of response.outputs) length += 1 + varintLength(bytes.length) + bytes.length
-  const buffer = new Uint8Array(length)
-  buffer.set(head, headroom)
-  // raw_output_contents is the last field of the message; written here, a tensor is copied once and not twice.
-  let offset = headroom + head.length
-  for (const { bytes } of response.outputs) {
-    buffer[offset++] = rawOutputContentsTag
-    offset = writeVarint(buffer, offset, bytes.length)
-    buffer.set(bytes, offset)
-    offset += bytes.length
-  }
+  const plain = PlainProtobuf.write(response, headroom)
+  if (plain !== undefined) return plain
+  const message = toBinary(ModelInferResponseSchema, toMessage(response))
+  const buffer = new Uint8Array(headroom + message.length)
+  buffer.set(message, headroom)
   return buffer
 }
 
@@ -291,21 +286,4 @@ const writeParameter = (value: Parameter): InferParameter => {
         parameterChoice: { case: value > maxInt64 ? "uint64Param" : "int64Param", value },
       })
   }
-}
-
-/** Field 6, length-delimited. */
-const rawOutputContentsTag = (6 << 3) | 2
-
-const varintLength = (value: number): number => {
-  let length = 1
-  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) length += 1
-  return length
-}
-
-const writeVarint = (buffer: Uint8Array, start: number, value: number): number => {
-  let offset = start
-  let rest = value
-  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) buffer[offset++] = (rest % 0x80) | 0x80
-  buffer[offset++] = rest
-  return offset
 }
