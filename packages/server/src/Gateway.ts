@@ -15,6 +15,7 @@ import type { ModelStatisticsResponse } from "@nereid/protocol/grpc_service"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 import * as ModelConfiguration from "./ModelConfiguration.ts"
 import * as ModelStatistics from "./ModelStatistics.ts"
+import * as Repository from "./Repository.ts"
 import * as SharedMemory from "./SharedMemory.ts"
 
 export interface ServerMetadata {
@@ -68,6 +69,11 @@ export interface Gateway {
   readonly infer: (wire: WireRequest, deadline: number | undefined, reply: InferenceReply) => Cancel
   /** The same for a caller that takes any number of responses, so of a decoupled model too. */
   readonly stream: (wire: WireRequest, deadline: number | undefined, receiver: Receiver) => Cancel
+  readonly repositoryIndex: (
+    request: Repository.IndexRequest,
+  ) => Result.Result<ReadonlyArray<Repository.IndexEntry>, InferenceError>
+  /** To load or unload a model of a repository, empty for the only one. */
+  readonly repositoryControl: (repository: string) => Result.Result<never, InferenceError>
   /** What its callers have registered. */
   readonly sharedMemory: SharedMemory.SharedMemory
   readonly models: ReadonlyArray<RunningModel>
@@ -82,6 +88,7 @@ export interface Gateway {
 /** The extensions of the protocol that work here. */
 const extensions = [
   "classification",
+  "model_repository",
   "model_configuration",
   "system_shared_memory",
   "cuda_shared_memory",
@@ -148,6 +155,8 @@ export const make = (
     isLive: () => true,
     isReady: () => !stopping.signal.aborted && registry.models.every((model) => model.isReady()),
     metadata: { name: options.id, version: options.version, extensions },
+    repositoryIndex: (request) => Repository.index(registry.models, request),
+    repositoryControl: Repository.control,
     models: registry.models,
     sharedMemory,
     model: registry.get,

@@ -39,6 +39,11 @@ export const make =
       modelStatistics: ({ name, version }) => orThrow(gateway.modelStatistics(name, version)),
       modelStreamInfer: (requests, context) =>
         GrpcInferStream.serve({ gateway, forward, toError: connectError }, requests, context),
+      repositoryIndex: ({ repositoryName, ready }) => ({
+        models: [...orThrow(gateway.repositoryIndex({ repository: repositoryName, readyOnly: ready }))],
+      }),
+      repositoryModelLoad: ({ repositoryName }) => orThrow(gateway.repositoryControl(repositoryName)),
+      repositoryModelUnload: ({ repositoryName }) => orThrow(gateway.repositoryControl(repositoryName)),
       modelInfer: async (request, context) => {
         const decoded = orThrow(ProtobufCodec.fromMessage(request))
         const wire = forward === undefined ? decoded : orThrow(forward(decoded, context.requestHeader))

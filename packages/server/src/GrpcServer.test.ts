@@ -213,9 +213,9 @@ describe.each(Object.entries(clients))("%s", (_, makeCall) => {
   it.live("an RPC that is not here says which one it is", () =>
     Effect.gen(function* () {
       const call = yield* makeCall(yield* serve())
-      expect(yield* call(method.repositoryModelLoad, {})).toEqual({
+      expect(yield* call(method.traceSetting, {})).toEqual({
         code: 12,
-        message: "inference.GRPCInferenceService.RepositoryModelLoad is not implemented",
+        message: "inference.GRPCInferenceService.TraceSetting is not implemented",
         tag: "Unsupported",
       })
     }),

@@ -13,6 +13,8 @@ export interface HttpCall {
   readonly guard: Guard
   /** Both empty on routes without a model; the version empty for the highest. */
   readonly model: { readonly name: string; readonly version: string }
+  /** Empty where the path names none. */
+  readonly repository: string
 }
 
 export interface InferOptions {

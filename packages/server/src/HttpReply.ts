@@ -1,5 +1,6 @@
 /** The answers of the HTTP front ends, each in one piece with its exact length. */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http"
+import { Result } from "effect"
 import { httpStatus, type InferenceError, tagHeader } from "@nereid/core/Errors"
 
 export const sendEmpty = (response: ServerResponse, status: number): void => {
@@ -28,6 +29,11 @@ export const sendText = (
 
 export const sendError = (response: ServerResponse, error: InferenceError): void =>
   sendJson(response, httpStatus(error), { error: error.message }, { [tagHeader]: error._tag })
+
+export const sendResult = (response: ServerResponse, result: Result.Result<object, InferenceError>): void => {
+  if (Result.isFailure(result)) sendError(response, result.failure)
+  else sendJson(response, 200, result.success)
+}
 
 /** Parts below this go out as one; a copy of them is cheaper than a further write. */
 const smallBody = 64 * 1024

@@ -7,23 +7,17 @@ import { Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
 import * as CudaSharedMemory from "./CudaSharedMemory.ts"
 import type { Gateway } from "./Gateway.ts"
-import type { HttpCall, InferOptions } from "./HttpCall.ts"
+import type { InferOptions } from "./HttpCall.ts"
 import { infer } from "./HttpInfer.ts"
 import type { Handler } from "./HttpListener.ts"
-import { sendEmpty, sendError, sendJson, sendText } from "./HttpReply.ts"
+import { sendEmpty, sendError, sendJson, sendResult, sendText } from "./HttpReply.ts"
+import type { Route } from "./HttpRoute.ts"
+import * as HttpSettings from "./HttpSettings.ts"
 import * as HttpSharedMemory from "./HttpSharedMemory.ts"
 import * as ModelConfiguration from "./ModelConfiguration.ts"
 import * as ModelStatistics from "./ModelStatistics.ts"
-import type { Api, RestrictedApis } from "./RestrictedApis.ts"
+import type { RestrictedApis } from "./RestrictedApis.ts"
 import type { Region } from "./SharedMemory.ts"
-
-interface Route {
-  readonly method: "GET" | "POST"
-  /** What it belongs to, for restrictions. */
-  readonly api: Api
-  readonly path: RegExp
-  readonly answer: (call: HttpCall) => void
-}
 
 const model = "/v2/models/(?<name>[^/]+)(?:/versions/(?<version>[0-9]+))?"
 /** Its name stands where a model's does. */
@@ -135,31 +129,33 @@ export const make = (gateway: Gateway, options: RoutesOptions): Handler => {
       path: new RegExp(`^/v2/cudasharedmemory${region}/unregister$`),
       answer: ({ response }) => sendEmpty(response, 200),
     },
+    ...HttpSettings.routes(gateway),
   ]
 
   const guarded = routes.map((route) => ({ ...route, apiGuard: options.restrictedApis(route.api) }))
 
   return (request, response, guard) => {
     const [path = ""] = (request.url ?? "").split("?", 1)
+    const allowed: Array<string> = []
     for (const { method, path: pattern, answer, apiGuard } of guarded) {
       const match = pattern.exec(path)
       if (match === null) continue
-      const { name = "", version = "" } = match.groups ?? {}
+      const { name = "", version = "", repository = "" } = match.groups ?? {}
       const decoded = percentDecoded(name)
       if (decoded === undefined) break
-      if (request.method !== method) return sendText(response, 405, "Method Not Allowed", { allow: method })
+      if (request.method !== method) {
+        allowed.push(method)
+        continue
+      }
       if (apiGuard !== undefined && !apiGuard.permits(request.headers[apiGuard.header])) {
         return sendText(response, 403, apiGuard.refusal)
       }
-      return answer({ request, response, guard, model: { name: decoded, version } })
+      return answer({ request, response, guard, model: { name: decoded, version }, repository })
     }
+    if (allowed.length > 0)
+      return sendText(response, 405, "Method Not Allowed", { allow: [...new Set(allowed)].join(", ") })
     sendText(response, 404, "Not Found")
   }
-}
-
-const sendResult = (response: ServerResponse, result: Result.Result<object, InferenceError>): void => {
-  if (Result.isFailure(result)) sendError(response, result.failure)
-  else sendJson(response, 200, result.success)
 }
 
 const sendDone = (response: ServerResponse, result: Result.Result<void, InferenceError>): void => {

@@ -1,0 +1,47 @@
+/**
+ * Routes about the server and not about inference: their body is a small JSON object of settings, or nothing, and their
+ * answer JSON. What the settings mean is in Repository.ts.
+ */
+import { Result } from "effect"
+import type { InferenceError } from "@nereid/core/Errors"
+import * as SettingsDocument from "@nereid/core/SettingsDocument"
+import type { Gateway } from "./Gateway.ts"
+import { collect } from "./HttpBody.ts"
+import { sendResult } from "./HttpReply.ts"
+import type { HttpCall } from "./HttpCall.ts"
+import type { Route } from "./HttpRoute.ts"
+import * as Repository from "./Repository.ts"
+
+const repository = "/v2/repository(?:/(?<repository>[^/]+))?"
+
+export const routes = (gateway: Gateway): ReadonlyArray<Route> => [
+  {
+    method: "POST",
+    api: "model-repository",
+    path: new RegExp(`^${repository}/index$`),
+    answer: (call) =>
+      withSettings(call, (settings) =>
+        Result.flatMap(Repository.readyOnly(settings), (readyOnly) =>
+          gateway.repositoryIndex({ repository: call.repository, readyOnly }),
+        ),
+      ),
+  },
+  {
+    method: "POST",
+    api: "model-repository",
+    path: new RegExp(`^${repository}/models/(?<name>[^/]+)/(?:load|unload)$`),
+    // Whatever the body asks for, so that nobody has to send all of it.
+    answer: ({ response, repository }) => sendResult(response, gateway.repositoryControl(repository)),
+  },
+]
+
+/** The most bytes of such a body. */
+const largest = 1024 * 1024
+
+const withSettings = (
+  { request, response, guard }: HttpCall,
+  use: (settings: SettingsDocument.SettingsDocument) => Result.Result<object, InferenceError>,
+): void =>
+  collect(request, response, largest, (body) =>
+    guard(() => sendResult(response, Result.flatMap(SettingsDocument.read(body), use))),
+  )
