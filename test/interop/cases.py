@@ -18,8 +18,10 @@ import tritonclient.http
 import tritonclient.http.aio
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
-# Of each server of server.ts: its ports.
-SERVERS = json.loads(os.environ["NEREID_SERVERS"])
+# What server.ts has printed: the ports of each of its servers, and where the files for TLS are.
+_SERVING = json.loads(os.environ["NEREID_SERVING"])
+SERVERS = _SERVING["servers"]
+CERTIFICATES = _SERVING["certificates"]
 
 # What a failure is called by each protocol.
 STATUS = {

@@ -11,11 +11,11 @@ import * as Environment from "./Environment.ts"
 const folder = import.meta.dirname
 
 /** The exit code of all Python tests against these servers, or of those that the command line names. */
-const test = async (python: string, servers: string): Promise<number | null> => {
+const test = async (python: string, serving: string): Promise<number | null> => {
   const [, , ...names] = process.argv
   const child = spawn(python, ["-m", "unittest", "--buffer", ...names], {
     cwd: folder,
-    env: { ...process.env, NEREID_SERVERS: servers, PYTHONDONTWRITEBYTECODE: "1" },
+    env: { ...process.env, NEREID_SERVING: serving, PYTHONDONTWRITEBYTECODE: "1", GRPC_VERBOSITY: "NONE" },
     stdio: "inherit",
     timeout: 10 * 60_000,
     killSignal: "SIGKILL",
@@ -29,8 +29,8 @@ if ("missing" in environment) {
   console.log(`Skipped, no Python client has been tested: ${environment.missing}`)
 } else {
   await using program = new Program([join(folder, "server.ts")])
-  const [, servers = ""] = await program.match(/^serving (\{.*\})$/m)
-  if ((await test(environment.python, servers)) !== 0) {
+  const [, serving = ""] = await program.match(/^serving (\{.*\})$/m)
+  if ((await test(environment.python, serving)) !== 0) {
     console.error(`The tests of the Python clients failed. The servers said:\n${program.output}`)
     process.exitCode = 1
   }

@@ -2,9 +2,11 @@
  * The servers that the clients talk to, as a program: the same models behind several servers with options of their own. It
  * prints one line with all ports once they listen, and ends with SIGTERM.
  */
+import { join } from "node:path"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Server } from "@nereid/server"
 import { Console, Context, Effect, Layer } from "effect"
+import * as Certificates from "./Certificates.ts"
 import { layer, models } from "./models.ts"
 
 const restrictions = [
@@ -12,17 +14,23 @@ const restrictions = [
   { apis: ["statistics"], key: "admin-key", value: "another" },
 ] as const
 
-const servers: { readonly [name: string]: Server.ServerOptions } = {
-  /** All as it is by default. */
-  plain: {},
-  /** With what is off by default. */
-  open: {
-    forwardHeaders: { http: "^x-forwarded-", grpc: "^x-forwarded-" },
-    allowClientSharedMemory: true,
-    responseCompression: "medium",
-  },
-  /** All but health asks for a secret, statistics for another. */
-  restricted: { restrictedApis: { http: restrictions, grpc: restrictions } },
+const servers = (certificates: string): { readonly [name: string]: Server.ServerOptions } => {
+  const tls = { cert: join(certificates, "server.crt"), key: join(certificates, "server.key") }
+  const mutual = { ...tls, ca: join(certificates, "authority.crt"), mutual: true }
+  return {
+    /** All as it is by default. */
+    plain: {},
+    /** With what is off by default. */
+    open: {
+      forwardHeaders: { http: "^x-forwarded-", grpc: "^x-forwarded-" },
+      allowClientSharedMemory: true,
+      responseCompression: "medium",
+    },
+    /** All but health asks for a secret, statistics for another. */
+    restricted: { restrictedApis: { http: restrictions, grpc: restrictions } },
+    secure: { tls: { http: tls, grpc: tls } },
+    mutual: { tls: { http: mutual, grpc: mutual } },
+  }
 }
 
 const free = { host: "127.0.0.1", port: 0 }
@@ -35,9 +43,10 @@ const start = Effect.fnUntraced(function* (options: Server.ServerOptions) {
 
 Layer.effectDiscard(
   Effect.gen(function* () {
-    const started = yield* Effect.forEach(Object.entries(servers), ([name, options]) =>
+    const certificates = yield* Certificates.write
+    const started = yield* Effect.forEach(Object.entries(servers(certificates)), ([name, options]) =>
       Effect.map(start(options), (ports) => [name, ports] as const),
     )
-    yield* Console.log(`serving ${JSON.stringify(Object.fromEntries(started))}`)
+    yield* Console.log(`serving ${JSON.stringify({ certificates, servers: Object.fromEntries(started) })}`)
   }),
 ).pipe(Layer.provide(layer), Layer.launch, NodeRuntime.runMain({ teardown: Server.teardown }))
