@@ -344,7 +344,11 @@ describe("shape and nesting", () => {
 
   it("a datatype that does not exist, and a shape beyond counting, are left to the check against the model", () => {
     assert.strictEqual(accepted(withInput("FP8", [1], "[1]")).inputs[0]?.datatype, "FP8")
-    assert.deepStrictEqual(accepted(withInput("FP32", [2 ** 40, 2 ** 40], "[1]")).inputs[0]?.content, new Uint8Array())
+    for (const shape of [
+      [2 ** 40, 2 ** 40],
+      [2 ** 31, 2 ** 30],
+    ])
+      assert.deepStrictEqual(accepted(withInput("FP32", shape, "[1]")).inputs[0]?.content, new Uint8Array())
   })
 })
 
@@ -353,6 +357,7 @@ describe("documents", () => {
     const at = (text: string) =>
       refused(text).replace("MalformedRequest: failed to parse the request JSON buffer: ", "")
     assert.strictEqual(at(""), "The document is empty. at 0")
+    assert.strictEqual(at(" \n"), "The document is empty. at 2")
     assert.strictEqual(at("{"), "Missing a name for object member. at 1")
     assert.strictEqual(at('{"id"}'), "Missing a colon after a name of object member. at 5")
     assert.strictEqual(at('{"id":}'), "Invalid value. at 6")
@@ -367,9 +372,11 @@ describe("documents", () => {
   it("what has the wrong type is named", () => {
     const cases = {
       "{}": "Unable to parse 'inputs': attempt to access non-existing object member 'inputs'",
-      "[]": "Unable to parse 'inputs': attempt to access JSON non-object as object",
+      "[]": "Unable to parse 'inputs': attempt to access non-existing object member 'inputs'",
+      null: "Unable to parse 'inputs': attempt to access non-existing object member 'inputs'",
       '{"inputs":3}': "Unable to parse 'inputs': attempt to access JSON non-array as array",
-      '{"inputs":[3]}': "Unable to parse 'name': attempt to access JSON non-object as object",
+      '{"inputs":[3]}': "Unable to parse 'name': attempt to access non-existing object member 'name'",
+      '{"inputs":[],"parameters":3}': "Unable to parse 'parameters': attempt to access JSON non-object as object",
       '{"inputs":[],"id":7}': "Unable to parse 'id': attempt to access JSON non-string as string",
       '{"inputs":[],"outputs":{}}': "Unable to parse 'outputs': attempt to access JSON non-array as array",
       '{"inputs":[],"outputs":[{}]}': "Unable to parse 'name': attempt to access non-existing object member 'name'",
@@ -382,9 +389,26 @@ describe("documents", () => {
         "Unable to parse 'data': attempt to access JSON non-array as array",
       '{"inputs":[{"name":"X","shape":[1],"datatype":"INT8","parameters":{"binary_data_size":-1}}]}':
         "Unable to parse 'binary_data_size': attempt to access JSON non-unsigned-integer as unsigned-integer",
+      '{"inputs":[{"name":"X","shape":[1],"datatype":"INT8","parameters":{"binary_data_size":[1]}}]}':
+        "Unable to parse 'binary_data_size': attempt to access JSON non-unsigned-integer as unsigned-integer",
+      '{"inputs":[],"outputs":[{"name":"Y","parameters":{"binary_data":"yes"}}]}':
+        "Unable to parse 'binary_data': attempt to access JSON non-boolean as boolean",
+      '{"inputs":[],"outputs":[{"name":"Y","parameters":{"binary_data":null}}]}':
+        "Unable to parse 'binary_data': attempt to access JSON non-boolean as boolean",
+      '{"inputs":[],"outputs":[{"name":"Y","parameters":{"classification":1.5}}]}':
+        "Unable to parse 'classification': attempt to access JSON non-unsigned-integer as unsigned-integer",
     }
     for (const [text, expected] of Object.entries(cases))
       assert.strictEqual(refused(text), `MalformedRequest: ${expected}`)
+  })
+
+  it("what nobody knows is left alone, of documents and of tensors", () => {
+    const tensor = '"name":"X","shape":[1],"datatype":"INT8","data":[1]'
+    const unknown = '"other":[{}],"parameters":{"a":[1],"b":{},"c":null,"d":"e"}'
+    const output = `{"name":"Y",${unknown}}`
+    const { inputs, outputs } = accepted(`{"x":{},"inputs":[{${unknown},${tensor}}],"outputs":[${output}]}`)
+    assert.deepStrictEqual(inputs, [{ name: "X", datatype: "INT8", shape: [1], content: Uint8Array.of(1) }])
+    assert.deepStrictEqual(outputs, [{ name: "Y", binary: undefined }])
   })
 
   it("millions of names, parameters or dims are refused, not collected", () => {

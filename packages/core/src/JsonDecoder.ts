@@ -4,7 +4,7 @@
  * stands twice, the first counts. Written it is in JsonEncoder.ts.
  */
 import { Result } from "effect"
-import { isDataType } from "./DataType.ts"
+import { byteWidth, isDataType } from "./DataType.ts"
 import { InvalidRequest, type InferenceError } from "./Errors.ts"
 import type { Parameter, Parameters } from "./Inference.ts"
 import { readElements } from "./JsonElements.ts"
@@ -65,7 +65,7 @@ export const readRequest = (bytes: Uint8Array): Result.Result<RequestDocument, I
           id = readString(reader, "id")
           return
         case "parameters":
-          parameters = readParameters(reader)
+          parameters = readParameters(reader, refuseStructured)
           checkKnown(parameters)
           return
         case "inputs":
@@ -105,7 +105,7 @@ export const readResponse = (bytes: Uint8Array): Result.Result<ResponseDocument,
           id = readString(reader, key)
           return
         case "parameters":
-          parameters = Object.fromEntries(readParameters(reader, true))
+          parameters = Object.fromEntries(readParameters(reader, ignored))
           return
         case "outputs":
           elements(reader, "outputs", () => outputs.push(readTensor(reader, "output")))
@@ -137,7 +137,7 @@ const readTensor = (reader: JsonReader, what: "input" | "output"): DocumentTenso
         shape = readShape(reader)
         return
       case "parameters":
-        parameters = readParameters(reader, what === "output")
+        parameters = readParameters(reader, what === "input" ? refuseKnown : ignored)
         return
       case "data":
         data = reader.position
@@ -202,7 +202,7 @@ const readData = (reader: JsonReader, { what, name, datatype, shape }: Declared)
   for (const extent of shape) count *= extent
   // Validation has the words for a datatype that does not exist and for a shape beyond all counting.
   const readable = isDataType(datatype) && datatype !== "FP16" && datatype !== "BF16"
-  if (readable && count < 2 ** 63) return readElements(reader, datatype, count, name)
+  if (readable && count * (byteWidth(datatype) ?? 1) < 2 ** 63) return readElements(reader, datatype, count, name)
   reader.skip()
   return noBytes
 }
@@ -212,7 +212,7 @@ const readOutput = (reader: JsonReader): RequestedOutput => {
   let parameters = new Map<string, Parameter>()
   members(reader, ["name", "parameters"], (key) => {
     if (key === "name") name = readString(reader, "name")
-    else parameters = readParameters(reader)
+    else parameters = readParameters(reader, refuseKnown)
   })
   if (name === undefined) return missing("name")
   const binary = flag(parameters, "binary_data")
@@ -245,24 +245,44 @@ const readShape = (reader: JsonReader): ReadonlyArray<number> => {
   return shape
 }
 
-const readParameters = (reader: JsonReader, lenient = false): Map<string, Parameter> => {
+/** `structured` is called for a parameter that is no scalar, and is not among those returned. */
+const readParameters = (reader: JsonReader, structured: (name: string) => void): Map<string, Parameter> => {
   const parameters = new Map<string, Parameter>()
-  if (lenient && reader.kind() === "null") {
+  if (structured === ignored && reader.kind() === "null") {
     reader.null()
     return parameters
   }
   if (reader.kind() !== "object") wrongKind(reader, "parameters", "object")
   reader.object((name) => {
     const value = readParameter(reader)
-    if (value === undefined && !lenient) {
-      const rule = "It should be either 'int', 'bool', or 'string'."
-      throw new InvalidRequest({ message: `parameter '${name}' has invalid type. ${rule}` })
-    }
-    if (value !== undefined && !parameters.has(name)) parameters.set(name, value)
+    if (value === undefined) structured(name)
+    else if (!parameters.has(name)) parameters.set(name, value)
     if (parameters.size > most) throw tooMany("parameters")
   })
   return parameters
 }
+
+const ignored = () => {}
+
+const refuseStructured = (name: string): never => {
+  const rule = "It should be either 'int', 'bool', or 'string'."
+  throw new InvalidRequest({ message: `parameter '${name}' has invalid type. ${rule}` })
+}
+
+/** Of a tensor, only those count that the protocol knows. */
+const refuseKnown = (name: string): void => {
+  const expected = tensorParameters.get(name)
+  if (expected !== undefined) throw wrongType(name, expected)
+}
+
+const tensorParameters: ReadonlyMap<string, string> = new Map([
+  ["binary_data_size", "unsigned-integer"],
+  ["binary_data", "boolean"],
+  ["classification", "unsigned-integer"],
+  [RegionReference.parameterNames.name, "string"],
+  [RegionReference.parameterNames.byteSize, "unsigned-integer"],
+  [RegionReference.parameterNames.offset, "unsigned-integer"],
+])
 
 /** Undefined where it is none. Integers of at most 64 bits are bigints, so that a double stays a double on its way. */
 const readParameter = (reader: JsonReader): Parameter | undefined => {

@@ -7,15 +7,18 @@ import { type InferenceError, isInferenceError, MalformedRequest } from "./Error
 import type { JsonReader } from "./JsonReader.ts"
 
 /**
- * The members of the object that must stand here, each key once, other keys not at all. By its lack of the first key an
- * absent object is told.
+ * The members of the object that must stand here, each key once, other keys not at all. What is no object has no members,
+ * and so lacks the first key.
  */
 export const members = (
   reader: JsonReader,
   keys: readonly [string, ...Array<string>],
   member: (key: string) => void,
 ): void => {
-  if (reader.kind() !== "object") wrongKind(reader, keys[0], "object")
+  if (reader.kind() !== "object") {
+    reader.skip()
+    return missing(keys[0])
+  }
   const left = new Set(keys)
   reader.object((key) => {
     if (left.delete(key)) member(key)

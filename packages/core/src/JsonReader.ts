@@ -158,8 +158,7 @@ export class JsonReader {
       return this.#literal(long ? "Infinity" : "Inf", from)
     }
     if (!isDigit(first)) {
-      const empty = first === undefined && from === 0
-      this.fail(empty ? "The document is empty." : "Invalid value.")
+      this.fail(this.#isEmpty() ? "The document is empty." : "Invalid value.")
     }
     position += 1
     if (first !== 0x30) while (isDigit(bytes[position])) position += 1
@@ -260,6 +259,10 @@ export class JsonReader {
       text += String.fromCharCode(byte)
     }
     return text
+  }
+
+  #isEmpty(): boolean {
+    return this.bytes.every((byte) => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09)
   }
 
   #key(): string {

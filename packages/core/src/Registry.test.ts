@@ -26,6 +26,7 @@ const refusal = (name: string, wanted: string) => Result.getOrThrow(Result.flip(
 
 it("gives the version that was asked for, or the highest", () => {
   expect(version("m", "1")).toEqual(Result.succeed("1"))
+  expect(version("m", "0010")).toEqual(Result.succeed("10"))
   expect(version("m", "")).toEqual(Result.succeed("10"))
   expect(registry.versions("m").map((found) => found.version)).toEqual(["1", "2", "10"])
 })
@@ -39,7 +40,18 @@ it("says what it does not know", () => {
     _tag: "ModelNotFound",
     message: "Request for unknown model: 'm' version 99 is not found",
   })
-  expect(refusal("m", "x")._tag).toBe("InvalidRequest")
+})
+
+it.each([
+  ["x", " (details: stol)"],
+  ["1.5", " (details: stol)"],
+  ["9223372036854775808", " (details: stol)"],
+  ["-1", ""],
+])("%j is no version, of whatever model", (wanted, details) => {
+  const message =
+    `failed to get model version from specified version string '${wanted}'${details}, ` +
+    "version should be an integral value > 0"
+  for (const name of ["m", "foo"]) expect(refusal(name, wanted)).toMatchObject({ _tag: "InvalidRequest", message })
 })
 
 it("refuses two models of the same name and version", () => {

@@ -34,20 +34,30 @@ export class Registry extends Context.Service<
       models,
       versions: (name) => byName.get(name) ?? [],
       get: (name, version) => {
-        const versions = byName.get(name)
-        const unknown = `Request for unknown model: '${name}'`
-        if (versions === undefined) return Result.fail(new ModelNotFound({ message: `${unknown} is not found` }))
-        if (version !== "" && !/^[0-9]+$/.test(version)) {
-          const problem = `failed to get model version from specified version string '${version}'`
-          const rule = "(details: stol), version should be an integral value > 0"
-          return Result.fail(new InvalidRequest({ message: `${problem} ${rule}` }))
-        }
-        const model =
-          version === "" ? versions.at(-1) : versions.find((other) => other.version === String(Number(version)))
-        return model === undefined
-          ? Result.fail(new ModelNotFound({ message: `${unknown} version ${version} is not found` }))
-          : Result.succeed(model)
+        const versions = byName.get(name) ?? []
+        const wanted = version.startsWith("0") ? version.replace(/^0+(?=[0-9])/, "") : version
+        const model = version === "" ? versions.at(-1) : versions.find((other) => other.version === wanted)
+        return model === undefined ? Result.fail(notFound(name, version, versions)) : Result.succeed(model)
       },
     })
   }
 }
+
+const notFound = (
+  name: string,
+  version: string,
+  versions: ReadonlyArray<RunningModel>,
+): InvalidRequest | ModelNotFound => {
+  const isInteger = version === "" || (/^-?[0-9]{1,20}$/.test(version) && isLong(BigInt(version)))
+  if (!isInteger || version.startsWith("-")) {
+    const details = isInteger ? "" : " (details: stol)"
+    const problem = `failed to get model version from specified version string '${version}'${details}`
+    return new InvalidRequest({ message: `${problem}, version should be an integral value > 0` })
+  }
+  const unknown = `Request for unknown model: '${name}'`
+  return new ModelNotFound({
+    message: versions.length === 0 ? `${unknown} is not found` : `${unknown} version ${version} is not found`,
+  })
+}
+
+const isLong = (value: bigint): boolean => BigInt.asIntN(64, value) === value

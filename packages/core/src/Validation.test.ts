@@ -17,10 +17,12 @@ class M extends Model.Service<M>()("m", {
   maxBatchSize: 8,
 }) {}
 
-const { definition } = M
+class Matrix extends Model.Service<Matrix>()("matrix", {
+  inputs: { A: Tensor.FP64(-1, -1) },
+  outputs: { X: Tensor.FP64(-1, -1) },
+}) {}
 
-const model = {
-  ...definition,
+const running = {
   platform: "test",
   decoupled: false,
   instances: 1,
@@ -29,6 +31,8 @@ const model = {
   pending: () => 0,
   submit: () => () => {},
 }
+
+const model = { ...M.definition, ...running }
 
 const strings = (...values: ReadonlyArray<string>) =>
   Tensor.make(
@@ -185,4 +189,19 @@ it.each<[string, WireRequest, string]>([
   const error = Result.getOrThrow(Result.flip(validate(model, request, undefined)))
   expect(error._tag).toBe("InvalidRequest")
   expect(error.message.startsWith(prefix + message), error.message).toBe(true)
+})
+
+it.each([
+  [
+    [2 ** 32, 2 ** 31],
+    "input 'A' for model 'matrix' has shape [4294967296,2147483648], which causes total element count to exceed " +
+      "maximum size of 9223372036854775807",
+  ],
+  [[2 ** 32, 2 ** 31 - 1], "byte size overflow for input 'A' for model 'matrix'"],
+  [[2 ** 32, 0], undefined],
+])("counts the bytes of the shape [%s]", (shape, message) => {
+  const inputs = [{ name: "A", datatype: "FP64", shape, bytes: new Uint8Array() }]
+  const validated = validate({ ...Matrix.definition, ...running }, wire({ inputs }), undefined)
+  const refusal = Result.isFailure(validated) ? validated.failure.message : undefined
+  expect(refusal).toBe(message && prefix + message)
 })

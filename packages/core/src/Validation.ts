@@ -163,10 +163,12 @@ const missingInputs = (
   )
 }
 
+const maxInt64 = 2n ** 63n - 1n
+
 const bytesProblem = (model: string, name: string, tensor: TypedTensor): string | undefined => {
   let count = 1n
   for (const extent of tensor.shape) count *= BigInt(extent)
-  if (count > 0x7fff_ffff_ffff_ffffn) {
+  if (count > maxInt64) {
     return (
       `input '${name}' for model '${model}' has shape [${tensor.shape}], which causes total element count ` +
       "to exceed maximum size of 9223372036854775807"
@@ -175,6 +177,7 @@ const bytesProblem = (model: string, name: string, tensor: TypedTensor): string 
   const width = byteWidth(tensor.datatype)
   if (width === undefined) return elementsProblem(model, name, tensor.bytes, count)
   const expected = count * BigInt(width)
+  if (expected > maxInt64) return `byte size overflow for input '${name}' for model '${model}'`
   return expected === BigInt(tensor.bytes.length)
     ? undefined
     : `input byte size mismatch for input '${name}' for model '${model}'. Expected ${expected}, got ${tensor.bytes.length}`

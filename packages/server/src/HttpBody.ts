@@ -6,12 +6,16 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { InvalidRequest } from "@nereid/core/Errors"
 import { sendErrorAndClose } from "./HttpReply.ts"
 
-/** Calls `whole` with the body; answers itself where it is larger than `limit`. */
+/** The pieces in which a body of unknown length may come. Each costs more than its bytes where it is small. */
+const mostChunks = 65_536
+
+/** Calls `whole` with the body; answers itself where it is larger than `limit`, in the words of `tooLarge`. */
 export const collect = (
   request: IncomingMessage,
   response: ServerResponse,
   limit: number,
   whole: (body: Uint8Array) => void,
+  tooLarge: TooLarge = jsonTooLarge,
 ): void => {
   const length = request.headers["content-length"]
   const expected = length === undefined ? undefined : Number(length)
@@ -25,12 +29,13 @@ export const collect = (
     const from = received
     received += chunk.length
     if (expected === undefined) {
+      // A chunk of HTTP is one of these, or several where it did not arrive in one go.
       chunks.push(chunk)
-      if (received <= limit) return
+      if (received <= limit && chunks.length <= mostChunks) return
       request.off("data", onData)
       request.off("end", onEnd)
       chunks = []
-      sendErrorAndClose(request, response, tooLarge(received, limit))
+      sendErrorAndClose(request, response, received > limit ? tooLarge(received, limit) : tooManyChunks())
     } else if (chunk.length === expected) body = chunk
     else {
       body ??= Buffer.allocUnsafeSlow(expected)
@@ -42,9 +47,23 @@ export const collect = (
   request.on("end", onEnd)
 }
 
+const tooManyChunks = () =>
+  new InvalidRequest({
+    message: `Chunked request body exceeds maximum of ${mostChunks} non-empty chunks. Send fewer or larger HTTP chunks.`,
+  })
+
 /** `size`: how many bytes came, or how that is said of a body that was not read to its end. */
-export const tooLarge = (size: number | string, limit: number): InvalidRequest => {
+export type TooLarge = (size: number | string, limit: number) => InvalidRequest
+
+export const jsonTooLarge: TooLarge = (size, limit) => {
   const limited = `exceeds the maximum allowed input size of ${limit} bytes`
-  const advice = "Use --http-max-input-size to increase the limit."
   return new InvalidRequest({ message: `request JSON size of ${size} bytes ${limited}. ${advice}` })
 }
+
+/** Of a raw request, whose body is an input. */
+export const rawTooLarge: TooLarge = (size, limit) => {
+  const limited = `exceeds the maximum allowed value of ${limit} bytes`
+  return new InvalidRequest({ message: `Raw input has a byte_size (${size} bytes) that ${limited}. ${advice}` })
+}
+
+const advice = "Use --http-max-input-size to increase the limit."

@@ -7,7 +7,7 @@
 import { type CompressCallback, deflate, gunzip, gzip, inflate } from "node:zlib"
 import { Result } from "effect"
 import { InvalidRequest } from "@nereid/core/Errors"
-import { tooLarge } from "./HttpBody.ts"
+import type { TooLarge } from "./HttpBody.ts"
 
 /** As HTTP has them: "deflate" is with the zlib wrapper. */
 export type Encoding = "identity" | "gzip" | "deflate"
@@ -44,6 +44,7 @@ export const decompress = (
   encoding: Encoding,
   body: Uint8Array,
   limit: number,
+  tooLarge: TooLarge,
   done: (body: Result.Result<Uint8Array, InvalidRequest>) => void,
 ): void => {
   if (encoding === "identity") return done(Result.succeed(body))

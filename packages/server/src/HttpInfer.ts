@@ -19,7 +19,7 @@ import {
 import { type InvalidRequest, Unsupported } from "@nereid/core/Errors"
 import type { WireResponse } from "@nereid/core/WireRequest"
 import type { Gateway } from "./Gateway.ts"
-import { collect } from "./HttpBody.ts"
+import { collect, jsonTooLarge, rawTooLarge } from "./HttpBody.ts"
 import { deadline, forwarded, type HttpCall, type InferOptions, single } from "./HttpCall.ts"
 import * as HttpCompression from "./HttpCompression.ts"
 import { sendChunks, sendError, sendText } from "./HttpReply.ts"
@@ -63,11 +63,10 @@ export const infer = (gateway: Gateway, call: HttpCall, options: InferOptions): 
     if (Result.isFailure(body)) sendError(response, body.failure)
     else whole(body.success)
   }
-  collect(request, response, maxInputSize, (body) =>
-    guard(() =>
-      HttpCompression.decompress(encoding, body, maxInputSize, (result) => guard(() => decompressed(result))),
-    ),
-  )
+  const tooLarge = headerLength.success === 0 ? rawTooLarge : jsonTooLarge
+  const inflate = (body: Uint8Array) =>
+    HttpCompression.decompress(encoding, body, maxInputSize, tooLarge, (result) => guard(() => decompressed(result)))
+  collect(request, response, maxInputSize, (body) => guard(() => inflate(body)), tooLarge)
 }
 
 const reply = ({ request, response, guard }: HttpCall, decoded: DecodedRequest, answer: WireResponse): void => {

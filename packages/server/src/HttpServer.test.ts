@@ -1,6 +1,7 @@
 /** The HTTP port over real sockets: what well-behaved, wrong, broken and vanishing callers get. */
 import { Agent, type IncomingHttpHeaders, request as httpRequest, type RequestOptions } from "node:http"
 import { connect } from "node:net"
+import { gzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Latch, Layer, Logger, Queue, Result, Scope } from "effect"
 import * as fc from "fast-check"
@@ -352,6 +353,41 @@ describe("limits", () => {
     }),
   )
 
+  it.live("a raw body beyond the limit is refused as what it is", () =>
+    Effect.gen(function* () {
+      const { port } = yield* harness({ maxInputSize: 1000 })
+      const headers = { "inference-header-content-length": "0" }
+      const error = (size: string) =>
+        `Raw input has a byte_size (${size} bytes) that exceeds the maximum allowed value of 1000 bytes. ` +
+        "Use --http-max-input-size to increase the limit."
+      const large = yield* send(port, infer, { body: new Uint8Array(1004), headers })
+      assert.deepStrictEqual([large.status, json(large)], [400, { error: error("1004") }])
+      const packed = { body: gzipSync(new Uint8Array(1004)), headers: { ...headers, "content-encoding": "gzip" } }
+      const inflated = yield* send(port, infer, packed)
+      assert.deepStrictEqual([inflated.status, json(inflated)], [400, { error: error("more than 1000") }])
+      assert.strictEqual((yield* send(port, infer, { body: new Uint8Array(1000), headers })).status, 200)
+    }),
+  )
+
+  it.live("a chunked body comes in at most 65,536 pieces", () =>
+    Effect.gen(function* () {
+      const { port } = yield* harness()
+      const inChunks = (count: number) => {
+        const text = echo("[1,2,3]").padEnd(count)
+        let body = ""
+        for (const byte of text) body += `1\r\n${byte}\r\n`
+        return raw(port, `POST ${infer} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n${body}0\r\n\r\n`)
+      }
+      assert.match(yield* inChunks(65_536), /^HTTP\/1.1 200 OK/)
+      const refused = yield* inChunks(65_537)
+      assert.match(refused, /^HTTP\/1.1 400 Bad Request\r\n.*connection: close/s)
+      assert.include(
+        refused,
+        '{"error":"Chunked request body exceeds maximum of 65536 non-empty chunks. Send fewer or larger HTTP chunks."}',
+      )
+    }),
+  )
+
   it.live("the refusal does not wait for the body", () =>
     Effect.gen(function* () {
       const { port } = yield* harness({ maxInputSize: 1000 })
@@ -412,6 +448,22 @@ describe("broken and vanishing callers", () => {
       }
       yield* raw(port, `POST ${infer} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n`)
       assert.strictEqual((yield* send(port, infer, { body: text })).status, 200)
+    }),
+  )
+
+  it.live("a body that is not as long as announced", () =>
+    Effect.gen(function* () {
+      const { port } = yield* harness()
+      const body = echo("[1,2,3]")
+      const announced = (length: number | undefined) => {
+        const field = length === undefined ? "" : `content-length: ${length}\r\n`
+        return raw(port, `POST ${infer} HTTP/1.1\r\nhost: x\r\n${field}\r\n${body}`)
+      }
+      assert.match(yield* announced(body.length - 1), /^HTTP\/1.1 500 .*Missing a comma or } after an object member/s)
+      // What is missing may still come, until the caller ends.
+      assert.match(yield* announced(body.length + 1), /^HTTP\/1.1 400 .*malformed HTTP/s)
+      assert.match(yield* announced(undefined), /^HTTP\/1.1 500 .*The document is empty\. at 0/s)
+      assert.strictEqual((yield* send(port, infer, { body })).status, 200)
     }),
   )
 
