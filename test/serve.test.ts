@@ -1,6 +1,11 @@
 /** `nereid serve` as a user meets it: the table, the exits, and what it says of a module that cannot be served. */
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { get } from "node:https"
 import { createServer } from "node:net"
-import { expect, it } from "vitest"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { expect, it, onTestFinished } from "vitest"
+import { authority } from "./fixtures/certificate.ts"
 import { hasCurl, nereid, type Program, shell } from "./Program.ts"
 
 const anyPort = ["--http-port=0", "--grpc-port=0", "--metrics-port=0"]
@@ -94,6 +99,31 @@ it("takes the flags of tritonserver: what they turn off is off, what they turn o
   expect(server.output).not.toContain("GRPCInferenceService")
   const metrics = await fetch(`http://localhost:${port}/metrics`)
   expect(await metrics.text()).toContain('nv_inference_request_summary_us_count{model="add_sub",version="1"} 0')
+})
+
+it("speaks TLS with the certificates that flags name", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "nereid-serve-"))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  const ours = authority()
+  const { cert, key } = ours.issue("server")
+  await writeFile(join(folder, "tls.crt"), cert)
+  await writeFile(join(folder, "tls.key"), key)
+  const flags = ["--http-use-ssl=true", "--http-server-cert", join(folder, "tls.crt")]
+  const keyFlags = ["--http-server-key", join(folder, "tls.key")]
+  await using server = nereid("serve", "examples/models.ts", ...anyPort, ...flags, ...keyFlags)
+  const [, port] = await server.match(/curl -s https:\/\/localhost:(\d+)/)
+  const status = await new Promise((resolve, reject) => {
+    const url = `https://localhost:${port}/v2/health/ready`
+    const request = get(url, { ca: ours.cert, agent: false }, ({ statusCode }) => resolve(statusCode))
+    request.on("error", reject)
+  })
+  expect(status).toBe(200)
+})
+
+it("ends with 1 where flags do not fit together", async () => {
+  const { code, output } = await nereid("serve", "examples/models.ts", ...anyPort, "--grpc-use-ssl=true").ended
+  expect(output).toContain("--grpc-use-ssl needs --grpc-server-cert and --grpc-server-key")
+  expect(code).toBe(1)
 })
 
 it("lists its flags by groups, where asked to", async () => {

@@ -4,7 +4,7 @@ import type { RunningModel } from "@nereid/core/RunningModel"
 import { print } from "@nereid/core/TensorSpec"
 import { curl } from "./Curl.ts"
 
-export const banner = (server: Server.Server["Service"]): string => {
+export const banner = (server: Server.Server["Service"], scheme: "http" | "https"): string => {
   const { http, grpc, metrics, models } = server
   const lines = [table(["MODEL", "VERSION", "STATUS", "MAX BATCH", "INPUTS", "OUTPUTS"], models.map(row)), ""]
   if (grpc !== undefined) lines.push(`Started GRPCInferenceService at ${grpc.host}:${grpc.port}`)
@@ -13,7 +13,7 @@ export const banner = (server: Server.Server["Service"]): string => {
   if (http !== undefined) {
     const everywhere = http.host === "0.0.0.0" || http.host === "::"
     const host = everywhere ? "localhost" : http.host.includes(":") ? `[${http.host}]` : http.host
-    lines.push("", "Try:", ...models.map((model) => `  ${curl(model, `http://${host}:${http.port}`)}`))
+    lines.push("", "Try:", ...models.map((model) => `  ${curl(model, `${scheme}://${host}:${http.port}`)}`))
   }
   return lines.join("\n")
 }

@@ -3,6 +3,7 @@ import type { ServerOptions } from "@nereid/server/Server"
 import type { Command } from "effect/cli"
 import * as FlagKind from "./FlagKind.ts"
 import * as RestrictionFlag from "./RestrictionFlag.ts"
+import * as TlsFlags from "./TlsFlags.ts"
 
 export const flags = {
   allow: FlagKind.boolean("allow-grpc", "Whether to serve gRPC, Connect and gRPC-web", true),
@@ -19,6 +20,7 @@ export const flags = {
   ),
   forward: FlagKind.text("grpc-header-forward-pattern", "regex", "Metadata that becomes parameters of its requests"),
   restricted: RestrictionFlag.make("grpc-restricted-protocol", "grpc", "the metadata triton-grpc-protocol-key"),
+  tls: TlsFlags.make("grpc"),
 }
 
 type Values = Command.Command.Config.Infer<typeof flags>

@@ -3,6 +3,7 @@ import type { ServerOptions } from "@nereid/server/Server"
 import type { Command } from "effect/cli"
 import * as FlagKind from "./FlagKind.ts"
 import * as RestrictionFlag from "./RestrictionFlag.ts"
+import * as TlsFlags from "./TlsFlags.ts"
 
 export const flags = {
   allow: FlagKind.boolean("allow-http", "Whether to serve HTTP", true),
@@ -11,6 +12,7 @@ export const flags = {
   maxInputSize: FlagKind.integer("http-max-input-size", "The largest body, in bytes", 64 * 2 ** 20, { minimum: 1 }),
   forward: FlagKind.text("http-header-forward-pattern", "regex", "Headers that become parameters of their requests"),
   restricted: RestrictionFlag.make("http-restricted-api", "http", "the header key"),
+  tls: TlsFlags.make("http"),
 }
 
 type Values = Command.Command.Config.Infer<typeof flags>

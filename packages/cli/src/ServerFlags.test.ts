@@ -19,9 +19,12 @@ interface Parsed {
 const parse = (args: ReadonlyArray<string> = []): Effect.Effect<Parsed> => {
   let parsed: Parsed = {}
   const command = Command.make("serve", { flags: ServerFlags.flags }, ({ flags }) =>
-    Effect.sync(() => {
-      parsed = { options: ServerFlags.options(flags), ignored: ServerFlags.ignored(flags) }
-    }),
+    ServerFlags.options(flags).pipe(
+      Effect.match({
+        onSuccess: (options) => (parsed = { options, ignored: ServerFlags.ignored(flags) }),
+        onFailure: ({ message }) => (parsed = { errors: [message] }),
+      }),
+    ),
   )
   const presenter = CliOutput.layerPresenter({
     present: (event) =>
@@ -38,9 +41,9 @@ const parse = (args: ReadonlyArray<string> = []): Effect.Effect<Parsed> => {
 }
 
 /** Both spellings of the same. */
-const spelled = (flag: string): ReadonlyArray<ReadonlyArray<string>> => {
-  const [, name = "", value = ""] = /^(--[^ ]+) (.*)$/s.exec(flag) ?? []
-  return [[`${name}=${value}`], [name, value]]
+const spelled = (line: string): ReadonlyArray<ReadonlyArray<string>> => {
+  const flags = [...line.matchAll(/(--\S+) (\S+)/g)].map(([, name = "", value = ""]) => [name, value])
+  return [flags.map((flag) => flag.join("=")), flags.flat()]
 }
 
 describe("options", () => {
@@ -88,6 +91,14 @@ describe("options", () => {
     [
       "--grpc-restricted-protocol inference:k=v",
       { restrictedApis: { http: [], grpc: [{ apis: ["inference"], key: "k", value: "v" }] } },
+    ],
+    ...(["http", "grpc"] as const).map((port): readonly [string, ServerOptions] => [
+      `--${port}-use-ssl true --${port}-server-cert a.crt --${port}-server-key a.key`,
+      { tls: { [port]: { cert: "a.crt", key: "a.key", mutual: false } } },
+    ]),
+    [
+      "--grpc-use-ssl-mutual 1 --grpc-server-cert a.crt --grpc-server-key a.key --grpc-root-cert ca.crt",
+      { tls: { grpc: { cert: "a.crt", key: "a.key", ca: "ca.crt", mutual: true } } },
     ],
     ["--allow-metrics 0", { metrics: false }],
     ["--metrics-address 127.0.0.1", { metrics: { host: "127.0.0.1", port: 8002 } }],
@@ -150,6 +161,12 @@ describe("what is refused", () => {
     ["--metrics-config latencies=true", 'Invalid value for flag --metrics-config: "latencies=true". Expected: '],
     ["--http-restricted-api health", 'Invalid value for flag --http-restricted-api: "health". Expected: '],
     ["--grpc-restricted-protocol x:a=b", 'Invalid value for flag --grpc-restricted-protocol: "x:a=b". Expected: '],
+    ["--grpc-use-ssl true --grpc-server-cert a.crt", "--grpc-use-ssl needs --grpc-server-cert and --grpc-server-key"],
+    ["--http-server-key a.key", "--http-server-key is of no use without --http-use-ssl=true"],
+    [
+      "--http-use-ssl-mutual true --http-server-cert a.crt --http-server-key a.key",
+      "--http-use-ssl-mutual needs --http-root-cert",
+    ],
     ["--model-repository /models", "--model-repository is not supported: models come from the module"],
     ["--model-control-mode explicit", "--model-control-mode=explicit is not supported: models are loaded at start"],
     ["--cache-config local,size=1048576", "--cache-config is not supported: there is no response cache"],

@@ -1,10 +1,12 @@
 /** The flags of `nereid serve`, in the groups of its help, and the server's options that they are. */
 import type { ServerOptions } from "@nereid/server/Server"
-import type { Command } from "effect/cli"
+import { Effect } from "effect"
+import type { CliError, Command } from "effect/cli"
 import * as GeneralFlags from "./GeneralFlags.ts"
 import * as GrpcFlags from "./GrpcFlags.ts"
 import * as HttpFlags from "./HttpFlags.ts"
 import * as MetricsFlags from "./MetricsFlags.ts"
+import * as TlsFlags from "./TlsFlags.ts"
 import * as TritonFlags from "./TritonFlags.ts"
 
 export const flags = {
@@ -18,9 +20,14 @@ export const flags = {
 
 export type Values = Command.Command.Config.Infer<typeof flags>
 
-export const options = (values: Values): ServerOptions => {
+/** Fails where flags do not fit together. */
+export const options = Effect.fnUntraced(function* (
+  values: Values,
+): Effect.fn.Return<ServerOptions, CliError.UserError> {
   const http = HttpFlags.options(values.http)
   const grpc = GrpcFlags.options(values.grpc)
+  const httpTls = yield* TlsFlags.options("http", values.http.tls)
+  const grpcTls = yield* TlsFlags.options("grpc", values.grpc.tls)
   return {
     ...GeneralFlags.options(values.general),
     ...http,
@@ -28,8 +35,9 @@ export const options = (values: Values): ServerOptions => {
     ...MetricsFlags.options(values.metrics, values.http.address ?? "0.0.0.0"),
     forwardHeaders: { ...http.forwardHeaders, ...grpc.forwardHeaders },
     restrictedApis: { ...http.restrictedApis, ...grpc.restrictedApis },
+    tls: { ...(httpTls && { http: httpTls }), ...(grpcTls && { grpc: grpcTls }) },
   }
-}
+})
 
 /** Those that were given and have no effect. */
 export const ignored = ({ ignored }: Values): ReadonlyArray<string> =>

@@ -18,15 +18,17 @@ export const serve = Command.make(
     flags: ServerFlags.flags,
   },
   Effect.fnUntraced(function* ({ module: path, flags }) {
+    const options = yield* ServerFlags.options(flags)
     const ignored = ServerFlags.ignored(flags)
     if (ignored.length > 0) yield* Console.error(`Without effect here: ${ignored.join(", ")}`)
     ForcedExit.install(flags.general.exitTimeout)
+    const scheme = options.tls?.http === undefined ? "http" : "https"
     const module = yield* ModelModule.load(path)
     const models = Layer.effectContext(ModelModule.build(module))
-    const served = Server.layer(module.models, ServerFlags.options(flags))
-    const announced = Layer.effectDiscard(Effect.flatMap(Server.Server, (server) => Console.log(banner(server)))).pipe(
-      Layer.provide(served),
-    )
+    const served = Server.layer(module.models, options)
+    const announced = Layer.effectDiscard(
+      Effect.flatMap(Server.Server, (server) => Console.log(banner(server, scheme))),
+    ).pipe(Layer.provide(served))
     return yield* announced.pipe(Layer.provide(models), Layer.launch)
   }),
 ).pipe(Command.withDescription("Serve the models that a module exports"))

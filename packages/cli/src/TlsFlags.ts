@@ -1,0 +1,44 @@
+/** The flags of one port's certificates. Triton has them for gRPC only; those of HTTP are named after them. */
+import type { ServerOptions } from "@nereid/server/Server"
+import { Effect } from "effect"
+import { CliError, type Command } from "effect/cli"
+import * as FlagKind from "./FlagKind.ts"
+
+type Tls = NonNullable<NonNullable<ServerOptions["tls"]>["grpc"]>
+
+export const make = (port: "http" | "grpc") => ({
+  use: FlagKind.boolean(`${port}-use-ssl`, "Whether to speak TLS", false),
+  mutual: FlagKind.boolean(
+    `${port}-use-ssl-mutual`,
+    `Whether callers must show a certificate as well, which makes it TLS`,
+    false,
+  ),
+  cert: FlagKind.text(`${port}-server-cert`, "path", "The server's certificate, in PEM; read again when it changes"),
+  key: FlagKind.text(`${port}-server-key`, "path", "Its private key, in PEM"),
+  ca: FlagKind.text(`${port}-root-cert`, "path", "The certificates that sign those of callers, in PEM"),
+})
+
+type Values = Command.Command.Config.Infer<ReturnType<typeof make>>
+
+/** Fails where they do not fit together. */
+export const options = (
+  port: "http" | "grpc",
+  { use, mutual, cert, key, ca }: Values,
+): Effect.Effect<Tls | undefined, CliError.UserError> => {
+  const refuse = (message: string) => Effect.fail(new CliError.UserError({ cause: message }))
+  if (!use && !mutual) {
+    // Plain text where somebody has thought of certificates is no default to fall back on.
+    const given = [
+      ["server-cert", cert],
+      ["server-key", key],
+      ["root-cert", ca],
+    ].find(([, path]) => path !== undefined)
+    if (given !== undefined) return refuse(`--${port}-${given[0]} is of no use without --${port}-use-ssl=true`)
+    return Effect.undefined
+  }
+  if (cert === undefined || key === undefined) {
+    return refuse(`--${port}-use-ssl needs --${port}-server-cert and --${port}-server-key`)
+  }
+  if (mutual && ca === undefined) return refuse(`--${port}-use-ssl-mutual needs --${port}-root-cert`)
+  return Effect.succeed({ cert, key, mutual, ...(ca === undefined ? {} : { ca }) })
+}
