@@ -25,12 +25,8 @@ const ours = authority("ours")
 const other = authority("other")
 const caller = ours.issue("caller")
 
-interface Options extends Omit<Server.ServerOptions, "tls"> {
-  readonly mutual?: boolean
-}
-
 /** Both ports with TLS; `change` writes other certificates, `entered` is done and `gate` awaited by the model for 0. */
-const serve = Effect.fnUntraced(function* ({ mutual = false, ...options }: Options = {}) {
+const serve = Effect.fnUntraced(function* ({ mutual = false } = {}) {
   const folder = yield* Effect.acquireRelease(
     Effect.promise(() => mkdtemp(join(tmpdir(), "nereid-tls-"))),
     (path) => Effect.promise(() => rm(path, { recursive: true })),
@@ -58,7 +54,6 @@ const serve = Effect.fnUntraced(function* ({ mutual = false, ...options }: Optio
     grpc: any,
     metrics: false,
     tls: { http: tls, grpc: tls },
-    ...options,
   })
   const context = yield* Layer.buildWithScope(layer.pipe(Layer.provide(model)), scope)
   const server = yield* Effect.provideContext(Server.Server, context)

@@ -6,6 +6,7 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2"
 import { connectNodeAdapter } from "@connectrpc/connect-node"
 import { GrpcCode } from "@nereid/core/Errors"
+import type { Policy } from "./Cors.ts"
 import type { ForwardedHeaders } from "./ForwardedHeaders.ts"
 import type { Gateway } from "./Gateway.ts"
 import * as GrpcApis from "./GrpcApis.ts"
@@ -20,6 +21,7 @@ export interface ConnectOptions {
   readonly gateway: Gateway
   readonly forward: ForwardedHeaders | undefined
   readonly restrictedApis: RestrictedApis
+  readonly cors: Policy | undefined
   readonly responseCompression: GrpcCompression.ResponseCompression
   readonly maxMessageSize: number
   readonly receiveTimeoutMillis: number
@@ -34,7 +36,7 @@ type Response = ServerResponse | Http2ServerResponse
 export type ConnectHandler = (request: Request, response: Response) => void
 
 export const make = (options: ConnectOptions): ConnectHandler => {
-  const { gateway, forward, restrictedApis, responseCompression } = options
+  const { gateway, forward, cors, restrictedApis, responseCompression } = options
   const { maxMessageSize, receiveTimeoutMillis, receiveBudget, logDefect } = options
   const connect = connectNodeAdapter({
     routes: GrpcRoutes.make(gateway, forward),
@@ -49,6 +51,7 @@ export const make = (options: ConnectOptions): ConnectHandler => {
     // A caller that breaks off is an error on both, and one without a listener ends the process.
     request.on("error", nothing)
     response.on("error", nothing)
+    if (cors?.(request, response) === true) return
     const { url = "" } = request
     if (!URL.canParse(url, `http://${authority(request)}`)) return refuse(response, 400)
     encodeReadably(response)

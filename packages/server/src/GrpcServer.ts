@@ -7,6 +7,7 @@
  *                               └─ HTTP/1.1 ─────────────────┴─► GrpcConnect ─► GrpcRoutes
  */
 import { Effect, type Scope } from "effect"
+import type * as Cors from "./Cors.ts"
 import * as ForwardedHeaders from "./ForwardedHeaders.ts"
 import type { Gateway } from "./Gateway.ts"
 import type { ResponseCompression } from "./GrpcCompression.ts"
@@ -44,6 +45,8 @@ export interface GrpcServerOptions {
   readonly stopTimeoutMillis?: number
   /** Default: none, the port speaks plaintext. */
   readonly tls?: Tls | undefined
+  /** Default: none, browsers keep pages of other origins away. */
+  readonly cors?: Cors.Policy | undefined
 }
 
 export const make = Effect.fnUntraced(function* (
@@ -59,7 +62,7 @@ export const make = Effect.fnUntraced(function* (
   const restrictedApis = yield* Effect.fromResult(RestrictedApis.make(options.restrictedApis ?? [], "grpc"))
   const receiveBudget = new ReceiveBudget(maxIncompleteSize)
   const unary = { gateway, maxMessageSize, receiveTimeoutMillis, receiveBudget, forward, logDefect }
-  const calls = { ...unary, restrictedApis, responseCompression }
+  const calls = { ...unary, cors: options.cors, restrictedApis, responseCompression }
   const connect = GrpcConnect.make(calls)
   const http2 = GrpcHttp2.make({ ...calls, fastUnary, connect })
   const http1: HttpListener.Handler = (request, response) => {

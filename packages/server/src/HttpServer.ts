@@ -3,6 +3,7 @@
  * (HttpListener.ts).
  */
 import { Effect, type Scope } from "effect"
+import type * as Cors from "./Cors.ts"
 import * as ForwardedHeaders from "./ForwardedHeaders.ts"
 import type { Gateway } from "./Gateway.ts"
 import * as HttpListener from "./HttpListener.ts"
@@ -25,6 +26,8 @@ export interface HttpServerOptions {
   readonly restrictedApis?: ReadonlyArray<RestrictedApis.Restriction> | undefined
   /** Default: none, the port speaks plaintext. */
   readonly tls?: Tls | undefined
+  /** Default: none, browsers keep pages of other origins away. */
+  readonly cors?: Cors.Policy | undefined
   /** How long a stop waits for answers in flight. Default 30 s. */
   readonly stopTimeoutMillis?: number | undefined
 }
@@ -33,9 +36,15 @@ export const make = Effect.fnUntraced(function* (
   gateway: Gateway,
   options: HttpServerOptions,
 ): Effect.fn.Return<HttpListener.Address, ServeError, Scope.Scope> {
-  const { maxInputSize = 64 * 2 ** 20, forwardHeaders, restrictedApis: restrictions = [], ...listener } = options
+  const { maxInputSize = 64 * 2 ** 20, forwardHeaders, restrictedApis: restrictions = [], cors, ...listener } = options
   const forward = yield* Effect.fromResult(ForwardedHeaders.make(forwardHeaders, "forwardHeaders.http"))
   const restrictedApis = yield* Effect.fromResult(RestrictedApis.make(restrictions, "http"))
   const handler = HttpRoutes.make(gateway, { maxInputSize, forward, restrictedApis })
-  return yield* HttpListener.make(handler, { name: "HTTP", ...listener })
+  const answer: HttpListener.Handler =
+    cors === undefined
+      ? handler
+      : (request, response, guard) => {
+          if (!cors(request, response)) handler(request, response, guard)
+        }
+  return yield* HttpListener.make(answer, { name: "HTTP", ...listener })
 })

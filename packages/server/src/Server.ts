@@ -8,6 +8,7 @@
 import { Cause, Context, Duration, Effect, Exit, Fiber, Layer, Option, Runtime, Scope } from "effect"
 import { Registry } from "@nereid/core/Registry"
 import type { RunningModel } from "@nereid/core/RunningModel"
+import * as Cors from "./Cors.ts"
 import * as Gateway from "./Gateway.ts"
 import type { ResponseCompression } from "./GrpcCompression.ts"
 import * as GrpcServer from "./GrpcServer.ts"
@@ -21,6 +22,7 @@ import { SystemSharedMemory } from "./SystemSharedMemory.ts"
 import type { Tls } from "./Tls.ts"
 import { version } from "./version.ts"
 
+export type { Cors } from "./Cors.ts"
 export type { Tls } from "./Tls.ts"
 
 /** Where a front end listens: a port on all addresses, a port on one, or false for nowhere. Port 0: a free one. */
@@ -37,6 +39,8 @@ export interface ServerOptions {
   readonly metricsOptions?: MetricsOptions
   /** Certificates of the two ports, from files; a port without speaks plaintext. Default none. */
   readonly tls?: { readonly http?: Tls; readonly grpc?: Tls }
+  /** What browsers let pages of other origins ask on the HTTP and the gRPC port. Default none. */
+  readonly cors?: Cors.Cors
   /** The server's name in its metadata. Default nereid. */
   readonly id?: string
   /** The largest HTTP body, in bytes. Default 64 MiB. */
@@ -115,6 +119,7 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
   const { maxInputSize = 64 * 2 ** 20, maxMessageSize = 256 * 2 ** 20 } = options
   const { fastUnary = true, maxConnections = 10_000, forwardHeaders = {}, restrictedApis = {} } = options
   const { allowClientSharedMemory = false, tls = {} } = options
+  const cors = options.cors && (yield* Effect.fromResult(Cors.make(options.cors)))
   const drainTimeout = Duration.fromInputUnsafe(options.drainTimeout ?? "30 seconds")
   // Front ends cut their callers off only after the models have had the time to answer them as stopping.
   const stopTimeoutMillis = Duration.toMillis(drainTimeout) + 1000
@@ -140,6 +145,7 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
     HttpServer.make(gateway, {
       ...address,
       tls: tls.http,
+      cors,
       maxInputSize,
       maxConnections,
       forwardHeaders: forwardHeaders.http,
@@ -151,6 +157,7 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
     GrpcServer.make(gateway, {
       ...address,
       tls: tls.grpc,
+      cors,
       maxMessageSize,
       responseCompression: options.responseCompression,
       maxConnections,
