@@ -93,3 +93,10 @@ export const choice = <const W extends string>(
 /** Any text, or none. An empty one is as good as none. */
 export const text = (name: string, takes: string, description: string): Flag.Flag<string | undefined> =>
   optional(name, { takes, description }, Result.succeed).pipe(Flag.map((text) => (text === "" ? undefined : text)))
+
+/** What stands between commas; of all times that it comes. */
+export const list = (name: string, takes: string, description: string): Flag.Flag<ReadonlyArray<string>> =>
+  collected(name, { takes, description }, (text) => {
+    const items = text.split(",").map((item) => item.trim())
+    return items.includes("") ? Result.fail(takes) : Result.succeed(items)
+  }).pipe(Flag.map((lists) => lists.flat()))

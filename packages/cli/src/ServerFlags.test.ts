@@ -63,6 +63,7 @@ describe("options", () => {
         drainTimeout: "30 seconds",
       })
       expect(options).not.toHaveProperty("id")
+      expect(options).not.toHaveProperty("cors")
       expect(ignored).toEqual([])
     }),
   )
@@ -99,6 +100,18 @@ describe("options", () => {
     [
       "--grpc-use-ssl-mutual 1 --grpc-server-cert a.crt --grpc-server-key a.key --grpc-root-cert ca.crt",
       { tls: { grpc: { cert: "a.crt", key: "a.key", ca: "ca.crt", mutual: true } } },
+    ],
+    ["--cors-origins *", { cors: { origins: "*", headers: [], exposedHeaders: [], maxAge: "7200 seconds" } }],
+    [
+      "--cors-origins https://a.example,https://b.example --cors-headers x-a,x-b --cors-exposed-headers x-c --cors-max-age-secs 5",
+      {
+        cors: {
+          origins: ["https://a.example", "https://b.example"],
+          headers: ["x-a", "x-b"],
+          exposedHeaders: ["x-c"],
+          maxAge: "5 seconds",
+        },
+      },
     ],
     ["--allow-metrics 0", { metrics: false }],
     ["--metrics-address 127.0.0.1", { metrics: { host: "127.0.0.1", port: 8002 } }],
@@ -166,6 +179,10 @@ describe("what is refused", () => {
     [
       "--http-use-ssl-mutual true --http-server-cert a.crt --http-server-key a.key",
       "--http-use-ssl-mutual needs --http-root-cert",
+    ],
+    [
+      "--cors-origins https://a.example,",
+      'Invalid value for flag --cors-origins: "https://a.example,". Expected: origin,…',
     ],
     ["--model-repository /models", "--model-repository is not supported: models come from the module"],
     ["--model-control-mode explicit", "--model-control-mode=explicit is not supported: models are loaded at start"],

@@ -2,6 +2,7 @@
 import type { ServerOptions } from "@nereid/server/Server"
 import { Effect } from "effect"
 import type { CliError, Command } from "effect/cli"
+import * as CorsFlags from "./CorsFlags.ts"
 import * as GeneralFlags from "./GeneralFlags.ts"
 import * as GrpcFlags from "./GrpcFlags.ts"
 import * as HttpFlags from "./HttpFlags.ts"
@@ -13,6 +14,7 @@ export const flags = {
   general: GeneralFlags.flags,
   http: HttpFlags.flags,
   grpc: GrpcFlags.flags,
+  cors: CorsFlags.flags,
   metrics: MetricsFlags.flags,
   ignored: TritonFlags.ignored,
   refused: TritonFlags.refused,
@@ -32,6 +34,7 @@ export const options = Effect.fnUntraced(function* (
     ...GeneralFlags.options(values.general),
     ...http,
     ...grpc,
+    ...CorsFlags.options(values.cors),
     ...MetricsFlags.options(values.metrics, values.http.address ?? "0.0.0.0"),
     forwardHeaders: { ...http.forwardHeaders, ...grpc.forwardHeaders },
     restrictedApis: { ...http.restrictedApis, ...grpc.restrictedApis },
@@ -53,6 +56,7 @@ export const groups: ReadonlyArray<Group> = [
   { title: "Server", first: "id" },
   { title: "HTTP", first: "allow-http" },
   { title: "gRPC", first: "allow-grpc" },
+  { title: "Browsers", first: "cors-origins" },
   { title: "Metrics", first: "allow-metrics" },
   { title: "Of tritonserver, without effect here", first: "http-thread-count" },
   { title: "Of tritonserver, refused", first: "model-repository" },
