@@ -25,9 +25,9 @@ const sources = (folder: string): ReadonlyArray<string> =>
     .map((entry) => join(entry.parentPath, entry.name))
 
 const imports = (file: string): ReadonlyArray<string> =>
-  [...readFileSync(file, "utf8").matchAll(/(?:^|\n)\s*(?:import|export)\b[^"'`;]*?["']([^"']+)["']/g)].flatMap(
-    ([, specifier]) => specifier ?? [],
-  )
+  [
+    ...readFileSync(file, "utf8").matchAll(/(?:^|\n)\s*(?:import|export)\b(?:[^"'`;]*?\bfrom)?\s*["']([^"']+)["']/g),
+  ].flatMap(([, specifier]) => specifier ?? [])
 
 const packages = Object.keys(allowed).map((name) => ({ name, files: sources(join(root, "packages", name, "src")) }))
 

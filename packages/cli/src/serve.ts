@@ -1,5 +1,5 @@
 /** `nereid serve <module>`: serves the models that a module exports until it is told to stop. */
-import { Server } from "@nereid/server"
+import { Logging, Server } from "@nereid/server"
 import { Console, Effect, Layer } from "effect"
 import { Argument, Command } from "effect/cli"
 import { banner } from "./Banner.ts"
@@ -29,6 +29,6 @@ export const serve = Command.make(
     const announced = Layer.effectDiscard(
       Effect.flatMap(Server.Server, (server) => Console.log(banner(server, scheme))),
     ).pipe(Layer.provide(served))
-    return yield* announced.pipe(Layer.provide(models), Layer.launch)
+    return yield* announced.pipe(Layer.provide(models), Layer.provide(Logging.layer()), Layer.launch)
   }),
 ).pipe(Command.withDescription("Serve the models that a module exports"))

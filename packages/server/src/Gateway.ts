@@ -13,6 +13,7 @@ import { validate, wireResponse } from "@nereid/core/Validation"
 import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
 import type { ModelStatisticsResponse } from "@nereid/protocol/grpc_service"
 import type { ModelConfig } from "@nereid/protocol/model_config"
+import * as LogSettings from "./LogSettings.ts"
 import * as ModelConfiguration from "./ModelConfiguration.ts"
 import * as ModelStatistics from "./ModelStatistics.ts"
 import * as Repository from "./Repository.ts"
@@ -74,6 +75,8 @@ export interface Gateway {
   ) => Result.Result<ReadonlyArray<Repository.IndexEntry>, InferenceError>
   /** To load or unload a model of a repository, empty for the only one. */
   readonly repositoryControl: (repository: string) => Result.Result<never, InferenceError>
+  /** What is logged; may be changed. */
+  readonly logging: LogSettings.LogControl
   /** What its callers have registered. */
   readonly sharedMemory: SharedMemory.SharedMemory
   readonly models: ReadonlyArray<RunningModel>
@@ -95,6 +98,7 @@ const extensions = [
   "binary_tensor_data",
   "parameters",
   "statistics",
+  "logging",
 ]
 
 export const make = (
@@ -102,6 +106,8 @@ export const make = (
   options: {
     readonly id: string
     readonly version: string
+    /** Default: those of a server that logs as if nobody had chosen. */
+    readonly logging?: LogSettings.LogControl
     /** Default: none is allowed. */
     readonly sharedMemory?: SharedMemory.SharedMemory
   },
@@ -157,6 +163,7 @@ export const make = (
     metadata: { name: options.id, version: options.version, extensions },
     repositoryIndex: (request) => Repository.index(registry.models, request),
     repositoryControl: Repository.control,
+    logging: options.logging ?? LogSettings.make(),
     models: registry.models,
     sharedMemory,
     model: registry.get,

@@ -6,11 +6,13 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2"
 import { connectNodeAdapter } from "@connectrpc/connect-node"
 import { GrpcCode } from "@nereid/core/Errors"
+import type { CallRecords } from "./CallRecord.ts"
 import type { Policy } from "./Cors.ts"
 import type { ForwardedHeaders } from "./ForwardedHeaders.ts"
 import type { Gateway } from "./Gateway.ts"
 import * as GrpcApis from "./GrpcApis.ts"
 import * as GrpcCompression from "./GrpcCompression.ts"
+import * as GrpcRecords from "./GrpcRecords.ts"
 import * as GrpcRoutes from "./GrpcRoutes.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
 import type { ReceiveBudget } from "./ReceiveBudget.ts"
@@ -20,6 +22,7 @@ import type { RestrictedApis } from "./RestrictedApis.ts"
 export interface ConnectOptions {
   readonly gateway: Gateway
   readonly forward: ForwardedHeaders | undefined
+  readonly records: CallRecords
   readonly restrictedApis: RestrictedApis
   readonly cors: Policy | undefined
   readonly responseCompression: GrpcCompression.ResponseCompression
@@ -36,11 +39,11 @@ type Response = ServerResponse | Http2ServerResponse
 export type ConnectHandler = (request: Request, response: Response) => void
 
 export const make = (options: ConnectOptions): ConnectHandler => {
-  const { gateway, forward, cors, restrictedApis, responseCompression } = options
+  const { gateway, forward, records, cors, restrictedApis, responseCompression } = options
   const { maxMessageSize, receiveTimeoutMillis, receiveBudget, logDefect } = options
   const connect = connectNodeAdapter({
     routes: GrpcRoutes.make(gateway, forward),
-    interceptors: [GrpcRoutes.failures(logDefect), GrpcApis.restricted(restrictedApis)],
+    interceptors: [GrpcRecords.recorded(records), GrpcRoutes.failures(logDefect), GrpcApis.restricted(restrictedApis)],
     readMaxBytes: maxMessageSize,
     writeMaxBytes: maxMessageSize,
     requestGate: GrpcCompression.refuseUnknown,

@@ -14,6 +14,8 @@ import * as CudaSharedMemory from "./CudaSharedMemory.ts"
 import type { Gateway, TensorMetadata } from "./Gateway.ts"
 import * as GrpcInferStream from "./GrpcInferStream.ts"
 import { fromError, internal, shorten } from "./GrpcStatus.ts"
+import * as GrpcRecords from "./GrpcRecords.ts"
+import * as LogSettings from "./LogSettings.ts"
 import * as Reflection from "./Reflection.ts"
 import type { Region } from "./SharedMemory.ts"
 
@@ -44,9 +46,11 @@ export const make =
       }),
       repositoryModelLoad: ({ repositoryName }) => orThrow(gateway.repositoryControl(repositoryName)),
       repositoryModelUnload: ({ repositoryName }) => orThrow(gateway.repositoryControl(repositoryName)),
+      logSettings: (request) => LogSettings.message(gateway.logging.change(orThrow(LogSettings.fromMessage(request)))),
       modelInfer: async (request, context) => {
         const decoded = orThrow(ProtobufCodec.fromMessage(request))
-        const wire = forward === undefined ? decoded : orThrow(forward(decoded, context.requestHeader))
+        const forwarded = forward === undefined ? decoded : orThrow(forward(decoded, context.requestHeader))
+        const wire = context.values.get(GrpcRecords.record)?.asks(forwarded) ?? forwarded
         return ProtobufCodec.toMessage(await infer(gateway, wire, context))
       },
       systemSharedMemoryStatus: ({ name }) => ({

@@ -7,6 +7,7 @@
  *                               └─ HTTP/1.1 ─────────────────┴─► GrpcConnect ─► GrpcRoutes
  */
 import { Effect, type Scope } from "effect"
+import * as CallRecord from "./CallRecord.ts"
 import type * as Cors from "./Cors.ts"
 import * as ForwardedHeaders from "./ForwardedHeaders.ts"
 import type { Gateway } from "./Gateway.ts"
@@ -60,8 +61,9 @@ export const make = Effect.fnUntraced(function* (
   const logDefect = (defect: unknown) => void runFork(Effect.logError("The gRPC front end failed on a call", defect))
   const forward = yield* Effect.fromResult(ForwardedHeaders.make(options.forwardHeaders, "forwardHeaders.grpc"))
   const restrictedApis = yield* Effect.fromResult(RestrictedApis.make(options.restrictedApis ?? [], "grpc"))
+  const records = yield* CallRecord.make(gateway)
   const receiveBudget = new ReceiveBudget(maxIncompleteSize)
-  const unary = { gateway, maxMessageSize, receiveTimeoutMillis, receiveBudget, forward, logDefect }
+  const unary = { gateway, maxMessageSize, receiveTimeoutMillis, receiveBudget, forward, records, logDefect }
   const calls = { ...unary, cors: options.cors, restrictedApis, responseCompression }
   const connect = GrpcConnect.make(calls)
   const http2 = GrpcHttp2.make({ ...calls, fastUnary, connect })

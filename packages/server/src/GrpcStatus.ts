@@ -16,6 +16,10 @@ export const fromError = (error: InferenceError): GrpcStatus => ({
   tag: error._tag,
 })
 
+/** By its name in the specification; one that is not used here by its number. */
+export const name = (code: number): string =>
+  Object.entries(GrpcCode).find(([, other]) => other === code)?.[0] ?? String(code)
+
 /** A defect; what it was is in the log and not for the caller. */
 export const internal: GrpcStatus = {
   code: GrpcCode.INTERNAL,

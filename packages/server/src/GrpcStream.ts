@@ -2,33 +2,41 @@
  * A unary call on a stream of node:http2. Another HTTP/2 implementation would stand in here; what a call does is in
  * GrpcUnary.ts.
  */
+import { Result } from "effect"
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2"
+import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
+import type { CallRecord, CallRecords } from "./CallRecord.ts"
 import type { ForwardedHeaders } from "./ForwardedHeaders.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
-import { UnaryCall, type UnaryOptions } from "./GrpcUnary.ts"
+import { type CallMetadata, UnaryCall, type UnaryOptions } from "./GrpcUnary.ts"
 
 export interface StreamOptions extends UnaryOptions {
   /** Undefined where no header becomes a parameter. */
   readonly forward: ForwardedHeaders | undefined
+  readonly records: CallRecords
 }
 
 export const serveUnary = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, options: StreamOptions): void => {
   // A stream that the caller resets emits an error; without a listener that ends the process.
   stream.on("error", nothing)
-  const { forward } = options
+  const { forward, records } = options
+  const record = records.begin(modelInfer)
+  let status = "CANCELLED"
   const timeout = headers["grpc-timeout"]
   const call = new UnaryCall(
     options,
     {
       reply: (frame) => {
         if (isGone(stream)) return
+        status = "OK"
         stream.on("wantTrailers", sendTrailers)
         stream.respond(replyHeaders, replyOptions)
         stream.end(frame)
       },
-      fail: (status) => {
+      fail: (failure) => {
         if (isGone(stream)) return
-        stream.respond({ ...replyHeaders, ...GrpcStatus.headers(status) }, { endStream: true })
+        status = GrpcStatus.name(failure.code)
+        stream.respond({ ...replyHeaders, ...GrpcStatus.headers(failure) }, { endStream: true })
         if (stream.readableEnded) return
         const timer = setTimeout(() => stream.close(constants.NGHTTP2_NO_ERROR), lingerMillis)
         stream.on("close", () => clearTimeout(timer))
@@ -36,7 +44,7 @@ export const serveUnary = (stream: ServerHttp2Stream, headers: IncomingHttpHeade
     },
     {
       timeout: Array.isArray(timeout) ? timeout.join() : timeout,
-      forward: forward && ((wire) => forward(wire, Object.entries(headers))),
+      prepare: prepare(forward, record, headers),
     },
   )
   let unwanted = 0
@@ -47,6 +55,21 @@ export const serveUnary = (stream: ServerHttp2Stream, headers: IncomingHttpHeade
   })
   stream.on("end", () => call.onEnd())
   stream.on("close", () => call.onClose())
+  if (record !== undefined) stream.on("close", () => record.end(status))
+}
+
+const modelInfer = `${GRPCInferenceService.typeName}/${GRPCInferenceService.method.modelInfer.name}`
+
+const prepare = (
+  forward: ForwardedHeaders | undefined,
+  record: CallRecord | undefined,
+  headers: IncomingHttpHeaders,
+): CallMetadata["prepare"] => {
+  if (forward === undefined && record === undefined) return undefined
+  return (wire) => {
+    const forwarded = forward === undefined ? Result.succeed(wire) : forward(wire, Object.entries(headers))
+    return record === undefined ? forwarded : Result.map(forwarded, record.asks)
+  }
 }
 
 /** Bytes that are read and dropped after the answer. */

@@ -32,8 +32,8 @@ export interface Responder {
 export interface CallMetadata {
   /** Its `grpc-timeout`. */
   readonly timeout: string | undefined
-  /** Adds its metadata to the parameters of its request; undefined where there is nothing to add. */
-  readonly forward: ((wire: WireRequest) => Result.Result<WireRequest, InvalidRequest>) | undefined
+  /** What is to be done with its request ahead of anything else; undefined for nothing. */
+  readonly prepare: ((wire: WireRequest) => Result.Result<WireRequest, InvalidRequest>) | undefined
 }
 
 export interface UnaryOptions {
@@ -60,7 +60,7 @@ export class UnaryCall {
   readonly #options: UnaryOptions
   readonly #responder: Responder
   readonly #deadline: number | undefined
-  readonly #forward: CallMetadata["forward"]
+  readonly #prepare: CallMetadata["prepare"]
   /** Of prefix and message together; unknown until the prefix is there. */
   #expected: number | undefined
   #received = 0
@@ -74,10 +74,10 @@ export class UnaryCall {
   /** Answered, failed or gone: whatever comes now is ignored. */
   #done = false
 
-  constructor(options: UnaryOptions, responder: Responder, { timeout, forward }: CallMetadata) {
+  constructor(options: UnaryOptions, responder: Responder, { timeout, prepare }: CallMetadata) {
     this.#options = options
     this.#responder = responder
-    this.#forward = forward
+    this.#prepare = prepare
     if (timeout !== undefined) {
       const milliseconds = GrpcTimeout.parse(timeout)
       if (milliseconds === undefined) {
@@ -172,7 +172,7 @@ export class UnaryCall {
   #ask(message: Uint8Array): void {
     this.#asked = true
     const decoded = ProtobufCodec.decode(message)
-    const wire = this.#forward === undefined ? decoded : Result.flatMap(decoded, this.#forward)
+    const wire = this.#prepare === undefined ? decoded : Result.flatMap(decoded, this.#prepare)
     if (Result.isFailure(wire)) return this.#fail(fromError(wire.failure))
     try {
       const cancel = this.#options.gateway.infer(wire.success, this.#deadline, (outcome) => {

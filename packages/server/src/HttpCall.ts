@@ -4,6 +4,7 @@ import { Result } from "effect"
 import { timeoutHeader } from "@nereid/core/BinaryExtension"
 import { InvalidRequest } from "@nereid/core/Errors"
 import type { WireRequest } from "@nereid/core/WireRequest"
+import type { CallRecord } from "./CallRecord.ts"
 import * as ForwardedHeaders from "./ForwardedHeaders.ts"
 import type { Guard } from "./HttpListener.ts"
 
@@ -15,6 +16,8 @@ export interface HttpCall {
   readonly model: { readonly name: string; readonly version: string }
   /** Empty where the path names none. */
   readonly repository: string
+  /** Undefined where nothing is kept of it. */
+  readonly record: CallRecord | undefined
 }
 
 export interface InferOptions {
@@ -37,10 +40,13 @@ export const deadline = ({ request }: HttpCall): Result.Result<number | undefine
   return Result.fail(new InvalidRequest({ message }))
 }
 
-/** Its inference with the headers that become parameters. */
+/** Its inference, with the headers that become parameters, on its record. */
 export const forwarded = (
-  { request }: HttpCall,
+  { request, record }: HttpCall,
   { forward }: InferOptions,
   wire: WireRequest,
-): Result.Result<WireRequest, InvalidRequest> =>
-  forward === undefined ? Result.succeed(wire) : forward(wire, ForwardedHeaders.fromRaw(request.rawHeaders))
+): Result.Result<WireRequest, InvalidRequest> => {
+  const asked =
+    forward === undefined ? Result.succeed(wire) : forward(wire, ForwardedHeaders.fromRaw(request.rawHeaders))
+  return record === undefined ? asked : Result.map(asked, record.asks)
+}

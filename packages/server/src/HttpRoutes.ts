@@ -5,6 +5,7 @@
 import type { ServerResponse } from "node:http"
 import { Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
+import type { CallRecords } from "./CallRecord.ts"
 import * as CudaSharedMemory from "./CudaSharedMemory.ts"
 import type { Gateway } from "./Gateway.ts"
 import type { InferOptions } from "./HttpCall.ts"
@@ -25,6 +26,7 @@ const region = "(?:/region/(?<name>[^/]+))?"
 
 export interface RoutesOptions extends InferOptions {
   readonly restrictedApis: RestrictedApis
+  readonly records: CallRecords
 }
 
 export const make = (gateway: Gateway, options: RoutesOptions): Handler => {
@@ -150,7 +152,9 @@ export const make = (gateway: Gateway, options: RoutesOptions): Handler => {
       if (apiGuard !== undefined && !apiGuard.permits(request.headers[apiGuard.header])) {
         return sendText(response, 403, apiGuard.refusal)
       }
-      return answer({ request, response, guard, model: { name: decoded, version }, repository })
+      const record = options.records.begin(`${method} ${path}`)
+      if (record !== undefined) response.on("close", () => record.end(outcome(response)))
+      return answer({ request, response, guard, model: { name: decoded, version }, repository, record })
     }
     if (allowed.length > 0)
       return sendText(response, 405, "Method Not Allowed", { allow: [...new Set(allowed)].join(", ") })
@@ -164,6 +168,9 @@ const sendDone = (response: ServerResponse, result: Result.Result<void, Inferenc
 }
 
 const regionStatus = ({ name, key, offset, byteSize }: Region) => ({ name, key, offset, byte_size: byteSize })
+
+const outcome = (response: ServerResponse): string =>
+  response.headersSent ? String(response.statusCode) : "the caller is gone"
 
 const percentDecoded = (text: string): string | undefined => {
   try {

@@ -3,6 +3,7 @@
  * (HttpListener.ts).
  */
 import { Effect, type Scope } from "effect"
+import * as CallRecord from "./CallRecord.ts"
 import type * as Cors from "./Cors.ts"
 import * as ForwardedHeaders from "./ForwardedHeaders.ts"
 import type { Gateway } from "./Gateway.ts"
@@ -39,7 +40,8 @@ export const make = Effect.fnUntraced(function* (
   const { maxInputSize = 64 * 2 ** 20, forwardHeaders, restrictedApis: restrictions = [], cors, ...listener } = options
   const forward = yield* Effect.fromResult(ForwardedHeaders.make(forwardHeaders, "forwardHeaders.http"))
   const restrictedApis = yield* Effect.fromResult(RestrictedApis.make(restrictions, "http"))
-  const handler = HttpRoutes.make(gateway, { maxInputSize, forward, restrictedApis })
+  const records = yield* CallRecord.make(gateway)
+  const handler = HttpRoutes.make(gateway, { maxInputSize, forward, restrictedApis, records })
   const answer: HttpListener.Handler =
     cors === undefined
       ? handler

@@ -1,15 +1,16 @@
 /**
  * Routes about the server and not about inference: their body is a small JSON object of settings, or nothing, and their
- * answer JSON. What the settings mean is in Repository.ts.
+ * answer JSON. What the settings mean is in Repository.ts and LogSettings.ts.
  */
 import { Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
 import * as SettingsDocument from "@nereid/core/SettingsDocument"
 import type { Gateway } from "./Gateway.ts"
 import { collect } from "./HttpBody.ts"
-import { sendResult } from "./HttpReply.ts"
+import { sendJson, sendResult } from "./HttpReply.ts"
 import type { HttpCall } from "./HttpCall.ts"
 import type { Route } from "./HttpRoute.ts"
+import * as LogSettings from "./LogSettings.ts"
 import * as Repository from "./Repository.ts"
 
 const repository = "/v2/repository(?:/(?<repository>[^/]+))?"
@@ -32,6 +33,21 @@ export const routes = (gateway: Gateway): ReadonlyArray<Route> => [
     path: new RegExp(`^${repository}/models/(?<name>[^/]+)/(?:load|unload)$`),
     // Whatever the body asks for, so that nobody has to send all of it.
     answer: ({ response, repository }) => sendResult(response, gateway.repositoryControl(repository)),
+  },
+  {
+    method: "GET",
+    api: "logging",
+    path: /^\/v2\/logging$/,
+    answer: ({ response }) => sendJson(response, 200, LogSettings.json(gateway.logging.current())),
+  },
+  {
+    method: "POST",
+    api: "logging",
+    path: /^\/v2\/logging$/,
+    answer: (call) =>
+      withSettings(call, (settings) =>
+        Result.map(LogSettings.fromJson(settings), (changes) => LogSettings.json(gateway.logging.change(changes))),
+      ),
   },
 ]
 

@@ -14,6 +14,8 @@ import type { ResponseCompression } from "./GrpcCompression.ts"
 import * as GrpcServer from "./GrpcServer.ts"
 import * as HttpServer from "./HttpServer.ts"
 import type { MetricsOptions } from "./Metrics.ts"
+import * as Logging from "./Logging.ts"
+import type { LogControl } from "./LogSettings.ts"
 import * as MetricsServer from "./MetricsServer.ts"
 import type { Restriction } from "./RestrictedApis.ts"
 import { ServeError } from "./ServeError.ts"
@@ -62,6 +64,11 @@ export interface ServerOptions {
   readonly restrictedApis?: { readonly http?: ReadonlyArray<Restriction>; readonly grpc?: ReadonlyArray<Restriction> }
   /** Whether callers may have tensors read from and written to shared memory of this machine. Default false. */
   readonly allowClientSharedMemory?: boolean
+  /**
+   * What the server's own log has, where it goes and how it looks; may be changed while the server runs. Without effect
+   * inside `Logging.layer`, which has its own. Default: information, warnings and errors, to stderr, in Triton's format.
+   */
+  readonly logging?: Logging.LoggingOptions
   /** How long a stop waits for requests in flight. Default 30 seconds. */
   readonly drainTimeout?: Duration.Input
 }
@@ -102,10 +109,9 @@ export const layer = <const M extends ReadonlyArray<AnyModel>>(
     Server,
     Effect.gen(function* () {
       const services = yield* Effect.all(models.map((model) => provided<M[number]["Identifier"]>(model)))
-      return yield* serve(
-        services.map(({ model }) => model),
-        options,
-      )
+      const running = services.map(({ model }) => model)
+      const logging = yield* Logging.current(options.logging ?? {})
+      return yield* Logging.through(logging)(serve(running, { ...options, control: logging.control }))
     }),
   )
 
@@ -114,7 +120,11 @@ const provided = <Identifier>(
   model: Context.Key<Identifier, { readonly model: RunningModel }>,
 ): Effect.Effect<{ readonly model: RunningModel }, never, Identifier> => model
 
-const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, options: ServerOptions) {
+interface ServeOptions extends ServerOptions {
+  readonly control: LogControl
+}
+
+const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, options: ServeOptions) {
   const { http = 8000, grpc = 8001, metrics = 8002, id = "nereid" } = options
   const { maxInputSize = 64 * 2 ** 20, maxMessageSize = 256 * 2 ** 20 } = options
   const { fastUnary = true, maxConnections = 10_000, forwardHeaders = {}, restrictedApis = {} } = options
@@ -128,7 +138,7 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
     catch: (error) => new ServeError({ message: error instanceof Error ? error.message : String(error) }),
   })
   const sharedMemory = allowClientSharedMemory ? yield* openSharedMemory : SharedMemory.disabled
-  const gateway = Gateway.make(registry, { id, version, sharedMemory })
+  const gateway = Gateway.make(registry, { id, version, logging: options.control, sharedMemory })
 
   // In parallel: all listeners close at once, none while it waits for the calls of another.
   const frontEnds = yield* Scope.make("parallel")

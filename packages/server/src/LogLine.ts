@@ -1,0 +1,59 @@
+/**
+ * One event of the log as one line, in the format of Triton's log, so that what reads that reads this:
+ *
+ *   default   I1121 04:29:49.123000 4242 fiber:12] "message"
+ *   ISO8601   2026-11-21T04:29:49Z I 4242 fiber:12] "message"
+ *
+ * Level, time (UTC), process, and where Triton has a source file and line: the fiber that logged. The message is quoted as
+ * JSON quotes a string, so that nothing that a caller sent can begin a line of its own or steer a terminal.
+ */
+import { Cause, type Fiber, type LogLevel, References } from "effect"
+import { inspect } from "node:util"
+import type { LogFormat } from "./LogSettings.ts"
+
+export interface LogEvent {
+  readonly message: unknown
+  readonly logLevel: LogLevel.LogLevel
+  readonly cause: Cause.Cause<unknown>
+  readonly fiber: Pick<Fiber.Fiber<unknown, unknown>, "id" | "getRef">
+  readonly date: Date
+}
+
+export const print = (event: LogEvent, format: LogFormat, pid: number): string => {
+  const letter = letters[event.logLevel]
+  const rest = `${pid} fiber:${event.fiber.id}] ${quoted(text(event))}`
+  const iso = event.date.toISOString()
+  if (format === "ISO8601") return `${iso.slice(0, 19)}Z ${letter} ${rest}`
+  return `${letter}${iso.slice(5, 7)}${iso.slice(8, 10)} ${iso.slice(11, 23)}000 ${rest}`
+}
+
+/** What is verbose has the letter of information. */
+const letters: { readonly [L in LogLevel.LogLevel]: string } = {
+  All: "I",
+  Trace: "I",
+  Debug: "I",
+  Info: "I",
+  Warn: "W",
+  Error: "E",
+  Fatal: "E",
+  None: "I",
+}
+
+const text = ({ message, cause, fiber }: LogEvent): string => {
+  const parts = (Array.isArray(message) ? message : [message]).map(printed)
+  for (const [name, value] of Object.entries(fiber.getRef(References.CurrentLogAnnotations))) {
+    parts.push(`${name}=${printed(value)}`)
+  }
+  if (cause.reasons.length > 0) parts.push(Cause.pretty(cause))
+  return parts.join(" ")
+}
+
+const printed = (value: unknown): string =>
+  typeof value === "string" ? value : inspect(value, { breakLength: Infinity, depth: 4 })
+
+/** JSON leaves some control characters as they are. */
+const quoted = (message: string): string =>
+  JSON.stringify(message).replaceAll(
+    /[\u007f-\u009f\u2028\u2029]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  )

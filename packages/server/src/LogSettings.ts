@@ -1,0 +1,188 @@
+/**
+ * What is logged, as the logging extension of the protocol shows and changes it while the server runs (reference, A8).
+ * How a line looks is LogLine.ts's, where it goes Logging.ts's.
+ */
+import { create } from "@bufbuild/protobuf"
+import { type LogLevel, Result } from "effect"
+import { type InferenceError, InvalidRequest, Unavailable, Unsupported } from "@nereid/core/Errors"
+import { type SettingsDocument, wrongType } from "@nereid/core/SettingsDocument"
+import {
+  type LogSettingsRequest,
+  type LogSettingsResponse,
+  LogSettingsResponse_SettingValueSchema,
+  LogSettingsResponseSchema,
+} from "@nereid/protocol/grpc_service"
+
+export type LogFormat = "default" | "ISO8601"
+
+export interface LogSettings {
+  /** Empty for stderr. */
+  readonly file: string
+  readonly info: boolean
+  readonly warning: boolean
+  readonly error: boolean
+  /** 1 adds a line for each request and what is logged at the level Debug, 2 the level Trace. */
+  readonly verboseLevel: number
+  readonly format: LogFormat
+}
+
+/** The settings of a running server. */
+export interface LogControl {
+  readonly current: () => LogSettings
+  readonly change: (changes: LogChanges) => LogSettings
+  /** Whether what is logged at this level is written. */
+  readonly isOn: (level: LogLevel.LogLevel) => boolean
+}
+
+/** What may change while the server runs. */
+export type LogChanges = Partial<Omit<LogSettings, "file">>
+
+const defaults: LogSettings = {
+  file: "",
+  info: true,
+  warning: true,
+  error: true,
+  verboseLevel: 0,
+  format: "default",
+}
+
+export const make = (options: Partial<LogSettings> = {}): LogControl => {
+  let settings: LogSettings = { ...defaults, ...options }
+  return {
+    current: () => settings,
+    change: (changes) => (settings = { ...settings, ...changes }),
+    isOn: (level) => {
+      switch (level) {
+        case "Trace":
+          return settings.verboseLevel >= 2
+        case "Debug":
+          return settings.verboseLevel >= 1
+        case "Info":
+          return settings.info
+        case "Warn":
+          return settings.warning
+        case "None":
+          return false
+        default:
+          return settings.error
+      }
+    },
+  }
+}
+
+/** As the HTTP port prints them. */
+export const json = ({ file, info, warning, error, verboseLevel, format }: LogSettings) => ({
+  log_file: file,
+  log_info: info,
+  log_warning: warning,
+  log_error: error,
+  log_verbose_level: verboseLevel,
+  log_format: format,
+})
+
+export const message = (settings: LogSettings): LogSettingsResponse => {
+  const values = Object.entries(json(settings)).map(([name, value]) => [name, settingValue(value)] as const)
+  return create(LogSettingsResponseSchema, { settings: Object.fromEntries(values) })
+}
+
+const settingValue = (value: boolean | number | string) => {
+  const parameterChoice =
+    typeof value === "boolean"
+      ? ({ case: "boolParam", value } as const)
+      : typeof value === "number"
+        ? ({ case: "uint32Param", value } as const)
+        : ({ case: "stringParam", value } as const)
+  return create(LogSettingsResponse_SettingValueSchema, { parameterChoice })
+}
+
+/** A setting's new value; undefined where it stays, `wrong` where it is of a type that no setting has. */
+type Value = boolean | number | string | undefined | typeof wrong
+const wrong = Symbol("wrong")
+
+/** How a port says what is wrong. */
+interface Wording {
+  readonly wrongType: (name: string, expected: "boolean" | "unsigned" | "string") => InferenceError
+  readonly wrongFormat: (message: string) => InferenceError
+}
+
+/** The changes that the body of a request asks for. */
+export const fromJson = (document: SettingsDocument): Result.Result<LogChanges, InferenceError> =>
+  changes(
+    [...document].map(([name, setting]) => {
+      switch (setting.kind) {
+        case "null":
+          return [name, undefined]
+        case "boolean":
+        case "string":
+          return [name, setting.value]
+        case "number":
+          return [name, isUint32(setting.value) ? Number(setting.value) : wrong]
+        default:
+          return [name, wrong]
+      }
+    }),
+    {
+      wrongType: (name, expected) => wrongType(name, expected === "unsigned" ? "unsigned-integer" : expected),
+      wrongFormat: (message) => new Unavailable({ message }),
+    },
+  )
+
+export const fromMessage = ({ settings }: LogSettingsRequest): Result.Result<LogChanges, InferenceError> =>
+  changes(
+    Object.entries(settings).map(([name, { parameterChoice }]) => [name, parameterChoice.value]),
+    {
+      wrongType: (name, expected) => {
+        const parameter = { boolean: "bool_param", unsigned: "uint32_param", string: "string_param" }[expected]
+        return new InvalidRequest({ message: `invalid value type for '${name}' setting, expected ${parameter}.` })
+      },
+      wrongFormat: (message) => new InvalidRequest({ message }),
+    },
+  )
+
+/** All of them, or the first thing that is wrong. */
+const changes = (
+  values: ReadonlyArray<readonly [name: string, value: Value]>,
+  wording: Wording,
+): Result.Result<LogChanges, InferenceError> => {
+  let changed: LogChanges = {}
+  for (const [name, value] of values) {
+    if (!Object.hasOwn(known, name)) {
+      const rule = `expected one of: ${Object.keys(known).join(", ")}`
+      return Result.fail(new InvalidRequest({ message: `unknown log setting '${name}', ${rule}` }))
+    }
+    if (value === undefined) continue
+    const change = known[name]?.(value, wording) ?? Result.succeed({})
+    if (Result.isFailure(change)) return Result.fail(change.failure)
+    changed = { ...changed, ...change.success }
+  }
+  return Result.succeed(changed)
+}
+
+type Change = (value: Exclude<Value, undefined>, wording: Wording) => Result.Result<LogChanges, InferenceError>
+
+const flag =
+  (name: string, change: (value: boolean) => LogChanges): Change =>
+  (value, { wrongType }) =>
+    typeof value === "boolean" ? Result.succeed(change(value)) : Result.fail(wrongType(name, "boolean"))
+
+const fileIsFixed = "log file location can not be updated through network protocol"
+
+/** What a value of each setting changes, or why not. */
+const known: { readonly [name: string]: Change } = {
+  log_file: () => Result.fail(new Unsupported({ message: fileIsFixed })),
+  log_info: flag("log_info", (info) => ({ info })),
+  log_warning: flag("log_warning", (warning) => ({ warning })),
+  log_error: flag("log_error", (error) => ({ error })),
+  log_verbose_level: (value, { wrongType }) =>
+    typeof value === "number"
+      ? Result.succeed({ verboseLevel: value })
+      : Result.fail(wrongType("log_verbose_level", "unsigned")),
+  log_format: (value, { wrongType, wrongFormat }) => {
+    if (typeof value !== "string") return Result.fail(wrongType("log_format", "string"))
+    if (value === "default" || value === "ISO8601") return Result.succeed({ format: value })
+    const rule = `expected 'default' or 'ISO8601', got: ${value.slice(0, 40)}`
+    return Result.fail(wrongFormat(`Unable to parse 'log_format', ${rule}`))
+  },
+}
+
+const isUint32 = (digits: string): boolean => /^[0-9]{1,10}$/.test(digits) && Number(digits) < 2 ** 32
