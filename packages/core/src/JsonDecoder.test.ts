@@ -242,6 +242,13 @@ describe("booleans and strings", () => {
     )
   })
 
+  it("a byte order mark stays in the texts that begin with one", () => {
+    const { id, inputs } = accepted(
+      `{"id":"\uFEFFa","inputs":[{"name":"\uFEFF","shape":[0],"datatype":"FP32","data":[]}]}`,
+    )
+    assert.deepStrictEqual([id, inputs[0]?.name], ["\uFEFFa", "\uFEFF"])
+  })
+
   it("every short escape is known, and no other", () => {
     const data = elements("BYTES", [1], String.raw`["\"\\\/\b\f\n\r\t"]`)
     assert.deepStrictEqual(decoder.decode(data[0]), '"\\/\b\f\n\r\t')

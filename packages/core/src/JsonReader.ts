@@ -23,7 +23,8 @@ const closeArray = 0x5d
 const openObject = 0x7b
 const closeObject = 0x7d
 
-const decoder = new TextDecoder()
+/** A text may begin with a byte order mark, which is a character of it like any other. */
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true })
 
 export class JsonReader {
   readonly bytes: Uint8Array

@@ -128,7 +128,7 @@ it.each<[string, RequestInit, string]>([
   [
     "fewer raw_input_contents than inputs",
     { inputs: [input(), input({ name: "Y" })], rawInputContents: [new Uint8Array(4)] },
-    "InvalidRequest: expected raw_input_contents of 2 inputs for model 'm', got 1",
+    "InvalidRequest: unable to find data for input tensor 'Y' for model 'm' in request.",
   ],
   [
     "more raw_input_contents than inputs",

@@ -70,7 +70,7 @@ export const fromMessage = (message: ModelInferRequest): Result.Result<WireReque
     if (tensor.success.region === undefined) sent += 1
   }
   const raw = message.rawInputContents.length
-  if (raw > sent) return refuse(wrongRawCount(message))
+  if (raw > sent) return refuse(`expected raw_input_contents of ${sent} inputs for model '${modelName}', got ${raw}`)
 
   const outputs: Array<RequestedOutput> = []
   for (const { name, parameters: own } of message.outputs) {
@@ -125,11 +125,6 @@ const describe = ({ modelName, modelVersion, id, parameters, outputs }: WireResp
 
 const refuse = (message: string) => Result.fail(new InvalidRequest({ message }))
 
-const wrongRawCount = ({ modelName, inputs, rawInputContents }: ModelInferRequest): string => {
-  const sent = inputs.filter(({ parameters }) => !Object.hasOwn(parameters, RegionReference.parameterNames.name)).length
-  return `expected raw_input_contents of ${sent} inputs for model '${modelName}', got ${rawInputContents.length}`
-}
-
 const readInput = (
   message: ModelInferRequest,
   input: InputTensor,
@@ -168,9 +163,7 @@ const readInput = (
   }
   const bytes = raw[index]
   if (bytes !== undefined) return Result.succeed({ name, datatype, shape, bytes })
-  return raw.length > 0
-    ? refuse(wrongRawCount(message))
-    : refuse(`unable to find data for input tensor ${where} in request.`)
+  return refuse(`unable to find data for input tensor ${where} in request.`)
 }
 
 /** One repeated field of InferTensorContents: its own datatype, and how it is read as each datatype that may use it. */

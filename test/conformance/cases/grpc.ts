@@ -178,7 +178,7 @@ const contents: ReadonlyArray<GrpcCase> = [
   infer(
     "one raw content too few",
     { inputs: [x, { ...x, name: "Y" }], rawInputContents: [floats(1, 2)] },
-    invalid(/raw_input_contents/),
+    invalid("unable to find data for input tensor 'Y' for model 'single_fp32' in request."),
   ),
   infer("raw contents without inputs", { rawInputContents: [floats(1)] }, invalid(/raw_input_contents/)),
   ...wrongContents.map(([type, typed]) =>
