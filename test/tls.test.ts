@@ -211,6 +211,37 @@ it.effect("new certificates are for new connections, and open ones go on", () =>
   }),
 )
 
+it.effect("a client whose authority is gone is refused, also with a session from before", () =>
+  Effect.gen(function* () {
+    const server = yield* serve({ mutual: true })
+    const to = { port: server.http, host: "127.0.0.1", ca: ours.cert }
+    const session = yield* Effect.callback<Buffer>((resume) => {
+      const socket = connectTls({ ...to, ...caller }).on("error", () => {})
+      socket.resume().once("session", (ticket: Buffer) => {
+        socket.destroy()
+        resume(Effect.succeed(ticket))
+      })
+    })
+    const accepted = (options: ConnectionOptions) =>
+      Effect.callback<boolean>((resume) => {
+        const socket = connectTls({ ...to, ...options })
+        socket.on("error", () => {})
+        socket.on("close", () => resume(Effect.succeed(answered)))
+        let answered = false
+        socket.on("data", () => (answered = true))
+        socket.write("GET /v2 HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+      })
+    expect(yield* accepted({ ...caller, session })).toBe(true)
+    yield* server.change(ours.issue("two"), other.cert)
+    const stranger = other.issue("new caller")
+    yield* Effect.repeat(TestClock.adjust("5 seconds").pipe(Effect.andThen(accepted(stranger))), {
+      until: (isAccepted) => isAccepted,
+    })
+    expect(yield* accepted({ ...caller, session })).toBe(false)
+    expect(yield* accepted({ session })).toBe(false)
+  }),
+)
+
 const streamStatus = (session: ClientHttp2Session) =>
   Effect.callback<unknown>((resume) => {
     const stream = session.request({ ":method": "POST", ":path": livePath, "content-type": "application/grpc" })

@@ -2,7 +2,7 @@
  * The requests of the gRPC port that Connect answers, over HTTP/2 and HTTP/1.1 alike: every RPC and protocol but what
  * GrpcHttp2.ts takes off before. What an RPC does is in GrpcRoutes.ts.
  */
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http"
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http"
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2"
 import { connectNodeAdapter } from "@connectrpc/connect-node"
 import { GrpcCode } from "@nereid/core/Errors"
@@ -15,9 +15,11 @@ import * as GrpcCompression from "./GrpcCompression.ts"
 import * as GrpcRecords from "./GrpcRecords.ts"
 import * as GrpcRoutes from "./GrpcRoutes.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
+import * as GrpcTimeout from "./GrpcTimeout.ts"
 import type { ReceiveBudget } from "./ReceiveBudget.ts"
 import { limitReceiving } from "./ReceiveLimit.ts"
 import type { RestrictedApis } from "./RestrictedApis.ts"
+import * as Timer from "./Timer.ts"
 
 export interface ConnectOptions {
   readonly gateway: Gateway
@@ -60,6 +62,7 @@ export const make = (options: ConnectOptions): ConnectHandler => {
     encodeReadably(response)
     limitReceiving(request, receiveTimeoutMillis, receiveBudget)
     GrpcCompression.restrict(request.headers, url, responseCompression)
+    dropEndlessTimeout(request.headers)
     try {
       connect(request, response)
     } catch (defect) {
@@ -72,6 +75,13 @@ export const make = (options: ConnectOptions): ConnectHandler => {
 const refuse = (response: Response, status: number): void => {
   response.statusCode = status
   response.end()
+}
+
+/** Connect's timer for one that is longer than a timer can be would fire at once. */
+const dropEndlessTimeout = (headers: IncomingHttpHeaders): void => {
+  const { "grpc-timeout": grpc, "connect-timeout-ms": connect } = headers
+  if (typeof grpc === "string" && (GrpcTimeout.parse(grpc) ?? 0) > Timer.longest) delete headers["grpc-timeout"]
+  if (Number(connect) > Timer.longest && /^[0-9]{1,10}$/.test(String(connect))) delete headers["connect-timeout-ms"]
 }
 
 /** Connect makes a URL of it, and throws where it is none (GrpcBroken.test.ts). */

@@ -4,6 +4,7 @@ import { connect as connectSocket } from "node:net"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Queue } from "effect"
+import * as fc from "fast-check"
 import {
   addSub,
   closed,
@@ -150,6 +151,44 @@ describe("over HTTP/1.1", () => {
         status: 429,
         body: expect.stringContaining("resource_exhausted"),
       })
+    }),
+  )
+
+  it.live("an RPC that streams in both directions is refused", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serve()
+      const path = modelInferPath.replace("ModelInfer", "ModelStreamInfer")
+      const head = `POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/connect+proto\r\n`
+      expect(yield* rawSocket(port, `${head}content-length: 9999\r\n\r\n`)).toMatch(/^HTTP\/1\.1 505 /)
+    }),
+  )
+
+  it.live("mutated requests never end the server, and none is left without an end", () =>
+    Effect.gen(function* () {
+      const server = yield* serve()
+      const head = `POST ${livePath} HTTP/1.1\r\nhost: x\r\ncontent-type: application/grpc-web+proto\r\n`
+      const whole = `${head}transfer-encoding: chunked\r\n${last}5\r\n\0\0\0\0\0\r\n0\r\n\r\n`
+      const requests = fc.sample(
+        fc.record({
+          changes: fc.array(fc.tuple(fc.nat(whole.length - 1), fc.nat(255)), { maxLength: 6 }),
+          length: fc.nat(whole.length),
+        }),
+        200,
+      )
+      yield* Effect.forEach(
+        requests,
+        ({ changes, length }) => {
+          const bytes = Buffer.from(whole, "latin1")
+          for (const [at, value] of changes) bytes[at] = value
+          return Effect.callback<void>((resume) => {
+            const socket = connectSocket(server.port, "127.0.0.1", () => socket.end(bytes.subarray(0, length)))
+            socket.on("error", () => {}).resume()
+            socket.on("close", () => resume(Effect.void))
+          })
+        },
+        { concurrency: 20 },
+      )
+      expect(yield* isHealthy(yield* rawSession(server))).toBe(true)
     }),
   )
 

@@ -7,6 +7,7 @@ import {
   frame,
   inferFrame,
   isHealthy,
+  modelInferPath,
   oneByte,
   rawCall,
   rawSession,
@@ -27,6 +28,27 @@ it.live.each([Infinity, 2 ** 31])("a stop that may take %d ms cuts nothing off",
     yield* Deferred.succeed(server.open, undefined)
     expect(yield* Fiber.join(inFlight)).toMatchObject({ status: "0" })
     yield* Fiber.join(stopping)
+  }),
+)
+
+const endless = [
+  { "grpc-timeout": "99999999H", "content-type": "application/grpc" },
+  { "connect-timeout-ms": "9999999999", "content-type": "application/connect+proto" },
+]
+
+it.live.each(endless)("a stream whose deadline is longer than a timer can be goes on: %o", (headers) =>
+  Effect.gen(function* () {
+    const server = yield* serve()
+    const session = yield* rawSession(server)
+    const path = modelInferPath.replace("ModelInfer", "ModelStreamInfer")
+    const chunks = [inferFrame(oneByte("gate"))]
+    const call = yield* Effect.forkChild(rawCall(session, { chunks, headers: { ...headers, ":path": path } }))
+    yield* Queue.take(server.started)
+    // Timers fire in their order, and too long ones after 1 ms.
+    yield* Effect.sleep(5)
+    yield* Deferred.succeed(server.open, undefined)
+    const { body } = yield* Fiber.join(call)
+    expect(Buffer.from(body).toString("latin1")).toContain("gate")
   }),
 )
 
