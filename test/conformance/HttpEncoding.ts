@@ -14,7 +14,7 @@ export interface HttpRequest {
 export type HttpEncoding = Extract<Encoding, `HTTP ${string}`>
 
 export const encode = (request: InferRequest, encoding: HttpEncoding): HttpRequest => {
-  const version = request.version === undefined ? "" : `/versions/${request.version}`
+  const version = request.version === undefined ? "" : `/versions/${encodeURIComponent(request.version)}`
   const path = `/v2/models/${encodeURIComponent(request.model)}${version}/infer`
   if (encoding === "HTTP raw body") {
     const [input] = request.inputs

@@ -41,6 +41,7 @@ const extremes: { readonly [datatype: string]: ReadonlyArray<Element> } = {
     "größer",
     "\u{1f419}",
     "\u2028\ufeff",
+    "\ufeffx",
   ],
 }
 
@@ -143,6 +144,12 @@ const others: ReadonlyArray<InferCase> = [
         tensor("DIFFERENCE", "FP32", [2, 2], [0, 1.5, 2.75, Number.NaN]),
       ],
     },
+  },
+  {
+    name: "an id that begins with a byte order mark keeps it",
+    proves: ["C7"],
+    request: { model: "single_bytes", id: "\ufeffid", inputs: [tensor("X", "BYTES", [1], ["\ufeffx"])] },
+    expected: { outputs: [tensor("X", "BYTES", [1], ["\ufeffx"])] },
   },
   {
     name: "a tensor without dims has one element",

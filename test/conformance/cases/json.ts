@@ -240,6 +240,7 @@ const order: ReadonlyArray<HttpCase> = [
       body: /^\{"id":"1",/,
     },
   ),
+  ask("a member with a byte order mark is another one", "C15", `{"\ufeffinputs":[${x("[1,2]")}]}`, lacks("inputs")),
   ask(
     "an input that stands twice",
     "C17",
