@@ -37,7 +37,8 @@ export const collected = <A>(
 const optional = <A>(name: string, description: Description, parse: Parse<A>): Flag.Flag<A | undefined> =>
   collected(name, description, parse).pipe(Flag.map((values) => values.at(-1)))
 
-const withDefault = <A>(
+/** The last value, or the default, which the description then tells. */
+export const withDefault = <A>(
   name: string,
   { takes, description }: Description,
   fallback: A,

@@ -6,6 +6,7 @@ import * as CorsFlags from "./CorsFlags.ts"
 import * as GeneralFlags from "./GeneralFlags.ts"
 import * as GrpcFlags from "./GrpcFlags.ts"
 import * as HttpFlags from "./HttpFlags.ts"
+import * as LogFlags from "./LogFlags.ts"
 import * as MetricsFlags from "./MetricsFlags.ts"
 import * as TlsFlags from "./TlsFlags.ts"
 import * as TritonFlags from "./TritonFlags.ts"
@@ -15,6 +16,7 @@ export const flags = {
   http: HttpFlags.flags,
   grpc: GrpcFlags.flags,
   cors: CorsFlags.flags,
+  log: LogFlags.flags,
   metrics: MetricsFlags.flags,
   ignored: TritonFlags.ignored,
   refused: TritonFlags.refused,
@@ -35,6 +37,7 @@ export const options = Effect.fnUntraced(function* (
     ...http,
     ...grpc,
     ...CorsFlags.options(values.cors),
+    ...LogFlags.options(values.log),
     ...MetricsFlags.options(values.metrics, values.http.address ?? "0.0.0.0"),
     forwardHeaders: { ...http.forwardHeaders, ...grpc.forwardHeaders },
     restrictedApis: { ...http.restrictedApis, ...grpc.restrictedApis },
@@ -57,6 +60,7 @@ export const groups: ReadonlyArray<Group> = [
   { title: "HTTP", first: "allow-http" },
   { title: "gRPC", first: "allow-grpc" },
   { title: "Browsers", first: "cors-origins" },
+  { title: "Logging", first: "log-verbose" },
   { title: "Metrics", first: "allow-metrics" },
   { title: "Of tritonserver, without effect here", first: "http-thread-count" },
   { title: "Of tritonserver, refused", first: "model-repository" },

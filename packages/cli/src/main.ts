@@ -4,16 +4,19 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { teardown } from "@nereid/server/Server"
 import { Effect } from "effect"
-import { Command } from "effect/cli"
+import { CliConfig, Command, GlobalFlag } from "effect/cli"
 import packageJson from "../package.json" with { type: "json" }
 import * as Help from "./Help.ts"
 import { serve } from "./serve.ts"
 import * as ServerFlags from "./ServerFlags.ts"
 
+// Not the wizard, which would ask for a hundred flags, nor a level of the log, which has its flags where it is.
+const builtIns = [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions]
+
 Command.make("nereid").pipe(
   Command.withDescription("Serve models over the v2 inference protocol"),
   Command.withSubcommands([serve]),
   Command.run({ version: packageJson.version }),
-  Effect.provide([NodeServices.layer, Help.layer(ServerFlags.groups)]),
+  Effect.provide([NodeServices.layer, CliConfig.layer({ builtIns }), Help.layer(ServerFlags.groups)]),
   NodeRuntime.runMain({ teardown }),
 )

@@ -29,6 +29,6 @@ export const serve = Command.make(
     const announced = Layer.effectDiscard(
       Effect.flatMap(Server.Server, (server) => Console.log(banner(server, scheme))),
     ).pipe(Layer.provide(served))
-    return yield* announced.pipe(Layer.provide(models), Layer.provide(Logging.layer()), Layer.launch)
+    return yield* announced.pipe(Layer.provide(models), Layer.provide(Logging.layer(options.logging)), Layer.launch)
   }),
 ).pipe(Command.withDescription("Serve the models that a module exports"))
