@@ -59,8 +59,7 @@ export const make = Effect.fnUntraced(function* (
   handler: Handler,
   options: ListenerOptions,
 ): Effect.fn.Return<Address, ServeError, Scope.Scope> {
-  const { maxConnections = 10_000, stopTimeoutMillis = 30_000, greetingTimeoutMillis = 60_000 } = options
-  const { name, tls, http2 } = options
+  const { name, maxConnections = 10_000, stopTimeoutMillis = 30_000, http2 } = options
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   /** All there are: as accepted, and so below TLS. */
   const connections = new Set<Socket>()
@@ -99,14 +98,11 @@ export const make = Effect.fnUntraced(function* (
 
   // Not httpAllowHalfOpen: a caller that is gone and one that only has sent everything look the same until something is
   // written, and the former is to give up its place in the queue (HttpServer.test.ts).
-  const server = yield* create(options, serve)
-  if (http2) {
-    Protocol.divert(server, tls ? "secureConnection" : "connection", greetingTimeoutMillis, (socket) => {
-      handedOver.add(socket)
-      socket.on("close", () => handedOver.delete(socket))
-      http2.accept(socket)
-    })
-  }
+  const server = yield* create(options, serve, (socket) => {
+    handedOver.add(socket)
+    socket.on("close", () => handedOver.delete(socket))
+    http2?.accept(socket)
+  })
   server.maxConnections = maxConnections
   server.on("checkContinue", serve)
   server.on("connection", (socket: Socket) => {
@@ -151,12 +147,18 @@ export const make = Effect.fnUntraced(function* (
 /** What identifies a connection, below TLS and above it. */
 const peer = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
 
+/** `serve` is called for requests of HTTP/1.1, `handOver` for connections of HTTP/2, where the port speaks it. */
 const create = Effect.fnUntraced(function* (
   { name, tls, http2, greetingTimeoutMillis = 60_000 }: ListenerOptions,
   serve: RequestListener,
+  handOver: (socket: Socket) => void,
 ): Effect.fn.Return<Server, ServeError, Scope.Scope> {
   const options = { keepAliveTimeout, noDelay: true }
-  if (tls === undefined) return createServer(options, serve)
+  if (tls === undefined) {
+    const server = createServer(options, serve)
+    if (http2) Protocol.divert(server, "connection", greetingTimeoutMillis, handOver)
+    return server
+  }
   const { credentials, follow } = yield* Tls.load(name, tls)
   const mutual = tls.mutual === true
   const server = createSecureServer(
@@ -170,6 +172,7 @@ const create = Effect.fnUntraced(function* (
     },
     serve,
   )
+  if (http2) Protocol.divert(server, "secureConnection", greetingTimeoutMillis, handOver)
   yield* follow((changed) => server.setSecureContext(changed))
   // Node's own would have us answer a caller with whom there is no connection yet.
   server.removeAllListeners("tlsClientError")
