@@ -9,6 +9,8 @@ import type { SharedMemory } from "./SharedMemory.ts"
 /** Registers the region that the path names. */
 export const register = (memory: SharedMemory, call: HttpCall, maxInputSize: number): void => {
   const { request, response, guard, model: region } = call
+  // Told before what may be wrong with a body that nobody wants.
+  if (memory.refusal !== undefined) return sendError(response, memory.refusal)
   collect(request, response, maxInputSize, (body) =>
     guard(() => {
       const registered = Result.flatMap(RegionDocument.read(body), (document) =>

@@ -2,8 +2,10 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { create } from "@bufbuild/protobuf"
+import { createGrpcTransport } from "@connectrpc/connect-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Queue } from "effect"
+import { Deferred, Effect, Fiber, Layer, Queue, Stream } from "effect"
 import { Model, Tensor } from "@nereid/core"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { clients, type Outcome } from "./GrpcServer.fixture.ts"
@@ -13,6 +15,12 @@ import { serve } from "./TwoPorts.fixture.ts"
 class Echo extends Model.Service<Echo>()("echo", {
   inputs: { X: Tensor.FP32("n"), TEXT: Tensor.BYTES(1) },
   outputs: { Y: Tensor.FP32("n"), TEXT: Tensor.BYTES(1) },
+}) {}
+
+/** Two responses: the input, and one more. */
+class Count extends Model.Service<Count>()("count", {
+  inputs: { X: Tensor.FP32("n") },
+  outputs: { Y: Tensor.FP32("n") },
 }) {}
 
 class Gated extends Model.Service<Gated>()("gated", {
@@ -28,6 +36,7 @@ const {
   cudaSharedMemoryStatus,
   cudaSharedMemoryUnregister,
   modelInfer,
+  modelStreamInfer,
 } = GRPCInferenceService.method
 
 const harness = Effect.fnUntraced(function* (options: SystemSharedMemoryOptions = {}) {
@@ -45,6 +54,18 @@ const harness = Effect.fnUntraced(function* (options: SystemSharedMemoryOptions 
   const context = yield* Layer.build(
     Layer.mergeAll(
       Model.each(Echo, ({ X, TEXT }) => Effect.succeed({ Y: X, TEXT })),
+      Model.stream(Count, ({ X }) =>
+        Stream.make(
+          { Y: X },
+          {
+            Y: Tensor.make(
+              "FP32",
+              X.shape,
+              X.data.map((x) => x + 1),
+            ),
+          },
+        ),
+      ),
       Model.each(
         Gated,
         Effect.fnUntraced(function* ({ X }) {
@@ -56,7 +77,7 @@ const harness = Effect.fnUntraced(function* (options: SystemSharedMemoryOptions 
       ),
     ),
   )
-  const models = yield* Effect.provideContext(Effect.all([Echo, Gated]), context)
+  const models = yield* Effect.provideContext(Effect.all([Echo, Count, Gated]), context)
   const server = yield* serve(
     models.map(({ model }) => model),
     { sharedMemory },
@@ -136,9 +157,11 @@ describe("not allowed, which is the default", () => {
     Effect.gen(function* () {
       const { post, get, call } = yield* serve([])
       const message = "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable."
-      for (const path of ["region/r/register", "region/r/unregister", "unregister"]) {
-        const answer = yield* post(`/v2/systemsharedmemory/${path}`, registering("/k", 4))
-        assert.deepStrictEqual([answer.status, answer.text], [501, JSON.stringify({ error: message })], path)
+      for (const path of ["register", "region/r/register", "region/r/unregister", "unregister"]) {
+        for (const body of [registering("/k", 4), "{"]) {
+          const answer = yield* post(`/v2/systemsharedmemory/${path}`, body)
+          assert.deepStrictEqual([answer.status, answer.text], [501, JSON.stringify({ error: message })], path)
+        }
       }
       assert.deepStrictEqual(failureOf(yield* call(systemSharedMemoryRegister, { name: "r" })), [12, message])
       assert.deepStrictEqual(failureOf(yield* call(systemSharedMemoryUnregister, {})), [12, message])
@@ -255,6 +278,9 @@ describe("regions", () => {
         const answer = yield* post("/v2/systemsharedmemory/region/r/register", body)
         assert.deepStrictEqual([answer.status, answer.text], [status, `{"error":"${error}"}`], body)
       }
+      const long = yield* post("/v2/systemsharedmemory/region/r/register", registering(`${"/".repeat(2000)}object`, 4))
+      assert.strictEqual(long.status, 400)
+      assert.include(long.text, "its name has 1 characters and its key 2006, at most 1024 are possible")
       const nameless = yield* post("/v2/systemsharedmemory/register", registering("/object", 4))
       const necessary = "'region name' is necessary to register system shared memory region"
       assert.deepStrictEqual([nameless.status, nameless.text], [400, JSON.stringify({ error: necessary })])
@@ -433,6 +459,38 @@ describe("requests", () => {
       yield* twoRegions(server)
       rmSync(server.file("object"))
       assert.strictEqual((yield* server.post(infer, jsonRequest())).status, 200)
+    }),
+  )
+
+  it.live("over a stream: each of its results is in the region", () =>
+    Effect.gen(function* () {
+      const server = yield* harness()
+      yield* twoRegions(server)
+      const transport = createGrpcTransport({ baseUrl: server.grpc.authority, idleConnectionTimeoutMs: 100 })
+      const asking = async function* () {
+        yield create(modelInfer.input, grpcRequest())
+        yield create(modelInfer.input, grpcRequest(region("none", 12n)))
+        yield create(modelInfer.input, {
+          modelName: "count",
+          inputs: [{ name: "X", datatype: "FP32", shape: [3n], parameters: region("in", 12n, 4n) }],
+          outputs: [{ name: "Y", parameters: region("out", 12n) }],
+        })
+      }
+      const results = yield* Effect.promise(async () => {
+        const stream = await transport.stream(modelStreamInfer, undefined, undefined, undefined, asking())
+        return Array.fromAsync(stream.message)
+      })
+      const shown = results.map(({ errorMessage, inferResponse }) => [
+        errorMessage,
+        inferResponse?.outputs[0]?.parameters["shared_memory_byte_size"]?.parameterChoice.value,
+      ])
+      assert.deepStrictEqual(shown, [
+        ["", 12n],
+        ["Unable to find shared memory region: 'none'", undefined],
+        ["", 12n],
+        ["", 12n],
+      ])
+      assert.deepStrictEqual(readFileSync(server.file("object")).subarray(32, 44), Buffer.from(floats(2, 3, 4)))
     }),
   )
 

@@ -28,6 +28,8 @@ export interface Loan {
 }
 
 export interface SharedMemory {
+  /** Why no region can be registered; undefined where some can. */
+  readonly refusal: InferenceError | undefined
   /** One region, or all where `name` is empty. */
   readonly status: (name: string) => Result.Result<ReadonlyArray<Region>, InferenceError>
   readonly register: (region: Region) => Result.Result<void, InferenceError>
@@ -44,15 +46,15 @@ export const isUsedBy = (request: WireRequest): boolean =>
 export const notFound = (name: string) =>
   Result.fail(new RegionNotFound({ message: `Unable to find system shared memory region: '${name}'` }))
 
-const refused = () =>
-  Result.fail(
-    new Unsupported({
-      message: "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.",
-    }),
-  )
+const refusal = new Unsupported({
+  message: "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable.",
+})
+
+const refused = () => Result.fail(refusal)
 
 /** For a server that allows no shared memory. */
 export const disabled: SharedMemory = {
+  refusal,
   status: (name) => (name === "" ? Result.succeed([]) : notFound(name)),
   register: refused,
   unregister: refused,

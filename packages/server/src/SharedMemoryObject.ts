@@ -1,6 +1,7 @@
 /**
  * A POSIX shared memory object, open as the file that Linux shows for it. What was opened stays, as a mapping of it would,
- * also where its name is removed or taken by another object.
+ * also where its name is removed or taken by another object. Once closed, it is never read or written again: the number of
+ * its file may be another one's by then.
  */
 import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from "node:fs"
 import { join } from "node:path"
@@ -17,6 +18,7 @@ export const objectName = (key: string): string => key.replace(/^\/+/, "")
 
 export class SharedMemoryObject {
   readonly #file: number
+  #isClosed = false
 
   private constructor(file: number) {
     this.#file = file
@@ -66,6 +68,7 @@ export class SharedMemoryObject {
   }
 
   #within<A>(offset: number, length: number, transfer: () => A): Result.Result<A, string> {
+    if (this.#isClosed) return Result.fail("the object is closed")
     try {
       const size = this.size()
       if (offset + length <= size) return Result.succeed(transfer())
@@ -77,6 +80,8 @@ export class SharedMemoryObject {
   }
 
   close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
     closeSync(this.#file)
   }
 }

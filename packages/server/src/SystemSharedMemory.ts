@@ -31,6 +31,9 @@ export interface SystemSharedMemoryOptions {
   readonly maxInputSize?: number
 }
 
+/** Characters of a name or a key, which are kept as long as the region is. */
+const longestName = 1024
+
 /** The prefix of objects that servers of this protocol make for themselves. */
 const reservedPrefix = "triton_python_backend_shm_region_"
 
@@ -44,6 +47,7 @@ interface OpenRegion extends Region {
 
 /** Keeps regions open until they are unregistered, or until it is closed. */
 export class SystemSharedMemory implements SharedMemory {
+  readonly refusal = undefined
   readonly #directory: string
   readonly #maxRegions: number
   readonly #maxInputSize: number
@@ -66,6 +70,10 @@ export class SystemSharedMemory implements SharedMemory {
   readonly register: SharedMemory["register"] = (region) => {
     const { name, key, offset, byteSize } = region
     if (name === "") return invalid("'region name' is necessary to register system shared memory region")
+    if (name.length > longestName || key.length > longestName) {
+      const lengths = `its name has ${name.length} characters and its key ${key.length}, at most ${longestName} are possible`
+      return invalid(`failed to register shared memory region '${name.slice(0, 40)}': ${lengths}`)
+    }
     if (name.startsWith(reservedPrefix) || objectName(key).startsWith(reservedPrefix)) {
       const reason = `as the key contains the reserved prefix '${reservedPrefix}'`
       return invalid(`cannot register shared memory region '${name}' with key '${key}' ${reason}`)
