@@ -26,6 +26,23 @@ export interface Request {
   readonly requestedOutputs?: ReadonlyArray<string>
   /** Where a decoupled model's responses go, ahead of its reply; any other model answers by the reply alone. */
   readonly emit?: Emit
+  /** Absent for a request whose way nobody follows. */
+  readonly trace?: Trace | undefined
+}
+
+/** A moment on the way of a request, by its name in Triton's traces. */
+export type TracePoint =
+  | "REQUEST_START"
+  | "QUEUE_START"
+  | "COMPUTE_START"
+  | "COMPUTE_INPUT_END"
+  | "COMPUTE_OUTPUT_START"
+  | "COMPUTE_END"
+  | "REQUEST_END"
+
+/** Takes the moments of one request, in nanoseconds of the monotonic clock; perhaps not in their order. */
+export interface Trace {
+  readonly at: (point: TracePoint, nanos: number) => void
 }
 
 export interface Response {

@@ -133,6 +133,45 @@ it.effect("1 | 2+2=4: what queues while an instance is busy goes as one batch, a
   }),
 )
 
+it.effect("1 | 2+2=4, traced: the moments of each request, the parts of its batch back to back up to its end", () =>
+  Effect.gen(function* () {
+    const { send, settle, complete } = yield* harness({
+      wrap: (execute) => (batch) =>
+        Effect.map(execute(batch), (execution) => ({ ...execution, inputDuration: 2e6, outputDuration: 3e6 })),
+    })
+    const begun = yield* Effect.clockWith((clock) => Effect.succeed(Number(clock.monotonicTimeNanosUnsafe())))
+    const points: Array<readonly [string, number]> = []
+    const trace = { at: (point: string, nanos: number) => void points.push([point, (nanos - begun) / 1e6]) }
+    yield* send(1)
+    yield* settle
+    yield* TestClock.adjust(10)
+    yield* send(2, { trace })
+    yield* send(2)
+    yield* TestClock.adjust(20)
+    yield* complete(0)
+    yield* TestClock.adjust(40)
+    yield* complete(1)
+    expect(points).toEqual([
+      ["QUEUE_START", 10],
+      ["COMPUTE_START", 30],
+      ["COMPUTE_INPUT_END", 32],
+      ["COMPUTE_OUTPUT_START", 67],
+      ["COMPUTE_END", 70],
+    ])
+  }),
+)
+
+it.effect("1=>crash, traced: how long it took is told all the same", () =>
+  Effect.gen(function* () {
+    const { send, settle, complete } = yield* harness()
+    const points: Array<string> = []
+    yield* send(1, { trace: { at: (point) => void points.push(point) } })
+    yield* settle
+    yield* complete(0, Exit.fail(new ExecutionFailed({ message: "broken" })))
+    expect(points).toEqual(["QUEUE_START", "COMPUTE_START", "COMPUTE_END"])
+  }),
+)
+
 it.effect("1 | 3+2=3,2 (max 4): a request is never torn apart", () =>
   Effect.gen(function* () {
     const { send, settle, sizes, complete } = yield* harness()

@@ -18,10 +18,10 @@ import {
   QueueFull,
   Unavailable,
 } from "./Errors.ts"
-import { type Cancel, type Emit, errorPrefix, type Reply, type Request } from "./Inference.ts"
+import { type Cancel, type Emit, errorPrefix, type Reply, type Request, type Trace } from "./Inference.ts"
 import type { Execution, Instance } from "./Instance.ts"
 import { type QueueOptions, RequestQueue } from "./RequestQueue.ts"
-import type { FailureReason, Statistics } from "./Statistics.ts"
+import type { ComputeDurations, FailureReason, Statistics } from "./Statistics.ts"
 
 export interface SchedulerOptions extends QueueOptions {
   /** Name of the model, for messages. */
@@ -152,6 +152,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
       deadlines.add(entry)
       if (request.deadline < nextDeadline) deadlineWake.openUnsafe()
     }
+    request.trace?.at("QUEUE_START", entry.queuedAt)
     wake.openUnsafe()
     return () => {
       if (finish(entry)) failed(entry, "CANCELED")
@@ -235,7 +236,12 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
   const settle = (running: Running, exit: Exit.Exit<Execution, InferenceError>) => {
     running.fiber = undefined
     const total = nanos() - running.startedAt
+    const endedAt = running.startedAt + total
     if (Exit.isFailure(exit)) {
+      for (const { request } of running.entries) {
+        request.trace?.at("COMPUTE_START", running.startedAt)
+        request.trace?.at("COMPUTE_END", endedAt)
+      }
       const error = failureOf(exit.cause)
       for (const entry of running.entries) refuse(entry, "BACKEND", error)
       return
@@ -250,6 +256,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
     // Before the replies: a caller that asks for statistics next finds its own request in them.
     if (rows > 0) statistics.executed(rows, compute, clock.currentTimeMillisUnsafe())
     for (const [index, entry] of running.entries.entries()) {
+      if (entry.request.trace !== undefined) trace(entry.request.trace, compute, endedAt)
       const outcome = outcomes[index] ?? Result.fail(missing())
       if (Result.isFailure(outcome)) {
         refuse(entry, "BACKEND", outcome.failure)
@@ -261,6 +268,14 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
         entry.reply(outcome)
       }
     }
+  }
+
+  /** The parts of an execution, one behind the other up to its end. */
+  const trace = (trace: Trace, { input, infer, output }: ComputeDurations, endedAt: number) => {
+    trace.at("COMPUTE_START", endedAt - output - infer - input)
+    trace.at("COMPUTE_INPUT_END", endedAt - output - infer)
+    trace.at("COMPUTE_OUTPUT_START", endedAt - output)
+    trace.at("COMPUTE_END", endedAt)
   }
 
   const failureOf = (cause: Cause.Cause<InferenceError>): InferenceError => {

@@ -99,6 +99,7 @@ export const validate = (
       parameters: KnownParameters.forModel(wire.parameters),
       deadline,
       requestedOutputs: wire.outputs.map(({ name }) => name),
+      trace: wire.trace,
     },
     outputs: outputs.length > 0 ? outputs : model.signature.outputs.map((_, position) => tensorAt(position)),
   })

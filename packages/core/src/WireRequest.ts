@@ -2,7 +2,7 @@
  * An inference request as a codec reads it: names and texts as they came, tensors as bytes. Nothing is known to be right
  * yet; Validation.ts turns it into a Request.
  */
-import type { Parameters } from "./Inference.ts"
+import type { Parameters, Trace } from "./Inference.ts"
 import type { RegionReference } from "./RegionReference.ts"
 
 export interface WireTensor {
@@ -34,6 +34,8 @@ export interface WireRequest {
   readonly inputs: ReadonlyArray<WireTensor>
   /** Empty for all outputs. */
   readonly outputs: ReadonlyArray<RequestedOutput>
+  /** Absent for a request whose way nobody follows. */
+  readonly trace?: Trace | undefined
 }
 
 /** What a codec writes: the outputs that were asked for, in that order. */

@@ -1,44 +1,55 @@
 /**
- * What is kept of a call while somebody wants to know: a line in the log, where that is verbose. Where nobody does, a call
- * costs one check.
+ * What is kept of a call while somebody wants to know: a line in the log, where that is verbose, and traces of its
+ * requests. Where nobody does, a call costs one check.
  */
 import { Effect } from "effect"
 import type { WireRequest } from "@nereid/core/WireRequest"
 import type { Gateway } from "./Gateway.ts"
+import type { Port, RequestTrace } from "./RequestTrace.ts"
 
 /** A call under way. */
 export interface CallRecord {
-  /** The request that the call turned out to make; as it is to go on. */
+  /** A request that the call turned out to make; as it is to go on. */
   readonly asks: (wire: WireRequest) => WireRequest
   /** Writes what is to be written, once. */
   readonly end: (status: string) => void
 }
 
 export interface CallRecords {
-  /** `what` is a route or an RPC. Undefined where nothing is kept. */
-  readonly begin: (what: string) => CallRecord | undefined
+  /**
+   * `what` is a route or an RPC; `port` where a call of at most one request has come from. Undefined where nothing is
+   * kept.
+   */
+  readonly begin: (what: string, port: Port | undefined) => CallRecord | undefined
 }
 
 /** Logs with the loggers of the calling fiber. */
-export const make = ({ logging }: Gateway): Effect.Effect<CallRecords> =>
+export const make = ({ logging, tracing }: Gateway): Effect.Effect<CallRecords> =>
   Effect.map(Effect.context<never>(), (context) => {
     const runFork = Effect.runForkWith(context)
     return {
-      begin: (what) => {
-        if (!logging.isOn("Debug")) return undefined
-        const startedAt = performance.now()
+      begin: (what, port) => {
+        if (!logging.isOn("Debug") && !tracing.isOn()) return undefined
+        const startedAt = tracing.now()
         let asked = ""
+        let trace: RequestTrace | undefined
         let ended = false
         return {
           asks: (wire) => {
             const { modelName, id } = wire
             asked = `, model '${short(modelName)}'${id === "" ? "" : `, id '${short(id)}'`}`
-            return wire
+            trace = tracing.sample(wire)
+            if (trace === undefined) return wire
+            if (port !== undefined) trace.received(port, startedAt, tracing.now())
+            return { ...wire, trace }
           },
           end: (status) => {
             if (ended) return
             ended = true
-            const took = (performance.now() - startedAt).toFixed(3)
+            const endedAt = tracing.now()
+            if (port !== undefined) trace?.sent(endedAt)
+            if (!logging.isOn("Debug")) return
+            const took = ((endedAt - startedAt) / 1e6).toFixed(3)
             runFork(Effect.logDebug(`${short(what)}: ${status}, ${took} ms${asked}`))
           },
         }

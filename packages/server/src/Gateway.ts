@@ -17,7 +17,10 @@ import * as LogSettings from "./LogSettings.ts"
 import * as ModelConfiguration from "./ModelConfiguration.ts"
 import * as ModelStatistics from "./ModelStatistics.ts"
 import * as Repository from "./Repository.ts"
+import { RequestTrace } from "./RequestTrace.ts"
 import * as SharedMemory from "./SharedMemory.ts"
+import type { TraceChanges, TraceSettings } from "./TraceSettings.ts"
+import * as Tracing from "./Tracing.ts"
 
 export interface ServerMetadata {
   readonly name: string
@@ -75,6 +78,9 @@ export interface Gateway {
   ) => Result.Result<ReadonlyArray<Repository.IndexEntry>, InferenceError>
   /** To load or unload a model of a repository, empty for the only one. */
   readonly repositoryControl: (repository: string) => Result.Result<never, InferenceError>
+  /** The trace settings of a model, of all models where its name is empty; after these changes. */
+  readonly traceSettings: (model: string, changes: TraceChanges) => Result.Result<TraceSettings, InferenceError>
+  readonly tracing: Tracing.Tracing
   /** What is logged; may be changed. */
   readonly logging: LogSettings.LogControl
   /** What its callers have registered. */
@@ -98,6 +104,7 @@ const extensions = [
   "binary_tensor_data",
   "parameters",
   "statistics",
+  "trace",
   "logging",
 ]
 
@@ -108,11 +115,13 @@ export const make = (
     readonly version: string
     /** Default: those of a server that logs as if nobody had chosen. */
     readonly logging?: LogSettings.LogControl
+    /** Default: nothing is traced. */
+    readonly tracing?: Tracing.Tracing
     /** Default: none is allowed. */
     readonly sharedMemory?: SharedMemory.SharedMemory
   },
 ): Gateway => {
-  const { sharedMemory = SharedMemory.disabled } = options
+  const { sharedMemory = SharedMemory.disabled, tracing = Tracing.off } = options
   const stopping = new AbortController()
 
   /** Checks a request and hands it to its model. */
@@ -157,12 +166,39 @@ export const make = (
     }
   }
 
+  const ask: typeof submit = (wire, deadline, receiver) => {
+    const { trace } = wire
+    if (trace === undefined) return submit(wire, deadline, receiver)
+    trace.at("REQUEST_START", tracing.now())
+    const ended = () => trace.at("REQUEST_END", tracing.now())
+    const answered = (response: WireResponse) => {
+      if (trace instanceof RequestTrace) trace.answered(response)
+    }
+    const end: InferenceReply = (outcome) => {
+      if (Result.isSuccess(outcome)) answered(outcome.success)
+      ended()
+      return typeof receiver === "function" ? receiver(outcome) : receiver.end(outcome)
+    }
+    if (typeof receiver === "function") return andThen(submit(wire, deadline, end), ended)
+    const emit: Receiver["emit"] = (response) =>
+      Effect.suspend(() => {
+        answered(response)
+        return receiver.emit(response)
+      })
+    return andThen(submit(wire, deadline, { emit, end }), ended)
+  }
+
   return {
     isLive: () => true,
     isReady: () => !stopping.signal.aborted && registry.models.every((model) => model.isReady()),
     metadata: { name: options.id, version: options.version, extensions },
     repositoryIndex: (request) => Repository.index(registry.models, request),
     repositoryControl: Repository.control,
+    tracing,
+    traceSettings: (model, changes) =>
+      model === "" || registry.versions(model).length > 0
+        ? Result.succeed(tracing.change(model, changes))
+        : Result.fail(new InvalidRequest({ message: `Request for unknown model : ${model}` })),
     logging: options.logging ?? LogSettings.make(),
     models: registry.models,
     sharedMemory,
@@ -179,8 +215,8 @@ export const make = (
       })),
     modelConfiguration: (name, version) => Result.map(registry.get(name, version), ModelConfiguration.make),
     modelStatistics: (name, version) => Result.map(measured(registry, name, version), ModelStatistics.make),
-    infer: submit,
-    stream: submit,
+    infer: ask,
+    stream: ask,
     stopping: stopping.signal,
     beginDrain: () => stopping.abort(),
   }
@@ -214,6 +250,14 @@ const measured = (
 }
 
 const notAvailable = (message: string) => Result.fail(new InvalidRequest({ message }))
+
+/** A cancel that does more. */
+const andThen =
+  (cancel: Cancel, more: () => void): Cancel =>
+  () => {
+    cancel()
+    more()
+  }
 
 const nothing = () => {}
 

@@ -16,6 +16,7 @@ import {
 } from "@nereid/protocol/grpc_service"
 import type { ForwardedHeaders } from "./ForwardedHeaders.ts"
 import type { Gateway } from "./Gateway.ts"
+import * as GrpcRecords from "./GrpcRecords.ts"
 import { InferStream, shuttingDown, type StreamResult } from "./InferStream.ts"
 
 type Message = MessageInitShape<typeof ModelStreamInferResponseSchema>
@@ -39,6 +40,7 @@ export async function* serve(
   const timeout = context.timeoutMs()
   const deadline = timeout === undefined ? undefined : Date.now() + timeout
   const stream = new InferStream(gateway, deadline)
+  const record = context.values.get(GrpcRecords.record)
   const endsAtError = context.requestHeader.get(errorModeHeader) === "true"
   let broken: { readonly error: unknown } | undefined
   let halfClosed = false
@@ -52,7 +54,8 @@ export async function* serve(
         const next = await messages.next()
         if (next.done === true) break
         const wire = ProtobufCodec.fromMessage(next.value)
-        stream.ask(next.value.id, forward ? Result.flatMap(wire, (own) => forward(own, context.requestHeader)) : wire)
+        const asked = forward ? Result.flatMap(wire, (own) => forward(own, context.requestHeader)) : wire
+        stream.ask(next.value.id, record === undefined ? asked : Result.map(asked, record.asks))
       }
       halfClosed = true
       stream.end()

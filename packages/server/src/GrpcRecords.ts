@@ -10,7 +10,10 @@ export const recorded =
   (records: CallRecords): Interceptor =>
   (next) =>
   async (request) => {
-    const call = records.begin(`${request.service.typeName}/${request.method.name}`)
+    const call = records.begin(
+      `${request.service.typeName}/${request.method.name}`,
+      request.stream ? undefined : "GRPC",
+    )
     if (call === undefined) return next(request)
     request.contextValues.set(record, call)
     try {

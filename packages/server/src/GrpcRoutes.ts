@@ -17,6 +17,7 @@ import { fromError, internal, shorten } from "./GrpcStatus.ts"
 import * as GrpcRecords from "./GrpcRecords.ts"
 import * as LogSettings from "./LogSettings.ts"
 import * as Reflection from "./Reflection.ts"
+import * as TraceSettings from "./TraceSettings.ts"
 import type { Region } from "./SharedMemory.ts"
 
 export const make =
@@ -46,6 +47,10 @@ export const make =
       }),
       repositoryModelLoad: ({ repositoryName }) => orThrow(gateway.repositoryControl(repositoryName)),
       repositoryModelUnload: ({ repositoryName }) => orThrow(gateway.repositoryControl(repositoryName)),
+      traceSetting: (request) => {
+        const changes = orThrow(TraceSettings.fromMessage(request))
+        return TraceSettings.message(orThrow(gateway.traceSettings(request.modelName, changes)))
+      },
       logSettings: (request) => LogSettings.message(gateway.logging.change(orThrow(LogSettings.fromMessage(request)))),
       modelInfer: async (request, context) => {
         const decoded = orThrow(ProtobufCodec.fromMessage(request))

@@ -209,17 +209,6 @@ describe.each(Object.entries(clients))("%s", (_, makeCall) => {
       expect(yield* call(method.serverReady, {})).toMatchObject({ response: { ready: false } })
     }),
   )
-
-  it.live("an RPC that is not here says which one it is", () =>
-    Effect.gen(function* () {
-      const call = yield* makeCall(yield* serve())
-      expect(yield* call(method.traceSetting, {})).toEqual({
-        code: 12,
-        message: "inference.GRPCInferenceService.TraceSetting is not implemented",
-        tag: "Unsupported",
-      })
-    }),
-  )
 })
 
 it.live("a port that is taken is an error of the start", () =>

@@ -20,7 +20,7 @@ export const serveUnary = (stream: ServerHttp2Stream, headers: IncomingHttpHeade
   // A stream that the caller resets emits an error; without a listener that ends the process.
   stream.on("error", nothing)
   const { forward, records } = options
-  const record = records.begin(modelInfer)
+  const record = records.begin(modelInfer, "GRPC")
   let status = "CANCELLED"
   const timeout = headers["grpc-timeout"]
   const call = new UnaryCall(

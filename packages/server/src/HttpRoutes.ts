@@ -152,7 +152,7 @@ export const make = (gateway: Gateway, options: RoutesOptions): Handler => {
       if (apiGuard !== undefined && !apiGuard.permits(request.headers[apiGuard.header])) {
         return sendText(response, 403, apiGuard.refusal)
       }
-      const record = options.records.begin(`${method} ${path}`)
+      const record = options.records.begin(`${method} ${path}`, "HTTP")
       if (record !== undefined) response.on("close", () => record.end(outcome(response)))
       return answer({ request, response, guard, model: { name: decoded, version }, repository, record })
     }

@@ -1,6 +1,6 @@
 /**
  * Routes about the server and not about inference: their body is a small JSON object of settings, or nothing, and their
- * answer JSON. What the settings mean is in Repository.ts and LogSettings.ts.
+ * answer JSON. What the settings mean is in Repository.ts, LogSettings.ts and TraceSettings.ts.
  */
 import { Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
@@ -12,8 +12,11 @@ import type { HttpCall } from "./HttpCall.ts"
 import type { Route } from "./HttpRoute.ts"
 import * as LogSettings from "./LogSettings.ts"
 import * as Repository from "./Repository.ts"
+import * as TraceSettings from "./TraceSettings.ts"
 
 const repository = "/v2/repository(?:/(?<repository>[^/]+))?"
+
+const traceSetting = /^\/v2(?:\/models\/(?<name>[^/]+))?\/trace\/setting$/
 
 export const routes = (gateway: Gateway): ReadonlyArray<Route> => [
   {
@@ -47,6 +50,25 @@ export const routes = (gateway: Gateway): ReadonlyArray<Route> => [
     answer: (call) =>
       withSettings(call, (settings) =>
         Result.map(LogSettings.fromJson(settings), (changes) => LogSettings.json(gateway.logging.change(changes))),
+      ),
+  },
+  {
+    method: "GET",
+    api: "trace",
+    path: traceSetting,
+    answer: ({ response, model }) =>
+      sendResult(response, Result.map(gateway.traceSettings(model.name, {}), TraceSettings.json)),
+  },
+  {
+    method: "POST",
+    api: "trace",
+    path: traceSetting,
+    answer: (call) =>
+      withSettings(call, (settings) =>
+        TraceSettings.fromJson(settings).pipe(
+          Result.flatMap((changes) => gateway.traceSettings(call.model.name, changes)),
+          Result.map(TraceSettings.json),
+        ),
       ),
   },
 ]

@@ -22,6 +22,8 @@ import { ServeError } from "./ServeError.ts"
 import * as SharedMemory from "./SharedMemory.ts"
 import { SystemSharedMemory } from "./SystemSharedMemory.ts"
 import type { Tls } from "./Tls.ts"
+import type { TraceSettings } from "./TraceSettings.ts"
+import * as Tracing from "./Tracing.ts"
 import { version } from "./version.ts"
 
 export type { Cors } from "./Cors.ts"
@@ -69,6 +71,11 @@ export interface ServerOptions {
    * inside `Logging.layer`, which has its own. Default: information, warnings and errors, to stderr, in Triton's format.
    */
   readonly logging?: Logging.LoggingOptions
+  /**
+   * Which requests are traced, into which file; all but the file may be changed while the server runs. Default: none, and
+   * without a file none ever.
+   */
+  readonly trace?: Partial<TraceSettings>
   /** How long a stop waits for requests in flight. Default 30 seconds. */
   readonly drainTimeout?: Duration.Input
 }
@@ -138,7 +145,8 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
     catch: (error) => new ServeError({ message: error instanceof Error ? error.message : String(error) }),
   })
   const sharedMemory = allowClientSharedMemory ? yield* openSharedMemory : SharedMemory.disabled
-  const gateway = Gateway.make(registry, { id, version, logging: options.control, sharedMemory })
+  const tracing = yield* Tracing.make(registry, options.trace ?? {})
+  const gateway = Gateway.make(registry, { id, version, logging: options.control, tracing, sharedMemory })
 
   // In parallel: all listeners close at once, none while it waits for the calls of another.
   const frontEnds = yield* Scope.make("parallel")

@@ -1,0 +1,111 @@
+/**
+ * The trace of one request: its moments and, where that is wanted, its tensors, printed as Triton prints them
+ * (reference, A8), as elements of one JSON array.
+ */
+import { isDataType } from "@nereid/core/DataType"
+import type { Trace, TracePoint } from "@nereid/core/Inference"
+import { TypedTensor } from "@nereid/core/TypedTensor"
+import type { WireRequest, WireResponse, WireTensor } from "@nereid/core/WireRequest"
+import type { TraceLevel } from "./TraceSettings.ts"
+
+/** Moments at the ports: when the request began and had come, when its answer began to go and had gone. */
+const portPoints = {
+  HTTP: ["HTTP_RECV_START", "HTTP_RECV_END", "HTTP_SEND_START", "HTTP_SEND_END"],
+  GRPC: ["GRPC_WAITREAD_START", "GRPC_WAITREAD_END", "GRPC_SEND_START", "GRPC_SEND_END"],
+} as const
+
+export type Port = keyof typeof portPoints
+
+/** Elements of a tensor that are printed; a trace is to be read. */
+const mostElements = 10_000
+
+export class RequestTrace implements Trace {
+  readonly #id: number
+  readonly #wire: WireRequest
+  readonly #version: string
+  readonly #levels: ReadonlyArray<TraceLevel>
+  readonly #done: (elements: string) => void
+  readonly #points: Array<readonly [name: string, nanos: number]> = []
+  readonly #tensors: Array<string> = []
+  #endedAt: number | undefined
+  #port: Port | undefined
+  #written = false
+
+  /** `done` takes the elements, once. */
+  constructor(options: {
+    readonly id: number
+    readonly wire: WireRequest
+    /** Of its model. */
+    readonly version: string
+    readonly levels: ReadonlyArray<TraceLevel>
+    readonly done: (elements: string) => void
+  }) {
+    this.#id = options.id
+    this.#wire = options.wire
+    this.#version = options.version
+    this.#levels = options.levels
+    this.#done = options.done
+    this.#print("TENSOR_QUEUE_INPUT", options.wire.inputs)
+  }
+
+  at(point: TracePoint, nanos: number): void {
+    if (this.#endedAt !== undefined) return
+    this.#points.push([point, nanos])
+    if (point !== "REQUEST_END") return
+    this.#endedAt = nanos
+    if (this.#port === undefined) this.#write()
+  }
+
+  /** The request has come on this port; it is written when its answer has gone. */
+  received(port: Port, startedAt: number, nanos: number): void {
+    this.#port = port
+    const [start, end] = portPoints[port]
+    this.#points.push([start, startedAt], [end, nanos])
+  }
+
+  /** Its answer has gone, or its caller. */
+  sent(nanos: number): void {
+    if (this.#port === undefined) return
+    this.at("REQUEST_END", nanos)
+    const [, , start, end] = portPoints[this.#port]
+    this.#points.push([start, this.#endedAt ?? nanos], [end, nanos])
+    this.#write()
+  }
+
+  /** A response that it has got; a decoupled model gives any number. */
+  answered({ outputs }: WireResponse): void {
+    this.#print("TENSOR_BACKEND_OUTPUT", outputs)
+  }
+
+  #print(activity: "TENSOR_QUEUE_INPUT" | "TENSOR_BACKEND_OUTPUT", tensors: ReadonlyArray<WireTensor>): void {
+    if (!this.#levels.includes("TENSORS")) return
+    for (const { name, datatype, shape, bytes } of tensors) {
+      const tensor = { name, data: data(datatype, shape, bytes), shape: shape.join(), dtype: datatype }
+      this.#tensors.push(JSON.stringify({ id: this.#id, activity, tensor }))
+    }
+  }
+
+  #write(): void {
+    if (this.#written) return
+    this.#written = true
+    const { modelName, id } = this.#wire
+    const head = { id: this.#id, model_name: modelName, model_version: Number(this.#version) }
+    const points = this.#points.toSorted(([, a], [, b]) => a - b).map(([name, ns]) => ({ name, ns: Math.round(ns) }))
+    this.#done(
+      [
+        JSON.stringify(id === "" ? head : { ...head, request_id: id }),
+        ...(this.#levels.includes("TIMESTAMPS") ? [JSON.stringify({ id: this.#id, timestamps: points })] : []),
+        ...this.#tensors,
+      ].join(",\n"),
+    )
+  }
+}
+
+const data = (datatype: string, shape: ReadonlyArray<number>, bytes: Uint8Array): string => {
+  if (!isDataType(datatype)) return ""
+  const elements = new TypedTensor(datatype, shape, bytes).data
+  const printed = Array.from<unknown, string>(elements.slice(0, mostElements), (element) =>
+    element instanceof Uint8Array ? new TextDecoder().decode(element) : String(element),
+  )
+  return printed.join(",") + (elements.length > mostElements ? ",…" : "")
+}

@@ -1,0 +1,51 @@
+/**
+ * A file of traces: a JSON array, written as its elements come, behind the server's back. What a disk is too slow for is
+ * dropped; a file that fails takes no more. Both are told once.
+ */
+import { createWriteStream, type WriteStream } from "node:fs"
+
+/** Bytes that may wait for the disk. */
+const mostWaiting = 16 * 1024 * 1024
+
+export class TraceFile {
+  readonly #stream: WriteStream
+  readonly #path: string
+  readonly #tell: (problem: string) => void
+  #separator = "[\n"
+  #told = false
+  #failed = false
+  #closed: Promise<void> | undefined
+
+  /** Overwrites what is there. */
+  constructor(path: string, tell: (problem: string) => void) {
+    this.#path = path
+    this.#tell = tell
+    this.#stream = createWriteStream(path)
+    this.#stream.on("error", (error) => {
+      this.#failed = true
+      this.#problem(`cannot be written: ${error.message}`)
+    })
+  }
+
+  /** `elements` are those of the array, with commas between them. */
+  write(elements: string): void {
+    if (this.#failed) return
+    if (this.#stream.writableLength > mostWaiting) return this.#problem("is written too slowly, traces are missing")
+    this.#stream.write(this.#separator + elements)
+    this.#separator = ",\n"
+  }
+
+  /** Resolves once all of it is written, or never will be. */
+  close(): Promise<void> {
+    return (this.#closed ??= new Promise((resolve) => {
+      if (this.#stream.closed) return resolve()
+      this.#stream.once("close", () => resolve())
+      this.#stream.end(this.#separator === ",\n" ? "\n]\n" : "[]\n")
+    }))
+  }
+
+  #problem(problem: string): void {
+    if (!this.#told) this.#tell(`The trace file ${this.#path} ${problem}`)
+    this.#told = true
+  }
+}

@@ -1,0 +1,143 @@
+/**
+ * What is traced, as the trace extension of the protocol shows and changes it while the server runs (reference, A8): for
+ * all models, and apart for those that have settings of their own. What is done with it is Tracing.ts's.
+ */
+import { create } from "@bufbuild/protobuf"
+import { Result } from "effect"
+import { type InferenceError, InvalidRequest, Unsupported } from "@nereid/core/Errors"
+import { type SettingsDocument, wrongType } from "@nereid/core/SettingsDocument"
+import {
+  type TraceSettingRequest,
+  type TraceSettingResponse,
+  TraceSettingResponse_SettingValueSchema,
+  TraceSettingResponseSchema,
+} from "@nereid/protocol/grpc_service"
+
+/** TIMESTAMPS: the moments of a request; TENSORS: its tensors, too. */
+export type TraceLevel = "TIMESTAMPS" | "TENSORS"
+
+export interface TraceSettings {
+  /** Empty for OFF. */
+  readonly levels: ReadonlyArray<TraceLevel>
+  /** One of so many requests is traced; 0 for none. */
+  readonly rate: number
+  /** Requests that are still to be traced; -1 for any number. */
+  readonly count: number
+  /** Traces of one file, which then has a number behind its name; 0: all in one file. */
+  readonly logFrequency: number
+  /** Empty: nothing is written. */
+  readonly file: string
+}
+
+export const defaults: TraceSettings = { levels: [], rate: 1000, count: -1, logFrequency: 0, file: "" }
+
+/** What a request changes: new values, and undefined for those that fall back to what is behind them. */
+export interface TraceChanges {
+  readonly levels?: ReadonlyArray<TraceLevel> | undefined
+  readonly rate?: number | undefined
+  readonly count?: number | undefined
+  readonly logFrequency?: number | undefined
+}
+
+/** By the names of the protocol. All values are texts, as the protocol has them. */
+const texts = ({ levels, rate, count, logFrequency, file }: TraceSettings) => ({
+  trace_level: levels.length === 0 ? ["OFF"] : [...levels],
+  trace_rate: String(rate),
+  trace_count: String(count),
+  log_frequency: String(logFrequency),
+  trace_file: file,
+  trace_mode: "triton",
+})
+
+/** As the HTTP port prints them. */
+export const json = texts
+
+export const message = (settings: TraceSettings): TraceSettingResponse => {
+  const values = Object.entries(texts(settings)).map(([name, value]) => {
+    const list = typeof value === "string" ? [value] : value
+    return [name, create(TraceSettingResponse_SettingValueSchema, { value: list })] as const
+  })
+  return create(TraceSettingResponseSchema, { settings: Object.fromEntries(values) })
+}
+
+/** The changes that the body of a request asks for. */
+export const fromJson = (document: SettingsDocument): Result.Result<TraceChanges, InferenceError> => {
+  const values: Array<readonly [string, ReadonlyArray<string>]> = []
+  for (const [name, setting] of document) {
+    const expected = name === "trace_level" ? "strings" : "string"
+    if (setting.kind === "null") values.push([name, []])
+    else if (!Object.hasOwn(known, name)) values.push([name, [""]])
+    else if (setting.kind !== expected) return Result.fail(wrongType(name, expected === "string" ? "string" : "array"))
+    else values.push([name, typeof setting.value === "string" ? [setting.value] : setting.value])
+  }
+  return changes(values)
+}
+
+export const fromMessage = ({ settings }: TraceSettingRequest): Result.Result<TraceChanges, InferenceError> =>
+  changes(Object.entries(settings).map(([name, { value }]) => [name, value]))
+
+/** All of them, or the first thing that is wrong. No value at all for a setting clears it. */
+const changes = (
+  values: ReadonlyArray<readonly [name: string, value: ReadonlyArray<string>]>,
+): Result.Result<TraceChanges, InferenceError> => {
+  let changed: TraceChanges = {}
+  for (const [name, value] of values) {
+    const read = Object.hasOwn(known, name) ? known[name] : undefined
+    if (read === undefined) {
+      return invalid(`unknown trace setting '${name}', expected one of: ${Object.keys(known).join(", ")}`)
+    }
+    const change = read(value)
+    if (Result.isFailure(change)) return Result.fail(change.failure)
+    changed = { ...changed, ...change.success }
+  }
+  return Result.succeed(changed)
+}
+
+type Read = (value: ReadonlyArray<string>) => Result.Result<TraceChanges, InferenceError>
+
+const invalid = (message: string) => Result.fail(new InvalidRequest({ message }))
+
+const fixed =
+  (what: string): Read =>
+  (value) =>
+    value.length === 0
+      ? Result.succeed({})
+      : Result.fail(new Unsupported({ message: `${what} can not be updated through network protocol` }))
+
+const integer =
+  (
+    name: string,
+    range: readonly [least: number, most: number],
+    change: (value: number | undefined) => TraceChanges,
+  ): Read =>
+  (value) => {
+    const [text] = value
+    if (text === undefined) return Result.succeed(change(undefined))
+    if (value.length > 1) return invalid(`expect only 1 value for '${name}'`)
+    const [least, most] = range
+    const got = `got: ${text.slice(0, 40)}`
+    if (!/^-?[0-9]+$/.test(text)) return invalid(`Unable to parse '${name}', ${got}`)
+    const number = Number(text)
+    if (number >= least && number <= most) return Result.succeed(change(number))
+    return invalid(`Unable to parse '${name}', value is out of range [ ${least}, ${most} ], ${got}`)
+  }
+
+const maxUint32 = 2 ** 32 - 1
+
+/** How each setting is read. */
+const known: { readonly [name: string]: Read } = {
+  trace_file: fixed("trace file location"),
+  trace_mode: fixed("trace mode"),
+  trace_level: (value) => {
+    if (value.length === 0) return Result.succeed({ levels: undefined })
+    const unknown = value.find((level) => level !== "OFF" && level !== "TIMESTAMPS" && level !== "TENSORS")
+    if (unknown !== undefined) return invalid(`Unable to parse 'trace_level', got: ${unknown.slice(0, 40)}`)
+    if (value.length > 1 && value.includes("OFF")) return invalid("Expect only one trace level 'OFF' is specified")
+    return Result.succeed({ levels: levels.filter((level) => value.includes(level)) })
+  },
+  trace_rate: integer("trace_rate", [0, maxUint32], (rate) => ({ rate })),
+  trace_count: integer("trace_count", [-1, 2 ** 31 - 1], (count) => ({ count })),
+  log_frequency: integer("log_frequency", [0, maxUint32], (logFrequency) => ({ logFrequency })),
+}
+
+const levels: ReadonlyArray<TraceLevel> = ["TIMESTAMPS", "TENSORS"]
