@@ -14,6 +14,8 @@ const restrictions = [
   { apis: ["statistics"], key: "admin-key", value: "another" },
 ] as const
 
+const forwarded = "^(x-forwarded-.*|authorization)$"
+
 const servers = (certificates: string): { readonly [name: string]: Server.ServerOptions } => {
   const tls = { cert: join(certificates, "server.crt"), key: join(certificates, "server.key") }
   const mutual = { ...tls, ca: join(certificates, "authority.crt"), mutual: true }
@@ -22,7 +24,7 @@ const servers = (certificates: string): { readonly [name: string]: Server.Server
     plain: {},
     /** With what is off by default. */
     open: {
-      forwardHeaders: { http: "^x-forwarded-", grpc: "^x-forwarded-" },
+      forwardHeaders: { http: forwarded, grpc: forwarded },
       allowClientSharedMemory: true,
       responseCompression: "medium",
     },

@@ -1,5 +1,7 @@
 """What a request may say besides its tensors: id, version, outputs, parameters, priority, timeout, sequence, headers."""
 
+import importlib
+
 import numpy as np
 from cases import Case, every_client, grpc_clients, http_clients, post
 from tritonclient.grpc import service_pb2
@@ -48,6 +50,11 @@ class Requests(Case):
     async def test_headers_are_taken(self):
         self.assert_answered(await self.simple(headers={"x-request-source": "a test"}))
 
+    async def test_queries_of_the_url_are_taken(self):
+        if self.protocol == "http":
+            self.assert_answered(await self.simple(query_params={"a": "b c", "d": [1, 2]}))
+            self.assertIs(await self.call("is_model_ready", "simple", query_params={"a": "/"}), True)
+
     async def test_an_optional_input(self):
         text = np.array([b"a"], dtype=np.object_)
         result = await self.infer("optional", [self.input("TEXT", text)])
@@ -93,6 +100,11 @@ class ForwardedHeaders(Repeated):
     async def test_headers_that_match_are_parameters(self):
         answered = await self.repeated(headers={"x-forwarded-user": "a user", "x-other": "nobody"})
         self.assertEqual((answered["x-forwarded-user"], "x-other" in answered), ("a user", False))
+
+    async def test_what_a_plugin_of_the_client_adds(self):
+        auth = importlib.import_module(self.module.__name__ + ".auth")
+        self.client.register_plugin(auth.BasicAuth("user", "password"))
+        self.assertEqual((await self.repeated())["authorization"], "Basic dXNlcjpwYXNzd29yZA==")
 
 
 @every_client

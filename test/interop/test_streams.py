@@ -111,8 +111,11 @@ class OneResponse(Streams):
         self.assertEqual(len(second.get_response().outputs), 2)
 
     async def test_compressed(self):
-        answers = await self.conversation([self.simple(number) for number in range(3)], compression_algorithm="gzip")
-        self.assertEqual(self.outputs(answers), [0, 2, 4])
+        for algorithm in ["gzip", "deflate"]:
+            requests = [self.simple(number) for number in range(3)]
+            self.assertEqual(
+                self.outputs(await self.conversation(requests, compression_algorithm=algorithm)), [0, 2, 4]
+            )
 
     async def test_large(self):
         tensor = np.random.default_rng(1).integers(0, 256, 5 * 2**20, np.uint8)
@@ -120,6 +123,16 @@ class OneResponse(Streams):
         answers = await self.conversation([request, request])
         for result, _ in answers:
             self.assert_same(result.as_numpy("Y"), tensor)
+
+
+@grpc_clients
+class ForwardedHeaders(Streams):
+    server = "open"
+
+    async def test_are_parameters_of_every_request(self):
+        request = {"model_name": "repeating", "inputs": [self.input("X", numbers(0))]}
+        for result, _ in await self.conversation([request, request], headers={"x-forwarded-user": "a user"}):
+            self.assertEqual(result.get_response().parameters["x-forwarded-user"].string_param, "a user")
 
 
 @grpc_clients
