@@ -6,12 +6,15 @@ import { root } from "../Program.ts"
 import { type Line, lines, pending } from "./Acceptance.ts"
 import { binary } from "./cases/binary.ts"
 import { datatypes } from "./cases/datatypes.ts"
+import { extensionsGrpc, extensionsHttp } from "./cases/extensions.ts"
+import { guardedGrpc, guardedHttp } from "./cases/guarded.ts"
 import { grpc } from "./cases/grpc.ts"
 import { grpcFrames } from "./cases/grpcFrames.ts"
 import { json } from "./cases/json.ts"
 import { jsonElements } from "./cases/jsonElements.ts"
 import { outputs } from "./cases/outputs.ts"
 import { routes } from "./cases/routes.ts"
+import { decoupledHttp, streams } from "./cases/streams.ts"
 import { transport } from "./cases/transport.ts"
 import { validation } from "./cases/validation.ts"
 
@@ -26,6 +29,12 @@ const cases = [
   ...transport,
   ...grpc,
   ...grpcFrames,
+  ...streams,
+  ...decoupledHttp,
+  ...extensionsHttp,
+  ...extensionsGrpc,
+  ...guardedHttp,
+  ...guardedGrpc,
 ]
 
 /** Test files by what they say; a line that one proves stands in a test's name or above it. */

@@ -34,6 +34,7 @@ export const lines = {
   C29: "keepalive, compression, TLS, restricted APIs",
   C30: "/generate",
   C31: "/generate_stream",
+  C32: "the repository's index, and load and unload refused",
   C36: "a full queue, a timeout, batches in the statistics",
   C38: "statistics and metrics",
   C39: "shared memory, logging and trace settings",

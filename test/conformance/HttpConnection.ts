@@ -122,7 +122,7 @@ export class HttpConnection {
     }
     const [waiting] = this.#waiting
     if (waiting === undefined) throw new Error(`An answer that nobody asked for: ${statusLine}`)
-    const body = this.#takeBody(head + 4, headers, waiting.bodiless)
+    const body = this.#takeBody(head + 4, headers, waiting.bodiless || status === "204")
     if (body === undefined) return false
     this.#waiting.shift()
     waiting.answer({ status: Number(status), headers, body })
@@ -131,7 +131,7 @@ export class HttpConnection {
 
   #takeBody(from: number, headers: ReadonlyMap<string, string>, bodiless: boolean): Buffer | undefined {
     if (headers.get("transfer-encoding") === "chunked") return this.#takeChunks(from)
-    const announced = headers.get("content-length")
+    const announced = headers.get("content-length") ?? (bodiless ? "0" : undefined)
     if (announced === undefined || !/^[0-9]+$/.test(announced)) throw new Error(`An answer of length ${announced}`)
     const end = from + (bodiless ? 0 : Number(announced))
     if (this.#received.length < end) return undefined

@@ -2,8 +2,8 @@
  * The models that the cases ask. What they answer can be told from what they were asked, so that a case can say it without
  * them; the limits of what they take are the cases' subject.
  */
-import { Context, Effect, Layer } from "effect"
-import { Errors, Model, Tensor } from "@nereid/core"
+import { Context, Effect, Layer, Stream } from "effect"
+import { Errors, Model, RequestContext, Tensor } from "@nereid/core"
 import type { Fields } from "@nereid/core/Field"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import { make } from "@nereid/core/TypedTensor"
@@ -144,6 +144,39 @@ class Gathers extends Model.Service<Gathers>()("gathers", {
   batching: { maxQueueDelay: "20 seconds", preferredBatchSizes: [4] },
 }) {}
 
+/** Decoupled: 0, 1, … up to X; fails behind as many as X says where it is negative. */
+class Counts extends Model.Service<Counts>()("counts", {
+  inputs: { X: Tensor.INT32(1) },
+  outputs: { Y: Tensor.INT32(1) },
+}) {}
+
+export const noWayDown = "no way down"
+
+const counted = (to: number) => {
+  const numbers = Stream.map(Stream.range(1, Math.abs(to)), (number) => ({
+    Y: make("INT32", [1], Int32Array.of(number)),
+  }))
+  if (to >= 0) return to === 0 ? Stream.empty : numbers
+  return Stream.concat(numbers, Stream.fail(new Errors.InvalidRequest({ message: noWayDown })))
+}
+
+/** Answers with its id and its parameters, and sets a parameter of every kind. */
+class Asked extends Model.Service<Asked>()("asked", {
+  inputs: { X: Tensor.INT32(1) },
+  outputs: { PARAMETERS: Tensor.utf8() },
+}) {}
+
+const asked = Effect.gen(function* () {
+  const { id, parameters, setParameter } = yield* RequestContext
+  yield* setParameter("flag", true)
+  yield* setParameter("count", 2n ** 62n)
+  yield* setParameter("share", 0.5)
+  yield* setParameter("text", "größe")
+  const entries = Object.entries(parameters).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  const texts = entries.map(([name, value]) => `${name}: ${typeof value} ${value}`)
+  return { PARAMETERS: [`id: ${id}`, ...texts].join("; ") }
+})
+
 const zip = (a: Int32Array, b: Int32Array, f: (a: number, b: number) => number) =>
   a.map((element, index) => f(element, b[index] ?? 0))
 
@@ -175,6 +208,8 @@ export const layer = Layer.mergeAll(
     return Effect.never
   }),
   Model.each(Gathers, (sample) => Effect.succeed(sample)),
+  Model.each(Asked, () => asked),
+  Model.stream(Counts, ({ X: { data } }) => counted(data[0] ?? 0)),
   ...echoes.map(({ layer }) => layer),
 ).pipe(
   Layer.provideMerge(
@@ -209,6 +244,8 @@ export const models = [
   Fail,
   Stuck,
   Gathers,
+  Asked,
+  Counts,
   ...echoes.map(({ model }) => model),
 ] as const
 

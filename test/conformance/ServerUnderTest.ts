@@ -1,6 +1,7 @@
 /**
- * The server that the cases talk to: the real one, on free ports, with the models of Models.ts. Three of them over the same
- * models: as it is by default, with unary gRPC through Connect, and one whose limits are small enough to be met.
+ * The server that the cases talk to: the real one, on free ports, with the models of Models.ts. Four of them over the same
+ * models: as it is by default, with unary gRPC through Connect, one whose limits are small enough to be met, and one with
+ * what is off by default.
  */
 import { Context, Effect, Layer } from "effect"
 import { Server } from "@nereid/server"
@@ -23,6 +24,22 @@ const listen = <const M extends ReadonlyArray<Server.AnyModel>>(models: M, optio
 /** In bytes, of the server with small limits. */
 export const smallLimit = 2048
 
+/** The header that restricted APIs want. */
+export const secret = { key: "admin-key", value: "secret" }
+
+/** The one whose pages may ask. */
+export const origin = "https://app.example.com"
+
+const restrictions = [{ apis: ["model-repository", "statistics", "logging"], ...secret }] as const
+
+const guarded: Server.ServerOptions = {
+  restrictedApis: { http: restrictions, grpc: restrictions },
+  forwardHeaders: { http: "^x-forward-|^priority$", grpc: "^x-forward-" },
+  allowClientSharedMemory: true,
+  cors: { origins: [origin] },
+  responseCompression: "low",
+}
+
 export class ServerUnderTest extends Context.Service<
   ServerUnderTest,
   {
@@ -31,6 +48,8 @@ export class ServerUnderTest extends Context.Service<
     readonly connect: Ports
     /** Takes no larger body or message than `smallLimit`, and one of its models is not ready. */
     readonly small: Ports
+    /** Forwards headers, restricts APIs, allows shared memory and pages of one origin, compresses its answers. */
+    readonly guarded: Ports
   }
 >()("conformance/ServerUnderTest") {
   static readonly layer = Layer.effect(
@@ -39,6 +58,7 @@ export class ServerUnderTest extends Context.Service<
       normal: listen(Models.models, {}),
       connect: listen(Models.models, { fastUnary: false }),
       small: listen([...Models.models, Models.stopped], { maxInputSize: smallLimit, maxMessageSize: smallLimit }),
+      guarded: listen(Models.models, guarded),
     }),
   ).pipe(Layer.provide(Models.layer))
 }

@@ -4,8 +4,11 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { ModelInferResponseSchema } from "@nereid/protocol/grpc_service"
 import type { GrpcCase } from "./Case.ts"
+import { extensionsGrpc } from "./cases/extensions.ts"
 import { grpc } from "./cases/grpc.ts"
 import { grpcFrames } from "./cases/grpcFrames.ts"
+import { guardedGrpc } from "./cases/guarded.ts"
+import { streams } from "./cases/streams.ts"
 import { Connections } from "./Connections.ts"
 import { type GrpcAnswer, messages } from "./GrpcConnection.ts"
 
@@ -43,7 +46,7 @@ const differences = async (connections: Connections["Service"], one: GrpcCase): 
 }
 
 layer(Connections.layer, { excludeTestServices: true })("gRPC", (it) => {
-  for (const one of [...grpc, ...grpcFrames]) {
+  for (const one of [...grpc, ...grpcFrames, ...streams, ...extensionsGrpc, ...guardedGrpc]) {
     it.effect(`${one.name} ${(one.proves ?? []).join(" ")}`.trim(), () =>
       Effect.gen(function* () {
         const connections = yield* Connections

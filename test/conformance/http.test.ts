@@ -4,9 +4,12 @@ import { Effect } from "effect"
 import { tagHeader } from "@nereid/core/Errors"
 import type { HttpCase, HttpExpected } from "./Case.ts"
 import { binary } from "./cases/binary.ts"
+import { extensionsHttp } from "./cases/extensions.ts"
+import { guardedHttp } from "./cases/guarded.ts"
 import { json } from "./cases/json.ts"
 import { jsonElements } from "./cases/jsonElements.ts"
 import { routes } from "./cases/routes.ts"
+import { decoupledHttp } from "./cases/streams.ts"
 import { transport } from "./cases/transport.ts"
 import { Connections } from "./Connections.ts"
 import { type HttpAnswer, HttpConnection } from "./HttpConnection.ts"
@@ -57,7 +60,16 @@ const differences = async (connections: Connections["Service"], one: HttpCase): 
 }
 
 layer(Connections.layer, { excludeTestServices: true })("HTTP", (it) => {
-  for (const one of [...routes, ...json, ...jsonElements, ...binary, ...transport]) {
+  for (const one of [
+    ...routes,
+    ...json,
+    ...jsonElements,
+    ...binary,
+    ...transport,
+    ...extensionsHttp,
+    ...decoupledHttp,
+    ...guardedHttp,
+  ]) {
     it.effect(`${one.name} ${(one.proves ?? []).join(" ")}`.trim(), () =>
       Effect.gen(function* () {
         const connections = yield* Connections
