@@ -11,16 +11,13 @@ import type { Port, RequestTrace } from "./RequestTrace.ts"
 export interface CallRecord {
   /** A request that the call turned out to make; as it is to go on. */
   readonly asks: (wire: WireRequest) => WireRequest
-  /** Writes what is to be written, once. */
-  readonly end: (status: string) => void
+  /** Writes what is to be written, once. `what` is a route or an RPC. */
+  readonly end: (what: string, status: string) => void
 }
 
 export interface CallRecords {
-  /**
-   * `what` is a route or an RPC; `port` where a call of at most one request has come from. Undefined where nothing is
-   * kept.
-   */
-  readonly begin: (what: string, port: Port | undefined) => CallRecord | undefined
+  /** `port` is where a call of at most one request has come from. Undefined where nothing is kept. */
+  readonly begin: (port: Port | undefined) => CallRecord | undefined
 }
 
 /** Logs with the loggers of the calling fiber. */
@@ -28,7 +25,7 @@ export const make = ({ logging, tracing }: Gateway): Effect.Effect<CallRecords> 
   Effect.map(Effect.context<never>(), (context) => {
     const runFork = Effect.runForkWith(context)
     return {
-      begin: (what, port) => {
+      begin: (port) => {
         if (!logging.isOn("Debug") && !tracing.isOn()) return undefined
         const startedAt = tracing.now()
         let asked = ""
@@ -43,7 +40,7 @@ export const make = ({ logging, tracing }: Gateway): Effect.Effect<CallRecords> 
             if (port !== undefined) trace.received(port, startedAt, tracing.now())
             return { ...wire, trace }
           },
-          end: (status) => {
+          end: (what, status) => {
             if (ended) return
             ended = true
             const endedAt = tracing.now()

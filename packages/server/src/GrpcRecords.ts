@@ -10,34 +10,32 @@ export const recorded =
   (records: CallRecords): Interceptor =>
   (next) =>
   async (request) => {
-    const call = records.begin(
-      `${request.service.typeName}/${request.method.name}`,
-      request.stream ? undefined : "GRPC",
-    )
+    const call = records.begin(request.stream ? undefined : "GRPC")
     if (call === undefined) return next(request)
+    const end = (status: string) => call.end(`${request.service.typeName}/${request.method.name}`, status)
     request.contextValues.set(record, call)
     try {
       const response = await next(request)
-      if (response.stream) return { ...response, message: ended(response.message, call) }
-      call.end("OK")
+      if (response.stream) return { ...response, message: ended(response.message, end) }
+      end("OK")
       return response
     } catch (error) {
-      call.end(status(error))
+      end(status(error))
       throw error
     }
   }
 
 /** The call ends with its messages. */
-async function* ended(messages: StreamResponse["message"], call: CallRecord): StreamResponse["message"] {
+async function* ended(messages: StreamResponse["message"], end: (status: string) => void): StreamResponse["message"] {
   try {
     yield* messages
-    call.end("OK")
+    end("OK")
   } catch (error) {
-    call.end(status(error))
+    end(status(error))
     throw error
   } finally {
     // Where nobody reads to the end.
-    call.end("CANCELLED")
+    end("CANCELLED")
   }
 }
 

@@ -20,7 +20,7 @@ export const serveUnary = (stream: ServerHttp2Stream, headers: IncomingHttpHeade
   // A stream that the caller resets emits an error; without a listener that ends the process.
   stream.on("error", nothing)
   const { forward, records } = options
-  const record = records.begin(modelInfer, "GRPC")
+  const record = records.begin("GRPC")
   let status = "CANCELLED"
   const timeout = headers["grpc-timeout"]
   const call = new UnaryCall(
@@ -55,7 +55,7 @@ export const serveUnary = (stream: ServerHttp2Stream, headers: IncomingHttpHeade
   })
   stream.on("end", () => call.onEnd())
   stream.on("close", () => call.onClose())
-  if (record !== undefined) stream.on("close", () => record.end(status))
+  if (record !== undefined) stream.on("close", () => record.end(modelInfer, status))
 }
 
 const modelInfer = `${GRPCInferenceService.typeName}/${GRPCInferenceService.method.modelInfer.name}`

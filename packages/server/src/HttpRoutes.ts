@@ -138,6 +138,8 @@ export const make = (gateway: Gateway, options: RoutesOptions): Handler => {
 
   return (request, response, guard) => {
     const [path = ""] = (request.url ?? "").split("?", 1)
+    const record = options.records.begin("HTTP")
+    if (record !== undefined) response.on("close", () => record.end(`${request.method} ${path}`, outcome(response)))
     const allowed: Array<string> = []
     for (const { method, path: pattern, answer, apiGuard } of guarded) {
       const match = pattern.exec(path)
@@ -152,8 +154,6 @@ export const make = (gateway: Gateway, options: RoutesOptions): Handler => {
       if (apiGuard !== undefined && !apiGuard.permits(request.headers[apiGuard.header])) {
         return sendText(response, 403, apiGuard.refusal)
       }
-      const record = options.records.begin(`${method} ${path}`, "HTTP")
-      if (record !== undefined) response.on("close", () => record.end(outcome(response)))
       return answer({ request, response, guard, model: { name: decoded, version }, repository, record })
     }
     if (allowed.length > 0)
