@@ -31,3 +31,18 @@ it.effect("a request is refused, and counted, while its model is not ready and w
     expect(gateway.isReady()).toBe(false)
   }).pipe(Effect.provide(Model.each(Echo, ({ x }) => Effect.succeed({ x })))),
 )
+
+it("names the extensions of the protocol that work here, in its order (C2)", () => {
+  expect(Gateway.make(Registry.make([]), { id: "nereid", version: "0" }).metadata.extensions).toEqual([
+    "classification",
+    "model_repository",
+    "model_configuration",
+    "system_shared_memory",
+    "cuda_shared_memory",
+    "binary_tensor_data",
+    "parameters",
+    "statistics",
+    "trace",
+    "logging",
+  ])
+})

@@ -13,7 +13,8 @@ export interface LogSink {
 /** Bytes that may wait for the disk. */
 const mostWaiting = 8 * 1024 * 1024
 
-export const stderr: LogSink = { write: (line) => void process.stderr.write(`${line}\n`) }
+/** By the console, which does not mind when nobody reads it any more. */
+export const stderr: LogSink = { write: (line) => console.error(line) }
 
 /** Until its scope closes. */
 export const file = Effect.fnUntraced(function* (path: string): Effect.fn.Return<LogSink, ServeError, Scope.Scope> {

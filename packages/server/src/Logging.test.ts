@@ -239,7 +239,7 @@ describe("the log", () => {
           [
             String.raw`"POST /v2/models/echo/infer: 200, N ms, model 'echo', id 'a\nb'"`,
             '"GET /v2/models/none: 404, N ms"',
-          '"GET /v2/nothing: 404, N ms"',
+            '"GET /v2/nothing: 404, N ms"',
             '"inference.GRPCInferenceService/ServerLive: OK, N ms"',
             `"${infers}: INVALID_ARGUMENT, N ms, model 'echo', id '7'"`,
             `"${infers}: OK, N ms, model 'echo'"`,

@@ -16,8 +16,9 @@ const portPoints = {
 
 export type Port = keyof typeof portPoints
 
-/** Elements of a tensor that are printed; a trace is to be read. */
+/** Elements of a tensor, and tensors of a request, that are printed; a stream may have responses without end. */
 const mostElements = 10_000
+const mostTensors = 1_000
 
 export class RequestTrace implements Trace {
   readonly #id: number
@@ -45,7 +46,6 @@ export class RequestTrace implements Trace {
     this.#version = options.version
     this.#levels = options.levels
     this.#done = options.done
-    this.#print("TENSOR_QUEUE_INPUT", options.wire.inputs)
   }
 
   at(point: TracePoint, nanos: number): void {
@@ -74,12 +74,15 @@ export class RequestTrace implements Trace {
 
   /** A response that it has got; a decoupled model gives any number. */
   answered({ outputs }: WireResponse): void {
+    // Only now are the inputs known to be what they say.
+    if (this.#tensors.length === 0) this.#print("TENSOR_QUEUE_INPUT", this.#wire.inputs)
     this.#print("TENSOR_BACKEND_OUTPUT", outputs)
   }
 
   #print(activity: "TENSOR_QUEUE_INPUT" | "TENSOR_BACKEND_OUTPUT", tensors: ReadonlyArray<WireTensor>): void {
     if (!this.#levels.includes("TENSORS")) return
     for (const { name, datatype, shape, bytes } of tensors) {
+      if (this.#tensors.length >= mostTensors) return
       const tensor = { name, data: data(datatype, shape, bytes), shape: shape.join(), dtype: datatype }
       this.#tensors.push(JSON.stringify({ id: this.#id, activity, tensor }))
     }

@@ -208,14 +208,19 @@ describe("a trace", () => {
     Effect.gen(function* () {
       const inputs =
         '{"inputs":[{"name":"X","datatype":"INT32","shape":[2],"data":[1,-2]},{"name":"TEXT","datatype":"BYTES","shape":[1],"data":["ä"]}]}'
+      const wrong = '{"inputs":[{"name":"X","datatype":"FP64","shape":[1],"data":[1]}]}'
       const { "": elements } = yield* traced({ ...options, levels: ["TENSORS"] }, ({ infer }) =>
-        Effect.asVoid(infer("echo", inputs)),
+        Effect.gen(function* () {
+          yield* infer("echo", inputs)
+          expect(yield* infer("echo", wrong)).toBe(400)
+        }),
       )
       expect(elements).toEqual([
         { id: 1, model_name: "echo", model_version: 1 },
         { id: 1, activity: "TENSOR_QUEUE_INPUT", tensor: { name: "X", data: "1,-2", shape: "2", dtype: "INT32" } },
         { id: 1, activity: "TENSOR_QUEUE_INPUT", tensor: { name: "TEXT", data: "ä", shape: "1", dtype: "BYTES" } },
         { id: 1, activity: "TENSOR_BACKEND_OUTPUT", tensor: { name: "X", data: "1,-2", shape: "2", dtype: "INT32" } },
+        { id: 2, model_name: "echo", model_version: 1 },
       ])
     }),
   )
