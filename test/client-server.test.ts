@@ -5,7 +5,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Schema, Scope } from "effect"
 import { Client } from "@nereid/client"
-import { Errors, Model, Tensor } from "@nereid/core"
+import { Errors, Model, RequestContext, Tensor } from "@nereid/core"
 import { make as tensor } from "@nereid/core/TypedTensor"
 import { Server } from "@nereid/server"
 
@@ -47,6 +47,9 @@ class Fail extends Model.Service<Fail>()("fail", {
   inputs: { TAG: Tensor.utf8() },
   outputs: { Y: Tensor.utf8() },
 }) {}
+
+/** Tells what its handler knows of the request. */
+class Told extends Model.Service<Told>()("told", { inputs: {}, outputs: { TOLD: Tensor.utf8() } }) {}
 
 /** Holds every request until it is let go, one at a time; two may wait. */
 class Hold extends Model.Service<Hold>()("hold", {
@@ -90,6 +93,11 @@ const sample: Model.Sample<typeof fields> = {
 const tags = Object.keys(Errors.table)
 
 const live = Layer.mergeAll(
+  Model.each(Told, () =>
+    Effect.map(RequestContext, ({ id, parameters }) => ({
+      TOLD: `${id}: ${Object.entries(parameters).map(([name, value]) => `${name}=${value}:${typeof value}`)}`,
+    })),
+  ),
   Model.each(Echo, (sample) => Effect.succeed(sample)),
   Model.each(Single, (sample) => Effect.succeed(sample)),
   Model.each(Count, ({ A, B }) => Effect.succeed({ COUNT: A.data.length * 100 + (B?.data.length ?? 0) })),
@@ -118,8 +126,8 @@ const live = Layer.mergeAll(
   ),
 )
 
-const models = [Echo, Single, Count, Twice, Fail, Hold] as const
-type Models = Echo | Single | Count | Twice | Fail | Hold
+const models = [Echo, Single, Count, Twice, Fail, Hold, Told] as const
+type Models = Echo | Single | Count | Twice | Fail | Hold | Told
 
 const anyPort = { host: "127.0.0.1", port: 0 }
 const large = 64 * 2 ** 20
@@ -140,6 +148,7 @@ const clients = (url: string) =>
     Client.layer(Twice, { url }),
     Client.layer(Fail, { url }),
     Client.layer(Hold, { url }),
+    Client.layer(Told, { url }),
   )
 
 const at = (where: Where) => {
@@ -207,6 +216,16 @@ describe.each<Where>(["local", "grpc", "http"])("%s", (where) => {
       expect(yield* infer({ A, B })).toEqual({ COUNT: 203 })
       expect(yield* infer({ A })).toEqual({ COUNT: 200 })
       expect(yield* infer({ A: tensor("INT32", [0], new Int32Array(0)) })).toEqual({ COUNT: 0 })
+    }).pipe(Effect.provide(layer)),
+  )
+
+  it.live("parameters of every kind reach the handler, with the id", () =>
+    Effect.gen(function* () {
+      const { infer } = yield* Told
+      const parameters = { text: "ä", flag: true, double: 2, small: -1n, large: 2n ** 64n - 1n }
+      const told = "text=ä:string,flag=true:boolean,double=2:number,small=-1:bigint,large=18446744073709551615:bigint"
+      expect(yield* infer({}, { id: "7", parameters })).toEqual({ TOLD: `7: ${told}` })
+      expect(yield* infer({})).toEqual({ TOLD: ": " })
     }).pipe(Effect.provide(layer)),
   )
 
