@@ -92,7 +92,7 @@ it("refuses a drain timeout below zero", async () => {
 
 it("takes the flags of tritonserver: what they turn off is off, what they turn on is on, what has no effect is said", async () => {
   const flags = ["--allow-grpc", "false", "--metrics-config=summary_latencies=true", "--http-thread-count", "8"]
-  const log = ["--log-verbose=1", "--log-info", "0", "--log-format=ISO8601"]
+  const log = ["--log-verbose=1", "--log-info", "0", "--log-format=ISO8601", "--trace-config", "rate=7"]
   await using server = nereid("serve", "examples/models.ts", ...anyPort, ...flags, ...log)
   const [, port] = await server.match(/Metrics Service at .*:(\d+)/)
   expect(server.output).toContain("Without effect here: --http-thread-count")
@@ -102,6 +102,8 @@ it("takes the flags of tritonserver: what they turn off is off, what they turn o
   expect(await metrics.text()).toContain('nv_inference_request_summary_us_count{model="add_sub",version="1"} 0')
   const logging = await fetch(`http://localhost:${httpPort}/v2/logging`)
   expect(await logging.json()).toMatchObject({ log_verbose_level: 1, log_info: false, log_format: "ISO8601" })
+  const trace = await fetch(`http://localhost:${httpPort}/v2/trace/setting`)
+  expect(await trace.json()).toMatchObject({ trace_rate: "7", trace_level: ["OFF"] })
   await server.match(/^[\d-]+T[\d:]+Z I .*\/v2\/logging/m)
 })
 

@@ -9,6 +9,7 @@ import * as HttpFlags from "./HttpFlags.ts"
 import * as LogFlags from "./LogFlags.ts"
 import * as MetricsFlags from "./MetricsFlags.ts"
 import * as TlsFlags from "./TlsFlags.ts"
+import * as TraceFlags from "./TraceFlags.ts"
 import * as TritonFlags from "./TritonFlags.ts"
 
 export const flags = {
@@ -17,6 +18,7 @@ export const flags = {
   grpc: GrpcFlags.flags,
   cors: CorsFlags.flags,
   log: LogFlags.flags,
+  trace: TraceFlags.flags,
   metrics: MetricsFlags.flags,
   ignored: TritonFlags.ignored,
   refused: TritonFlags.refused,
@@ -38,6 +40,7 @@ export const options = Effect.fnUntraced(function* (
     ...grpc,
     ...CorsFlags.options(values.cors),
     ...LogFlags.options(values.log),
+    ...(yield* TraceFlags.options(values.trace)),
     ...MetricsFlags.options(values.metrics, values.http.address ?? "0.0.0.0"),
     forwardHeaders: { ...http.forwardHeaders, ...grpc.forwardHeaders },
     restrictedApis: { ...http.restrictedApis, ...grpc.restrictedApis },
@@ -61,6 +64,7 @@ export const groups: ReadonlyArray<Group> = [
   { title: "gRPC", first: "allow-grpc" },
   { title: "Browsers", first: "cors-origins" },
   { title: "Logging", first: "log-verbose" },
+  { title: "Tracing", first: "trace-config" },
   { title: "Metrics", first: "allow-metrics" },
   { title: "Of tritonserver, without effect here", first: "http-thread-count" },
   { title: "Of tritonserver, refused", first: "model-repository" },

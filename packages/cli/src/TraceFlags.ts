@@ -1,0 +1,81 @@
+/**
+ * The flags of tracing, and the server's options that they are. `--trace-config` takes one setting at a time, some of them
+ * of a mode: `rate=100`, `triton,file=trace.json`. The older flags, one for each setting, are the same.
+ */
+import type { ServerOptions } from "@nereid/server/Server"
+import { Effect, Result } from "effect"
+import { CliError, type Command } from "effect/cli"
+import * as FlagKind from "./FlagKind.ts"
+
+type Settings = NonNullable<ServerOptions["trace"]>
+type Level = NonNullable<Settings["levels"]>[number]
+type Setting = Omit<Settings, "levels"> & { readonly level?: Level | "OFF" }
+
+const levels: ReadonlyArray<Level | "OFF"> = ["OFF", "TIMESTAMPS", "TENSORS"]
+
+const parseLevel: FlagKind.Parse<Setting> = (text) => {
+  const level = levels.find((level) => level === text.toUpperCase())
+  return level === undefined ? Result.fail(levels.join(", ")) : Result.succeed({ level })
+}
+
+const number =
+  (minimum: number, setting: (value: number) => Setting): FlagKind.Parse<Setting> =>
+  (text) =>
+    Result.map(FlagKind.parseInteger({ minimum })(text), setting)
+
+const parseRate = number(0, (rate) => ({ rate }))
+const parseCount = number(-1, (count) => ({ count }))
+const parseLogFrequency = number(0, (logFrequency) => ({ logFrequency }))
+const parseFile: FlagKind.Parse<Setting> = (file) => Result.succeed({ file })
+
+const settings = new Map<string, FlagKind.Parse<Setting>>([
+  ["level", parseLevel],
+  ["rate", parseRate],
+  ["count", parseCount],
+  ["triton,file", parseFile],
+  ["triton,log-frequency", parseLogFrequency],
+  ["mode", (mode) => (mode === "triton" ? Result.succeed({}) : Result.fail("mode=triton, the only one there is"))],
+])
+
+const parse: FlagKind.Parse<Setting> = (text) => {
+  const [key = "", value = ""] = text.split(/=(.*)/s)
+  const parseValue = settings.get(key)
+  if (parseValue !== undefined) return parseValue(value)
+  return Result.fail(`a setting of ${[...settings.keys()].join(", ")}, as rate=100`)
+}
+
+/** One of the flags that `--trace-config` has taken the place of. */
+const older = (name: string, takes: string, key: string, parseValue: FlagKind.Parse<Setting>) =>
+  FlagKind.collected(name, { takes, description: `The same as --trace-config ${key}=…` }, parseValue)
+
+export const flags = {
+  settings: FlagKind.collected(
+    "trace-config",
+    {
+      takes: "setting=value",
+      description:
+        "What is traced, and where to: level=TIMESTAMPS|TENSORS|OFF, rate=1000 for one request of so many, count=-1 for so many in all, triton,file=PATH, triton,log-frequency=0 for so many in one file; any number of times",
+    },
+    parse,
+  ),
+  file: older("trace-file", "path", "triton,file", parseFile),
+  level: older("trace-level", levels.join("|"), "level", parseLevel),
+  rate: older("trace-rate", "integer", "rate", parseRate),
+  count: older("trace-count", "integer", "count", parseCount),
+  logFrequency: older("trace-log-frequency", "integer", "triton,log-frequency", parseLogFrequency),
+}
+
+type Values = Command.Command.Config.Infer<typeof flags>
+
+/** Fails where there is something to be traced and nowhere to write it. */
+export const options = (values: Values): Effect.Effect<Pick<ServerOptions, "trace">, CliError.UserError> => {
+  const given = Object.values(values).flat()
+  const { level: _, ...trace } = given.reduce<Setting>((all, setting) => ({ ...all, ...setting }), {})
+  const asked = given.flatMap(({ level }) => level ?? [])
+  const levels = asked.includes("OFF") ? [] : [...new Set(asked.filter((level) => level !== "OFF"))]
+  if (levels.length > 0 && (trace.file ?? "") === "") {
+    const message = `--trace-config level=${levels[0]} needs --trace-config triton,file=PATH`
+    return Effect.fail(new CliError.UserError({ cause: message }))
+  }
+  return Effect.succeed({ trace: { ...trace, levels } })
+}
