@@ -173,9 +173,12 @@ const cutTensors = (
   const cut: Array<WireTensor> = []
   let offset = from
   for (const { name, datatype, shape, content } of tensors) {
+    if (content instanceof Uint8Array) {
+      cut.push({ name, datatype, shape, bytes: content })
+      continue
+    }
     if (typeof content !== "number") {
-      const inPlace = content instanceof Uint8Array
-      cut.push({ name, datatype, shape, ...(inPlace ? { bytes: content } : { bytes: noBytes, region: content }) })
+      cut.push({ name, datatype, shape, bytes: noBytes, region: content })
       continue
     }
     if (content > body.length - offset) return Result.fail({ name, missing: content - (body.length - offset) })

@@ -160,7 +160,11 @@ describe("numbers", () => {
       )
       assert.deepStrictEqual([...elements(datatype, [2], `[${min},${max}]`)], [min, max])
       for (const value of [min - 1, max + 1]) {
-        const problem = `integer out of range: element 1 of 'X' is ${value}, expected ${datatype}`
+        const isNoInteger = value < 0 && min === 0
+        const reason = isNoInteger
+          ? "attempt to access JSON non-unsigned-integer as unsigned-integer"
+          : "integer out of range"
+        const problem = `${reason}: element 1 of 'X' is ${value}, expected ${datatype}`
         assert.strictEqual(
           refused(withInput(datatype, [2], `[0,${value}]`)),
           `MalformedRequest: Unable to parse 'data': ${problem}`,
@@ -187,7 +191,9 @@ describe("numbers", () => {
       ["UINT64", "-1"],
       ["UINT64", "9".repeat(100_000)],
     ] as const) {
-      assert.include(refused(withInput(datatype, [1], `[${value}]`)), "integer out of range: element 0 of 'X' is")
+      const kind = datatype.startsWith("U") ? "unsigned-integer" : "signed-integer"
+      const problem = refused(withInput(datatype, [1], `[${value}]`))
+      assert.include(problem, `attempt to access JSON non-${kind} as ${kind}: element 0 of 'X' is`)
     }
     assert.strictEqual(elements("INT32", [1], "[-0]")[0], 0)
   })

@@ -175,7 +175,7 @@ const readLong = (target: Target, count: number): Uint8Array => {
   walk(target, count, (index) => {
     const value = readInteger(target)
     if (value !== undefined) {
-      if (value < 0 && !signed) outOfRange(target)
+      if (value < 0 && !signed) notInteger(target)
       const high = Math.floor(value / 0x1_0000_0000)
       words[index * 2] = value - high * 0x1_0000_0000
       words[index * 2 + 1] = high
@@ -185,7 +185,7 @@ const readLong = (target: Target, count: number): Uint8Array => {
     if (!/^-?[0-9]+$/.test(text)) notInteger(target)
     // No 64-bit integer has more than 20 characters, and a bigint of a million digits takes long.
     const long = text.length > 20 ? most + 1n : BigInt(text)
-    if (long < least || long > most) outOfRange(target)
+    if (long < least || long > most) notInteger(target)
     data[index] = BigInt.asUintN(64, long)
   })
   return new Uint8Array(data.buffer)
@@ -224,7 +224,11 @@ const wrongKind = (target: Target, expected: string): never =>
 const notInteger = (target: Target): never =>
   wrongKind(target, target.datatype.startsWith("U") ? "unsigned-integer" : "signed-integer")
 
-const outOfRange = (target: Target): never => refuse(target, "integer out of range")
+/** Below 0, it is no unsigned integer at all. */
+const outOfRange = (target: Target): never => {
+  const isNegative = target.reader.bytes[target.start] === 0x2d
+  return isNegative && target.datatype.startsWith("U") ? notInteger(target) : refuse(target, "integer out of range")
+}
 
 /** Which element of which tensor is what. A syntax error in it comes first. */
 const refuse = ({ reader, name, datatype, index, start }: Target, problem: string): never => {

@@ -118,7 +118,7 @@ const describe = ({ modelName, modelVersion, id, parameters, outputs }: WireResp
         name,
         datatype,
         shape: shape.map(BigInt),
-        ...(region && { parameters: writeParameters(RegionReference.parameters(region)) }),
+        parameters: region === undefined ? {} : writeParameters(RegionReference.parameters(region)),
       }),
     ),
   })
