@@ -46,3 +46,53 @@ class Logging(Settings):
         kind = "unavailable" if self.protocol == "http" else "invalid"
         await self.failure(kind, self.update({"log_format": "none"}))
         self.assertEqual((await self.get())["log_format"], "default")
+
+
+@every_client
+class Tracing(Settings):
+    defaults = {"trace_level": None, "trace_rate": None, "trace_count": None, "log_frequency": None}
+
+    async def update(self, settings, model=None):
+        return self.values(await self.message("update_trace_settings", model_name=model, settings=settings))
+
+    async def get(self, model=None):
+        return self.values(await self.message("get_trace_settings", model_name=model))
+
+    def values(self, answer):
+        """Of each setting all its values, as texts."""
+        if self.protocol == "http":
+            return {name: value if isinstance(value, list) else [value] for name, value in answer.items()}
+        return {name: setting.get("value", []) for name, setting in answer["settings"].items()}
+
+    async def asyncSetUp(self):
+        await super().asyncSetUp()
+        self.addAsyncCleanup(self.update, self.defaults, "simple")
+
+    async def test_off_unless_asked_for(self):
+        settings = await self.get()
+        self.assertEqual((settings["trace_level"], settings["trace_rate"]), (["OFF"], ["1000"]))
+        self.assertEqual((settings["trace_count"], settings["log_frequency"]), (["-1"], ["0"]))
+
+    async def test_settings_of_all_models(self):
+        changed = await self.update({"trace_level": ["TIMESTAMPS"], "trace_rate": "5", "log_frequency": "2"})
+        self.assertEqual((changed["trace_level"], changed["trace_rate"]), (["TIMESTAMPS"], ["5"]))
+        self.assertEqual(await self.get("simple"), changed)
+        cleared = await self.update({"trace_rate": None})
+        self.assertEqual((cleared["trace_level"], cleared["trace_rate"]), (["TIMESTAMPS"], ["1000"]))
+
+    async def test_settings_of_one_model(self):
+        await self.update({"trace_rate": "7"})
+        self.assertEqual((await self.update({"trace_rate": "9"}, "simple"))["trace_rate"], ["9"])
+        self.assertEqual((await self.get())["trace_rate"], ["7"])
+        self.assertEqual((await self.update({"trace_rate": None}, "simple"))["trace_rate"], ["7"])
+
+    async def test_what_is_refused(self):
+        text = await self.failure("unsupported", self.update({"trace_file": "/tmp/a-file"}))
+        self.assertIn("trace file location can not be updated through network protocol", text)
+        text = await self.failure("invalid", self.update({"trace_rate": "often"}))
+        self.assertIn("Unable to parse 'trace_rate', got: often", text)
+        text = await self.failure("invalid", self.update({"trace_level": ["EVERYTHING"]}))
+        self.assertIn("trace_level", text)
+        with self.assertRaises(Exception) as raised:
+            await self.get("absent")
+        self.assertIn("Request for unknown model : absent", str(raised.exception))
