@@ -17,8 +17,8 @@ import * as LogSettings from "./LogSettings.ts"
 import * as ModelConfiguration from "./ModelConfiguration.ts"
 import * as ModelStatistics from "./ModelStatistics.ts"
 import * as Repository from "./Repository.ts"
-import { RequestTrace } from "./RequestTrace.ts"
 import * as SharedMemory from "./SharedMemory.ts"
+import { traced } from "./Traced.ts"
 import type { TraceChanges, TraceSettings } from "./TraceSettings.ts"
 import * as Tracing from "./Tracing.ts"
 
@@ -166,27 +166,7 @@ export const make = (
     }
   }
 
-  const ask: typeof submit = (wire, deadline, receiver) => {
-    const { trace } = wire
-    if (trace === undefined) return submit(wire, deadline, receiver)
-    trace.at("REQUEST_START", tracing.now())
-    const ended = () => trace.at("REQUEST_END", tracing.now())
-    const answered = (response: WireResponse) => {
-      if (trace instanceof RequestTrace) trace.answered(response)
-    }
-    const end: InferenceReply = (outcome) => {
-      if (Result.isSuccess(outcome)) answered(outcome.success)
-      ended()
-      return typeof receiver === "function" ? receiver(outcome) : receiver.end(outcome)
-    }
-    if (typeof receiver === "function") return andThen(submit(wire, deadline, end), ended)
-    const emit: Receiver["emit"] = (response) =>
-      Effect.suspend(() => {
-        answered(response)
-        return receiver.emit(response)
-      })
-    return andThen(submit(wire, deadline, { emit, end }), ended)
-  }
+  const ask = traced(submit, tracing)
 
   return {
     isLive: () => true,
@@ -250,14 +230,6 @@ const measured = (
 }
 
 const notAvailable = (message: string) => Result.fail(new InvalidRequest({ message }))
-
-/** A cancel that does more. */
-const andThen =
-  (cancel: Cancel, more: () => void): Cancel =>
-  () => {
-    cancel()
-    more()
-  }
 
 const nothing = () => {}
 
