@@ -4,6 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
+import * as fc from "fast-check"
 import { SystemSharedMemory } from "./SystemSharedMemory.ts"
 
 const harness = Effect.gen(function* () {
@@ -18,11 +19,11 @@ const harness = Effect.gen(function* () {
     (memory) => Effect.sync(() => memory.close()),
   )
   Result.getOrThrow(memory.register({ name: "r", key: "/object", offset: 2, byteSize: 4 }))
-  const region = { name: "r", byteSize: 4, offset: 0 }
+  const whole = { name: "r", byteSize: 4, offset: 0 }
   const tensor = { name: "X", datatype: "UINT8", shape: [4], bytes: new Uint8Array() }
   const head = { modelName: "m", modelVersion: "", id: "", parameters: {} }
-  const outputs = [{ name: "X", binary: undefined, region }]
-  const borrow = () => memory.borrow({ ...head, inputs: [{ ...tensor, region }], outputs })
+  const outputs = [{ name: "X", binary: undefined, region: whole }]
+  const borrow = (region = whole) => memory.borrow({ ...head, inputs: [{ ...tensor, region }], outputs })
   const response = { ...head, outputs: [{ ...tensor, bytes: Uint8Array.from([0x61, 0x62, 0x63, 0x64]) }] }
   const content = () => readFileSync(file, "latin1")
   return { memory, borrow, response, content }
@@ -43,6 +44,23 @@ it.effect("a loan has the bytes of its inputs, and writes those of its outputs w
     assert.deepStrictEqual([output?.bytes.length, output?.region], [0, { name: "r", byteSize: 4, offset: 0 }])
     assert.strictEqual(content(), "12abcd78")
     loan.release()
+  }),
+)
+
+it.effect("a reference reads its part of the region, and nothing beside it", () =>
+  Effect.gen(function* () {
+    const { borrow } = yield* harness
+    const count = fc.oneof(fc.nat(9), fc.constantFrom(2 ** 31, 2 ** 53, 2 ** 64, Number.MAX_VALUE))
+    fc.assert(
+      fc.property(count, count, (offset, byteSize) => {
+        const borrowed = borrow({ name: "r", offset, byteSize })
+        if (offset >= 4 || offset + byteSize > 4) return assert(Result.isFailure(borrowed))
+        const loan = Result.getOrThrow(borrowed)
+        const bytes = Buffer.from("3456").subarray(offset, offset + byteSize)
+        assert.deepStrictEqual(loan.request.inputs[0]?.bytes, Uint8Array.from(bytes))
+        loan.release()
+      }),
+    )
   }),
 )
 
