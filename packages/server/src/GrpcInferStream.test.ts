@@ -1,9 +1,10 @@
 /** ModelStreamInfer over real sockets, with grpc-js and with Connect's own client. */
+import { getEventListeners } from "node:events"
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { createHandlerContext } from "@connectrpc/connect"
 import * as grpc from "@grpc/grpc-js"
 import { assert, describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Layer, Queue, Scope, Stream } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Logger, Queue, Scope, Stream } from "effect"
 import { Errors, Model, Registry, Tensor } from "@nereid/core"
 import { GRPCInferenceService, type ModelInferRequestSchema } from "@nereid/protocol/grpc_service"
 import * as Gateway from "./Gateway.ts"
@@ -193,6 +194,37 @@ describe("ModelStreamInfer", () => {
     }),
   )
 
+  it.live("requests are not read without end behind a slow answer", () =>
+    Effect.gen(function* () {
+      const { port, open, begun, once } = yield* harness
+      const { call, received, send, end } = yield* openStream(port)
+      yield* send(ask("gated", 1))
+      yield* Queue.take(begun)
+      for (let x = 2; x <= 3000; x++) yield* send(ask("once", x))
+      for (let x = 3001; x <= 6000; x++) yield* send(ask("nope", x))
+      // Nothing is read any more: two looks, many answers of another stream apart.
+      const other = yield* openStream(port)
+      let others = 0
+      const look = Effect.gen(function* () {
+        for (let x = 0; x < 20; x++) {
+          yield* other.send(ask("once", x))
+          yield* Queue.take(other.received)
+          others += 1
+        }
+        return once.statistics.success.count - others
+      })
+      let [before, after] = [yield* look, yield* look]
+      for (let tries = 0; (after === 0 || after > before) && tries < 100; tries++)
+        [before, after] = [after, yield* look]
+      expect(after).toBeLessThan(600)
+      call.end()
+      yield* Deferred.succeed(open, undefined)
+      const all = yield* Queue.takeN(received, 6000)
+      expect(all.map(({ id }) => Number(id))).toEqual(Array.from({ length: 6000 }, (_, index) => index + 1))
+      expect(yield* end).toMatchObject({ code: 0 })
+    }),
+  )
+
   it.live("C27: every response says whether it is the last; an empty last one comes only where it was asked for", () =>
     Effect.gen(function* () {
       const { port } = yield* harness
@@ -279,7 +311,7 @@ describe("ModelStreamInfer", () => {
 
   it.live("a reader that takes nothing slows a model without end", () =>
     Effect.gen(function* () {
-      const { port, produced, interrupted } = yield* harness
+      const { port, produced, interrupted, gateway } = yield* harness
       const { call, send, received } = yield* openStream(port)
       yield* send(ask("bulk", 99))
       yield* Queue.take(received)
@@ -298,6 +330,8 @@ describe("ModelStreamInfer", () => {
       expect(after).toBe(before)
       call.cancel()
       yield* Queue.take(interrupted)
+      // Only the other stream waits for a stop: this one is gone, though what it wrote last was never taken.
+      expect(getEventListeners(gateway.stopping, "abort").length).toBe(1)
     }),
   )
 
@@ -341,6 +375,25 @@ describe("ModelStreamInfer", () => {
       expect(yield* end).toMatchObject({ code: 0 })
     }),
   )
+
+  it.live("a defect ends the stream with a text that says nothing of it, and is in the log", () => {
+    const logged: Array<unknown> = []
+    const log = Logger.make(({ message }) => logged.push([message].flat(2)[0]))
+    return Effect.gen(function* () {
+      const { gateway } = yield* harness
+      const broken: Gateway.Gateway = {
+        ...gateway,
+        stream: () => {
+          throw new Error("a bug of this test")
+        },
+      }
+      const { port } = yield* GrpcServer.make(broken, { host: "127.0.0.1", port: 0, stopTimeoutMillis: 1_000 })
+      const { send, end } = yield* openStream(port)
+      yield* send(ask("once", 1))
+      expect(yield* end).toEqual({ code: 13, message: "Internal error of the server; its log says why" })
+      expect(logged).toEqual(["The gRPC front end failed on a call"])
+    }).pipe(Effect.provide(Logger.layer([log])))
+  })
 
   it.live("C25: unary calls of a decoupled model are refused, over gRPC and Connect", () =>
     Effect.gen(function* () {

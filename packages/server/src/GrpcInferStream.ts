@@ -44,28 +44,33 @@ export async function* serve(
   const endsAtError = context.requestHeader.get(errorModeHeader) === "true"
   let broken: { readonly error: unknown } | undefined
   let halfClosed = false
-  const onAbort = () => stream.cancel()
+  // Not only at the end of this generator: it never has one where its last message is never taken.
+  const release = () => {
+    context.signal.removeEventListener("abort", release)
+    gateway.stopping.removeEventListener("abort", onStop)
+    stream.cancel()
+  }
   const onStop = () => stream.end()
   const read = async () => {
     try {
       const messages = requests[Symbol.asyncIterator]()
-      for (;;) {
-        await stream.room()
+      while (await stream.room()) {
         const next = await messages.next()
-        if (next.done === true) break
+        if (next.done === true) {
+          halfClosed = true
+          return stream.end()
+        }
         const wire = ProtobufCodec.fromMessage(next.value)
         const asked = forward ? Result.flatMap(wire, (own) => forward(own, context.requestHeader)) : wire
         stream.ask(next.value.id, record === undefined ? asked : Result.map(asked, record.asks))
       }
-      halfClosed = true
-      stream.end()
     } catch (error) {
       broken = { error }
       stream.cancel()
     }
   }
 
-  context.signal.addEventListener("abort", onAbort, { once: true })
+  context.signal.addEventListener("abort", release, { once: true })
   gateway.stopping.addEventListener("abort", onStop, { once: true })
   try {
     if (gateway.stopping.aborted) onStop()
@@ -83,9 +88,7 @@ export async function* serve(
     context.signal.throwIfAborted()
     if (!halfClosed) throw toError(new Unavailable({ message: shuttingDown }))
   } finally {
-    stream.cancel()
-    context.signal.removeEventListener("abort", onAbort)
-    gateway.stopping.removeEventListener("abort", onStop)
+    release()
   }
 }
 

@@ -2,7 +2,14 @@
  * Every RPC as Connect serves it, in gRPC, gRPC-Web and the Connect protocol: a thin table over the gateway. The hot path,
  * unary ModelInfer over plain gRPC, normally does not come here (GrpcUnary.ts), but is answered the same way.
  */
-import { Code, ConnectError, type ConnectRouter, type HandlerContext, type Interceptor } from "@connectrpc/connect"
+import {
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  type HandlerContext,
+  type Interceptor,
+  type StreamResponse,
+} from "@connectrpc/connect"
 import { Result } from "effect"
 import { type InferenceError, ModelNotFound, tagHeader } from "@nereid/core/Errors"
 import * as ProtobufCodec from "@nereid/core/ProtobufCodec"
@@ -95,17 +102,32 @@ export const failures =
   (logDefect: (defect: unknown) => void): Interceptor =>
   (next) =>
   async (request) => {
-    try {
-      return await next(request)
-    } catch (error) {
-      if (!(error instanceof ConnectError)) {
-        logDefect(error)
-        throw new ConnectError(internal.message, internal.code, { [tagHeader]: internal.tag })
+    const failure = (error: unknown): unknown => {
+      if (error instanceof ConnectError) {
+        if (error.code === Code.Unimplemented) error.metadata.set(tagHeader, "Unsupported")
+        return error
       }
-      if (error.code === Code.Unimplemented) error.metadata.set(tagHeader, "Unsupported")
-      throw error
+      // The caller is gone, and what could not be sent to it is no defect.
+      if (request.signal.aborted) return error
+      logDefect(error)
+      return new ConnectError(internal.message, internal.code, { [tagHeader]: internal.tag })
+    }
+    try {
+      const response = await next(request)
+      return response.stream ? { ...response, message: failing(response.message, failure) } : response
+    } catch (error) {
+      throw failure(error)
     }
   }
+
+/** The messages of a stream, and its failure as `failure` has it. */
+async function* failing(messages: StreamResponse["message"], failure: (error: unknown) => unknown) {
+  try {
+    yield* messages
+  } catch (error) {
+    throw failure(error)
+  }
+}
 
 const infer = (gateway: Gateway, wire: WireRequest, context: HandlerContext): Promise<WireResponse> =>
   new Promise((resolve, reject) => {

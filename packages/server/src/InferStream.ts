@@ -4,7 +4,7 @@
  *
  *   ask ─► gateway.stream ─┬─ decoupled: each response as it comes ──────────────────┬─► ready ─► next
  *    │                     └─ otherwise: in its turn, the order of the requests ─────┘
- *    └ as long as `room`: requests in flight and results that nobody has taken are few
+ *    └ as long as `room`: requests in flight, results that wait for their turn, and those that nobody has taken, are few
  */
 import { Effect, Result } from "effect"
 import { type InferenceError, Unavailable } from "@nereid/core/Errors"
@@ -21,8 +21,8 @@ export interface StreamResult {
   readonly isFinal: boolean
 }
 
-/** Requests in flight; more are not read. */
-const mostInFlight = 256
+/** Requests in flight, and results that wait; where there are more of either, no request is read. */
+const mostWaiting = 256
 
 /** Results that wait for a reader; a decoupled model that is ahead of it by so many waits too. */
 const ahead = 16
@@ -41,6 +41,7 @@ export class InferStream {
   #ready: Array<StreamResult> = []
   /** No further requests will come. */
   #ended = false
+  #cancelled = false
   #wakeReader = nothing
   #wakeWriter = nothing
   #waitingEmits: Array<() => void> = []
@@ -48,11 +49,6 @@ export class InferStream {
   constructor(gateway: Gateway, deadline: number | undefined) {
     this.#gateway = gateway
     this.#deadline = deadline
-  }
-
-  /** Whether no request can be asked any more. */
-  get ended(): boolean {
-    return this.#ended
   }
 
   /** Hands a request to its model, or takes the refusal of one that could not be read. */
@@ -79,11 +75,12 @@ export class InferStream {
     flight.cancel = cancel
   }
 
-  /** Resolves once another request may be asked. */
-  async room(): Promise<void> {
-    while (!this.#ended && (this.#inFlight.size >= mostInFlight || this.#ready.length >= mostInFlight)) {
+  /** Whether another request may be asked, once there is room for it; false where nobody wants its result any more. */
+  async room(): Promise<boolean> {
+    while (!this.#cancelled && this.#isFull()) {
       await new Promise<void>((resolve) => (this.#wakeReader = resolve))
     }
+    return !this.#cancelled
   }
 
   /** The next result; undefined once there are no more. */
@@ -109,6 +106,7 @@ export class InferStream {
   /** Takes back what is in flight, and forgets what is ready. */
   cancel(): void {
     this.#ended = true
+    this.#cancelled = true
     const flights = [...this.#inFlight]
     this.#inFlight.clear()
     this.#turns = []
@@ -118,8 +116,14 @@ export class InferStream {
     this.#wake()
   }
 
+  #isFull(): boolean {
+    return Math.max(this.#inFlight.size, this.#turns.length, this.#ready.length) >= mostWaiting
+  }
+
   #emit(result: StreamResult): Effect.Effect<void> {
     return Effect.callback((resume) => {
+      // A model that has not noticed yet.
+      if (this.#cancelled) return resume(Effect.void)
       this.#push(result)
       const taken = () => resume(Effect.void)
       if (this.#ready.length < ahead) taken()
