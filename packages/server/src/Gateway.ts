@@ -90,7 +90,7 @@ export interface Gateway {
   readonly model: (name: string, version: string) => Result.Result<RunningModel, InferenceError>
   /** Aborted when a stop begins. */
   readonly stopping: AbortSignal
-  /** Readiness off, for good. Requests that still come in are answered as long as their front end listens. */
+  /** Readiness off, for good. What still comes is the front ends' to answer or to refuse. */
   readonly beginDrain: () => void
 }
 

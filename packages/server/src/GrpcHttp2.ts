@@ -17,8 +17,10 @@ import {
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import * as GrpcCompression from "./GrpcCompression.ts"
 import type { ConnectHandler } from "./GrpcConnect.ts"
+import * as Goaway from "./Goaway.ts"
 import { serveUnary, type StreamOptions } from "./GrpcStream.ts"
 import type { Http2 } from "./HttpListener.ts"
+import * as Keepalive from "./Keepalive.ts"
 import type { RestrictedApis } from "./RestrictedApis.ts"
 
 /** Bytes that a caller may send ahead, per stream and per connection: the default 64 KiB halves large tensors' rate. */
@@ -30,6 +32,7 @@ const maxConcurrentStreams = 1024
 export interface Http2Options extends StreamOptions {
   readonly restrictedApis: RestrictedApis
   readonly responseCompression: GrpcCompression.ResponseCompression
+  readonly keepalive: Keepalive.Settings
   /** Whether unary ModelInfer is answered before Connect. */
   readonly fastUnary: boolean
   /** Answers everything else. */
@@ -48,7 +51,7 @@ export const make = (options: Http2Options): Http2 => {
   server.on("request", options.connect)
   server.on("sessionError", nothing)
   if (options.fastUnary) takeUnary(server, options)
-  const sessions = trackSessions(server)
+  const sessions = trackSessions(server, options.keepalive)
   return {
     accept: (socket) => {
       // As with a server of HTTP/2 alone: a caller that has ended its side is gone. One of HTTP/1.1 accepts it otherwise.
@@ -56,7 +59,7 @@ export const make = (options: Http2Options): Http2 => {
       server.emit("connection", socket)
     },
     drain: () => {
-      for (const session of sessions) session.close()
+      for (const session of sessions) Goaway.gracefully(session, "stopping")
     },
     cutOff: () => {
       for (const session of sessions) session.destroy()
@@ -93,12 +96,13 @@ const isPlainModelInfer = (headers: IncomingHttpHeaders): boolean => {
 const isUncompressedModelInfer = (headers: IncomingHttpHeaders): boolean =>
   isPlainModelInfer(headers) && !GrpcCompression.isAccepted(headers)
 
-const trackSessions = (server: Http2Server): ReadonlySet<ServerHttp2Session> => {
+const trackSessions = (server: Http2Server, keepalive: Keepalive.Settings): ReadonlySet<ServerHttp2Session> => {
   const sessions = new Set<ServerHttp2Session>()
   server.on("session", (session) => {
     sessions.add(session)
     session.on("close", () => sessions.delete(session))
     session.setLocalWindowSize(connectionWindow)
+    Keepalive.watch(session, keepalive)
   })
   return sessions
 }

@@ -6,7 +6,7 @@
 import type { HandlerContext } from "@connectrpc/connect"
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { Result } from "effect"
-import { type InferenceError, Unavailable } from "@nereid/core/Errors"
+import type { InferenceError } from "@nereid/core/Errors"
 import * as ProtobufCodec from "@nereid/core/ProtobufCodec"
 import {
   InferParameterSchema,
@@ -17,7 +17,8 @@ import {
 import type { ForwardedHeaders } from "./ForwardedHeaders.ts"
 import type { Gateway } from "./Gateway.ts"
 import * as GrpcRecords from "./GrpcRecords.ts"
-import { InferStream, shuttingDown, type StreamResult } from "./InferStream.ts"
+import { shuttingDown } from "./GrpcStatus.ts"
+import { InferStream, type StreamResult } from "./InferStream.ts"
 
 type Message = MessageInitShape<typeof ModelStreamInferResponseSchema>
 
@@ -86,7 +87,7 @@ export async function* serve(
     }
     if (broken !== undefined) throw broken.error
     context.signal.throwIfAborted()
-    if (!halfClosed) throw toError(new Unavailable({ message: shuttingDown }))
+    if (!halfClosed) throw toError(shuttingDown)
   } finally {
     release()
   }

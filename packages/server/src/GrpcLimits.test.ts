@@ -131,3 +131,22 @@ describe.each([true, false])("messages that are not whole, fastUnary: %s", (fast
     }),
   )
 })
+
+describe.each([true, false])("while the server stops, fastUnary: %s", (fastUnary) => {
+  it.live("an inference whose message arrives is told so", () =>
+    Effect.gen(function* () {
+      const server = yield* serve({ fastUnary })
+      const session = yield* rawSession(server)
+      server.gateway.beginDrain()
+      const message = "GRPC server is shutting down and has stopped accepting new requests."
+      expect(yield* rawCall(session, { chunks: [whole] })).toMatchObject({ status: "14", tag: "Unavailable", message })
+    }),
+  )
+})
+
+it.live.each([0, -1, 1.5, NaN, 2 ** 31])("a maxMessageSize of %d is an error of the start", (maxMessageSize) =>
+  Effect.gen(function* () {
+    const message = `maxMessageSize is ${maxMessageSize}, expected an integer from 1 to 2147483647 (2 GiB - 1)`
+    expect(yield* Effect.flip(serve({ maxMessageSize }))).toMatchObject({ _tag: "ServeError", message })
+  }),
+)

@@ -20,7 +20,7 @@ import type { ForwardedHeaders } from "./ForwardedHeaders.ts"
 import * as CudaSharedMemory from "./CudaSharedMemory.ts"
 import type { Gateway, TensorMetadata } from "./Gateway.ts"
 import * as GrpcInferStream from "./GrpcInferStream.ts"
-import { fromError, internal, shorten } from "./GrpcStatus.ts"
+import { fromError, internal, shorten, shuttingDown } from "./GrpcStatus.ts"
 import * as GrpcRecords from "./GrpcRecords.ts"
 import * as LogSettings from "./LogSettings.ts"
 import * as Reflection from "./Reflection.ts"
@@ -131,6 +131,7 @@ async function* failing(messages: StreamResponse["message"], failure: (error: un
 
 const infer = (gateway: Gateway, wire: WireRequest, context: HandlerContext): Promise<WireResponse> =>
   new Promise((resolve, reject) => {
+    if (gateway.stopping.aborted) throw connectError(shuttingDown)
     const timeout = context.timeoutMs()
     const deadline = timeout === undefined ? undefined : Date.now() + timeout
     const cancel = gateway.infer(wire, deadline, (outcome) => {

@@ -15,16 +15,17 @@ import type { ResponseCompression } from "./GrpcCompression.ts"
 import * as GrpcConnect from "./GrpcConnect.ts"
 import * as GrpcHttp2 from "./GrpcHttp2.ts"
 import * as HttpListener from "./HttpListener.ts"
+import * as Keepalive from "./Keepalive.ts"
 import { ReceiveBudget } from "./ReceiveBudget.ts"
 import * as RestrictedApis from "./RestrictedApis.ts"
-import type { ServeError } from "./ServeError.ts"
+import { ServeError } from "./ServeError.ts"
 import type { Tls } from "./Tls.ts"
 
 export interface GrpcServerOptions {
   readonly host?: string
   /** 0 for any free port. */
   readonly port: number
-  /** The most bytes of a message, either way. Default 256 MiB; the protocol's own limit is 2 GiB. */
+  /** The most bytes of a message, either way. Default 256 MiB; at most 2 GiB - 1, which is the protocol's own limit. */
   readonly maxMessageSize?: number
   /** Connections at one time; one more is closed at once. Default 10 000. */
   readonly maxConnections?: number
@@ -36,6 +37,8 @@ export interface GrpcServerOptions {
   readonly maxIncompleteSize?: number
   /** Of the answers to inferences, where the caller accepts it. Default "none". */
   readonly responseCompression?: ResponseCompression | undefined
+  /** What becomes of HTTP/2 connections that are dead, that ping too much or that are old. Defaults in Keepalive.ts. */
+  readonly keepalive?: Keepalive.Keepalive | undefined
   /** Whether unary ModelInfer is answered before Connect. Default true; false is for comparison. */
   readonly fastUnary?: boolean
   /** Metadata that become parameters of their request, as a pattern of their names (ForwardedHeaders.ts). Default none. */
@@ -50,6 +53,8 @@ export interface GrpcServerOptions {
   readonly cors?: Cors.Policy | undefined
 }
 
+const largestMessage = 2 ** 31 - 1
+
 export const make = Effect.fnUntraced(function* (
   gateway: Gateway,
   options: GrpcServerOptions,
@@ -57,16 +62,21 @@ export const make = Effect.fnUntraced(function* (
   const { host = "0.0.0.0", port, maxConnections, greetingTimeoutMillis, stopTimeoutMillis, tls } = options
   const { maxMessageSize = 256 * 1024 * 1024, receiveTimeoutMillis = 300_000, fastUnary = true } = options
   const { responseCompression = "none", maxIncompleteSize = Math.max(2 ** 30, 4 * maxMessageSize) } = options
+  if (!Number.isInteger(maxMessageSize) || maxMessageSize < 1 || maxMessageSize > largestMessage) {
+    const message = `maxMessageSize is ${maxMessageSize}, expected an integer from 1 to ${largestMessage} (2 GiB - 1)`
+    return yield* new ServeError({ message })
+  }
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const logDefect = (defect: unknown) => void runFork(Effect.logError("The gRPC front end failed on a call", defect))
   const forward = yield* Effect.fromResult(ForwardedHeaders.make(options.forwardHeaders, "forwardHeaders.grpc"))
   const restrictedApis = yield* Effect.fromResult(RestrictedApis.make(options.restrictedApis ?? [], "grpc"))
+  const keepalive = yield* Keepalive.settings(options.keepalive)
   const records = yield* CallRecord.make(gateway)
   const receiveBudget = new ReceiveBudget(maxIncompleteSize)
   const unary = { gateway, maxMessageSize, receiveTimeoutMillis, receiveBudget, forward, records, logDefect }
   const calls = { ...unary, cors: options.cors, restrictedApis, responseCompression }
   const connect = GrpcConnect.make(calls)
-  const http2 = GrpcHttp2.make({ ...calls, fastUnary, connect })
+  const http2 = GrpcHttp2.make({ ...calls, keepalive, fastUnary, connect })
   const http1: HttpListener.Handler = (request, response) => {
     if (request.headers.expect !== undefined) response.writeContinue()
     connect(request, response)

@@ -2,7 +2,7 @@
  * How a call ended, as gRPC says it: a code, a text and our tag of the failure, and these three as header fields. Which
  * failure has which code is in core's Errors.ts; the fields of a call that succeeded are in GrpcStream.ts.
  */
-import { GrpcCode, grpcCode, type InferenceError, type Tag, tagHeader } from "@nereid/core/Errors"
+import { GrpcCode, grpcCode, type InferenceError, type Tag, tagHeader, Unavailable } from "@nereid/core/Errors"
 
 export interface GrpcStatus {
   readonly code: number
@@ -26,6 +26,11 @@ export const internal: GrpcStatus = {
   message: "Internal error of the server; its log says why",
   tag: "ExecutionFailed",
 }
+
+/** What an inference gets whose request is not whole before a stop, in the protocol's words. */
+export const shuttingDown = new Unavailable({
+  message: "GRPC server is shutting down and has stopped accepting new requests.",
+})
 
 export const headers = ({ code, message, tag }: GrpcStatus) => ({
   "grpc-status": String(code),

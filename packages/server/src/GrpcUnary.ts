@@ -16,7 +16,7 @@ import type { Cancel } from "@nereid/core/Inference"
 import * as ProtobufCodec from "@nereid/core/ProtobufCodec"
 import type { WireRequest } from "@nereid/core/WireRequest"
 import type { Gateway } from "./Gateway.ts"
-import { fromError, type GrpcStatus, internal } from "./GrpcStatus.ts"
+import { fromError, type GrpcStatus, internal, shuttingDown } from "./GrpcStatus.ts"
 import * as GrpcTimeout from "./GrpcTimeout.ts"
 import type { ReceiveBudget } from "./ReceiveBudget.ts"
 import * as Timer from "./Timer.ts"
@@ -171,6 +171,7 @@ export class UnaryCall {
 
   #ask(message: Uint8Array): void {
     this.#asked = true
+    if (this.#options.gateway.stopping.aborted) return this.#fail(fromError(shuttingDown))
     const decoded = ProtobufCodec.decode(message)
     const wire = this.#prepare === undefined ? decoded : Result.flatMap(decoded, this.#prepare)
     if (Result.isFailure(wire)) return this.#fail(fromError(wire.failure))

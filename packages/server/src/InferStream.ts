@@ -7,11 +7,12 @@
  *    └ as long as `room`: requests in flight, results that wait for their turn, and those that nobody has taken, are few
  */
 import { Effect, Result } from "effect"
-import { type InferenceError, Unavailable } from "@nereid/core/Errors"
+import type { InferenceError } from "@nereid/core/Errors"
 import type { Cancel } from "@nereid/core/Inference"
 import * as KnownParameters from "@nereid/core/KnownParameters"
 import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
 import type { Gateway } from "./Gateway.ts"
+import { shuttingDown } from "./GrpcStatus.ts"
 
 export interface StreamResult {
   /** Of the request that this belongs to. */
@@ -53,7 +54,7 @@ export class InferStream {
 
   /** Hands a request to its model, or takes the refusal of one that could not be read. */
   ask(id: string, request: Result.Result<WireRequest, InferenceError>): void {
-    const wire = this.#ended ? Result.fail(new Unavailable({ message: shuttingDown })) : request
+    const wire = this.#ended ? Result.fail(shuttingDown) : request
     if (Result.isFailure(wire)) return this.#inTurn()({ id, outcome: Result.fail(wire.failure), isFinal: true })
     const { modelName, modelVersion, parameters } = wire.success
     const emptyFinalResponse = parameters[KnownParameters.emptyFinalResponse] === true
@@ -160,6 +161,3 @@ export class InferStream {
 }
 
 const nothing = () => {}
-
-/** What comes behind the end of a stream that a stop has ended. */
-export const shuttingDown = "GRPC server is shutting down and has stopped accepting new requests."

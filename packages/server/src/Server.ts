@@ -13,6 +13,7 @@ import * as Gateway from "./Gateway.ts"
 import type { ResponseCompression } from "./GrpcCompression.ts"
 import * as GrpcServer from "./GrpcServer.ts"
 import * as HttpServer from "./HttpServer.ts"
+import type { Keepalive } from "./Keepalive.ts"
 import type { MetricsOptions } from "./Metrics.ts"
 import * as Logging from "./Logging.ts"
 import type { LogControl } from "./LogSettings.ts"
@@ -27,6 +28,7 @@ import * as Tracing from "./Tracing.ts"
 import { version } from "./version.ts"
 
 export type { Cors } from "./Cors.ts"
+export type { Keepalive } from "./Keepalive.ts"
 export type { Tls } from "./Tls.ts"
 
 /** Where a front end listens: a port on all addresses, a port on one, or false for nowhere. Port 0: a free one. */
@@ -49,10 +51,12 @@ export interface ServerOptions {
   readonly id?: string
   /** The largest HTTP body, in bytes. Default 64 MiB. */
   readonly maxInputSize?: number
-  /** The largest gRPC message, in bytes. Default 256 MiB. */
+  /** The largest gRPC message, in bytes. Default 256 MiB, at most 2 GiB - 1. */
   readonly maxMessageSize?: number
   /** Of gRPC's answers to inferences, where the caller accepts it; gzip, deflate and brotli. Default "none". */
   readonly responseCompression?: ResponseCompression
+  /** What becomes of gRPC's connections that are dead, that ping too much or that are old. Default as in gRPC itself. */
+  readonly keepalive?: Keepalive
   /** Connections at one time, on HTTP and on gRPC each; one more is closed at once. Default 10,000. */
   readonly maxConnections?: number
   /** Whether unary gRPC inference takes its own path before Connect. Default true; false to compare them. */
@@ -178,6 +182,7 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
       cors,
       maxMessageSize,
       responseCompression: options.responseCompression,
+      keepalive: options.keepalive,
       maxConnections,
       fastUnary,
       forwardHeaders: forwardHeaders.grpc,
