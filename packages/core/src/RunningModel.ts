@@ -40,16 +40,21 @@ export const infer = (model: RunningModel, request: Request): Effect.Effect<Resp
   Effect.callback((resume) => {
     if (!model.decoupled) return Effect.sync(model.submit(request, (outcome) => resume(Effect.fromResult(outcome))))
     let first: Response | undefined
-    let count = 0
+    const notSingle = (count: string) =>
+      resume(Effect.fail(new ExecutionFailed({ message: `expected a single response, got ${count}` })))
     const emit = (response: Response) =>
       Effect.sync(() => {
-        first ??= response
-        count += 1
+        if (first === undefined) first = response
+        else {
+          // There may be no end of them.
+          cancel()
+          notSingle("2 or more")
+        }
       })
     const cancel = model.submit({ ...request, emit }, (outcome) => {
       if (Result.isFailure(outcome)) resume(Effect.fail(outcome.failure))
-      else if (first !== undefined && count === 1) resume(Effect.succeed(first))
-      else resume(Effect.fail(new ExecutionFailed({ message: `expected a single response, got ${count}` })))
+      else if (first === undefined) notSingle("0")
+      else resume(Effect.succeed(first))
     })
     return Effect.sync(cancel)
   })
@@ -63,11 +68,14 @@ export const stream = (model: RunningModel, request: Request): Stream.Stream<Res
     (queue) =>
       Effect.acquireRelease(
         Effect.sync(() =>
-          model.submit({ ...request, emit: (response) => Queue.offer(queue, response) }, (outcome) => {
-            if (Result.isFailure(outcome)) return void Queue.failCauseUnsafe(queue, Cause.fail(outcome.failure))
-            if (!model.decoupled) Queue.offerUnsafe(queue, outcome.success)
-            Queue.endUnsafe(queue)
-          }),
+          model.submit(
+            model.decoupled ? { ...request, emit: (response) => Queue.offer(queue, response) } : request,
+            (outcome) => {
+              if (Result.isFailure(outcome)) return void Queue.failCauseUnsafe(queue, Cause.fail(outcome.failure))
+              if (!model.decoupled) Queue.offerUnsafe(queue, outcome.success)
+              Queue.endUnsafe(queue)
+            },
+          ),
         ),
         (cancel) => Effect.sync(cancel),
       ),

@@ -508,3 +508,25 @@ it.effect("1,000 requests of 1 to 4 rows, some cancelled: every other one gets i
     expect(statistics.success.count).toBe(kept.length)
   }),
 )
+
+it.effect("responses behind the end of their request go nowhere and are not counted", () =>
+  Effect.gen(function* () {
+    const emitted: Array<Response> = []
+    const response: Response = { outputs: [], parameters: noParameters }
+    const { scheduler, settle, runs, complete, statistics } = yield* harness({ interruptible: false })
+    const emit = (each: Response) => Effect.sync(() => void emitted.push(each))
+    const cancel = scheduler.submit(request(1, { emit }), () => {})
+    yield* settle
+    const emitting = runs[0]?.batch.requests[0]?.emit
+    if (emitting === undefined) throw new Error("The request has nowhere to emit to.")
+    yield* emitting(response)
+    cancel()
+    yield* emitting(response)
+    yield* complete(0)
+    expect(emitted.length).toBe(1)
+    expect([...statistics.responses].map(([index, { success }]) => [index, success.count])).toEqual([
+      [0, 1],
+      [1, 0],
+    ])
+  }),
+)

@@ -110,12 +110,14 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
     ended?.add(now - entry.respondedAt)
   }
 
-  /** Counts the responses of a decoupled model on their way. */
+  /** Counts the responses of a decoupled model on their way, which ends with their request. */
   const counted =
     (emit: Emit, entry: () => Entry): Emit =>
     (response) =>
       Effect.suspend(() => {
         const responding = entry()
+        // What runs may not have noticed yet.
+        if (responding.done) return Effect.void
         const now = nanos()
         const took = now - responding.respondedAt
         if (responding.responses === 0) statistics.firstResponse(now - responding.queuedAt)
