@@ -12,6 +12,7 @@ import { grpc } from "./cases/grpc.ts"
 import { grpcFrames } from "./cases/grpcFrames.ts"
 import { json } from "./cases/json.ts"
 import { jsonElements } from "./cases/jsonElements.ts"
+import { models } from "./cases/models.ts"
 import { outputs } from "./cases/outputs.ts"
 import { routes } from "./cases/routes.ts"
 import { decoupledHttp, streams } from "./cases/streams.ts"
@@ -21,6 +22,7 @@ import { validation } from "./cases/validation.ts"
 const cases = [
   ...datatypes,
   ...validation,
+  ...models,
   ...outputs,
   ...routes,
   ...json,

@@ -4,7 +4,11 @@
  */
 import { fromBinary } from "@bufbuild/protobuf"
 import { table, tagHeader } from "@nereid/core/Errors"
-import { ModelInferResponseSchema } from "@nereid/protocol/grpc_service"
+import {
+  type ModelInferResponse,
+  ModelInferResponseSchema,
+  ModelStreamInferResponseSchema,
+} from "@nereid/protocol/grpc_service"
 import { bytesOf, widths } from "./Elements.ts"
 import { type GrpcAnswer, messages } from "./GrpcConnection.ts"
 import type { HttpAnswer } from "./HttpConnection.ts"
@@ -41,6 +45,22 @@ export const compareGrpc = (request: InferRequest, expected: Outcome, answer: Gr
   }
   if (code !== 0) return [`code ${code}, expected 0: ${message.slice(0, 300)}`]
   return compareAnswered(request, expected, grpcOutputs(answer))
+}
+
+/** A stream with one request, which fails in band and is then ended like any other. */
+export const compareStream = (request: InferRequest, expected: Outcome, answer: GrpcAnswer): ReadonlyArray<string> => {
+  if (answer.code !== 0) return [`code ${answer.code}, expected 0: ${answer.message}`]
+  const { errorMessage, response } = streamReply(answer)
+  const marked = difference("triton_final_response", response.isFinal, true)
+  if ("error" in expected) {
+    return [
+      ...marked,
+      ...difference("id", response.id, request.id ?? ""),
+      ...textDifference(errorMessage, expected, errorMessage),
+    ]
+  }
+  if (errorMessage !== "") return [`error ${errorMessage.slice(0, 300)}`]
+  return [...marked, ...compareAnswered(request, expected, response)]
 }
 
 /** A response, as both protocols say it. */
@@ -91,10 +111,25 @@ export const httpOutputs = ({ headers, body }: HttpAnswer): Response => {
 }
 
 /** @throws where the body is no one response */
-export const grpcOutputs = ({ body }: GrpcAnswer): Response => {
+export const grpcOutputs = ({ body }: GrpcAnswer): Response =>
+  responseOf(fromBinary(ModelInferResponseSchema, only(body)))
+
+/** @throws where the body is no one reply of a stream */
+export const streamReply = ({ body }: GrpcAnswer) => {
+  const { errorMessage, inferResponse } = fromBinary(ModelStreamInferResponseSchema, only(body))
+  if (inferResponse === undefined) throw new Error("A reply without a response")
+  const isFinal = inferResponse.parameters["triton_final_response"]?.parameterChoice.value
+  return { errorMessage, response: { ...responseOf(inferResponse), isFinal } }
+}
+
+const only = (body: Buffer): Uint8Array => {
   const [message, ...others] = messages(body)
   if (message === undefined || others.length > 0) throw new Error(`${others.length} messages beside the first`)
-  const { modelName, modelVersion, id, outputs, rawOutputContents } = fromBinary(ModelInferResponseSchema, message)
+  return message
+}
+
+const responseOf = (message: ModelInferResponse): Response => {
+  const { modelName, modelVersion, id, outputs, rawOutputContents } = message
   if (outputs.length !== rawOutputContents.length) throw new Error("Outputs and their contents differ in number")
   return {
     modelName,

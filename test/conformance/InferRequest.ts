@@ -64,12 +64,13 @@ export const encodings = [
   "HTTP raw body",
   "gRPC raw",
   "gRPC contents",
+  "gRPC stream",
 ] as const
 
 export type Encoding = (typeof encodings)[number]
 
 /** Inputs and outputs as JSON, and all of gRPC; what is more differs in how a tensor is written only. */
-export const binaryEncodings: ReadonlyArray<Encoding> = ["HTTP binary", "gRPC raw"]
+export const binaryEncodings: ReadonlyArray<Encoding> = ["HTTP binary", "gRPC raw", "gRPC stream"]
 
 export const tensor = (
   name: string,

@@ -1,9 +1,10 @@
 /** The cases of inference, each in every encoding that it has, over HTTP and over both ways that unary gRPC has. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { compareGrpc, compareHttp } from "./Answer.ts"
+import { compareGrpc, compareHttp, compareStream } from "./Answer.ts"
 import type { InferCase } from "./Case.ts"
 import { datatypes } from "./cases/datatypes.ts"
+import { models } from "./cases/models.ts"
 import { outputs } from "./cases/outputs.ts"
 import { validation } from "./cases/validation.ts"
 import { Connections } from "./Connections.ts"
@@ -17,6 +18,11 @@ const differences = async (
   encoding: Encoding,
 ) => {
   switch (encoding) {
+    case "gRPC stream": {
+      const call = { method: "ModelStreamInfer", chunks: [encodeGrpc(request, encoding)] }
+      const answer = await (await connections.grpc(server ?? "normal")).call(call)
+      return compareStream(request, expected, answer).map((line) => `${encoding}: ${line}`)
+    }
     case "gRPC raw":
     case "gRPC contents": {
       const chunks = [encodeGrpc(request, encoding)]
@@ -36,7 +42,7 @@ const differences = async (
 }
 
 layer(Connections.layer, { excludeTestServices: true })("inference", (it) => {
-  for (const one of [...datatypes, ...validation, ...outputs]) {
+  for (const one of [...datatypes, ...validation, ...models, ...outputs]) {
     it.effect(`${one.name} ${(one.proves ?? []).join(" ")}`.trim(), () =>
       Effect.gen(function* () {
         const connections = yield* Connections

@@ -114,8 +114,11 @@ export class JsonReader {
           continue
         }
         this.position += 1
-      } else if (byte === quote) this.skipString()
-      else if (byte === 0x74 || byte === 0x66) this.boolean()
+      } else if (byte === quote) {
+        const from = this.position + 1
+        // Only its escapes are yet to be checked.
+        if (this.skipString()) this.unescape(from, this.position - 1, new Uint8Array(this.position - 1 - from), 0)
+      } else if (byte === 0x74 || byte === 0x66) this.boolean()
       else if (byte === 0x6e) this.null()
       else this.numberText()
       for (;;) {

@@ -18,7 +18,10 @@ import { Refusal } from "./Verdict.ts"
 
 export type Sent =
   | { readonly protocol: "HTTP"; readonly request: HttpRequest }
-  | { readonly protocol: "gRPC"; readonly call: GrpcCall; readonly through: "normal" | "connect" }
+  | { readonly protocol: "gRPC"; readonly call: GrpcCall; readonly through: Through }
+
+/** Unary, before Connect or by it; or a stream with one request. */
+export type Through = "normal" | "connect" | "stream"
 
 export interface Attempt {
   readonly what: string
@@ -32,7 +35,7 @@ export interface Attempt {
 }
 
 export const attempt = (seed: number, index: number): Attempt => {
-  const random = new Random(Math.imul(seed, 0x9e3779b1) ^ Math.imul(index + 1, 0x85ebca6b))
+  const random = Random.of(seed, index)
   let request = valid(random)
   const done: Array<string> = []
   let breaks = false
@@ -50,7 +53,7 @@ export const attempt = (seed: number, index: number): Attempt => {
     first !== undefined && request.inputs.length === 1 && random.chance(0.05) ? ["HTTP raw body"] : possible(request)
   const encoding = random.pick(encodings)
   done.push(encoding)
-  const make = encoding === "gRPC raw" || encoding === "gRPC contents" ? overGrpc : overHttp
+  const make = isGrpc(encoding) ? overGrpc : overHttp
   const sent = make(random, request, encoding, byField, done)
   return {
     what: done.join(", "),
@@ -71,7 +74,7 @@ const overHttp = (
   byField: boolean,
   done: Array<string>,
 ): Sent => {
-  if (encoding === "gRPC raw" || encoding === "gRPC contents") throw new TypeError("This is HTTP")
+  if (isGrpc(encoding)) throw new TypeError("This is HTTP")
   let http = encodeHttp(request, encoding)
   const isJson = encoding === "HTTP JSON" || encoding === "HTTP JSON nested"
   if (!byField) {
@@ -100,6 +103,8 @@ const overHttp = (
   }
   return { protocol: "HTTP", request: http }
 }
+
+const isGrpc = (encoding: Encoding): encoding is GrpcEncoding => encoding.startsWith("gRPC ")
 
 const tryParse = (body: Uint8Array) => {
   try {
@@ -137,9 +142,13 @@ const overGrpc = (
   const whole = frame(bytes)
   const at = random.below(whole.length)
   const chunks = random.chance(0.2) ? [whole.subarray(0, at), whole.subarray(at)] : [whole]
-  const through = random.chance(0.8) ? "normal" : "connect"
+  const through = encoding === "gRPC stream" ? "stream" : random.chance(0.8) ? "normal" : "connect"
   done.push(through)
-  return { protocol: "gRPC", call: { chunks }, through }
+  return {
+    protocol: "gRPC",
+    call: { chunks, method: through === "stream" ? "ModelStreamInfer" : "ModelInfer" },
+    through,
+  }
 }
 
 const verdict = (sent: Sent): ReadonlyArray<Tensor> | undefined => {

@@ -6,6 +6,12 @@ export class Random {
     this.#state = seed | 0
   }
 
+  /** The choices of one of many: their sequences have nothing in common. */
+  static of(seed: number, index: number): Random {
+    const start = new Random(Math.imul(seed, 0x9e3779b1))
+    return new Random(start.bits() ^ Math.imul(index + 1, 0x85ebca6b))
+  }
+
   /** 32 bits. */
   bits(): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0

@@ -1,0 +1,139 @@
+/**
+ * Fuzzing below the protocol: whole conversations as bytes, headers and frames included, in which bytes were changed, each on
+ * a connection of its own whose caller then sends no more. Nothing that is said in them need be answered; but each ends,
+ * what comes back is of the protocol, and the server does not mind.
+ */
+import { connect } from "node:net"
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { encode as encodeFrame, Flag, headerBlock, preface, Type } from "../../bench/Http2Frame.ts"
+import { Connections } from "../Connections.ts"
+import { encode as encodeGrpc } from "../GrpcEncoding.ts"
+import { bytesOf } from "../HttpConnection.ts"
+import { encode as encodeHttp } from "../HttpEncoding.ts"
+import { type InferRequest, tensor } from "../InferRequest.ts"
+import { within } from "../within.ts"
+import { mutateBytes } from "./ByteMutation.ts"
+import { Random } from "./Random.ts"
+import { seed } from "./settings.ts"
+
+const count = 1000
+
+/** Connections that are open at one time. */
+const width = 16
+
+const request: InferRequest = { model: "single_fp32", id: "1", inputs: [tensor("X", "FP32", [2], [1, 2])] }
+
+const overHttp = (random: Random): Uint8Array => {
+  const encoding = random.pick(["HTTP JSON", "HTTP binary"] as const)
+  const live = bytesOf({ path: "/v2/health/live" })
+  const parts = [bytesOf(encodeHttp(request, encoding)), live, bytesOf(encodeHttp(request, encoding))]
+  return mutated(random, Buffer.concat(parts.slice(0, 1 + random.below(3))))
+}
+
+const mutated = (random: Random, bytes: Uint8Array): Uint8Array => {
+  let changed = bytes
+  for (let left = 1 + random.below(3); left > 0; left--) changed = mutateBytes(random, changed)
+  return changed
+}
+
+const headers = {
+  ":method": "POST",
+  ":scheme": "http",
+  ":path": "/inference.GRPCInferenceService/ModelInfer",
+  ":authority": "conformance",
+  "content-type": "application/grpc",
+  te: "trailers",
+}
+
+/** Changed inside of its frames, whose lengths are then right, or anywhere. */
+const overGrpc = (random: Random): Uint8Array => {
+  const inside = random.chance(0.7)
+  const maybe = (bytes: Uint8Array) => (inside && random.chance(0.3) ? mutateBytes(random, bytes) : bytes)
+  const flags = (right: number) => (inside && random.chance(0.1) ? random.below(256) : right)
+  const calls = Array.from({ length: 1 + random.below(3) }, (_, index) => [
+    encodeFrame(Type.HEADERS, flags(Flag.END_HEADERS), 2 * index + 1, maybe(headerBlock(headers))),
+    encodeFrame(Type.DATA, flags(Flag.END_STREAM), 2 * index + 1, maybe(encodeGrpc(request, "gRPC raw"))),
+    ...(inside && random.chance(0.2)
+      ? [encodeFrame(random.below(12), random.below(256), random.below(8), random.bytes(8))]
+      : []),
+  ])
+  const whole = Buffer.concat([preface, ...calls.flat()])
+  return inside ? whole : mutated(random, whole)
+}
+
+/** Comes back where HTTP/2 has survived what stood before it. */
+const ping = Buffer.from("conforms")
+
+/** How long a caller waits for that, in milliseconds, before it sends no more. */
+const patience = 50
+
+/** All that comes back to the bytes, once the connection is gone. */
+const converse = (port: number, bytes: Uint8Array, last?: Uint8Array): Promise<Buffer> => {
+  let back = Buffer.alloc(0)
+  const closed = new Promise<Buffer>((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => {
+      if (last === undefined) socket.end(bytes)
+      else socket.write(Buffer.concat([bytes, last]))
+    })
+    const timer = setTimeout(() => socket.end(), patience)
+    socket.on("data", (chunk: Buffer) => {
+      back = Buffer.concat([back, chunk])
+      if (back.includes(ping)) socket.end()
+    })
+    socket.on("error", () => {})
+    socket.on("close", () => {
+      clearTimeout(timer)
+      resolve(back)
+    })
+  })
+  return within(10_000, "the end of a connection whose caller has sent all", closed)
+}
+
+/** Statuses that a caller can be answered with here; 500 only for a document that cannot be read. */
+const statuses = new Set(["100", "200", "400", "404", "405", "408", "417", "431", "500", "501", "503"])
+
+const problemOf = (protocol: "HTTP" | "gRPC", back: Buffer): string | undefined => {
+  const text = back.toString("latin1")
+  if (/internal error/i.test(text)) return text
+  if (protocol === "gRPC" || text === "") return undefined
+  const found = [...text.matchAll(/HTTP\/1\.1 ([0-9]{3})/g)].map(([, status = ""]) => status)
+  return text.startsWith("HTTP/1.1 ") && found.every((status) => statuses.has(status)) ? undefined : text
+}
+
+layer(Connections.layer, { excludeTestServices: true })("fuzzing below the protocol", (it) => {
+  for (const [protocol, make] of [
+    ["HTTP", overHttp],
+    ["gRPC", overGrpc],
+  ] as const) {
+    it.effect(
+      `${count} conversations over ${protocol}, seed ${seed}`,
+      () =>
+        Effect.gen(function* () {
+          const connections = yield* Connections
+          const { http, grpc } = connections.servers.normal
+          const port = protocol === "HTTP" ? http : grpc
+          const run = async (index: number): Promise<string | undefined> => {
+            const random = Random.of(seed, index)
+            const last = protocol === "gRPC" ? encodeFrame(Type.PING, 0, 0, ping) : undefined
+            const problem = problemOf(protocol, await converse(port, make(random), last))
+            return problem && `${index}: ${problem}`
+          }
+          const problems = yield* Effect.promise(async () => {
+            const found: Array<string> = []
+            for (let start = 0; start < count; start += width) {
+              const all = await Promise.all(Array.from({ length: width }, (_, offset) => run(start + offset)))
+              found.push(...all.flatMap((problem) => problem ?? []))
+            }
+            const { status } = await (await connections.http("normal")).request({ path: "/v2/health/ready" })
+            const call = await (await connections.grpc("normal")).call({ chunks: [encodeGrpc(request, "gRPC raw")] })
+            if (status !== 200 || call.code !== 0)
+              found.push(`afterwards the server answers ${status} and ${call.code}`)
+            return found
+          })
+          assert.deepStrictEqual(problems.slice(0, 5), [])
+        }),
+      120_000,
+    )
+  }
+})
