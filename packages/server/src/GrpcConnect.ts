@@ -6,6 +6,9 @@ import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerR
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2"
 import { connectNodeAdapter } from "@connectrpc/connect-node"
 import { GrpcCode } from "@nereid/core/Errors"
+import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
+import { ServerReflection } from "@nereid/protocol/reflection"
+import { ServerReflection as ServerReflectionAlpha } from "@nereid/protocol/reflection_v1alpha"
 import type { CallRecords } from "./CallRecord.ts"
 import type { Policy } from "./Cors.ts"
 import type { ForwardedHeaders } from "./ForwardedHeaders.ts"
@@ -60,7 +63,7 @@ export const make = (options: ConnectOptions): ConnectHandler => {
     const { url = "" } = request
     if (!URL.canParse(url, `http://${authority(request)}`)) return refuse(response, 400)
     encodeReadably(response)
-    limitReceiving(request, receiveTimeoutMillis, receiveBudget)
+    limitReceiving(request, receiveTimeoutMillis, receiveBudget, streamPaths.has(url))
     GrpcCompression.restrict(request.headers, url, responseCompression)
     dropEndlessTimeout(request.headers)
     try {
@@ -71,6 +74,12 @@ export const make = (options: ConnectOptions): ConnectHandler => {
     }
   }
 }
+
+const streamPaths: ReadonlySet<string> = new Set(
+  [GRPCInferenceService, ServerReflection, ServerReflectionAlpha].flatMap(({ typeName, methods }) =>
+    methods.filter(({ methodKind }) => methodKind !== "unary").map(({ name }) => `/${typeName}/${name}`),
+  ),
+)
 
 const refuse = (response: Response, status: number): void => {
   response.statusCode = status

@@ -10,7 +10,7 @@ import { GRPCInferenceService, type ModelInferRequestSchema } from "@nereid/prot
 import * as Gateway from "./Gateway.ts"
 import * as GrpcInferStream from "./GrpcInferStream.ts"
 import * as GrpcServer from "./GrpcServer.ts"
-import { clients } from "./GrpcServer.fixture.ts"
+import { clients, frame, rawCall, rawSession } from "./GrpcServer.fixture.ts"
 
 /** Answers X; waits for the test to open the gate first where X is negative. */
 class Once extends Model.Service<Once>()("once", {
@@ -392,6 +392,22 @@ describe("ModelStreamInfer", () => {
       yield* send(ask("once", 1))
       expect(yield* end).toEqual({ code: 13, message: "Internal error of the server; its log says why" })
       expect(logged).toEqual(["The gRPC front end failed on a call"])
+    }).pipe(Effect.provide(Logger.layer([log])))
+  })
+
+  it.live.each(["reset", "nothing"] as const)("a caller that breaks off in a message is no defect: %s", (last) => {
+    const logged: Array<unknown> = []
+    const log = Logger.make(({ message }) => logged.push([message].flat(2)[0]))
+    return Effect.gen(function* () {
+      const { gateway } = yield* harness
+      const options = { host: "127.0.0.1", port: 0, stopTimeoutMillis: 1_000, receiveTimeoutMillis: 20 }
+      const { port } = yield* GrpcServer.make(gateway, options)
+      const session = yield* rawSession({ authority: `http://127.0.0.1:${port}` })
+      const headers = { ":path": `/${GRPCInferenceService.typeName}/${modelStreamInfer.name}` }
+      const whole = frame(toBinary(modelInfer.input, create(modelInfer.input, ask("once", 1))))
+      yield* rawCall(session, { chunks: [whole, whole.subarray(0, 20)], headers, last })
+      expect((yield* rawCall(session, { chunks: [whole], headers })).status).toBe("0")
+      expect(logged).toEqual([])
     }).pipe(Effect.provide(Logger.layer([log])))
   })
 

@@ -85,6 +85,28 @@ describe("a message that does not arrive in time", () => {
     }),
   )
 
+  it.live("a stream without any message is not concerned", () =>
+    Effect.gen(function* () {
+      const session = yield* rawSession(yield* serve({ receiveTimeoutMillis: 20 }))
+      const stream = session.request({
+        ":method": "POST",
+        ":path": modelInferPath.replace("ModelInfer", "ModelStreamInfer"),
+        "content-type": "application/grpc",
+      })
+      const answer = Effect.callback<string>((resume) => {
+        stream.on("error", () => resume(Effect.succeed("reset")))
+        stream.on("data", (chunk: Buffer) => resume(Effect.succeed(chunk.toString("latin1"))))
+        stream.on("close", () => resume(Effect.succeed("closed")))
+      })
+      const answered = yield* Effect.forkChild(answer, { startImmediately: true })
+      yield* seen(session)
+      // Timers fire in their order.
+      yield* Effect.sleep(25)
+      stream.write(whole)
+      expect(yield* Fiber.join(answered)).toContain("addsub")
+    }),
+  )
+
   it.live("one that arrived is not concerned, however long its answer takes", () =>
     Effect.gen(function* () {
       const server = yield* serve({ receiveTimeoutMillis: 20 })

@@ -8,6 +8,7 @@ import {
   type ConnectRouter,
   type HandlerContext,
   type Interceptor,
+  type StreamRequest,
   type StreamResponse,
 } from "@connectrpc/connect"
 import { Result } from "effect"
@@ -113,15 +114,27 @@ export const failures =
       return new ConnectError(internal.message, internal.code, { [tagHeader]: internal.tag })
     }
     try {
-      const response = await next(request)
+      const response = await next(request.stream ? { ...request, message: received(request.message) } : request)
       return response.stream ? { ...response, message: failing(response.message, failure) } : response
     } catch (error) {
       throw failure(error)
     }
   }
 
+/** What breaks the messages of a caller off, and is not about them, is the caller's going. */
+async function* received(messages: StreamRequest["message"]): StreamRequest["message"] {
+  try {
+    yield* messages
+  } catch (error) {
+    throw ConnectError.from(error, Code.Canceled)
+  }
+}
+
 /** The messages of a stream, and its failure as `failure` has it. */
-async function* failing(messages: StreamResponse["message"], failure: (error: unknown) => unknown) {
+async function* failing(
+  messages: StreamResponse["message"],
+  failure: (error: unknown) => unknown,
+): StreamResponse["message"] {
   try {
     yield* messages
   } catch (error) {

@@ -1,7 +1,7 @@
 /**
  * Limits what Connect collects, out of reach, of messages that are not whole: their bytes are counted on their way there,
- * and a message that takes too long, or one too many, is cut off without a text. A stream may be idle between messages for
- * as long as it likes.
+ * and a message that takes too long, or one too many, is cut off without a text. A stream may be idle between messages, and
+ * ahead of the first, for as long as it likes.
  */
 import type { IncomingMessage } from "node:http"
 import { constants, type Http2ServerRequest } from "node:http2"
@@ -13,6 +13,7 @@ export const limitReceiving = (
   request: IncomingMessage | Http2ServerRequest,
   timeout: number,
   budget: ReceiveBudget,
+  isStream: boolean,
 ): void => {
   const body = "stream" in request ? request.stream : request
   const cutOff = () => {
@@ -21,7 +22,7 @@ export const limitReceiving = (
   }
   const envelopes = isEnveloped(request.headers["content-type"]) ? new Envelopes() : undefined
   let held = 0
-  let timer = Timer.start(cutOff, timeout)
+  let timer = isStream ? undefined : Timer.start(cutOff, timeout)
   const hold = (bytes: number) => {
     if (bytes <= held) budget.give(held - bytes)
     else if (budget.take(bytes - held) !== undefined) return cutOff()
@@ -37,7 +38,7 @@ export const limitReceiving = (
     envelopes.add(chunk)
     hold(envelopes.incomplete)
     if (envelopes.incomplete === 0) clearTimeout(timer)
-    else if (wasWhole && envelopes.count > 0) timer = Timer.start(cutOff, timeout)
+    else if (wasWhole && (isStream || envelopes.count > 0)) timer = Timer.start(cutOff, timeout)
   }
   // Together with the first listener: an earlier one would make the body flow while nobody collects it.
   const beside = (event: string | symbol) => {
