@@ -2,6 +2,7 @@
 import { globSync, readFileSync } from "node:fs"
 import { basename } from "node:path"
 import { expect, it } from "vitest"
+import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { root } from "../Program.ts"
 import { type Line, lines, pending } from "./Acceptance.ts"
 import { binary } from "./cases/binary.ts"
@@ -16,6 +17,7 @@ import { models } from "./cases/models.ts"
 import { outputs } from "./cases/outputs.ts"
 import { routes } from "./cases/routes.ts"
 import { decoupledHttp, streams } from "./cases/streams.ts"
+import { traceGrpc, traceHttp } from "./cases/trace.ts"
 import { transport } from "./cases/transport.ts"
 import { validation } from "./cases/validation.ts"
 
@@ -37,6 +39,8 @@ const cases = [
   ...extensionsGrpc,
   ...guardedHttp,
   ...guardedGrpc,
+  ...traceHttp,
+  ...traceGrpc,
 ]
 
 /** Test files by what they say; a line that one proves stands in a test's name or above it. */
@@ -58,3 +62,11 @@ for (const line of Object.keys(lines).filter(isLine)) {
     expect(named(line).length).toBeGreaterThan(0)
   })
 }
+
+it("C22: every RPC of the service has a case", () => {
+  const called = [...grpc, ...grpcFrames, ...streams, ...extensionsGrpc, ...traceGrpc].map(
+    ({ call: { method = "ModelInfer" } }) => method.split("/").at(-1),
+  )
+  const missing = GRPCInferenceService.methods.filter(({ name }) => !called.includes(name)).map(({ name }) => name)
+  expect(missing).toEqual([])
+})

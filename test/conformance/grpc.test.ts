@@ -9,6 +9,7 @@ import { grpc } from "./cases/grpc.ts"
 import { grpcFrames } from "./cases/grpcFrames.ts"
 import { guardedGrpc } from "./cases/guarded.ts"
 import { streams } from "./cases/streams.ts"
+import { traceGrpc } from "./cases/trace.ts"
 import { Connections } from "./Connections.ts"
 import { type GrpcAnswer, messages } from "./GrpcConnection.ts"
 
@@ -46,7 +47,7 @@ const differences = async (connections: Connections["Service"], one: GrpcCase): 
 }
 
 layer(Connections.layer, { excludeTestServices: true })("gRPC", (it) => {
-  for (const one of [...grpc, ...grpcFrames, ...streams, ...extensionsGrpc, ...guardedGrpc]) {
+  for (const one of [...grpc, ...grpcFrames, ...streams, ...extensionsGrpc, ...guardedGrpc, ...traceGrpc]) {
     it.effect(`${one.name} ${(one.proves ?? []).join(" ")}`.trim(), () =>
       Effect.gen(function* () {
         const connections = yield* Connections

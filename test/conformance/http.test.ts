@@ -10,6 +10,7 @@ import { json } from "./cases/json.ts"
 import { jsonElements } from "./cases/jsonElements.ts"
 import { routes } from "./cases/routes.ts"
 import { decoupledHttp } from "./cases/streams.ts"
+import { traceHttp } from "./cases/trace.ts"
 import { transport } from "./cases/transport.ts"
 import { Connections } from "./Connections.ts"
 import { type HttpAnswer, HttpConnection } from "./HttpConnection.ts"
@@ -69,6 +70,7 @@ layer(Connections.layer, { excludeTestServices: true })("HTTP", (it) => {
     ...extensionsHttp,
     ...decoupledHttp,
     ...guardedHttp,
+    ...traceHttp,
   ]) {
     it.effect(`${one.name} ${(one.proves ?? []).join(" ")}`.trim(), () =>
       Effect.gen(function* () {
