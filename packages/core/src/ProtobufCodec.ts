@@ -100,14 +100,7 @@ export const fromMessage = (message: ModelInferRequest): Result.Result<WireReque
 }
 
 /** The message holds views on the response's tensors. */
-export const toMessage = (response: WireResponse): ModelInferResponse => {
-  const message = describe(response)
-  message.rawOutputContents = response.outputs.map(({ bytes }) => bytes)
-  return message
-}
-
-/** Everything of a response but its tensors' bytes. */
-const describe = ({ modelName, modelVersion, id, parameters, outputs }: WireResponse): ModelInferResponse =>
+export const toMessage = ({ modelName, modelVersion, id, parameters, outputs }: WireResponse): ModelInferResponse =>
   create(ModelInferResponseSchema, {
     modelName,
     modelVersion,
@@ -118,9 +111,10 @@ const describe = ({ modelName, modelVersion, id, parameters, outputs }: WireResp
         name,
         datatype,
         shape: shape.map(BigInt),
-        parameters: region === undefined ? {} : writeParameters(RegionReference.parameters(region)),
+        ...(region && { parameters: writeParameters(RegionReference.parameters(region)) }),
       }),
     ),
+    rawOutputContents: outputs.map(({ bytes }) => bytes),
   })
 
 const refuse = (message: string) => Result.fail(new InvalidRequest({ message }))
