@@ -19,6 +19,7 @@ import * as GrpcRecords from "./GrpcRecords.ts"
 import * as GrpcRoutes from "./GrpcRoutes.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
 import * as GrpcTimeout from "./GrpcTimeout.ts"
+import * as HalfOpen from "./HalfOpen.ts"
 import type { ReceiveBudget } from "./ReceiveBudget.ts"
 import { limitReceiving } from "./ReceiveLimit.ts"
 import type { RestrictedApis } from "./RestrictedApis.ts"
@@ -62,6 +63,7 @@ export const make = (options: ConnectOptions): ConnectHandler => {
     if (cors?.(request, response) === true) return
     const { url = "" } = request
     if (!URL.canParse(url, `http://${authority(request)}`)) return refuse(response, 400)
+    if ("stream" in request) request.stream.on("finish", () => HalfOpen.closeSoon(request.stream))
     encodeReadably(response)
     limitReceiving(request, receiveTimeoutMillis, receiveBudget, streamPaths.has(url))
     GrpcCompression.restrict(request.headers, url, responseCompression)

@@ -353,6 +353,26 @@ describe("ModelStreamInfer", () => {
     }),
   )
 
+  it.live("a stream whose caller never ends its side ends with its answer, and holds up no stop", () =>
+    Effect.gen(function* () {
+      const { authority, stop } = yield* harness
+      const session = yield* rawSession({ authority })
+      const path = `/${GRPCInferenceService.typeName}/${modelStreamInfer.name}`
+      const nope = frame(toBinary(modelInfer.input, create(modelInfer.input, ask("nope", 1))))
+      const begin = (path: string, ...chunks: ReadonlyArray<Uint8Array>) => {
+        const headers = { ":path": path, triton_grpc_error: "true" }
+        return Effect.forkChild(rawCall(session, { chunks, headers, last: "nothing" }), { startImmediately: true })
+      }
+      const failed = yield* begin(path, nope)
+      const infer = yield* begin(path)
+      const reflection = yield* begin("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo")
+      expect((yield* Fiber.join(failed)).status).toBe("5")
+      yield* stop.pipe(Effect.timeout(4_000))
+      expect((yield* Fiber.join(infer)).status).toBe("14")
+      expect((yield* Fiber.join(reflection)).status).toBe("0")
+    }),
+  )
+
   it.live("a message that is none ends the stream with its status", () =>
     Effect.gen(function* () {
       const { port } = yield* harness

@@ -95,7 +95,7 @@ export const make =
         return { status: gateway.isReady() ? ServingStatus.SERVING : ServingStatus.NOT_SERVING }
       },
     })
-    Reflection.route(router, [GRPCInferenceService, Health])
+    Reflection.route(router, [GRPCInferenceService, Health], gateway.stopping)
   }
 
 /** What no handler fails with on purpose: an RPC that is in the contract and not here gets its tag, a defect is logged. */

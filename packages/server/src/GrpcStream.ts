@@ -9,6 +9,7 @@ import type { CallRecord, CallRecords } from "./CallRecord.ts"
 import type { ForwardedHeaders } from "./ForwardedHeaders.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
 import { type CallMetadata, UnaryCall, type UnaryOptions } from "./GrpcUnary.ts"
+import * as HalfOpen from "./HalfOpen.ts"
 
 export interface StreamOptions extends UnaryOptions {
   /** Undefined where no header becomes a parameter. */
@@ -37,9 +38,7 @@ export const serveUnary = (stream: ServerHttp2Stream, headers: IncomingHttpHeade
         if (isGone(stream)) return
         status = GrpcStatus.name(failure.code)
         stream.respond({ ...replyHeaders, ...GrpcStatus.headers(failure) }, { endStream: true })
-        if (stream.readableEnded) return
-        const timer = setTimeout(() => stream.close(constants.NGHTTP2_NO_ERROR), lingerMillis)
-        stream.on("close", () => clearTimeout(timer))
+        HalfOpen.closeSoon(stream)
       },
     },
     {
@@ -74,9 +73,6 @@ const prepare = (
 
 /** Bytes that are read and dropped after the answer. */
 const patience = 16 * 1024 * 1024
-
-/** How long a stream stays open for a caller that has its status and does not end its request. */
-const lingerMillis = 1_000
 
 const nothing = () => {}
 

@@ -12,8 +12,8 @@ import { GrpcCode } from "@nereid/core/Errors"
 import { ServerReflection } from "@nereid/protocol/reflection"
 import { ServerReflection as ServerReflectionAlpha } from "@nereid/protocol/reflection_v1alpha"
 
-/** Adds both versions to the router. They describe the services that are given, and themselves. */
-export const route = (router: ConnectRouter, described: ReadonlyArray<DescService>): void => {
+/** Adds both versions to the router. They describe the services that are given, and themselves; until a stop begins. */
+export const route = (router: ConnectRouter, described: ReadonlyArray<DescService>, stopping: AbortSignal): void => {
   const services = [...described, ServerReflection, ServerReflectionAlpha]
   const names = services.map(({ typeName }) => ({ name: typeName }))
   const index = makeIndex(services)
@@ -37,12 +37,30 @@ export const route = (router: ConnectRouter, described: ReadonlyArray<DescServic
     }
   }
   const answers = async function* <R extends Request>(requests: AsyncIterable<R>) {
-    for await (const request of requests) {
+    for await (const request of before(stopping, requests)) {
       yield { validHost: request.host, originalRequest: request, messageResponse: answer(request.messageRequest) }
     }
   }
   router.service(ServerReflection, { serverReflectionInfo: (requests) => answers(requests) })
   router.service(ServerReflectionAlpha, { serverReflectionInfo: (requests) => answers(requests) })
+}
+
+/** A stop waits for no question that might still come. */
+const before = async function* <R>(stopping: AbortSignal, requests: AsyncIterable<R>) {
+  const stop = Promise.withResolvers<{ readonly done: true }>()
+  const onStop = () => stop.resolve({ done: true })
+  stopping.addEventListener("abort", onStop, { once: true })
+  try {
+    if (stopping.aborted) return
+    const each = requests[Symbol.asyncIterator]()
+    for (;;) {
+      const next = await Promise.race([each.next(), stop.promise])
+      if (next.done === true) return
+      yield next.value
+    }
+  } finally {
+    stopping.removeEventListener("abort", onStop)
+  }
 }
 
 /** As both versions have it. */
