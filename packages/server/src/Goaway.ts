@@ -18,7 +18,8 @@ export const gracefully = (session: ServerHttp2Session, reason: string): void =>
 export const atOnce = (session: ServerHttp2Session, reason: string): void => {
   if (session.destroyed) return
   session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM, lastStream, Buffer.from(reason))
-  session.destroy(undefined, constants.NGHTTP2_ENHANCE_YOUR_CALM)
+  // Says it once more, without the reason; without an error it would say that all is well, and callers report the last.
+  session.destroy(new Error(reason), constants.NGHTTP2_ENHANCE_YOUR_CALM)
 }
 
 /** Node takes it for the last one that there was. */

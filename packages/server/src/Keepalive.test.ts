@@ -41,6 +41,20 @@ const pingsOf = (session: ClientHttp2Session) => {
   return pings
 }
 
+/** What begins a connection of HTTP/2, with empty settings. */
+const preface = Buffer.concat([
+  Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+  Uint8Array.of(0, 0, 0, 4, 0, 0, 0, 0, 0),
+])
+
+/** The codes of all GOAWAYs among these frames. */
+const goawayCodes = (frames: Buffer): ReadonlyArray<number> => {
+  if (frames.length < 9) return []
+  const length = frames.readUIntBE(0, 3)
+  const others = goawayCodes(frames.subarray(9 + length))
+  return frames[3] === 7 ? [frames.readUInt32BE(13), ...others] : others
+}
+
 const enhanceYourCalm = { code: 11, reason: "too_many_pings" }
 
 describe("pings of the server", () => {
@@ -89,10 +103,8 @@ describe("pings of the server", () => {
       const server = yield* serve({ keepalive: { time: 5, timeout: 5, permitWithoutCalls: true } })
       yield* Effect.callback<void>((resume) => {
         const socket = connectSocket(server.port, "127.0.0.1", () => {
-          // The preface of HTTP/2 and empty settings, and nothing from then on.
-          socket.write(
-            Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), Uint8Array.of(0, 0, 0, 4, 0, 0, 0, 0, 0)]),
-          )
+          // This, and nothing from then on.
+          socket.write(preface)
         })
         socket.on("error", () => {})
         socket.resume()
@@ -117,6 +129,22 @@ describe("pings of a caller", () => {
       expect(answered).toBeLessThanOrEqual(4)
       yield* closed(session)
       expect(yield* isHealthy(yield* rawSession(server))).toBe(true)
+    }),
+  )
+
+  it.live("that come too often: no later GOAWAY says anything else", () =>
+    Effect.gen(function* () {
+      const server = yield* serve()
+      const received = yield* Effect.callback<Buffer>((resume) => {
+        const frames: Array<Buffer> = []
+        const socket = connectSocket(server.port, "127.0.0.1")
+        const pings = Array.from({ length: 10 }, () => Buffer.from([0, 0, 8, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]))
+        socket.write(Buffer.concat([preface, ...pings]))
+        socket.on("data", (data: Buffer) => frames.push(data))
+        socket.on("error", () => {})
+        socket.on("close", () => resume(Effect.succeed(Buffer.concat(frames))))
+      })
+      expect(new Set(goawayCodes(received))).toEqual(new Set([enhanceYourCalm.code]))
     }),
   )
 
