@@ -28,6 +28,8 @@ const servers = (certificates: string): { readonly [name: string]: Server.Server
       allowClientSharedMemory: true,
       responseCompression: "medium",
     },
+    /** Its connections do not get old. */
+    brief: { keepalive: { maxConnectionAge: "200 millis" } },
     /** All but health asks for a secret, statistics for another. */
     restricted: { restrictedApis: { http: restrictions, grpc: restrictions } },
     secure: { tls: { http: tls, grpc: tls } },

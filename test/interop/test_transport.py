@@ -5,7 +5,7 @@ import inspect
 import queue
 
 import numpy as np
-import tritonclient.grpc
+import tritonclient.http
 from cases import Case, every_client, grpc_clients, http_clients
 
 MEGABYTE = 2**20
@@ -105,12 +105,3 @@ class Concurrency(Case):
     async def test_each_request_gets_its_own_answer(self):
         for number, result in enumerate(await self.results(100)):
             self.assertEqual(result.as_numpy("OUTPUT0").tolist(), [[number + 1] * 16])
-
-
-@grpc_clients
-class Channels(Case):
-    async def test_keepalive_options(self):
-        options = tritonclient.grpc.KeepAliveOptions(keepalive_time_ms=1000, keepalive_permit_without_calls=True)
-        other = self.connect(keepalive_options=options)
-        self.assertIs(await self.settled(other.is_server_live()), True)
-        await self.settled(other.close())
