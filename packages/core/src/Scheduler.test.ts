@@ -3,7 +3,7 @@
  * clock's; an instance runs each batch until the test lets it go.
  */
 import { expect, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Exit, Fiber, identity, Result, Scope } from "effect"
+import { Deferred, Duration, Effect, Exit, Fiber, identity, Logger, Result, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as Batch from "./Batch.ts"
 import { ExecutionFailed, type InferenceError } from "./Errors.ts"
@@ -425,6 +425,37 @@ it.effect("1=>throw | 1: an instance that throws fails that batch, and the dispa
     yield* settle
     yield* complete(0)
     expect(rowsOf(yield* Fiber.join(second))).toEqual([1])
+  }),
+)
+
+it.effect("1+1=>throw | 1: a caller that throws at its answer keeps back neither other answers nor the instance", () =>
+  Effect.gen(function* () {
+    const logged: Array<unknown> = []
+    const log = Logger.make(({ message }) => logged.push([message].flat(2)[0]))
+    yield* Effect.gen(function* () {
+      const { scheduler, send, settle, complete, sizes } = yield* harness()
+      const refuses = () => {
+        throw new RangeError("a bug of a caller")
+      }
+      const first = yield* send(1)
+      yield* settle
+      scheduler.submit(request(1), refuses)
+      scheduler.submit(request(1, { deadline: 10 }), refuses)
+      const second = yield* send(2)
+      yield* TestClock.adjust(10)
+      yield* complete(0)
+      expect(rowsOf(yield* Fiber.join(first))).toEqual([1])
+      yield* complete(1)
+      expect(rowsOf(yield* Fiber.join(second))).toEqual([2])
+      const third = yield* Effect.flip(Fiber.join(yield* send(3, { deadline: 10 })))
+      expect(third._tag).toBe("DeadlineExceeded")
+      const last = yield* send(4)
+      yield* settle
+      yield* complete(2)
+      expect(rowsOf(yield* Fiber.join(last))).toEqual([4])
+      expect(sizes()).toEqual(["1", "1+2", "4"])
+    }).pipe(Effect.provide(Logger.layer([log])))
+    expect(logged).toEqual(Array.from({ length: 2 }, () => "A caller of model 'm' failed on its answer"))
   }),
 )
 

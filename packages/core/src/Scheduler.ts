@@ -75,6 +75,8 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
   const wake = Latch.makeUnsafe(false)
   const deadlines = new Set<Entry>()
   const deadlineWake = Latch.makeUnsafe(false)
+  /** Of callers, yet to be logged. */
+  const defects: Array<unknown> = []
   let nextDeadline = Infinity
   let stopped = false
 
@@ -98,8 +100,25 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
   const refuse = (entry: Entry, reason: FailureReason, error: InferenceError) => {
     if (!finish(entry)) return
     failed(entry, reason)
-    entry.reply(Result.fail(error))
+    answer(entry, Result.fail(error))
   }
+
+  /** What a caller throws is its own failure: it neither keeps back the answers of others nor ends a fiber of ours. */
+  const answer = (entry: Entry, outcome: Parameters<Reply>[0]) => {
+    try {
+      entry.reply(outcome)
+    } catch (defect) {
+      defects.push(defect)
+    }
+  }
+
+  const logDefects = Effect.suspend(() =>
+    Effect.forEach(
+      defects.splice(0),
+      (defect) => Effect.logError(`A caller of model '${model}' failed on its answer`, Cause.die(defect)),
+      { discard: true },
+    ),
+  )
 
   const failed = (entry: Entry, reason: FailureReason) => {
     const now = nanos()
@@ -226,9 +245,11 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
         settle(running, exit)
         load.set(running.instance, (load.get(running.instance) ?? 1) - 1)
         wake.openUnsafe()
-        return Exit.isFailure(exit) && Cause.hasDies(exit.cause)
-          ? Effect.logError(`Model '${model}' failed on instance ${running.instance.name}`, exit.cause)
-          : Effect.void
+        const own =
+          Exit.isFailure(exit) && Cause.hasDies(exit.cause)
+            ? Effect.logError(`Model '${model}' failed on instance ${running.instance.name}`, exit.cause)
+            : Effect.void
+        return defects.length === 0 ? own : Effect.andThen(own, logDefects)
       }),
       Effect.exit,
       Effect.uninterruptible,
@@ -267,7 +288,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
         statistics.succeeded(elapsed, elapsed - compute.input - compute.infer - compute.output, compute)
         if (entry.request.emit !== undefined)
           statistics.response(entry.responses)?.emptyResponse.add(nanos() - entry.respondedAt)
-        entry.reply(outcome)
+        answer(entry, outcome)
       }
     }
   }
@@ -308,6 +329,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
         if (deadline <= now) refuse(entry, entry.running === undefined ? "REJECTED" : "CANCELED", expired(entry))
         else if (deadline < nextDeadline) nextDeadline = deadline
       }
+      if (defects.length > 0) yield* logDefects
       const sleep = nextDeadline === Infinity ? Effect.never : Effect.sleep(nextDeadline - now)
       yield* Effect.raceFirst(deadlineWake.await, sleep)
     }
