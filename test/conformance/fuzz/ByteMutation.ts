@@ -55,7 +55,7 @@ export const mutateTree = (random: Random, tree: JsonTree): JsonTree => {
     const index = random.below(tree.members.length)
     const [key, value] = tree.members[index] ?? ["", { kind: "array", elements: [] }]
     const members = tree.members
-    switch (random.below(8)) {
+    switch (random.below(9)) {
       case 0:
         return { ...tree, members: members.toSpliced(index, 1) }
       case 1:
@@ -78,6 +78,11 @@ export const mutateTree = (random: Random, tree: JsonTree): JsonTree => {
         return { ...tree, members: members.with(index, [key, replacement(random)]) }
       case 4:
         return { ...tree, members: [...members.toSpliced(index, 1), [key, value]] }
+      case 5: {
+        const added = random.pick(["x", "parameters", "outputs", "id", "binary_data", "classification"])
+        const child = { kind: "object" as const, members: [[random.pick(["x", added]), replacement(random)] as const] }
+        return { ...tree, members: [...members, [added, random.chance(0.5) ? child : replacement(random)]] }
+      }
       default:
         return { ...tree, members: members.with(index, [key, mutateTree(random, value)]) }
     }

@@ -52,12 +52,12 @@ const decompressed = (encoding: string, body: Buffer): Buffer => {
 const document = (tree: JsonTree, tail: Buffer, model: string, version: string): ReadonlyArray<Tensor> => {
   const id = member(tree, "id")
   if (id !== undefined) stringOf(id)
-  const parameters = parametersOf(member(tree, "parameters"))
+  const parameters = parametersOf(member(tree, "parameters"), "request")
   for (const [name, value] of parameters) checkKnown(name, value)
   const binaryOutputs = booleanOf(parameters.get("binary_data_output")) ?? false
   let position = 0
   const inputs = elementsOf(member(tree, "inputs") ?? refuse("no inputs")).map((input): ReceivedTensor => {
-    const own = parametersOf(member(input, "parameters"))
+    const own = parametersOf(member(input, "parameters"), "tensor")
     if ([...own.keys()].some((name) => name.startsWith("shared_memory_"))) refuse("shared memory")
     const head = {
       name: stringOf(member(input, "name") ?? refuse("no name")),
@@ -81,7 +81,7 @@ const document = (tree: JsonTree, tail: Buffer, model: string, version: string):
 
 const outputOf = (output: JsonTree, binaryOutputs: boolean): ReceivedOutput => {
   const name = stringOf(member(output, "name") ?? refuse("no name"))
-  const own = parametersOf(member(output, "parameters"))
+  const own = parametersOf(member(output, "parameters"), "tensor")
   if ([...own.keys()].some((key) => key.startsWith("shared_memory_"))) refuse("shared memory")
   const asJson = !(booleanOf(own.get("binary_data")) ?? binaryOutputs)
   const classification = own.get("classification")
@@ -122,16 +122,19 @@ const unsignedOf = (tree: JsonTree): bigint => {
 const extentOf = (tree: JsonTree): bigint =>
   tree.kind === "number" && /^[0-9]+$/.test(tree.text) ? BigInt(tree.text) : refuse("no extent")
 
-const parametersOf = (tree: JsonTree | undefined): ReadonlyMap<string, JsonTree> => {
+/** Of a tensor's, only those that the protocol knows must be scalars. */
+const known = /^(binary_data|binary_data_size|classification|shared_memory_.*)$/
+
+const parametersOf = (tree: JsonTree | undefined, owner: "request" | "tensor"): ReadonlyMap<string, JsonTree> => {
   if (tree === undefined) return new Map()
   if (tree.kind !== "object") return refuse("parameters")
   const found = new Map<string, JsonTree>()
   for (const [name, value] of tree.members) {
-    if (value.kind === "object" || value.kind === "array" || (value.kind === "word" && value.text === "null")) {
-      refuse("parameter")
-    }
+    const isScalar =
+      value.kind === "string" || value.kind === "number" || (value.kind === "word" && value.text !== "null")
+    if (!isScalar && (owner === "request" || known.test(name))) refuse("parameter")
     if (value.kind === "number" && /[0-9]/.test(value.text) && !Number.isFinite(Number(value.text))) refuse("too big")
-    if (!found.has(name)) found.set(name, value)
+    if (isScalar && !found.has(name)) found.set(name, value)
   }
   return found
 }
