@@ -1,5 +1,7 @@
 /** ModelStreamInfer over real sockets, with grpc-js and with Connect's own client. */
 import { getEventListeners } from "node:events"
+import { setImmediate } from "node:timers/promises"
+import { gzipSync } from "node:zlib"
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { createHandlerContext } from "@connectrpc/connect"
 import * as grpc from "@grpc/grpc-js"
@@ -39,6 +41,8 @@ class Bulk extends Model.Service<Bulk>()("bulk", {
 }) {}
 
 const { modelStreamInfer, modelInfer } = GRPCInferenceService.method
+
+const modelStreamInferPath = `/${GRPCInferenceService.typeName}/${modelStreamInfer.name}`
 
 const harness = Effect.gen(function* () {
   const open = yield* Deferred.make<void>()
@@ -125,7 +129,7 @@ const openStream = Effect.fnUntraced(function* (
   const headers = new grpc.Metadata()
   for (const [name, value] of Object.entries(metadata)) headers.set(name, value)
   const call = client.makeBidiStreamRequest(
-    `/${modelStreamInfer.parent.typeName}/${modelStreamInfer.name}`,
+    modelStreamInferPath,
     (request: Init) => Buffer.from(toBinary(modelInfer.input, create(modelInfer.input, request))),
     (bytes) => fromBinary(modelStreamInfer.output, new Uint8Array(bytes)),
     headers,
@@ -222,6 +226,31 @@ describe("ModelStreamInfer", () => {
       const all = yield* Queue.takeN(received, 6000)
       expect(all.map(({ id }) => Number(id))).toEqual(Array.from({ length: 6000 }, (_, index) => index + 1))
       expect(yield* end).toMatchObject({ code: 0 })
+    }),
+  )
+
+  it.live("of large requests fewer are read, compressed ones too", () =>
+    Effect.gen(function* () {
+      const { authority, open, begun, gated } = yield* harness
+      const session = yield* rawSession({ authority })
+      // 8 MiB each: the message, and its id once more as a text.
+      const large = (x: number) => {
+        const request = ask("gated", x, { id: `${x}${" ".repeat(4 * 2 ** 20)}` })
+        return frame(gzipSync(toBinary(modelInfer.input, create(modelInfer.input, request))), 1)
+      }
+      const headers = { ":path": modelStreamInferPath, "grpc-encoding": "gzip" }
+      const chunks = Array.from({ length: 12 }, (_, x) => large(x))
+      const call = yield* Effect.forkChild(rawCall(session, { chunks, headers }), { startImmediately: true })
+      yield* Queue.take(begun)
+      while (gated.pending() < 7) yield* Effect.promise(() => setImmediate())
+      // The next one would have come long before so many calls are answered.
+      const small = frame(toBinary(modelInfer.input, create(modelInfer.input, ask("once", 1))))
+      for (let x = 0; x < 50; x++)
+        yield* rawCall(session, { chunks: [small], headers: { ":path": modelStreamInferPath } })
+      expect(gated.pending()).toBe(7)
+      yield* Deferred.succeed(open, undefined)
+      expect((yield* Fiber.join(call)).status).toBe("0")
+      expect(gated.statistics.success.count).toBe(12)
     }),
   )
 
@@ -357,14 +386,13 @@ describe("ModelStreamInfer", () => {
     Effect.gen(function* () {
       const { authority, stop } = yield* harness
       const session = yield* rawSession({ authority })
-      const path = `/${GRPCInferenceService.typeName}/${modelStreamInfer.name}`
       const nope = frame(toBinary(modelInfer.input, create(modelInfer.input, ask("nope", 1))))
       const begin = (path: string, ...chunks: ReadonlyArray<Uint8Array>) => {
         const headers = { ":path": path, triton_grpc_error: "true" }
         return Effect.forkChild(rawCall(session, { chunks, headers, last: "nothing" }), { startImmediately: true })
       }
-      const failed = yield* begin(path, nope)
-      const infer = yield* begin(path)
+      const failed = yield* begin(modelStreamInferPath, nope)
+      const infer = yield* begin(modelStreamInferPath)
       const reflection = yield* begin("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo")
       expect((yield* Fiber.join(failed)).status).toBe("5")
       yield* stop.pipe(Effect.timeout(4_000))
@@ -379,7 +407,7 @@ describe("ModelStreamInfer", () => {
       const { call, end } = yield* openStream(port)
       const wire = new grpc.Client(`127.0.0.1:${port}`, grpc.credentials.createInsecure())
       const broken = wire.makeBidiStreamRequest(
-        `/${modelStreamInfer.parent.typeName}/${modelStreamInfer.name}`,
+        modelStreamInferPath,
         (bytes: Buffer) => bytes,
         (bytes) => bytes,
       )
@@ -423,7 +451,7 @@ describe("ModelStreamInfer", () => {
       const options = { host: "127.0.0.1", port: 0, stopTimeoutMillis: 1_000, receiveTimeoutMillis: 20 }
       const { port } = yield* GrpcServer.make(gateway, options)
       const session = yield* rawSession({ authority: `http://127.0.0.1:${port}` })
-      const headers = { ":path": `/${GRPCInferenceService.typeName}/${modelStreamInfer.name}` }
+      const headers = { ":path": modelStreamInferPath }
       const whole = frame(toBinary(modelInfer.input, create(modelInfer.input, ask("once", 1))))
       yield* rawCall(session, { chunks: [whole, whole.subarray(0, 20)], headers, last })
       expect((yield* rawCall(session, { chunks: [whole], headers })).status).toBe("0")

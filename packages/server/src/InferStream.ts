@@ -25,6 +25,9 @@ export interface StreamResult {
 /** Requests in flight, and results that wait; where there are more of either, no request is read. */
 const mostWaiting = 256
 
+/** Bytes that these hold together; a small compressed message may be a large request. */
+const mostBytes = 64 * 2 ** 20
+
 /** Results that wait for a reader; a decoupled model that is ahead of it by so many waits too. */
 const ahead = 16
 
@@ -40,6 +43,8 @@ export class InferStream {
   readonly #inFlight = new Set<{ cancel: Cancel }>()
   #turns: Array<Turn> = []
   #ready: Array<StreamResult> = []
+  /** Held by requests in flight and by results that wait. */
+  #bytes = 0
   /** No further requests will come. */
   #ended = false
   #cancelled = false
@@ -63,11 +68,14 @@ export class InferStream {
     const answer = decoupled ? (result: StreamResult) => this.#push(result) : this.#inTurn()
 
     const flight = { cancel: nothing }
+    const bytes = sizeOfRequest(wire.success)
+    this.#bytes += bytes
     this.#inFlight.add(flight)
     const cancel = this.#gateway.stream(wire.success, this.#deadline, {
       emit: (response) => this.#emit({ id, outcome: Result.succeed(response), isFinal: false }),
       end: (outcome) => {
         if (!this.#inFlight.delete(flight)) return
+        this.#bytes -= bytes
         const silent = decoupled && Result.isSuccess(outcome) && !emptyFinalResponse
         if (!silent) answer({ id, outcome, isFinal: true })
         this.#wake()
@@ -89,6 +97,7 @@ export class InferStream {
     for (;;) {
       const result = this.#ready.shift()
       if (result !== undefined) {
+        this.#bytes -= sizeOfResult(result)
         if (this.#ready.length < ahead) this.#resumeEmits()
         this.#wakeReader()
         return result
@@ -118,7 +127,8 @@ export class InferStream {
   }
 
   #isFull(): boolean {
-    return Math.max(this.#inFlight.size, this.#turns.length, this.#ready.length) >= mostWaiting
+    const count = Math.max(this.#inFlight.size, this.#turns.length, this.#ready.length)
+    return count >= mostWaiting || this.#bytes >= mostBytes
   }
 
   #emit(result: StreamResult): Effect.Effect<void> {
@@ -142,14 +152,17 @@ export class InferStream {
     this.#turns.push(turn)
     return (result) => {
       turn.result = result
+      this.#bytes += sizeOfResult(result)
       for (let first = this.#turns[0]; first?.result !== undefined; first = this.#turns[0]) {
         this.#turns.shift()
-        this.#push(first.result)
+        this.#ready.push(first.result)
       }
+      this.#wakeWriter()
     }
   }
 
   #push(result: StreamResult): void {
+    this.#bytes += sizeOfResult(result)
     this.#ready.push(result)
     this.#wakeWriter()
   }
@@ -161,3 +174,15 @@ export class InferStream {
 }
 
 const nothing = () => {}
+
+/** With all of what its tensors are views on, such as the message that they came in. */
+const sizeOfRequest = ({ id, inputs }: WireRequest): number => {
+  let size = id.length
+  for (const buffer of new Set(inputs.map(({ bytes }) => bytes.buffer))) size += buffer.byteLength
+  return size
+}
+
+const sizeOfResult = ({ id, outcome }: StreamResult): number => {
+  if (Result.isFailure(outcome)) return id.length + outcome.failure.message.length
+  return outcome.success.outputs.reduce((size, { bytes }) => size + bytes.length, id.length)
+}
