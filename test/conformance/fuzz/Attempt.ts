@@ -139,22 +139,35 @@ const overGrpc = (
     done.push("bytes")
     bytes = mutateBytes(random, bytes)
   }
-  const whole = frame(bytes)
-  const at = random.below(whole.length)
-  const chunks = random.chance(0.2) ? [whole.subarray(0, at), whole.subarray(at)] : [whole]
   const through = encoding === "gRPC stream" ? "stream" : random.chance(0.8) ? "normal" : "connect"
   done.push(through)
-  return {
-    protocol: "gRPC",
-    call: { chunks, method: through === "stream" ? "ModelStreamInfer" : "ModelInfer" },
-    through,
+  const method = through === "stream" ? "ModelStreamInfer" : "ModelInfer"
+  const whole = Buffer.from(frame(bytes))
+  // What is wrong with a prefix is Connect's to say where it gets there.
+  if (through === "normal" && random.chance(0.05)) {
+    done.push("prefix")
+    whole[random.pick([0, 1, 2, 3, 4, 4])] = random.pick([0, 1, 2, 255, random.below(256)])
+    return { protocol: "gRPC", call: { chunks: [whole], method }, through }
   }
+  const at = random.below(whole.length)
+  const chunks = random.chance(0.2) ? [whole.subarray(0, at), whole.subarray(at)] : [whole]
+  const headers = random.chance(0.05) ? random.pick(metadata) : {}
+  done.push(JSON.stringify(headers))
+  return { protocol: "gRPC", call: { chunks, method, headers }, through }
 }
+
+const metadata: ReadonlyArray<Readonly<Record<string, string>>> = [
+  ...["100S", "1H", "x", "", "1", "-1S", "123456789S"].map((timeout) => ({ "grpc-timeout": timeout })),
+  { "grpc-encoding": "identity" },
+  { "grpc-accept-encoding": "gzip,deflate,x" },
+  { "x-any-bin": "AAE" },
+  { authorization: "\u00ff" },
+]
 
 const verdict = (sent: Sent): ReadonlyArray<Tensor> | undefined => {
   try {
     if (sent.protocol === "HTTP") return HttpOracle.outputsOf(sent.request)
-    return GrpcOracle.outputsOf(new Uint8Array(Buffer.concat(sent.call.chunks).subarray(5)))
+    return GrpcOracle.outputsOf(sent.call)
   } catch (error) {
     if (error instanceof Refusal || error instanceof SyntaxError) return undefined
     throw error

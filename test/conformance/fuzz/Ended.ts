@@ -83,17 +83,20 @@ export const overHttp = (one: Attempt, answer: HttpAnswer): Ended => {
   return judge(one, { ok: false, refusal }, () => [])
 }
 
-const codes: ReadonlySet<number> = new Set(Object.values(table).map(({ grpc }) => grpc))
+const codes: ReadonlySet<number> = new Set([
+  ...Object.values(table).map(({ grpc }) => grpc),
+  GrpcCode.RESOURCE_EXHAUSTED,
+])
 
 export const overGrpc = (one: Attempt, answer: GrpcAnswer): Ended => {
-  const { httpStatus, code, message } = answer
+  const { httpStatus, code, message, tag } = answer
   if (code === 0) return judge(one, { ok: true, refusal: "" }, () => grpcOutputs(answer).outputs)
   const problem = (what: string): Ended => ({ problem: `${what}: ${code} ${message.slice(0, 300)}`, counted: "not" })
   if (httpStatus !== 200 || code === undefined || !codes.has(code) || message === "")
     return problem("no status of gRPC")
-  // Connect's own word for bytes that are no message.
-  if (code === GrpcCode.INTERNAL && !/^(parse binary|protocol error)/.test(message))
-    return problem("a failure of the server")
+  // Untagged, it is Connect's own word for bytes that are no message.
+  const isMalformed = tag === "MalformedRequest" || /^(parse binary|protocol error)/.test(message)
+  if (code === GrpcCode.INTERNAL && !isMalformed) return problem("a failure of the server")
   return judge(one, { ok: false, refusal: message }, () => [])
 }
 

@@ -7,12 +7,16 @@ import {
   ModelInferRequestSchema,
 } from "@nereid/protocol/grpc_service"
 import { bytesOf } from "../Elements.ts"
+import type { GrpcCall } from "../GrpcConnection.ts"
 import type { Element, Tensor } from "../InferRequest.ts"
 import { deserved, type ReceivedTensor, refuse } from "./Verdict.ts"
 
 /** @throws Refusal where it deserves no outputs */
-export const outputsOf = (bytes: Uint8Array): ReadonlyArray<Tensor> => {
-  const message = decoded(bytes)
+export const outputsOf = ({ chunks, headers = {} }: GrpcCall): ReadonlyArray<Tensor> => {
+  if (!/^[0-9]{1,8}[HMSmun]$/.test(headers["grpc-timeout"] ?? "1H")) refuse("timeout")
+  const whole = Buffer.concat(chunks)
+  if (whole.readUInt8(0) !== 0 || whole.readUInt32BE(1) !== whole.length - 5) refuse("prefix")
+  const message = decoded(new Uint8Array(whole.subarray(5)))
   const { modelName: model, modelVersion: version, rawInputContents, inputs } = message
   for (const [name, parameter] of Object.entries(message.parameters)) checkParameter(name, parameter)
   if (rawInputContents.length > 0 && rawInputContents.length !== inputs.length) refuse("number of raw contents")
