@@ -109,7 +109,7 @@ export const failures =
         return error
       }
       // The caller is gone, and what could not be sent to it is no defect.
-      if (request.signal.aborted) return error
+      if (request.stream && request.signal.aborted) return error
       logDefect(error)
       return new ConnectError(internal.message, internal.code, { [tagHeader]: internal.tag })
     }
