@@ -7,7 +7,7 @@ import { Result } from "effect"
 import { byteWidth, isDataType } from "./DataType.ts"
 import { InvalidRequest, type InferenceError } from "./Errors.ts"
 import type { Parameter, Parameters } from "./Inference.ts"
-import { readElements } from "./JsonElements.ts"
+import { hasJsonForm, noJsonForm, readElements } from "./JsonElements.ts"
 import {
   caught,
   elements,
@@ -20,6 +20,7 @@ import {
   wrongKind,
   wrongType,
 } from "./JsonMembers.ts"
+import { invalidType, readParameter } from "./JsonParameter.ts"
 import { JsonReader } from "./JsonReader.ts"
 import * as KnownParameters from "./KnownParameters.ts"
 import * as RegionReference from "./RegionReference.ts"
@@ -194,15 +195,13 @@ interface Declared {
 
 const readData = (reader: JsonReader, { what, name, datatype, shape }: Declared): Uint8Array => {
   if (reader.kind() !== "array") wrongKind(reader, "data", "array")
-  if (datatype === "FP16" || datatype === "BF16") {
-    const advice = `Please use the binary data format for ${what} ${name}`
-    throw new InvalidRequest({ message: `receiving ${datatype} data via JSON is not supported. ${advice}` })
-  }
   let count = 1
   for (const extent of shape) count *= extent
   // Validation has the words for a datatype that does not exist and for a shape beyond all counting.
-  const readable = isDataType(datatype) && datatype !== "FP16" && datatype !== "BF16"
-  if (readable && count * (byteWidth(datatype) ?? 1) < 2 ** 63) return readElements(reader, datatype, count, name)
+  if (isDataType(datatype)) {
+    if (!hasJsonForm(datatype)) throw noJsonForm(what, name, datatype)
+    if (count * (byteWidth(datatype) ?? 1) < 2 ** 63) return readElements(reader, datatype, count, name)
+  }
   reader.skip()
   return noBytes
 }
@@ -265,8 +264,7 @@ const readParameters = (reader: JsonReader, structured: (name: string) => void):
 const ignored = () => {}
 
 const refuseStructured = (name: string): never => {
-  const rule = "It should be either 'int', 'bool', or 'string'."
-  throw new InvalidRequest({ message: `parameter '${name}' has invalid type. ${rule}` })
+  throw invalidType(name)
 }
 
 /** Of a tensor, only those count that the protocol knows. */
@@ -283,31 +281,6 @@ const tensorParameters: ReadonlyMap<string, string> = new Map([
   [RegionReference.parameterNames.byteSize, "unsigned-integer"],
   [RegionReference.parameterNames.offset, "unsigned-integer"],
 ])
-
-/** Undefined where it is none. Integers of at most 64 bits are bigints, so that a double stays a double on its way. */
-const readParameter = (reader: JsonReader): Parameter | undefined => {
-  switch (reader.kind()) {
-    case "boolean":
-      return reader.boolean()
-    case "string":
-      return reader.string()
-    case "number": {
-      const text = reader.numberText()
-      if (!/^-?[0-9]{1,20}$/.test(text)) return readNumber(reader, text)
-      const integer = BigInt(text)
-      return integer >= -(2n ** 63n) && integer < 2n ** 64n ? integer : Number(text)
-    }
-    default:
-      reader.skip()
-      return undefined
-  }
-}
-
-const readNumber = (reader: JsonReader, text: string): number => {
-  const value = Number(text.replace(/Inf$/, "Infinity"))
-  if (Number.isFinite(value) || !/[0-9]/.test(text)) return value
-  return reader.fail("Number too big to be stored in double.")
-}
 
 const unsigned = (parameters: Map<string, Parameter>, name: string): bigint | undefined => {
   const value = parameters.get(name)

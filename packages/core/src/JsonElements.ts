@@ -7,15 +7,29 @@ import { InvalidRequest, MalformedRequest } from "./Errors.ts"
 import { readDouble } from "./JsonNumber.ts"
 import type { JsonReader } from "./JsonReader.ts"
 
-/** Datatypes that have no JSON form. */
+/** Datatypes that have a JSON form. */
 export type JsonDataType = Exclude<DataType, "FP16" | "BF16">
 
-const maxDepth = 100
+export const hasJsonForm = (datatype: DataType): datatype is JsonDataType => datatype !== "FP16" && datatype !== "BF16"
 
-/** Reads the array at the reader's position as `count` elements. `name` of the tensor, for messages. */
+export const noJsonForm = (what: "input" | "output", name: string, datatype: DataType) => {
+  const advice = `Please use the binary data format for ${what} ${name}`
+  return new InvalidRequest({ message: `receiving ${datatype} data via JSON is not supported. ${advice}` })
+}
+
+/** Arrays inside arrays; as many, or more, are refused. */
+export const maxDepth = 100
+
+export const tooDeep = () =>
+  new InvalidRequest({ message: `JSON nesting depth exceeds maximum allowed limit (${maxDepth})` })
+
+/**
+ * Reads the array at the reader's position as `count` elements, or the value that stands there by itself as the only one.
+ * `name` of the tensor, for messages.
+ */
 export const readElements = (reader: JsonReader, datatype: JsonDataType, count: number, name: string): Uint8Array => {
   // An element and its comma take two bytes, so a shape that promises more is wrong, and is not worth its memory.
-  if (count > (reader.bytes.length - reader.position) / 2) {
+  if (count * 2 - 1 > reader.bytes.length - reader.position) {
     reader.skip()
     throw new MalformedRequest({ message: tooFew })
   }
@@ -89,6 +103,10 @@ const integers: { readonly [D in "INT8" | "INT16" | "INT32" | "UINT8" | "UINT16"
 /** Calls `element` at each of `count` elements, through all nesting. */
 const walk = (target: Target, count: number, element: (index: number) => void): void => {
   const { reader } = target
+  if (reader.kind() !== "array") {
+    target.start = reader.position
+    return element(0)
+  }
   let depth = 0
   let index = 0
   for (;;) {
@@ -97,9 +115,7 @@ const walk = (target: Target, count: number, element: (index: number) => void): 
     if (byte <= 0x20) byte = reader.peek()
     if (byte === 0x5b) {
       depth += 1
-      if (depth >= maxDepth) {
-        throw new InvalidRequest({ message: `JSON nesting depth exceeds maximum allowed limit (${maxDepth})` })
-      }
+      if (depth >= maxDepth) throw tooDeep()
       reader.position += 1
       if (reader.peek() !== 0x5d) continue
     } else {

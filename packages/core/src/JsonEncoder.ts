@@ -98,13 +98,7 @@ const writeParameters = (writer: JsonWriter, parameters: Parameters): void => {
     first = false
     writer.string(name)
     writer.ascii(":")
-    if (typeof value === "string") writer.string(value)
-    else if (typeof value === "number") writer.ascii(double(value))
-    else writer.ascii(String(value))
+    writer.scalar(value)
   }
   writer.ascii("}")
 }
-
-/** With a point even where it is whole, so that its reader takes it for a double too. */
-const double = (value: number): string =>
-  Number.isInteger(value) && Math.abs(value) < 1e21 ? `${Object.is(value, -0) ? "-0" : value}.0` : String(value)

@@ -36,6 +36,12 @@ export class JsonWriter {
     this.#length += encoder.encodeInto(literal, this.#bytes.subarray(this.#length)).written
   }
 
+  /** A number is written so that its reader takes it for a double, a bigint so that it is an integer. */
+  scalar(value: boolean | bigint | number | string): void {
+    if (typeof value === "string") this.string(value)
+    else this.ascii(typeof value === "number" ? double(value) : String(value))
+  }
+
   /** A tensor's elements with commas between them; a message where they have no JSON form. */
   elements({ name, datatype, bytes, shape }: WireTensor): string | undefined {
     if (!isDataType(datatype) || datatype === "FP16" || datatype === "BF16") {
@@ -197,3 +203,7 @@ const single = (value: number): string => {
   }
   return float(Number(value.toPrecision(9)))
 }
+
+/** With a point even where it is whole, so that its reader takes it for a double too. */
+const double = (value: number): string =>
+  Number.isInteger(value) && Math.abs(value) < 1e21 ? `${Object.is(value, -0) ? "-0" : value}.0` : String(value)

@@ -30,10 +30,11 @@ export const ask = (
   model: string,
   body: string | Uint8Array,
   headers: OutgoingHttpHeaders = {},
+  route = "infer",
 ): Effect.Effect<Answer, Error> =>
   Effect.callback((resume) => {
     const request = httpRequest(
-      { host: "127.0.0.1", port, path: `/v2/models/${model}/infer`, method: "POST", headers },
+      { host: "127.0.0.1", port, path: `/v2/models/${model}/${route}`, method: "POST", headers },
       (response) => {
         const chunks: Array<Buffer> = []
         response.on("data", (chunk: Buffer) => chunks.push(chunk))

@@ -9,6 +9,7 @@ import type { CallRecords } from "./CallRecord.ts"
 import * as CudaSharedMemory from "./CudaSharedMemory.ts"
 import type { Gateway } from "./Gateway.ts"
 import type { InferOptions } from "./HttpCall.ts"
+import { generate, generateStream } from "./HttpGenerate.ts"
 import { infer } from "./HttpInfer.ts"
 import type { Handler } from "./HttpListener.ts"
 import { sendEmpty, sendError, sendJson, sendResult, sendText } from "./HttpReply.ts"
@@ -36,6 +37,18 @@ export const make = (gateway: Gateway, options: RoutesOptions): Handler => {
       api: "inference",
       path: new RegExp(`^${model}/infer$`),
       answer: (call) => infer(gateway, call, options),
+    },
+    {
+      method: "POST",
+      api: "inference",
+      path: new RegExp(`^${model}/generate$`),
+      answer: (call) => generate(gateway, call, options),
+    },
+    {
+      method: "POST",
+      api: "inference",
+      path: new RegExp(`^${model}/generate_stream$`),
+      answer: (call) => generateStream(gateway, call, options),
     },
     {
       method: "GET",
