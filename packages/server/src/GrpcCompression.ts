@@ -11,6 +11,7 @@ import * as zlib from "node:zlib"
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect"
 import { tagHeader } from "@nereid/core/Errors"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
+import * as ZlibPool from "./ZlibPool.ts"
 
 /** How much work the compression of an answer may be. */
 export type ResponseCompression = "none" | "low" | "medium" | "high"
@@ -35,7 +36,6 @@ interface Encoding {
 /** What requests may be compressed with, and answers where there is a level. gRPC's "deflate" is with the zlib wrapper. */
 export const encodings = (response: ResponseCompression): Array<Encoding> => {
   const level = levels[response === "none" ? "low" : response]
-  const inTurn = turns(decompressionsAtOnce)
   const encoding = (
     name: string,
     compress: (bytes: Uint8Array, options: Chunks) => Promise<Uint8Array<ArrayBuffer>>,
@@ -44,7 +44,7 @@ export const encodings = (response: ResponseCompression): Array<Encoding> => {
     name,
     compress: (bytes) => compress(bytes, chunks(bytes.length)),
     decompress: (bytes, limit) =>
-      inTurn(async () => {
+      ZlibPool.decompressing(async () => {
         if (bytes.length === 0) return new Uint8Array(0)
         try {
           return await decompress(bytes, { maxOutputLength: limit, ...chunks(bytes.length * 4) })
@@ -99,35 +99,11 @@ const inflate = promisify(zlib.inflate)
 const brotliCompress = promisify(zlib.brotliCompress)
 const brotliDecompress = promisify(zlib.brotliDecompress)
 
-/**
- * Few bytes may become a message of the largest size, so that many callers together would fill the memory at once. The
- * threads that do the work are as many by default.
- */
-const decompressionsAtOnce = 4
-
-/** Runs no more than `limit` at one time, in the order they came. */
-const turns = (limit: number) => {
-  let running = 0
-  const waiting: Array<() => void> = []
-  return async <A>(run: () => Promise<A>): Promise<A> => {
-    if (running < limit) running += 1
-    else await new Promise<void>((resolve) => waiting.push(resolve))
-    try {
-      return await run()
-    } finally {
-      const next = waiting.shift()
-      if (next === undefined) running -= 1
-      else next()
-    }
-  }
-}
-
 interface Chunks {
   readonly chunkSize: number
 }
 
-/** Large messages in few rounds through the thread pool, small ones without a large buffer. */
-const chunks = (expected: number): Chunks => ({ chunkSize: Math.min(Math.max(expected, 1024), 2 ** 20) })
+const chunks = (expected: number): Chunks => ({ chunkSize: ZlibPool.chunkSize(expected) })
 
 const isTooLarge = (error: unknown): boolean =>
   error instanceof Error && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE"

@@ -4,10 +4,12 @@
  *
  * Lengths beside a body, as Inference-Header-Content-Length, are of what it is uncompressed.
  */
-import { type CompressCallback, deflate, gunzip, gzip, inflate } from "node:zlib"
+import { promisify } from "node:util"
+import * as zlib from "node:zlib"
 import { Result } from "effect"
 import { InvalidRequest } from "@nereid/core/Errors"
 import type { TooLarge } from "./HttpBody.ts"
+import * as ZlibPool from "./ZlibPool.ts"
 
 /** As HTTP has them: "deflate" is with the zlib wrapper. */
 export type Encoding = "identity" | "gzip" | "deflate"
@@ -50,13 +52,16 @@ export const decompress = (
   if (encoding === "identity") return done(Result.succeed(body))
   const run = encoding === "gzip" ? gunzip : inflate
   // zlib takes no limit below 1.
-  const options = { maxOutputLength: Math.max(1, limit), chunkSize: chunkSize(body.length * 4) }
-  run(body, options, (error: NodeJS.ErrnoException | null, whole) => {
-    if (error === null) return done(Result.succeed(whole))
-    if (error.code === "ERR_BUFFER_TOO_LARGE") return done(Result.fail(tooLarge(`more than ${limit}`, limit)))
-    const message = `failed to decompress the ${encoding} body of ${body.length} bytes: ${error.message}`
-    done(Result.fail(new InvalidRequest({ message })))
-  })
+  const options = { maxOutputLength: Math.max(1, limit), chunkSize: ZlibPool.chunkSize(body.length * 4) }
+  const decompressed = ZlibPool.decompressing(() => run(body, options)).then(
+    (whole) => Result.succeed(whole),
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === "ERR_BUFFER_TOO_LARGE") return Result.fail(tooLarge(`more than ${limit}`, limit))
+      const message = `failed to decompress the ${encoding} body of ${body.length} bytes: ${error.message}`
+      return Result.fail(new InvalidRequest({ message }))
+    },
+  )
+  void decompressed.then(done)
 }
 
 /** Calls `done` with the chunks as one compressed body. */
@@ -67,15 +72,16 @@ export const compress = (
 ): void => {
   const [first] = chunks
   const whole = first !== undefined && chunks.length === 1 ? first : Buffer.concat(chunks)
-  const finish: CompressCallback = (error, body) => done(error === null ? Result.succeed(body) : Result.fail(error))
-  const run = encoding === "gzip" ? gzip : deflate
-  run(whole, { chunkSize: chunkSize(whole.length) }, finish)
+  const finish: zlib.CompressCallback = (error, body) =>
+    done(error === null ? Result.succeed(body) : Result.fail(error))
+  const run = encoding === "gzip" ? zlib.gzip : zlib.deflate
+  run(whole, { chunkSize: ZlibPool.chunkSize(whole.length) }, finish)
 }
 
-const encodings: ReadonlyArray<Encoding> = ["identity", "gzip", "deflate"]
+const gunzip = promisify(zlib.gunzip)
+const inflate = promisify(zlib.inflate)
 
-/** Of one turn in the thread pool: large bodies in few of them, small ones without a large buffer. */
-const chunkSize = (expected: number): number => Math.min(Math.max(expected, 1024), 2 ** 20)
+const encodings: ReadonlyArray<Encoding> = ["identity", "gzip", "deflate"]
 
 /** One element of an Accept-Encoding header; a weight that is none counts as 0. */
 const weighted = (element: string): { readonly name: string; readonly weight: number } => {
