@@ -4,8 +4,8 @@
  */
 import { Effect, Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
-import { InvalidRequest, ModelNotReady, Unsupported } from "@nereid/core/Errors"
-import type { Cancel, Emit, Response } from "@nereid/core/Inference"
+import { InvalidRequest, ModelNotReady, QueueFull, Unsupported } from "@nereid/core/Errors"
+import { type Cancel, type Emit, errorPrefix, type Response } from "@nereid/core/Inference"
 import type { Registry } from "@nereid/core/Registry"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import { type TensorSpec, wireDims } from "@nereid/core/TensorSpec"
@@ -17,6 +17,7 @@ import * as LogSettings from "./LogSettings.ts"
 import * as ModelConfiguration from "./ModelConfiguration.ts"
 import * as ModelStatistics from "./ModelStatistics.ts"
 import * as Repository from "./Repository.ts"
+import * as RequestSize from "./RequestSize.ts"
 import * as SharedMemory from "./SharedMemory.ts"
 import { traced } from "./Traced.ts"
 import type { TraceChanges, TraceSettings } from "./TraceSettings.ts"
@@ -119,9 +120,13 @@ export const make = (
     readonly tracing?: Tracing.Tracing
     /** Default: none is allowed. */
     readonly sharedMemory?: SharedMemory.SharedMemory
+    /** Bytes that requests hold together until they are answered. Default: any number. */
+    readonly maxInFlightSize?: number
   },
 ): Gateway => {
-  const { sharedMemory = SharedMemory.disabled, tracing = Tracing.off } = options
+  const { sharedMemory = SharedMemory.disabled, tracing = Tracing.off, maxInFlightSize = Infinity } = options
+  /** Bytes of the requests that are not answered. */
+  let inFlight = 0
   const stopping = new AbortController()
 
   /** Checks a request and hands it to its model. */
@@ -134,6 +139,11 @@ export const make = (
     if (!model.isReady()) {
       model.statistics.failed("REJECTED", 0)
       return answered(end, notReady(model))
+    }
+    const size = RequestSize.of(wire)
+    if (inFlight + size > maxInFlightSize) {
+      model.statistics.failed("REJECTED", 0)
+      return answered(end, tooMuchInFlight(wire, inFlight, maxInFlightSize))
     }
     const borrowed = SharedMemory.isUsedBy(wire) ? sharedMemory.borrow(wire) : noLoan
     if (Result.isFailure(borrowed)) {
@@ -154,15 +164,22 @@ export const make = (
     }
     const asked =
       typeof receiver === "function" || !model.decoupled ? request : { ...request, emit: emitter(written, receiver) }
+    let isOver = false
+    inFlight += size
+    const release = () => {
+      if (isOver) return
+      isOver = true
+      inFlight -= size
+      loan?.release()
+    }
     const cancel = model.submit(asked, (outcome) => {
       const answer = Result.flatMap(outcome, written)
-      loan?.release()
+      release()
       end(answer)
     })
-    if (loan === undefined) return cancel
     return () => {
       cancel()
-      loan.release()
+      release()
     }
   }
 
@@ -240,6 +257,11 @@ const answered = (reply: InferenceReply, error: InferenceError): Cancel => {
 
 const notReady = ({ name, version }: RunningModel) =>
   new ModelNotReady({ message: `Request for unknown model: '${name}' version ${version} is not at ready state` })
+
+const tooMuchInFlight = (wire: WireRequest, held: number, most: number) => {
+  const limit = `requests hold ${held} bytes until they are answered, at most ${most}`
+  return new QueueFull({ message: `${errorPrefix(wire)}Exceeds maximum queue size: ${limit}` })
+}
 
 const tensorMetadata = (model: RunningModel, spec: TensorSpec): TensorMetadata => ({
   name: spec.name,

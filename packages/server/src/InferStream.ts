@@ -13,6 +13,7 @@ import * as KnownParameters from "@nereid/core/KnownParameters"
 import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
 import type { Gateway } from "./Gateway.ts"
 import { shuttingDown } from "./GrpcStatus.ts"
+import * as RequestSize from "./RequestSize.ts"
 
 export interface StreamResult {
   /** Of the request that this belongs to. */
@@ -68,7 +69,7 @@ export class InferStream {
     const answer = decoupled ? (result: StreamResult) => this.#push(result) : this.#inTurn()
 
     const flight = { cancel: nothing }
-    const bytes = sizeOfRequest(wire.success)
+    const bytes = RequestSize.of(wire.success)
     this.#bytes += bytes
     this.#inFlight.add(flight)
     const cancel = this.#gateway.stream(wire.success, this.#deadline, {
@@ -174,13 +175,6 @@ export class InferStream {
 }
 
 const nothing = () => {}
-
-/** With all of what its tensors are views on, such as the message that they came in. */
-const sizeOfRequest = ({ id, inputs }: WireRequest): number => {
-  let size = id.length
-  for (const buffer of new Set(inputs.map(({ bytes }) => bytes.buffer))) size += buffer.byteLength
-  return size
-}
 
 const sizeOfResult = ({ id, outcome }: StreamResult): number => {
   if (Result.isFailure(outcome)) return id.length + outcome.failure.message.length

@@ -5,6 +5,7 @@
  *   start:  models (their layers) ─► registry ─► gateway ─► metrics, HTTP, gRPC listen
  *   stop:   readiness off ─► listeners close, in-flight requests finish (at most `drainTimeout`) ─► models unload
  */
+import { totalmem } from "node:os"
 import { Cause, Context, Duration, Effect, Exit, Fiber, Layer, Option, Runtime, Scope } from "effect"
 import { Registry } from "@nereid/core/Registry"
 import type { RunningModel } from "@nereid/core/RunningModel"
@@ -57,6 +58,8 @@ export interface ServerOptions {
   readonly responseCompression?: ResponseCompression
   /** What becomes of gRPC's connections that are dead, that ping too much or that are old. Default as in gRPC itself. */
   readonly keepalive?: Keepalive
+  /** Bytes that requests hold together until they are answered. Default half of the memory that the process may use. */
+  readonly maxInFlightSize?: number
   /** Connections at one time, on HTTP and on gRPC each; one more is closed at once. Default 10,000. */
   readonly maxConnections?: number
   /** Whether unary gRPC inference takes its own path before Connect. Default true; false to compare them. */
@@ -139,7 +142,7 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
   const { http = 8000, grpc = 8001, metrics = 8002, id = "nereid" } = options
   const { maxInputSize = 64 * 2 ** 20, maxMessageSize = 256 * 2 ** 20 } = options
   const { fastUnary = true, maxConnections = 10_000, forwardHeaders = {}, restrictedApis = {} } = options
-  const { allowClientSharedMemory = false, tls = {} } = options
+  const { allowClientSharedMemory = false, tls = {}, maxInFlightSize = Math.floor(availableMemory() / 2) } = options
   const cors = options.cors && (yield* Effect.fromResult(Cors.make(options.cors)))
   const drainTimeout = Duration.fromInputUnsafe(options.drainTimeout ?? "30 seconds")
   // Front ends cut their callers off only after the models have had the time to answer them as stopping.
@@ -150,7 +153,14 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
   })
   const sharedMemory = allowClientSharedMemory ? yield* openSharedMemory : SharedMemory.disabled
   const tracing = yield* Tracing.make(registry, options.trace ?? {})
-  const gateway = Gateway.make(registry, { id, version, logging: options.control, tracing, sharedMemory })
+  const gateway = Gateway.make(registry, {
+    id,
+    version,
+    logging: options.control,
+    tracing,
+    sharedMemory,
+    maxInFlightSize,
+  })
 
   // In parallel: all listeners close at once, none while it waits for the calls of another.
   const frontEnds = yield* Scope.make("parallel")
@@ -192,6 +202,9 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
   )
   return Server.of({ http: httpAt, grpc: grpcAt, metrics: metricsAt, models, isReady: gateway.isReady })
 })
+
+/** Of the machine, or less where a container has less. */
+const availableMemory = (): number => Math.min(totalmem(), process.constrainedMemory() || Infinity)
 
 const openSharedMemory = Effect.acquireRelease(
   Effect.sync(() => new SystemSharedMemory()),
