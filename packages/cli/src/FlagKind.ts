@@ -76,6 +76,9 @@ export const parseInteger =
 export const integer = (name: string, description: string, fallback: number, range: Range): Flag.Flag<number> =>
   withDefault(name, { takes: "integer", description }, fallback, parseInteger(range))
 
+export const optionalInteger = (name: string, description: string, range: Range): Flag.Flag<number | undefined> =>
+  optional(name, { takes: "integer", description }, parseInteger(range))
+
 export const port = (name: string, what: string, fallback: number): Flag.Flag<number> =>
   integer(name, `Port of ${what}, 0 for a free one`, fallback, { minimum: 0, maximum: 65_535 })
 

@@ -11,6 +11,7 @@ export const flags = {
   port: FlagKind.port("grpc-port", "gRPC", 8001),
   maxMessageSize: FlagKind.integer("grpc-max-message-size", "The largest message, in bytes", 256 * 2 ** 20, {
     minimum: 1,
+    maximum: 2 ** 31 - 1,
   }),
   compression: FlagKind.choice(
     "grpc-infer-response-compression-level",

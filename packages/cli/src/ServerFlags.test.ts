@@ -61,11 +61,21 @@ describe("options", () => {
         restrictedApis: { http: [], grpc: [] },
         logging: { file: "", info: true, warning: true, error: true, verboseLevel: 0, format: "default" },
         trace: { levels: [] },
+        keepalive: {
+          time: 7_200_000,
+          timeout: 20_000,
+          permitWithoutCalls: false,
+          maxPingsWithoutData: 2,
+          minReceiveInterval: 300_000,
+          maxPingStrikes: 2,
+        },
         metricsOptions: { cpu: true, interval: 2000 },
         drainTimeout: "30 seconds",
       })
       expect(options).not.toHaveProperty("id")
       expect(options).not.toHaveProperty("cors")
+      expect(options?.keepalive).not.toHaveProperty("maxConnectionAge")
+      expect(options?.keepalive).not.toHaveProperty("maxConnectionAgeGrace")
       expect(ignored).toEqual([])
     }),
   )
@@ -102,6 +112,17 @@ describe("options", () => {
     [
       "--grpc-use-ssl-mutual 1 --grpc-server-cert a.crt --grpc-server-key a.key --grpc-root-cert ca.crt",
       { tls: { grpc: { cert: "a.crt", key: "a.key", ca: "ca.crt", mutual: true } } },
+    ],
+    [
+      "--grpc-keepalive-time 1 --grpc-keepalive-timeout 2 --grpc-keepalive-permit-without-calls 1",
+      { keepalive: { time: 1, timeout: 2, permitWithoutCalls: true } },
+    ],
+    ["--grpc-http2-max-pings-without-data 0", { keepalive: { maxPingsWithoutData: 0 } }],
+    ["--grpc-http2-min-recv-ping-interval-without-data 5", { keepalive: { minReceiveInterval: 5 } }],
+    ["--grpc-http2-max-ping-strikes 0", { keepalive: { maxPingStrikes: 0 } }],
+    [
+      "--grpc-max-connection-age 60000 --grpc-max-connection-age-grace 0",
+      { keepalive: { maxConnectionAge: 60_000, maxConnectionAgeGrace: 0 } },
     ],
     ["--cors-origins *", { cors: { origins: "*", headers: [], exposedHeaders: [], maxAge: "7200 seconds" } }],
     [
@@ -209,6 +230,10 @@ describe("what is refused", () => {
     ["--trace-config rate=often", "Expected: an integer of at least 0"],
     ["--trace-level ALL", 'Invalid value for flag --trace-level: "ALL". Expected: OFF, TIMESTAMPS, TENSORS'],
     ["--trace-config level=TENSORS", "--trace-config level=TENSORS needs --trace-config triton,file=PATH"],
+    [
+      "--grpc-keepalive-time 0",
+      'Invalid value for flag --grpc-keepalive-time: "0". Expected: an integer of at least 1',
+    ],
     ["--model-repository /models", "--model-repository is not supported: models come from the module"],
     ["--model-control-mode explicit", "--model-control-mode=explicit is not supported: models are loaded at start"],
     ["--cache-config local,size=1048576", "--cache-config is not supported: there is no response cache"],

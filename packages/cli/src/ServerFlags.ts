@@ -6,6 +6,7 @@ import * as CorsFlags from "./CorsFlags.ts"
 import * as GeneralFlags from "./GeneralFlags.ts"
 import * as GrpcFlags from "./GrpcFlags.ts"
 import * as HttpFlags from "./HttpFlags.ts"
+import * as KeepaliveFlags from "./KeepaliveFlags.ts"
 import * as LogFlags from "./LogFlags.ts"
 import * as MetricsFlags from "./MetricsFlags.ts"
 import * as TlsFlags from "./TlsFlags.ts"
@@ -16,6 +17,7 @@ export const flags = {
   general: GeneralFlags.flags,
   http: HttpFlags.flags,
   grpc: GrpcFlags.flags,
+  keepalive: KeepaliveFlags.flags,
   cors: CorsFlags.flags,
   log: LogFlags.flags,
   trace: TraceFlags.flags,
@@ -38,6 +40,7 @@ export const options = Effect.fnUntraced(function* (
     ...GeneralFlags.options(values.general),
     ...http,
     ...grpc,
+    ...KeepaliveFlags.options(values.keepalive),
     ...CorsFlags.options(values.cors),
     ...LogFlags.options(values.log),
     ...(yield* TraceFlags.options(values.trace)),
@@ -62,6 +65,7 @@ export const groups: ReadonlyArray<Group> = [
   { title: "Server", first: "id" },
   { title: "HTTP", first: "allow-http" },
   { title: "gRPC", first: "allow-grpc" },
+  { title: "Connections of gRPC", first: "grpc-keepalive-time" },
   { title: "Browsers", first: "cors-origins" },
   { title: "Logging", first: "log-verbose" },
   { title: "Tracing", first: "trace-config" },
