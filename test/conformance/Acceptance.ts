@@ -42,6 +42,3 @@ export const lines = {
 } as const
 
 export type Line = keyof typeof lines
-
-/** Lines whose part of the server is not there yet. */
-export const pending: ReadonlyArray<Line> = []

@@ -148,7 +148,7 @@ const responseOf = (message: ModelInferResponse): Response => {
 /** Text that was read byte by byte, so that bytes that are no UTF-8 survive. */
 const utf8 = (text: string): string => Buffer.from(text, "latin1").toString()
 
-const elementOf = (element: unknown, datatype: string): Element => {
+export const elementOf = (element: unknown, datatype: string): Element => {
   if (typeof element === "boolean") return element
   if (typeof element === "string") return Buffer.from(element, "latin1")
   if (!isNumberText(element)) throw new Error(`${JSON.stringify(element)} is no element`)

@@ -5,6 +5,7 @@ import { tagHeader } from "@nereid/core/Errors"
 import type { HttpCase, HttpExpected } from "./Case.ts"
 import { binary } from "./cases/binary.ts"
 import { extensionsHttp } from "./cases/extensions.ts"
+import { generate } from "./cases/generate.ts"
 import { guardedHttp } from "./cases/guarded.ts"
 import { json } from "./cases/json.ts"
 import { jsonElements } from "./cases/jsonElements.ts"
@@ -71,6 +72,7 @@ layer(Connections.layer, { excludeTestServices: true })("HTTP", (it) => {
     ...decoupledHttp,
     ...guardedHttp,
     ...traceHttp,
+    ...generate,
   ]) {
     it.effect(`${one.name} ${(one.proves ?? []).join(" ")}`.trim(), () =>
       Effect.gen(function* () {

@@ -54,7 +54,7 @@ const counted = (refusal: string): Ended["counted"] => {
 }
 
 /** A tensor in one line, all NaN alike. */
-const printed = (of: Tensor): string => {
+export const printed = (of: Tensor): string => {
   const bytes = Buffer.from(bytesOf(of))
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   if (of.datatype === "FP32") {

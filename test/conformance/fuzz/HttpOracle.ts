@@ -98,7 +98,7 @@ const elementsOf = (tree: JsonTree): ReadonlyArray<JsonTree> => {
   return tree.elements.length > 4096 ? refuse("too many") : tree.elements
 }
 
-const stringOf = (tree: JsonTree): string =>
+export const stringOf = (tree: JsonTree): string =>
   tree.kind === "string" ? Buffer.from(tree.bytes, "latin1").toString() : refuse("no string")
 
 const booleanOf = (tree: JsonTree | undefined): boolean | undefined => {
@@ -139,7 +139,7 @@ const parametersOf = (tree: JsonTree | undefined, owner: "request" | "tensor"): 
   return found
 }
 
-const checkKnown = (name: string, value: JsonTree): void => {
+export const checkKnown = (name: string, value: JsonTree): void => {
   if (name.startsWith("triton_")) refuse("reserved")
   if (["sequence_start", "sequence_end", "binary_data_output"].includes(name)) booleanOf(value)
   else if (name === "priority" || name === "timeout") unsignedOf(value)
@@ -154,7 +154,7 @@ const ranges: ReadonlyMap<string, readonly [bigint, bigint]> = new Map(
   ]),
 )
 
-const dataOf = (
+export const dataOf = (
   tree: JsonTree,
   { datatype, shape }: Pick<ReceivedTensor, "datatype" | "shape">,
 ): ReadonlyArray<Element> => {
