@@ -20,6 +20,9 @@ export type Port = keyof typeof portPoints
 const mostElements = 10_000
 const mostTensors = 1_000
 
+/** Characters of all of them together, which are kept until the request is answered. */
+const mostText = 4 * 2 ** 20
+
 export class RequestTrace implements Trace {
   readonly #id: number
   readonly #wire: WireRequest
@@ -28,6 +31,8 @@ export class RequestTrace implements Trace {
   readonly #done: (elements: string) => void
   readonly #points: Array<readonly [name: string, nanos: number]> = []
   readonly #tensors: Array<string> = []
+  /** Characters that may still be printed. */
+  #room = mostText
   #endedAt: number | undefined
   #port: Port | undefined
   #written = false
@@ -82,8 +87,10 @@ export class RequestTrace implements Trace {
   #print(activity: "TENSOR_QUEUE_INPUT" | "TENSOR_BACKEND_OUTPUT", tensors: ReadonlyArray<WireTensor>): void {
     if (!this.#levels.includes("TENSORS")) return
     for (const { name, datatype, shape, bytes } of tensors) {
-      if (this.#tensors.length >= mostTensors) return
-      const tensor = { name, data: data(datatype, shape, bytes), shape: shape.join(), dtype: datatype }
+      if (this.#tensors.length >= mostTensors || this.#room <= 0) return
+      const text = data(datatype, shape, bytes, this.#room)
+      this.#room -= text.length
+      const tensor = { name, data: text, shape: shape.join(), dtype: datatype }
       this.#tensors.push(JSON.stringify({ id: this.#id, activity, tensor }))
     }
   }
@@ -104,11 +111,17 @@ export class RequestTrace implements Trace {
   }
 }
 
-const data = (datatype: string, shape: ReadonlyArray<number>, bytes: Uint8Array): string => {
+const data = (datatype: string, shape: ReadonlyArray<number>, bytes: Uint8Array, room: number): string => {
   if (!isDataType(datatype)) return ""
   const elements = new TypedTensor(datatype, shape, bytes).data
-  const printed = Array.from<unknown, string>(elements.slice(0, mostElements), (element) =>
-    element instanceof Uint8Array ? new TextDecoder().decode(element) : String(element),
-  )
-  return printed.join(",") + (elements.length > mostElements ? ",…" : "")
+  let text = ""
+  for (const [index, element] of elements.entries()) {
+    if (text.length >= room) break
+    if (index === mostElements) return `${text},…`
+    const printed = element instanceof Uint8Array ? decoder.decode(element.subarray(0, room)) : String(element)
+    text += index === 0 ? printed : `,${printed}`
+  }
+  return text.length < room ? text : `${text.slice(0, room)},…`
 }
+
+const decoder = new TextDecoder()

@@ -31,6 +31,7 @@ interface Element {
   readonly id: number
   readonly model_name?: string
   readonly timestamps?: ReadonlyArray<{ readonly name: string; readonly ns: number }>
+  readonly tensor?: { readonly name: string; readonly data: string }
 }
 
 const options: Server.ServerOptions["trace"] = { levels: ["TIMESTAMPS"], rate: 1 }
@@ -221,6 +222,21 @@ describe("a trace", () => {
         { id: 1, activity: "TENSOR_QUEUE_INPUT", tensor: { name: "TEXT", data: "ä", shape: "1", dtype: "BYTES" } },
         { id: 1, activity: "TENSOR_BACKEND_OUTPUT", tensor: { name: "X", data: "1,-2", shape: "2", dtype: "INT32" } },
         { id: 2, model_name: "echo", model_version: 1 },
+      ])
+    }),
+  )
+
+  it.live("the tensors of a request are printed up to some length, however long they are", () =>
+    Effect.gen(function* () {
+      const text = "x".repeat(5 * 2 ** 20)
+      const inputs = `{"inputs":[{"name":"X","datatype":"INT32","shape":[12000],"data":[${Array.from({ length: 12_000 }).fill(7).join()}]},{"name":"TEXT","datatype":"BYTES","shape":[1],"data":["${text}"]}]}`
+      const { "": elements = [] } = yield* traced({ ...options, levels: ["TENSORS"] }, ({ infer }) =>
+        Effect.asVoid(infer("echo", inputs)),
+      )
+      const printed = elements.flatMap(({ tensor }) => (tensor === undefined ? [] : [tensor]))
+      expect(printed.map(({ name, data }) => [name, data.length, data.slice(-4)])).toEqual([
+        ["X", 20_001, ",7,…"],
+        ["TEXT", 4 * 2 ** 20 - 20_001 + 2, "xx,…"],
       ])
     }),
   )
