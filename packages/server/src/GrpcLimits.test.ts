@@ -172,3 +172,35 @@ it.live.each([0, -1, 1.5, NaN, 2 ** 31])("a maxMessageSize of %d is an error of 
     expect(yield* Effect.flip(serve({ maxMessageSize }))).toMatchObject({ _tag: "ServeError", message })
   }),
 )
+
+/** As long as a tensor of so many bytes, and what names it. */
+const echo = (size: number) =>
+  inferFrame(
+    oneByte("echo", {
+      inputs: [{ name: "X", datatype: "UINT8", shape: [BigInt(size)] }],
+      rawInputContents: [new Uint8Array(size).fill(7)],
+    }),
+  )
+
+describe.each([true, false])("large messages, fastUnary: %s", (fastUnary) => {
+  // C24
+  it.live.each([5_000_000, 40_000_000])("%d bytes go both ways", (size) =>
+    Effect.gen(function* () {
+      const session = yield* rawSession(yield* serve({ fastUnary }))
+      const answer = yield* rawCall(session, { chunks: [echo(size)] })
+      expect(answer.status).toBe("0")
+      expect(answer.body.length).toBeGreaterThan(size)
+      expect(answer.body.at(-1)).toBe(7)
+    }),
+  )
+
+  it.live("an answer beyond the limit fails, and the next call succeeds", () =>
+    Effect.gen(function* () {
+      // The version and the shape make the answer longer than the request by some bytes.
+      const chunks = [echo(100_000)]
+      const session = yield* rawSession(yield* serve({ fastUnary, maxMessageSize: chunks[0]!.length - 5 }))
+      expect(yield* rawCall(session, { chunks })).toMatchObject({ status: "8" })
+      expect(yield* isHealthy(session)).toBe(true)
+    }),
+  )
+})

@@ -182,7 +182,9 @@ export class UnaryCall {
         if (Result.isFailure(outcome)) return this.#fail(fromError(outcome.failure))
         this.#guard(() => {
           const frame = ProtobufCodec.encode(outcome.success, prefixLength)
-          new DataView(frame.buffer).setUint32(1, frame.length - prefixLength)
+          const length = frame.length - prefixLength
+          if (length > this.#options.maxMessageSize) return this.#failLarge(length)
+          new DataView(frame.buffer).setUint32(1, length)
           this.#done = true
           this.#responder.reply(frame)
         })
@@ -196,6 +198,11 @@ export class UnaryCall {
   #failExtra(): void {
     const message = "received more than one message, a unary call has exactly one"
     this.#fail({ code: GrpcCode.UNIMPLEMENTED, message, tag: "Unsupported" })
+  }
+
+  #failLarge(length: number): void {
+    const message = `response too large: ${length} bytes, at most ${this.#options.maxMessageSize}`
+    this.#fail({ code: GrpcCode.RESOURCE_EXHAUSTED, message, tag: "ExecutionFailed" })
   }
 
   #failLate(): void {
