@@ -9,12 +9,15 @@ import type { GrpcCall } from "../GrpcConnection.ts"
 import { frame } from "../GrpcEncoding.ts"
 import { smallLimit } from "../ServerUnderTest.ts"
 
-const message = (elements = 2, id = "") =>
+const message = (elements = 2, parameter = "") =>
   toBinary(
     ModelInferRequestSchema,
     create(ModelInferRequestSchema, {
       modelName: "single_fp32",
-      id,
+      // Not the id, which the answer repeats.
+      ...(parameter === ""
+        ? {}
+        : { parameters: { own: { parameterChoice: { case: "stringParam", value: parameter } } } }),
       inputs: [{ name: "X", datatype: "FP32", shape: [BigInt(elements)] }],
       rawInputContents: [new Uint8Array(elements * 4)],
     }),
