@@ -3,7 +3,7 @@
  * comes more than once the last counts, except for those that collect. A bad value is refused with the flag, the value and
  * what is allowed.
  */
-import { Effect, Result } from "effect"
+import { Effect, identity, Result } from "effect"
 import { CliError, Flag } from "effect/cli"
 
 /** What a text stands for, or what was expected instead. */
@@ -13,12 +13,14 @@ interface Description {
   /** The kind of its value, in the help. */
   readonly takes: string
   readonly description: string
+  /** What may be said of a bad value. Default all of it. */
+  readonly shown?: (value: string) => string
 }
 
 /** Every value of a flag that may come any number of times, in their order. */
 export const collected = <A>(
   name: string,
-  { takes, description }: Description,
+  { takes, description, shown = identity }: Description,
   parse: Parse<A>,
 ): Flag.Flag<ReadonlyArray<A>> =>
   Flag.String(name).pipe(
@@ -27,7 +29,7 @@ export const collected = <A>(
     Flag.mapEffect((value) =>
       Effect.mapError(
         Effect.fromResult(parse(value)),
-        (expected) => new CliError.InvalidValue({ option: name, value, expected, kind: "flag" }),
+        (expected) => new CliError.InvalidValue({ option: name, value: shown(value), expected, kind: "flag" }),
       ),
     ),
     Flag.atLeast(0),

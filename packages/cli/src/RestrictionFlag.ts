@@ -9,8 +9,9 @@ export const make = (name: string, port: "http" | "grpc", header: string) =>
     {
       takes: "api,…:key=value",
       description: `APIs that answer only to calls with ${header}: value; any number of times`,
+      shown: RestrictedApis.withoutValue,
     },
-    (text) => Result.mapError(RestrictedApis.parse(text, port), () => expected),
+    (text) => Result.mapError(RestrictedApis.parse(text, port), ({ message }) => `${expected}; ${message}`),
   )
 
 const expected = `api[,api…]:key=value, where an API is one of ${RestrictedApis.apis.join(", ")}`

@@ -213,7 +213,12 @@ describe("what is refused", () => {
     ],
     ["--metrics-config latencies=true", 'Invalid value for flag --metrics-config: "latencies=true". Expected: '],
     ["--http-restricted-api health", 'Invalid value for flag --http-restricted-api: "health". Expected: '],
-    ["--grpc-restricted-protocol x:a=b", 'Invalid value for flag --grpc-restricted-protocol: "x:a=b". Expected: '],
+    [
+      "--http-restricted-api health;key=secret",
+      'Invalid value for flag --http-restricted-api: "health;key=…". Expected: ',
+    ],
+    ["--grpc-restricted-protocol x:a=b", 'Invalid value for flag --grpc-restricted-protocol: "x:a=…". Expected: '],
+    ["--grpc-restricted-protocol x:a=b", "; unknown restricted protocol 'x'"],
     ["--grpc-use-ssl true --grpc-server-cert a.crt", "--grpc-use-ssl needs --grpc-server-cert and --grpc-server-key"],
     ["--http-server-key a.key", "--http-server-key is of no use without --http-use-ssl=true"],
     [

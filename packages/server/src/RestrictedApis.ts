@@ -80,7 +80,7 @@ export const parse = (text: string, port: keyof typeof wording): Result.Result<R
   const { noun } = wording[port]
   const match = /^([^:]*):([^=]*)=(.*)$/s.exec(text)
   if (match === null) {
-    const message = `restricted ${noun} config must be <${noun}>[,<${noun}>…]:<key>=<value>, got '${text}'`
+    const message = `restricted ${noun} config must be <${noun}>[,<${noun}>…]:<key>=<value>, got '${withoutValue(text)}'`
     return Result.fail(new ServeError({ message }))
   }
   const [, list = "", key = "", value = ""] = match
@@ -89,6 +89,9 @@ export const parse = (text: string, port: keyof typeof wording): Result.Result<R
   if (unknown !== undefined) return Result.fail(unknownApi(noun, unknown))
   return Result.succeed({ apis: names.filter(isApi), key, value })
 }
+
+/** What may be shown of it: anybody may read what is said of a wrong one. */
+export const withoutValue = (text: string): string => text.replace(/=.*$/s, "=…")
 
 const isApi = (name: string): name is Api => apis.some((api) => api === name)
 
