@@ -4,7 +4,7 @@
  */
 import { Console, Layer, Option } from "effect"
 import { CliOutput, type HelpDoc } from "effect/cli"
-import type { Group } from "./ServerFlags.ts"
+import type { Group } from "./flags/ServerFlags.ts"
 
 const standard = CliOutput.defaultFormatter()
 

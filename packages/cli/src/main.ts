@@ -8,7 +8,7 @@ import { CliConfig, Command, GlobalFlag } from "effect/cli"
 import packageJson from "../package.json" with { type: "json" }
 import * as Help from "./Help.ts"
 import { serve } from "./serve.ts"
-import * as ServerFlags from "./ServerFlags.ts"
+import * as ServerFlags from "./flags/ServerFlags.ts"
 
 // Not the wizard, which would ask for a hundred flags, nor a level of the log, which has its flags where it is.
 const builtIns = [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions]

@@ -5,7 +5,7 @@ import { Argument, Command } from "effect/cli"
 import { banner } from "./Banner.ts"
 import * as ForcedExit from "./ForcedExit.ts"
 import * as ModelModule from "./ModelModule.ts"
-import * as ServerFlags from "./ServerFlags.ts"
+import * as ServerFlags from "./flags/ServerFlags.ts"
 
 export const serve = Command.make(
   "serve",

@@ -7,7 +7,7 @@
  */
 import { Effect, Schema, SchemaAST, SchemaIssue, SchemaTransformation } from "effect"
 import { type DataType, type Elements, view, byteWidth, type FixedDataType } from "./DataType.ts"
-import { jsonExample } from "./JsonExample.ts"
+import { jsonExample } from "./codec/JsonExample.ts"
 import { type Dim, matches, print, type ShapeOf, type TensorSpec } from "./TensorSpec.ts"
 import { make, TypedTensor, type Shape } from "./TypedTensor.ts"
 

@@ -3,9 +3,9 @@ import { create } from "@bufbuild/protobuf"
 import { expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import { type InferParameter, InferParameterSchema, ModelInferRequestSchema } from "@nereid/protocol/grpc_service"
-import { readRequest } from "./JsonDecoder.ts"
+import { readRequest } from "./codec/JsonDecoder.ts"
 import * as KnownParameters from "./KnownParameters.ts"
-import * as ProtobufCodec from "./ProtobufCodec.ts"
+import * as ProtobufCodec from "./codec/ProtobufCodec.ts"
 
 const overHttp = (name: string, value: string) => {
   const document = `{"inputs":[],"parameters":{"${name}":${value}}}`

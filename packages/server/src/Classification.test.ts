@@ -4,8 +4,8 @@ import { Effect, Layer, Result } from "effect"
 import { Model, Tensor } from "@nereid/core"
 import { decodeResponse } from "@nereid/core/BinaryExtension"
 import { encodeElements } from "@nereid/core/TypedTensor"
-import { addSub, clients, modelInfer, serve as serveGrpc } from "./GrpcServer.fixture.ts"
-import { ask, json, serve } from "./HttpInfer.fixture.ts"
+import { addSub, clients, modelInfer, serve as serveGrpc } from "./grpc/GrpcServer.fixture.ts"
+import { ask, json, serve } from "./http/HttpInfer.fixture.ts"
 
 class Scores extends Model.Service<Scores>()("scores", {
   inputs: { X: Tensor.FP32("n") },

@@ -4,8 +4,8 @@ import { assert, describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { Model, RequestContext, Tensor } from "@nereid/core"
 import type { ModelInferRequestSchema } from "@nereid/protocol/grpc_service"
-import { inferFrame, modelInfer, rawCall, rawSession } from "./GrpcServer.fixture.ts"
-import { ask, json } from "./HttpInfer.fixture.ts"
+import { inferFrame, modelInfer, rawCall, rawSession } from "./grpc/GrpcServer.fixture.ts"
+import { ask, json } from "./http/HttpInfer.fixture.ts"
 import * as Server from "./Server.ts"
 
 /** Answers what its handler knows of its request, bigints as their digits; gives the parameters back with the response. */

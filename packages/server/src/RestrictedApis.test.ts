@@ -5,7 +5,7 @@ import { Effect, Layer, Result } from "effect"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { Health } from "@nereid/protocol/health"
 import { Model, Tensor } from "@nereid/core"
-import { clients, frame, modelInfer, rawCall, rawSession } from "./GrpcServer.fixture.ts"
+import { clients, frame, modelInfer, rawCall, rawSession } from "./grpc/GrpcServer.fixture.ts"
 import * as RestrictedApis from "./RestrictedApis.ts"
 import * as Server from "./Server.ts"
 

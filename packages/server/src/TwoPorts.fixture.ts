@@ -4,9 +4,9 @@ import { Registry } from "@nereid/core"
 import { tagHeader } from "@nereid/core/Errors"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import * as Gateway from "./Gateway.ts"
-import * as GrpcServer from "./GrpcServer.ts"
-import { clients } from "./GrpcServer.fixture.ts"
-import * as HttpServer from "./HttpServer.ts"
+import * as GrpcServer from "./grpc/GrpcServer.ts"
+import { clients } from "./grpc/GrpcServer.fixture.ts"
+import * as HttpServer from "./http/HttpServer.ts"
 
 const free = { host: "127.0.0.1", port: 0 }
 

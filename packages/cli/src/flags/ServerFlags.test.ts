@@ -1,0 +1,299 @@
+/** The command line of `nereid serve`, as the options that the server gets of it (C40). */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { describe, expect, it } from "@effect/vitest"
+import type { ServerOptions } from "@nereid/server/Server"
+import { Effect, Layer, Option } from "effect"
+import { CliOutput, Command, type HelpDoc } from "effect/cli"
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import * as Help from "../Help.ts"
+import * as ServerFlags from "./ServerFlags.ts"
+
+interface Parsed {
+  readonly options?: ServerOptions
+  readonly ignored?: ReadonlyArray<string>
+  readonly errors?: ReadonlyArray<string>
+  readonly help?: HelpDoc.HelpDoc
+}
+
+const parse = (args: ReadonlyArray<string> = []): Effect.Effect<Parsed> => {
+  let parsed: Parsed = {}
+  const command = Command.make("serve", { flags: ServerFlags.flags }, ({ flags }) =>
+    ServerFlags.options(flags).pipe(
+      Effect.match({
+        onSuccess: (options) => (parsed = { options, ignored: ServerFlags.ignored(flags) }),
+        onFailure: ({ message }) => (parsed = { errors: [message] }),
+      }),
+    ),
+  )
+  const presenter = CliOutput.layerPresenter({
+    present: (event) =>
+      Effect.sync(() => {
+        if (event._tag === "InvalidInvocation") parsed = { errors: event.errors.map(({ message }) => message) }
+        if (event._tag === "Help") parsed = { help: event.helpDoc }
+      }),
+  })
+  return Command.runWith(command, { version: "0" })(args).pipe(
+    Effect.ignore,
+    Effect.provide(Layer.merge(NodeServices.layer, presenter)),
+    Effect.map(() => parsed),
+  )
+}
+
+/** Both spellings of the same. */
+const spelled = (line: string): ReadonlyArray<ReadonlyArray<string>> => {
+  const flags = [...line.matchAll(/(--\S+) (\S+)/g)].map(([, name = "", value = ""]) => [name, value])
+  return [flags.map((flag) => flag.join("=")), flags.flat()]
+}
+
+describe("options", () => {
+  it.effect("without flags: the defaults of tritonserver", () =>
+    Effect.gen(function* () {
+      const { options, ignored } = yield* parse()
+      expect(options).toMatchObject({
+        http: { host: "0.0.0.0", port: 8000 },
+        grpc: { host: "0.0.0.0", port: 8001 },
+        metrics: { host: "0.0.0.0", port: 8002 },
+        maxInputSize: 67_108_864,
+        allowClientSharedMemory: false,
+        responseCompression: "none",
+        forwardHeaders: {},
+        restrictedApis: { http: [], grpc: [] },
+        logging: { file: "", info: true, warning: true, error: true, verboseLevel: 0, format: "default" },
+        trace: { levels: [] },
+        keepalive: {
+          time: 7_200_000,
+          timeout: 20_000,
+          permitWithoutCalls: false,
+          maxPingsWithoutData: 2,
+          minReceiveInterval: 300_000,
+          maxPingStrikes: 2,
+        },
+        metricsOptions: { cpu: true, interval: 2000 },
+        drainTimeout: "30 seconds",
+      })
+      expect(options).not.toHaveProperty("id")
+      expect(options).not.toHaveProperty("cors")
+      expect(options?.keepalive).not.toHaveProperty("maxConnectionAge")
+      expect(options?.keepalive).not.toHaveProperty("maxConnectionAgeGrace")
+      expect(ignored).toEqual([])
+    }),
+  )
+
+  it.effect.each<readonly [string, ServerOptions]>([
+    ["--id triton", { id: "triton" }],
+    ["--exit-timeout-secs 0", { drainTimeout: "0 seconds" }],
+    ["--max-connections 5", { maxConnections: 5 }],
+    ["--allow-client-shm true", { allowClientSharedMemory: true }],
+    ["--allow-http false", { http: false }],
+    ["--allow-http True", { http: { host: "0.0.0.0", port: 8000 } }],
+    ["--http-port 0", { http: { host: "0.0.0.0", port: 0 } }],
+    ["--http-address ::1", { http: { host: "::1", port: 8000 }, metrics: { host: "::1", port: 8002 } }],
+    ["--http-max-input-size 1024", { maxInputSize: 1024 }],
+    ["--http-header-forward-pattern (?i)x-.*=1", { forwardHeaders: { http: "(?i)x-.*=1" } }],
+    [
+      "--http-restricted-api health,statistics:admin-key=a=b:c",
+      { restrictedApis: { http: [{ apis: ["health", "statistics"], key: "admin-key", value: "a=b:c" }], grpc: [] } },
+    ],
+    ["--allow-grpc 0", { grpc: false }],
+    ["--grpc-address 127.0.0.1", { grpc: { host: "127.0.0.1", port: 8001 } }],
+    ["--grpc-port 65535", { grpc: { host: "0.0.0.0", port: 65_535 } }],
+    ["--grpc-max-message-size 1000", { maxMessageSize: 1000 }],
+    ["--grpc-infer-response-compression-level HIGH", { responseCompression: "high" }],
+    ["--grpc-header-forward-pattern x-.*", { forwardHeaders: { grpc: "x-.*" } }],
+    [
+      "--grpc-restricted-protocol inference:k=v",
+      { restrictedApis: { http: [], grpc: [{ apis: ["inference"], key: "k", value: "v" }] } },
+    ],
+    ...(["http", "grpc"] as const).map((port): readonly [string, ServerOptions] => [
+      `--${port}-use-ssl true --${port}-server-cert a.crt --${port}-server-key a.key`,
+      { tls: { [port]: { cert: "a.crt", key: "a.key", mutual: false } } },
+    ]),
+    [
+      "--grpc-use-ssl-mutual 1 --grpc-server-cert a.crt --grpc-server-key a.key --grpc-root-cert ca.crt",
+      { tls: { grpc: { cert: "a.crt", key: "a.key", ca: "ca.crt", mutual: true } } },
+    ],
+    [
+      "--grpc-keepalive-time 1 --grpc-keepalive-timeout 2 --grpc-keepalive-permit-without-calls 1",
+      { keepalive: { time: 1, timeout: 2, permitWithoutCalls: true } },
+    ],
+    ["--grpc-http2-max-pings-without-data 0", { keepalive: { maxPingsWithoutData: 0 } }],
+    ["--grpc-http2-min-recv-ping-interval-without-data 5", { keepalive: { minReceiveInterval: 5 } }],
+    ["--grpc-http2-max-ping-strikes 0", { keepalive: { maxPingStrikes: 0 } }],
+    [
+      "--grpc-max-connection-age 60000 --grpc-max-connection-age-grace 0",
+      { keepalive: { maxConnectionAge: 60_000, maxConnectionAgeGrace: 0 } },
+    ],
+    ["--cors-origins *", { cors: { origins: "*", headers: [], exposedHeaders: [], maxAge: "7200 seconds" } }],
+    [
+      "--cors-origins https://a.example,https://b.example --cors-headers x-a,x-b --cors-exposed-headers x-c --cors-max-age-secs 5",
+      {
+        cors: {
+          origins: ["https://a.example", "https://b.example"],
+          headers: ["x-a", "x-b"],
+          exposedHeaders: ["x-c"],
+          maxAge: "5 seconds",
+        },
+      },
+    ],
+    ["--log-verbose 2", { logging: { verboseLevel: 2 } }],
+    ["--log-verbose true", { logging: { verboseLevel: 1 } }],
+    ["--log-info 0 --log-warning FALSE --log-error false", { logging: { info: false, warning: false, error: false } }],
+    ["--log-format iso8601 --log-file server.log", { logging: { format: "ISO8601", file: "server.log" } }],
+    [
+      "--trace-config level=timestamps --trace-config level=TENSORS --trace-config triton,file=a=b.json",
+      { trace: { levels: ["TIMESTAMPS", "TENSORS"], file: "a=b.json" } },
+    ],
+    [
+      "--trace-config rate=10 --trace-config count=-1 --trace-config triton,log-frequency=5 --trace-config mode=triton",
+      { trace: { levels: [], rate: 10, count: -1, logFrequency: 5 } },
+    ],
+    ["--trace-config level=TIMESTAMPS --trace-config level=OFF", { trace: { levels: [] } }],
+    [
+      "--trace-level TIMESTAMPS --trace-file t.json --trace-rate 2 --trace-count 3 --trace-log-frequency 4",
+      { trace: { levels: ["TIMESTAMPS"], file: "t.json", rate: 2, count: 3, logFrequency: 4 } },
+    ],
+    ["--allow-metrics 0", { metrics: false }],
+    ["--metrics-address 127.0.0.1", { metrics: { host: "127.0.0.1", port: 8002 } }],
+    ["--metrics-port 0", { metrics: { host: "0.0.0.0", port: 0 } }],
+    ["--allow-cpu-metrics false", { metricsOptions: { cpu: false } }],
+    ["--metrics-interval-ms 500", { metricsOptions: { interval: 500 } }],
+    ["--metrics-config counter_latencies=false", { metricsOptions: { counterLatencies: false } }],
+    ["--metrics-config histogram_latencies=true", { metricsOptions: { histogramLatencies: true } }],
+    ["--metrics-config summary_latencies=1", { metricsOptions: { summaryLatencies: true } }],
+    [
+      "--metrics-config summary_quantiles=0.5:0.05,0.999:0.001,1",
+      { metricsOptions: { summaryQuantiles: [0.5, 0.999, 1] } },
+    ],
+  ])("%s, and with =", ([flag, expected]) =>
+    Effect.gen(function* () {
+      for (const args of spelled(flag)) expect((yield* parse(args)).options, args.join(" ")).toMatchObject(expected)
+    }),
+  )
+
+  it.effect("the last counts of a flag that comes again; all count of those that collect", () =>
+    Effect.gen(function* () {
+      const { options } = yield* parse(
+        [
+          "--http-port=1 --http-port 2 --http-restricted-api=health:a=1 --http-restricted-api=trace:b=2",
+          "--metrics-config summary_latencies=true --metrics-config=counter_latencies=false",
+        ].flatMap((line) => line.split(" ")),
+      )
+      expect(options).toMatchObject({
+        http: { port: 2 },
+        restrictedApis: {
+          http: [
+            { apis: ["health"], key: "a" },
+            { apis: ["trace"], key: "b" },
+          ],
+        },
+        metricsOptions: { summaryLatencies: true, counterLatencies: false },
+      })
+    }),
+  )
+})
+
+describe("what is refused", () => {
+  it.effect.each<readonly [string, string]>([
+    ["--http-port 65536", 'Invalid value for flag --http-port: "65536". Expected: an integer from 0 to 65535'],
+    ["--http-port 8e3", 'Invalid value for flag --http-port: "8e3". Expected: an integer from 0 to 65535'],
+    ["--exit-timeout-secs -5", 'Invalid value for flag --exit-timeout-secs: "-5". Expected: an integer of at least 0'],
+    [
+      "--grpc-infer-response-compression-level best",
+      'Invalid value for flag --grpc-infer-response-compression-level: "best". Expected: none, low, medium, high',
+    ],
+    ["--allow-grpc maybe", 'Invalid value for flag --allow-grpc: "maybe". Expected: true, false, 1 or 0'],
+    [
+      "--metrics-config summary_latencies=2",
+      'Invalid value for flag --metrics-config: "summary_latencies=2". Expected: ',
+    ],
+    [
+      "--metrics-config summary_quantiles=2",
+      'Invalid value for flag --metrics-config: "summary_quantiles=2". Expected: ',
+    ],
+    ["--metrics-config latencies=true", 'Invalid value for flag --metrics-config: "latencies=true". Expected: '],
+    ["--http-restricted-api health", 'Invalid value for flag --http-restricted-api: "health". Expected: '],
+    [
+      "--http-restricted-api health;key=secret",
+      'Invalid value for flag --http-restricted-api: "health;key=…". Expected: ',
+    ],
+    ["--grpc-restricted-protocol x:a=b", 'Invalid value for flag --grpc-restricted-protocol: "x:a=…". Expected: '],
+    ["--grpc-restricted-protocol x:a=b", "; unknown restricted protocol 'x'"],
+    ["--grpc-use-ssl true --grpc-server-cert a.crt", "--grpc-use-ssl needs --grpc-server-cert and --grpc-server-key"],
+    ["--http-server-key a.key", "--http-server-key is of no use without --http-use-ssl=true"],
+    [
+      "--http-use-ssl-mutual true --http-server-cert a.crt --http-server-key a.key",
+      "--http-use-ssl-mutual needs --http-root-cert",
+    ],
+    [
+      "--cors-origins https://a.example,",
+      'Invalid value for flag --cors-origins: "https://a.example,". Expected: origin,…',
+    ],
+    ["--log-verbose much", "Expected: an integer of at least 0, true for 1 or false for 0"],
+    ["--trace-config opentelemetry,url=http://a", "Expected: a setting of level, rate, count, triton,file, "],
+    ["--trace-config mode=opentelemetry", "Expected: mode=triton, the only one there is"],
+    ["--trace-config rate=often", "Expected: an integer of at least 0"],
+    ["--trace-level ALL", 'Invalid value for flag --trace-level: "ALL". Expected: OFF, TIMESTAMPS, TENSORS'],
+    ["--trace-config level=TENSORS", "--trace-config level=TENSORS needs --trace-config triton,file=PATH"],
+    [
+      "--grpc-keepalive-time 0",
+      'Invalid value for flag --grpc-keepalive-time: "0". Expected: an integer of at least 1',
+    ],
+    ["--model-repository /models", "--model-repository is not supported: models come from the module"],
+    ["--model-control-mode explicit", "--model-control-mode=explicit is not supported: models are loaded at start"],
+    ["--cache-config local,size=1048576", "--cache-config is not supported: there is no response cache"],
+    ["--rate-limit execution_count", "--rate-limit=execution_count is not supported: there is no rate limiter"],
+    ["--load-model m", "--load-model is not supported: models come from the module"],
+  ])("%s, and with =", ([flag, message]) =>
+    Effect.gen(function* () {
+      for (const args of spelled(flag)) {
+        expect((yield* parse(args)).errors, args.join(" ")).toEqual([expect.stringContaining(message)])
+      }
+    }),
+  )
+
+  it.effect("a flag without its value", () =>
+    Effect.gen(function* () {
+      expect((yield* parse(["--http-port"])).errors).toEqual(["Missing value for flag --http-port. Expected: integer"])
+    }),
+  )
+
+  it.effect("an unknown flag, with the closest one there is", () =>
+    Effect.gen(function* () {
+      const { errors } = yield* parse(["--htpp-port=1"])
+      expect(errors).toEqual([expect.stringMatching(/Unrecognized flag: --htpp-port[^]*--http-port/)])
+    }),
+  )
+})
+
+it.effect("flags of tritonserver that cannot matter are taken, and named", () =>
+  Effect.gen(function* () {
+    const { options, ignored } = yield* parse(
+      [
+        "--http-thread-count=8 --cuda-memory-pool-byte-size 0:1024 --cuda-memory-pool-byte-size=1:0",
+        "--disable-auto-complete-config --http-port 1 --model-control-mode=none --strict-readiness=true",
+      ].flatMap((line) => line.split(" ")),
+    )
+    expect(ignored).toEqual(["--http-thread-count", "--cuda-memory-pool-byte-size", "--disable-auto-complete-config"])
+    expect(options).toMatchObject({ http: { port: 1 } })
+  }),
+)
+
+it.effect("docs/guides/command-line.md lists all flags, as the help does; `vitest -u` writes them there", () =>
+  Effect.gen(function* () {
+    const { help } = yield* parse(["--help"])
+    const path = join(import.meta.dirname, "../../../../docs/guides/command-line.md")
+    const groups = Help.grouped(help?.flags ?? [], ServerFlags.groups)
+    const tables = groups.map(({ title, flags }) => {
+      const rows = flags.map(({ name, type, description }) => {
+        const cells = [`\`--${name}\``, type, Option.getOrElse(description, () => "")]
+        return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |\n`
+      })
+      return `## ${title}\n\n| flag | value | |\n|---|---|---|\n${rows.join("")}`
+    })
+    const [first = ""] = tables
+    const [introduction = ""] = readFileSync(path, "utf8").split(first.split("\n", 1).join(""))
+    yield* Effect.promise(() => expect(`${introduction}${tables.join("\n")}`).toMatchFileSnapshot(path))
+    expect(groups).toHaveLength(ServerFlags.groups.length)
+  }),
+)

@@ -1,0 +1,104 @@
+/**
+ * The JSON of the v2 protocol, written: requests whose tensors follow as binary data, and responses. Read it is in
+ * JsonDecoder.ts; BinaryExtension.ts is what front ends and clients call.
+ */
+import { Result } from "effect"
+import { InvalidRequest } from "../Errors.ts"
+import type { Parameters } from "../Inference.ts"
+import { JsonWriter } from "./JsonWriter.ts"
+import * as RegionReference from "../RegionReference.ts"
+import type { WireRequest, WireResponse, WireTensor } from "../WireRequest.ts"
+
+/** The document of a request whose inputs all follow it as binary data, and which asks for its outputs that way. */
+export const writeRequest = (wire: WireRequest): Uint8Array => {
+  const writer = new JsonWriter()
+  writer.ascii("{")
+  if (wire.id !== "") {
+    writer.ascii('"id":')
+    writer.string(wire.id)
+    writer.ascii(",")
+  }
+  writeParameters(writer, { ...wire.parameters, binary_data_output: true })
+  writer.ascii(',"inputs":[')
+  for (const [index, tensor] of wire.inputs.entries()) {
+    if (index > 0) writer.ascii(",")
+    writeTensor(writer, tensor)
+    writeParameters(writer, { binary_data_size: BigInt(tensor.bytes.length) })
+    writer.ascii("}")
+  }
+  writer.ascii("]")
+  if (wire.outputs.length > 0) {
+    writer.ascii(',"outputs":[')
+    for (const [index, { name, binary }] of wire.outputs.entries()) {
+      writer.ascii(index > 0 ? ',{"name":' : '{"name":')
+      writer.string(name)
+      writer.ascii(",")
+      writeParameters(writer, { binary_data: binary ?? true })
+      writer.ascii("}")
+    }
+    writer.ascii("]")
+  }
+  writer.ascii("}")
+  return writer.written()
+}
+
+/** The document of a response; by position in its outputs, whether an output follows it as binary data. */
+export const writeResponse = (
+  response: WireResponse,
+  binary: ReadonlyArray<boolean>,
+): Result.Result<Uint8Array, InvalidRequest> => {
+  const writer = new JsonWriter()
+  writer.ascii("{")
+  if (response.id !== "") {
+    writer.ascii('"id":')
+    writer.string(response.id)
+    writer.ascii(",")
+  }
+  writer.ascii('"model_name":')
+  writer.string(response.modelName)
+  writer.ascii(',"model_version":')
+  writer.string(response.modelVersion)
+  writer.ascii(",")
+  if (Object.keys(response.parameters).length > 0) {
+    writeParameters(writer, response.parameters)
+    writer.ascii(",")
+  }
+  writer.ascii('"outputs":[')
+  for (const [index, tensor] of response.outputs.entries()) {
+    if (index > 0) writer.ascii(",")
+    writeTensor(writer, tensor)
+    if (tensor.region !== undefined) writeParameters(writer, RegionReference.parameters(tensor.region))
+    else if (binary[index] === true) writeParameters(writer, { binary_data_size: BigInt(tensor.bytes.length) })
+    else {
+      writer.ascii('"data":[')
+      const problem = writer.elements(tensor)
+      if (problem !== undefined) return Result.fail(new InvalidRequest({ message: problem }))
+      writer.ascii("]")
+    }
+    writer.ascii("}")
+  }
+  writer.ascii("]}")
+  return Result.succeed(writer.written())
+}
+
+/** The members that every tensor has, with a comma behind them. */
+const writeTensor = (writer: JsonWriter, { name, datatype, shape }: WireTensor): void => {
+  writer.ascii('{"name":')
+  writer.string(name)
+  writer.ascii(',"datatype":')
+  writer.string(datatype)
+  writer.ascii(`,"shape":[${shape.join()}],`)
+}
+
+const writeParameters = (writer: JsonWriter, parameters: Parameters): void => {
+  writer.ascii('"parameters":{')
+  let first = true
+  for (const [name, value] of Object.entries(parameters)) {
+    if (!first) writer.ascii(",")
+    first = false
+    writer.string(name)
+    writer.ascii(":")
+    writer.scalar(value)
+  }
+  writer.ascii("}")
+}

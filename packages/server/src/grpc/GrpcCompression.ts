@@ -1,0 +1,120 @@
+/**
+ * Compression of gRPC messages, which Connect calls and which runs off the event loop: how each encoding is read and
+ * written, and which answers may be compressed at all. Not HTTP's compression of bodies: HttpCompression.ts.
+ *
+ * Requests may always be compressed. Answers are where there is a level for them, they are to an inference, and the caller
+ * accepts it. Connect would compress whatever a caller accepts, which for grpc-js and Python is every answer above 1 KiB.
+ */
+import type { IncomingHttpHeaders } from "node:http"
+import { promisify } from "node:util"
+import * as zlib from "node:zlib"
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect"
+import { tagHeader } from "@nereid/core/Errors"
+import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
+import * as ZlibPool from "../port/ZlibPool.ts"
+
+/** How much work the compression of an answer may be. */
+export type ResponseCompression = "none" | "low" | "medium" | "high"
+
+/** zlib's levels, and brotli's qualities that cost about as much. */
+const levels = {
+  low: { zlib: 1, brotli: 1 },
+  medium: { zlib: 6, brotli: 5 },
+  high: { zlib: 9, brotli: 9 },
+}
+
+const names = ["gzip", "deflate", "br"]
+
+/** One encoding, as Connect takes it. */
+interface Encoding {
+  readonly name: string
+  readonly compress: (bytes: Uint8Array) => Promise<Uint8Array<ArrayBuffer>>
+  /** Fails where there are more than `limit` bytes, without holding them. */
+  readonly decompress: (bytes: Uint8Array, limit: number) => Promise<Uint8Array<ArrayBuffer>>
+}
+
+/** What requests may be compressed with, and answers where there is a level. gRPC's "deflate" is with the zlib wrapper. */
+export const encodings = (response: ResponseCompression): Array<Encoding> => {
+  const level = levels[response === "none" ? "low" : response]
+  const encoding = (
+    name: string,
+    compress: (bytes: Uint8Array, options: Chunks) => Promise<Uint8Array<ArrayBuffer>>,
+    decompress: (bytes: Uint8Array, options: Chunks & { maxOutputLength: number }) => Promise<Uint8Array<ArrayBuffer>>,
+  ): Encoding => ({
+    name,
+    compress: (bytes) => compress(bytes, chunks(bytes.length)),
+    decompress: (bytes, limit) =>
+      ZlibPool.decompressing(async () => {
+        if (bytes.length === 0) return new Uint8Array(0)
+        try {
+          return await decompress(bytes, { maxOutputLength: limit, ...chunks(bytes.length * 4) })
+        } catch (error) {
+          throw isTooLarge(error) ? tooLarge(limit) : malformed(name, bytes.length, error)
+        }
+      }),
+  })
+  const brotli = { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: level.brotli } }
+  return [
+    encoding("gzip", (bytes, options) => gzip(bytes, { level: level.zlib, ...options }), gunzip),
+    encoding("deflate", (bytes, options) => deflate(bytes, { level: level.zlib, ...options }), inflate),
+    encoding("br", (bytes, options) => brotliCompress(bytes, { ...brotli, ...options }), brotliDecompress),
+  ]
+}
+
+/** Connect knows what it cannot read, but keeps to itself what it can: the header is one of those it does not pass on. */
+export const refuseUnknown = ({ requestHeader, responseHeader }: HandlerContext): void => {
+  const asked = requestHeader.get("grpc-encoding")
+  if (asked === null || asked === "identity" || names.includes(asked)) return
+  responseHeader.set("grpc-accept-encoding", ["identity", ...names].join())
+  const message = `unknown grpc-encoding '${asked}', expected one of ${names.join(", ")}`
+  throw new ConnectError(message, Code.Unimplemented, { [tagHeader]: "Unsupported" })
+}
+
+/** Whether a caller of gRPC with these headers takes compressed answers. */
+export const isAccepted = (headers: IncomingHttpHeaders): boolean =>
+  /\b(gzip|deflate|br)\b/.test(String(headers["grpc-accept-encoding"] ?? ""))
+
+/** Takes from a request's headers what its answer may not be compressed with, before Connect reads them. */
+export const restrict = (headers: IncomingHttpHeaders, path: string, response: ResponseCompression): void => {
+  const allowed = response !== "none" && inferencePaths.has(path)
+  for (const name of acceptHeaders) {
+    // Where there is none, Connect would answer in the encoding of the request.
+    if (!allowed || headers[name] === undefined) headers[name] = "identity"
+  }
+}
+
+/** gRPC's and gRPC-Web's; the Connect protocol's for streams and for unary calls. */
+const acceptHeaders = ["grpc-accept-encoding", "connect-accept-encoding", "accept-encoding"]
+
+const { typeName, method } = GRPCInferenceService
+
+const inferencePaths: ReadonlySet<string> = new Set(
+  [method.modelInfer, method.modelStreamInfer].map(({ name }) => `/${typeName}/${name}`),
+)
+
+const gzip = promisify(zlib.gzip)
+const gunzip = promisify(zlib.gunzip)
+const deflate = promisify(zlib.deflate)
+const inflate = promisify(zlib.inflate)
+const brotliCompress = promisify(zlib.brotliCompress)
+const brotliDecompress = promisify(zlib.brotliDecompress)
+
+interface Chunks {
+  readonly chunkSize: number
+}
+
+const chunks = (expected: number): Chunks => ({ chunkSize: ZlibPool.chunkSize(expected) })
+
+const isTooLarge = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && error.code === "ERR_BUFFER_TOO_LARGE"
+
+const tooLarge = (limit: number): ConnectError => {
+  const message = `message too large: more than ${limit} bytes after decompression, at most ${limit}`
+  return new ConnectError(message, Code.ResourceExhausted, { [tagHeader]: "InvalidRequest" })
+}
+
+const malformed = (name: string, length: number, error: unknown): ConnectError => {
+  const reason = error instanceof Error ? error.message : String(error)
+  const message = `failed to decompress the ${name} message of ${length} bytes: ${reason}`
+  return new ConnectError(message, Code.InvalidArgument, { [tagHeader]: "InvalidRequest" })
+}

@@ -1,0 +1,120 @@
+/**
+ * The requests of the gRPC port that Connect answers, over HTTP/2 and HTTP/1.1 alike: every RPC and protocol but what
+ * GrpcHttp2.ts takes off before. What an RPC does is in GrpcRoutes.ts.
+ */
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http"
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2"
+import { connectNodeAdapter } from "@connectrpc/connect-node"
+import { GrpcCode } from "@nereid/core/Errors"
+import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
+import { ServerReflection } from "@nereid/protocol/reflection"
+import { ServerReflection as ServerReflectionAlpha } from "@nereid/protocol/reflection_v1alpha"
+import type { CallRecords } from "../log/CallRecord.ts"
+import type { Policy } from "../port/Cors.ts"
+import type { ForwardedHeaders } from "../ForwardedHeaders.ts"
+import type { Gateway } from "../Gateway.ts"
+import * as GrpcApis from "./GrpcApis.ts"
+import * as GrpcCompression from "./GrpcCompression.ts"
+import * as GrpcRecords from "./GrpcRecords.ts"
+import * as GrpcRoutes from "./GrpcRoutes.ts"
+import * as GrpcStatus from "./GrpcStatus.ts"
+import * as GrpcTimeout from "./GrpcTimeout.ts"
+import * as HalfOpen from "./HalfOpen.ts"
+import type { ReceiveBudget } from "../port/ReceiveBudget.ts"
+import { limitReceiving } from "./ReceiveLimit.ts"
+import type { RestrictedApis } from "../RestrictedApis.ts"
+import * as Timer from "../port/Timer.ts"
+
+export interface ConnectOptions {
+  readonly gateway: Gateway
+  readonly forward: ForwardedHeaders | undefined
+  readonly records: CallRecords
+  readonly restrictedApis: RestrictedApis
+  readonly cors: Policy | undefined
+  readonly responseCompression: GrpcCompression.ResponseCompression
+  readonly maxMessageSize: number
+  readonly receiveTimeoutMillis: number
+  readonly receiveBudget: ReceiveBudget
+  readonly logDefect: (defect: unknown) => void
+}
+
+type Request = IncomingMessage | Http2ServerRequest
+
+type Response = ServerResponse | Http2ServerResponse
+
+export type ConnectHandler = (request: Request, response: Response) => void
+
+export const make = (options: ConnectOptions): ConnectHandler => {
+  const { gateway, forward, records, cors, restrictedApis, responseCompression } = options
+  const { maxMessageSize, receiveTimeoutMillis, receiveBudget, logDefect } = options
+  const connect = connectNodeAdapter({
+    routes: GrpcRoutes.make(gateway, forward),
+    interceptors: [GrpcRecords.recorded(records), GrpcRoutes.failures(logDefect), GrpcApis.restricted(restrictedApis)],
+    readMaxBytes: maxMessageSize,
+    writeMaxBytes: maxMessageSize,
+    requestGate: GrpcCompression.refuseUnknown,
+    acceptCompression: GrpcCompression.encodings(responseCompression),
+    fallback: unknownMethod,
+  })
+  return (request, response) => {
+    // A caller that breaks off is an error on both, and one without a listener ends the process.
+    request.on("error", nothing)
+    response.on("error", nothing)
+    if (cors?.(request, response) === true) return
+    const { url = "" } = request
+    if (!URL.canParse(url, `http://${authority(request)}`)) return refuse(response, 400)
+    if ("stream" in request) request.stream.on("finish", () => HalfOpen.closeSoon(request.stream))
+    encodeReadably(response)
+    limitReceiving(request, receiveTimeoutMillis, receiveBudget, streamPaths.has(url))
+    GrpcCompression.restrict(request.headers, url, responseCompression)
+    dropEndlessTimeout(request.headers)
+    try {
+      connect(request, response)
+    } catch (defect) {
+      logDefect(defect)
+      refuse(response, 500)
+    }
+  }
+}
+
+const streamPaths: ReadonlySet<string> = new Set(
+  [GRPCInferenceService, ServerReflection, ServerReflectionAlpha].flatMap(({ typeName, methods }) =>
+    methods.filter(({ methodKind }) => methodKind !== "unary").map(({ name }) => `/${typeName}/${name}`),
+  ),
+)
+
+const refuse = (response: Response, status: number): void => {
+  response.statusCode = status
+  response.end()
+}
+
+/** Connect's timer for one that is longer than a timer can be would fire at once. */
+const dropEndlessTimeout = (headers: IncomingHttpHeaders): void => {
+  const { "grpc-timeout": grpc, "connect-timeout-ms": connect } = headers
+  if (typeof grpc === "string" && (GrpcTimeout.parse(grpc) ?? 0) > Timer.longest) delete headers["grpc-timeout"]
+  if (Number(connect) > Timer.longest && /^[0-9]{1,10}$/.test(String(connect))) delete headers["connect-timeout-ms"]
+}
+
+/** Connect makes a URL of it, and throws where it is none (GrpcBroken.test.ts). */
+const authority = (request: Request): string | undefined =>
+  "authority" in request ? request.authority : request.headers.host
+
+const unknownMethod: NonNullable<Parameters<typeof connectNodeAdapter>[0]["fallback"]> = (request, response) => {
+  const isGrpc = request.headers["content-type"]?.startsWith("application/grpc") === true
+  const message = `unknown method ${request.url ?? ""}`
+  const status = GrpcStatus.headers({ code: GrpcCode.UNIMPLEMENTED, message, tag: "Unsupported" })
+  response.writeHead(isGrpc ? 200 : 404, isGrpc ? { "content-type": "application/grpc", ...status } : {})
+  response.end()
+}
+
+/** Connect escapes more of a text than the specification does, and grpc-js then shows `unknown model%3A` (GrpcServer.test.ts). */
+const encodeReadably = (response: Response): void => {
+  const addTrailers = response.addTrailers.bind(response)
+  response.addTrailers = (trailers: OutgoingHttpHeaders) => {
+    const message = trailers["grpc-message"]
+    if (typeof message !== "string") return addTrailers(trailers)
+    addTrailers({ ...trailers, "grpc-message": GrpcStatus.encodeMessage(decodeURIComponent(message)) })
+  }
+}
+
+const nothing = () => {}

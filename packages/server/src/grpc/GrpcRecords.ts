@@ -1,0 +1,42 @@
+/** What is kept of the calls that Connect answers: an interceptor around all others, and the record in their context. */
+import { Code, ConnectError, createContextKey, type Interceptor, type StreamResponse } from "@connectrpc/connect"
+import type { CallRecord, CallRecords } from "../log/CallRecord.ts"
+import * as GrpcStatus from "./GrpcStatus.ts"
+
+/** Of the call, for its handler; undefined where nothing is kept. */
+export const record = createContextKey<CallRecord | undefined>(undefined)
+
+export const recorded =
+  (records: CallRecords): Interceptor =>
+  (next) =>
+  async (request) => {
+    const call = records.begin(request.stream ? undefined : "GRPC")
+    if (call === undefined) return next(request)
+    const end = (status: string) => call.end(`${request.service.typeName}/${request.method.name}`, status)
+    request.contextValues.set(record, call)
+    try {
+      const response = await next(request)
+      if (response.stream) return { ...response, message: ended(response.message, end) }
+      end("OK")
+      return response
+    } catch (error) {
+      end(status(error))
+      throw error
+    }
+  }
+
+/** The call ends with its messages. */
+async function* ended(messages: StreamResponse["message"], end: (status: string) => void): StreamResponse["message"] {
+  try {
+    yield* messages
+    end("OK")
+  } catch (error) {
+    end(status(error))
+    throw error
+  } finally {
+    // Where nobody reads to the end.
+    end("CANCELLED")
+  }
+}
+
+const status = (error: unknown): string => GrpcStatus.name(error instanceof ConnectError ? error.code : Code.Unknown)

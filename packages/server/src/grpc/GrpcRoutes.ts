@@ -1,0 +1,184 @@
+/**
+ * Every RPC as Connect serves it, in gRPC, gRPC-Web and the Connect protocol: a thin table over the gateway. The hot path,
+ * unary ModelInfer over plain gRPC, normally does not come here (GrpcUnary.ts), but is answered the same way.
+ */
+import {
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  type HandlerContext,
+  type Interceptor,
+  type StreamRequest,
+  type StreamResponse,
+} from "@connectrpc/connect"
+import { Result } from "effect"
+import { type InferenceError, ModelNotFound, tagHeader } from "@nereid/core/Errors"
+import * as ProtobufCodec from "@nereid/core/ProtobufCodec"
+import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
+import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
+import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "@nereid/protocol/health"
+import type { ForwardedHeaders } from "../ForwardedHeaders.ts"
+import * as CudaSharedMemory from "../memory/CudaSharedMemory.ts"
+import type { Gateway, TensorMetadata } from "../Gateway.ts"
+import * as GrpcInferStream from "./GrpcInferStream.ts"
+import { fromError, internal, shorten, shuttingDown } from "./GrpcStatus.ts"
+import * as GrpcRecords from "./GrpcRecords.ts"
+import * as LogSettings from "../log/LogSettings.ts"
+import * as Reflection from "./Reflection.ts"
+import * as TraceSettings from "../trace/TraceSettings.ts"
+import type { Region } from "../memory/SharedMemory.ts"
+
+export const make =
+  (gateway: Gateway, forward: ForwardedHeaders | undefined) =>
+  (router: ConnectRouter): void => {
+    const { sharedMemory } = gateway
+    router.service(GRPCInferenceService, {
+      serverLive: () => ({ live: gateway.isLive() }),
+      serverReady: () => ({ ready: gateway.isReady() }),
+      modelReady: ({ name, version }) => ({ ready: orThrow(gateway.modelReady(name, version)) }),
+      serverMetadata: () => ({ ...gateway.metadata, extensions: [...gateway.metadata.extensions] }),
+      modelMetadata: ({ name, version }) => {
+        const metadata = orThrow(gateway.modelMetadata(name, version))
+        return {
+          ...metadata,
+          versions: [...metadata.versions],
+          inputs: metadata.inputs.map(tensorMetadata),
+          outputs: metadata.outputs.map(tensorMetadata),
+        }
+      },
+      modelConfig: ({ name, version }) => ({ config: orThrow(gateway.modelConfiguration(name, version)) }),
+      modelStatistics: ({ name, version }) => orThrow(gateway.modelStatistics(name, version)),
+      modelStreamInfer: (requests, context) =>
+        GrpcInferStream.serve({ gateway, forward, toError: connectError }, requests, context),
+      repositoryIndex: ({ repositoryName, ready }) => ({
+        models: [...orThrow(gateway.repositoryIndex({ repository: repositoryName, readyOnly: ready }))],
+      }),
+      repositoryModelLoad: ({ repositoryName }) => orThrow(gateway.repositoryControl(repositoryName)),
+      repositoryModelUnload: ({ repositoryName }) => orThrow(gateway.repositoryControl(repositoryName)),
+      traceSetting: (request) => {
+        const changes = orThrow(TraceSettings.fromMessage(request))
+        return TraceSettings.message(orThrow(gateway.traceSettings(request.modelName, changes)))
+      },
+      logSettings: (request) => LogSettings.message(gateway.logging.change(orThrow(LogSettings.fromMessage(request)))),
+      modelInfer: async (request, context) => {
+        const decoded = orThrow(ProtobufCodec.fromMessage(request))
+        const forwarded = forward === undefined ? decoded : orThrow(forward(decoded, context.requestHeader))
+        const wire = context.values.get(GrpcRecords.record)?.asks(forwarded) ?? forwarded
+        return ProtobufCodec.toMessage(await infer(gateway, wire, context))
+      },
+      systemSharedMemoryStatus: ({ name }) => ({
+        regions: Object.fromEntries(
+          orThrow(sharedMemory.status(name)).map((region) => [region.name, regionStatus(region)]),
+        ),
+      }),
+      systemSharedMemoryRegister: ({ name, key, offset, byteSize }) => {
+        orThrow(sharedMemory.register({ name, key, offset: Number(offset), byteSize: Number(byteSize) }))
+        return {}
+      },
+      systemSharedMemoryUnregister: ({ name }) => {
+        orThrow(sharedMemory.unregister(name))
+        return {}
+      },
+      cudaSharedMemoryStatus: ({ name }) => {
+        orThrow(CudaSharedMemory.status(name))
+        return {}
+      },
+      cudaSharedMemoryRegister: ({ name }) => orThrow(CudaSharedMemory.register(name)),
+      // There are none to forget.
+      cudaSharedMemoryUnregister: () => ({}),
+    })
+    router.service(Health, {
+      check: ({ service }) => {
+        if (service !== "" && service !== GRPCInferenceService.typeName) {
+          throw connectError(new ModelNotFound({ message: `unknown service '${service}'` }))
+        }
+        return { status: gateway.isReady() ? ServingStatus.SERVING : ServingStatus.NOT_SERVING }
+      },
+    })
+    Reflection.route(router, [GRPCInferenceService, Health], gateway.stopping)
+  }
+
+/** What no handler fails with on purpose: an RPC that is in the contract and not here gets its tag, a defect is logged. */
+export const failures =
+  (logDefect: (defect: unknown) => void): Interceptor =>
+  (next) =>
+  async (request) => {
+    const failure = (error: unknown): unknown => {
+      if (error instanceof ConnectError) {
+        if (error.code === Code.Unimplemented) error.metadata.set(tagHeader, "Unsupported")
+        return error
+      }
+      // The caller is gone, and what could not be sent to it is no defect.
+      if (request.stream && request.signal.aborted) return error
+      logDefect(error)
+      return new ConnectError(internal.message, internal.code, { [tagHeader]: internal.tag })
+    }
+    try {
+      const response = await next(request.stream ? { ...request, message: received(request.message) } : request)
+      return response.stream ? { ...response, message: failing(response.message, failure) } : response
+    } catch (error) {
+      throw failure(error)
+    }
+  }
+
+/** What breaks the messages of a caller off, and is not about them, is the caller's going. */
+async function* received(messages: StreamRequest["message"]): StreamRequest["message"] {
+  try {
+    yield* messages
+  } catch (error) {
+    throw ConnectError.from(error, Code.Canceled)
+  }
+}
+
+/** The messages of a stream, and its failure as `failure` has it. */
+async function* failing(
+  messages: StreamResponse["message"],
+  failure: (error: unknown) => unknown,
+): StreamResponse["message"] {
+  try {
+    yield* messages
+  } catch (error) {
+    throw failure(error)
+  }
+}
+
+const infer = (gateway: Gateway, wire: WireRequest, context: HandlerContext): Promise<WireResponse> =>
+  new Promise((resolve, reject) => {
+    if (gateway.stopping.aborted) throw connectError(shuttingDown)
+    const timeout = context.timeoutMs()
+    const deadline = timeout === undefined ? undefined : Date.now() + timeout
+    const cancel = gateway.infer(wire, deadline, (outcome) => {
+      if (Result.isFailure(outcome)) reject(connectError(outcome.failure))
+      else resolve(outcome.success)
+    })
+    // Connect aborts at the end of every call: then there is nothing left to cancel.
+    const { signal } = context
+    const onAbort = () => {
+      const error = ConnectError.from(signal.reason, Code.Canceled)
+      // A deadline also aborts. The scheduler has it too, and its answer is the one to give.
+      if (error.code === Code.DeadlineExceeded) return
+      cancel()
+      reject(error)
+    }
+    if (signal.aborted) onAbort()
+    else signal.addEventListener("abort", onAbort, { once: true })
+  })
+
+const orThrow = <A>(result: Result.Result<A, InferenceError>): A => {
+  if (Result.isFailure(result)) throw connectError(result.failure)
+  return result.success
+}
+
+const connectError = (error: InferenceError): ConnectError => {
+  const { code, message, tag } = fromError(error)
+  return new ConnectError(shorten(message), code, { [tagHeader]: tag })
+}
+
+const tensorMetadata = ({ name, datatype, shape }: TensorMetadata) => ({ name, datatype, shape: shape.map(BigInt) })
+
+const regionStatus = ({ name, key, offset, byteSize }: Region) => ({
+  name,
+  key,
+  offset: BigInt(offset),
+  byteSize: BigInt(byteSize),
+})

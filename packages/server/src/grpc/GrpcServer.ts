@@ -1,0 +1,86 @@
+/**
+ * The gRPC port: gRPC over HTTP/2; Connect and gRPC-Web over HTTP/2 and HTTP/1.1, all on the same port. It puts the parts
+ * together; what they do is in them.
+ *
+ *   connection ─► HttpListener ─┬─ HTTP/2 ────► GrpcHttp2 ─┬─ unary ModelInfer ─► GrpcUnary
+ *                               │                          └─┐
+ *                               └─ HTTP/1.1 ─────────────────┴─► GrpcConnect ─► GrpcRoutes
+ */
+import { Effect, type Scope } from "effect"
+import * as CallRecord from "../log/CallRecord.ts"
+import type * as Cors from "../port/Cors.ts"
+import * as ForwardedHeaders from "../ForwardedHeaders.ts"
+import type { Gateway } from "../Gateway.ts"
+import type { ResponseCompression } from "./GrpcCompression.ts"
+import * as GrpcConnect from "./GrpcConnect.ts"
+import * as GrpcHttp2 from "./GrpcHttp2.ts"
+import * as HttpListener from "../port/HttpListener.ts"
+import * as Keepalive from "./Keepalive.ts"
+import { ReceiveBudget } from "../port/ReceiveBudget.ts"
+import * as RestrictedApis from "../RestrictedApis.ts"
+import { ServeError } from "../ServeError.ts"
+import type { Tls } from "../port/Tls.ts"
+
+export interface GrpcServerOptions {
+  readonly host?: string
+  /** 0 for any free port. */
+  readonly port: number
+  /** The most bytes of a message, either way. Default 256 MiB; at most 2 GiB - 1, which is the protocol's own limit. */
+  readonly maxMessageSize?: number
+  /** Connections at one time; one more is closed at once. Default 10 000. */
+  readonly maxConnections?: number
+  /** How long a request may take to arrive completely. Default 300 s, which is also what Node gives one over HTTP. */
+  readonly receiveTimeoutMillis?: number
+  /** How long a new connection may take for its TLS handshake, or to show which protocol it speaks. Default 60 s. */
+  readonly greetingTimeoutMillis?: number
+  /** Bytes that requests hold together until they have arrived completely. Default 1 GiB, or 4 messages if that is more. */
+  readonly maxIncompleteSize?: number
+  /** Of the answers to inferences, where the caller accepts it. Default "none". */
+  readonly responseCompression?: ResponseCompression | undefined
+  /** What becomes of HTTP/2 connections that are dead, that ping too much or that are old. Defaults in Keepalive.ts. */
+  readonly keepalive?: Keepalive.Keepalive | undefined
+  /** Whether unary ModelInfer is answered before Connect. Default true; false is for comparison. */
+  readonly fastUnary?: boolean
+  /** Metadata that become parameters of their request, as a pattern of their names (ForwardedHeaders.ts). Default none. */
+  readonly forwardHeaders?: string | undefined
+  /** What answers only to those who have a secret. Default nothing. */
+  readonly restrictedApis?: ReadonlyArray<RestrictedApis.Restriction> | undefined
+  /** How long a stop waits for calls in flight, and for callers that do not take their answers. Default 30 s. */
+  readonly stopTimeoutMillis?: number
+  /** Default: none, the port speaks plaintext. */
+  readonly tls?: Tls | undefined
+  /** Default: none, browsers keep pages of other origins away. */
+  readonly cors?: Cors.Policy | undefined
+}
+
+const largestMessage = 2 ** 31 - 1
+
+export const make = Effect.fnUntraced(function* (
+  gateway: Gateway,
+  options: GrpcServerOptions,
+): Effect.fn.Return<HttpListener.Address, ServeError, Scope.Scope> {
+  const { host = "0.0.0.0", port, maxConnections, greetingTimeoutMillis, stopTimeoutMillis, tls } = options
+  const { maxMessageSize = 256 * 1024 * 1024, receiveTimeoutMillis = 300_000, fastUnary = true } = options
+  const { responseCompression = "none", maxIncompleteSize = Math.max(2 ** 30, 4 * maxMessageSize) } = options
+  if (!Number.isInteger(maxMessageSize) || maxMessageSize < 1 || maxMessageSize > largestMessage) {
+    const message = `maxMessageSize is ${maxMessageSize}, expected an integer from 1 to ${largestMessage} (2 GiB - 1)`
+    return yield* new ServeError({ message })
+  }
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const logDefect = (defect: unknown) => void runFork(Effect.logError("The gRPC front end failed on a call", defect))
+  const forward = yield* Effect.fromResult(ForwardedHeaders.make(options.forwardHeaders, "forwardHeaders.grpc"))
+  const restrictedApis = yield* Effect.fromResult(RestrictedApis.make(options.restrictedApis ?? [], "grpc"))
+  const keepalive = yield* Keepalive.settings(options.keepalive)
+  const records = yield* CallRecord.make(gateway)
+  const receiveBudget = new ReceiveBudget(maxIncompleteSize)
+  const unary = { gateway, maxMessageSize, receiveTimeoutMillis, receiveBudget, forward, records, logDefect }
+  const calls = { ...unary, cors: options.cors, restrictedApis, responseCompression }
+  const connect = GrpcConnect.make(calls)
+  const http2 = GrpcHttp2.make({ ...calls, keepalive, fastUnary, connect })
+  const http1: HttpListener.Handler = (request, response) => {
+    if (request.headers.expect !== undefined) response.writeContinue()
+    connect(request, response)
+  }
+  const listener = { host, port, maxConnections, greetingTimeoutMillis, stopTimeoutMillis, tls, http2 }
+  return yield* HttpListener.make(http1, { name: "gRPC", ...listener })
+})

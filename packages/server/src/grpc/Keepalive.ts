@@ -1,0 +1,183 @@
+/**
+ * HTTP/2 connections that are dead, that ping too much or that are old, as gRPC's own servers treat them. At most two
+ * timers a connection, none for a call. Not here: how long a call may take, and TCP's own keepalive.
+ *
+ *   nothing came for `time`, with a call in flight ─► ping ─► nothing within `timeout` ─► closed
+ *   a ping within `minReceiveInterval` of the one before, nothing sent between ─► a strike
+ *     └─ more of them than `maxPingStrikes` ─► GOAWAY ENHANCE_YOUR_CALM "too_many_pings", closed
+ *   `maxConnectionAge` ± 10 % ─► GOAWAY, calls in flight are answered ─► closed, after `maxConnectionAgeGrace` with them
+ */
+import type { ServerHttp2Session } from "node:http2"
+import { Duration, Effect } from "effect"
+import { CallsInFlight } from "./CallsInFlight.ts"
+import * as Goaway from "./Goaway.ts"
+import { ServeError } from "../ServeError.ts"
+import * as Timer from "../port/Timer.ts"
+
+/** The defaults are gRPC's, and Triton's. */
+export interface Keepalive {
+  /**
+   * How long nothing must have come from a caller for the server to ask whether it is there. Default 2 hours. It is looked
+   * at as often as that, so the question may come as late as after twice the time.
+   */
+  readonly time?: Duration.Input
+  /** How long it may take to answer that. Default 20 seconds. */
+  readonly timeout?: Duration.Input
+  /** Whether connections without calls are asked too, and may themselves ask as often as others. Default false. */
+  readonly permitWithoutCalls?: boolean
+  /** How often the server asks without having sent anything else between; 0 for no limit. Default 2. */
+  readonly maxPingsWithoutData?: number
+  /** How long callers must wait between two pings, where nothing is sent to them between. Default 5 minutes. */
+  readonly minReceiveInterval?: Duration.Input
+  /** How many pings of a caller may come too soon; 0 for any number. Default 2. */
+  readonly maxPingStrikes?: number
+  /** How old a connection gets, a tenth more or less so that not all end together. Default: no limit. */
+  readonly maxConnectionAge?: Duration.Input
+  /** How long calls on a connection that is too old may still take. Default: no limit. */
+  readonly maxConnectionAgeGrace?: Duration.Input
+}
+
+/** Times in milliseconds. */
+export type Settings = { readonly [K in keyof Keepalive]-?: K extends "permitWithoutCalls" ? boolean : number }
+
+/** Fails where a number is none that could be meant. */
+export const settings = Effect.fnUntraced(function* (options: Keepalive = {}): Effect.fn.Return<Settings, ServeError> {
+  const all = yield* Effect.try({
+    try: (): Settings => ({
+      time: millis(options.time ?? "2 hours"),
+      timeout: millis(options.timeout ?? "20 seconds"),
+      permitWithoutCalls: options.permitWithoutCalls ?? false,
+      maxPingsWithoutData: options.maxPingsWithoutData ?? 2,
+      minReceiveInterval: millis(options.minReceiveInterval ?? "5 minutes"),
+      maxPingStrikes: options.maxPingStrikes ?? 2,
+      maxConnectionAge: millis(options.maxConnectionAge ?? "Infinity"),
+      maxConnectionAgeGrace: millis(options.maxConnectionAgeGrace ?? "Infinity"),
+    }),
+    catch: (error) =>
+      new ServeError({ message: `keepalive: ${error instanceof Error ? error.message : String(error)}` }),
+  })
+  for (const [name, value] of Object.entries(all)) {
+    const least = positive.has(name) ? 1 : 0
+    if (typeof value === "boolean" || value >= least) continue
+    return yield* new ServeError({ message: `keepalive.${name} is ${value}, expected at least ${least}` })
+  }
+  return all
+})
+
+/** Applies them to a connection, from now on. */
+export const watch = (session: ServerHttp2Session, options: Settings): void => {
+  const calls = new CallsInFlight(session)
+  const pings = new Pings(session)
+  ask(session, options, calls, pings)
+  countStrikes(session, options, calls, pings)
+  endWhenOld(session, options)
+}
+
+const millis = (input: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(input))
+
+/** What would never let a connection live. */
+const positive = new Set(["time", "timeout", "maxConnectionAge"])
+
+/** Of a ping and of its answer. */
+const pingLength = 9 + 8
+
+/**
+ * Whether anything but pings went out on a connection, from the bytes that it counts anyway. What its start writes counts
+ * as data, so that the first pings may come as they like.
+ */
+class Pings {
+  readonly #socket: ServerHttp2Session["socket"]
+  #frames = 0
+
+  constructor(session: ServerHttp2Session) {
+    this.#socket = session.socket
+  }
+
+  /** One was sent, or came and is answered. */
+  count(): void {
+    this.#frames += 1
+  }
+
+  /** Bytes that were no pings. Less than there are while answers to pings still wait to be sent. */
+  data(): number {
+    return this.#socket.bytesWritten - this.#frames * pingLength
+  }
+}
+
+const ask = (session: ServerHttp2Session, options: Settings, calls: CallsInFlight, pings: Pings): void => {
+  const { socket } = session
+  const { time, timeout, maxPingsWithoutData, permitWithoutCalls } = options
+  let received = socket.bytesRead
+  let data = pings.data()
+  let inARow = 0
+  const hasReceived = () => {
+    const before = received
+    received = socket.bytesRead
+    return received > before
+  }
+  const hasSentData = () => {
+    const before = data
+    data = Math.max(data, pings.data())
+    return data > before
+  }
+  const look = () => {
+    if (session.destroyed) return
+    if (hasSentData()) inARow = 0
+    const isWanted = calls.count > 0 || permitWithoutCalls
+    const isAllowed = maxPingsWithoutData === 0 || inARow < maxPingsWithoutData
+    if (hasReceived() || !isWanted || !isAllowed) {
+      timer = Timer.start(look, time)
+      return
+    }
+    inARow += 1
+    pings.count()
+    session.ping((error) => {
+      if (error !== null) return
+      clearTimeout(timer)
+      received = socket.bytesRead
+      timer = Timer.start(look, time)
+    })
+    timer = Timer.start(() => {
+      if (session.destroyed) return
+      // Whatever came: the answer may wait behind a large message.
+      if (hasReceived()) timer = Timer.start(look, time)
+      else session.destroy()
+    }, timeout)
+  }
+  let timer = Timer.start(look, time)
+  session.on("close", () => clearTimeout(timer))
+}
+
+/** Without calls, pings are to come no more often than TCP's own do. */
+const minReceiveIntervalWithoutCalls = 2 * 60 * 60 * 1000
+
+const countStrikes = (session: ServerHttp2Session, options: Settings, calls: CallsInFlight, pings: Pings): void => {
+  const { minReceiveInterval, permitWithoutCalls, maxPingStrikes } = options
+  let strikes = 0
+  let last = -Infinity
+  let data = pings.data()
+  session.on("ping", () => {
+    const before = data
+    data = Math.max(data, pings.data())
+    pings.count()
+    const now = performance.now()
+    const hasCalls = calls.count > 0 || permitWithoutCalls
+    const allowed = last + (hasCalls ? minReceiveInterval : minReceiveIntervalWithoutCalls)
+    last = now
+    if (data > before) strikes = 0
+    else if (now < allowed) strikes += 1
+    if (maxPingStrikes !== 0 && strikes > maxPingStrikes) Goaway.atOnce(session, "too_many_pings")
+  })
+}
+
+const endWhenOld = (session: ServerHttp2Session, options: Settings): void => {
+  const { maxConnectionAge, maxConnectionAgeGrace } = options
+  let timer = Timer.start(
+    () => {
+      Goaway.gracefully(session, "max_age")
+      timer = Timer.start(() => session.destroy(), maxConnectionAgeGrace)
+    },
+    maxConnectionAge * (0.9 + Math.random() / 5),
+  )
+  session.on("close", () => clearTimeout(timer))
+}

@@ -1,0 +1,55 @@
+/**
+ * Limits what Connect collects, out of reach, of messages that are not whole: their bytes are counted on their way there,
+ * and a message that takes too long, or one too many, is cut off without a text. A stream may be idle between messages, and
+ * ahead of the first, for as long as it likes.
+ */
+import type { IncomingMessage } from "node:http"
+import { constants, type Http2ServerRequest } from "node:http2"
+import { Envelopes } from "./Envelopes.ts"
+import type { ReceiveBudget } from "../port/ReceiveBudget.ts"
+import * as Timer from "../port/Timer.ts"
+
+export const limitReceiving = (
+  request: IncomingMessage | Http2ServerRequest,
+  timeout: number,
+  budget: ReceiveBudget,
+  isStream: boolean,
+): void => {
+  const body = "stream" in request ? request.stream : request
+  const cutOff = () => {
+    if ("stream" in request) request.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM)
+    else request.destroy()
+  }
+  const envelopes = isEnveloped(request.headers["content-type"]) ? new Envelopes() : undefined
+  let held = 0
+  let timer = isStream ? undefined : Timer.start(cutOff, timeout)
+  const hold = (bytes: number) => {
+    if (bytes <= held) budget.give(held - bytes)
+    else if (budget.take(bytes - held) !== undefined) return cutOff()
+    held = bytes
+  }
+  const release = () => {
+    clearTimeout(timer)
+    hold(0)
+  }
+  const count = (chunk: Uint8Array) => {
+    if (envelopes === undefined) return hold(held + chunk.length)
+    const wasWhole = envelopes.incomplete === 0
+    envelopes.add(chunk)
+    hold(envelopes.incomplete)
+    if (envelopes.incomplete === 0) clearTimeout(timer)
+    else if (wasWhole && (isStream || envelopes.count > 0)) timer = Timer.start(cutOff, timeout)
+  }
+  // Together with the first listener: an earlier one would make the body flow while nobody collects it.
+  const beside = (event: string | symbol) => {
+    if (event !== "data" && event !== "readable") return
+    body.off("newListener", beside)
+    body.on("data", count)
+  }
+  body.on("newListener", beside)
+  body.on("end", release)
+  body.on("close", release)
+}
+
+/** All but the unary calls of the Connect protocol, whose body is the message. */
+const isEnveloped = (contentType = ""): boolean => /^application\/(grpc|connect\+)/.test(contentType)

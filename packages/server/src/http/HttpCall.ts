@@ -1,0 +1,52 @@
+/** A request at a route of the HTTP port, and what its headers say of an inference, whichever route it is. */
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { Result } from "effect"
+import { timeoutHeader } from "@nereid/core/BinaryExtension"
+import { InvalidRequest } from "@nereid/core/Errors"
+import type { WireRequest } from "@nereid/core/WireRequest"
+import type { CallRecord } from "../log/CallRecord.ts"
+import * as ForwardedHeaders from "../ForwardedHeaders.ts"
+import type { Guard } from "../port/HttpListener.ts"
+
+export interface HttpCall {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly guard: Guard
+  /** Both empty on routes without a model; the version empty for the highest. */
+  readonly model: { readonly name: string; readonly version: string }
+  /** Empty where the path names none. */
+  readonly repository: string
+  /** Undefined where nothing is kept of it. */
+  readonly record: CallRecord | undefined
+}
+
+export interface InferOptions {
+  /** The largest body, in bytes, compressed and not. */
+  readonly maxInputSize: number
+  /** Undefined where no header becomes a parameter. */
+  readonly forward: ForwardedHeaders.ForwardedHeaders | undefined
+}
+
+/** The first value of a header. */
+export const single = (header: string | ReadonlyArray<string> | undefined): string | undefined =>
+  typeof header === "string" || header === undefined ? header : header[0]
+
+/** When its caller stops waiting, in milliseconds since the epoch; undefined where it does not say. */
+export const deadline = ({ request }: HttpCall): Result.Result<number | undefined, InvalidRequest> => {
+  const text = single(request.headers[timeoutHeader])
+  if (text === undefined) return Result.succeed(undefined)
+  if (/^[0-9]{1,12}(\.[0-9]+)?$/.test(text)) return Result.succeed(Date.now() + Number(text))
+  const message = `${timeoutHeader} must be a number of milliseconds, got: ${text.slice(0, 40)}`
+  return Result.fail(new InvalidRequest({ message }))
+}
+
+/** Its inference, with the headers that become parameters, on its record. */
+export const forwarded = (
+  { request, record }: HttpCall,
+  { forward }: InferOptions,
+  wire: WireRequest,
+): Result.Result<WireRequest, InvalidRequest> => {
+  const asked =
+    forward === undefined ? Result.succeed(wire) : forward(wire, ForwardedHeaders.fromRaw(request.rawHeaders))
+  return record === undefined ? asked : Result.map(asked, record.asks)
+}

@@ -1,0 +1,92 @@
+/**
+ * Compressed bodies of `infer`, off the event loop: which encoding a request has, which one its answer gets, and both
+ * directions with zlib's thread pool. Not gRPC's compression of messages, which is Connect's.
+ *
+ * Lengths beside a body, as Inference-Header-Content-Length, are of what it is uncompressed.
+ */
+import { promisify } from "node:util"
+import * as zlib from "node:zlib"
+import { Result } from "effect"
+import { InvalidRequest } from "@nereid/core/Errors"
+import type { TooLarge } from "./HttpBody.ts"
+import * as ZlibPool from "../port/ZlibPool.ts"
+
+/** As HTTP has them: "deflate" is with the zlib wrapper. */
+export type Encoding = "identity" | "gzip" | "deflate"
+
+/** What a refused request may use instead. */
+export const supported = "gzip, deflate"
+
+/** The encoding that a Content-Encoding header names; undefined for one that is unknown, and for several. */
+export const contentEncoding = (header: string | undefined): Encoding | undefined => {
+  const name = (header ?? "").trim().toLowerCase()
+  return name === "" ? "identity" : encodings.find((encoding) => encoding === name)
+}
+
+/**
+ * The encoding that an Accept-Encoding header likes best: the first of those with the highest weight, `*` being the first
+ * that the header does not name. Identity where there is none, even if the header excludes it.
+ */
+export const preferred = (header: string | undefined): Encoding => {
+  const asked = (header ?? "").split(",").map(weighted)
+  const unnamed = encodings.find((encoding) => !asked.some(({ name }) => name === encoding))
+  let best: Encoding = "identity"
+  let highest = 0
+  for (const { name, weight } of asked) {
+    const encoding = name === "*" ? unnamed : encodings.find((known) => known === name)
+    if (encoding === undefined || weight <= highest) continue
+    best = encoding
+    highest = weight
+  }
+  return best
+}
+
+/** Calls `done` with the body uncompressed, at once where it is; never with more than `limit` bytes, nor holding them. */
+export const decompress = (
+  encoding: Encoding,
+  body: Uint8Array,
+  limit: number,
+  tooLarge: TooLarge,
+  done: (body: Result.Result<Uint8Array, InvalidRequest>) => void,
+): void => {
+  if (encoding === "identity") return done(Result.succeed(body))
+  const run = encoding === "gzip" ? gunzip : inflate
+  // zlib takes no limit below 1.
+  const options = { maxOutputLength: Math.max(1, limit), chunkSize: ZlibPool.chunkSize(body.length * 4) }
+  const decompressed = ZlibPool.decompressing(() => run(body, options)).then(
+    (whole) => Result.succeed(whole),
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === "ERR_BUFFER_TOO_LARGE") return Result.fail(tooLarge(`more than ${limit}`, limit))
+      const message = `failed to decompress the ${encoding} body of ${body.length} bytes: ${error.message}`
+      return Result.fail(new InvalidRequest({ message }))
+    },
+  )
+  void decompressed.then(done)
+}
+
+/** Calls `done` with the chunks as one compressed body. */
+export const compress = (
+  encoding: "gzip" | "deflate",
+  chunks: ReadonlyArray<Uint8Array>,
+  done: (body: Result.Result<Uint8Array, Error>) => void,
+): void => {
+  const [first] = chunks
+  const whole = first !== undefined && chunks.length === 1 ? first : Buffer.concat(chunks)
+  const finish: zlib.CompressCallback = (error, body) =>
+    done(error === null ? Result.succeed(body) : Result.fail(error))
+  const run = encoding === "gzip" ? zlib.gzip : zlib.deflate
+  run(whole, { chunkSize: ZlibPool.chunkSize(whole.length) }, finish)
+}
+
+const gunzip = promisify(zlib.gunzip)
+const inflate = promisify(zlib.inflate)
+
+const encodings: ReadonlyArray<Encoding> = ["identity", "gzip", "deflate"]
+
+/** One element of an Accept-Encoding header; a weight that is none counts as 0. */
+const weighted = (element: string): { readonly name: string; readonly weight: number } => {
+  const [name = "", ...parameters] = element.toLowerCase().split(";")
+  const q = parameters.map((parameter) => parameter.trim()).find((parameter) => parameter.startsWith("q="))
+  const weight = q === undefined ? 1 : /^q=[01](\.[0-9]{0,3})?$/.test(q) ? Number(q.slice(2)) : 0
+  return { name: name.trim(), weight }
+}

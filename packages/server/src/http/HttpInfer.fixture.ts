@@ -1,0 +1,57 @@
+/** What the tests of `infer` over HTTP share: models behind a real socket, and a caller. No test is in here. */
+import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request as httpRequest } from "node:http"
+import { Effect, Layer } from "effect"
+import { Registry } from "@nereid/core"
+import type { RunningModel } from "@nereid/core/RunningModel"
+import * as Gateway from "../Gateway.ts"
+import * as HttpServer from "./HttpServer.ts"
+
+/** Serves models that the layer provides. */
+export const serve = Effect.fnUntraced(function* <S>(
+  layer: Layer.Layer<S>,
+  services: ReadonlyArray<Effect.Effect<{ readonly model: RunningModel }, never, S>>,
+  options: Partial<HttpServer.HttpServerOptions> = {},
+) {
+  const context = yield* Layer.build(layer)
+  const models = yield* Effect.provideContext(Effect.all(services), context)
+  const gateway = Gateway.make(Registry.make(models.map(({ model }) => model)), { id: "nereid", version: "0" })
+  return yield* HttpServer.make(gateway, { host: "127.0.0.1", port: 0, ...options })
+})
+
+export interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: Buffer
+}
+
+/** Asks a model. An interrupt breaks the connection off. */
+export const ask = (
+  { port }: { readonly port: number },
+  model: string,
+  body: string | Uint8Array,
+  headers: OutgoingHttpHeaders = {},
+  route = "infer",
+): Effect.Effect<Answer, Error> =>
+  Effect.callback((resume) => {
+    const request = httpRequest(
+      { host: "127.0.0.1", port, path: `/v2/models/${model}/${route}`, method: "POST", headers },
+      (response) => {
+        const chunks: Array<Buffer> = []
+        response.on("data", (chunk: Buffer) => chunks.push(chunk))
+        response.on("end", () =>
+          resume(
+            Effect.succeed({
+              status: response.statusCode ?? 0,
+              headers: response.headers,
+              body: Buffer.concat(chunks),
+            }),
+          ),
+        )
+      },
+    )
+    request.on("error", (error) => resume(Effect.fail(error)))
+    request.end(body)
+    return Effect.sync(() => request.destroy())
+  })
+
+export const json = (answer: Answer): unknown => JSON.parse(answer.body.toString())

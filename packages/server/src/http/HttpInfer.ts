@@ -1,0 +1,91 @@
+/**
+ * POST …/infer: body, decode, gateway, encode, reply. A caller that goes away takes its request back.
+ *
+ *   headers ─► body ─► decompress ─► decode ─► gateway.infer ─► encode ─► compress ─► reply
+ *     │          │ too large, corrupt   │ malformed  │ connection closed: cancel
+ *     └──────────┴──────────────────────┴─ refused   └─ failed: {"error": …}
+ *       unknown encoding, bad length or timeout, too large
+ */
+import { Result } from "effect"
+import {
+  binaryOutputs,
+  type DecodedRequest,
+  decodeRawRequest,
+  decodeRequest,
+  encodeResponse,
+  headerLengthHeader,
+  parseHeaderLength,
+} from "@nereid/core/BinaryExtension"
+import { type InvalidRequest, Unsupported } from "@nereid/core/Errors"
+import type { WireResponse } from "@nereid/core/WireRequest"
+import type { Gateway } from "../Gateway.ts"
+import { collect, jsonTooLarge, rawTooLarge } from "./HttpBody.ts"
+import { deadline, forwarded, type HttpCall, type InferOptions, single } from "./HttpCall.ts"
+import * as HttpCompression from "./HttpCompression.ts"
+import { sendChunks, sendError, sendText } from "./HttpReply.ts"
+
+export const infer = (gateway: Gateway, call: HttpCall, options: InferOptions): void => {
+  const { maxInputSize } = options
+  const { request, response, guard, model } = call
+  const { headers } = request
+  const encoding = HttpCompression.contentEncoding(headers["content-encoding"])
+  if (encoding === undefined) {
+    return sendText(response, 501, "Unsupported compression type", { "accept-encoding": HttpCompression.supported })
+  }
+  const headerLength = parseHeaderLength(single(headers[headerLengthHeader]))
+  if (Result.isFailure(headerLength)) return sendError(response, headerLength.failure)
+  const until = deadline(call)
+  if (Result.isFailure(until)) return sendError(response, until.failure)
+
+  const whole = (body: Uint8Array) => {
+    // A model that is not there is told before what is wrong with its request.
+    const decoded = Result.flatMap(gateway.model(model.name, model.version), (running) => {
+      if (running.decoupled) return Result.fail(new Unsupported({ message: unaryOnly }))
+      return headerLength.success === 0
+        ? decodeRawRequest(body, running)
+        : decodeRequest(body, headerLength.success, model)
+    })
+    if (Result.isFailure(decoded)) return sendError(response, decoded.failure)
+    const wire = forwarded(call, options, decoded.success.wire)
+    if (Result.isFailure(wire)) return sendError(response, wire.failure)
+    const cancel = gateway.infer(wire.success, until.success, (outcome) =>
+      guard(() => {
+        if (response.destroyed) return
+        if (Result.isFailure(outcome)) sendError(response, outcome.failure)
+        else reply(call, decoded.success, outcome.success)
+      }),
+    )
+    // Harmless after the reply; before it, the caller has gone.
+    response.on("close", cancel)
+  }
+  const decompressed = (body: Result.Result<Uint8Array, InvalidRequest>) => {
+    if (response.destroyed) return
+    if (Result.isFailure(body)) sendError(response, body.failure)
+    else whole(body.success)
+  }
+  const tooLarge = headerLength.success === 0 ? rawTooLarge : jsonTooLarge
+  const inflate = (body: Uint8Array) =>
+    HttpCompression.decompress(encoding, body, maxInputSize, tooLarge, (result) => guard(() => decompressed(result)))
+  collect(request, response, maxInputSize, (body) => guard(() => inflate(body)), tooLarge)
+}
+
+const reply = ({ request, response, guard }: HttpCall, decoded: DecodedRequest, answer: WireResponse): void => {
+  const encoded = encodeResponse(answer, binaryOutputs(decoded, answer))
+  if (Result.isFailure(encoded)) return sendError(response, encoded.failure)
+  const { headerLength, chunks } = encoded.success
+  const headers =
+    headerLength === undefined
+      ? { "content-type": "application/json" }
+      : { "content-type": "application/octet-stream", [headerLengthHeader]: headerLength }
+  const encoding = HttpCompression.preferred(single(request.headers["accept-encoding"]))
+  if (encoding === "identity") return sendChunks(response, chunks, headers)
+  HttpCompression.compress(encoding, chunks, (body) =>
+    guard(() => {
+      if (!response.destroyed) {
+        sendChunks(response, [Result.getOrThrow(body)], { ...headers, "content-encoding": encoding })
+      }
+    }),
+  )
+}
+
+const unaryOnly = "HTTP end point doesn't support models with decoupled transaction policy"

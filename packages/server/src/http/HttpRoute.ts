@@ -1,0 +1,11 @@
+/** A row of the table of HTTP routes (HttpRoutes.ts). */
+import type { HttpCall } from "./HttpCall.ts"
+import type { Api } from "../RestrictedApis.ts"
+
+export interface Route {
+  readonly method: "GET" | "POST"
+  /** What it belongs to, for restrictions. */
+  readonly api: Api
+  readonly path: RegExp
+  readonly answer: (call: HttpCall) => void
+}

@@ -1,0 +1,58 @@
+/**
+ * What is kept of a call while somebody wants to know: a line in the log, where that is verbose, and traces of its
+ * requests. Where nobody does, a call costs one check.
+ */
+import { Effect } from "effect"
+import type { WireRequest } from "@nereid/core/WireRequest"
+import type { Gateway } from "../Gateway.ts"
+import type { Port, RequestTrace } from "../trace/RequestTrace.ts"
+
+/** A call under way. */
+export interface CallRecord {
+  /** A request that the call turned out to make; as it is to go on. */
+  readonly asks: (wire: WireRequest) => WireRequest
+  /** Writes what is to be written, once. `what` is a route or an RPC. */
+  readonly end: (what: string, status: string) => void
+}
+
+export interface CallRecords {
+  /** `port` is where a call of at most one request has come from. Undefined where nothing is kept. */
+  readonly begin: (port: Port | undefined) => CallRecord | undefined
+}
+
+/** Logs with the loggers of the calling fiber. */
+export const make = ({ logging, tracing }: Gateway): Effect.Effect<CallRecords> =>
+  Effect.map(Effect.context<never>(), (context) => {
+    const runFork = Effect.runForkWith(context)
+    return {
+      begin: (port) => {
+        if (!logging.isOn("Debug") && !tracing.isOn()) return undefined
+        const startedAt = tracing.now()
+        let asked = ""
+        let trace: RequestTrace | undefined
+        let ended = false
+        return {
+          asks: (wire) => {
+            const { modelName, id } = wire
+            asked = `, model '${short(modelName)}'${id === "" ? "" : `, id '${short(id)}'`}`
+            trace = tracing.sample(wire)
+            if (trace === undefined) return wire
+            if (port !== undefined) trace.received(port, startedAt, tracing.now())
+            return { ...wire, trace }
+          },
+          end: (what, status) => {
+            if (ended) return
+            ended = true
+            const endedAt = tracing.now()
+            if (port !== undefined) trace?.sent(endedAt)
+            if (!logging.isOn("Debug")) return
+            const took = ((endedAt - startedAt) / 1e6).toFixed(3)
+            runFork(Effect.logDebug(`${short(what)}: ${status}, ${took} ms${asked}`))
+          },
+        }
+      },
+    }
+  })
+
+/** What callers send may be of any length. */
+const short = (text: string): string => (text.length <= 200 ? text : `${text.slice(0, 200)}…`)

@@ -1,0 +1,59 @@
+/**
+ * Where lines of the log go: stderr, or the end of a file. A file is written behind the server's back; what a disk is too
+ * slow for is dropped and counted, and a file that fails is told of once and given up for stderr.
+ */
+import { createWriteStream, type WriteStream } from "node:fs"
+import { Effect, type Scope } from "effect"
+import { ServeError } from "../ServeError.ts"
+
+export interface LogSink {
+  readonly write: (line: string) => void
+}
+
+/** Bytes that may wait for the disk. */
+const mostWaiting = 8 * 1024 * 1024
+
+/** By the console, which does not mind when nobody reads it any more. */
+export const stderr: LogSink = { write: (line) => console.error(line) }
+
+/** Until its scope closes. */
+export const file = Effect.fnUntraced(function* (path: string): Effect.fn.Return<LogSink, ServeError, Scope.Scope> {
+  const stream = yield* Effect.acquireRelease(open(path), close)
+  let dropped = 0
+  let failed = false
+  stream.on("error", (error) => {
+    if (!failed) stderr.write(`The log file ${path} cannot be written any more: ${error.message}`)
+    failed = true
+  })
+  return {
+    write: (line) => {
+      if (failed) return stderr.write(line)
+      if (stream.writableLength > mostWaiting) dropped += 1
+      else {
+        const gap = dropped === 0 ? "" : `(${dropped} lines are missing here: the file was too slow)\n`
+        dropped = 0
+        stream.write(`${gap}${line}\n`)
+      }
+    },
+  }
+})
+
+const open = (path: string): Effect.Effect<WriteStream, ServeError> =>
+  Effect.callback((resume) => {
+    const stream = createWriteStream(path, { flags: "a" })
+    const onError = (error: Error) =>
+      resume(Effect.fail(new ServeError({ message: `cannot write the log file ${path}: ${error.message}` })))
+    stream.once("error", onError)
+    stream.once("open", () => {
+      stream.off("error", onError)
+      resume(Effect.succeed(stream))
+    })
+  })
+
+/** With all that waits. */
+const close = (stream: WriteStream): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    if (stream.closed) return resume(Effect.void)
+    stream.once("close", () => resume(Effect.void))
+    stream.end()
+  })

@@ -1,0 +1,77 @@
+/**
+ * The log of a server: Effect's logger, behind settings that may change while it runs, in Triton's format (LogLine.ts).
+ *
+ * `Logging.layer` around a program makes it the log of the whole program, its models included. Without that, a server
+ * brings one for its own lines; where the program has chosen loggers of its own, it keeps them, behind the same settings.
+ */
+import { Context, Effect, Layer, Logger, LogLevel, Option, References, type Scope } from "effect"
+import * as LogLine from "./LogLine.ts"
+import * as LogSettings from "./LogSettings.ts"
+import * as LogSink from "./LogSink.ts"
+import type { ServeError } from "../ServeError.ts"
+
+/** All optional; the defaults: information, warnings and errors, in the default format, to stderr. */
+export type LoggingOptions = Partial<LogSettings.LogSettings>
+
+export class Logging extends Context.Service<
+  Logging,
+  {
+    readonly control: LogSettings.LogControl
+    readonly logger: Logger.Logger<unknown, void>
+  }
+>()("@nereid/server/Logging") {}
+
+/** Fails where the log file cannot be written. */
+const make = Effect.fnUntraced(function* (
+  options: LoggingOptions,
+): Effect.fn.Return<Logging["Service"], ServeError, Scope.Scope> {
+  const control = LogSettings.make(options)
+  const { file } = control.current()
+  const sink = file === "" ? LogSink.stderr : yield* LogSink.file(file)
+  const logger = Logger.make<unknown, void>((event) => {
+    if (control.isOn(event.logLevel)) sink.write(LogLine.print(event, control.current().format, process.pid))
+  })
+  return Logging.of({ control, logger })
+})
+
+/** The log of everything that this layer is provided to. */
+export const layer = (options: LoggingOptions = {}): Layer.Layer<Logging, ServeError> =>
+  Layer.effectContext(
+    Effect.map(make(options), (logging) =>
+      Context.make(Logging, logging).pipe(
+        Context.add(Logger.CurrentLoggers, new Set([logging.logger, Logger.tracerLogger])),
+        Context.add(References.MinimumLogLevel, "Trace"),
+      ),
+    ),
+  )
+
+/** The log of the program, where it has one of this kind; else one of these options. */
+export const current = (options: LoggingOptions) =>
+  Effect.flatMap(
+    Effect.serviceOption(Logging),
+    Option.match({ onNone: () => make(options), onSome: (logging) => Effect.succeed(logging) }),
+  )
+
+/** Puts what an effect logs behind the settings. */
+export const through =
+  ({ control, logger }: Logging["Service"]) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.gen(function* () {
+      const loggers = yield* Logger.CurrentLoggers
+      if (loggers.has(logger)) return yield* effect
+      const minimum = yield* References.MinimumLogLevel
+      const isOn = (level: LogLevel.LogLevel) =>
+        control.isOn(level) && (isVerbose(level) || !LogLevel.isLessThan(level, minimum))
+      const own = [...loggers].map((other) => {
+        if (loggers.has(Logger.defaultLogger)) return other === Logger.defaultLogger ? logger : other
+        return Logger.make((event) => {
+          if (isOn(event.logLevel)) other.log(event)
+        })
+      })
+      return yield* effect.pipe(
+        Effect.provideService(Logger.CurrentLoggers, new Set(own)),
+        Effect.provideService(References.MinimumLogLevel, "Trace"),
+      )
+    })
+
+const isVerbose = (level: LogLevel.LogLevel) => level === "Debug" || level === "Trace"

@@ -1,0 +1,61 @@
+/**
+ * What a server tells Prometheus: its models and its machine, in a registry of its own, and every other Effect metric of
+ * the program, in its text format. What is off is neither observed nor written.
+ */
+import { Context, Duration, Effect, Metric, type Scope } from "effect"
+import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
+import type { RunningModel } from "@nereid/core/RunningModel"
+import * as CpuMetrics from "./CpuMetrics.ts"
+import * as ModelMetrics from "./ModelMetrics.ts"
+import { ServeError } from "../ServeError.ts"
+
+export interface MetricsOptions {
+  /** Whether the parts of requests' time are summed up, as counters. Default true. */
+  readonly counterLatencies?: boolean
+  /** Whether there is a histogram of the time to the first response, of decoupled models. Default false. */
+  readonly histogramLatencies?: boolean
+  /** Whether there are quantiles of the parts of requests' time, over the last minute. Default false. */
+  readonly summaryLatencies?: boolean
+  /** Which, from 0 to 1. Default 0.5, 0.9, 0.95, 0.99, 0.999; each is right within one per cent of its value. */
+  readonly summaryQuantiles?: ReadonlyArray<number>
+  /** Whether the machine's processors and memory are in them. Default true. */
+  readonly cpu?: boolean
+  /** How often processors and memory are looked at. Default 2 seconds. */
+  readonly interval?: Duration.Input
+}
+
+export interface Metrics {
+  /** The state of now, in Prometheus' text format. */
+  readonly text: () => string
+}
+
+export const make = Effect.fnUntraced(function* (
+  models: ReadonlyArray<RunningModel>,
+  options: MetricsOptions = {},
+): Effect.fn.Return<Metrics, ServeError, Scope.Scope> {
+  const { counterLatencies = true, histogramLatencies = false, summaryLatencies = false, cpu = true } = options
+  const { summaryQuantiles = [0.5, 0.9, 0.95, 0.99, 0.999] } = options
+  const interval = Duration.fromInputUnsafe(options.interval ?? "2 seconds")
+  const wrong = summaryQuantiles.find((quantile) => !(quantile >= 0 && quantile <= 1))
+  if (wrong !== undefined) return yield* refused("summaryQuantiles", "numbers from 0 to 1", String(wrong))
+  if (!Duration.isFinite(interval) || Duration.toMillis(interval) < 1) {
+    return yield* refused("interval", "at least 1 ms and an end", Duration.format(interval))
+  }
+  const programs = yield* Metric.MetricRegistry
+  const own: Metric.MetricRegistry = new Map()
+  const registry = Context.make(Metric.MetricRegistry, own)
+  const quantiles = summaryLatencies ? [...new Set(summaryQuantiles)].toSorted((a, b) => a - b) : undefined
+  const latencies = { counterLatencies, histogramLatencies, quantiles }
+  for (const model of models) yield* ModelMetrics.register(model, latencies, registry)
+  if (cpu) yield* CpuMetrics.register(interval, registry)
+  return {
+    text: () => {
+      // One registry for the formatter: a family that is in both must have one head.
+      const all = new Map([...own, ...programs])
+      return PrometheusMetrics.formatUnsafe(Context.make(Metric.MetricRegistry, all))
+    },
+  }
+})
+
+const refused = (option: string, expected: string, got: string) =>
+  new ServeError({ message: `metricsOptions.${option}: expected ${expected}, got ${got}` })

@@ -1,0 +1,30 @@
+/** The port that Prometheus scrapes: /metrics, and nothing else. */
+import { Effect, type Scope } from "effect"
+import type { Gateway } from "../Gateway.ts"
+import * as HttpListener from "../port/HttpListener.ts"
+import { sendChunks, sendText } from "../http/HttpReply.ts"
+import * as Metrics from "./Metrics.ts"
+import type { ServeError } from "../ServeError.ts"
+
+export interface MetricsServerOptions {
+  readonly host: string
+  /** 0 for any free port. */
+  readonly port: number
+  readonly metrics?: Metrics.MetricsOptions | undefined
+}
+
+export const make = Effect.fnUntraced(function* (
+  gateway: Gateway,
+  { host, port, metrics: options }: MetricsServerOptions,
+): Effect.fn.Return<HttpListener.Address, ServeError, Scope.Scope> {
+  const metrics = yield* Metrics.make(gateway.models, options)
+  return yield* HttpListener.make(
+    (request, response) => {
+      const [path = ""] = (request.url ?? "").split("?", 1)
+      if (path !== "/metrics" && path !== "/metrics/") return sendText(response, 404, "Not Found")
+      if (request.method !== "GET") return sendText(response, 405, "Method Not Allowed", { allow: "GET" })
+      sendChunks(response, [Buffer.from(metrics.text())], { "content-type": "text/plain; charset=utf-8" })
+    },
+    { name: "metrics", host, port },
+  )
+})

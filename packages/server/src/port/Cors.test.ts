@@ -1,0 +1,211 @@
+/** What a browser asks before it lets a page of another origin ask, on every port and protocol that a page can reach. */
+import { type IncomingHttpHeaders, request as httpRequest } from "node:http"
+import { connect as connectHttp2 } from "node:http2"
+import { describe, expect, it } from "@effect/vitest"
+import { Model, Tensor } from "@nereid/core"
+import { Effect, Layer } from "effect"
+import type { Cors } from "./Cors.ts"
+import * as Server from "../Server.ts"
+
+class Echo extends Model.Service<Echo>()("echo", {
+  inputs: { X: Tensor.FP32(2) },
+  outputs: { X: Tensor.FP32(2) },
+}) {}
+
+const serve = Effect.fnUntraced(function* (cors?: Cors) {
+  const any = { host: "127.0.0.1", port: 0 }
+  const options = { http: any, grpc: any, metrics: false, ...(cors && { cors }) } as const
+  const model = Model.each(Echo, (sample) => Effect.succeed(sample))
+  const context = yield* Layer.build(Server.layer([Echo], options).pipe(Layer.provide(model)))
+  const { http, grpc } = yield* Effect.provideContext(Server.Server, context)
+  return { http: http?.port ?? 0, grpc: grpc?.port ?? 0 }
+})
+
+interface Asked {
+  readonly method: string
+  readonly path: string
+  readonly headers?: { readonly [name: string]: string }
+  readonly body?: string
+}
+
+interface Answer {
+  readonly status: unknown
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+type Ask = (port: number, asked: Asked) => Effect.Effect<Answer>
+
+const overHttp1: Ask = (port, { method, path, headers = {}, body = "" }) =>
+  Effect.callback((resume) => {
+    const close = { connection: "close", "content-length": String(Buffer.byteLength(body)) }
+    const request = httpRequest({ port, method, path, headers: { ...headers, ...close } }, (response) => {
+      let text = ""
+      response.setEncoding("utf8").on("data", (chunk: string) => (text += chunk))
+      response.on("end", () =>
+        resume(Effect.succeed({ status: response.statusCode, headers: response.headers, body: text })),
+      )
+    })
+    request.end(body)
+  })
+
+const overHttp2: Ask = (port, { method, path, headers = {}, body = "" }) =>
+  Effect.callback((resume) => {
+    const session = connectHttp2(`http://127.0.0.1:${port}`)
+    const stream = session.request({ ":method": method, ":path": path, ...headers }, { endStream: body === "" })
+    let answered: IncomingHttpHeaders & { readonly ":status"?: number | undefined } = {}
+    let text = ""
+    stream.on("response", (fields) => (answered = fields))
+    stream.setEncoding("utf8").on("data", (chunk: string) => (text += chunk))
+    stream.on("end", () => {
+      session.close()
+      resume(Effect.succeed({ status: answered[":status"], headers: answered, body: text }))
+    })
+    if (body !== "") stream.end(body)
+  })
+
+const page = "https://app.example.com"
+
+const live = "/inference.GRPCInferenceService/ServerLive"
+
+/** Where, and what a page asks there. */
+const places: ReadonlyArray<readonly [name: string, port: "http" | "grpc", ask: Ask, asked: Asked]> = [
+  [
+    "HTTP inference",
+    "http",
+    overHttp1,
+    {
+      method: "POST",
+      path: "/v2/models/echo/infer",
+      body: JSON.stringify({ inputs: [{ name: "X", datatype: "FP32", shape: [2], data: [1, 2] }] }),
+    },
+  ],
+  [
+    "gRPC-Web over HTTP/1.1",
+    "grpc",
+    overHttp1,
+    { method: "POST", path: live, headers: { "content-type": "application/grpc-web+proto" }, body: "\0\0\0\0\0" },
+  ],
+  [
+    "gRPC-Web over HTTP/2",
+    "grpc",
+    overHttp2,
+    { method: "POST", path: live, headers: { "content-type": "application/grpc-web+proto" }, body: "\0\0\0\0\0" },
+  ],
+  [
+    "Connect over HTTP/1.1",
+    "grpc",
+    overHttp1,
+    { method: "POST", path: live, headers: { "content-type": "application/json" }, body: "{}" },
+  ],
+  ["Connect's GET", "grpc", overHttp2, { method: "GET", path: `${live}?connect=v1&encoding=json&message=%7B%7D` }],
+]
+
+const preflight = ({ path }: Asked, origin: string): Asked => {
+  const headers = { origin, "access-control-request-method": "POST", "access-control-request-headers": "x-user-agent" }
+  return { method: "OPTIONS", path, headers }
+}
+
+const from = (asked: Asked, origin: string): Asked => ({ ...asked, headers: { ...asked.headers, origin } })
+
+const corsHeaders = ({ headers }: Answer) =>
+  Object.keys(headers).filter((name) => name.startsWith("access-control-") || name === "vary")
+
+const list = (answer: Answer, name: string) =>
+  String(answer.headers[`access-control-${name}`]).toLowerCase().split(", ")
+
+describe.each(places)("%s", (_, port, ask, asked) => {
+  it.live("a page of an origin that is allowed learns what it may send, and sees the answer", () =>
+    Effect.gen(function* () {
+      const server = yield* serve({ origins: ["https://other.example.com", page], maxAge: "10 minutes" })
+      const allowed = yield* ask(server[port], preflight(asked, page))
+      expect(allowed).toMatchObject({
+        status: 204,
+        body: "",
+        headers: { "access-control-allow-origin": page, "access-control-max-age": "600", vary: "Origin" },
+      })
+      expect(list(allowed, "allow-methods")).toEqual(["get", "post"])
+      expect(list(allowed, "allow-headers")).toEqual(
+        expect.arrayContaining([
+          "content-type",
+          "accept-encoding",
+          "inference-header-content-length",
+          "nereid-timeout-ms",
+          "x-grpc-web",
+          "x-user-agent",
+          "grpc-timeout",
+          "connect-protocol-version",
+          "connect-timeout-ms",
+        ]),
+      )
+      const answer = yield* ask(server[port], from(asked, page))
+      expect(answer).toMatchObject({ status: 200, headers: { "access-control-allow-origin": page, vary: "Origin" } })
+      expect(list(answer, "expose-headers")).toEqual(
+        expect.arrayContaining(["grpc-status", "grpc-message", "inference-header-content-length", "nereid-error"]),
+      )
+    }),
+  )
+
+  it.live("a page of another origin is told nothing", () =>
+    Effect.gen(function* () {
+      const server = yield* serve({ origins: [page] })
+      for (const origin of ["https://evil.example.com", "http://app.example.com", `${page}:8443`, "null"]) {
+        const refused = yield* ask(server[port], preflight(asked, origin))
+        expect(refused.status, origin).toBe(405)
+        expect(corsHeaders(refused), origin).toEqual(["vary"])
+        const answer = yield* ask(server[port], from(asked, origin))
+        expect([answer.status, corsHeaders(answer)], origin).toEqual([200, ["vary"]])
+      }
+    }),
+  )
+
+  it.live("all may ask where that is said, and more headers where these are named", () =>
+    Effect.gen(function* () {
+      const server = yield* serve({ origins: "*", headers: ["authorization"], exposedHeaders: ["x-mine"] })
+      const allowed = yield* ask(server[port], preflight(asked, "null"))
+      expect(allowed).toMatchObject({
+        status: 204,
+        headers: { "access-control-allow-origin": "*", "access-control-max-age": "7200" },
+      })
+      expect(allowed.headers.vary).toBeUndefined()
+      expect(list(allowed, "allow-headers")).toContain("authorization")
+      expect(list(yield* ask(server[port], from(asked, page)), "expose-headers")).toContain("x-mine")
+    }),
+  )
+
+  it.live("it is off by default", () =>
+    Effect.gen(function* () {
+      const server = yield* serve()
+      const refused = yield* ask(server[port], preflight(asked, page))
+      expect([refused.status, corsHeaders(refused)]).toEqual([405, []])
+      expect(corsHeaders(yield* ask(server[port], from(asked, page)))).toEqual([])
+    }),
+  )
+})
+
+it.live("a page sees errors too, and what is no preflight is answered as ever", () =>
+  Effect.gen(function* () {
+    const server = yield* serve({ origins: [page] })
+    const headers = { origin: page }
+    const missing = yield* overHttp1(server.http, { method: "GET", path: "/v2/models/nobody", headers })
+    expect(missing).toMatchObject({ status: 404, headers: { "access-control-allow-origin": page } })
+    expect(list(missing, "expose-headers")).toContain("nereid-error")
+    const options = yield* overHttp1(server.http, { method: "OPTIONS", path: "/v2", headers })
+    expect(options).toMatchObject({ status: 405, body: '{"error":"Method Not Allowed"}' })
+    // No page, but a cache in between may keep the answer for one.
+    const plain = yield* overHttp1(server.http, { method: "GET", path: "/v2" })
+    expect(corsHeaders(plain)).toEqual(["vary"])
+  }),
+)
+
+it.live.each(["app.example.com", `${page}/`, "HTTPS://app.example.com", `${page}:443`, "https://*.example.com", ""])(
+  "'%s' is no origin, and an error of the start",
+  (origin) =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(serve({ origins: [page, origin] }))
+      expect(error).toMatchObject({
+        _tag: "ServeError",
+        message: `'${origin}' is no origin for CORS, which is a scheme, a host and perhaps a port: https://app.example.com`,
+      })
+    }),
+)

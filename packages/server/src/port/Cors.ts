@@ -1,0 +1,80 @@
+/**
+ * What pages of other origins may ask of a port, and see of its answers: browsers keep them from it unless the server says
+ * otherwise (CORS, in the Fetch standard). Off where it is not configured, and no protection of anything but browsers' users.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2"
+import { cors as connect } from "@connectrpc/connect"
+import { Duration, Result } from "effect"
+import { timeoutHeader } from "@nereid/core/BinaryExtension"
+import { tagHeader } from "@nereid/core/Errors"
+import { ServeError } from "../ServeError.ts"
+
+export interface Cors {
+  /** The origins whose pages may ask, as `https://app.example.com`; "*" for all. */
+  readonly origins: "*" | ReadonlyArray<string>
+  /** Headers that pages may send beside those of the protocols, such as `authorization`. Default none. */
+  readonly headers?: ReadonlyArray<string>
+  /** Headers that pages may see beside those of the protocols. Default none. */
+  readonly exposedHeaders?: ReadonlyArray<string>
+  /** How long browsers remember what they may send. Default 2 hours; no browser goes beyond 24. */
+  readonly maxAge?: Duration.Input
+}
+
+/** Adds to a response what its request's origin may do. True for a preflight, which is then answered and nobody else's. */
+export type Policy = (
+  request: IncomingMessage | Http2ServerRequest,
+  response: ServerResponse | Http2ServerResponse,
+) => boolean
+
+/** Of HTTP inference, gRPC-Web and Connect; the same on both ports. */
+const sent = [
+  ...connect.allowedHeaders,
+  "Inference-Header-Content-Length",
+  timeoutHeader,
+  "Endpoint-Load-Metrics-Format",
+  "Traceparent",
+  "Tracestate",
+]
+
+const seen = [...connect.exposedHeaders, "Inference-Header-Content-Length", tagHeader, "Endpoint-Load-Metrics"]
+
+export const make = (cors: Cors): Result.Result<Policy, ServeError> => {
+  const { origins, headers = [], exposedHeaders = [] } = cors
+  const wrong = origins === "*" ? undefined : origins.find((origin) => !isOrigin(origin))
+  if (wrong !== undefined) {
+    const message = `'${wrong}' is no origin for CORS, which is a scheme, a host and perhaps a port: https://app.example.com`
+    return Result.fail(new ServeError({ message }))
+  }
+  const exposed = [...seen, ...exposedHeaders].join(", ")
+  const preflight = {
+    "access-control-allow-methods": "GET, POST",
+    "access-control-allow-headers": [...sent, ...headers].join(", "),
+    "access-control-max-age": String(Math.floor(Duration.toSeconds(cors.maxAge ?? "2 hours"))),
+  }
+  const allowed = origins === "*" ? undefined : new Set(origins)
+
+  return Result.succeed((request, response) => {
+    const { origin } = request.headers
+    // Also where there is none: what a cache keeps of it is no answer for a page.
+    if (allowed !== undefined) response.setHeader("vary", "Origin")
+    if (origin === undefined || allowed?.has(origin) === false) return false
+    response.setHeader("access-control-allow-origin", allowed === undefined ? "*" : origin)
+    if (request.method !== "OPTIONS" || request.headers["access-control-request-method"] === undefined) {
+      response.setHeader("access-control-expose-headers", exposed)
+      return false
+    }
+    for (const [name, value] of Object.entries(preflight)) response.setHeader(name, value)
+    response.statusCode = 204
+    response.end()
+    return true
+  })
+}
+
+/** As browsers send it: in lower case, without the port that its scheme has anyway; "null" for pages without an origin. */
+const isOrigin = (text: string): boolean => {
+  if (text === "null") return true
+  if (!/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#*]+$/.test(text) || !URL.canParse(text)) return false
+  const { origin } = new URL(text)
+  return origin === "null" || origin === text
+}

@@ -1,0 +1,215 @@
+/**
+ * A port that speaks HTTP/1.1, with or without TLS, in a scope: it listens, keeps a failing handler from ending the
+ * process, and stops without dropping an answer. What it answers is the handler's: HttpServer.ts, MetricsServer.ts and
+ * GrpcServer.ts bring one each, and the last also what speaks HTTP/2 on the same port.
+ *
+ *   stop:  no new connections ─► idle ones close ─► answers in flight go out with `connection: close` ─► closed
+ *                                                  └─ after `stopTimeoutMillis` they are cut off
+ */
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http"
+import { createServer as createSecureServer } from "node:https"
+import type { Socket } from "node:net"
+import { Effect, type Scope } from "effect"
+import { sendText } from "../http/HttpReply.ts"
+import * as Protocol from "./Protocol.ts"
+import { ServeError } from "../ServeError.ts"
+import * as Timer from "./Timer.ts"
+import * as Tls from "./Tls.ts"
+
+/** Runs what a later event calls for a request, so that an exception in it becomes an answer. */
+export type Guard = (run: () => void) => void
+
+export type Handler = (request: IncomingMessage, response: ServerResponse, guard: Guard) => void
+
+/** What speaks HTTP/2 with those callers of a port who do. */
+export interface Http2 {
+  readonly accept: (socket: Socket) => void
+  /** Takes no new calls; a connection closes once its calls are answered. */
+  readonly drain: () => void
+  readonly cutOff: () => void
+}
+
+export interface ListenerOptions {
+  /** What listens, for messages. */
+  readonly name: string
+  readonly host: string
+  /** 0 for any free port. */
+  readonly port: number
+  /** Connections at one time; one more is closed at once. Default 10 000. */
+  readonly maxConnections?: number | undefined
+  /** How long a stop waits for answers in flight. Default 30 s. */
+  readonly stopTimeoutMillis?: number | undefined
+  /** Default: none, the port speaks plaintext. */
+  readonly tls?: Tls.Tls | undefined
+  /** How long a new connection may take for its TLS handshake, or to show which protocol it speaks. Default 60 s. */
+  readonly greetingTimeoutMillis?: number | undefined
+  /** Default: none, the port speaks HTTP/1.1 alone. */
+  readonly http2?: Http2 | undefined
+}
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+/** Longer than the minute after which common proxies and pools give up an idle connection, so that they close first. */
+const keepAliveTimeout = 75_000
+
+export const make = Effect.fnUntraced(function* (
+  handler: Handler,
+  options: ListenerOptions,
+): Effect.fn.Return<Address, ServeError, Scope.Scope> {
+  const { name, maxConnections = 10_000, stopTimeoutMillis = 30_000, http2 } = options
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  /** All there are: as accepted, and so below TLS. */
+  const connections = new Set<Socket>()
+  /** Those that speak HTTP/2. */
+  const handedOver = new Set<Socket>()
+  /** What is not answered yet, by its connection; a response has none while it waits for those before it. */
+  const open = new Map<ServerResponse, Socket>()
+  /** Connections on which something came that is no HTTP, behind requests that are yet to be answered. */
+  const broken = new WeakSet<Socket>()
+  let stopping = false
+
+  const serve = (request: IncomingMessage, response: ServerResponse) => {
+    // Who asked whether to send a body may or may not send one behind a refusal: what comes next could be either.
+    if (stopping || request.headers.expect !== undefined) response.shouldKeepAlive = false
+    const { socket } = request
+    open.set(response, socket)
+    response.on("close", () => {
+      open.delete(response)
+      const isLast = stopping && !open.values().some((its) => its === socket)
+      if (isLast || (broken.has(socket) && !isAwaited(socket, open))) socket.destroySoon()
+    })
+    // A caller that breaks off is an error on both, and one without a listener would end the process.
+    request.on("error", nothing)
+    response.on("error", nothing)
+    const guard: Guard = (run) => {
+      try {
+        run()
+      } catch (defect) {
+        runFork(Effect.logError(`The ${name} front end failed on ${request.method} ${request.url}`, defect))
+        if (response.headersSent) response.destroy()
+        else sendText(response, 500, "internal error")
+      }
+    }
+    guard(() => handler(request, response, guard))
+  }
+
+  // Not httpAllowHalfOpen: a caller that is gone and one that only has sent everything look the same until something is
+  // written, and the former is to give up its place in the queue (HttpServer.test.ts).
+  const server = yield* create(options, serve, (socket) => {
+    handedOver.add(socket)
+    socket.on("close", () => handedOver.delete(socket))
+    http2?.accept(socket)
+  })
+  server.maxConnections = maxConnections
+  server.on("checkContinue", serve)
+  server.on("connection", (socket: Socket) => {
+    connections.add(socket)
+    socket.on("close", () => connections.delete(socket))
+  })
+  server.on("clientError", (error: NodeJS.ErrnoException, duplex) => {
+    const socket = duplex as Socket
+    const awaited = isAwaited(socket, open)
+    const gone = error.code === "ECONNRESET" || !socket.writable || (awaited && socket.readableEnded)
+    if (gone) socket.destroy()
+    // An answer of ours would be taken for the one to a request before it.
+    else if (awaited) broken.add(socket)
+    else refuse(error, socket, open)
+  })
+
+  const stop = Effect.callback<void>((resume) => {
+    stopping = true
+    for (const response of open.keys()) response.shouldKeepAlive = false
+    const cutOff = () => {
+      server.closeAllConnections()
+      http2?.cutOff()
+    }
+    const timer = Timer.start(cutOff, stopTimeoutMillis)
+    server.close(() => {
+      clearTimeout(timer)
+      resume(Effect.void)
+    })
+    // Not closeIdleConnections: it spares connections that have never asked anything, as pools open them in advance.
+    const busy = new Set([...open.values(), ...handedOver].map(peer))
+    for (const socket of connections) if (!busy.has(peer(socket))) socket.destroy()
+    http2?.drain()
+  })
+  yield* Effect.acquireRelease(listen(server, options), () => stop)
+  const address = server.address()
+  if (address === null || typeof address === "string") {
+    return yield* Effect.die("A TCP server has an address. This is a bug.")
+  }
+  return { host: address.address, port: address.port }
+})
+
+/** What identifies a connection, below TLS and above it. */
+const peer = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
+
+/** `serve` is called for requests of HTTP/1.1, `handOver` for connections of HTTP/2, where the port speaks it. */
+const create = Effect.fnUntraced(function* (
+  { name, tls, http2, greetingTimeoutMillis = 60_000 }: ListenerOptions,
+  serve: RequestListener,
+  handOver: (socket: Socket) => void,
+): Effect.fn.Return<Server, ServeError, Scope.Scope> {
+  const options = { keepAliveTimeout, noDelay: true }
+  if (tls === undefined) {
+    const server = createServer(options, serve)
+    if (http2) Protocol.divert(server, "connection", greetingTimeoutMillis, handOver)
+    return server
+  }
+  const { credentials, follow } = yield* Tls.load(name, tls)
+  const mutual = tls.mutual === true
+  const server = createSecureServer(
+    {
+      ...options,
+      ...credentials,
+      requestCert: mutual,
+      rejectUnauthorized: mutual,
+      handshakeTimeout: greetingTimeoutMillis,
+      ALPNProtocols: http2 ? Protocol.alpnProtocols : ["http/1.1"],
+    },
+    serve,
+  )
+  if (http2) Protocol.divert(server, "secureConnection", greetingTimeoutMillis, handOver)
+  yield* follow((changed) => server.setSecureContext(changed))
+  // Node's own would have us answer a caller with whom there is no connection yet.
+  server.removeAllListeners("tlsClientError")
+  server.on("tlsClientError", (_, socket) => void socket.destroy())
+  return server
+})
+
+const listen = (server: Server, { name, host, port }: ListenerOptions): Effect.Effect<void, ServeError> =>
+  Effect.callback((resume) => {
+    const onError = (error: Error) =>
+      resume(Effect.fail(new ServeError({ message: `cannot listen for ${name} on ${host}:${port}: ${error.message}` })))
+    server.once("error", onError)
+    server.listen(port, host, () => {
+      server.off("error", onError)
+      // Later errors are of single connections that could not be accepted.
+      server.on("error", nothing)
+      resume(Effect.void)
+    })
+  })
+
+/** Whether there is a request that has come completely and is not answered. */
+const isAwaited = (socket: Socket, open: ReadonlyMap<ServerResponse, Socket>): boolean =>
+  open.entries().some(([{ req }, its]) => its === socket && req.complete)
+
+/** What is no HTTP. Where an answer is on its way already, another one in its middle would only confuse. */
+const refuse = (error: NodeJS.ErrnoException, socket: Socket, open: ReadonlyMap<ServerResponse, Socket>): void => {
+  const answering = open.keys().some((response) => response.socket === socket && response.headersSent)
+  if (answering) return void socket.destroy()
+  const [status, message] = refusals.get(error.code ?? "") ?? ["400 Bad Request", `malformed HTTP: ${error.message}`]
+  const body = JSON.stringify({ error: message })
+  const headers = `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close`
+  socket.end(`HTTP/1.1 ${status}\r\n${headers}\r\n\r\n${body}`)
+}
+
+const refusals: ReadonlyMap<string, readonly [string, string]> = new Map([
+  ["HPE_HEADER_OVERFLOW", ["431 Request Header Fields Too Large", "the request's headers are too large"]],
+  ["ERR_HTTP_REQUEST_TIMEOUT", ["408 Request Timeout", "the request did not arrive in time"]],
+])
+
+const nothing = () => {}

@@ -1,0 +1,216 @@
+/** What is refused at the start, and when the files count as changed. The ports that use them: test/tls.test.ts. */
+import { mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { ConnectError, createClient, type Transport } from "@connectrpc/connect"
+import { createConnectTransport, createGrpcTransport, createGrpcWebTransport } from "@connectrpc/connect-node"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Logger, Queue, References } from "effect"
+import { TestClock } from "effect/testing"
+import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
+import { authority, type Certificate } from "../../../../test/fixtures/certificate.ts"
+import { rawSocket, serve } from "../grpc/GrpcServer.fixture.ts"
+import * as Tls from "./Tls.ts"
+
+const folder = Effect.acquireRelease(
+  Effect.promise(() => mkdtemp(join(tmpdir(), "nereid-tls-"))),
+  (path) => Effect.promise(() => rm(path, { recursive: true })),
+)
+
+const write = (file: string, text: string) => Effect.promise(() => writeFile(file, text))
+
+const ours = authority()
+const one = ours.issue("one")
+const two = ours.issue("two")
+
+/** Of a folder with the certificate in it. */
+const files = (path: string): Tls.Tls => ({ cert: join(path, "tls.crt"), key: join(path, "tls.key") })
+
+const put = Effect.fnUntraced(function* (path: string, { cert, key }: Certificate) {
+  yield* write(files(path).cert, cert)
+  yield* write(files(path).key, key)
+})
+
+describe("at the start", () => {
+  const cases: ReadonlyArray<readonly [name: string, files: { readonly [name: string]: string }, expected: RegExp]> = [
+    ["a file that is missing", { "tls.key": one.key }, /tls\.crt for TLS on gRPC: ENOENT/],
+    ["no certificate", { "tls.crt": "x", "tls.key": one.key }, /tls\.crt .*: there is no certificate in PEM in it$/],
+    [
+      "a certificate that is damaged",
+      { "tls.crt": one.cert.replace(/\n.{8}/, "\nAAAAAAAA"), "tls.key": one.key },
+      /cannot use .*tls\.crt for TLS on gRPC: /,
+    ],
+    [
+      "a second certificate that is damaged",
+      { "tls.crt": one.cert + ours.cert.replace(/\n.{8}/, "\nAAAAAAAA"), "tls.key": one.key },
+      /cannot use .*tls\.crt for TLS on gRPC: /,
+    ],
+    [
+      "no key",
+      { "tls.crt": one.cert, "tls.key": "x" },
+      /tls\.key .*: there is no unencrypted private key in PEM in it$/,
+    ],
+    [
+      "the key of another certificate",
+      { "tls.crt": one.cert, "tls.key": two.key },
+      /tls\.key .*: it is not the key of the certificate in .*tls\.crt$/,
+    ],
+    [
+      "no authority in its file",
+      { "tls.crt": one.cert, "tls.key": one.key, "ca.crt": "" },
+      /ca\.crt .*: there is no certificate in PEM in it$/,
+    ],
+  ]
+  it.effect.each(cases)("%s is an error that names the file", ([, contents, expected]) =>
+    Effect.gen(function* () {
+      const path = yield* folder
+      for (const [name, text] of Object.entries(contents)) yield* write(join(path, name), text)
+      const ca = "ca.crt" in contents ? { ca: join(path, "ca.crt") } : {}
+      const error = yield* Effect.flip(Tls.load("gRPC", { ...files(path), ...ca }))
+      expect(error._tag).toBe("ServeError")
+      expect(error.message).toMatch(expected)
+    }),
+  )
+
+  it.effect("mutual TLS without an authority is an error", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(Tls.load("HTTP", { ...files("/"), mutual: true }))
+      expect(error.message).toBe("mutual TLS for HTTP needs `ca`, the certificates that sign its clients'")
+    }),
+  )
+})
+
+describe("files that change", () => {
+  /** Follows the files of a folder; `next` reads them again until there is something new. */
+  const following = Effect.fnUntraced(function* (tls: Tls.Tls) {
+    const seen = yield* Queue.unbounded<string | undefined>()
+    const { credentials, follow } = yield* Tls.load("gRPC", tls)
+    expect(String(credentials.cert)).toBe(one.cert)
+    yield* follow(({ cert }) => Queue.offerUnsafe(seen, cert?.toString()))
+    const next = Effect.raceFirst(
+      Queue.take(seen),
+      Effect.forever(TestClock.adjust("5 seconds").pipe(Effect.andThen(Effect.promise(macrotask)))),
+    )
+    return { next, seen }
+  })
+  const macrotask = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+  const changes: ReadonlyArray<readonly [name: string, change: (path: string) => Effect.Effect<unknown>]> = [
+    ["are written", (path) => put(path, two)],
+    [
+      "are replaced by renaming",
+      (path) =>
+        Effect.promise(async () => {
+          for (const [name, text] of Object.entries({ "tls.crt": two.cert, "tls.key": two.key })) {
+            await writeFile(join(path, `${name}.new`), text)
+            await rename(join(path, `${name}.new`), join(path, name))
+          }
+        }),
+    ],
+  ]
+  it.effect.each(changes)("%s", ([, change]) =>
+    Effect.gen(function* () {
+      const path = yield* folder
+      yield* put(path, one)
+      const { next } = yield* following(files(path))
+      yield* change(path)
+      expect(yield* next).toBe(two.cert)
+    }),
+  )
+
+  it.effect("are behind a link that is swapped, as in a Kubernetes secret", () =>
+    Effect.gen(function* () {
+      const path = yield* folder
+      const data = (name: string, certificate: Certificate) =>
+        Effect.promise(() => mkdir(join(path, name))).pipe(Effect.andThen(put(join(path, name), certificate)))
+      yield* data("..one", one)
+      yield* Effect.promise(() => symlink("..one", join(path, "..data")))
+      yield* Effect.promise(() => symlink("..data/tls.crt", files(path).cert))
+      yield* Effect.promise(() => symlink("..data/tls.key", files(path).key))
+      const { next } = yield* following(files(path))
+      yield* data("..two", two)
+      yield* Effect.promise(() => symlink("..two", join(path, "..data_tmp")))
+      yield* Effect.promise(() => rename(join(path, "..data_tmp"), join(path, "..data")))
+      expect(yield* next).toBe(two.cert)
+    }),
+  )
+
+  it.effect("are broken: the certificates stay, and an error is logged once", () =>
+    Effect.gen(function* () {
+      const path = yield* folder
+      yield* put(path, one)
+      const errors = yield* Queue.unbounded<unknown>()
+      const log = Logger.make(({ logLevel, message }) => {
+        if (logLevel === "Error") Queue.offerUnsafe(errors, String(message))
+      })
+      yield* Effect.gen(function* () {
+        const { next, seen } = yield* following(files(path))
+        const error = Effect.raceFirst(Queue.take(errors), next)
+        yield* write(files(path).cert, "broken")
+        expect(yield* error).toMatch(
+          /tls\.crt .* no certificate in PEM in it; gRPC goes on with the certificates it has$/,
+        )
+        yield* Effect.promise(() => rm(files(path).cert))
+        expect(yield* error).toMatch(/ENOENT/)
+        for (let index = 0; index < 10; index++) {
+          yield* TestClock.adjust("5 seconds")
+          yield* Effect.promise(() => readFile(files(path).key))
+        }
+        // The second is not yet there: the key is the first one's.
+        yield* put(path, two)
+        expect(yield* next).toBe(two.cert)
+        expect(yield* Queue.size(seen)).toBe(0)
+        const later = yield* Queue.clear(errors)
+        for (const message of later) expect(message).toMatch(/it is not the key of the certificate/)
+      }).pipe(Effect.provide(Logger.layer([log])), Effect.provideService(References.MinimumLogLevel, "Info"))
+    }),
+  )
+})
+
+/** On a port with TLS; grpc-js and our own client are in test/tls.test.ts. */
+const transports: { readonly [name: string]: (options: NodeTransportOptions) => Transport } = {
+  gRPC: (options) => createGrpcTransport({ ...options, idleConnectionTimeoutMs: 50 }),
+  "gRPC-Web": (options) => createGrpcWebTransport({ ...options, httpVersion: "2", idleConnectionTimeoutMs: 50 }),
+  "gRPC-Web over HTTP/1.1": (options) => createGrpcWebTransport({ ...options, httpVersion: "1.1" }),
+  Connect: (options) => createConnectTransport({ ...options, httpVersion: "2", idleConnectionTimeoutMs: 50 }),
+  "Connect over HTTP/1.1, with GET": (options) =>
+    createConnectTransport({ ...options, httpVersion: "1.1", useHttpGet: true }),
+}
+
+interface NodeTransportOptions {
+  readonly baseUrl: string
+  readonly nodeOptions: { readonly ca: string; readonly cert?: string; readonly key?: string }
+}
+
+it.live.each(Object.entries(transports))("%s over TLS, and mutual", ([, make]) =>
+  Effect.gen(function* () {
+    const path = yield* folder
+    yield* put(path, one)
+    const ca = join(path, "ca.crt")
+    yield* write(ca, ours.cert)
+    const live = (port: number, own: Partial<Certificate>) =>
+      Effect.promise(async () => {
+        const transport = make({ baseUrl: `https://localhost:${port}`, nodeOptions: { ca: ours.cert, ...own } })
+        try {
+          return (await createClient(GRPCInferenceService, transport).serverLive({})).live
+        } catch (error) {
+          return ConnectError.from(error).code
+        }
+      })
+    const open = yield* serve({ tls: files(path) })
+    expect(yield* live(open.port, {})).toBe(true)
+    const mutual = yield* serve({ tls: { ...files(path), ca, mutual: true } })
+    expect(yield* live(mutual.port, two)).toBe(true)
+    expect(yield* live(mutual.port, {})).not.toBe(true)
+    expect(yield* live(mutual.port, authority("other").issue("stranger"))).not.toBe(true)
+  }),
+)
+
+it.live("a connection that does not shake hands in time is closed", () =>
+  Effect.gen(function* () {
+    const path = yield* folder
+    yield* put(path, one)
+    const { port } = yield* serve({ tls: files(path), greetingTimeoutMillis: 20 })
+    expect(yield* rawSocket(port, "")).toBe("")
+  }),
+)
