@@ -58,6 +58,16 @@ it.skipIf(!hasCurl)("the curl line of a model with inputs of every kind works", 
   expect(JSON.parse(await shell(line))).toMatchObject({ outputs: [{ name: "OK", data: [true] }] })
 })
 
+it.skipIf(!hasCurl)("the curl line of a decoupled model streams; one that JSON cannot ask has none", async () => {
+  await using server = nereid("serve", "test/fixtures/modules/decoupled.ts", ...anyPort)
+  const [, line = ""] = await server.match(/Try:\n(.*)\n/)
+  expect(line).toContain("/v2/models/streamed%20kinds/generate_stream -d '")
+  const given = JSON.stringify({ text: "it's", label: "only", flag: true, big: ["1", "1"], dynamic: 2 })
+  const event = JSON.stringify({ model_name: "streamed kinds", model_version: "1", GIVEN: given })
+  expect(await shell(line)).toBe(`data: ${event}\n\n`.repeat(2))
+  expect(server.output.match(/curl/g)).toHaveLength(1)
+})
+
 it.each([
   ["does not exist", ["test/fixtures/modules/absent.ts"], "absent.ts cannot be loaded"],
   ["exports no model", ["packages/core/src/DataType.ts"], "DataType.ts exports no model"],

@@ -1,4 +1,4 @@
-/** What a start prints: the models as a table, where the server listens, and one request per model that works. */
+/** What a start prints: the models as a table, where the server listens, and for each model a request that works. */
 import type { Server } from "@nereid/server"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import { print } from "@nereid/core/TensorSpec"
@@ -13,7 +13,8 @@ export const banner = (server: Server.Server["Service"], scheme: "http" | "https
   if (http !== undefined) {
     const everywhere = http.host === "0.0.0.0" || http.host === "::"
     const host = everywhere ? "localhost" : http.host.includes(":") ? `[${http.host}]` : http.host
-    lines.push("", "Try:", ...models.map((model) => `  ${curl(model, `${scheme}://${host}:${http.port}`)}`))
+    const requests = models.flatMap((model) => curl(model, `${scheme}://${host}:${http.port}`) ?? [])
+    if (requests.length > 0) lines.push("", "Try:", ...requests.map((request) => `  ${request}`))
   }
   return lines.join("\n")
 }

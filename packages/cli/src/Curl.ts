@@ -1,6 +1,7 @@
 /**
  * A curl line that asks a model something its signature allows: ones and short texts. Small inputs as JSON; large ones,
- * and datatypes that JSON cannot carry, as the binary tensor extension with zeros.
+ * and datatypes that JSON cannot carry, as the binary tensor extension with zeros. A decoupled model is asked for a stream
+ * of responses, which takes JSON alone.
  */
 import { byteWidth } from "@nereid/core/DataType"
 import type { RunningModel } from "@nereid/core/RunningModel"
@@ -8,16 +9,31 @@ import { isDynamic, type TensorSpec } from "@nereid/core/TensorSpec"
 
 const mostElementsAsJson = 16
 
-export const curl = (model: RunningModel, url: string): string => {
+/** None for a decoupled model with an input that is too large for a line of JSON, or that JSON cannot carry. */
+export const curl = (model: RunningModel, url: string): string | undefined => {
   const specs = model.signature.inputs.filter((spec) => !spec.optional)
-  const inputs = specs.map((spec) => input(spec, model.maxBatchSize > 0))
+  const target = `${url}/v2/models/${encodeURIComponent(model.name)}`
+  return model.decoupled ? generate(specs, target) : infer(specs, target, model.maxBatchSize > 0)
+}
+
+const generate = (specs: ReadonlyArray<TensorSpec>, target: string): string | undefined => {
+  // `parameters` is a word of the extension, whose members are inputs, too.
+  if (specs.some((spec) => needsBinary(spec) || spec.name === "parameters")) return undefined
+  const members = specs.map((spec) => {
+    const data = elements(spec)
+    return [spec.name, data.length === 1 ? data[0] : data]
+  })
+  return `curl -sN ${target}/generate_stream -d ${quote(JSON.stringify(Object.fromEntries(members)))}`
+}
+
+const infer = (specs: ReadonlyArray<TensorSpec>, target: string, batched: boolean): string => {
+  const inputs = specs.map((spec) => input(spec, batched))
   const body = JSON.stringify({ inputs: inputs.map(({ json }) => json) })
-  const target = `${url}/v2/models/${encodeURIComponent(model.name)}/infer`
   const zeros = inputs.reduce((bytes, { zeros }) => bytes + zeros, 0)
   return zeros === 0
-    ? `curl -s ${target} -d ${quote(body)}`
+    ? `curl -s ${target}/infer -d ${quote(body)}`
     : `{ printf %s ${quote(body)}; head -c ${zeros} /dev/zero; } | ` +
-        `curl -s ${target} -H 'Inference-Header-Content-Length: ${Buffer.byteLength(body)}' --data-binary @-`
+        `curl -s ${target}/infer -H 'Inference-Header-Content-Length: ${Buffer.byteLength(body)}' --data-binary @-`
 }
 
 interface Input {
@@ -27,18 +43,27 @@ interface Input {
 }
 
 const input = (spec: TensorSpec, batched: boolean): Input => {
-  const { name, datatype, dims } = spec
-  const extents = dims.map((dim) => (typeof dim === "string" || isDynamic(dim) ? 1 : dim))
-  const shape = batched ? [1, ...extents] : extents
-  const count = extents.reduce((product, extent) => product * extent, 1)
-  const width = byteWidth(datatype)
-  const needsBinary = datatype === "FP16" || datatype === "BF16" || count > mostElementsAsJson
-  if (width !== undefined && needsBinary) {
-    const zeros = count * width
+  const { name, datatype } = spec
+  const shape = batched ? [1, ...extents(spec)] : extents(spec)
+  if (needsBinary(spec)) {
+    const zeros = count(spec) * (byteWidth(datatype) ?? 0)
     return { json: { name, shape, datatype, parameters: { binary_data_size: zeros } }, zeros }
   }
-  return { json: { name, shape, datatype, data: Array.from({ length: count }, () => element(spec)) }, zeros: 0 }
+  return { json: { name, shape, datatype, data: elements(spec) }, zeros: 0 }
 }
+
+const extents = ({ dims }: TensorSpec): ReadonlyArray<number> =>
+  dims.map((dim) => (typeof dim === "string" || isDynamic(dim) ? 1 : dim))
+
+const count = (spec: TensorSpec): number => extents(spec).reduce((product, extent) => product * extent, 1)
+
+const needsBinary = (spec: TensorSpec): boolean => {
+  if (spec.datatype === "FP16" || spec.datatype === "BF16") return true
+  // Texts of any number: zeros are none.
+  return spec.datatype !== "BYTES" && count(spec) > mostElementsAsJson
+}
+
+const elements = (spec: TensorSpec): ReadonlyArray<unknown> => Array.from({ length: count(spec) }, () => element(spec))
 
 const element = ({ datatype, labels, example }: TensorSpec): unknown => {
   if (labels !== undefined) return 0
