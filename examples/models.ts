@@ -1,3 +1,4 @@
 /** What `npm start` serves: the models of all examples. */
 export { AddSub, AddSubLive } from "./add-sub/server.ts"
 export { Digits, DigitsLive } from "./digits/server.ts"
+export { Words, WordsLive } from "./words/server.ts"

@@ -11,7 +11,7 @@ beforeAll(async () => {
   server = nereid("serve", "examples/models.ts", "--http-port=0", "--grpc-port=0", "--metrics-port=0")
   http = `http://localhost:${(await server.match(/HTTPService at .*:(\d+)/))[1]}`
   grpc = `grpc://localhost:${(await server.match(/GRPCInferenceService at .*:(\d+)/))[1]}`
-  await server.match(/Try:[\s\S]*digits/)
+  await server.match(/Try:(\n.*){3}\n/)
 })
 
 afterAll(() => server[Symbol.asyncDispose]())
@@ -42,14 +42,25 @@ it("digits recognises its pictures from files, over gRPC and HTTP", async () => 
   expect(answers.split("\n").toSorted()).toEqual(printed("examples/digits/README.md").split("\n").toSorted())
 })
 
+it("words prints what its README says, and goes on from another prompt", async () => {
+  expect(await run("examples/words/client.ts", http)).toBe(printed("examples/words/README.md"))
+  expect(await run("examples/words/client.ts", http, "A cat")).toMatch(/^A cat \w.*\.\n$/)
+})
+
 it.skipIf(!hasCurl)("each curl line of the start works as it is printed", async () => {
   const lines = server.output
     .slice(server.output.indexOf("Try:"))
     .split("\n")
     .slice(1)
     .filter((line) => line !== "")
-  expect(lines).toHaveLength(2)
+  expect(lines).toHaveLength(3)
   for (const line of lines) {
-    expect(JSON.parse(await shell(line))).toMatchObject({ model_version: "1", outputs: expect.any(Array) })
+    const answer = await shell(line)
+    if (line.includes("/generate_stream")) {
+      const about = { model_name: "words", model_version: "1", WORD: expect.any(String) }
+      for (const event of answer.trimEnd().split("\n\n")) {
+        expect(JSON.parse(event.replace(/^data: /, ""))).toEqual(about)
+      }
+    } else expect(JSON.parse(answer)).toMatchObject({ model_version: "1", outputs: expect.any(Array) })
   }
 })

@@ -1,4 +1,4 @@
-/** The server that is measured, run as a child: the examples' models behind the front ends, as a user would serve them. */
+/** The server that is measured, run as a child: models of the examples behind the front ends, as a user would serve them. */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Server } from "@nereid/server"
 import { Effect, Layer } from "effect"

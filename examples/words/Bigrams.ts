@@ -1,0 +1,33 @@
+/** Which words follow which in a text: a Markov chain of first order, and all that this model knows. Not how one is chosen. */
+type Followers = [string, ...Array<string>]
+
+export interface Bigrams {
+  /** The first words of sentences. */
+  readonly first: Readonly<Followers>
+  /** By the word before. A word that came twice is there twice, and so twice as likely. */
+  readonly followers: ReadonlyMap<string, Readonly<Followers>>
+}
+
+/** Punctuation is part of its word. Throws at a text without words. */
+export const learn = (text: string): Bigrams => {
+  const [start, ...rest] = words(text)
+  if (start === undefined) throw new Error("There is nothing to learn from a text without words")
+  const first: Followers = [start]
+  const followers = new Map<string, Followers>()
+  let before = start
+  for (const word of rest) {
+    const known = endsSentence(before) ? first : followers.get(before)
+    if (known === undefined) followers.set(before, [word])
+    else known.push(word)
+    before = word
+  }
+  return { first, followers }
+}
+
+/** What may follow a text. A word that nothing follows, or that is not known, is followed by a new sentence. */
+export const after = ({ first, followers }: Bigrams, text: string): Readonly<Followers> =>
+  followers.get(words(text).at(-1) ?? "") ?? first
+
+export const endsSentence = (word: string): boolean => /[.!?]$/.test(word)
+
+const words = (text: string): ReadonlyArray<string> => text.split(/\s+/).filter((word) => word !== "")
