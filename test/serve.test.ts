@@ -69,7 +69,8 @@ it.skipIf(!hasCurl)("the curl line of a decoupled model streams; one that JSON c
 })
 
 it.each([
-  ["does not exist", ["test/fixtures/modules/absent.ts"], "absent.ts cannot be loaded"],
+  ["does not exist", ["test/fixtures/modules/absent.ts"], "absent.ts cannot be loaded: there is no such file"],
+  ["throws", ["test/fixtures/modules/throws.ts"], /throws\.ts cannot be loaded: no weights \(\/.*\/throws\.ts:2:7\)$/],
   ["exports no model", ["packages/core/src/DataType.ts"], "DataType.ts exports no model"],
   ["exports no layer", ["test/fixtures/modules/no-layer.ts"], "no-layer.ts exports no layer"],
   [
@@ -78,8 +79,20 @@ it.each([
     "no exported layer provides the exported model 'digits'",
   ],
   ["has a broken ONNX file", ["test/fixtures/modules/broken-onnx.ts"], "broken-onnx.ts"],
-])("ends with 1 and says why, for a module that %s", async (_, args, message) => {
+])("ends with 1 and says why in one line, for a module that %s", async (_, args, message) => {
   const { code, output } = await nereid("serve", ...args, ...anyPort).ended
+  expect(output.trim()).toMatch(message)
+  expect(output.trim()).toMatch(/^Error: .*$/)
+  expect(code).toBe(1)
+})
+
+it.each([
+  ["certificates", ["--grpc-use-ssl=1", "--grpc-server-cert=/absent", "--grpc-server-key=/absent"], "/absent for TLS"],
+  ["restricted APIs", Array(2).fill("--http-restricted-api=health:a=secret"), "restricted api 'health' can not"],
+  ["a file for the log", ["--log-file=/absent/server.log"], "cannot write the log file /absent/server.log"],
+])("ends with 1 and says why in one line, for %s that cannot be", async (_, flags, message) => {
+  const { code, output } = await nereid("serve", "examples/models.ts", ...anyPort, ...flags).ended
+  expect(output.trim()).toMatch(/^Error: .*$/)
   expect(output).toContain(message)
   expect(code).toBe(1)
 })
@@ -91,7 +104,7 @@ it("ends with 1 and names the port that is in use", async () => {
   const port = typeof address === "object" && address !== null ? address.port : 0
   const { code, output } = await nereid("serve", "examples/models.ts", ...anyPort.slice(1), `--http-port=${port}`).ended
   blocker.close()
-  expect(output).toContain(String(port))
+  expect(output.trim()).toMatch(new RegExp(`^Error: .*:${port}.*$`))
   expect(code).toBe(1)
 })
 
@@ -138,7 +151,7 @@ it("speaks TLS with the certificates that flags name", async () => {
 
 it("ends with 1 where flags do not fit together", async () => {
   const { code, output } = await nereid("serve", "examples/models.ts", ...anyPort, "--grpc-use-ssl=true").ended
-  expect(output).toContain("--grpc-use-ssl needs --grpc-server-cert and --grpc-server-key")
+  expect(output.trim()).toBe("Error: --grpc-use-ssl needs --grpc-server-cert and --grpc-server-key")
   expect(code).toBe(1)
 })
 

@@ -1,12 +1,16 @@
 /**
  * The help of a command, its flags by groups; and what a command line that cannot be run gets: the errors and where the
- * help is, as a hundred flags in front of them would hide them.
+ * help is, as a hundred flags in front of them would hide them. A command that fails says why, in a line.
  */
 import { Console, Layer, Option } from "effect"
 import { CliOutput, type HelpDoc } from "effect/cli"
 import type { Group } from "./flags/ServerFlags.ts"
 
-const standard = CliOutput.defaultFormatter()
+const standard: CliOutput.Formatter = {
+  ...CliOutput.defaultFormatter(),
+  // A failure of the command itself, where the usage would not help.
+  formatError: ({ message }) => `Error: ${message}`,
+}
 
 export const layer = (groups: ReadonlyArray<Group>): Layer.Layer<never> =>
   Layer.merge(

@@ -24,9 +24,7 @@ export const load = Effect.fnUntraced(function* (path: string) {
   const module = yield* Effect.tryPromise({
     try: (): Promise<Record<string, unknown>> => import(pathToFileURL(path).href),
     catch: (error) =>
-      new ModuleError({
-        message: `${path} cannot be loaded: ${error instanceof Error ? error.message : String(error)}`,
-      }),
+      new ModuleError({ message: `${path} cannot be loaded: ${reason(error, pathToFileURL(path).href)}` }),
   })
   const exports = [...new Set(Object.values(module))]
   const models = exports.filter(isModel)
@@ -65,6 +63,15 @@ export const build = Effect.fnUntraced(function* ({ models, layers }: ModelModul
   }
   return context
 })
+
+/** With the place in the user's code, where one is known: nothing else of a stack helps them. */
+const reason = (error: unknown, url: string): string => {
+  if (!(error instanceof Error)) return String(error)
+  if ("url" in error && error.url === url) return "there is no such file"
+  const [head = "", frame = ""] = error.stack?.split("\n", 2) ?? []
+  const place = /^(?:file:\/\/)?(\/.*:\d+)$/.exec(head)?.[1] ?? /^ +at .*?file:\/\/(\/.*:\d+:\d+)/.exec(frame)?.[1]
+  return place === undefined ? error.message : `${error.message} (${place})`
+}
 
 const isModel = (value: unknown): value is ExportedModel =>
   Context.isKey(value) && "definition" in value && typeof value.definition === "object"

@@ -1,11 +1,18 @@
 /** `nereid serve <module>`: serves the models that a module exports until it is told to stop. */
 import { Logging, Server } from "@nereid/server"
-import { Console, Effect, Layer } from "effect"
-import { Argument, Command } from "effect/cli"
+import { Console, Effect, Layer, Predicate } from "effect"
+import { Argument, CliError, Command } from "effect/cli"
 import { banner } from "./Banner.ts"
 import * as ForcedExit from "./ForcedExit.ts"
 import * as ModelModule from "./ModelModule.ts"
 import * as ServerFlags from "./flags/ServerFlags.ts"
+
+/** Failures whose message says all: where in our code they come from is nothing to their reader. */
+const told = ["ServeError", "ModuleError", "OnnxLoadError"]
+
+/** In one line. Other failures, such as those of a user's own layers, are reported with their stack and their causes. */
+const inOneLine = (error: unknown): unknown =>
+  told.some((tag) => Predicate.isTagged(error, tag)) ? new CliError.UserError({ cause: error }) : error
 
 export const serve = Command.make(
   "serve",
@@ -30,5 +37,5 @@ export const serve = Command.make(
       Effect.flatMap(Server.Server, (server) => Console.log(banner(server, scheme))),
     ).pipe(Layer.provide(served))
     return yield* announced.pipe(Layer.provide(models), Layer.provide(Logging.layer(options.logging)), Layer.launch)
-  }),
+  }, Effect.mapError(inOneLine)),
 ).pipe(Command.withDescription("Serve the models that a module exports"))
