@@ -561,3 +561,37 @@ it.effect("responses behind the end of their request go nowhere and are not coun
     ])
   }),
 )
+
+it.effect(
+  "a response that cannot be sent, or that the caller leaves untaken, is the one that the request ends with",
+  () =>
+    Effect.gen(function* () {
+      const response: Response = { outputs: [], parameters: noParameters }
+      const { scheduler, settle, runs, complete, statistics } = yield* harness({ instanceCount: 2 })
+      const ask = (second: Effect.Effect<void, InferenceError>) => {
+        let emitted = 0
+        const emit = () => Effect.suspend(() => (emitted++ === 0 ? Effect.void : second))
+        return scheduler.submit(request(1, { emit }), () => {})
+      }
+      const answer = (index: number) => {
+        const emit = runs[index]?.batch.requests[0]?.emit
+        if (emit === undefined) throw new Error("The request has nowhere to emit to.")
+        return Effect.andThen(emit(response), emit(response))
+      }
+      ask(Effect.fail(new ExecutionFailed({ message: "no JSON form" })))
+      yield* settle
+      yield* complete(0, yield* Effect.exit(answer(0)))
+      const left = ask(Effect.never)
+      yield* settle
+      const answering = yield* Effect.forkChild(answer(1), { startImmediately: true })
+      left()
+      yield* Fiber.interrupt(answering)
+      const counts = [...statistics.responses].map(([index, { success, fail, cancel }]) =>
+        [success, fail, cancel].map(({ count }) => count).concat(index),
+      )
+      expect(counts).toEqual([
+        [2, 0, 0, 0],
+        [0, 1, 1, 1],
+      ])
+    }),
+)

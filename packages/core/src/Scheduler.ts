@@ -140,9 +140,11 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
         const now = nanos()
         const took = now - responding.respondedAt
         if (responding.responses === 0) statistics.firstResponse(now - responding.queuedAt)
-        const counts = statistics.response(responding.responses)
-        responding.responses += 1
         return Effect.map(emit(response), () => {
+          if (responding.done) return
+          const counts = statistics.response(responding.responses)
+          // Only now: a response that could not be sent, or that its caller did not wait for, is where the request ended.
+          responding.responses += 1
           responding.respondedAt = nanos()
           counts?.computeInfer.add(took)
           counts?.computeOutput.add(0)
