@@ -5,7 +5,7 @@ import type { Command } from "effect/cli"
 import * as FlagKind from "./FlagKind.ts"
 
 const parseLevel: FlagKind.Parse<number> = (text) =>
-  Result.orElse(FlagKind.parseInteger({ minimum: 0 })(text), (expected) =>
+  Result.orElse(FlagKind.parseInteger({ minimum: 0, maximum: 2 ** 32 - 1 })(text), (expected) =>
     Result.mapError(Result.map(FlagKind.parseBoolean(text), Number), () => `${expected}, true for 1 or false for 0`),
   )
 

@@ -229,10 +229,14 @@ describe("what is refused", () => {
       "--cors-origins https://a.example,",
       'Invalid value for flag --cors-origins: "https://a.example,". Expected: origin,…',
     ],
-    ["--log-verbose much", "Expected: an integer of at least 0, true for 1 or false for 0"],
+    ["--log-verbose much", "Expected: an integer from 0 to 4294967295, true for 1 or false for 0"],
+    ["--log-verbose 4294967296", "Expected: an integer from 0 to 4294967295, true for 1 or false for 0"],
     ["--trace-config opentelemetry,url=http://a", "Expected: a setting of level, rate, count, triton,file, "],
     ["--trace-config mode=opentelemetry", "Expected: mode=triton, the only one there is"],
-    ["--trace-config rate=often", "Expected: an integer of at least 0"],
+    ["--trace-config rate=often", "Expected: an integer from 0 to 4294967295"],
+    ["--trace-config rate=4294967296", "Expected: an integer from 0 to 4294967295"],
+    ["--trace-config count=2147483648", "Expected: an integer from -1 to 2147483647"],
+    ["--trace-log-frequency 4294967296", "Expected: an integer from 0 to 4294967295"],
     ["--trace-level ALL", 'Invalid value for flag --trace-level: "ALL". Expected: OFF, TIMESTAMPS, TENSORS'],
     ["--trace-config level=TENSORS", "--trace-config level=TENSORS needs --trace-config triton,file=PATH"],
     [
@@ -277,6 +281,22 @@ it.effect("flags of tritonserver that cannot matter are taken, and named", () =>
     expect(ignored).toEqual(["--http-thread-count", "--cuda-memory-pool-byte-size", "--disable-auto-complete-config"])
     expect(options).toMatchObject({ http: { port: 1 } })
   }),
+)
+
+it.effect(
+  "a flag that is refused is taken with the value that stands for what happens anyway, however it is written",
+  () =>
+    Effect.gen(function* () {
+      for (const flags of [
+        "--strict-readiness=1 --exit-on-error=True --model-namespacing=0 --allow-vertex-ai FALSE --reuse-http-port=off",
+        "--response-cache-byte-size=0 --rate-limit=OFF --model-control-mode NONE",
+      ]) {
+        expect((yield* parse(flags.split(" "))).errors, flags).toBeUndefined()
+      }
+      for (const flag of ["--strict-readiness=0", "--model-namespacing=1", "--response-cache-byte-size=1"]) {
+        expect((yield* parse([flag])).errors).toEqual([expect.stringContaining(`${flag} is not supported: `)])
+      }
+    }),
 )
 
 it.effect("docs/guides/command-line.md lists all flags, as the help does; `vitest -u` writes them there", () =>

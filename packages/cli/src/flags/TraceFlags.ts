@@ -19,13 +19,15 @@ const parseLevel: FlagKind.Parse<Setting> = (text) => {
 }
 
 const number =
-  (minimum: number, setting: (value: number) => Setting): FlagKind.Parse<Setting> =>
+  (range: FlagKind.Range, setting: (value: number) => Setting): FlagKind.Parse<Setting> =>
   (text) =>
-    Result.map(FlagKind.parseInteger({ minimum })(text), setting)
+    Result.map(FlagKind.parseInteger(range)(text), setting)
 
-const parseRate = number(0, (rate) => ({ rate }))
-const parseCount = number(-1, (count) => ({ count }))
-const parseLogFrequency = number(0, (logFrequency) => ({ logFrequency }))
+/** The bounds are those of the protocol's trace settings. */
+const unsigned = { minimum: 0, maximum: 2 ** 32 - 1 }
+const parseRate = number(unsigned, (rate) => ({ rate }))
+const parseCount = number({ minimum: -1, maximum: 2 ** 31 - 1 }, (count) => ({ count }))
+const parseLogFrequency = number(unsigned, (logFrequency) => ({ logFrequency }))
 const parseFile: FlagKind.Parse<Setting> = (file) => Result.succeed({ file })
 
 const settings = new Map<string, FlagKind.Parse<Setting>>([

@@ -89,10 +89,16 @@ export const refused: ReadonlyArray<Flag.Flag<unknown>> = refusals.map(({ name, 
     Flag.withMetavar("any"),
     Flag.withDescription(accepted === undefined ? `Refused: ${why}` : `Refused but for ${accepted}: ${why}`),
     Flag.mapEffect((value) => {
-      if (value.toLowerCase() === accepted) return Effect.void
+      if (accepted !== undefined && isSame(value, accepted)) return Effect.void
       const given = accepted === undefined ? `--${name}` : `--${name}=${value}`
       return Effect.fail(new CliError.ValidationError({ message: `${given} is not supported: ${why}` }))
     }),
     Flag.atLeast(0),
   ),
 )
+
+/** Whatever their case; and the words for a boolean are one. */
+const isSame = (value: string, accepted: string): boolean => {
+  const [given, wanted] = [value, accepted].map((text) => Result.getOrElse(FlagKind.parseBoolean(text), () => text))
+  return value.toLowerCase() === accepted || given === wanted
+}
