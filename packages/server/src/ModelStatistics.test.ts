@@ -1,6 +1,6 @@
 /** What is counted, as both protocols tell it over their sockets. */
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer, Queue } from "effect"
+import { Deferred, Effect, Fiber, Layer, Queue, Stream } from "effect"
 import { Model, Tensor } from "@nereid/core"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { serve } from "./TwoPorts.fixture.ts"
@@ -23,6 +23,12 @@ class Stats2 extends Model.Service<Stats2>()("stats", {
   inputs: { X: Tensor.scalar("INT32") },
   outputs: { X: Tensor.scalar("INT32") },
   version: 2,
+}) {}
+
+/** Counts to its number, or fails there where that is negative. */
+class Counting extends Model.Service<Counting>()("counting", {
+  inputs: { TO: Tensor.scalar("INT32") },
+  outputs: { N: Tensor.scalar("INT32") },
 }) {}
 
 const harness = Effect.gen(function* () {
@@ -190,6 +196,48 @@ describe("what is counted", () => {
             },
           ],
         },
+      })
+    }),
+  )
+
+  it.live("responses of a decoupled model, each by its place, and no batches of none", () =>
+    Effect.gen(function* () {
+      const counting = Model.stream(Counting, ({ TO }) =>
+        Stream.concat(
+          Stream.fromIterable(Array.from({ length: Math.abs(TO) }, (_, N) => ({ N }))),
+          TO < 0 ? Stream.fail("negative") : Stream.empty,
+        ),
+      )
+      const { model } = yield* Effect.provideContext(Counting, yield* Layer.build(counting))
+      const { get, post, call } = yield* serve([model])
+      for (const TO of [2, 0, -1]) yield* post("/v2/models/counting/generate_stream", JSON.stringify({ TO }))
+      const statistics = JSON.parse((yield* get("/v2/models/counting/stats")).text)
+      const took = (count: number) => (count === 0 ? none : { count, ns: expect.toSatisfy(Number.isSafeInteger) })
+      const response = (success: number, fail: number, empty: number) => ({
+        compute_infer: took(success),
+        compute_output: took(success),
+        success: took(success),
+        fail: took(fail),
+        empty_response: took(empty),
+        cancel: none,
+      })
+      expect(statistics).toEqual({
+        model_stats: [
+          {
+            ...idle("counting", "1"),
+            last_inference: expect.any(Number),
+            inference_count: 2,
+            execution_count: 2,
+            inference_stats: expect.objectContaining({ success: took(2), fail: took(1) }),
+            response_stats: { "0": response(2, 0, 1), "1": response(1, 1, 0), "2": response(0, 0, 1) },
+            batch_stats: [expect.objectContaining({ batch_size: 1, compute_infer: took(2) })],
+          },
+        ],
+      })
+      expect(Object.keys(statistics.model_stats[0])).toEqual(Object.keys(idle("counting", "1")))
+      const first = { success: { count: 2n }, fail: { count: 0n }, emptyResponse: { count: 1n }, cancel: { count: 0n } }
+      expect(yield* call(modelStatistics, { name: "counting" })).toMatchObject({
+        response: { modelStats: [{ responseStats: { 0: first, 1: { success: { count: 1n }, fail: { count: 1n } } } }] },
       })
     }),
   )

@@ -271,3 +271,24 @@ it.effect("metrics of the program's own stand beside them", () =>
     expect(families().has("nv_inference_count")).toBe(true)
   }).pipe(Effect.provideService(Metric.MetricRegistry, new Map())),
 )
+
+it.effect("servers of one process tell their own models only, and each what it was told to", () =>
+  Effect.gen(function* () {
+    const root = yield* observing({ summaryLatencies: true })
+    const slow = (yield* Slow).model
+    const other = yield* Metrics.make([slow], { cpu: false, histogramLatencies: true })
+    root.took(5)
+    slow.statistics.firstResponse(1e6)
+    const models = (families: ReturnType<typeof parse>) => [
+      ...new Set([...families.values()].flatMap(({ samples }) => samples.map(({ labels }) => labels["model"]))),
+    ]
+    expect([models(root.families()), models(parse(other.text()))]).toEqual([['a "root"\\\n'], ["slow"]])
+    expect(other.text()).not.toContain("summary")
+    expect([...root.families().keys()].filter((name) => name.includes("histogram"))).toEqual([])
+    // The same model, on a second server that begins later.
+    const again = parse((yield* Metrics.make([slow], { cpu: false, histogramLatencies: true })).text())
+    const name = "nv_inference_first_response_histogram_ms"
+    expect(values(again.get(name)?.samples, "slow")[`${name}_count`]).toBe(0)
+    expect(values(parse(other.text()).get(name)?.samples, "slow")[`${name}_count`]).toBe(1)
+  }).pipe(Effect.provide(SlowLive)),
+)
