@@ -3,12 +3,13 @@
  * text; no line, no difference.
  */
 import { fromBinary } from "@bufbuild/protobuf"
-import { table, tagHeader } from "@nereid/core/Errors"
+import { tagHeader } from "@nereid/core/Errors"
 import {
   type ModelInferResponse,
   ModelInferResponseSchema,
   ModelStreamInferResponseSchema,
 } from "@nereid/protocol/grpc_service"
+import { codes } from "./Codes.ts"
 import { bytesOf, widths } from "./Elements.ts"
 import { type GrpcAnswer, messages } from "./GrpcConnection.ts"
 import type { HttpAnswer } from "./HttpConnection.ts"
@@ -18,7 +19,7 @@ import { isNumberText, parse } from "./JsonText.ts"
 export const compareHttp = (request: InferRequest, expected: Outcome, answer: HttpAnswer): ReadonlyArray<string> => {
   const { status, headers, body } = answer
   if ("error" in expected) {
-    const wanted = table[expected.tag].http
+    const wanted = codes[expected.tag].http
     const json = parse(body.toString())
     const text = isRecord(json) && Object.keys(json).length === 1 ? json["error"] : undefined
     return [
@@ -37,7 +38,7 @@ export const compareGrpc = (request: InferRequest, expected: Outcome, answer: Gr
   if ("error" in expected) {
     return [
       ...difference("HTTP status", httpStatus, 200),
-      ...difference("code", code, table[expected.tag].grpc),
+      ...difference("code", code, codes[expected.tag].grpc),
       ...difference("tag", tag, expected.tag),
       ...difference("bytes of messages", body.length, 0),
       ...textDifference(message, expected, message),

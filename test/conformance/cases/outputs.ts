@@ -1,6 +1,7 @@
 /** What a request says beside its inputs: parameters, outputs as classes, and what models fail with. */
-import { table, type Tag } from "@nereid/core/Errors"
+import type { Tag } from "@nereid/core/Errors"
 import type { InferCase } from "../Case.ts"
+import { codes } from "../Codes.ts"
 import { type Element, type Encoding, type Parameters, tensor } from "../InferRequest.ts"
 import { failure } from "../Models.ts"
 
@@ -108,7 +109,7 @@ const inCode: ReadonlyArray<InferCase> = [
   },
 ]
 
-const tags = Object.keys(table).filter((tag): tag is Tag => Object.hasOwn(table, tag))
+const tags = Object.keys(codes).filter((tag): tag is Tag => Object.hasOwn(codes, tag))
 
 const failures: ReadonlyArray<InferCase> = [
   ...tags.map((tag): InferCase => ({

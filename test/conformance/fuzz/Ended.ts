@@ -1,6 +1,7 @@
 /** How an attempt of the fuzzing ended, held against what it deserves: its outputs, or an error that is one of the protocol's. */
-import { GrpcCode, table, tagHeader } from "@nereid/core/Errors"
+import { GrpcCode, tagHeader } from "@nereid/core/Errors"
 import { grpcOutputs, httpOutputs, streamReply } from "../Answer.ts"
+import { codes } from "../Codes.ts"
 import { bytesOf } from "../Elements.ts"
 import type { GrpcAnswer } from "../GrpcConnection.ts"
 import type { HttpAnswer } from "../HttpConnection.ts"
@@ -68,7 +69,7 @@ export const printed = (of: Tensor): string => {
   return `${of.name} ${of.datatype}[${of.shape}] ${bytes.toString("hex")}`
 }
 
-const statuses: ReadonlySet<number> = new Set(Object.values(table).map(({ http }) => http))
+const statuses: ReadonlySet<number> = new Set(Object.values(codes).map(({ http }) => http))
 
 export const overHttp = (one: Attempt, answer: HttpAnswer): Ended => {
   const { status, headers, body } = answer
@@ -83,8 +84,8 @@ export const overHttp = (one: Attempt, answer: HttpAnswer): Ended => {
   return judge(one, { ok: false, refusal }, () => [])
 }
 
-const codes: ReadonlySet<number> = new Set([
-  ...Object.values(table).map(({ grpc }) => grpc),
+const grpcCodes: ReadonlySet<number> = new Set([
+  ...Object.values(codes).map(({ grpc }) => grpc),
   GrpcCode.RESOURCE_EXHAUSTED,
 ])
 
@@ -92,7 +93,7 @@ export const overGrpc = (one: Attempt, answer: GrpcAnswer): Ended => {
   const { httpStatus, code, message, tag } = answer
   if (code === 0) return judge(one, { ok: true, refusal: "" }, () => grpcOutputs(answer).outputs)
   const problem = (what: string): Ended => ({ problem: `${what}: ${code} ${message.slice(0, 300)}`, counted: "not" })
-  if (httpStatus !== 200 || code === undefined || !codes.has(code) || message === "")
+  if (httpStatus !== 200 || code === undefined || !grpcCodes.has(code) || message === "")
     return problem("no status of gRPC")
   // Untagged, it is Connect's own word for bytes that are no message.
   const isMalformed = tag === "MalformedRequest" || /^(parse binary|protocol error)/.test(message)

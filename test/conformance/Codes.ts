@@ -1,0 +1,22 @@
+/**
+ * The status of each failure over both protocols, as the reference has them (A1, A5). Written again, so that the product's
+ * own table is held against something that is not itself.
+ */
+import type { Tag } from "@nereid/core/Errors"
+
+export const codes: { readonly [T in Tag]: { readonly http: number; readonly grpc: number } } = {
+  InvalidRequest: { http: 400, grpc: 3 },
+  // Triton calls what it cannot parse its own failure.
+  MalformedRequest: { http: 500, grpc: 13 },
+  ModelNotFound: { http: 404, grpc: 5 },
+  ModelNotReady: { http: 503, grpc: 14 },
+  QueueFull: { http: 503, grpc: 14 },
+  Unavailable: { http: 503, grpc: 14 },
+  DeadlineExceeded: { http: 503, grpc: 4 },
+  Cancelled: { http: 400, grpc: 1 },
+  Unsupported: { http: 501, grpc: 12 },
+  ExecutionFailed: { http: 500, grpc: 13 },
+  RegionNotFound: { http: 404, grpc: 5 },
+  RegionExists: { http: 400, grpc: 6 },
+  RegionFailed: { http: 500, grpc: 13 },
+}
