@@ -4,7 +4,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { assert, describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Layer, Logger, Scope } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Logger, Scope, Stream } from "effect"
 import { Model, Tensor } from "@nereid/core"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { frame, rawCall, rawSession } from "../grpc/GrpcServer.fixture.ts"
@@ -23,6 +23,12 @@ class Other extends Model.Service<Other>()("other", {
 }) {}
 
 class Gated extends Model.Service<Gated>()("gated", {
+  inputs: { X: Tensor.INT32("n") },
+  outputs: { X: Tensor.INT32("n") },
+}) {}
+
+/** Answers with its input twice. */
+class Twice extends Model.Service<Twice>()("twice", {
   inputs: { X: Tensor.INT32("n") },
   outputs: { X: Tensor.INT32("n") },
 }) {}
@@ -61,8 +67,9 @@ const traced = Effect.fnUntraced(function* <E>(
     Model.each(Echo, ({ X }) => Effect.succeed({ X })),
     Model.each(Other, ({ X }) => Effect.succeed({ X })),
     Model.each(Gated, () => Effect.andThen(Deferred.succeed(entered, undefined), Effect.never)),
+    Model.stream(Twice, ({ X }) => Stream.make({ X }, { X })),
   )
-  const layer = Server.layer([Echo, Other, Gated], {
+  const layer = Server.layer([Echo, Other, Gated, Twice], {
     http: free,
     grpc: free,
     metrics: false,
@@ -176,6 +183,28 @@ describe("a trace", () => {
         ]
         expect(points(elements)).toEqual([...start, ...inside, ...end])
       }),
+  )
+
+  it.live("of /generate and /generate_stream is like any other, also where a response too many ends it", () =>
+    Effect.gen(function* () {
+      const levels = ["TIMESTAMPS", "TENSORS"] as const
+      const { "": elements = [] } = yield* traced({ ...options, levels }, ({ post }) =>
+        Effect.gen(function* () {
+          expect(yield* post("/v2/models/echo/generate", '{"id":"7","X":[1,2]}')).toContain('"X":[1,2]')
+          expect(yield* post("/v2/models/twice/generate", '{"X":[3]}')).toContain("exactly 1 response")
+          expect(yield* post("/v2/models/twice/generate_stream", '{"X":[4]}')).toMatch(/^(data: .*"X":4\}\n\n){2}$/)
+        }),
+      )
+      expect(modelsOf(elements)).toEqual(["echo", "twice", "twice"])
+      const port = ["HTTP_RECV_START", "HTTP_RECV_END"]
+      const sent = ["HTTP_SEND_START", "HTTP_SEND_END"]
+      expect(points(elements, 0)).toEqual([...port, ...inside, ...sent])
+      const ended = ["REQUEST_START", "QUEUE_START", "REQUEST_END"]
+      expect(points(elements, 1)).toEqual([...port, ...ended, ...sent])
+      expect(points(elements, 2)).toEqual([...port, ...inside, ...sent])
+      const tensors = elements.flatMap(({ id, tensor }) => (tensor === undefined ? [] : `${id}: ${tensor.data}`))
+      expect(tensors).toEqual(["1: 1,2", "1: 1,2", "2: 3", "2: 3", "2: 3", "3: 4", "3: 4", "3: 4"])
+    }),
   )
 
   it.live("there is for each request of a stream", () =>
