@@ -6,10 +6,12 @@ import { create } from "@bufbuild/protobuf"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Queue, Stream } from "effect"
-import { Model, Tensor } from "@nereid/core"
+import { Model, Registry, Tensor } from "@nereid/core"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { clients, type Outcome } from "../grpc/GrpcServer.fixture.ts"
 import { SystemSharedMemory, type SystemSharedMemoryOptions } from "./SystemSharedMemory.ts"
+import type { TraceSettings } from "../trace/TraceSettings.ts"
+import * as Tracing from "../trace/Tracing.ts"
 import { serve } from "../TwoPorts.fixture.ts"
 
 class Echo extends Model.Service<Echo>()("echo", {
@@ -39,7 +41,7 @@ const {
   modelStreamInfer,
 } = GRPCInferenceService.method
 
-const harness = Effect.fnUntraced(function* (options: SystemSharedMemoryOptions = {}) {
+const harness = Effect.fnUntraced(function* (options: SystemSharedMemoryOptions = {}, trace?: TraceSettings) {
   const parent = yield* Effect.acquireRelease(
     Effect.sync(() => mkdtempSync(join(tmpdir(), "regions-"))),
     (path) => Effect.sync(() => rmSync(path, { recursive: true })),
@@ -77,11 +79,10 @@ const harness = Effect.fnUntraced(function* (options: SystemSharedMemoryOptions 
       ),
     ),
   )
-  const models = yield* Effect.provideContext(Effect.all([Echo, Count, Gated]), context)
-  const server = yield* serve(
-    models.map(({ model }) => model),
-    { sharedMemory },
-  )
+  const services = yield* Effect.provideContext(Effect.all([Echo, Count, Gated]), context)
+  const models = services.map(({ model }) => model)
+  const tracing = trace === undefined ? Tracing.off : yield* Tracing.make(Registry.make(models), trace)
+  const server = yield* serve(models, { sharedMemory, tracing })
   const file = (name: string) => join(directory, name)
   return { ...server, directory, file, begun }
 })
@@ -553,5 +554,30 @@ it.live("CUDA memory: none, as on any server without GPUs", () =>
     assert("response" in (yield* call(cudaSharedMemoryUnregister, {})))
     const unknown = yield* get("/v2/cudasharedmemory/region/r/status")
     assert.deepStrictEqual([unknown.status, unknown.tag], [404, "RegionNotFound"])
+  }),
+)
+
+it.live("a request whose tensors are traced is answered; those in regions have no data in its trace", () =>
+  Effect.gen(function* () {
+    const folder = yield* Effect.acquireRelease(
+      Effect.sync(() => mkdtempSync(join(tmpdir(), "regions-trace-"))),
+      (path) => Effect.sync(() => rmSync(path, { recursive: true })),
+    )
+    const file = join(folder, "trace")
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        const settings: TraceSettings = { levels: ["TENSORS"], rate: 1, count: -1, logFrequency: 0, file }
+        const server = yield* harness({}, settings)
+        yield* twoRegions(server)
+        assert.strictEqual((yield* server.post(infer, jsonRequest())).status, 200)
+        assert("response" in (yield* server.call(modelInfer, grpcRequest())))
+      }),
+    )
+    const elements: ReadonlyArray<{ readonly tensor?: { readonly name: string; readonly data: string } }> = JSON.parse(
+      readFileSync(file, "utf8"),
+    )
+    const tensors = elements.flatMap(({ tensor }) => (tensor === undefined ? [] : `${tensor.name}: ${tensor.data}`))
+    const each = ["X: ", "TEXT: hi", "Y: ", "TEXT: hi"]
+    assert.deepStrictEqual(tensors, [...each, ...each])
   }),
 )
