@@ -25,37 +25,66 @@ const serve = Effect.fnUntraced(function* (options: Server.ServerOptions) {
   return { http: http.port, authority, session: yield* rawSession({ authority }) }
 })
 
-const request = (port: number, [method, path]: readonly [string, string], headers: Record<string, string> = {}) =>
+const request = (port: number, { path, body }: Route, headers: Record<string, string> = {}) =>
   Effect.promise(async () => {
-    const input = { name: "X", datatype: "INT32", shape: [1], data: [3] }
-    const body = method === "POST" ? JSON.stringify({ inputs: [input] }) : null
+    const init = body === undefined ? {} : { method: "POST", body }
     const url = `http://127.0.0.1:${port}${path}`
-    const response = await fetch(url, { method, body, headers: { connection: "close", ...headers } })
+    const response = await fetch(url, { ...init, headers: { connection: "close", ...headers } })
     return { status: response.status, text: await response.text() }
   })
 
-/** One route of each API that has any over HTTP. */
-const routes = [
-  ["health", ["GET", "/v2/health/live"]],
-  ["health", ["GET", "/v2/models/echo/ready"]],
-  ["metadata", ["GET", "/v2"]],
-  ["metadata", ["GET", "/v2/models/echo"]],
-  ["inference", ["POST", "/v2/models/echo/infer"]],
-  ["model-config", ["GET", "/v2/models/echo/config"]],
-  ["statistics", ["GET", "/v2/models/stats"]],
-] as const
+interface Route {
+  readonly api: RestrictedApis.Api
+  readonly path: string
+  /** Undefined for GET. */
+  readonly body?: string
+  /** For those who may. Default 200. */
+  readonly status?: number
+}
 
-it.live.each(routes)("HTTP: %s of %s answers only to its secret", ([api, route]) =>
+const routes: ReadonlyArray<Route> = [
+  { api: "health", path: "/v2/health/live" },
+  { api: "health", path: "/v2/health/ready" },
+  { api: "health", path: "/v2/models/echo/ready" },
+  { api: "metadata", path: "/v2" },
+  { api: "metadata", path: "/v2/models/echo" },
+  {
+    api: "inference",
+    path: "/v2/models/echo/infer",
+    body: '{"inputs":[{"name":"X","datatype":"INT32","shape":[1],"data":[3]}]}',
+  },
+  { api: "inference", path: "/v2/models/echo/versions/1/generate", body: '{"X":3}' },
+  { api: "inference", path: "/v2/models/echo/generate_stream", body: '{"X":3}' },
+  { api: "model-config", path: "/v2/models/echo/config" },
+  { api: "model-repository", path: "/v2/repository/index", body: "" },
+  { api: "model-repository", path: "/v2/repository/models/echo/load", body: "", status: 503 },
+  { api: "statistics", path: "/v2/models/stats" },
+  { api: "statistics", path: "/v2/models/echo/stats" },
+  { api: "shared-memory", path: "/v2/systemsharedmemory/status" },
+  { api: "shared-memory", path: "/v2/systemsharedmemory/region/r/register", body: "{}", status: 501 },
+  { api: "shared-memory", path: "/v2/systemsharedmemory/unregister", body: "", status: 501 },
+  { api: "shared-memory", path: "/v2/cudasharedmemory/status" },
+  { api: "shared-memory", path: "/v2/cudasharedmemory/region/r/register", body: "{}", status: 400 },
+  { api: "shared-memory", path: "/v2/cudasharedmemory/unregister", body: "" },
+  { api: "trace", path: "/v2/trace/setting" },
+  { api: "trace", path: "/v2/models/echo/trace/setting", body: "{}" },
+  { api: "logging", path: "/v2/logging" },
+  { api: "logging", path: "/v2/logging", body: "{}" },
+]
+
+it.live.each(RestrictedApis.apis)("HTTP: every route of %s answers only to its secret, the others to anybody", (api) =>
   Effect.gen(function* () {
     const restriction = { apis: [api], key: "Admin-Key", value: "secret" }
     const { http } = yield* serve({ restrictedApis: { http: [restriction] } })
     const refused = { status: 403, text: `{"error":"This API is restricted, expecting header 'Admin-Key'"}` }
-    expect(yield* request(http, route)).toEqual(refused)
-    expect(yield* request(http, route, { "admin-key": "secret2" })).toEqual(refused)
-    expect(yield* request(http, route, { "admin-key": "" })).toEqual(refused)
-    expect(yield* request(http, route, { "admin-key": "secret" })).toMatchObject({ status: 200 })
-    for (const [other, open] of routes) {
-      if (other !== api) expect(yield* request(http, open), open.join(" ")).toMatchObject({ status: 200 })
+    for (const route of routes) {
+      const { status = 200 } = route
+      if (route.api === api) {
+        expect(yield* request(http, route), route.path).toEqual(refused)
+        expect(yield* request(http, route, { "admin-key": "secret2" }), route.path).toEqual(refused)
+        expect(yield* request(http, route, { "admin-key": "" }), route.path).toEqual(refused)
+        expect(yield* request(http, route, { "admin-key": "secret" }), route.path).toMatchObject({ status })
+      } else expect(yield* request(http, route), route.path).toMatchObject({ status })
     }
   }),
 )
