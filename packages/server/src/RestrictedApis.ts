@@ -90,8 +90,9 @@ export const parse = (text: string, port: keyof typeof wording): Result.Result<R
   return Result.succeed({ apis: names.filter(isApi), key, value })
 }
 
-/** What may be shown of it: anybody may read what is said of a wrong one. */
-export const withoutValue = (text: string): string => text.replace(/=.*$/s, "=…")
+/** What may be shown of it: anybody may read what is said of a wrong one, where a key alone may be the secret. */
+export const withoutValue = (text: string): string =>
+  text.replace(text.includes("=") ? /(?<==).*$/s : /(?<=:).*$/s, "…")
 
 const isApi = (name: string): name is Api => apis.some((api) => api === name)
 
