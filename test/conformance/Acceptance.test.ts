@@ -50,9 +50,10 @@ const files = globSync(["packages/*/src/**/*.test.ts", "test/**/*.test.ts"], { c
   .map((path) => [basename(path), readFileSync(`${root}/${path}`, "utf8")] as const)
   .filter(([name]) => name !== basename(import.meta.filename))
 
+/** A percent-encoded byte is none. */
 const named = (line: Line): ReadonlyArray<string> => [
   ...cases.filter(({ proves }) => proves?.includes(line) === true).map(({ name }) => name),
-  ...files.filter(([, text]) => new RegExp(`\\b${line}\\b`).test(text)).map(([name]) => name),
+  ...files.filter(([, text]) => new RegExp(`(?<![%\\w])${line}\\b`).test(text)).map(([name]) => name),
 ]
 
 const isLine = (line: string): line is Line => Object.hasOwn(lines, line)
