@@ -1,7 +1,7 @@
 /** What a start prints: the models as a table, where the server listens, and for each model a request that works. */
 import type { Server } from "@nereid/server"
 import type { RunningModel } from "@nereid/core/RunningModel"
-import { print } from "@nereid/core/TensorSpec"
+import { print, type TensorSpec } from "@nereid/core/TensorSpec"
 import { curl } from "./Curl.ts"
 
 export const banner = (server: Server.Server["Service"], scheme: "http" | "https"): string => {
@@ -24,9 +24,13 @@ const row = (model: RunningModel): ReadonlyArray<string> => [
   model.version,
   model.isReady() ? "READY" : "UNAVAILABLE",
   String(model.maxBatchSize),
-  model.signature.inputs.map((spec) => `${spec.name} ${print(spec.datatype, spec.dims)}`).join(", "),
-  model.signature.outputs.map((spec) => `${spec.name} ${print(spec.datatype, spec.dims)}`).join(", "),
+  model.signature.inputs.map(tensor).join(", "),
+  model.signature.outputs.map(tensor).join(", "),
 ]
+
+/** With a question mark where it may be left out. */
+const tensor = ({ name, datatype, dims, optional }: TensorSpec): string =>
+  `${name}${optional ? "?" : ""} ${print(datatype, dims)}`
 
 const table = (head: ReadonlyArray<string>, rows: ReadonlyArray<ReadonlyArray<string>>): string => {
   const widths = head.map((title, column) => Math.max(title.length, ...rows.map((cells) => cells[column]?.length ?? 0)))

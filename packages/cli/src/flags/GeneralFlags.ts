@@ -11,6 +11,11 @@ export const flags = {
   maxConnections: FlagKind.integer("max-connections", "Connections at one time, on HTTP and on gRPC each", 10_000, {
     minimum: 1,
   }),
+  maxInFlightSize: FlagKind.optionalInteger(
+    "max-in-flight-size",
+    "Bytes of all requests until they are answered; by default half of the memory that there is",
+    { minimum: 1 },
+  ),
   allowSharedMemory: FlagKind.boolean(
     "allow-client-shm",
     "Whether callers on this machine may pass tensors in system shared memory",
@@ -20,9 +25,16 @@ export const flags = {
 
 type Values = Command.Command.Config.Infer<typeof flags>
 
-export const options = ({ id, exitTimeout, maxConnections, allowSharedMemory }: Values): ServerOptions => ({
+export const options = ({
+  id,
+  exitTimeout,
+  maxConnections,
+  maxInFlightSize,
+  allowSharedMemory,
+}: Values): ServerOptions => ({
   ...(id === undefined ? {} : { id }),
   maxConnections,
+  ...(maxInFlightSize === undefined ? {} : { maxInFlightSize }),
   allowClientSharedMemory: allowSharedMemory,
   drainTimeout: `${exitTimeout} seconds`,
 })

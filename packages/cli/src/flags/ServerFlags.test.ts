@@ -84,6 +84,7 @@ describe("options", () => {
     ["--id triton", { id: "triton" }],
     ["--exit-timeout-secs 0", { drainTimeout: "0 seconds" }],
     ["--max-connections 5", { maxConnections: 5 }],
+    ["--max-in-flight-size 4096", { maxInFlightSize: 4096 }],
     ["--allow-client-shm true", { allowClientSharedMemory: true }],
     ["--allow-http false", { http: false }],
     ["--allow-http True", { http: { host: "0.0.0.0", port: 8000 } }],
