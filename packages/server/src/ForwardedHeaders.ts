@@ -16,7 +16,7 @@ import { ServeError } from "./ServeError.ts"
 export type ForwardedHeaders = (wire: WireRequest, headers: Headers) => Result.Result<WireRequest, InvalidRequest>
 
 /** Names and values. */
-type Headers = Iterable<readonly [string, string | ReadonlyArray<string> | undefined]>
+export type Headers = Iterable<readonly [string, string | ReadonlyArray<string> | undefined]>
 
 /** Those of node:http as they were sent, for a pattern that minds the case. */
 export const fromRaw = function* (rawHeaders: ReadonlyArray<string>): Generator<readonly [string, string]> {

@@ -16,6 +16,7 @@ import {
 } from "@nereid/protocol/grpc_service"
 import type { ForwardedHeaders } from "../ForwardedHeaders.ts"
 import type { Gateway } from "../Gateway.ts"
+import * as Preparation from "../Preparation.ts"
 import * as GrpcRecords from "./GrpcRecords.ts"
 import { shuttingDown } from "./GrpcStatus.ts"
 import { InferStream, type StreamResult } from "./InferStream.ts"
@@ -41,7 +42,7 @@ export async function* serve(
   const timeout = context.timeoutMs()
   const deadline = timeout === undefined ? undefined : Date.now() + timeout
   const stream = new InferStream(gateway, deadline)
-  const record = context.values.get(GrpcRecords.record)
+  const prepare = Preparation.make(forward, context.values.get(GrpcRecords.record), () => context.requestHeader)
   const endsAtError = context.requestHeader.get(errorModeHeader) === "true"
   let broken: { readonly error: unknown } | undefined
   let halfClosed = false
@@ -61,9 +62,7 @@ export async function* serve(
           halfClosed = true
           return stream.end()
         }
-        const wire = ProtobufCodec.fromMessage(next.value)
-        const asked = forward ? Result.flatMap(wire, (own) => forward(own, context.requestHeader)) : wire
-        stream.ask(next.value.id, record === undefined ? asked : Result.map(asked, record.asks))
+        stream.ask(next.value.id, Result.flatMap(ProtobufCodec.fromMessage(next.value), prepare))
       }
     } catch (error) {
       broken = { error }

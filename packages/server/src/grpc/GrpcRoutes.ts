@@ -24,6 +24,7 @@ import * as GrpcInferStream from "./GrpcInferStream.ts"
 import { fromError, internal, shorten, shuttingDown } from "./GrpcStatus.ts"
 import * as GrpcRecords from "./GrpcRecords.ts"
 import * as LogSettings from "../log/LogSettings.ts"
+import * as Preparation from "../Preparation.ts"
 import * as Reflection from "./Reflection.ts"
 import * as TraceSettings from "../trace/TraceSettings.ts"
 import type { Region } from "../memory/SharedMemory.ts"
@@ -61,9 +62,8 @@ export const make =
       },
       logSettings: (request) => LogSettings.message(gateway.logging.change(orThrow(LogSettings.fromMessage(request)))),
       modelInfer: async (request, context) => {
-        const decoded = orThrow(ProtobufCodec.fromMessage(request))
-        const forwarded = forward === undefined ? decoded : orThrow(forward(decoded, context.requestHeader))
-        const wire = context.values.get(GrpcRecords.record)?.asks(forwarded) ?? forwarded
+        const prepare = Preparation.make(forward, context.values.get(GrpcRecords.record), () => context.requestHeader)
+        const wire = orThrow(Result.flatMap(ProtobufCodec.fromMessage(request), prepare))
         return ProtobufCodec.toMessage(await infer(gateway, wire, context))
       },
       systemSharedMemoryStatus: ({ name }) => ({

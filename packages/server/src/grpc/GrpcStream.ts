@@ -2,13 +2,13 @@
  * A unary call on a stream of node:http2. Another HTTP/2 implementation would stand in here; what a call does is in
  * GrpcUnary.ts.
  */
-import { Result } from "effect"
 import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
-import type { CallRecord, CallRecords } from "../log/CallRecord.ts"
+import type { CallRecords } from "../log/CallRecord.ts"
 import type { ForwardedHeaders } from "../ForwardedHeaders.ts"
+import * as Preparation from "../Preparation.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
-import { type CallMetadata, UnaryCall, type UnaryOptions } from "./GrpcUnary.ts"
+import { UnaryCall, type UnaryOptions } from "./GrpcUnary.ts"
 import * as HalfOpen from "./HalfOpen.ts"
 
 export interface StreamOptions extends UnaryOptions {
@@ -43,7 +43,7 @@ export const serveUnary = (stream: ServerHttp2Stream, headers: IncomingHttpHeade
     },
     {
       timeout: Array.isArray(timeout) ? timeout.join() : timeout,
-      prepare: prepare(forward, record, headers),
+      prepare: Preparation.make(forward, record, () => Object.entries(headers)),
     },
   )
   let unwanted = 0
@@ -58,18 +58,6 @@ export const serveUnary = (stream: ServerHttp2Stream, headers: IncomingHttpHeade
 }
 
 const modelInfer = `${GRPCInferenceService.typeName}/${GRPCInferenceService.method.modelInfer.name}`
-
-const prepare = (
-  forward: ForwardedHeaders | undefined,
-  record: CallRecord | undefined,
-  headers: IncomingHttpHeaders,
-): CallMetadata["prepare"] => {
-  if (forward === undefined && record === undefined) return undefined
-  return (wire) => {
-    const forwarded = forward === undefined ? Result.succeed(wire) : forward(wire, Object.entries(headers))
-    return record === undefined ? forwarded : Result.map(forwarded, record.asks)
-  }
-}
 
 /** Bytes that are read and dropped after the answer. */
 const patience = 16 * 1024 * 1024

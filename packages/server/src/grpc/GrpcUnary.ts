@@ -11,11 +11,11 @@
  * and an end also comes when the caller breaks off.
  */
 import { Result } from "effect"
-import { GrpcCode, type InvalidRequest } from "@nereid/core/Errors"
+import { GrpcCode } from "@nereid/core/Errors"
 import type { Cancel } from "@nereid/core/Inference"
 import * as ProtobufCodec from "@nereid/core/ProtobufCodec"
-import type { WireRequest } from "@nereid/core/WireRequest"
 import type { Gateway } from "../Gateway.ts"
+import type { Prepare } from "../Preparation.ts"
 import { fromError, type GrpcStatus, internal, shuttingDown } from "./GrpcStatus.ts"
 import * as GrpcTimeout from "./GrpcTimeout.ts"
 import type { ReceiveBudget } from "../port/ReceiveBudget.ts"
@@ -32,8 +32,8 @@ export interface Responder {
 export interface CallMetadata {
   /** Its `grpc-timeout`. */
   readonly timeout: string | undefined
-  /** What is to be done with its request ahead of anything else; undefined for nothing. */
-  readonly prepare: ((wire: WireRequest) => Result.Result<WireRequest, InvalidRequest>) | undefined
+  /** What is to be done with its request ahead of anything else. */
+  readonly prepare: Prepare
 }
 
 export interface UnaryOptions {
@@ -172,8 +172,7 @@ export class UnaryCall {
   #ask(message: Uint8Array): void {
     this.#asked = true
     if (this.#options.gateway.stopping.aborted) return this.#fail(fromError(shuttingDown))
-    const decoded = ProtobufCodec.decode(message)
-    const wire = this.#prepare === undefined ? decoded : Result.flatMap(decoded, this.#prepare)
+    const wire = Result.flatMap(ProtobufCodec.decode(message), this.#prepare)
     if (Result.isFailure(wire)) return this.#fail(fromError(wire.failure))
     try {
       const cancel = this.#options.gateway.infer(wire.success, this.#deadline, (outcome) => {

@@ -3,9 +3,9 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { Result } from "effect"
 import { timeoutHeader } from "@nereid/core/BinaryExtension"
 import { InvalidRequest } from "@nereid/core/Errors"
-import type { WireRequest } from "@nereid/core/WireRequest"
 import type { CallRecord } from "../log/CallRecord.ts"
 import * as ForwardedHeaders from "../ForwardedHeaders.ts"
+import * as Preparation from "../Preparation.ts"
 import type { Guard } from "../port/HttpListener.ts"
 
 export interface HttpCall {
@@ -40,13 +40,6 @@ export const deadline = ({ request }: HttpCall): Result.Result<number | undefine
   return Result.fail(new InvalidRequest({ message }))
 }
 
-/** Its inference, with the headers that become parameters, on its record. */
-export const forwarded = (
-  { request, record }: HttpCall,
-  { forward }: InferOptions,
-  wire: WireRequest,
-): Result.Result<WireRequest, InvalidRequest> => {
-  const asked =
-    forward === undefined ? Result.succeed(wire) : forward(wire, ForwardedHeaders.fromRaw(request.rawHeaders))
-  return record === undefined ? asked : Result.map(asked, record.asks)
-}
+/** What is done with its inference ahead of the gateway. */
+export const preparation = ({ request, record }: HttpCall, { forward }: InferOptions): Preparation.Prepare =>
+  Preparation.make(forward, record, () => ForwardedHeaders.fromRaw(request.rawHeaders))

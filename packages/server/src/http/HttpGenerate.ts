@@ -15,7 +15,7 @@ import type { RunningModel } from "@nereid/core/RunningModel"
 import type { WireResponse } from "@nereid/core/WireRequest"
 import type { Gateway } from "../Gateway.ts"
 import { collect } from "./HttpBody.ts"
-import { deadline, forwarded, type HttpCall, type InferOptions } from "./HttpCall.ts"
+import { deadline, preparation, type HttpCall, type InferOptions } from "./HttpCall.ts"
 import * as HttpCompression from "./HttpCompression.ts"
 import { sendChunks, sendError } from "./HttpReply.ts"
 
@@ -89,7 +89,7 @@ const ask = (gateway: Gateway, call: HttpCall, options: InferOptions, makeAnswer
   if (Result.isFailure(until)) return sendError(response, until.failure)
 
   const whole = (body: Uint8Array, running: RunningModel) => {
-    const wire = Result.flatMap(decodeGenerate(body, running), (own) => forwarded(call, options, own))
+    const wire = Result.flatMap(decodeGenerate(body, running), preparation(call, options))
     if (Result.isFailure(wire)) return sendError(response, wire.failure)
     const answer = makeAnswer()
     let begun = false

@@ -20,7 +20,7 @@ import { type InvalidRequest, Unsupported } from "@nereid/core/Errors"
 import type { WireResponse } from "@nereid/core/WireRequest"
 import type { Gateway } from "../Gateway.ts"
 import { collect, jsonTooLarge, rawTooLarge } from "./HttpBody.ts"
-import { deadline, forwarded, type HttpCall, type InferOptions, single } from "./HttpCall.ts"
+import { deadline, preparation, type HttpCall, type InferOptions, single } from "./HttpCall.ts"
 import * as HttpCompression from "./HttpCompression.ts"
 import { sendChunks, sendError, sendText } from "./HttpReply.ts"
 
@@ -46,7 +46,7 @@ export const infer = (gateway: Gateway, call: HttpCall, options: InferOptions): 
         : decodeRequest(body, headerLength.success, model)
     })
     if (Result.isFailure(decoded)) return sendError(response, decoded.failure)
-    const wire = forwarded(call, options, decoded.success.wire)
+    const wire = preparation(call, options)(decoded.success.wire)
     if (Result.isFailure(wire)) return sendError(response, wire.failure)
     const cancel = gateway.infer(wire.success, until.success, (outcome) =>
       guard(() => {

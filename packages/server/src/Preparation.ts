@@ -1,0 +1,24 @@
+/**
+ * What every inference passes between its codec and the gateway, whichever way it came: headers of its call become its
+ * parameters, and it goes on the call's record.
+ */
+import { Result } from "effect"
+import type { InvalidRequest } from "@nereid/core/Errors"
+import type { WireRequest } from "@nereid/core/WireRequest"
+import type { ForwardedHeaders, Headers } from "./ForwardedHeaders.ts"
+import type { CallRecord } from "./log/CallRecord.ts"
+
+export type Prepare = (wire: WireRequest) => Result.Result<WireRequest, InvalidRequest>
+
+/** For the requests of one call. */
+export const make = (
+  forward: ForwardedHeaders | undefined,
+  record: CallRecord | undefined,
+  headers: () => Headers,
+): Prepare => {
+  if (forward === undefined && record === undefined) return Result.succeed
+  return (wire) => {
+    const forwarded = forward === undefined ? Result.succeed(wire) : forward(wire, headers())
+    return record === undefined ? forwarded : Result.map(forwarded, record.asks)
+  }
+}
