@@ -54,7 +54,7 @@ const run = Effect.fnUntraced(function* (
     statistics,
     groupKey: Batch.groupKey(signature, maxBatchSize > 0),
     maxBatchSize: decoupled ? 1 : Math.max(1, maxBatchSize),
-    preferredBatchSizes: batching.preferredBatchSizes,
+    preferredBatchSizes: decoupled ? [] : batching.preferredBatchSizes,
     maxQueueDelay: Duration.toMillis(batching.maxQueueDelay) * 1e6,
     maxQueueSize: batching.maxQueueSize,
   })

@@ -141,6 +141,21 @@ it.effect("as many requests at once as a batch has rows, and a deadline ends its
   }),
 )
 
+it.effect("a request waits for no company, which it cannot have", () =>
+  Effect.gen(function* () {
+    class Patient extends Model.Service<Patient>()("patient", {
+      inputs: { TO: Tensor.scalar("INT32") },
+      outputs: { N: Tensor.scalar("INT32") },
+      maxBatchSize: 4,
+      batching: { maxQueueDelay: "1 hour", preferredBatchSizes: [2, 4] },
+    }) {}
+    yield* Effect.gen(function* () {
+      const model = yield* Patient
+      expect(yield* Stream.runCollect(model.stream({ TO: 2 }))).toEqual([{ N: 1 }, { N: 2 }])
+    }).pipe(Effect.provide(Model.stream(Patient, ({ TO }) => upTo(TO))))
+  }),
+)
+
 it.effect("each response is counted at its place", () =>
   Effect.gen(function* () {
     const { model, stream } = yield* Count
