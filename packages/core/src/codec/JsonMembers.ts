@@ -1,6 +1,6 @@
 /**
  * What every document of the protocol is read with: members of objects by name, elements of arrays, and the errors that
- * name a field. Over JsonReader.ts, which knows JSON only; what the documents are, JsonDecoder.ts and RegionDocument.ts know.
+ * name a field. Over JsonReader.ts, which knows JSON only; what the documents are is not here.
  */
 import { Result } from "effect"
 import { type InferenceError, isInferenceError, MalformedRequest } from "../Errors.ts"
@@ -50,7 +50,8 @@ export const readString = (reader: JsonReader, field: string): string => {
 export const readUnsigned = (reader: JsonReader, field: string): number => {
   if (reader.kind() !== "number") wrongKind(reader, field, "unsigned-integer")
   const text = reader.numberText()
-  if (/^[0-9]{1,20}$/.test(text) && BigInt(text) < 2n ** 64n) return Number(text)
+  // Only 20 digits may be too many.
+  if (/^[0-9]{1,20}$/.test(text) && (text.length < 20 || BigInt(text) < 2n ** 64n)) return Number(text)
   throw new MalformedRequest({ message: `${cannot(field, "unsigned-integer")} (${text.slice(0, 40)})` })
 }
 

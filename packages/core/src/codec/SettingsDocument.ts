@@ -2,8 +2,9 @@
  * Small JSON objects of the protocol that are not about tensors, read: settings by name, as logging, tracing and the
  * repository's index take them. Which names there are, and what they may be, is for whoever asks.
  */
-import { Result } from "effect"
-import { type InferenceError, isInferenceError, MalformedRequest } from "../Errors.ts"
+import type { Result } from "effect"
+import { type InferenceError, MalformedRequest } from "../Errors.ts"
+import { caught } from "./JsonMembers.ts"
 import { JsonReader } from "./JsonReader.ts"
 
 /** A setting: numbers as their digits, so that no integer loses any; `other` for what no setting of any kind is. */
@@ -21,11 +22,11 @@ export type SettingsDocument = ReadonlyMap<string, Setting>
 /** More than there are, and few enough to be read in no time. */
 const most = 1024
 
-export const read = (bytes: Uint8Array): Result.Result<SettingsDocument, InferenceError> => {
-  const settings = new Map<string, Setting>()
-  const reader = new JsonReader(bytes, "request")
-  try {
-    if (reader.peek() === -1) return Result.succeed(settings)
+export const read = (bytes: Uint8Array): Result.Result<SettingsDocument, InferenceError> =>
+  caught(() => {
+    const settings = new Map<string, Setting>()
+    const reader = new JsonReader(bytes, "request")
+    if (reader.peek() === -1) return settings
     if (reader.kind() !== "object") {
       // A syntax error comes first.
       reader.skip()
@@ -38,18 +39,11 @@ export const read = (bytes: Uint8Array): Result.Result<SettingsDocument, Inferen
       if (settings.size > most) reader.fail(`more than ${most} members`)
     })
     reader.end()
-    return Result.succeed(settings)
-  } catch (error) {
-    if (isInferenceError(error)) return Result.fail(error)
-    throw error
-  }
-}
+    return settings
+  })
 
 /** The failure that says which type a setting must have. */
-export const wrongType = (name: string, expected: string): MalformedRequest => {
-  const problem = `attempt to access JSON non-${expected} as ${expected}`
-  return new MalformedRequest({ message: `Unable to parse '${name}': ${problem}` })
-}
+export { wrongType } from "./JsonMembers.ts"
 
 const readSetting = (reader: JsonReader): Setting => {
   switch (reader.kind()) {
