@@ -2,15 +2,15 @@
  * Wire requests and responses as the messages of gRPC's ModelInfer. Requests send their tensors raw; a response may
  * bring them raw, as Triton does, or as typed contents, as some other servers do.
  */
-import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { isDataType } from "@nereid/core/DataType"
 import * as DataType from "@nereid/core/DataType"
-import { noParameters, type Parameter, type Parameters } from "@nereid/core/Inference"
+import { noParameters, type Parameters } from "@nereid/core/Inference"
+import { writeParameters } from "@nereid/core/ProtobufCodec"
 import { encodeElements } from "@nereid/core/TypedTensor"
 import type { WireRequest, WireResponse, WireTensor } from "@nereid/core/WireRequest"
 import {
   type InferParameter,
-  type InferParameterSchema,
   type InferTensorContents,
   ModelInferRequestSchema,
   type ModelInferResponse_InferOutputTensor,
@@ -26,7 +26,7 @@ export const encode = (wire: WireRequest, headroom: number): Uint8Array => {
       modelName,
       modelVersion,
       id,
-      parameters: parametersOut(wire.parameters),
+      parameters: writeParameters(wire.parameters),
       inputs: wire.inputs.map(({ name, datatype, shape }) => ({ name, datatype, shape: shape.map(BigInt) })),
       outputs: wire.outputs.map(({ name }) => ({ name })),
     }),
@@ -106,24 +106,6 @@ const fixed = (datatype: DataType.FixedDataType, elements: ReadonlyArray<number 
   const view = DataType.view(datatype, bytes.buffer, 0, elements.length) as { [index: number]: number | bigint }
   for (const [index, element] of elements.entries()) view[index] = element
   return bytes
-}
-
-type ParameterInit = MessageInitShape<typeof InferParameterSchema>
-
-const parametersOut = (parameters: Parameters): { [name: string]: ParameterInit } =>
-  Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, { parameterChoice: choice(value) }]))
-
-const choice = (value: Parameter): NonNullable<ParameterInit["parameterChoice"]> => {
-  switch (typeof value) {
-    case "boolean":
-      return { case: "boolParam", value }
-    case "bigint":
-      return value > 0x7fff_ffff_ffff_ffffn ? { case: "uint64Param", value } : { case: "int64Param", value }
-    case "number":
-      return { case: "doubleParam", value }
-    case "string":
-      return { case: "stringParam", value }
-  }
 }
 
 const parametersIn = (parameters: { readonly [name: string]: InferParameter }): Parameters => {
