@@ -4,11 +4,11 @@
  */
 import { Result } from "effect"
 import { ExecutionFailed, fromGrpc, fromTag, type InferenceError, tagHeader } from "@nereid/core/Errors"
+import * as InferMessage from "@nereid/core/InferMessage"
 import type { Channel } from "./Channel.ts"
 import { prefixLength } from "./GrpcCall.ts"
 import type { GrpcConnection } from "./GrpcConnection.ts"
 import type { GrpcFailure } from "./GrpcStatus.ts"
-import * as InferMessage from "./InferMessage.ts"
 
 const path = "/inference.GRPCInferenceService/ModelInfer"
 const noHeaders = {}

@@ -7,6 +7,7 @@ import {
   decodeRequest,
   decodeResponse,
   type EncodedResponse,
+  encodeJsonRequest,
   encodeRequest,
   encodeResponse,
   parseHeaderLength,
@@ -76,6 +77,25 @@ describe("requests", () => {
         for (const { bytes } of decoded.wire.inputs) assert.strictEqual(bytes.buffer, body.buffer)
       }),
     )
+  })
+
+  it("a request without binary data decodes to itself, and asks for its outputs that way", () => {
+    const exact = tensor.filter(({ datatype }) => /^(BYTES|U?INT\d+)$/.test(datatype))
+    const wireRequest = fc.record({ ...head, inputs: fc.array(exact) })
+    fc.assert(
+      fc.property(wireRequest, fc.array(fc.string({ unit: "binary" })), (some, names) => {
+        const outputs = names.map((name) => ({ name, binary: false }))
+        const wire = { ...some, modelName: "m", modelVersion: "", outputs }
+        const decoded = decodeRequest(Result.getOrThrow(encodeJsonRequest(wire)), undefined, model)
+        assert.deepStrictEqual(Result.getOrThrow(decoded), { wire, binaryOutputs: false })
+      }),
+    )
+  })
+
+  it("an input without a JSON form needs binary data", () => {
+    const input: WireTensor = { name: "A", datatype: "FP16", shape: [1], bytes: new Uint8Array(2) }
+    const wire = { modelName: "m", modelVersion: "", id: "", parameters: {}, inputs: [input], outputs: [] }
+    assert.match(message(encodeJsonRequest(wire)), /^InvalidRequest: sending FP16 data via JSON is not supported/)
   })
 
   it("binary and JSON tensors mix, binary ones in the order of the inputs", () => {

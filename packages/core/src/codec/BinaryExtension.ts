@@ -8,7 +8,7 @@ import { byteWidth } from "../DataType.ts"
 import { type InferenceError, InvalidRequest, MalformedRequest } from "../Errors.ts"
 import { errorPrefix, noParameters } from "../Inference.ts"
 import { type DocumentTensor, readRequest, readResponse } from "./JsonDecoder.ts"
-import { writeRequest, writeResponse } from "./JsonEncoder.ts"
+import { writeJsonRequest, writeRequest, writeResponse } from "./JsonEncoder.ts"
 import type { RunningModel } from "../RunningModel.ts"
 import { isDynamic } from "../TensorSpec.ts"
 import { elementCount, encodeElements } from "../TypedTensor.ts"
@@ -133,6 +133,10 @@ export const encodeRequest = (wire: WireRequest): { readonly headerLength: numbe
   }
   return { headerLength: document.length, body }
 }
+
+/** Writes a request without binary data, which asks for none. Fails where an input has no JSON form. */
+export const encodeJsonRequest = (wire: WireRequest): Result.Result<Uint8Array, InvalidRequest> =>
+  writeJsonRequest(wire)
 
 /** Reads the body of a response, with its outputs as binary data or in the document. */
 export const decodeResponse = (

@@ -1,5 +1,5 @@
 /**
- * The JSON of the v2 protocol, written: requests whose tensors follow as binary data, and responses. Read it is in
+ * The JSON of the v2 protocol, written: requests, with their tensors in it or behind it, and responses. Read it is in
  * JsonDecoder.ts; BinaryExtension.ts is what front ends and clients call.
  */
 import { Result } from "effect"
@@ -12,34 +12,58 @@ import type { WireRequest, WireResponse, WireTensor } from "../WireRequest.ts"
 /** The document of a request whose inputs all follow it as binary data, and which asks for its outputs that way. */
 export const writeRequest = (wire: WireRequest): Uint8Array => {
   const writer = new JsonWriter()
-  writer.ascii("{")
-  if (wire.id !== "") {
-    writer.ascii('"id":')
-    writer.string(wire.id)
-    writer.ascii(",")
-  }
-  writeParameters(writer, { ...wire.parameters, binary_data_output: true })
-  writer.ascii(',"inputs":[')
+  openRequest(writer, { ...wire.parameters, binary_data_output: true }, wire)
   for (const [index, tensor] of wire.inputs.entries()) {
     if (index > 0) writer.ascii(",")
     writeTensor(writer, tensor)
     writeParameters(writer, { binary_data_size: BigInt(tensor.bytes.length) })
     writer.ascii("}")
   }
+  closeRequest(writer, wire, true)
+  return writer.written()
+}
+
+/** The document of a request that holds its inputs itself, and asks for its outputs that way. */
+export const writeJsonRequest = (wire: WireRequest): Result.Result<Uint8Array, InvalidRequest> => {
+  const writer = new JsonWriter()
+  openRequest(writer, wire.parameters, wire)
+  for (const [index, tensor] of wire.inputs.entries()) {
+    if (index > 0) writer.ascii(",")
+    const problem = writeData(writer, tensor)
+    if (problem !== undefined) return Result.fail(problem)
+  }
+  closeRequest(writer, wire, false)
+  return Result.succeed(writer.written())
+}
+
+const openRequest = (writer: JsonWriter, parameters: Parameters, { id }: WireRequest): void => {
+  writer.ascii("{")
+  if (id !== "") {
+    writer.ascii('"id":')
+    writer.string(id)
+    writer.ascii(",")
+  }
+  if (Object.keys(parameters).length > 0) {
+    writeParameters(writer, parameters)
+    writer.ascii(",")
+  }
+  writer.ascii('"inputs":[')
+}
+
+const closeRequest = (writer: JsonWriter, { outputs }: WireRequest, binaryOutputs: boolean): void => {
   writer.ascii("]")
-  if (wire.outputs.length > 0) {
+  if (outputs.length > 0) {
     writer.ascii(',"outputs":[')
-    for (const [index, { name, binary }] of wire.outputs.entries()) {
+    for (const [index, { name, binary }] of outputs.entries()) {
       writer.ascii(index > 0 ? ',{"name":' : '{"name":')
       writer.string(name)
       writer.ascii(",")
-      writeParameters(writer, { binary_data: binary ?? true })
+      writeParameters(writer, { binary_data: binary ?? binaryOutputs })
       writer.ascii("}")
     }
     writer.ascii("]")
   }
   writer.ascii("}")
-  return writer.written()
 }
 
 /** The document of a response; by position in its outputs, whether an output follows it as binary data. */
@@ -66,19 +90,28 @@ export const writeResponse = (
   writer.ascii('"outputs":[')
   for (const [index, tensor] of response.outputs.entries()) {
     if (index > 0) writer.ascii(",")
+    if (tensor.region === undefined && binary[index] !== true) {
+      const problem = writeData(writer, tensor)
+      if (problem !== undefined) return Result.fail(problem)
+      continue
+    }
     writeTensor(writer, tensor)
     if (tensor.region !== undefined) writeParameters(writer, RegionReference.parameters(tensor.region))
-    else if (binary[index] === true) writeParameters(writer, { binary_data_size: BigInt(tensor.bytes.length) })
-    else {
-      writer.ascii('"data":[')
-      const problem = writer.elements(tensor)
-      if (problem !== undefined) return Result.fail(new InvalidRequest({ message: problem }))
-      writer.ascii("]")
-    }
+    else writeParameters(writer, { binary_data_size: BigInt(tensor.bytes.length) })
     writer.ascii("}")
   }
   writer.ascii("]}")
   return Result.succeed(writer.written())
+}
+
+/** A tensor with its elements; a problem where they have no JSON form. */
+const writeData = (writer: JsonWriter, tensor: WireTensor): InvalidRequest | undefined => {
+  writeTensor(writer, tensor)
+  writer.ascii('"data":[')
+  const problem = writer.elements(tensor)
+  if (problem !== undefined) return new InvalidRequest({ message: problem })
+  writer.ascii("]}")
+  return undefined
 }
 
 /** The members that every tensor has, with a comma behind them. */

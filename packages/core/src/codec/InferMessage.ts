@@ -3,12 +3,12 @@
  * bring them raw, as Triton does, or as typed contents, as some other servers do.
  */
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
-import { isDataType } from "@nereid/core/DataType"
-import * as DataType from "@nereid/core/DataType"
-import { noParameters, type Parameters } from "@nereid/core/Inference"
-import { writeParameters } from "@nereid/core/ProtobufCodec"
-import { encodeElements } from "@nereid/core/TypedTensor"
-import type { WireRequest, WireResponse, WireTensor } from "@nereid/core/WireRequest"
+import { isDataType } from "../DataType.ts"
+import * as DataType from "../DataType.ts"
+import { noParameters, type Parameters } from "../Inference.ts"
+import { writeParameters } from "./ProtobufCodec.ts"
+import { encodeElements } from "../TypedTensor.ts"
+import type { WireRequest, WireResponse, WireTensor } from "../WireRequest.ts"
 import {
   type InferParameter,
   type InferTensorContents,
