@@ -76,6 +76,30 @@ export const withoutEffect = async () => {
   return answer.CLASS === "neutral"
 }
 
+export const background = async () => {
+  const models = SentimentLive.pipe(Layer.provideMerge(BertLive))
+  await using server = await Server.start([Sentiment, Bert], models, { http: 0, grpc: { host: "::1", port: 0 } })
+  const ports: ReadonlyArray<number> = [server.http.port, server.grpc.port, server.metrics.port]
+  // @ts-expect-error Bert is not provided: to the server, and to Sentiment
+  // @effect-diagnostics-next-line missingLayerContext:off
+  await Server.start([Sentiment, Bert], SentimentLive)
+  // @ts-expect-error Bert is not provided to the server
+  await Server.start([Sentiment, Bert], SentimentLive.pipe(Layer.provide(BertLive)))
+  // @ts-expect-error only models can be served
+  await Server.start([Tensor], models)
+  // @ts-expect-error no such option
+  await Server.start([Sentiment], models, { http: 0, gprc: 0 })
+  const { http, grpc, metrics } = await Server.start([Sentiment], models, { grpc: false, metrics: anywhere() })
+  const port: number = http.port
+  // @ts-expect-error it is turned off
+  void grpc.port
+  // @ts-expect-error it may be turned off
+  void metrics.port
+  return [...ports, port]
+}
+
+declare const anywhere: () => Server.Listen
+
 it("the programs of the design build their layers", () => {
   expect(Layer.isLayer(main)).toBe(true)
 })

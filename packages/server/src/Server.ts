@@ -129,6 +129,76 @@ export const layer = <const M extends ReadonlyArray<AnyModel>>(
     }),
   )
 
+/** The same options, whose types tell which ports there will be. */
+export interface StartOptions<H extends Listen, G extends Listen, M extends Listen> extends ServerOptions {
+  readonly http?: H
+  readonly grpc?: G
+  readonly metrics?: M
+}
+
+type ListensAt<L extends Listen> = L extends false ? undefined : Address
+
+/** A server in the background, for callers without Effect. */
+export interface Started<H extends Listen, G extends Listen, M extends Listen> extends AsyncDisposable {
+  /** Where it listens; undefined for what is turned off. */
+  readonly http: ListensAt<H>
+  readonly grpc: ListensAt<G>
+  readonly metrics: ListensAt<M>
+  readonly models: ReadonlyArray<RunningModel>
+  readonly isReady: () => boolean
+  /**
+   * Readiness off, listeners close, requests in flight finish (at most `drainTimeout`), models unload; then all ports are
+   * free again. Any further call waits for the same stop.
+   */
+  readonly stop: () => Promise<void>
+}
+
+/**
+ * Serves the models in the background, until it is stopped:
+ *
+ * ```ts
+ * await using server = await Server.start([Digits], DigitsLive, { http: 0, grpc: 0 })
+ * await fetch(`http://localhost:${server.http.port}/v2/models/digits`)
+ * ```
+ *
+ * A layer that lacks one of the models is a compile error; several are one by `Layer.mergeAll`. Rejects where a model cannot
+ * be loaded (with its error) or a port is in use (with a ServeError), and then leaves nothing open. Signals of the process
+ * are left to the caller: `process.once("SIGTERM", server.stop)`.
+ */
+export const start = async <
+  const Models extends ReadonlyArray<AnyModel>,
+  E,
+  const H extends Listen = number,
+  const G extends Listen = number,
+  const M extends Listen = number,
+>(
+  models: Models,
+  provided: Layer.Layer<NoInfer<Models[number]["Identifier"]>, E>,
+  options: StartOptions<H, G, M> = {},
+): Promise<Started<H, G, M>> => {
+  const scope = Scope.makeUnsafe()
+  const close = Effect.suspend(() => Scope.close(scope, Exit.void))
+  const served = layer(models, options).pipe(Layer.provide(provided))
+  const exit = await Effect.runPromiseExit(Layer.buildWithScope(served, scope))
+  if (Exit.isFailure(exit)) {
+    await Effect.runPromiseExit(close)
+    throw Cause.squash(exit.cause)
+  }
+  let stopped: Promise<void> | undefined
+  const stop = () => (stopped ??= Effect.runPromise(close))
+  const { http, grpc, metrics, models: running, isReady } = Context.get(exit.value, Server)
+  return {
+    // What is undefined follows from these options, as the types have it.
+    http: http as ListensAt<H>,
+    grpc: grpc as ListensAt<G>,
+    metrics: metrics as ListensAt<M>,
+    models: running,
+    isReady,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  }
+}
+
 /** The need of one model of a list is the need of the list. */
 const provided = <Identifier>(
   model: Context.Key<Identifier, { readonly model: RunningModel }>,

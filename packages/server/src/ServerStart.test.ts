@@ -1,0 +1,146 @@
+/** A server in the background, as a program without Effect has it: started, asked, stopped, and started again. */
+import { createServer, type AddressInfo } from "node:net"
+import { expect, it, onTestFinished } from "vitest"
+import { Model, Tensor } from "@nereid/core"
+import { Data, Deferred, Effect, Layer } from "effect"
+import * as Server from "./Server.ts"
+
+const fields = { inputs: { x: Tensor.INT32(1) }, outputs: { x: Tensor.INT32(1) } }
+
+class Echo extends Model.Service<Echo>()("echo", fields) {}
+class Other extends Model.Service<Other>()("other", fields) {}
+
+const same = ({ x }: Model.Sample<typeof fields.inputs>) => Effect.succeed({ x })
+
+const echo = Model.each(Echo, same)
+const other = Model.each(Other, same)
+
+/** Tells how many of its instances are loaded. */
+const counted = () => {
+  const instances = { loaded: 0, ever: 0 }
+  const load = Effect.sync(() => {
+    instances.loaded += 1
+    instances.ever += 1
+    return same
+  })
+  const unload = () => Effect.sync(() => (instances.loaded -= 1))
+  return { instances, layer: Model.each(Echo, Effect.acquireRelease(load, unload)) }
+}
+
+const anywhere = { host: "127.0.0.1", port: 0 } as const
+const free = { http: anywhere, grpc: anywhere, metrics: anywhere }
+
+const ask = async (port: number, model = "echo") => {
+  const body = JSON.stringify({ inputs: [{ name: "x", shape: [1], datatype: "INT32", data: [7] }] })
+  // A connection that fetch keeps may be one that a stopped server has just closed.
+  const headers = { connection: "close" }
+  const answer = await fetch(`http://127.0.0.1:${port}/v2/models/${model}/infer`, { method: "POST", headers, body })
+  return [answer.status, await answer.json()]
+}
+
+const answered = [200, expect.objectContaining({ outputs: [expect.objectContaining({ data: [7] })] })]
+
+/** Holds a port until the test is over; fails where somebody else has it. */
+const take = async (port: number) => {
+  const holder = createServer()
+  await new Promise<void>((resolve, reject) => {
+    holder.once("error", reject).listen({ host: "127.0.0.1", port }, resolve)
+  })
+  onTestFinished(() => void holder.close())
+  return (holder.address() as AddressInfo).port
+}
+
+it("serves until it is stopped, and then its ports are free", async () => {
+  const server = await Server.start([Echo, Other], Layer.mergeAll(echo, other), free)
+  expect(server.models.map(({ name }) => name)).toEqual(["echo", "other"])
+  expect(server.isReady()).toBe(true)
+  expect(await ask(server.http.port)).toEqual(answered)
+  expect(await ask(server.http.port, "other")).toEqual(answered)
+  await server.stop()
+  expect(server.isReady()).toBe(false)
+  for (const { port } of [server.http, server.grpc, server.metrics]) expect(await take(port)).toBe(port)
+})
+
+it("has no address for what is turned off", async () => {
+  await using server = await Server.start([Echo], echo, { http: anywhere, grpc: false, metrics: false })
+  expect([server.http.port > 0, server.grpc, server.metrics]).toEqual([true, undefined, undefined])
+})
+
+it("may be stopped again, at any time", async () => {
+  const server = await Server.start([Echo], echo, free)
+  await Promise.all([server.stop(), server.stop()])
+  await server.stop()
+})
+
+it("starts again on the port of one that has stopped", async () => {
+  const start = (http: Server.Address) => Server.start([Echo], echo, { ...free, http })
+  const first = await start(anywhere)
+  expect(await ask(first.http.port)).toEqual(answered)
+  await first.stop()
+  await using second = await start(first.http)
+  expect(second.http).toEqual(first.http)
+  expect(await ask(second.http.port)).toEqual(answered)
+})
+
+it("stops at the end of the block that uses it, and answers what is in flight", async () => {
+  const entered = Deferred.makeUnsafe<void>()
+  const gate = Deferred.makeUnsafe<void>()
+  const patient = Model.each(Echo, ({ x }) =>
+    Deferred.succeed(entered, undefined).pipe(Effect.andThen(Deferred.await(gate)), Effect.as({ x })),
+  )
+  const asked = async () => {
+    await using server = await Server.start([Echo], patient, free)
+    // In an object, so that it is not awaited.
+    const inFlight = { answer: ask(server.http.port), port: server.http.port }
+    await Effect.runPromise(Deferred.await(entered))
+    setImmediate(() => Deferred.doneUnsafe(gate, Effect.void))
+    return inFlight
+  }
+  const { answer, port } = await asked()
+  expect(await answer).toEqual(answered)
+  await take(port)
+})
+
+it("several live in one process, each with its own instances", async () => {
+  const { instances, layer } = counted()
+  const first = await Server.start([Echo], layer, free)
+  await using second = await Server.start([Echo], layer, free)
+  expect(instances.loaded).toBe(2)
+  await first.stop()
+  expect(instances.loaded).toBe(1)
+  expect(await ask(second.http.port)).toEqual(answered)
+})
+
+class NoWeights extends Data.TaggedError("NoWeights")<{ readonly message: string }> {}
+
+const fronts = ["http", "grpc", "metrics"] as const
+
+it.each(fronts)("rejects where the port for %s is in use, and leaves nothing open", async (front) => {
+  const port = await take(0)
+  const { instances, layer } = counted()
+  const probe = await Server.start([Echo], echo, free)
+  await probe.stop()
+  const { http, grpc, metrics } = probe
+  const ports = { http, grpc, metrics, [front]: { host: "127.0.0.1", port } }
+  await expect(Server.start([Echo], layer, ports)).rejects.toMatchObject({
+    _tag: "ServeError",
+    message: expect.stringMatching(new RegExp(`^cannot listen for .* on 127.0.0.1:${port}: .*EADDRINUSE`)),
+  })
+  expect(instances).toEqual({ loaded: 0, ever: 1 })
+  for (const other of fronts) if (other !== front) await take(probe[other].port)
+})
+
+it("rejects with the error of a model that cannot be loaded, and unloads the others", async () => {
+  const { instances, layer } = counted()
+  const broken = Model.each(Other, Effect.as(new NoWeights({ message: "other.bin is empty" }), same))
+  const start = Server.start([Echo, Other], broken.pipe(Layer.provideMerge(layer)), free)
+  await expect(start).rejects.toThrow(new NoWeights({ message: "other.bin is empty" }))
+  expect(instances).toEqual({ loaded: 0, ever: 1 })
+})
+
+it("rejects where a model is given twice", async () => {
+  await expect(Server.start([Echo, Echo], echo, free)).rejects.toMatchObject({
+    _tag: "ServeError",
+    message: expect.stringContaining("Model 'echo' version 1 is given twice"),
+  })
+})
