@@ -58,6 +58,15 @@ it.skipIf(!hasCurl)("the curl line of a model with inputs of every kind works", 
   expect(JSON.parse(await shell(line))).toMatchObject({ outputs: [{ name: "OK", data: [true] }] })
 })
 
+it.skipIf(!hasCurl)("everything on one port, and its curl line", async () => {
+  const onePort = ["--port=0", "--allow-http=false", "--allow-grpc=false", "--allow-metrics=false"]
+  await using server = nereid("serve", "test/fixtures/modules/kinds.ts", ...onePort)
+  const [, port] = await server.match(/^Started HTTPService and GRPCInferenceService at 0\.0\.0\.0:(\d+)$/m)
+  const [, line = ""] = await server.match(/Try:\n(.*)\n/)
+  expect(line).toContain(`http://localhost:${port}/v2/`)
+  expect(JSON.parse(await shell(line))).toMatchObject({ outputs: [{ name: "OK", data: [true] }] })
+})
+
 it.skipIf(!hasCurl)("the curl line of a decoupled model streams; one that JSON cannot ask has none", async () => {
   await using server = nereid("serve", "test/fixtures/modules/decoupled.ts", ...anyPort)
   const [, line = ""] = await server.match(/Try:\n(.*)\n/)

@@ -1,4 +1,4 @@
-/** TLS on both ports: with gRPC and HTTP clients, mutual, and with certificates that change while connections are open. */
+/** TLS on all ports: with gRPC and HTTP clients, mutual, and with certificates that change while connections are open. */
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { connect as connectHttp2, type ClientHttp2Session } from "node:http2"
 import { Agent, request as httpsRequest } from "node:https"
@@ -25,7 +25,7 @@ const ours = authority("ours")
 const other = authority("other")
 const caller = ours.issue("caller")
 
-/** Both ports with TLS; `change` writes other certificates, `entered` is done and `gate` awaited by the model for 0. */
+/** All ports with TLS; `change` writes other certificates, `entered` is done and `gate` awaited by the model for 0. */
 const serve = Effect.fnUntraced(function* ({ mutual = false } = {}) {
   const folder = yield* Effect.acquireRelease(
     Effect.promise(() => mkdtemp(join(tmpdir(), "nereid-tls-"))),
@@ -52,13 +52,15 @@ const serve = Effect.fnUntraced(function* ({ mutual = false } = {}) {
   const layer = Server.layer([Echo], {
     http: any,
     grpc: any,
+    port: any,
     metrics: false,
-    tls: { http: tls, grpc: tls },
+    tls: { http: tls, grpc: tls, port: tls },
   })
   const context = yield* Layer.buildWithScope(layer.pipe(Layer.provide(model)), scope)
   const server = yield* Effect.provideContext(Server.Server, context)
   const stop = Scope.close(scope, Exit.void)
-  return { http: server.http?.port ?? 0, grpc: server.grpc?.port ?? 0, change, entered, gate, stop }
+  const { http, grpc, port } = server
+  return { http: http?.port ?? 0, grpc: grpc?.port ?? 0, port: port?.port ?? 0, change, entered, gate, stop }
 })
 
 const livePath = `/${GRPCInferenceService.typeName}/ServerLive`
@@ -67,11 +69,15 @@ type Certificates = Partial<Certificate>
 
 /** Each client as one function, from a port to its answer for 7; the certificates are its own. Others: Tls.test.ts. */
 const clients: {
-  readonly [name: string]: readonly ["http" | "grpc", (port: number, own: Certificates) => Promise<unknown>]
+  readonly [name: string]: readonly ["http" | "grpc" | "port", (port: number, own: Certificates) => Promise<unknown>]
 } = {
   "our client, https": ["http", (port, own) => infer(`https://localhost:${port}`, own)],
   "our client, grpcs": ["grpc", (port, own) => infer(`grpcs://localhost:${port}`, own)],
   "grpc-js": ["grpc", (port, own) => grpcJs(port, own)],
+  "our client, https, one port": ["port", (port, own) => infer(`https://localhost:${port}`, own)],
+  "our client, grpcs, one port": ["port", (port, own) => infer(`grpcs://localhost:${port}`, own)],
+  "grpc-js, one port": ["port", (port, own) => grpcJs(port, own)],
+  "HTTP over HTTP/2, one port": ["port", (port, own) => overHttp2(port, own)],
 }
 
 const grpcJs = async (port: number, { key, cert }: Certificates) => {
@@ -85,6 +91,20 @@ const grpcJs = async (port: number, { key, cert }: Certificates) => {
   )
   return await answer.finally(() => client.close())
 }
+
+/** As browsers, and other clients that offer HTTP/2 ahead of HTTP/1.1. */
+const overHttp2 = (port: number, own: Certificates) =>
+  new Promise((resolve, reject) => {
+    const session = connectHttp2(`https://localhost:${port}`, { ca: ours.cert, ...own })
+    session.on("error", reject)
+    const stream = session.request({ ":path": "/v2/models/echo/ready" })
+    stream.on("error", reject)
+    stream.on("response", (headers) => resolve(headers[":status"] === 200 && 7))
+    stream.resume().on("close", () => {
+      session.close()
+      reject(new Error("closed without an answer"))
+    })
+  })
 
 const infer = async (url: string, own: Certificates) => {
   await using client = await Client.connect(Echo, { url, tls: { ca: ours.cert, ...own } })
@@ -151,7 +171,7 @@ const strangers: { readonly [name: string]: (socket: Socket) => void } = {
 it.live.each(Object.entries(strangers))("%s is closed, and the ports go on", ([, send]) =>
   Effect.gen(function* () {
     const server = yield* serve()
-    for (const port of ["http", "grpc"] as const) {
+    for (const port of ["http", "grpc", "port"] as const) {
       const socket = yield* plain(server[port])
       send(socket)
       // Noise that could become a handshake waits for the rest of it.
@@ -171,6 +191,8 @@ it.live("the ports offer their protocols, and HTTP/1.1 to who knows none", () =>
     expect(yield* agreed(server.grpc, ["http/1.1", "h2"])).toBe("h2")
     expect(yield* agreed(server.grpc, ["http/1.1"])).toBe("http/1.1")
     expect(yield* agreed(server.http, ["h2", "http/1.1"])).toBe("http/1.1")
+    expect(yield* agreed(server.port, ["http/1.1", "h2"])).toBe("h2")
+    expect(yield* agreed(server.port, ["http/1.1"])).toBe("http/1.1")
     const silent = yield* secure(server.grpc)
     silent.write("GET /nothing HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
     yield* closing(silent)

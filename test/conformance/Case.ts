@@ -6,14 +6,14 @@ import type { GrpcCall } from "./GrpcConnection.ts"
 import { frame } from "./GrpcEncoding.ts"
 import type { HttpRequest } from "./HttpEncoding.ts"
 import type { Encoding, InferRequest, Outcome } from "./InferRequest.ts"
-import type { Ports, ServerUnderTest } from "./ServerUnderTest.ts"
+import type { Ports, Which } from "./ServerUnderTest.ts"
 
 interface Named {
   /** As a sentence about the server. */
   readonly name: string
   readonly proves?: ReadonlyArray<Line>
   /** Which server; default the normal one. */
-  readonly server?: keyof ServerUnderTest["Service"]
+  readonly server?: Which
 }
 
 /** One request, in every encoding that it has. */

@@ -2,6 +2,7 @@
 import { Context, Effect, Layer } from "effect"
 import { GrpcConnection } from "./GrpcConnection.ts"
 import { HttpConnection } from "./HttpConnection.ts"
+import { HttpOverHttp2 } from "./HttpOverHttp2.ts"
 import { ServerUnderTest } from "./ServerUnderTest.ts"
 
 type Which = keyof ServerUnderTest["Service"]
@@ -17,22 +18,28 @@ export class Connections extends Context.Service<
     readonly servers: ServerUnderTest["Service"]
     readonly http: (which: Which) => Promise<HttpConnection>
     readonly grpc: (which: Which) => Promise<GrpcConnection>
+    /** To a server with everything on one port. */
+    readonly http2: (which: Which) => Promise<HttpOverHttp2>
   }
 >()("conformance/Connections") {
   static readonly layer = Layer.effect(
     Connections,
     Effect.gen(function* () {
       const servers = yield* ServerUnderTest
-      const [http, grpc] = [new Map<number, Promise<HttpConnection>>(), new Map<number, Promise<GrpcConnection>>()]
+      const http = new Map<number, Promise<HttpConnection>>()
+      const grpc = new Map<number, Promise<GrpcConnection>>()
+      const http2 = new Map<number, Promise<HttpOverHttp2>>()
       yield* Effect.addFinalizer(() =>
         Effect.promise(async () => {
-          for (const connection of await Promise.all([...http.values(), ...grpc.values()])) connection.close()
+          const all = [...http.values(), ...grpc.values(), ...http2.values()]
+          for (const connection of await Promise.all(all)) connection.close()
         }),
       )
       return Connections.of({
         servers,
         http: (which) => kept(http, servers[which].http, HttpConnection.open),
         grpc: (which) => kept(grpc, servers[which].grpc, GrpcConnection.open),
+        http2: (which) => kept(http2, servers[which].http, HttpOverHttp2.open),
       })
     }),
   ).pipe(Layer.provide(ServerUnderTest.layer))

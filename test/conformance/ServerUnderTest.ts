@@ -1,11 +1,14 @@
 /**
  * The server that the cases talk to: the real one, on free ports, with the models of Models.ts. Four of them over the same
  * models: as it is by default, with unary gRPC through Connect, one whose limits are small enough to be met, and one with
- * what is off by default.
+ * what is off by default. All but the second once more, with HTTP and gRPC on one port.
  */
 import { Context, Effect, Layer } from "effect"
 import { Server } from "@nereid/server"
 import * as Models from "./Models.ts"
+
+/** What a case asks for; default the normal one. */
+export type Which = "normal" | "small" | "guarded"
 
 export interface Ports {
   readonly http: number
@@ -15,10 +18,12 @@ export interface Ports {
 
 const free = { host: "127.0.0.1", port: 0 }
 
+const onePort = { http: false, grpc: false, port: free } as const
+
 const listen = <const M extends ReadonlyArray<Server.AnyModel>>(models: M, options: Server.ServerOptions) =>
   Effect.map(Layer.build(Server.layer(models, { http: free, grpc: free, metrics: free, ...options })), (context) => {
-    const { http, grpc, metrics } = Context.get(context, Server.Server)
-    return { http: http?.port ?? 0, grpc: grpc?.port ?? 0, metrics: metrics?.port ?? 0 }
+    const { http, grpc, port, metrics } = Context.get(context, Server.Server)
+    return { http: (http ?? port)?.port ?? 0, grpc: (grpc ?? port)?.port ?? 0, metrics: metrics?.port ?? 0 }
   })
 
 /** In bytes, of the server with small limits. */
@@ -31,6 +36,8 @@ export const secret = { key: "admin-key", value: "secret" }
 export const origin = "https://app.example.com"
 
 const restrictions = [{ apis: ["model-repository", "statistics", "logging"], ...secret }] as const
+
+const small: Server.ServerOptions = { maxInputSize: smallLimit, maxMessageSize: smallLimit }
 
 const guarded: Server.ServerOptions = {
   restrictedApis: { http: restrictions, grpc: restrictions },
@@ -50,6 +57,9 @@ export class ServerUnderTest extends Context.Service<
     readonly small: Ports
     /** Forwards headers, restricts APIs, allows shared memory and pages of one origin, compresses its answers. */
     readonly guarded: Ports
+    readonly normalOnOne: Ports
+    readonly smallOnOne: Ports
+    readonly guardedOnOne: Ports
   }
 >()("conformance/ServerUnderTest") {
   static readonly layer = Layer.effect(
@@ -57,8 +67,11 @@ export class ServerUnderTest extends Context.Service<
     Effect.all({
       normal: listen(Models.models, {}),
       connect: listen(Models.models, { fastUnary: false }),
-      small: listen([...Models.models, Models.stopped], { maxInputSize: smallLimit, maxMessageSize: smallLimit }),
+      small: listen([...Models.models, Models.stopped], small),
       guarded: listen(Models.models, guarded),
+      normalOnOne: listen(Models.models, onePort),
+      smallOnOne: listen([...Models.models, Models.stopped], { ...small, ...onePort }),
+      guardedOnOne: listen(Models.models, { ...guarded, ...onePort }),
     }),
   ).pipe(Layer.provide(Models.layer))
 }

@@ -1,4 +1,4 @@
-/** The cases that only gRPC has, through both ways that unary inference has there. */
+/** The cases that only gRPC has, through both ways that unary inference has there, and where HTTP is on the same port. */
 import { fromBinary, toJson } from "@bufbuild/protobuf"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -37,9 +37,12 @@ const compare = ({ expected, output = ModelInferResponseSchema }: GrpcCase, answ
   return found
 }
 
+const connectToo = ["connect"] as const
+
 const differences = async (connections: Connections["Service"], one: GrpcCase): Promise<ReadonlyArray<string>> => {
   const found: Array<string> = []
-  for (const which of one.server === undefined ? (["normal", "connect"] as const) : [one.server]) {
+  const { server = "normal" } = one
+  for (const which of [...(one.server === undefined ? connectToo : []), server, `${server}OnOne`] as const) {
     const answer = await (await connections.grpc(which)).call(one.call)
     found.push(...compare(one, answer).map((line) => `${which}: ${line}`))
   }

@@ -1,4 +1,7 @@
-/** The cases that only HTTP has: each on a connection that others have used, and that must work for others after it. */
+/**
+ * The cases that only HTTP has: each on a connection that others have used, and that must work for others after it. On the
+ * port of HTTP; and where gRPC is on the same port, over HTTP/1.1 and, where it has such requests, over HTTP/2.
+ */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { tagHeader } from "@nereid/core/Errors"
@@ -15,7 +18,10 @@ import { traceHttp } from "./cases/trace.ts"
 import { transport } from "./cases/transport.ts"
 import { Connections } from "./Connections.ts"
 import { type HttpAnswer, HttpConnection } from "./HttpConnection.ts"
+import { isSayable } from "./HttpOverHttp2.ts"
 import { within } from "./within.ts"
+
+type Connected = Connections["Service"]
 
 const fits = (actual: string | undefined, expected: string | RegExp | undefined): boolean =>
   expected instanceof RegExp ? actual !== undefined && expected.test(actual) : actual === expected
@@ -43,9 +49,20 @@ const compare = ({ status, headers, body }: HttpAnswer, expected: HttpExpected):
 }
 
 const differences = async (connections: Connections["Service"], one: HttpCase): Promise<ReadonlyArray<string>> => {
-  const { steps, server = "normal", port = "http", closes = false } = one
-  const ownPort = connections.servers[server][port]
-  const connection = closes || port !== "http" ? await HttpConnection.open(ownPort) : await connections.http(server)
+  const { server = "normal", port = "http" } = one
+  const found = await overHttp1(connections, one, server)
+  if (port === "http") {
+    const onePort = `${server}OnOne` as const
+    for (const line of await overHttp1(connections, one, onePort)) found.push(`on one port: ${line}`)
+    for (const line of await overHttp2(connections, one, onePort)) found.push(`over HTTP/2: ${line}`)
+  }
+  return found
+}
+
+const overHttp1 = async (connections: Connected, one: HttpCase, which: keyof Connected["servers"]) => {
+  const { steps, port = "http", closes = false } = one
+  const ownPort = connections.servers[which][port]
+  const connection = closes || port !== "http" ? await HttpConnection.open(ownPort) : await connections.http(which)
   const found: Array<string> = []
   for (const [request, expected] of steps) {
     const raw = typeof request === "string" || request instanceof Uint8Array
@@ -58,6 +75,16 @@ const differences = async (connections: Connections["Service"], one: HttpCase): 
     const { status } = await connection.request({ path: "/v2/health/live" })
     if (status !== 200) found.push(`afterwards the connection answers ${status}`)
   } else connection.close()
+  return found
+}
+
+const overHttp2 = async (connections: Connected, { steps }: HttpCase, which: keyof Connected["servers"]) => {
+  const found: Array<string> = []
+  const connection = await connections.http2(which)
+  for (const [request, expected] of steps) {
+    if (isSayable(request)) found.push(...compare(await connection.request(request), expected))
+  }
+  if (!connection.isOpen) found.push("the connection was closed")
   return found
 }
 

@@ -1,4 +1,4 @@
-/** The cases of inference, each in every encoding that it has, over HTTP and over both ways that unary gRPC has. */
+/** The cases of inference, each in every encoding that it has, over HTTP and over both ways that unary gRPC has; and on one port. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { compareGrpc, compareHttp, compareStream } from "./Answer.ts"
@@ -14,29 +14,39 @@ import { type Encoding, possible } from "./InferRequest.ts"
 
 const differences = async (
   connections: Connections["Service"],
-  { request, expected, server }: InferCase,
+  { request, expected, server: asked }: InferCase,
   encoding: Encoding,
 ) => {
+  const server = asked ?? "normal"
+  const servers = [server, `${server}OnOne`] as const
+  const found: Array<string> = []
   switch (encoding) {
     case "gRPC stream": {
       const call = { method: "ModelStreamInfer", chunks: [encodeGrpc(request, encoding)] }
-      const answer = await (await connections.grpc(server ?? "normal")).call(call)
-      return compareStream(request, expected, answer).map((line) => `${encoding}: ${line}`)
+      for (const through of servers) {
+        const answer = await (await connections.grpc(through)).call(call)
+        for (const line of compareStream(request, expected, answer)) found.push(`${encoding} (${through}): ${line}`)
+      }
+      return found
     }
     case "gRPC raw":
     case "gRPC contents": {
       const chunks = [encodeGrpc(request, encoding)]
-      const found: Array<string> = []
-      for (const through of server === undefined ? (["normal", "connect"] as const) : [server]) {
+      for (const through of asked === undefined ? ([...servers, "connect"] as const) : servers) {
         const answer = await (await connections.grpc(through)).call({ chunks })
         for (const line of compareGrpc(request, expected, answer)) found.push(`${encoding} (${through}): ${line}`)
       }
       return found
     }
     default: {
-      const connection = await connections.http(server ?? "normal")
-      const answer = await connection.request(encodeHttp(request, encoding))
-      return compareHttp(request, expected, answer).map((line) => `${encoding}: ${line}`)
+      const [own, one] = servers
+      const ways = [connections.http(own), connections.http(one), connections.http2(one)]
+      for (const connection of await Promise.all(ways)) {
+        const answer = await connection.request(encodeHttp(request, encoding))
+        const way = connection.constructor.name
+        for (const line of compareHttp(request, expected, answer)) found.push(`${encoding} (${way}): ${line}`)
+      }
+      return found
     }
   }
 }

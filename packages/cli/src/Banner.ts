@@ -4,19 +4,26 @@ import type { RunningModel } from "@nereid/core/RunningModel"
 import { print, type TensorSpec } from "@nereid/core/TensorSpec"
 import { curl } from "./Curl.ts"
 
-export const banner = (server: Server.Server["Service"], scheme: "http" | "https"): string => {
-  const { http, grpc, metrics, models } = server
+/** `tls` names the ports that speak it. */
+export const banner = (server: Server.Server["Service"], tls: Server.ServerOptions["tls"] = {}): string => {
+  const { http, grpc, port, metrics, models } = server
   const lines = [table(["MODEL", "VERSION", "STATUS", "MAX BATCH", "INPUTS", "OUTPUTS"], models.map(row)), ""]
   if (grpc !== undefined) lines.push(`Started GRPCInferenceService at ${grpc.host}:${grpc.port}`)
   if (http !== undefined) lines.push(`Started HTTPService at ${http.host}:${http.port}`)
+  if (port !== undefined) lines.push(`Started HTTPService and GRPCInferenceService at ${port.host}:${port.port}`)
   if (metrics !== undefined) lines.push(`Started Metrics Service at ${metrics.host}:${metrics.port}`)
-  if (http !== undefined) {
-    const everywhere = http.host === "0.0.0.0" || http.host === "::"
-    const host = everywhere ? "localhost" : http.host.includes(":") ? `[${http.host}]` : http.host
-    const requests = models.flatMap((model) => curl(model, `${scheme}://${host}:${http.port}`) ?? [])
+  const asked = http === undefined ? port && url(port, tls.port) : url(http, tls.http)
+  if (asked !== undefined) {
+    const requests = models.flatMap((model) => curl(model, asked) ?? [])
     if (requests.length > 0) lines.push("", "Try:", ...requests.map((request) => `  ${request}`))
   }
   return lines.join("\n")
+}
+
+const url = ({ host, port }: Server.Address, tls: Server.Tls | undefined): string => {
+  const everywhere = host === "0.0.0.0" || host === "::"
+  const name = everywhere ? "localhost" : host.includes(":") ? `[${host}]` : host
+  return `${tls === undefined ? "http" : "https"}://${name}:${port}`
 }
 
 const row = (model: RunningModel): ReadonlyArray<string> => [

@@ -29,12 +29,11 @@ export const serve = Command.make(
     const ignored = ServerFlags.ignored(flags)
     if (ignored.length > 0) yield* Console.error(`Without effect here: ${ignored.join(", ")}`)
     ForcedExit.install(flags.general.exitTimeout)
-    const scheme = options.tls?.http === undefined ? "http" : "https"
     const module = yield* ModelModule.load(path)
     const models = Layer.effectContext(ModelModule.build(module))
     const served = Server.layer(module.models, options)
     const announced = Layer.effectDiscard(
-      Effect.flatMap(Server.Server, (server) => Console.log(banner(server, scheme))),
+      Effect.flatMap(Server.Server, (server) => Console.log(banner(server, options.tls))),
     ).pipe(Layer.provide(served))
     return yield* announced.pipe(Layer.provide(models), Layer.provide(Logging.layer(options.logging)), Layer.launch)
   }, Effect.mapError(inOneLine)),

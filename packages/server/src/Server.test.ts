@@ -3,7 +3,7 @@ import { existsSync } from "node:fs"
 import { connect, createServer, type Server as NetServer, type Socket } from "node:net"
 import { expect, it } from "@effect/vitest"
 import { Model, Tensor } from "@nereid/core"
-import { Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import * as Server from "./Server.ts"
 
 class Echo extends Model.Service<Echo>()("echo", {
@@ -42,6 +42,39 @@ it.live("serves on every front end that is not turned off, and tells where", () 
     const server = yield* Effect.provide(Server.Server, layer)
     expect(server.models.map(({ name }) => name)).toEqual(["echo"])
     for (const address of [server.http, server.grpc, server.metrics]) expect(address?.port).toBeGreaterThan(0)
+  }),
+)
+
+it.live("everything on one port beside the others; the one whose port it is has none of its own", () =>
+  Effect.gen(function* () {
+    const local = { host: "127.0.0.1", port: 0 }
+    const serve = (options: Server.ServerOptions) =>
+      Effect.map(Layer.build(Server.layer([Echo], options).pipe(Layer.provide(echo))), (context) =>
+        Context.get(context, Server.Server),
+      )
+    const all = yield* Effect.scoped(
+      Effect.gen(function* () {
+        const server = yield* serve({ http: local, grpc: local, metrics: false, port: local })
+        for (const address of [server.http, server.port])
+          expect(yield* ask(address?.port)).toMatchObject({ status: 200 })
+        expect(new Set([server.http, server.grpc, server.port].map((address) => address?.port)).size).toBe(3)
+        return server
+      }),
+    )
+    const port = { host: "127.0.0.1", port: all.port?.port ?? 0 }
+    for (const usual of ["http", "grpc"] as const) {
+      const options = { http: false, grpc: false, metrics: false, [usual]: port, port } as const
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const server = yield* serve(options)
+          expect(server[usual]).toBeUndefined()
+          expect(yield* ask(server.port?.port)).toMatchObject({ status: 200, json: { outputs: [{ data: [7] }] } })
+        }),
+      )
+      const tls = { [usual]: { cert: "a.crt", key: "a.key" } }
+      const error = yield* Effect.flip(Effect.scoped(serve({ ...options, tls })))
+      expect(error.message).toContain(`tls.${usual} is of no use: everything is on 127.0.0.1:${port.port}`)
+    }
   }),
 )
 
@@ -86,7 +119,7 @@ it.live("a port in use is a clear error of the layer", () =>
     )
     const address = blocker.address()
     const port = typeof address === "object" && address !== null ? address.port : 0
-    for (const front of ["http", "grpc", "metrics"] as const) {
+    for (const front of ["http", "grpc", "port", "metrics"] as const) {
       const options = { http: false, grpc: false, metrics: false, [front]: { host: "127.0.0.1", port } } as const
       const exit = yield* Effect.exit(
         Effect.scoped(Layer.build(Server.layer([Echo], options).pipe(Layer.provide(echo)))),

@@ -19,6 +19,7 @@ import type { MetricsOptions } from "./metrics/Metrics.ts"
 import * as Logging from "./log/Logging.ts"
 import type { LogControl } from "./log/LogSettings.ts"
 import * as MetricsServer from "./metrics/MetricsServer.ts"
+import * as OnePort from "./OnePort.ts"
 import type { Restriction } from "./RestrictedApis.ts"
 import { ServeError } from "./ServeError.ts"
 import * as SharedMemory from "./memory/SharedMemory.ts"
@@ -40,13 +41,18 @@ export interface ServerOptions {
   readonly http?: Listen
   /** gRPC, Connect and gRPC-Web. Default 8001. */
   readonly grpc?: Listen
+  /**
+   * All that these two answer, over HTTP/1.1 and HTTP/2, on one port beside them. Where it is the port of one of them, that
+   * one has none of its own. Default false.
+   */
+  readonly port?: Listen
   /** Prometheus' /metrics. Default 8002. */
   readonly metrics?: Listen
   /** What /metrics tells: latency counters and summaries, the machine. */
   readonly metricsOptions?: MetricsOptions
-  /** Certificates of the two ports, from files; a port without speaks plaintext. Default none. */
-  readonly tls?: { readonly http?: Tls; readonly grpc?: Tls }
-  /** What browsers let pages of other origins ask on the HTTP and the gRPC port. Default none. */
+  /** Certificates of these ports, from files; a port without speaks plaintext. Default none. */
+  readonly tls?: { readonly http?: Tls; readonly grpc?: Tls; readonly port?: Tls }
+  /** What browsers let pages of other origins ask, on all ports but that of metrics. Default none. */
   readonly cors?: Cors.Cors
   /** The server's name in its metadata. Default nereid. */
   readonly id?: string
@@ -60,7 +66,7 @@ export interface ServerOptions {
   readonly keepalive?: Keepalive
   /** Bytes that requests hold together until they are answered. Default half of the memory that the process may use. */
   readonly maxInFlightSize?: number
-  /** Connections at one time, on HTTP and on gRPC each; one more is closed at once. Default 10,000. */
+  /** Connections at one time, on each port; one more is closed at once. Default 10,000. */
   readonly maxConnections?: number
   /** Whether unary gRPC inference takes its own path before Connect. Default true; false to compare them. */
   readonly fastUnary?: boolean
@@ -99,6 +105,8 @@ export class Server extends Context.Service<
     /** Where it listens; undefined for what is turned off. */
     readonly http: Address | undefined
     readonly grpc: Address | undefined
+    /** Of everything on one port. */
+    readonly port: Address | undefined
     readonly metrics: Address | undefined
     readonly models: ReadonlyArray<RunningModel>
     readonly isReady: () => boolean
@@ -209,7 +217,7 @@ interface ServeOptions extends ServerOptions {
 }
 
 const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, options: ServeOptions) {
-  const { http = 8000, grpc = 8001, metrics = 8002, id = "nereid" } = options
+  const { http = 8000, grpc = 8001, metrics = 8002, port = false, id = "nereid" } = options
   const { maxInputSize = 64 * 2 ** 20, maxMessageSize = 256 * 2 ** 20 } = options
   const { fastUnary = true, maxConnections = 10_000, forwardHeaders = {}, restrictedApis = {} } = options
   const { allowClientSharedMemory = false, tls = {}, maxInFlightSize = Math.floor(availableMemory() / 2) } = options
@@ -237,41 +245,51 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
   yield* Effect.addFinalizer(() => stop(gateway, frontEnds, drainTimeout))
   const listen = (at: Listen, make: (address: Address) => Effect.Effect<Address, ServeError, Scope.Scope>) => {
     if (at === false) return Effect.undefined
-    return Scope.provide(make(typeof at === "number" ? { host: "0.0.0.0", port: at } : at), frontEnds)
+    return Scope.provide(make(address(at)), frontEnds)
   }
 
   const metricsAt = yield* listen(metrics, (address) =>
     MetricsServer.make(gateway, { ...address, metrics: options.metricsOptions }),
   )
-  const httpAt = yield* listen(http, (address) =>
-    HttpServer.make(gateway, {
-      ...address,
-      tls: tls.http,
-      cors,
-      maxInputSize,
-      maxConnections,
-      forwardHeaders: forwardHeaders.http,
-      restrictedApis: restrictedApis.http,
-      stopTimeoutMillis,
-    }),
+  const httpOptions = { cors, maxInputSize, forwardHeaders: forwardHeaders.http, restrictedApis: restrictedApis.http }
+  const grpcOptions = {
+    cors,
+    maxMessageSize,
+    responseCompression: options.responseCompression,
+    keepalive: options.keepalive,
+    fastUnary,
+    forwardHeaders: forwardHeaders.grpc,
+    restrictedApis: restrictedApis.grpc,
+  }
+  const listener = { maxConnections, stopTimeoutMillis }
+  const portAt = yield* listen(port, (address) =>
+    OnePort.make(gateway, { ...address, ...listener, tls: tls.port, http: httpOptions, grpc: grpcOptions }),
   )
-  const grpcAt = yield* listen(grpc, (address) =>
-    GrpcServer.make(gateway, {
-      ...address,
-      tls: tls.grpc,
-      cors,
-      maxMessageSize,
-      responseCompression: options.responseCompression,
-      keepalive: options.keepalive,
-      maxConnections,
-      fastUnary,
-      forwardHeaders: forwardHeaders.grpc,
-      restrictedApis: restrictedApis.grpc,
-      stopTimeoutMillis,
-    }),
+  const httpAt = yield* listen(yield* ownPort("http", http, port, tls), (address) =>
+    HttpServer.make(gateway, { ...address, ...listener, tls: tls.http, ...httpOptions }),
   )
-  return Server.of({ http: httpAt, grpc: grpcAt, metrics: metricsAt, models, isReady: gateway.isReady })
+  const grpcAt = yield* listen(yield* ownPort("grpc", grpc, port, tls), (address) =>
+    GrpcServer.make(gateway, { ...address, ...listener, tls: tls.grpc, ...grpcOptions }),
+  )
+  return Server.of({ http: httpAt, grpc: grpcAt, port: portAt, metrics: metricsAt, models, isReady: gateway.isReady })
 })
+
+const address = (at: Exclude<Listen, false>): Address => (typeof at === "number" ? { host: "0.0.0.0", port: at } : at)
+
+/** Where HTTP or gRPC listens by itself: nowhere where everything is on its port. */
+const ownPort = (
+  name: "http" | "grpc",
+  own: Listen,
+  everything: Listen,
+  tls: NonNullable<ServerOptions["tls"]>,
+): Effect.Effect<Listen, ServeError> => {
+  if (own === false || everything === false) return Effect.succeed(own)
+  const [one, other] = [address(own), address(everything)]
+  if (one.port === 0 || one.port !== other.port || one.host !== other.host) return Effect.succeed(own)
+  if (tls[name] === undefined) return Effect.succeed(false)
+  const message = `tls.${name} is of no use: everything is on ${one.host}:${one.port}, whose certificates are tls.port`
+  return Effect.fail(new ServeError({ message }))
+}
 
 /** Of the machine, or less where a container has less. */
 const availableMemory = (): number => Math.min(totalmem(), process.constrainedMemory() || Infinity)

@@ -8,9 +8,14 @@ export const flags = {
   exitTimeout: FlagKind.integer("exit-timeout-secs", "Seconds that a stop waits for requests in flight", 30, {
     minimum: 0,
   }),
-  maxConnections: FlagKind.integer("max-connections", "Connections at one time, on HTTP and on gRPC each", 10_000, {
-    minimum: 1,
-  }),
+  maxConnections: FlagKind.integer(
+    "max-connections",
+    "Connections at one time, on each port but that of metrics",
+    10_000,
+    {
+      minimum: 1,
+    },
+  ),
   maxInFlightSize: FlagKind.optionalInteger(
     "max-in-flight-size",
     "Bytes of all requests until they are answered; by default half of the memory that there is",

@@ -6,7 +6,7 @@ import * as RestrictionFlag from "./RestrictionFlag.ts"
 import * as TlsFlags from "./TlsFlags.ts"
 
 export const flags = {
-  allow: FlagKind.boolean("allow-grpc", "Whether to serve gRPC, Connect and gRPC-web", true),
+  allow: FlagKind.boolean("allow-grpc", "Whether to serve gRPC, Connect and gRPC-web on a port of their own", true),
   address: FlagKind.text("grpc-address", "address", "Address for gRPC to listen on (0.0.0.0)"),
   port: FlagKind.port("grpc-port", "gRPC", 8001),
   maxMessageSize: FlagKind.integer("grpc-max-message-size", "The largest message, in bytes", 256 * 2 ** 20, {

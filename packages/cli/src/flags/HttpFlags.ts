@@ -6,7 +6,7 @@ import * as RestrictionFlag from "./RestrictionFlag.ts"
 import * as TlsFlags from "./TlsFlags.ts"
 
 export const flags = {
-  allow: FlagKind.boolean("allow-http", "Whether to serve HTTP", true),
+  allow: FlagKind.boolean("allow-http", "Whether to serve HTTP on a port of its own", true),
   address: FlagKind.text("http-address", "address", "Address for HTTP to listen on (0.0.0.0)"),
   port: FlagKind.port("http-port", "HTTP", 8000),
   maxInputSize: FlagKind.integer("http-max-input-size", "The largest body, in bytes", 64 * 2 ** 20, { minimum: 1 }),

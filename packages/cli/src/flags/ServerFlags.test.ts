@@ -74,6 +74,7 @@ describe("options", () => {
       })
       expect(options).not.toHaveProperty("id")
       expect(options).not.toHaveProperty("cors")
+      expect(options).not.toHaveProperty("port")
       expect(options?.keepalive).not.toHaveProperty("maxConnectionAge")
       expect(options?.keepalive).not.toHaveProperty("maxConnectionAgeGrace")
       expect(ignored).toEqual([])
@@ -106,8 +107,8 @@ describe("options", () => {
       "--grpc-restricted-protocol inference:k=v",
       { restrictedApis: { http: [], grpc: [{ apis: ["inference"], key: "k", value: "v" }] } },
     ],
-    ...(["http", "grpc"] as const).map((port): readonly [string, ServerOptions] => [
-      `--${port}-use-ssl true --${port}-server-cert a.crt --${port}-server-key a.key`,
+    ...(["http", "grpc", "port"] as const).map((port): readonly [string, ServerOptions] => [
+      `--port 0 --${port}-use-ssl true --${port}-server-cert a.crt --${port}-server-key a.key`,
       { tls: { [port]: { cert: "a.crt", key: "a.key", mutual: false } } },
     ]),
     [
@@ -124,6 +125,11 @@ describe("options", () => {
     [
       "--grpc-max-connection-age 60000 --grpc-max-connection-age-grace 0",
       { keepalive: { maxConnectionAge: 60_000, maxConnectionAgeGrace: 0 } },
+    ],
+    ["--port 9000", { http: { host: "0.0.0.0", port: 8000 }, port: { host: "0.0.0.0", port: 9000 } }],
+    [
+      "--port 8000 --port-address ::1 --allow-http 0 --allow-grpc 0",
+      { http: false, grpc: false, port: { host: "::1", port: 8000 } },
     ],
     ["--cors-origins *", { cors: { origins: "*", headers: [], exposedHeaders: [], maxAge: "7200 seconds" } }],
     [
@@ -225,6 +231,11 @@ describe("what is refused", () => {
     [
       "--http-use-ssl-mutual true --http-server-cert a.crt --http-server-key a.key",
       "--http-use-ssl-mutual needs --http-root-cert",
+    ],
+    ["--port-address ::1", "--port-address is of no use without --port"],
+    [
+      "--port-use-ssl true --port-server-cert a.crt --port-server-key a.key",
+      "--port-use-ssl is of no use without --port",
     ],
     [
       "--cors-origins https://a.example,",

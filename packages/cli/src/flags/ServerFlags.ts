@@ -9,6 +9,7 @@ import * as HttpFlags from "./HttpFlags.ts"
 import * as KeepaliveFlags from "./KeepaliveFlags.ts"
 import * as LogFlags from "./LogFlags.ts"
 import * as MetricsFlags from "./MetricsFlags.ts"
+import * as PortFlags from "./PortFlags.ts"
 import * as TlsFlags from "./TlsFlags.ts"
 import * as TraceFlags from "./TraceFlags.ts"
 import * as TritonFlags from "./TritonFlags.ts"
@@ -18,6 +19,7 @@ export const flags = {
   http: HttpFlags.flags,
   grpc: GrpcFlags.flags,
   keepalive: KeepaliveFlags.flags,
+  port: PortFlags.flags,
   cors: CorsFlags.flags,
   log: LogFlags.flags,
   trace: TraceFlags.flags,
@@ -36,10 +38,12 @@ export const options = Effect.fnUntraced(function* (
   const grpc = GrpcFlags.options(values.grpc)
   const httpTls = yield* TlsFlags.options("http", values.http.tls)
   const grpcTls = yield* TlsFlags.options("grpc", values.grpc.tls)
+  const portTls = yield* TlsFlags.options("port", values.port.tls)
   return {
     ...GeneralFlags.options(values.general),
     ...http,
     ...grpc,
+    ...(yield* PortFlags.options(values.port)),
     ...KeepaliveFlags.options(values.keepalive),
     ...CorsFlags.options(values.cors),
     ...LogFlags.options(values.log),
@@ -47,7 +51,7 @@ export const options = Effect.fnUntraced(function* (
     ...MetricsFlags.options(values.metrics, values.http.address ?? "0.0.0.0"),
     forwardHeaders: { ...http.forwardHeaders, ...grpc.forwardHeaders },
     restrictedApis: { ...http.restrictedApis, ...grpc.restrictedApis },
-    tls: { ...(httpTls && { http: httpTls }), ...(grpcTls && { grpc: grpcTls }) },
+    tls: { ...(httpTls && { http: httpTls }), ...(grpcTls && { grpc: grpcTls }), ...(portTls && { port: portTls }) },
   }
 })
 
@@ -66,6 +70,7 @@ export const groups: ReadonlyArray<Group> = [
   { title: "HTTP", first: "allow-http" },
   { title: "gRPC", first: "allow-grpc" },
   { title: "Connections of gRPC", first: "grpc-keepalive-time" },
+  { title: "HTTP and gRPC on one port", first: "port" },
   { title: "Browsers", first: "cors-origins" },
   { title: "Logging", first: "log-verbose" },
   { title: "Tracing", first: "trace-config" },

@@ -6,7 +6,10 @@ import * as FlagKind from "./FlagKind.ts"
 
 type Tls = NonNullable<NonNullable<ServerOptions["tls"]>["grpc"]>
 
-export const make = (port: "http" | "grpc") => ({
+/** What their names begin with. */
+type Port = keyof NonNullable<ServerOptions["tls"]>
+
+export const make = (port: Port) => ({
   use: FlagKind.boolean(`${port}-use-ssl`, "Whether to speak TLS", false),
   mutual: FlagKind.boolean(
     `${port}-use-ssl-mutual`,
@@ -22,7 +25,7 @@ type Values = Command.Command.Config.Infer<ReturnType<typeof make>>
 
 /** Fails where they do not fit together. */
 export const options = (
-  port: "http" | "grpc",
+  port: Port,
   { use, mutual, cert, key, ca }: Values,
 ): Effect.Effect<Tls | undefined, CliError.UserError> => {
   const refuse = (message: string) => Effect.fail(new CliError.UserError({ cause: message }))

@@ -63,6 +63,7 @@ export const make = (options: ConnectOptions): ConnectHandler => {
     if (cors?.(request, response) === true) return
     const { url = "" } = request
     if (!URL.canParse(url, `http://${authority(request)}`)) return refuse(response, 400)
+    if (request.headers.expect !== undefined) response.writeContinue()
     if ("stream" in request) request.stream.on("finish", () => HalfOpen.closeSoon(request.stream))
     encodeReadably(response)
     limitReceiving(request, receiveTimeoutMillis, receiveBudget, streamPaths.has(url))

@@ -10,13 +10,14 @@
 import {
   createServer,
   type Http2Server,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
   type IncomingHttpHeaders,
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import * as GrpcCompression from "./GrpcCompression.ts"
-import type { ConnectHandler } from "./GrpcConnect.ts"
 import * as Goaway from "./Goaway.ts"
 import { serveUnary, type StreamOptions } from "./GrpcStream.ts"
 import type { Http2 } from "../port/HttpListener.ts"
@@ -29,6 +30,8 @@ const connectionWindow = 16 * 1024 * 1024
 
 const maxConcurrentStreams = 1024
 
+export type Answer = (request: Http2ServerRequest, response: Http2ServerResponse) => void
+
 export interface Http2Options extends StreamOptions {
   readonly restrictedApis: RestrictedApis
   readonly responseCompression: GrpcCompression.ResponseCompression
@@ -36,7 +39,7 @@ export interface Http2Options extends StreamOptions {
   /** Whether unary ModelInfer is answered before Connect. */
   readonly fastUnary: boolean
   /** Answers everything else. */
-  readonly connect: ConnectHandler
+  readonly answer: Answer
 }
 
 export const make = (options: Http2Options): Http2 => {
@@ -48,7 +51,8 @@ export const make = (options: Http2Options): Http2 => {
     // A client may open this many before it has read our settings, and is to try these again, not to be cut off.
     maxSessionRejectedStreams: maxConcurrentStreams * 10,
   })
-  server.on("request", options.connect)
+  server.on("request", options.answer)
+  server.on("checkContinue", options.answer)
   server.on("sessionError", nothing)
   if (options.fastUnary) takeUnary(server, options)
   const sessions = trackSessions(server, options.keepalive)

@@ -6,6 +6,7 @@
  *                               │                          └─┐
  *                               └─ HTTP/1.1 ─────────────────┴─► GrpcConnect ─► GrpcRoutes
  */
+import type { Http2ServerRequest } from "node:http2"
 import { Effect, type Scope } from "effect"
 import * as CallRecord from "../log/CallRecord.ts"
 import type * as Cors from "../port/Cors.ts"
@@ -17,22 +18,17 @@ import * as GrpcHttp2 from "./GrpcHttp2.ts"
 import * as HttpListener from "../port/HttpListener.ts"
 import * as Keepalive from "./Keepalive.ts"
 import { ReceiveBudget } from "../port/ReceiveBudget.ts"
+import { limitReceiving } from "./ReceiveLimit.ts"
 import * as RestrictedApis from "../RestrictedApis.ts"
 import { ServeError } from "../ServeError.ts"
 import type { Tls } from "../port/Tls.ts"
 
-export interface GrpcServerOptions {
-  readonly host?: string
-  /** 0 for any free port. */
-  readonly port: number
+/** What it answers, and to whom. */
+export interface FrontEndOptions {
   /** The most bytes of a message, either way. Default 256 MiB; at most 2 GiB - 1, which is the protocol's own limit. */
   readonly maxMessageSize?: number
-  /** Connections at one time; one more is closed at once. Default 10 000. */
-  readonly maxConnections?: number
   /** How long a request may take to arrive completely. Default 300 s, which is also what Node gives one over HTTP. */
   readonly receiveTimeoutMillis?: number
-  /** How long a new connection may take for its TLS handshake, or to show which protocol it speaks. Default 60 s. */
-  readonly greetingTimeoutMillis?: number
   /** Bytes that requests hold together until they have arrived completely. Default 1 GiB, or 4 messages if that is more. */
   readonly maxIncompleteSize?: number
   /** Of the answers to inferences, where the caller accepts it. Default "none". */
@@ -45,12 +41,32 @@ export interface GrpcServerOptions {
   readonly forwardHeaders?: string | undefined
   /** What answers only to those who have a secret. Default nothing. */
   readonly restrictedApis?: ReadonlyArray<RestrictedApis.Restriction> | undefined
+  /** Default: none, browsers keep pages of other origins away. */
+  readonly cors?: Cors.Policy | undefined
+}
+
+export interface GrpcServerOptions extends FrontEndOptions {
+  readonly host?: string
+  /** 0 for any free port. */
+  readonly port: number
+  /** Connections at one time; one more is closed at once. Default 10 000. */
+  readonly maxConnections?: number
+  /** How long a new connection may take for its TLS handshake, or to show which protocol it speaks. Default 60 s. */
+  readonly greetingTimeoutMillis?: number
   /** How long a stop waits for calls in flight, and for callers that do not take their answers. Default 30 s. */
   readonly stopTimeoutMillis?: number
   /** Default: none, the port speaks plaintext. */
   readonly tls?: Tls | undefined
-  /** Default: none, browsers keep pages of other origins away. */
-  readonly cors?: Cors.Policy | undefined
+}
+
+/** For whatever port its requests come to. */
+export interface FrontEnd {
+  /** Answers what is no unary inference over HTTP/2, which is before it. */
+  readonly answer: GrpcConnect.ConnectHandler
+  /** The connections of one port that speak HTTP/2; `answer` is for what it does not answer itself. */
+  readonly http2: (answer: GrpcHttp2.Answer) => HttpListener.Http2
+  /** Cuts off a request over HTTP/2 that is not for `answer` as if it were. */
+  readonly limit: (request: Http2ServerRequest) => void
 }
 
 const largestMessage = 2 ** 31 - 1
@@ -59,7 +75,16 @@ export const make = Effect.fnUntraced(function* (
   gateway: Gateway,
   options: GrpcServerOptions,
 ): Effect.fn.Return<HttpListener.Address, ServeError, Scope.Scope> {
-  const { host = "0.0.0.0", port, maxConnections, greetingTimeoutMillis, stopTimeoutMillis, tls } = options
+  const { host = "0.0.0.0", port, maxConnections, greetingTimeoutMillis, stopTimeoutMillis, tls, ...others } = options
+  const { answer, http2 } = yield* frontEnd(gateway, others)
+  const listener = { host, port, maxConnections, greetingTimeoutMillis, stopTimeoutMillis, tls, http2: http2(answer) }
+  return yield* HttpListener.make(answer, { name: "gRPC", ...listener })
+})
+
+export const frontEnd = Effect.fnUntraced(function* (
+  gateway: Gateway,
+  options: FrontEndOptions,
+): Effect.fn.Return<FrontEnd, ServeError> {
   const { maxMessageSize = 256 * 1024 * 1024, receiveTimeoutMillis = 300_000, fastUnary = true } = options
   const { responseCompression = "none", maxIncompleteSize = Math.max(2 ** 30, 4 * maxMessageSize) } = options
   if (!Number.isInteger(maxMessageSize) || maxMessageSize < 1 || maxMessageSize > largestMessage) {
@@ -75,12 +100,9 @@ export const make = Effect.fnUntraced(function* (
   const receiveBudget = new ReceiveBudget(maxIncompleteSize)
   const unary = { gateway, maxMessageSize, receiveTimeoutMillis, receiveBudget, forward, records, logDefect }
   const calls = { ...unary, cors: options.cors, restrictedApis, responseCompression }
-  const connect = GrpcConnect.make(calls)
-  const http2 = GrpcHttp2.make({ ...calls, keepalive, fastUnary, connect })
-  const http1: HttpListener.Handler = (request, response) => {
-    if (request.headers.expect !== undefined) response.writeContinue()
-    connect(request, response)
+  return {
+    answer: GrpcConnect.make(calls),
+    limit: (request) => limitReceiving(request, receiveTimeoutMillis, receiveBudget, false),
+    http2: (answer) => GrpcHttp2.make({ ...calls, keepalive, fastUnary, answer }),
   }
-  const listener = { host, port, maxConnections, greetingTimeoutMillis, stopTimeoutMillis, tls, http2 }
-  return yield* HttpListener.make(http1, { name: "gRPC", ...listener })
 })

@@ -2,8 +2,8 @@
  * Collects the body of a request: into one buffer of its announced length, or, without one, from its chunks. Never more
  * than the limit; a body that breaks off is nobody's any more and calls nothing.
  */
-import type { IncomingMessage, ServerResponse } from "node:http"
 import { InvalidRequest } from "@nereid/core/Errors"
+import { isGone, type Request, type Response } from "../port/HttpExchange.ts"
 import { sendErrorAndClose } from "./HttpReply.ts"
 
 /** The pieces in which a body of unknown length may come. Each costs more than its bytes where it is small. */
@@ -11,8 +11,8 @@ const mostChunks = 65_536
 
 /** Calls `whole` with the body; answers itself where it is larger than `limit`, in the words of `tooLarge`. */
 export const collect = (
-  request: IncomingMessage,
-  response: ServerResponse,
+  request: Request,
+  response: Response,
   limit: number,
   whole: (body: Uint8Array) => void,
   tooLarge: TooLarge = jsonTooLarge,
@@ -42,7 +42,10 @@ export const collect = (
       body.set(chunk, from)
     }
   }
-  const onEnd = () => whole(body ?? Buffer.concat(chunks, received))
+  const onEnd = () => {
+    // Over HTTP/2 it also comes when the caller breaks off.
+    if (!isGone(response)) whole(body ?? Buffer.concat(chunks, received))
+  }
   request.on("data", onData)
   request.on("end", onEnd)
 }

@@ -1,16 +1,16 @@
 /** A request at a route of the HTTP port, and what its headers say of an inference, whichever route it is. */
-import type { IncomingMessage, ServerResponse } from "node:http"
 import { Result } from "effect"
 import { timeoutHeader } from "@nereid/core/BinaryExtension"
 import { InvalidRequest } from "@nereid/core/Errors"
 import type { CallRecord } from "../log/CallRecord.ts"
 import * as ForwardedHeaders from "../ForwardedHeaders.ts"
 import * as Preparation from "../Preparation.ts"
+import type { Request, Response } from "../port/HttpExchange.ts"
 import type { Guard } from "../port/HttpListener.ts"
 
 export interface HttpCall {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
+  readonly request: Request
+  readonly response: Response
   readonly guard: Guard
   /** Both empty on routes without a model; the version empty for the highest. */
   readonly model: { readonly name: string; readonly version: string }

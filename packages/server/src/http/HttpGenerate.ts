@@ -14,6 +14,7 @@ import { encodeGenerated } from "@nereid/core/GenerateEncoder"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import type { WireResponse } from "@nereid/core/WireRequest"
 import type { Gateway } from "../Gateway.ts"
+import { isGone } from "../port/HttpExchange.ts"
 import { collect } from "./HttpBody.ts"
 import { deadline, preparation, type HttpCall, type InferOptions } from "./HttpCall.ts"
 import * as HttpCompression from "./HttpCompression.ts"
@@ -100,7 +101,7 @@ const ask = (gateway: Gateway, call: HttpCall, options: InferOptions, makeAnswer
           guard(() => {
             taken = response.writableEnded ? false : answer.take(next)
           })
-          if (taken || response.destroyed) return resume(Effect.void)
+          if (taken || isGone(response)) return resume(Effect.void)
           // Its end takes the request back, and interrupts this.
           const stopWaiting = () => void response.off("drain", go).off("close", go)
           const go = () => {
@@ -112,7 +113,7 @@ const ask = (gateway: Gateway, call: HttpCall, options: InferOptions, makeAnswer
         }),
       end: (outcome) =>
         guard(() => {
-          if (response.destroyed || response.writableEnded) return
+          if (isGone(response) || response.writableEnded) return
           if (Result.isFailure(outcome)) return answer.fail(outcome.failure, begun)
           if (!running.decoupled) answer.take(outcome.success)
           if (!response.writableEnded) answer.finish()

@@ -19,6 +19,7 @@ import {
 import { type InvalidRequest, Unsupported } from "@nereid/core/Errors"
 import type { WireResponse } from "@nereid/core/WireRequest"
 import type { Gateway } from "../Gateway.ts"
+import { isGone } from "../port/HttpExchange.ts"
 import { collect, jsonTooLarge, rawTooLarge } from "./HttpBody.ts"
 import { deadline, preparation, type HttpCall, type InferOptions, single } from "./HttpCall.ts"
 import * as HttpCompression from "./HttpCompression.ts"
@@ -50,7 +51,7 @@ export const infer = (gateway: Gateway, call: HttpCall, options: InferOptions): 
     if (Result.isFailure(wire)) return sendError(response, wire.failure)
     const cancel = gateway.infer(wire.success, until.success, (outcome) =>
       guard(() => {
-        if (response.destroyed) return
+        if (isGone(response)) return
         if (Result.isFailure(outcome)) sendError(response, outcome.failure)
         else reply(call, decoded.success, outcome.success)
       }),
@@ -59,7 +60,7 @@ export const infer = (gateway: Gateway, call: HttpCall, options: InferOptions): 
     response.on("close", cancel)
   }
   const decompressed = (body: Result.Result<Uint8Array, InvalidRequest>) => {
-    if (response.destroyed) return
+    if (isGone(response)) return
     if (Result.isFailure(body)) sendError(response, body.failure)
     else whole(body.success)
   }
@@ -81,7 +82,7 @@ const reply = ({ request, response, guard }: HttpCall, decoded: DecodedRequest, 
   if (encoding === "identity") return sendChunks(response, chunks, headers)
   HttpCompression.compress(encoding, chunks, (body) =>
     guard(() => {
-      if (!response.destroyed) {
+      if (!isGone(response)) {
         sendChunks(response, [Result.getOrThrow(body)], { ...headers, "content-encoding": encoding })
       }
     }),

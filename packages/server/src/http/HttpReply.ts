@@ -1,36 +1,33 @@
 /** The answers of the HTTP front ends, each in one piece with its exact length. */
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http"
+import type { OutgoingHttpHeaders } from "node:http"
 import { Result } from "effect"
 import { httpStatus, type InferenceError, tagHeader } from "@nereid/core/Errors"
+import type { Request, Response } from "../port/HttpExchange.ts"
 
-export const sendEmpty = (response: ServerResponse, status: number): void => {
-  response.writeHead(status, { "content-length": 0 }).end()
+export const sendEmpty = (response: Response, status: number): void => {
+  response.writeHead(status, { "content-length": 0 })
+  response.end()
 }
 
 export const sendJson = (
-  response: ServerResponse,
+  response: Response,
   status: number,
   value: unknown,
   headers: OutgoingHttpHeaders = {},
 ): void => {
   const body = Buffer.from(JSON.stringify(value))
-  response
-    .writeHead(status, { "content-type": "application/json", "content-length": body.length, ...headers })
-    .end(body)
+  response.writeHead(status, { "content-type": "application/json", "content-length": body.length, ...headers })
+  response.end(body)
 }
 
 /** An error that has no tag: about the route, not about a request to a model. */
-export const sendText = (
-  response: ServerResponse,
-  status: number,
-  message: string,
-  headers?: OutgoingHttpHeaders,
-): void => sendJson(response, status, { error: message }, headers)
+export const sendText = (response: Response, status: number, message: string, headers?: OutgoingHttpHeaders): void =>
+  sendJson(response, status, { error: message }, headers)
 
-export const sendError = (response: ServerResponse, error: InferenceError): void =>
+export const sendError = (response: Response, error: InferenceError): void =>
   sendJson(response, httpStatus(error), { error: error.message }, { [tagHeader]: error._tag })
 
-export const sendResult = (response: ServerResponse, result: Result.Result<object, InferenceError>): void => {
+export const sendResult = (response: Response, result: Result.Result<object, InferenceError>): void => {
   if (Result.isFailure(result)) sendError(response, result.failure)
   else sendJson(response, 200, result.success)
 }
@@ -39,14 +36,15 @@ export const sendResult = (response: ServerResponse, result: Result.Result<objec
 const smallBody = 64 * 1024
 
 export const sendChunks = (
-  response: ServerResponse,
+  response: Response,
   chunks: ReadonlyArray<Uint8Array>,
   headers: OutgoingHttpHeaders,
 ): void => {
   let length = 0
   for (const chunk of chunks) length += chunk.length
   response.writeHead(200, { ...headers, "content-length": length })
-  if (chunks.length === 1) return void response.end(chunks[0])
+  const [first] = chunks
+  if (first !== undefined && chunks.length === 1) return void response.end(first)
   if (length <= smallBody) return void response.end(Buffer.concat(chunks, length))
   response.cork()
   for (const chunk of chunks) if (chunk.length > 0) response.write(chunk)
@@ -62,7 +60,9 @@ const lingerBytes = 256 * 2 ** 20
  * Refuses a request whose body is not wanted, and closes. The answer is out at once, the connection closes once the
  * caller has sent its body: a socket that closes with unread bytes resets, and the caller would never see why.
  */
-export const sendErrorAndClose = (request: IncomingMessage, response: ServerResponse, error: InferenceError): void => {
+export const sendErrorAndClose = (request: Request, response: Response, error: InferenceError): void => {
+  // Its stream ends, and no other one with it.
+  if (response.stream !== undefined) return sendError(response, error)
   const body = Buffer.from(JSON.stringify({ error: error.message }))
   response.writeHead(httpStatus(error), {
     "content-type": "application/json",

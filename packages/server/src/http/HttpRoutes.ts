@@ -2,7 +2,6 @@
  * The paths of the v2 protocol over HTTP, as a table over the gateway. Paths are matched as they came, without a slash at
  * the end; only a model's name is percent-decoded, because clients quote it.
  */
-import type { ServerResponse } from "node:http"
 import { Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
 import type { CallRecords } from "../log/CallRecord.ts"
@@ -11,7 +10,7 @@ import type { Gateway } from "../Gateway.ts"
 import type { InferOptions } from "./HttpCall.ts"
 import { generate, generateStream } from "./HttpGenerate.ts"
 import { infer } from "./HttpInfer.ts"
-import type { Handler } from "../port/HttpListener.ts"
+import type { Handler, Response } from "../port/HttpExchange.ts"
 import { sendEmpty, sendError, sendJson, sendResult, sendText } from "./HttpReply.ts"
 import type { Route } from "./HttpRoute.ts"
 import * as HttpSettings from "./HttpSettings.ts"
@@ -175,14 +174,14 @@ export const make = (gateway: Gateway, options: RoutesOptions): Handler => {
   }
 }
 
-const sendDone = (response: ServerResponse, result: Result.Result<void, InferenceError>): void => {
+const sendDone = (response: Response, result: Result.Result<void, InferenceError>): void => {
   if (Result.isFailure(result)) sendError(response, result.failure)
   else sendEmpty(response, 200)
 }
 
 const regionStatus = ({ name, key, offset, byteSize }: Region) => ({ name, key, offset, byte_size: byteSize })
 
-const outcome = (response: ServerResponse): string =>
+const outcome = (response: Response): string =>
   response.headersSent ? String(response.statusCode) : "the caller is gone"
 
 const percentDecoded = (text: string): string | undefined => {

@@ -7,46 +7,57 @@ import * as CallRecord from "../log/CallRecord.ts"
 import type * as Cors from "../port/Cors.ts"
 import * as ForwardedHeaders from "../ForwardedHeaders.ts"
 import type { Gateway } from "../Gateway.ts"
+import type { Handler } from "../port/HttpExchange.ts"
 import * as HttpListener from "../port/HttpListener.ts"
 import * as HttpRoutes from "./HttpRoutes.ts"
 import * as RestrictedApis from "../RestrictedApis.ts"
 import type { ServeError } from "../ServeError.ts"
 import type { Tls } from "../port/Tls.ts"
 
-export interface HttpServerOptions {
-  readonly host: string
-  /** 0 for any free port. */
-  readonly port: number
+/** What it answers, and to whom. */
+export interface FrontEndOptions {
   /** The largest body, in bytes. Default 64 MiB. */
   readonly maxInputSize?: number | undefined
-  /** Connections at one time; one more is closed at once. Default 10 000. */
-  readonly maxConnections?: number | undefined
   /** Headers that become parameters of their request, as a pattern of their names (ForwardedHeaders.ts). Default none. */
   readonly forwardHeaders?: string | undefined
   /** What answers only to those who have a secret. Default nothing. */
   readonly restrictedApis?: ReadonlyArray<RestrictedApis.Restriction> | undefined
-  /** Default: none, the port speaks plaintext. */
-  readonly tls?: Tls | undefined
   /** Default: none, browsers keep pages of other origins away. */
   readonly cors?: Cors.Policy | undefined
+}
+
+export interface HttpServerOptions extends FrontEndOptions {
+  readonly host: string
+  /** 0 for any free port. */
+  readonly port: number
+  /** Connections at one time; one more is closed at once. Default 10 000. */
+  readonly maxConnections?: number | undefined
+  /** Default: none, the port speaks plaintext. */
+  readonly tls?: Tls | undefined
   /** How long a stop waits for answers in flight. Default 30 s. */
   readonly stopTimeoutMillis?: number | undefined
 }
 
 export const make = Effect.fnUntraced(function* (
   gateway: Gateway,
-  options: HttpServerOptions,
+  { host, port, maxConnections, tls, stopTimeoutMillis, ...options }: HttpServerOptions,
 ): Effect.fn.Return<HttpListener.Address, ServeError, Scope.Scope> {
-  const { maxInputSize = 64 * 2 ** 20, forwardHeaders, restrictedApis: restrictions = [], cors, ...listener } = options
+  const handler = yield* frontEnd(gateway, options)
+  return yield* HttpListener.make(handler, { name: "HTTP", host, port, maxConnections, tls, stopTimeoutMillis })
+})
+
+/** For whatever port its requests come to. */
+export const frontEnd = Effect.fnUntraced(function* (
+  gateway: Gateway,
+  options: FrontEndOptions,
+): Effect.fn.Return<Handler, ServeError> {
+  const { maxInputSize = 64 * 2 ** 20, forwardHeaders, restrictedApis: restrictions = [], cors } = options
   const forward = yield* Effect.fromResult(ForwardedHeaders.make(forwardHeaders, "forwardHeaders.http"))
   const restrictedApis = yield* Effect.fromResult(RestrictedApis.make(restrictions, "http"))
   const records = yield* CallRecord.make(gateway)
   const handler = HttpRoutes.make(gateway, { maxInputSize, forward, restrictedApis, records })
-  const answer: HttpListener.Handler =
-    cors === undefined
-      ? handler
-      : (request, response, guard) => {
-          if (!cors(request, response)) handler(request, response, guard)
-        }
-  return yield* HttpListener.make(answer, { name: "HTTP", ...listener })
+  if (cors === undefined) return handler
+  return (request, response, guard) => {
+    if (!cors(request, response)) handler(request, response, guard)
+  }
 })

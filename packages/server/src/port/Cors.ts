@@ -2,12 +2,11 @@
  * What pages of other origins may ask of a port, and see of its answers: browsers keep them from it unless the server says
  * otherwise (CORS, in the Fetch standard). Off where it is not configured, and no protection of anything but browsers' users.
  */
-import type { IncomingMessage, ServerResponse } from "node:http"
-import type { Http2ServerRequest, Http2ServerResponse } from "node:http2"
 import { cors as connect } from "@connectrpc/connect"
 import { Duration, Result } from "effect"
 import { timeoutHeader } from "@nereid/core/BinaryExtension"
 import { tagHeader } from "@nereid/core/Errors"
+import type { Request, Response } from "./HttpExchange.ts"
 import { ServeError } from "../ServeError.ts"
 
 export interface Cors {
@@ -22,10 +21,7 @@ export interface Cors {
 }
 
 /** Adds to a response what its request's origin may do. True for a preflight, which is then answered and nobody else's. */
-export type Policy = (
-  request: IncomingMessage | Http2ServerRequest,
-  response: ServerResponse | Http2ServerResponse,
-) => boolean
+export type Policy = (request: Request, response: Response) => boolean
 
 /** Of HTTP inference, gRPC-Web and Connect; the same on both ports. */
 const sent = [

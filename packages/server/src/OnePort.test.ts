@@ -1,0 +1,344 @@
+/** HTTP and gRPC on one port, over HTTP/1.1 and HTTP/2. What they answer is the conformance suite's (test/conformance). */
+import { Agent, request as httpRequest } from "node:http"
+import type { ClientHttp2Session } from "node:http2"
+import { connect as connectSocket } from "node:net"
+import { describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Queue, Result, Scope } from "effect"
+import { tagHeader } from "@nereid/core/Errors"
+import {
+  addSub,
+  addSubAnswer,
+  clients,
+  closed,
+  inferFrame,
+  isHealthy,
+  modelInfer,
+  modelInferPath,
+  rawCall,
+  rawSession,
+  rawSocket,
+  seen,
+  serve as serveGrpc,
+} from "./grpc/GrpcServer.fixture.ts"
+import * as OnePort from "./OnePort.ts"
+import * as Cors from "./port/Cors.ts"
+
+const serve = Effect.fnUntraced(function* (options: Partial<OnePort.OnePortOptions> = {}) {
+  const server = yield* serveGrpc()
+  const { gateway } = server
+  const address = { host: "127.0.0.1", port: 0, stopTimeoutMillis: 1_000 }
+  const { port } = yield* OnePort.make(gateway, { ...address, http: {}, grpc: {}, ...options })
+  return { ...server, port, authority: `http://127.0.0.1:${port}` }
+})
+
+interface Asked {
+  readonly path: string
+  /** A GET where there is none. */
+  readonly body?: string | Uint8Array
+  readonly headers?: { readonly [name: string]: string }
+}
+
+interface Answered {
+  readonly status: number | undefined
+  readonly body: string
+  readonly header: (name: string) => unknown
+}
+
+/** A request of HTTP over HTTP/2; a status of undefined where the stream ended without one. */
+const overHttp2 = (session: ClientHttp2Session, { path, body, headers = {} }: Asked) =>
+  Effect.callback<Answered>((resume) => {
+    const stream = session.request({ ":method": body === undefined ? "GET" : "POST", ":path": path, ...headers })
+    let received = ""
+    let fields: { readonly [name: string]: unknown } = {}
+    stream.on("error", () => {})
+    stream.on("response", (response) => (fields = response))
+    stream.setEncoding("utf8").on("data", (text: string) => (received += text))
+    stream.on("close", () => {
+      const status = fields[":status"]
+      const answer = { status: typeof status === "number" ? status : undefined, body: received }
+      resume(Effect.succeed({ ...answer, header: (name) => fields[name] }))
+    })
+    stream.end(body)
+    return Effect.sync(() => stream.close(8))
+  })
+
+const overHttp1 = (port: number, { path, body, headers = {} }: Asked, agent?: Agent) =>
+  Effect.callback<Answered>((resume) => {
+    const method = body === undefined ? "GET" : "POST"
+    const request = httpRequest({ port, path, method, headers, ...(agent && { agent }) }, (response) => {
+      let received = ""
+      response.setEncoding("utf8").on("data", (text: string) => (received += text))
+      response.on("end", () =>
+        resume(
+          Effect.succeed({
+            status: response.statusCode,
+            body: received,
+            header: (name) => response.headers[name],
+          }),
+        ),
+      )
+    })
+    request.on("error", () => resume(Effect.succeed({ status: undefined, body: "", header: () => undefined })))
+    request.end(body)
+    return Effect.sync(() => request.destroy())
+  })
+
+const inferJson = (model: string, data: ReadonlyArray<number>, more: object = {}): Asked => ({
+  path: `/v2/models/${model}/infer`,
+  body: JSON.stringify({
+    inputs: [{ name: "X", datatype: "UINT8", shape: model === "gate" ? [1, 1] : [data.length], data }],
+    ...more,
+  }),
+})
+
+const echo = inferJson("echo", [7])
+
+const echoed = { status: 200, body: expect.stringContaining('"data":[7]') }
+
+describe("what a request is for", () => {
+  it.live.each(Object.entries(clients))("an RPC: %s", ([, connect]) =>
+    Effect.gen(function* () {
+      const call = yield* connect(yield* serve())
+      expect(yield* call(modelInfer, addSub())).toMatchObject({ response: { rawOutputContents: addSubAnswer } })
+    }),
+  )
+
+  it.live("a path of HTTP, over HTTP/1.1 and HTTP/2", () =>
+    Effect.gen(function* () {
+      const server = yield* serve()
+      const session = yield* rawSession(server)
+      for (const ask of [overHttp1.bind(undefined, server.port), overHttp2.bind(undefined, session)]) {
+        expect(yield* ask(echo)).toMatchObject(echoed)
+        expect(yield* ask({ path: "/v2" })).toMatchObject({ status: 200, body: expect.stringContaining("nereid") })
+        expect(yield* ask({ path: "/v2/health/live?x=1" })).toMatchObject({ status: 200, body: "" })
+        expect(yield* ask({ path: "/" })).toMatchObject({ status: 404, body: '{"error":"Not Found"}' })
+      }
+    }),
+  )
+
+  it.live("a method that nobody knows is an RPC's; so is gRPC at any path", () =>
+    Effect.gen(function* () {
+      const server = yield* serve()
+      const session = yield* rawSession(server)
+      const unknown = { path: "/inference.Other/Call", body: "{}", headers: { "content-type": "application/json" } }
+      expect(yield* overHttp1(server.port, unknown)).toMatchObject({ status: 404, body: "" })
+      for (const path of ["/inference.Other/Call", "/x"]) {
+        const call = { chunks: [inferFrame(addSub())], headers: { ":path": path } }
+        expect(yield* rawCall(session, call)).toMatchObject({ status: "12", message: `unknown method ${path}` })
+      }
+    }),
+  )
+})
+
+describe("a connection is told apart by its first bytes", () => {
+  const sentInBytes = (port: number, bytes: Uint8Array, enough: (received: Buffer) => boolean) =>
+    Effect.callback<Buffer>((resume) => {
+      let received = Buffer.alloc(0)
+      const socket = connectSocket({ port, host: "127.0.0.1", noDelay: true })
+      const send = (index: number): void => {
+        if (index < bytes.length) socket.write(bytes.subarray(index, index + 1), () => setImmediate(send, index + 1))
+      }
+      socket.on("connect", () => send(0))
+      socket.on("data", (chunk: Buffer) => {
+        received = Buffer.concat([received, chunk])
+        if (enough(received)) resume(Effect.succeed(received))
+      })
+      return Effect.sync(() => socket.destroy())
+    })
+
+  it.live("HTTP/1.1 in single bytes", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serve()
+      const body = String(echo.body)
+      const head = `POST ${echo.path} HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n`
+      const request = Buffer.from(head + body)
+      const answer = yield* sentInBytes(port, request, (received) => received.includes('"data":[7]'))
+      expect(answer.toString()).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
+    }),
+  )
+
+  it.live("HTTP/2 in single bytes", () =>
+    Effect.gen(function* () {
+      const { port } = yield* serve()
+      const settings = [0, 0, 0, 4, 0, 0, 0, 0, 0]
+      const greeting = Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), Buffer.from(settings)])
+      const answer = yield* sentInBytes(port, greeting, ({ length }) => length > 3)
+      expect(answer[3]).toBe(4)
+    }),
+  )
+
+  it.live.each(["", "P", "PRI * HT"])("one that goes no further than '%s' is closed", (sent) =>
+    Effect.gen(function* () {
+      const { port } = yield* serve({ greetingTimeoutMillis: 20 })
+      expect(yield* rawSocket(port, sent)).toBe("")
+    }),
+  )
+
+  it.live("bytes that are neither close their connection only", () =>
+    Effect.gen(function* () {
+      const server = yield* serve()
+      expect(yield* rawSocket(server.port, "\0\x01\x02")).toMatch(/^HTTP\/1\.1 400 /)
+      expect(yield* rawSocket(server.port, "PRI * HTTP/2.0\r\n\r\nno preface")).not.toContain("HTTP/1.1")
+      expect(yield* isHealthy(yield* rawSession(server))).toBe(true)
+    }),
+  )
+
+  it.live("one more than there may be is closed at once, whichever it would be", () =>
+    Effect.gen(function* () {
+      const server = yield* serve({ maxConnections: 2 })
+      const agent = new Agent({ keepAlive: true })
+      const session = yield* rawSession(server)
+      expect(yield* overHttp2(session, echo)).toMatchObject(echoed)
+      expect(yield* overHttp1(server.port, echo, agent)).toMatchObject(echoed)
+      expect(yield* rawSocket(server.port, "GET /v2 HTTP/1.1\r\nhost: x\r\n\r\n")).toBe("")
+      agent.destroy()
+    }),
+  )
+})
+
+describe("HTTP over HTTP/2", () => {
+  it.live("a caller that goes away takes its request out of the queue", () =>
+    Effect.gen(function* () {
+      const server = yield* serve()
+      const session = yield* rawSession(server)
+      const first = yield* Effect.forkChild(overHttp2(session, inferJson("gate", [7])))
+      yield* Queue.take(server.started)
+      yield* Queue.take(server.events)
+      const second = yield* Effect.forkChild(overHttp2(session, inferJson("gate", [7])))
+      expect(yield* Queue.take(server.events)).toBe("asked")
+      yield* Fiber.interrupt(second)
+      expect(yield* Queue.take(server.events)).toBe("cancelled")
+      yield* Deferred.succeed(server.open, undefined)
+      expect(yield* Fiber.join(first)).toMatchObject({ status: 200 })
+    }),
+  )
+
+  it.live("a body that breaks off is nobody's", () =>
+    Effect.gen(function* () {
+      const server = yield* serve()
+      const session = yield* rawSession(server)
+      // A whole document, whose end the caller takes back.
+      const stream = session.request({ ":method": "POST", ":path": echo.path })
+      stream.on("error", () => {})
+      stream.write(echo.body, () => stream.close(8))
+      yield* Effect.callback<void>((resume) => void stream.on("close", () => resume(Effect.void)))
+      expect(yield* overHttp2(session, echo)).toMatchObject(echoed)
+      expect(yield* Queue.size(server.events)).toBe(1)
+    }),
+  )
+
+  it.live("a body beyond the limit is refused, whether its length is announced or not", () =>
+    Effect.gen(function* () {
+      const session = yield* rawSession(yield* serve({ http: { maxInputSize: 100 } }))
+      const body = new Uint8Array(1_000_000)
+      for (const headers of [{}, { "content-length": "1000000" }]) {
+        const answer = yield* overHttp2(session, { ...echo, body, headers })
+        expect(answer).toMatchObject({
+          status: 400,
+          body: expect.stringContaining("maximum allowed input size of 100"),
+        })
+      }
+      expect(yield* overHttp2(session, echo)).toMatchObject(echoed)
+    }),
+  )
+
+  it.live("a caller gets its answer though it goes on sending, and then its stream ends", () =>
+    Effect.gen(function* () {
+      const session = yield* rawSession(yield* serve())
+      const stream = session.request({ ":method": "POST", ":path": "/v2/health/live" })
+      stream.on("error", () => {})
+      stream.resume()
+      const send = () => void stream.write(new Uint8Array(100_000), (error) => error ?? send())
+      send()
+      const status = yield* Effect.callback<unknown>((resume) => {
+        stream.on("response", (headers) => resume(Effect.succeed(headers[":status"])))
+      })
+      expect(status).toBe(405)
+      yield* Effect.callback<void>((resume) => void stream.on("close", () => resume(Effect.void)))
+    }),
+  )
+
+  it.live("a body that does not arrive in time is cut off, and so is what all would hold together", () =>
+    Effect.gen(function* () {
+      const session = yield* rawSession(yield* serve({ grpc: { receiveTimeoutMillis: 20 } }))
+      const stream = session.request({ ":method": "POST", ":path": echo.path })
+      stream.on("error", () => {})
+      stream.write("{")
+      yield* Effect.callback<void>((resume) => void stream.on("close", () => resume(Effect.void)))
+      expect(stream.rstCode).toBe(11)
+
+      const other = yield* rawSession(yield* serve({ grpc: { maxIncompleteSize: 400 } }))
+      expect(yield* overHttp2(other, { ...echo, body: new Uint8Array(401) })).toMatchObject({ status: undefined })
+      for (let index = 0; index < 10; index++) expect(yield* overHttp2(other, echo)).toMatchObject(echoed)
+    }),
+  )
+
+  it.live("who asks whether to send a body is told to", () =>
+    Effect.gen(function* () {
+      const server = yield* serve()
+      const session = yield* rawSession(server)
+      const rpc = { path: modelInferPath, body: '{"modelName":"absent"}' }
+      for (const asked of [echo, rpc]) {
+        const stream = session.request({
+          ":method": "POST",
+          ":path": asked.path,
+          "content-type": "application/json",
+          expect: "100-continue",
+        })
+        let status: unknown
+        stream.on("response", (headers) => (status = headers[":status"]))
+        stream.on("continue", () => stream.end(asked.body)).resume()
+        yield* Effect.callback<void>((resume) => void stream.on("close", () => resume(Effect.void)))
+        expect(status).toBe(asked === echo ? 200 : 404)
+      }
+    }),
+  )
+
+  it.live("a defect is an answer", () =>
+    Effect.gen(function* () {
+      const session = yield* rawSession(yield* serve())
+      const answer = yield* overHttp2(session, inferJson("echo", [7], { id: "defect" }))
+      expect(answer).toMatchObject({ status: 500, body: '{"error":"internal error"}' })
+      expect(yield* overHttp2(session, echo)).toMatchObject(echoed)
+    }),
+  )
+
+  it.live("pages of other origins may ask where they may of gRPC", () =>
+    Effect.gen(function* () {
+      const cors = Result.getOrThrow(Cors.make({ origins: ["https://app.example.com"] }))
+      const session = yield* rawSession(yield* serve({ http: { cors }, grpc: { cors } }))
+      const headers = { origin: "https://app.example.com" }
+      const answer = yield* overHttp2(session, { ...echo, headers })
+      expect(answer).toMatchObject(echoed)
+      expect(answer.header("access-control-allow-origin")).toBe("https://app.example.com")
+      expect(String(answer.header("access-control-expose-headers"))).toContain(tagHeader)
+    }),
+  )
+})
+
+it.live("a stop answers what is in flight over both, and closes what is idle at once", () =>
+  Effect.gen(function* () {
+    const scope = yield* Scope.make()
+    const server = yield* Scope.provide(serve({ stopTimeoutMillis: 60_000 }), scope)
+    const sessions = yield* Effect.all([rawSession(server), rawSession(server)])
+    const [busy, idle] = sessions
+    const agent = new Agent({ keepAlive: true })
+    const http2 = yield* Effect.forkChild(overHttp2(busy, inferJson("gate", [7])))
+    yield* Queue.take(server.started)
+    const http1 = yield* Effect.forkChild(overHttp1(server.port, inferJson("gate", [8]), agent))
+    yield* Queue.take(server.events)
+    yield* Queue.take(server.events)
+    const silent = yield* Effect.forkChild(rawSocket(server.port, ""))
+    yield* seen(idle)
+    const stopping = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
+    expect(yield* Fiber.join(silent)).toBe("")
+    yield* closed(idle)
+    expect(stopping.pollUnsafe()).toBeUndefined()
+    yield* Deferred.succeed(server.open, undefined)
+    expect(yield* Fiber.join(http2)).toMatchObject({ status: 200 })
+    expect(yield* Fiber.join(http1)).toMatchObject({ status: 200 })
+    yield* closed(busy)
+    yield* Fiber.join(stopping)
+    agent.destroy()
+  }),
+)

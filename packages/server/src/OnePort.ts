@@ -1,0 +1,72 @@
+/**
+ * What the HTTP and the gRPC port answer, on one port, over HTTP/1.1 and HTTP/2 alike: for where there is only one, and for
+ * callers of HTTP who speak HTTP/2. Which of the two a connection speaks is told once, when it opens (Protocol.ts); which
+ * front end a request is for, by its path.
+ *
+ *   connection ─► HttpListener ─┬─ HTTP/2 ──► GrpcHttp2 ─┬─ unary ModelInfer ─► GrpcUnary
+ *                               │                        └─┬─ an RPC ─────────► GrpcConnect ─► GrpcRoutes
+ *                               └─ HTTP/1.1 ───────────────┴─ anything else ──► HttpRoutes
+ */
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2"
+import { Effect, type Scope } from "effect"
+import type { Gateway } from "./Gateway.ts"
+import * as GrpcServer from "./grpc/GrpcServer.ts"
+import * as HalfOpen from "./grpc/HalfOpen.ts"
+import { sendText } from "./http/HttpReply.ts"
+import * as HttpServer from "./http/HttpServer.ts"
+import type { Request } from "./port/HttpExchange.ts"
+import * as HttpListener from "./port/HttpListener.ts"
+import type { ServeError } from "./ServeError.ts"
+
+export interface OnePortOptions extends Omit<HttpListener.ListenerOptions, "name" | "http2"> {
+  readonly http: HttpServer.FrontEndOptions
+  readonly grpc: GrpcServer.FrontEndOptions
+}
+
+export const make = Effect.fnUntraced(function* (
+  gateway: Gateway,
+  { http: httpOptions, grpc: grpcOptions, ...listener }: OnePortOptions,
+): Effect.fn.Return<HttpListener.Address, ServeError, Scope.Scope> {
+  const http = yield* HttpServer.frontEnd(gateway, httpOptions)
+  const grpc = yield* GrpcServer.frontEnd(gateway, grpcOptions)
+  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+
+  const http1: HttpListener.Handler = (request, response, guard) => {
+    if (isRpc(request)) grpc.answer(request, response)
+    else http(request, response, guard)
+  }
+  const overHttp2 = (request: Http2ServerRequest, response: Http2ServerResponse) => {
+    // A caller that breaks off is an error on both, and one without a listener would end the process.
+    request.on("error", nothing)
+    response.on("error", nothing)
+    grpc.limit(request)
+    request.stream.on("finish", () => {
+      // What is left of a body that nobody wants: callers such as curl see no answer while they cannot go on sending.
+      request.resume()
+      HalfOpen.closeSoon(request.stream)
+    })
+    const guard: HttpListener.Guard = (run) => {
+      try {
+        run()
+      } catch (defect) {
+        runFork(Effect.logError(`The HTTP front end failed on ${request.method} ${request.url}`, defect))
+        if (response.headersSent) request.stream.destroy()
+        else sendText(response, 500, "internal error")
+      }
+    }
+    guard(() => http(request, response, guard))
+  }
+  const http2 = grpc.http2((request, response) => {
+    if (isRpc(request)) grpc.answer(request, response)
+    else overHttp2(request, response)
+  })
+  return yield* HttpListener.make(http1, { name: "HTTP and gRPC", ...listener, http2 })
+})
+
+/** Its path names a method of a service, whether there is one or not; or it is gRPC, whatever its path. */
+const isRpc = ({ url = "", headers }: Request): boolean => {
+  if (url.startsWith("/v2/")) return false
+  return /^\/[\w.]+\.\w+\/\w/.test(url) || headers["content-type"]?.startsWith("application/grpc") === true
+}
+
+const nothing = () => {}

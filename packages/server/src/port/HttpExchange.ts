@@ -1,0 +1,36 @@
+/**
+ * A request of HTTP and the response to it, over HTTP/1.1 or HTTP/2: what answers need of node's two kinds of them, and what
+ * differs. Not here: how one arrives (HttpListener.ts), and what a path answers (HttpRoutes.ts).
+ */
+import type { IncomingMessage, OutgoingHttpHeaders } from "node:http"
+import type { Http2ServerRequest, ServerHttp2Stream } from "node:http2"
+import type { Guard } from "./HttpListener.ts"
+
+export type Request = IncomingMessage | Http2ServerRequest
+
+/** The methods of node's ServerResponse and of its Http2ServerResponse that they have in common. */
+export interface Response {
+  /** Over HTTP/2 only. */
+  readonly stream?: ServerHttp2Stream
+  /** Over HTTP/1.1 only. */
+  readonly destroyed?: boolean
+  statusCode: number
+  readonly headersSent: boolean
+  readonly writableEnded: boolean
+  readonly on: (event: "close" | "drain", listener: () => void) => Response
+  readonly off: (event: "close" | "drain", listener: () => void) => Response
+  readonly setHeader: (name: string, value: string) => unknown
+  readonly writeContinue: () => void
+  readonly writeHead: (status: number, headers: OutgoingHttpHeaders) => unknown
+  /** False where the next one is to wait for `drain`. */
+  readonly write: (chunk: Uint8Array) => boolean
+  readonly end: { (): unknown; (chunk: Uint8Array): unknown }
+  readonly cork: () => void
+  readonly uncork: () => void
+}
+
+export type Handler = (request: Request, response: Response, guard: Guard) => void
+
+/** Whether the caller can have no more of the response than it has. */
+export const isGone = ({ stream, destroyed }: Response): boolean =>
+  stream === undefined ? destroyed === true : stream.destroyed || stream.closed
