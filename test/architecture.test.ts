@@ -9,14 +9,15 @@ import { expect, it } from "vitest"
 
 const root = join(import.meta.dirname, "..")
 
-/** protocol → core → {onnx, server, client} → cli */
+/** protocol → core → {onnx, server, client, bench} → cli */
 const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   protocol: [],
   core: ["protocol"],
   onnx: ["core", "protocol"],
   server: ["core", "protocol"],
   client: ["core", "protocol"],
-  cli: ["core", "protocol", "onnx", "server", "client"],
+  bench: ["core", "protocol"],
+  cli: ["core", "protocol", "onnx", "server", "client", "bench"],
 }
 
 const sources = (folder: string): ReadonlyArray<string> =>

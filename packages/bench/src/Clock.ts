@@ -1,0 +1,8 @@
+/** Time as an open loop needs it: what it is, and a call at a moment that is to be kept to the microsecond. */
+export interface Clock {
+  /** Milliseconds, as `performance.now()` counts. */
+  readonly now: () => number
+  /** Calls at that time, or as soon as possible; a call that was asked for before is forgotten. */
+  readonly wake: (at: number, call: () => void) => void
+  readonly close: () => void
+}

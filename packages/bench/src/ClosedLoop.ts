@@ -1,0 +1,41 @@
+/**
+ * A closed loop: so many requests are always under way, and each reply sends the next. It shows what a server can do; not
+ * what callers wait who do not wait for one another, which OpenLoop.ts shows.
+ */
+import type { Lane } from "./Lane.ts"
+import { type Extent, type Measured, Round } from "./Round.ts"
+
+export type ClosedLoopOptions = Extent & {
+  /** Requests under way at every moment. */
+  readonly concurrency: number
+  /** Milliseconds without any reply after which the rest is given up. Default 30 seconds. */
+  readonly patience?: number
+}
+
+/** The lanes share the requests; `Target.perConnection` says how many one can bear. */
+export const run = async (lanes: ReadonlyArray<Lane>, options: ClosedLoopOptions): Promise<Measured> => {
+  const { concurrency, patience = 30_000 } = options
+  const most = "requests" in options ? options.requests : Infinity
+  let left = most
+  const round = new Round(lanes, (lane, startedAt, problem) => {
+    const now = performance.now()
+    const inTime = now < deadline
+    if (problem !== undefined) round.problems.add(problem)
+    else if (inTime) round.latencies.record(now - startedAt)
+    if (inTime && left > 0) {
+      left -= 1
+      return lane.send(now)
+    }
+    ended = Math.min(now, deadline)
+    round.outstanding -= 1
+    round.stop()
+  })
+  const started = performance.now()
+  const deadline = "seconds" in options ? started + options.seconds * 1000 : Infinity
+  let ended = started
+  round.outstanding = Math.min(concurrency, most)
+  left -= round.outstanding
+  for (let index = 0; index < round.outstanding; index++) lanes[index % lanes.length]?.send(started)
+  await round.answered(patience)
+  return round.measured((round.outstanding > 0 ? Math.min(performance.now(), deadline) : ended) - started)
+}

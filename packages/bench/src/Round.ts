@@ -1,0 +1,84 @@
+/**
+ * The books of one round, which all loads keep alike: what was answered and how fast, what went wrong, and how busy the
+ * load was until it stopped sending.
+ */
+import type { Lane, OnReply } from "./Lane.ts"
+import { Latencies } from "./Latencies.ts"
+import { Problems } from "./Problems.ts"
+import * as Usage from "./Usage.ts"
+
+export interface Measured {
+  /** Requests that were answered as they should be, within the round. */
+  readonly requests: number
+  /** Seconds of the round. */
+  readonly seconds: number
+  readonly perSecond: number
+  readonly latencies: Latencies
+  readonly problems: Problems
+  /** How busy the load itself was. */
+  readonly usage: Usage.Usage
+  /** Connections that ended and were replaced. */
+  readonly reconnections: number
+}
+
+/** How long a round is: a time, or so many requests. */
+export type Extent = { readonly seconds: number } | { readonly requests: number }
+
+export class Round {
+  readonly latencies = new Latencies()
+  readonly problems = new Problems()
+  /** Requests that are not answered. */
+  outstanding = 0
+  readonly #lanes: ReadonlyArray<Lane>
+  readonly #reconnections: number
+  readonly #watch = Usage.watch()
+  readonly #answered = Promise.withResolvers<void>()
+  #usage: Usage.Usage | undefined
+
+  constructor(lanes: ReadonlyArray<Lane>, onReply: OnReply) {
+    this.#lanes = lanes
+    this.#reconnections = reconnections(lanes)
+    for (const lane of lanes) lane.onReply = onReply
+  }
+
+  /** Nothing more is sent; what is outstanding is still waited for. */
+  stop(): void {
+    this.#usage ??= this.#watch()
+    if (this.outstanding === 0) this.#answered.resolve()
+  }
+
+  /**
+   * Resolves after `stop` when all is answered; or when nothing has been for `patience` milliseconds, and then gives up
+   * what is outstanding, with its connections.
+   */
+  async answered(patience: number): Promise<void> {
+    let heard = -1
+    const timer = setInterval(() => {
+      const count = this.outstanding === 0 ? -1 : this.latencies.count + this.problems.count
+      if (count >= 0 && count === heard) this.#answered.resolve()
+      heard = count
+    }, patience)
+    await this.#answered.promise
+    clearInterval(timer)
+    for (const lane of this.#lanes) lane.onReply = () => {}
+    if (this.outstanding === 0) return
+    this.problems.add(`no reply within ${patience / 1000} s`, this.outstanding)
+    for (const lane of this.#lanes) lane.abandon()
+  }
+
+  measured(milliseconds: number): Measured {
+    const requests = this.latencies.count
+    const seconds = Math.max(milliseconds, 1e-3) / 1000
+    return {
+      requests,
+      seconds,
+      perSecond: requests / seconds,
+      latencies: this.latencies,
+      problems: this.problems,
+      usage: this.#usage ?? this.#watch(),
+      reconnections: reconnections(this.#lanes) - this.#reconnections,
+    }
+  }
+}
+
+const reconnections = (lanes: ReadonlyArray<Lane>): number => lanes.reduce((sum, lane) => sum + lane.reconnections, 0)

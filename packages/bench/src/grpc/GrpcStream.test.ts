@@ -1,0 +1,159 @@
+/** Requests that follow one another on streams of grpc-js, and what is said of replies that are not what they should be. */
+import type { ServerDuplexStream } from "@grpc/grpc-js"
+import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
+import { ModelInferRequestSchema, ModelStreamInferResponseSchema } from "@nereid/protocol/grpc_service"
+import { expect, it, onTestFinished } from "vitest"
+import * as ClosedLoop from "../ClosedLoop.ts"
+import * as Lane from "../Lane.ts"
+import { serve } from "./GrpcServer.fixture.ts"
+import * as GrpcStream from "./GrpcStream.ts"
+
+type Reply = MessageInitShape<typeof ModelStreamInferResponseSchema>
+
+const encode = (reply: Reply) =>
+  Buffer.from(toBinary(ModelStreamInferResponseSchema, create(ModelStreamInferResponseSchema, reply)))
+
+const idOf = (request: Buffer) => fromBinary(ModelInferRequestSchema, request).id
+
+const answer = (id: string, raw: Uint8Array = new Uint8Array(8)): Reply => ({
+  inferResponse: { modelName: "m", id, rawOutputContents: [raw] },
+})
+
+const message = (size: number) =>
+  toBinary(
+    ModelInferRequestSchema,
+    create(ModelInferRequestSchema, {
+      modelName: "m",
+      id: GrpcStream.idPlaceholder,
+      rawInputContents: [new Uint8Array(size)],
+    }),
+  )
+
+/** Tag and length of the name, and of the id. */
+const idOffset = 3 + 2
+
+interface Asked {
+  readonly size?: number
+  readonly replyLength?: number | undefined
+  readonly decoupled?: boolean
+  readonly hasIds?: boolean
+  readonly requests?: number
+  readonly lanes?: number
+}
+
+const load = async (stream: (call: ServerDuplexStream<Buffer, Buffer>) => void, asked: Asked = {}) => {
+  const {
+    size = 4,
+    replyLength = encode(answer(GrpcStream.idPlaceholder)).length,
+    decoupled = false,
+    hasIds = true,
+  } = asked
+  const request = {
+    message: message(size),
+    idOffset,
+    replyLength: "replyLength" in asked ? asked.replyLength : replyLength,
+  }
+  const target = GrpcStream.target(await serve({ stream }), { requests: [request], decoupled, hasIds })
+  const lanes = await Lane.openAll(target, asked.lanes ?? 2)
+  onTestFinished(() => lanes.forEach((lane) => lane.close()))
+  const measured = await ClosedLoop.run(lanes, { concurrency: 16, requests: asked.requests ?? 16, patience: 5000 })
+  return { ...measured, problems: Object.fromEntries(measured.problems.messages) }
+}
+
+it("each request has an id of its own, and its reply is found by it in any order", async () => {
+  const ids: Array<string> = []
+  const measured = await load(
+    (call) => {
+      let waiting: Array<string> = []
+      call.on("data", (request: Buffer) => {
+        ids.push(idOf(request))
+        waiting.push(idOf(request))
+        if (waiting.length < 8) return
+        for (const id of waiting.toReversed()) call.write(encode(answer(id)))
+        waiting = []
+      })
+    },
+    { requests: 1024, lanes: 1 },
+  )
+  expect(measured).toMatchObject({ requests: 1024, problems: {} })
+  expect(ids).toEqual(Array.from({ length: 1024 }, (_, index) => String(index).padStart(8, "0")))
+})
+
+it("messages of 3 MB go both ways", async () => {
+  const raw = new Uint8Array(3_000_000)
+  const measured = await load(
+    (call) => call.on("data", (request: Buffer) => call.write(encode(answer(idOf(request), raw)))),
+    { size: 3_000_000, replyLength: encode(answer(GrpcStream.idPlaceholder, raw)).length, requests: 32 },
+  )
+  expect(measured).toMatchObject({ requests: 32, problems: {} })
+})
+
+it("replies without ids are taken in the order of the requests", async () => {
+  const measured = await load((call) => call.on("data", () => call.write(encode(answer("")))), {
+    replyLength: encode(answer("")).length,
+    hasIds: false,
+    requests: 100,
+  })
+  expect(measured).toMatchObject({ requests: 100, problems: {} })
+})
+
+it("a request to a decoupled model ends with the reply that says so", async () => {
+  let replies = 0
+  const measured = await load(
+    (call) =>
+      call.on("data", (request: Buffer) => {
+        for (const value of [false, false, true]) {
+          replies += 1
+          const parameters = { triton_final_response: { parameterChoice: { case: "boolParam" as const, value } } }
+          call.write(encode({ inferResponse: { id: idOf(request), parameters } }))
+        }
+      }),
+    { decoupled: true, requests: 50 },
+  )
+  expect(measured).toMatchObject({ requests: 50, problems: {} })
+  expect(replies).toBe(150)
+})
+
+it("an error is told in its words, and the stream goes on", async () => {
+  let count = 0
+  const measured = await load(
+    (call) =>
+      call.on("data", (request: Buffer) => {
+        const id = idOf(request)
+        call.write(encode(++count % 2 === 0 ? answer(id) : { errorMessage: "out of memory", inferResponse: { id } }))
+      }),
+    { requests: 40 },
+  )
+  expect(measured).toMatchObject({ requests: 20, problems: { "out of memory": 20 }, reconnections: 0 })
+})
+
+it("a length that differs is a problem", async () => {
+  const { problems } = await load((call) =>
+    call.on("data", (request: Buffer) => call.write(encode(answer(idOf(request), new Uint8Array(9))))),
+  )
+  expect(problems).toEqual({ "26 bytes of reply, expected 25": 16 })
+})
+
+it("a reply to no request ends its stream, and what waits on it", async () => {
+  const { problems } = await load((call) => call.on("data", () => call.write(encode(answer("?")))), {
+    requests: 8,
+    lanes: 1,
+  })
+  expect(problems).toEqual({ 'a reply to no request: its id is "?"': 8 })
+})
+
+it("a stream that the server ends is opened again; what waited on it has its status", async () => {
+  let streams = 0
+  const { requests, problems, reconnections } = await load(
+    (call) => {
+      const own = ++streams
+      call.on("data", (request: Buffer) => {
+        if (own === 1) call.emit("error", { code: 8, details: "too much" })
+        else call.write(encode(answer(idOf(request))))
+      })
+    },
+    { requests: 40, lanes: 1 },
+  )
+  expect(problems).toEqual({ "the server ended the stream: RESOURCE_EXHAUSTED: too much": 16 })
+  expect({ requests, reconnections }).toEqual({ requests: 24, reconnections: 1 })
+})

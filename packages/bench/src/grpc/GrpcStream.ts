@@ -1,0 +1,180 @@
+/**
+ * ModelStreamInfer as a target: one stream per connection, on which requests follow one another without waiting for
+ * replies. A reply is told by the id that its request has had; of its tensors only the length is checked. A request to a
+ * decoupled model ends with the reply that says it is the last one.
+ */
+import type { Address } from "../Address.ts"
+import { Cycle } from "../Cycle.ts"
+import type { Headers } from "../http2/HeaderReader.ts"
+import { Http2Connection, type Http2Stream } from "../http2/Http2Connection.ts"
+import type { Connection, Replies, Target } from "../Load.ts"
+import * as GrpcCall from "./GrpcCall.ts"
+import * as GrpcStatus from "./GrpcStatus.ts"
+import { MessageReader, prefixLength } from "./MessageReader.ts"
+import * as StreamReply from "./StreamReply.ts"
+
+/** What stands in a message for the id that it gets when it is sent: as many digits. */
+export const idPlaceholder = "00000000"
+
+/** Bytes of a reply that are read: its id and parameters are in them. */
+const beginning = 4096
+
+/** A larger message is sent without being copied, but for its beginning, where the id is. */
+const copied = 4096
+
+export interface StreamRequest {
+  /** A ModelInferRequest whose id is `idPlaceholder`. */
+  readonly message: Uint8Array
+  /** Where in it the id begins. */
+  readonly idOffset: number
+  /** Bytes of its one reply; undefined where that may be any. */
+  readonly replyLength: number | undefined
+}
+
+export interface StreamOptions {
+  readonly metadata?: Readonly<Record<string, string>>
+  /** They take turns. */
+  readonly requests: readonly [StreamRequest, ...ReadonlyArray<StreamRequest>]
+  /** Whether a request may have any number of replies. */
+  readonly decoupled: boolean
+  /** Whether replies have the ids of their requests; without, they are taken in the order of those. */
+  readonly hasIds: boolean
+}
+
+export const path = `${GrpcCall.service}/ModelStreamInfer`
+
+export const target = (address: Address, options: StreamOptions): Target => {
+  const fields = GrpcCall.fields(address, path, options.metadata ?? {})
+  const [first, ...others] = options.requests.map(prepare)
+  if (first === undefined) throw new Error("There is a request. This is a bug.")
+  const turns = new Cycle(first, others)
+  return {
+    perConnection: Infinity,
+    connect: async (replies) =>
+      new StreamConnection(await Http2Connection.open(address, fields), turns, options, replies),
+  }
+}
+
+interface Prepared {
+  /** With the place for the id. */
+  readonly head: Buffer
+  readonly idOffset: number
+  readonly rest: Buffer
+  readonly replyLength: number | undefined
+}
+
+const prepare = ({ message, idOffset, replyLength }: StreamRequest): Prepared => {
+  const bytes = GrpcCall.frame(message)
+  const start = prefixLength + idOffset
+  const end = start + idPlaceholder.length
+  if (bytes.toString("latin1", start, end) !== idPlaceholder) throw new Error("The id is elsewhere. This is a bug.")
+  const split = bytes.length <= copied ? bytes.length : end
+  return { head: bytes.subarray(0, split), idOffset: start, rest: bytes.subarray(split), replyLength }
+}
+
+interface Waiting {
+  readonly startedAt: number
+  readonly replyLength: number | undefined
+}
+
+class StreamConnection implements Connection {
+  readonly #http2: Http2Connection
+  readonly #turns: Cycle<Prepared>
+  readonly #options: StreamOptions
+  readonly #replies: Replies
+  readonly #stream: Http2Stream
+  readonly #reader = new MessageReader(beginning, (message, length) => this.#onMessage(message, length))
+  /** By their ids, in the order in which they were sent. */
+  readonly #waiting = new Map<number, Waiting>()
+  #nextId = 0
+  #hasHead = false
+  #problem: string | undefined
+  #over = false
+
+  constructor(http2: Http2Connection, turns: Cycle<Prepared>, options: StreamOptions, replies: Replies) {
+    this.#http2 = http2
+    this.#turns = turns
+    this.#options = options
+    this.#replies = replies
+    this.#stream = http2.request(
+      {
+        onHeaders: (headers, last) => this.#onHeaders(headers, last),
+        onData: (part, last) => this.#onData(part, last),
+        onAbort: (why, unseen) => this.#end(why, unseen),
+      },
+      [],
+      false,
+    )
+  }
+
+  get accepts(): boolean {
+    return !this.#over && this.#http2.accepts
+  }
+
+  send(startedAt: number): void {
+    const { head, idOffset, rest, replyLength } = this.#turns.next()
+    const id = this.#nextId
+    this.#nextId = (id + 1) % 10 ** idPlaceholder.length
+    this.#waiting.set(id, { startedAt, replyLength })
+    const own = Buffer.from(head)
+    for (let index = idOffset + idPlaceholder.length - 1, left = id; left > 0; index--) {
+      const next = Math.floor(left / 10)
+      own[index] = 0x30 + left - next * 10
+      left = next
+    }
+    this.#http2.write(this.#stream, rest.length === 0 ? [own] : [own, rest], false)
+  }
+
+  close(): void {
+    this.#over = true
+    this.#waiting.clear()
+    this.#http2.close()
+  }
+
+  #onHeaders(headers: Headers, last: boolean): void {
+    if (!this.#hasHead) {
+      this.#hasHead = true
+      this.#problem = GrpcStatus.headProblem(headers)
+    }
+    if (last) this.#end(`the server ended the stream: ${this.#problem ?? GrpcStatus.problem(headers) ?? "OK"}`, false)
+  }
+
+  #onData(part: Buffer, last: boolean): void {
+    // The trailers or the end of the connection tell it.
+    if (this.#problem === undefined && part.length > 0) this.#problem = this.#reader.read(part)
+    if (last || this.#problem !== undefined) this.#end(this.#problem ?? "the server ended the stream", false)
+  }
+
+  #onMessage(message: Buffer, length: number): void {
+    const reply = StreamReply.read(message)
+    if (reply === undefined) return this.#end("a reply that is no ModelStreamInferResponse", false)
+    const [oldest = -1] = this.#options.hasIds ? [Number(reply.id || -1)] : this.#waiting.keys()
+    const waiting = this.#waiting.get(oldest)
+    if (waiting === undefined) {
+      // Of a decoupled model that has failed, more may come.
+      if (!this.#options.decoupled) this.#end(`a reply to no request: its id is ${JSON.stringify(reply.id)}`, false)
+      return
+    }
+    const failed = reply.error !== ""
+    if (this.#options.decoupled && !failed && reply.final !== true) return
+    this.#waiting.delete(oldest)
+    const expected = this.#options.decoupled ? undefined : waiting.replyLength
+    const wrong = expected === undefined || length === expected ? undefined : lengthProblem(length, expected)
+    this.#replies.onReply(waiting.startedAt, failed ? reply.error : wrong)
+  }
+
+  /** All that is under way ends with it. */
+  #end(why: string, unseen: boolean): void {
+    if (this.#over) return
+    this.#over = true
+    this.#http2.close()
+    const waiting = [...this.#waiting.values()]
+    this.#waiting.clear()
+    for (const { startedAt } of waiting) {
+      if (unseen) this.#replies.onUnseen(startedAt)
+      else this.#replies.onReply(startedAt, why)
+    }
+  }
+}
+
+const lengthProblem = (length: number, expected: number): string => `${length} bytes of reply, expected ${expected}`

@@ -1,0 +1,96 @@
+/**
+ * The beginning of a ModelStreamInferResponse, as far as a load has to know it: whether it is an error, which request it
+ * answers, and whether more answers follow. Walked over in place, without a message being made of it; the tensors, which
+ * come behind, are not looked at.
+ */
+export interface StreamReply {
+  /** Empty where the reply is none. */
+  readonly error: string
+  readonly id: string
+  /** Whether it is the last one to its request; undefined where it does not say. */
+  readonly final: boolean | undefined
+}
+
+const finalParameter = "triton_final_response"
+
+/** Undefined where it cannot be read. */
+export const read = (bytes: Buffer): StreamReply | undefined => {
+  let error = ""
+  let id = ""
+  let final: boolean | undefined
+  const whole = walk(bytes, 0, bytes.length, (field, start, end) => {
+    if (field === 1) error = bytes.toString("utf8", start, end)
+    if (field !== 2) return true
+    walk(bytes, start, end, (inner, from, to) => {
+      if (inner === 3) id = bytes.toString("latin1", from, to)
+      if (inner === 4) final = readFinal(bytes, from, to) ?? final
+      // What is wanted stands before the outputs: servers write fields in the order of their numbers.
+      return inner < 5
+    })
+    return true
+  })
+  return whole ? { error, id, final } : undefined
+}
+
+/** Of an entry of the parameters: a name, and a parameter that may be a boolean. */
+const readFinal = (bytes: Buffer, start: number, end: number): boolean | undefined => {
+  let name = ""
+  let value: boolean | undefined
+  walk(bytes, start, end, (field, from, to) => {
+    if (field === 1) name = bytes.toString("latin1", from, to)
+    if (field === 2) {
+      value = false
+      walk(bytes, from, to, (inner, at) => {
+        if (inner === 1) value = bytes[at] === 1
+        return true
+      })
+    }
+    return true
+  })
+  return name === finalParameter ? value : undefined
+}
+
+/** Visits fields until one says false; whether they could be read. A field may end beyond what is there of the message. */
+const walk = (
+  bytes: Buffer,
+  start: number,
+  end: number,
+  visit: (field: number, start: number, end: number) => boolean,
+): boolean => {
+  const cursor = { bytes, offset: start }
+  while (cursor.offset < Math.min(end, bytes.length)) {
+    const tag = varint(cursor)
+    let from = cursor.offset
+    switch (tag & 7) {
+      case 0:
+        varint(cursor)
+        break
+      case 1:
+        cursor.offset += 8
+        break
+      case 2: {
+        const length = varint(cursor)
+        from = cursor.offset
+        cursor.offset += length
+        break
+      }
+      case 5:
+        cursor.offset += 4
+        break
+      default:
+        return false
+    }
+    if (!visit(tag >>> 3, from, cursor.offset)) return true
+  }
+  return true
+}
+
+const varint = (cursor: { readonly bytes: Buffer; offset: number }): number => {
+  let value = 0
+  for (let factor = 1; factor <= 2 ** 63; factor *= 0x80) {
+    const byte = cursor.bytes[cursor.offset++] ?? 0
+    value += (byte & 0x7f) * factor
+    if (byte < 0x80) break
+  }
+  return value
+}

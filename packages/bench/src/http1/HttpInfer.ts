@@ -1,0 +1,115 @@
+/**
+ * HTTP/1.1 requests as a target: one at a time on a connection. Of a reply it checks the status and, where that is known,
+ * the length of the body; not what is in it.
+ */
+import type { Socket } from "node:net"
+import * as Address from "../Address.ts"
+import { Cycle } from "../Cycle.ts"
+import type { Connection, Replies, Target } from "../Load.ts"
+import * as HttpRequest from "./HttpRequest.ts"
+import { type Reply, ReplyReader } from "./ReplyReader.ts"
+
+export interface InferRequest {
+  readonly request: HttpRequest.HttpRequest
+  /** Bytes of the reply's body; undefined where that may be any. */
+  readonly replyLength: number | undefined
+}
+
+export const target = (
+  address: Address.Address,
+  requests: readonly [InferRequest, ...ReadonlyArray<InferRequest>],
+): Target => {
+  const [first, ...others] = requests.map(({ request, replyLength }): Prepared => ({
+    bytes: HttpRequest.encode(address, request),
+    replyLength,
+  }))
+  if (first === undefined) throw new Error("There is a request. This is a bug.")
+  const turns = new Cycle(first, others)
+  return {
+    perConnection: 1,
+    connect: async (replies) => new HttpConnection(await Address.connect(address, "http/1.1"), turns, replies),
+  }
+}
+
+interface Prepared {
+  readonly bytes: Buffer
+  readonly replyLength: number | undefined
+}
+
+class HttpConnection implements Connection {
+  readonly #socket: Socket
+  readonly #turns: Cycle<Prepared>
+  readonly #replies: Replies
+  readonly #reader = new ReplyReader(false, (reply) => this.#onReply(reply))
+  /** When the request that is under way was meant to be sent. */
+  #startedAt: number | undefined
+  #replyLength: number | undefined
+  /** Whether a request has been answered here. */
+  #proven = false
+  #over = false
+
+  constructor(socket: Socket, turns: Cycle<Prepared>, replies: Replies) {
+    this.#socket = socket
+    this.#turns = turns
+    this.#replies = replies
+    socket.on("data", (chunk: Buffer) => this.#onData(chunk))
+    socket.on("error", (error) => this.#lose(`the connection was lost: ${error.message}`))
+    socket.on("end", () => this.#lose("the server closed the connection"))
+    socket.on("close", () => this.#lose("the server closed the connection"))
+  }
+
+  get accepts(): boolean {
+    return !this.#over
+  }
+
+  send(startedAt: number): void {
+    const { bytes, replyLength } = this.#turns.next()
+    this.#startedAt = startedAt
+    this.#replyLength = replyLength
+    this.#socket.write(bytes)
+  }
+
+  close(): void {
+    this.#over = true
+    this.#startedAt = undefined
+    this.#socket.destroy()
+  }
+
+  #onData(chunk: Buffer): void {
+    if (this.#startedAt === undefined) return this.#lose("a reply to no request")
+    const problem = this.#reader.read(chunk)
+    if (problem !== undefined) this.#lose(problem)
+  }
+
+  #onReply(reply: Reply): void {
+    const startedAt = this.#startedAt
+    if (startedAt === undefined) return this.#lose("a reply to no request")
+    this.#startedAt = undefined
+    this.#proven = true
+    // Where a refusal comes before the request is all sent, the rest would go on in front of the next one.
+    if (!reply.keepsAlive || this.#socket.writableLength > 0) {
+      this.#over = true
+      this.#socket.destroy()
+    }
+    const expected = this.#replyLength
+    const wrong =
+      expected === undefined || reply.length === expected
+        ? undefined
+        : `${reply.length} bytes of reply, expected ${expected}`
+    this.#replies.onReply(startedAt, HttpRequest.problem(reply) ?? wrong)
+  }
+
+  #lose(why: string): void {
+    if (this.#over) return
+    // Before it counts as over: the end may be that of the reply.
+    if (this.#reader.end()) return
+    this.#over = true
+    this.#socket.destroy()
+    const startedAt = this.#startedAt
+    if (startedAt === undefined) return
+    this.#startedAt = undefined
+    // A server may close a connection just when the next request is on its way to it.
+    if (this.#proven && this.#reader.idle) this.#replies.onUnseen(startedAt)
+    else this.#replies.onReply(startedAt, why)
+  }
+}

@@ -1,0 +1,38 @@
+/** A request of HTTP/1.1 as bytes, and what an error's reply says. */
+import { type Address, print } from "../Address.ts"
+import type { Reply } from "./ReplyReader.ts"
+
+export interface HttpRequest {
+  readonly method: "GET" | "POST"
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array
+}
+
+export const encode = (address: Address, { method, path, headers, body }: HttpRequest): Buffer => {
+  const lines = [
+    `${method} ${path} HTTP/1.1`,
+    `host: ${print(address)}`,
+    ...(method === "GET" ? [] : [`content-length: ${body.length}`]),
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+  ]
+  return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), body])
+}
+
+/** What is wrong with a reply; undefined where nothing is. */
+export const problem = ({ status, body }: Reply): string | undefined => {
+  if (status === 200) return undefined
+  const text = errorText(body)
+  return `HTTP status ${status}${text === "" ? "" : `: ${text}`}`
+}
+
+/** The text of `{"error": text}`, which is how the protocol's servers say it; of anything else, how it begins. */
+const errorText = (body: Buffer): string => {
+  try {
+    const parsed: unknown = JSON.parse(body.toString())
+    if (typeof parsed === "object" && parsed !== null && "error" in parsed) return String(parsed.error)
+  } catch {
+    // It is no JSON.
+  }
+  return body.toString("utf8", 0, 200).trim()
+}

@@ -1,0 +1,185 @@
+/**
+ * The replies on an HTTP/1.1 connection (RFC 9112), cut out of what its socket reads: with a length, in chunks, or until
+ * the connection ends. A body is only counted, unless it is wanted. To requests with GET and POST: others have replies
+ * without the body that they announce.
+ */
+export interface Reply {
+  readonly status: number
+  /** Lines as they came, the status line first. */
+  readonly head: string
+  /** Bytes of the body. */
+  readonly length: number
+  /** Empty where it was not wanted; of an error its first 64 KB. */
+  readonly body: Buffer
+  /** Whether the connection takes another request. */
+  readonly keepsAlive: boolean
+}
+
+interface Head {
+  readonly bytes: Buffer
+  readonly text: string
+  readonly status: number
+  readonly keepsAlive: boolean
+  /** Of the body, or how else its end is found. */
+  readonly length: number | "chunks" | "end"
+}
+
+/** Bytes of a head, and of an error's body, that are read at most. */
+const most = 65_536
+
+const none = Buffer.alloc(0)
+
+export class ReplyReader {
+  readonly #wantsBody: boolean
+  readonly #onReply: (reply: Reply) => void
+  #rest: Buffer = none
+  #head: Head | undefined
+  /** The head that came last: most are the same. */
+  #known: Head | undefined
+  /** Bytes of the body, or of the chunk, that are to come. */
+  #left = 0
+  /** What comes next in a body of chunks. */
+  #next: "size" | "data" | "line end" | "trailers" = "size"
+  #length = 0
+  readonly #kept: Array<Buffer> = []
+  #keptLength = 0
+
+  constructor(wantsBody: boolean, onReply: (reply: Reply) => void) {
+    this.#wantsBody = wantsBody
+    this.#onReply = onReply
+  }
+
+  /** Whether nothing has come of the next reply. */
+  get idle(): boolean {
+    return this.#head === undefined && this.#rest.length === 0
+  }
+
+  /** What has come that is no HTTP/1.1, if anything; then nothing more can be read. */
+  read(chunk: Buffer): string | undefined {
+    let bytes: Buffer = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
+    this.#rest = none
+    while (bytes.length > 0) {
+      if (this.#head === undefined) {
+        const end = bytes.indexOf("\r\n\r\n")
+        if (end < 0) {
+          if (bytes.length > most) return `a head of more than ${most} bytes`
+          break
+        }
+        const head = this.#readHead(bytes.subarray(0, end))
+        if (typeof head === "string") return head
+        bytes = bytes.subarray(end + 4)
+        // 100 to 199 announce the reply and are not it.
+        if (head.status < 200) continue
+        this.#begin(head)
+      } else if (this.#head.length === "chunks") {
+        const taken = this.#readChunked(bytes)
+        if (typeof taken === "string") return taken
+        if (taken === undefined) break
+        bytes = taken
+      } else {
+        bytes = this.#take(bytes)
+        if (this.#left === 0) this.#finish()
+      }
+      // Requests go one at a time, so nothing follows a reply.
+      if (this.#head === undefined && bytes.length > 0) return "more than one reply to a request"
+    }
+    // A view on what is read, which is overwritten later.
+    if (bytes.length > 0) this.#rest = Buffer.from(bytes)
+    return undefined
+  }
+
+  /** The connection has ended: the end of a reply that has no other; whether there was one. */
+  end(): boolean {
+    if (this.#head?.length !== "end") return false
+    this.#finish()
+    return true
+  }
+
+  #readHead(bytes: Buffer): Head | string {
+    if (this.#known?.bytes.equals(bytes) === true) return this.#known
+    const text = bytes.toString("latin1")
+    const [, version, code] = /^HTTP\/1\.([01]) (\d{3})(?: |\r\n|$)/.exec(text) ?? []
+    if (code === undefined) return `no HTTP/1.1: ${JSON.stringify(text.slice(0, 40))}`
+    const status = Number(code)
+    const connection = header(text, "connection")?.toLowerCase() ?? ""
+    const persists = version === "1" ? !connection.includes("close") : connection.includes("keep-alive")
+    const length = bodyLength(status, text)
+    if (length === undefined) return `a content-length of ${header(text, "content-length")}`
+    this.#known = { bytes: Buffer.from(bytes), text, status, keepsAlive: persists && length !== "end", length }
+    return this.#known
+  }
+
+  #begin(head: Head): void {
+    this.#head = head
+    this.#length = 0
+    this.#next = "size"
+    this.#left = typeof head.length === "number" ? head.length : head.length === "end" ? Infinity : 0
+    if (this.#left === 0 && head.length !== "chunks") this.#finish()
+  }
+
+  /** What follows the part of the body, or of the chunk, that is there. */
+  #take(bytes: Buffer): Buffer {
+    const part = bytes.subarray(0, this.#left)
+    this.#left -= part.length
+    this.#length += part.length
+    const isError = (this.#head?.status ?? 0) >= 300
+    if (this.#wantsBody || (isError && this.#keptLength < most)) {
+      this.#kept.push(Buffer.from(part))
+      this.#keptLength += part.length
+    }
+    return bytes.subarray(part.length)
+  }
+
+  /** What follows, a problem, or nothing where more has to come first. */
+  #readChunked(bytes: Buffer): Buffer | string | undefined {
+    if (this.#next === "data") {
+      const rest = this.#take(bytes)
+      if (this.#left === 0) this.#next = "line end"
+      return rest
+    }
+    const end = bytes.indexOf("\r\n")
+    if (end < 0) return bytes.length > most ? `a line of more than ${most} bytes in a body of chunks` : undefined
+    const line = bytes.toString("latin1", 0, end)
+    if (this.#next === "size") {
+      const size = /^([0-9a-f]{1,12})[ \t]*(?:;|$)/i.exec(line)?.[1]
+      if (size === undefined) return `a chunk of the size ${JSON.stringify(line.slice(0, 40))}`
+      this.#left = Number.parseInt(size, 16)
+      this.#next = this.#left === 0 ? "trailers" : "data"
+    } else if (this.#next === "line end") {
+      if (end > 0) return "a chunk that is longer than its size"
+      this.#next = "size"
+    } else if (end === 0) this.#finish()
+    return bytes.subarray(end + 2)
+  }
+
+  #finish(): void {
+    const head = this.#head
+    if (head === undefined) return
+    this.#head = undefined
+    const body = this.#kept.length === 0 ? none : Buffer.concat(this.#kept.splice(0))
+    this.#keptLength = 0
+    const { status, text, keepsAlive } = head
+    this.#onReply({ status, head: text, length: this.#length, body, keepsAlive })
+  }
+}
+
+/** RFC 9112, 6.3; undefined for a length that is none. */
+const bodyLength = (status: number, head: string): Head["length"] | undefined => {
+  if (status < 200 || status === 204 || status === 304) return 0
+  if (header(head, "transfer-encoding") !== undefined) return "chunks"
+  const length = header(head, "content-length")
+  if (length === undefined) return "end"
+  return /^\d{1,15}$/.test(length) ? Number(length) : undefined
+}
+
+/** The value of a header; the name in lower case. */
+export const header = (head: string, name: string): string | undefined => {
+  for (let start = head.indexOf("\r\n"); start >= 0; start = head.indexOf("\r\n", start + 2)) {
+    const from = start + 2
+    if (head[from + name.length] !== ":") continue
+    if (head.slice(from, from + name.length).toLowerCase() !== name) continue
+    const end = head.indexOf("\r\n", from)
+    return head.slice(from + name.length + 1, end < 0 ? undefined : end).trim()
+  }
+  return undefined
+}

@@ -1,0 +1,85 @@
+/**
+ * The frames of HTTP/2 (RFC 9113, 4.1) that come on a connection, cut out of what its socket reads. The payload of DATA
+ * is handed on as it comes, without its padding, in as many parts as that is; other payloads in one.
+ */
+import { defaults, Flag, headLength, Type } from "./Frame.ts"
+
+export interface FrameHandler {
+  /** `counted` are the bytes that it takes of the windows: those of its padding too. `last` ends the stream. */
+  readonly onData: (stream: number, part: Buffer, counted: number, last: boolean) => void
+  readonly onFrame: (type: number, flags: number, stream: number, payload: Buffer) => void
+}
+
+/** What is no HTTP/2, or breaks its rules. */
+export class FrameError extends Error {}
+
+const none = Buffer.alloc(0)
+
+export class FrameReader {
+  readonly #handler: FrameHandler
+  /** The beginning of a frame whose rest has not come. */
+  #rest: Buffer = none
+  /** Of the DATA frame that is being read: payload and padding that are still to come. */
+  #payload = 0
+  #padding = 0
+  #stream = 0
+  #last = false
+
+  constructor(handler: FrameHandler) {
+    this.#handler = handler
+  }
+
+  /** @throws FrameError */
+  read(chunk: Buffer): void {
+    const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
+    let offset = this.#payload + this.#padding > 0 ? this.#readData(bytes, 0, 0) : 0
+    while (bytes.length - offset >= headLength) {
+      const length = bytes.readUIntBE(offset, 3)
+      const type = bytes[offset + 3] ?? 0
+      const flags = bytes[offset + 4] ?? 0
+      const stream = bytes.readUInt32BE(offset + 5) & 0x7fff_ffff
+      const start = offset + headLength
+      if (length > defaults.frameSize) {
+        throw new FrameError(`a frame of ${length} bytes, at most ${defaults.frameSize} were allowed`)
+      }
+      if (type === Type.DATA) {
+        const padded = (flags & Flag.PADDED) !== 0
+        if (padded && start === bytes.length && length > 0) break
+        const own = padded ? 1 : 0
+        this.#stream = stream
+        this.#last = (flags & Flag.END_STREAM) !== 0
+        this.#padding = padded ? (bytes[start] ?? 0) : 0
+        this.#payload = length - own - this.#padding
+        if (this.#payload < 0) throw new FrameError(`${this.#padding} bytes of padding in a DATA frame of ${length}`)
+        offset = this.#readData(bytes, start + own, own)
+        continue
+      }
+      const end = start + length
+      if (end > bytes.length) break
+      this.#handler.onFrame(type, flags, stream, unpadded(type, flags, bytes.subarray(start, end)))
+      offset = end
+    }
+    this.#rest = offset === bytes.length ? none : bytes.subarray(offset)
+  }
+
+  /** The offset behind what has come of the DATA frame that is being read; `counted` were before it. */
+  #readData(bytes: Buffer, start: number, counted: number): number {
+    const part = bytes.subarray(start, start + this.#payload)
+    this.#payload -= part.length
+    const offset = start + part.length
+    const skipped = this.#payload === 0 ? Math.min(this.#padding, bytes.length - offset) : 0
+    this.#padding -= skipped
+    const last = this.#last && this.#payload + this.#padding === 0
+    this.#handler.onData(this.#stream, part, counted + part.length + skipped, last)
+    return offset + skipped
+  }
+}
+
+/** Without the padding and the priority that only HEADERS may have (RFC 9113, 6.2). */
+const unpadded = (type: number, flags: number, payload: Buffer): Buffer => {
+  if (type !== Type.HEADERS) return payload
+  const padding = (flags & Flag.PADDED) === 0 ? 0 : (payload[0] ?? 0)
+  const start = ((flags & Flag.PADDED) === 0 ? 0 : 1) + ((flags & Flag.PRIORITY) === 0 ? 0 : 5)
+  if (start + padding > payload.length) throw new FrameError(`${padding} bytes of padding in HEADERS`)
+  return payload.subarray(start, payload.length - padding)
+}

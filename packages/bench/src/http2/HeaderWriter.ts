@@ -1,0 +1,70 @@
+/**
+ * The header block of requests that all have the same headers (HPACK, RFC 7541), as clients write it: in full the first
+ * time, for the server to remember, and from then on as the places where it has them. No Huffman code.
+ */
+import { defaults } from "./Frame.ts"
+import { staticTable } from "./StaticTable.ts"
+
+/** In their order; pseudo-headers first. Names in lower case. */
+export type Fields = ReadonlyArray<readonly [name: string, value: string]>
+
+/** For one connection: what the server remembers is its own. */
+export class HeaderWriter {
+  readonly #fields: Fields
+  readonly #references: Buffer
+  /** Whether the server has the fields, is to have them, or cannot. */
+  #memory: "empty" | "full" | "none"
+  /** Whether the server waits to hear that we know of its smaller table. */
+  #owesUpdate = false
+
+  constructor(fields: Fields) {
+    this.#fields = fields
+    this.#references = Buffer.concat(
+      fields.map((_, position) => integer(0x80, 7, staticTable.length + fields.length - position)),
+    )
+    this.#memory = fields.reduce((sum, field) => sum + sizeOf(field), 0) > defaults.headerTable ? "none" : "empty"
+  }
+
+  /** How many bytes the server remembers at most. A change to less than it begins with has to be answered. */
+  limit(bytes: number): void {
+    if (bytes >= defaults.headerTable) return
+    this.#memory = "none"
+    this.#owesUpdate = true
+  }
+
+  /** The next block of the connection; with other fields, of a request that the server is not to remember. */
+  block(other?: Fields): Buffer {
+    if (this.#owesUpdate) {
+      this.#owesUpdate = false
+      // A table of 0 bytes is no more than any that the server may have said.
+      return Buffer.concat([integer(0x20, 5, 0), literals(0, other ?? this.#fields)])
+    }
+    if (other !== undefined || this.#memory === "none") return literals(0, other ?? this.#fields)
+    if (this.#memory === "full") return this.#references
+    this.#memory = "full"
+    return literals(0x40, this.#fields)
+  }
+}
+
+/** RFC 7541, 4.1. */
+const sizeOf = ([name, value]: Fields[number]): number => Buffer.byteLength(name) + Buffer.byteLength(value) + 32
+
+/** Each field in full; `kind` says whether it is to be remembered. */
+const literals = (kind: number, fields: Fields): Buffer =>
+  Buffer.concat(fields.flatMap(([name, value]) => [Buffer.of(kind), text(name), text(value)]))
+
+const text = (value: string): Buffer => {
+  const bytes = Buffer.from(value)
+  return Buffer.concat([integer(0, 7, bytes.length), bytes])
+}
+
+/** `kind` are the bits before it in its first byte. */
+const integer = (kind: number, bits: number, value: number): Buffer => {
+  const most = (1 << bits) - 1
+  if (value < most) return Buffer.of(kind | value)
+  const bytes = [kind | most]
+  let rest = value - most
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80)
+  bytes.push(rest)
+  return Buffer.from(bytes)
+}

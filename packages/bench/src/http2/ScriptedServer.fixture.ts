@@ -1,0 +1,85 @@
+/** A server that says what a test tells it to, right or wrong, and notes the frames that it gets. */
+import { once } from "node:events"
+import { type AddressInfo, createServer, type Socket } from "node:net"
+import { onTestFinished } from "vitest"
+import { encode, Flag, settings, Type } from "./Frame.ts"
+import { FrameReader } from "./FrameReader.ts"
+import { type Fields, HeaderWriter } from "./HeaderWriter.ts"
+
+const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+export interface Received {
+  readonly type: number
+  readonly flags: number
+  readonly stream: number
+  readonly payload: Buffer
+}
+
+export class ScriptedServer {
+  readonly port: number
+  readonly frames: Array<Received> = []
+  #socket: Socket | undefined
+  #heard = Promise.withResolvers<void>()
+
+  private constructor(port: number) {
+    this.port = port
+  }
+
+  /** `first`: the settings that it begins with. */
+  static async start(first: Parameters<typeof settings>[0] = []): Promise<ScriptedServer> {
+    const listener = createServer()
+    listener.listen(0, "127.0.0.1")
+    await once(listener, "listening")
+    const server = new ScriptedServer((listener.address() as AddressInfo).port)
+    listener.on("connection", (socket) => {
+      server.#socket = socket
+      socket.on("error", () => {})
+      socket.write(settings(first))
+      const note = (type: number, flags: number, stream: number, payload: Buffer) => {
+        server.frames.push({ type, flags, stream, payload: Buffer.from(payload) })
+        server.#heard.resolve()
+        server.#heard = Promise.withResolvers()
+      }
+      const reader = new FrameReader({
+        onData: (stream, part, _, last) => note(Type.DATA, last ? Flag.END_STREAM : 0, stream, part),
+        onFrame: note,
+      })
+      let rest = Buffer.alloc(0)
+      let begun = false
+      socket.on("data", (chunk: Buffer) => {
+        rest = Buffer.concat([rest, chunk])
+        if (!begun && rest.length < preface.length) return
+        reader.read(begun ? rest : rest.subarray(preface.length))
+        begun = true
+        rest = Buffer.alloc(0)
+      })
+    })
+    onTestFinished(() => {
+      server.#socket?.destroy()
+      listener.close()
+    })
+    return server
+  }
+
+  /** Once there are frames for which it holds. */
+  async received(holds: (frames: ReadonlyArray<Received>) => boolean): Promise<void> {
+    while (!holds(this.frames)) await this.#heard.promise
+  }
+
+  write(...frames: ReadonlyArray<Buffer>): void {
+    this.#socket?.write(Buffer.concat(frames))
+  }
+
+  end(): void {
+    this.#socket?.end()
+  }
+}
+
+export const headers = (stream: number, fields: Fields, last = false): Buffer =>
+  encode(Type.HEADERS, Flag.END_HEADERS | (last ? Flag.END_STREAM : 0), stream, block(fields))
+
+export const data = (stream: number, text: string, last = false): Buffer =>
+  encode(Type.DATA, last ? Flag.END_STREAM : 0, stream, Buffer.from(text))
+
+/** A header block that any connection can read at any time. */
+export const block = (fields: Fields): Buffer => new HeaderWriter([]).block(fields)

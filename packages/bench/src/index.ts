@@ -1,0 +1,12 @@
+/** What users import: targets, and the two ways to ask them. Inside the repository, import the module itself. */
+export * as Arrivals from "./Arrivals.ts"
+export * as ClosedLoop from "./ClosedLoop.ts"
+export * as GrpcStream from "./grpc/GrpcStream.ts"
+export * as GrpcUnary from "./grpc/GrpcUnary.ts"
+export * as HttpInfer from "./http1/HttpInfer.ts"
+export * as Lane from "./Lane.ts"
+export * as Metronome from "./Metronome.ts"
+export * as OpenLoop from "./OpenLoop.ts"
+export type { Address } from "./Address.ts"
+export type { Connection, Target } from "./Load.ts"
+export type { Measured } from "./Round.ts"

@@ -1,0 +1,14 @@
+/** Sleeps for as long as it is asked to, and says when it has: the other side of Metronome.ts, in a thread of its own. */
+import { workerData } from "node:worker_threads"
+import { asked, ended, type Shared } from "./Metronome.ts"
+
+const { cells, delay }: Shared = workerData
+
+for (let seen = 0; ;) {
+  Atomics.wait(cells, asked, seen)
+  // A sleep that is asked for while one is under way takes its place.
+  do seen = Atomics.load(cells, asked)
+  while (Atomics.wait(cells, asked, seen, delay[0]) !== "timed-out")
+  Atomics.add(cells, ended, 1)
+  Atomics.notify(cells, ended)
+}
