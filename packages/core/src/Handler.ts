@@ -8,7 +8,7 @@ import { type Batched, type ModelClass, requireInteger, type Sample } from "./De
 import { ExecutionFailed, type InferenceError, InvalidRequest, isInferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
 import { errorPrefix, type Request, type Response } from "./Inference.ts"
-import type { Execution, Instance } from "./Instance.ts"
+import { type Execution, fromEffect, type Instance } from "./Instance.ts"
 import { collect, fromInstances, named, withBatch, withoutBatch } from "./Provide.ts"
 import * as RequestContext from "./RequestContext.ts"
 import * as SampleCodec from "./SampleCodec.ts"
@@ -148,13 +148,12 @@ export const instances = <Self, N extends string, I extends Fields, O extends Fi
     const built: Array<Instance> = []
     for (let index = 0; index < count; index++) {
       const handler = Effect.isEffect(make) ? yield* make : make
-      const run = execute(handler)
       built.push({
         name: `${name}_0_${index}`,
         concurrency,
         status: () => "available",
         onStatusChange: () => {},
-        execute: (batch) => Effect.interruptible(Effect.provideContext(run(batch), context)),
+        execute: fromEffect(context, execute(handler)),
       })
     }
     return built

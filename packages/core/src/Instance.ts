@@ -2,7 +2,7 @@
  * What executes batches: an ONNX session in a worker, or a handler. The scheduler hands it at most `concurrency` batches
  * at once, and none while its status is not `available`.
  */
-import type { Effect, Result } from "effect"
+import { type Context, Effect, type Exit, type Result } from "effect"
 import type { Batch } from "./Batch.ts"
 import type { InferenceError } from "./Errors.ts"
 import type { Response } from "./Inference.ts"
@@ -21,6 +21,12 @@ export interface Execution {
 /** `restarting` after a crash, `failed` for good once it has given up. */
 export type InstanceStatus = "available" | "restarting" | "failed"
 
+/** Takes the end of a batch, once. A failure is the failure of every request of the batch. */
+export type Settle = (exit: Exit.Exit<Execution, InferenceError>) => void
+
+/** Nobody waits for the batch any more. What may be interrupted ends soon; it settles in any case. */
+export type Interrupt = () => void
+
 export interface Instance {
   /** `<model>_<group>_<index>`, for the log. */
   readonly name: string
@@ -29,9 +35,18 @@ export interface Instance {
   readonly status: () => InstanceStatus
   /** Set by the scheduler: the instance calls it whenever its status has changed. */
   onStatusChange: () => void
-  /**
-   * A failure is the failure of every request of the batch. Called in an uninterruptible region: what may be interrupted
-   * when nobody waits any more says so, with `Effect.interruptible`.
-   */
-  readonly execute: (batch: Batch) => Effect.Effect<Execution, InferenceError>
+  /** Begins at once, and settles whenever it has ended, perhaps before this returns. */
+  readonly execute: (batch: Batch, settle: Settle) => Interrupt
 }
+
+/** What an effect executes: on a fiber of its own, which begins at once. */
+export const fromEffect =
+  <R>(
+    context: Context.Context<R>,
+    execute: (batch: Batch) => Effect.Effect<Execution, InferenceError, R>,
+  ): Instance["execute"] =>
+  (batch, settle) => {
+    const fiber = Effect.runForkWith(context)(execute(batch))
+    fiber.addObserver(settle)
+    return () => fiber.interruptUnsafe()
+  }

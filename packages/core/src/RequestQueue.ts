@@ -5,13 +5,7 @@
  * Requests that may share a batch stand in one group, first come first served; the group whose first request is the
  * oldest goes next. An entry leaves in O(1), wherever it stands.
  */
-import type { Request } from "./Inference.ts"
-
-export interface Entry {
-  readonly request: Request
-  /** When it was queued, in the scheduler's nanoseconds. */
-  readonly queuedAt: number
-}
+import type { Entry } from "./Entry.ts"
 
 export interface QueueOptions {
   /** At least 1. */
@@ -23,117 +17,117 @@ export interface QueueOptions {
   readonly maxQueueSize: number
 }
 
-/** Take this many entries of this group now, or ask again at that time or when the queue has changed. */
-export type Decision<E extends Entry> =
-  | { readonly _tag: "Take"; readonly group: Group<E>; readonly count: number }
+/** This group goes now; or wait until that time, or until the queue has changed. */
+export type Decision =
+  | { readonly _tag: "Take"; readonly group: Group }
   | { readonly _tag: "Wait"; readonly until: number }
   | { readonly _tag: "Empty" }
 
-export interface Group<E extends Entry> {
+/** A list through its entries, in order of arrival. Never empty. */
+export interface Group {
   readonly key: string
-  /** In order of arrival: a Set keeps it, and deletes from the middle in O(1). */
-  readonly entries: Set<E>
+  first: Entry
+  last: Entry
   rows: number
 }
 
-export class RequestQueue<E extends Entry> {
+const empty: Decision = { _tag: "Empty" }
+
+export class RequestQueue {
   readonly #options: QueueOptions
   readonly #largestFirst: ReadonlyArray<number>
-  readonly #groups = new Map<string, Group<E>>()
+  readonly #groups = new Map<string, Group>()
+  /** The rows at which a group does not wait any more. */
+  readonly #enough: number
   #size = 0
 
   constructor(options: QueueOptions) {
     this.#options = options
-    this.#largestFirst = [...options.preferredBatchSizes].toSorted((a, b) => b - a)
+    this.#largestFirst = options.preferredBatchSizes.toSorted((a, b) => b - a)
+    this.#enough = this.#largestFirst.at(-1) ?? options.maxBatchSize
   }
 
   get size(): number {
     return this.#size
   }
 
-  /** False where the queue is full. */
-  offer(entry: E, key: string): boolean {
+  /** False where the queue is full. The key is that of the entries that it may share a batch with. */
+  offer(entry: Entry, key: string): boolean {
     if (this.#size >= this.#options.maxQueueSize) return false
-    let group = this.#groups.get(key)
-    if (group === undefined) this.#groups.set(key, (group = { key, entries: new Set(), rows: 0 }))
-    group.entries.add(entry)
-    group.rows += entry.request.rows
     this.#size += 1
-    return true
-  }
-
-  /** False where the entry is not queued (any more). */
-  remove(entry: E, key: string): boolean {
     const group = this.#groups.get(key)
-    if (group === undefined || !group.entries.delete(entry)) return false
-    group.rows -= entry.request.rows
-    this.#size -= 1
-    if (group.entries.size === 0) this.#groups.delete(key)
+    if (group === undefined) {
+      this.#groups.set(key, (entry.group = { key, first: entry, last: entry, rows: entry.request.rows }))
+    } else {
+      entry.group = group
+      entry.previous = group.last
+      group.last.next = entry
+      group.last = entry
+      group.rows += entry.request.rows
+    }
     return true
   }
 
-  decide(now: number): Decision<E> {
-    const oldest = this.#oldest()
-    if (oldest === undefined) return { _tag: "Empty" }
-    const ready = this.#closed(oldest.group, now) ? oldest.group : this.#full(oldest.group)
-    if (ready === undefined) return { _tag: "Wait", until: oldest.queuedAt + this.#options.maxQueueDelay }
-    return { _tag: "Take", group: ready, count: this.#count(ready) }
+  /** Harmless where the entry is not queued (any more). */
+  remove(entry: Entry): void {
+    const { group, previous, next } = entry
+    if (group === undefined) return
+    this.#size -= 1
+    group.rows -= entry.request.rows
+    if (previous === undefined && next === undefined) this.#groups.delete(group.key)
+    if (previous !== undefined) previous.next = next
+    else if (next !== undefined) group.first = next
+    if (next !== undefined) next.previous = previous
+    else if (previous !== undefined) group.last = previous
+    entry.group = entry.previous = entry.next = undefined
   }
 
-  /** Takes the first `count` entries of a group out of the queue. */
-  take(group: Group<E>, count: number): ReadonlyArray<E> {
-    const taken: Array<E> = []
-    for (const entry of group.entries) {
-      if (taken.length === count) break
+  decide(now: number): Decision {
+    const oldest = this.#oldest()
+    if (oldest === undefined) return empty
+    const until = oldest.first.queuedAt + this.#options.maxQueueDelay
+    if (now >= until || oldest.rows >= this.#enough) return { _tag: "Take", group: oldest }
+    // While the oldest group waits for more, another one may already be complete.
+    for (const group of this.#groups.values()) if (group.rows >= this.#enough) return { _tag: "Take", group }
+    return { _tag: "Wait", until }
+  }
+
+  /** Takes the next batch of a group out: as many entries as fit, in order, and at least one. */
+  take(group: Group): Array<Entry> {
+    const limit = this.#limit(group.rows)
+    const taken: Array<Entry> = []
+    let rows = 0
+    for (let entry: Entry | undefined = group.first; entry !== undefined; entry = entry.next) {
+      rows += entry.request.rows
+      if (taken.length > 0 && rows > limit) break
       taken.push(entry)
     }
-    for (const entry of taken) this.remove(entry, group.key)
+    for (const entry of taken) this.remove(entry)
     return taken
   }
 
   /** Takes everything out. */
-  clear(): ReadonlyArray<E> {
-    return [...this.#groups.values()].flatMap((group) => this.take(group, group.entries.size))
+  clear(): Array<Entry> {
+    const taken: Array<Entry> = []
+    for (const { first } of this.#groups.values()) {
+      for (let entry: Entry | undefined = first; entry !== undefined; entry = entry.next) taken.push(entry)
+    }
+    for (const entry of taken) this.remove(entry)
+    return taken
   }
 
-  #oldest(): { readonly group: Group<E>; readonly queuedAt: number } | undefined {
-    let oldest: { readonly group: Group<E>; readonly queuedAt: number } | undefined
+  #oldest(): Group | undefined {
+    let oldest: Group | undefined
     for (const group of this.#groups.values()) {
-      const [first] = group.entries
-      if (first !== undefined && (oldest === undefined || first.queuedAt < oldest.queuedAt)) {
-        oldest = { group, queuedAt: first.queuedAt }
-      }
+      if (oldest === undefined || group.first.queuedAt < oldest.first.queuedAt) oldest = group
     }
     return oldest
   }
 
-  /** Whether nothing is to be gained by waiting: enough rows, or waited long enough. */
-  #closed(group: Group<E>, now: number): boolean {
-    const { maxBatchSize, maxQueueDelay } = this.#options
-    if (maxQueueDelay === 0 || group.rows >= (this.#largestFirst.at(-1) ?? maxBatchSize)) return true
-    const [first] = group.entries
-    return first !== undefined && now >= first.queuedAt + maxQueueDelay
-  }
-
-  /** While the oldest group waits for more, another one may already be complete. */
-  #full(waiting: Group<E>): Group<E> | undefined {
-    for (const group of this.#groups.values()) {
-      if (group !== waiting && group.rows >= (this.#largestFirst.at(-1) ?? this.#options.maxBatchSize)) return group
-    }
-    return undefined
-  }
-
-  /** How many entries go: as many as fit, in order, and no more rows than the largest preferred size they reach. */
-  #count(group: Group<E>): number {
+  /** The rows of a batch from a group with so many: no more than the largest preferred size they reach. */
+  #limit(rows: number): number {
     const { maxBatchSize } = this.#options
-    const limit = group.rows >= maxBatchSize ? maxBatchSize : this.#largestFirst.find((size) => size <= group.rows)
-    let rows = 0
-    let count = 0
-    for (const { request } of group.entries) {
-      if (count > 0 && rows + request.rows > (limit ?? maxBatchSize)) break
-      rows += request.rows
-      count += 1
-    }
-    return count
+    if (rows >= maxBatchSize) return maxBatchSize
+    return this.#largestFirst.find((size) => size <= rows) ?? maxBatchSize
   }
 }

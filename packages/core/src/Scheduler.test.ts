@@ -8,7 +8,7 @@ import { TestClock } from "effect/testing"
 import * as Batch from "./Batch.ts"
 import { ExecutionFailed, type InferenceError } from "./Errors.ts"
 import { noParameters, type Request, type Response } from "./Inference.ts"
-import type { Instance, InstanceStatus } from "./Instance.ts"
+import { fromEffect, type Instance, type InstanceStatus } from "./Instance.ts"
 import { infer } from "./RunningModel.ts"
 import * as Scheduler from "./Scheduler.ts"
 import { Statistics } from "./Statistics.ts"
@@ -40,23 +40,30 @@ const harness = Effect.fnUntraced(function* (
   } = {},
 ) {
   const runs: Array<Run> = []
+  const context = yield* Effect.context<never>()
   const statistics = new Statistics()
   const statuses = new Map<string, InstanceStatus>()
-  const instance = (index: number): Instance => ({
-    name: `m_0_${index}`,
-    concurrency: options.concurrency ?? 1,
-    status: () => statuses.get(`m_0_${index}`) ?? "available",
-    onStatusChange: () => {},
-    execute: (options.wrap ?? identity)((batch) =>
-      Effect.gen(function* () {
+  const executeGated = (index: number) =>
+    fromEffect(
+      context,
+      Effect.fnUntraced(function* (batch) {
         const gate = yield* Deferred.make<void, InferenceError>()
         runs.push({ batch, instance: `m_0_${index}`, gate })
         yield* Deferred.await(gate)
         const [outputs] = Batch.inputs(batch)
         const outcomes = Batch.split(batch, outputs === undefined ? [] : [outputs]).map(Result.succeed)
         return { outcomes, inputDuration: 0, outputDuration: 0 }
-      }).pipe(options.interruptible === false ? identity : Effect.interruptible),
-    ),
+      }),
+    )
+  const instance = (index: number): Instance => ({
+    name: `m_0_${index}`,
+    concurrency: options.concurrency ?? 1,
+    status: () => statuses.get(`m_0_${index}`) ?? "available",
+    onStatusChange: () => {},
+    execute: (options.wrap ?? identity)((batch, settle) => {
+      const interrupt = executeGated(index)(batch, settle)
+      return options.interruptible === false ? () => {} : interrupt
+    }),
   })
   const instances = Array.from({ length: options.instanceCount ?? 1 }, (_, index) => instance(index))
   const scheduler = yield* Scheduler.make({
@@ -136,8 +143,10 @@ it.effect("1 | 2+2=4: what queues while an instance is busy goes as one batch, a
 it.effect("1 | 2+2=4, traced: the moments of each request, the parts of its batch back to back up to its end", () =>
   Effect.gen(function* () {
     const { send, settle, complete } = yield* harness({
-      wrap: (execute) => (batch) =>
-        Effect.map(execute(batch), (execution) => ({ ...execution, inputDuration: 2e6, outputDuration: 3e6 })),
+      wrap: (execute) => (batch, settle) =>
+        execute(batch, (exit) =>
+          settle(Exit.map(exit, (execution) => ({ ...execution, inputDuration: 2e6, outputDuration: 3e6 }))),
+        ),
     })
     const begun = yield* Effect.clockWith((clock) => Effect.succeed(Number(clock.monotonicTimeNanosUnsafe())))
     const points: Array<readonly [string, number]> = []
@@ -206,6 +215,28 @@ it.effect("2=>1+timeout: after the delay a batch goes with what there is", () =>
     expect(sizes()).toEqual([])
     yield* TestClock.adjust("1 millis")
     expect(sizes()).toEqual(["1"])
+  }),
+)
+
+it.live("2=>1+timeout below a millisecond: a delay is not rounded up to what timers can do", () =>
+  Effect.gen(function* () {
+    const outcomes = [Result.succeed({ outputs: [], parameters: noParameters })]
+    const { send } = yield* harness({
+      maxQueueDelay: 0.2e6,
+      wrap: () => (_, settle) => {
+        settle(Exit.succeed({ outcomes, inputDuration: 0, outputDuration: 0 }))
+        return () => {}
+      },
+    })
+    const waited: Array<number> = []
+    for (let round = 0; round < 20; round++) {
+      const begun = performance.now()
+      yield* Fiber.join(yield* send(1))
+      waited.push(performance.now() - begun)
+    }
+    // The best of them: the machine may be busy, but no timer is ever below 1.
+    expect(Math.min(...waited)).toBeGreaterThanOrEqual(0.2)
+    expect(Math.min(...waited)).toBeLessThan(1)
   }),
 )
 
@@ -413,10 +444,10 @@ it.effect("1=>throw | 1: an instance that throws fails that batch, and the dispa
     let calls = 0
     const { send, settle, complete } = yield* harness({
       groupKey: () => "",
-      wrap: (execute) => (batch) => {
+      wrap: (execute) => (batch, settle) => {
         calls += 1
         if (calls === 1) throw new RangeError("out of bounds")
-        return execute(batch)
+        return execute(batch, settle)
       },
     })
     const error = yield* Effect.flip(Fiber.join(yield* send(1)))

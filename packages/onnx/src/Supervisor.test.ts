@@ -4,7 +4,8 @@ import { Model, Tensor } from "@nereid/core"
 import * as Batch from "@nereid/core/Batch"
 import type { Request } from "@nereid/core/Inference"
 import { noParameters } from "@nereid/core/Inference"
-import type { Instance, InstanceStatus } from "@nereid/core/Instance"
+import type { InferenceError } from "@nereid/core/Errors"
+import type { Execution, Instance, InstanceStatus } from "@nereid/core/Instance"
 import { Effect, Exit, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { Worker } from "node:worker_threads"
@@ -68,8 +69,11 @@ const becomes = (instance: Instance, status: InstanceStatus) =>
     look()
   })
 
+const execute = (instance: Instance) =>
+  Effect.callback<Execution, InferenceError>((resume) => void instance.execute(batch, resume))
+
 const answers = (instance: Instance) =>
-  Effect.map(instance.execute(batch), ({ outcomes: [outcome] }) => {
+  Effect.map(execute(instance), ({ outcomes: [outcome] }) => {
     if (outcome === undefined || Result.isFailure(outcome)) throw new Error("no answer")
     return outcome.success.outputs[0]?.data[0]
   })
@@ -83,7 +87,7 @@ it.effect("an idle thread that dies is started again after the first delay", () 
     assert.equal(yield* answers(instance), 2)
     yield* Effect.promise(() => threads[0]!.terminate())
     assert.equal(instance.status(), "restarting")
-    const refused = yield* Effect.flip(instance.execute(batch))
+    const refused = yield* Effect.flip(execute(instance))
     assert.equal(refused._tag, "Unavailable")
     yield* TestClock.adjust("999 millis")
     assert.lengthOf(threads, 1)
@@ -112,7 +116,7 @@ for (const [way, dies, reason] of deaths) {
   it.effect(`a thread that dies by ${way} fails the batches it has, says why, and is started again`, () =>
     Effect.gen(function* () {
       const { instance } = yield* supervised([dies, spawn])
-      const run = Effect.flip(instance.execute(batch))
+      const run = Effect.flip(execute(instance))
       for (const error of yield* Effect.all([run, run], { concurrency: 2 })) {
         assert.equal(error._tag, "ExecutionFailed")
         assert.equal(error.message, `the worker thread of model 'slow' died while it had this batch: ${reason}`)
@@ -140,7 +144,7 @@ it.effect("what is in flight when the scope closes is answered first", () =>
       fibers.map((fiber) => fiber.pollUnsafe()),
       [Exit.succeed(2), Exit.succeed(2)],
     )
-    assert.equal((yield* Effect.flip(instance.execute(batch)))._tag, "Unavailable")
+    assert.equal((yield* Effect.flip(execute(instance)))._tag, "Unavailable")
   }),
 )
 
@@ -178,7 +182,7 @@ it.effect("pauses double, and after the last restart it has failed for good", ()
     yield* changes(8)
     assert.deepEqual(statuses.slice(-2), ["restarting", "failed"])
     assert.lengthOf(threads, 4)
-    assert.equal((yield* Effect.flip(instance.execute(batch)))._tag, "Unavailable")
+    assert.equal((yield* Effect.flip(execute(instance)))._tag, "Unavailable")
   }),
 )
 

@@ -3,7 +3,7 @@
  * growing pauses, until it has died or failed to load too often in a row.
  */
 import type { Instance, InstanceStatus } from "@nereid/core/Instance"
-import { Deferred, Duration, Effect, Option, Result } from "effect"
+import { Deferred, Duration, Effect, Exit, Option, Result } from "effect"
 import type { OnnxLoadError } from "./OnnxLoadError.ts"
 import * as Slots from "./Slots.ts"
 import type { WorkerInstance } from "./WorkerInstance.ts"
@@ -87,12 +87,16 @@ export const make = Effect.fnUntraced(function* ({ name, start, restart: options
     // A thread may have ended before its supervisor has noticed.
     status: () => (status === "available" && !worker.isAlive ? "restarting" : status),
     onStatusChange: () => {},
-    execute: (batch) =>
-      Effect.map(worker.execute(batch), (execution) => {
-        restarts = 0
-        return execution
-      }),
+    execute: (batch, settle) => {
+      worker.execute(batch, (exit) => {
+        if (Exit.isSuccess(exit)) restarts = 0
+        settle(exit)
+      })
+      return nothing
+    },
   }
   yield* Effect.forkScoped(supervise, { startImmediately: true })
   return instance
 })
+
+const nothing = () => {}

@@ -11,9 +11,9 @@ import type { Definition } from "@nereid/core/Definition"
 import { ExecutionFailed, type InferenceError, type InvalidRequest, Unavailable } from "@nereid/core/Errors"
 import type { Fields } from "@nereid/core/Field"
 import type { Response } from "@nereid/core/Inference"
-import type { Execution } from "@nereid/core/Instance"
+import type { Execution, Settle } from "@nereid/core/Instance"
 import type { TensorSpec } from "@nereid/core/TensorSpec"
-import { Deferred, Effect, Result } from "effect"
+import { Deferred, Effect, Exit, Result } from "effect"
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker, type WorkerOptions } from "node:worker_threads"
 import * as GeneralBatch from "./GeneralBatch.ts"
 import * as OnnxLoadError from "./OnnxLoadError.ts"
@@ -103,7 +103,7 @@ interface InFlight {
   readonly inputDuration: number
   /** When the worker could have begun, in milliseconds. */
   readonly handedAt: number
-  readonly resume: (outcome: Effect.Effect<Execution, InferenceError>) => void
+  readonly settle: Settle
 }
 
 export class WorkerInstance {
@@ -150,34 +150,29 @@ export class WorkerInstance {
     return this.#state !== "exited"
   }
 
-  /** Not to be interrupted: what is in a slot cannot be taken back, and the slot is free when the worker says so. */
-  execute(batch: Batch.Batch): Effect.Effect<Execution, InferenceError> {
-    if (!this.#takesText) return this.#run(batch)
+  /** What is in a slot cannot be taken back, and the slot is free when the worker says so: nothing interrupts this. */
+  execute(batch: Batch.Batch, settle: Settle): void {
+    if (!this.#takesText) return this.#run(batch, settle)
     const refusals = batch.requests.map((request) => GeneralBatch.refusal(this.#definition, request))
     const accepted = batch.requests.filter((_, index) => refusals[index] === undefined)
-    if (accepted.length === batch.requests.length) return this.#run(batch)
-    if (accepted.length === 0) return Effect.succeed(withRefusals(refusals, []))
-    return Effect.map(this.#run(Batch.make(accepted)), (execution) => ({
-      ...execution,
-      ...withRefusals(refusals, execution.outcomes),
-    }))
+    if (accepted.length === batch.requests.length) return this.#run(batch, settle)
+    if (accepted.length === 0) return settle(Exit.succeed(withRefusals(refusals, [])))
+    this.#run(Batch.make(accepted), (exit) =>
+      settle(Exit.map(exit, (execution) => ({ ...execution, ...withRefusals(refusals, execution.outcomes) }))),
+    )
   }
 
-  #run(batch: Batch.Batch): Effect.Effect<Execution, InferenceError> {
-    return Effect.uninterruptible(
-      Effect.callback((resume) => {
-        if (this.#state !== "running") return resume(Effect.fail(this.#unavailable()))
-        if (this.#inFlight.length === Slots.slotCount) {
-          return resume(Effect.die(`${this.#inFlight.length} batches are in flight already. This is a bug.`))
-        }
-        const startedAt = performance.now()
-        const kind = this.#hand(batch)
-        const handedAt = performance.now()
-        this.#inFlight.push({ batch, inputDuration: (handedAt - startedAt) * 1e6, handedAt, resume })
-        this.#advance(kind)
-        if (!this.#watching) this.#watch()
-      }),
-    )
+  #run(batch: Batch.Batch, settle: Settle): void {
+    if (this.#state !== "running") return settle(Exit.fail(this.#unavailable()))
+    if (this.#inFlight.length === Slots.slotCount) {
+      return settle(Exit.die(`${this.#inFlight.length} batches are in flight already. This is a bug.`))
+    }
+    const startedAt = performance.now()
+    const kind = this.#hand(batch)
+    const handedAt = performance.now()
+    this.#inFlight.push({ batch, inputDuration: (handedAt - startedAt) * 1e6, handedAt, settle })
+    this.#advance(kind)
+    if (!this.#watching) this.#watch()
   }
 
   /** Lays the batch down where the worker will look for it, and says where that is. */
@@ -225,20 +220,20 @@ export class WorkerInstance {
       const entry = this.#inFlight.shift()
       const outcome = entry && this.#outcome(entry)
       this.#done = Slots.next(this.#done)
-      if (outcome !== undefined) entry?.resume(outcome)
+      if (outcome !== undefined) entry?.settle(outcome)
     }
   }
 
   /** What has become of the batch at #done; after this its slot may be used again. */
-  #outcome({ batch, inputDuration, handedAt }: InFlight): Effect.Effect<Execution, InferenceError> {
+  #outcome({ batch, inputDuration, handedAt }: InFlight): Exit.Exit<Execution, InferenceError> {
     const startedAt = performance.now()
     // The worker runs one batch after another: this one began when it was there and the one before had ended.
     const inferDuration = (startedAt - Math.max(handedAt, this.#lastDoneAt)) * 1e6
     this.#lastDoneAt = startedAt
     const responses = this.#responses(batch)
-    if (Result.isFailure(responses)) return Effect.fail(responses.failure)
+    if (Result.isFailure(responses)) return Exit.fail(responses.failure)
     const outcomes = responses.success.map((response) => Result.succeed(response))
-    return Effect.succeed({
+    return Exit.succeed({
       outcomes,
       inputDuration,
       inferDuration,
@@ -280,7 +275,7 @@ export class WorkerInstance {
     Atomics.notify(this.#control, Slots.DONE)
     const { name } = this.#definition
     const message = `the worker thread of model '${name}' died while it had this batch: ${reason}`
-    for (const { resume } of this.#inFlight.splice(0)) resume(Effect.fail(new ExecutionFailed({ message })))
+    for (const { settle } of this.#inFlight.splice(0)) settle(Exit.fail(new ExecutionFailed({ message })))
     Deferred.doneUnsafe(this.exited, Effect.succeed(reason))
   }
 

@@ -1,0 +1,142 @@
+/**
+ * The entries that an instance executes together, from the moment it has them to their answers. Requests of a batch are
+ * answered one by one; once nobody waits for any of them, the batch is interrupted.
+ */
+import { Cause, Exit, Result } from "effect"
+import type { Answers } from "./Answers.ts"
+import * as Batch from "./Batch.ts"
+import type { Entry } from "./Entry.ts"
+import { ExecutionFailed, type InferenceError, Unavailable } from "./Errors.ts"
+import type { Trace } from "./Inference.ts"
+import type { Execution, Instance, Interrupt } from "./Instance.ts"
+import type { ComputeDurations, Statistics } from "./Statistics.ts"
+
+export interface RunningBatchOptions {
+  /** Name of the model, for messages. */
+  readonly model: string
+  readonly answers: Answers
+  readonly statistics: Statistics
+  /** The monotonic time in nanoseconds. */
+  readonly nanos: () => number
+  readonly currentTimeMillis: () => number
+  /** What an instance dies of. */
+  readonly onDefect: (instance: string, cause: Cause.Cause<InferenceError>) => void
+}
+
+export class RunningBatch {
+  readonly #options: RunningBatchOptions
+  readonly #instance: Instance
+  readonly #entries: ReadonlyArray<Entry>
+  readonly #startedAt: number
+  /** Entries that still wait for an answer. */
+  #waiting: number
+  #interrupt: Interrupt | undefined
+  #isInterrupted = false
+  #isSettled = false
+
+  constructor(options: RunningBatchOptions, instance: Instance, entries: ReadonlyArray<Entry>) {
+    this.#options = options
+    this.#instance = instance
+    this.#entries = entries
+    this.#waiting = entries.length
+    this.#startedAt = options.nanos()
+    for (const entry of entries) {
+      entry.running = this
+      entry.respondedAt = this.#startedAt
+    }
+  }
+
+  /** `free` is called once the instance has ended it, before its callers are told; perhaps before this returns. */
+  start(free: () => void): void {
+    const settle = (exit: Exit.Exit<Execution, InferenceError>) => {
+      if (this.#isSettled) return
+      this.#isSettled = true
+      this.#interrupt = undefined
+      free()
+      this.#settle(exit)
+    }
+    try {
+      const interrupt = this.#instance.execute(Batch.make(this.#entries.map(({ request }) => request)), settle)
+      if (this.#isSettled) return
+      this.#interrupt = interrupt
+      if (this.#isInterrupted) interrupt()
+    } catch (defect) {
+      // What an instance throws is a failure of this batch alone.
+      settle(Exit.die(defect))
+    }
+  }
+
+  /** An entry has ended. */
+  leave(): void {
+    this.#waiting -= 1
+    if (this.#waiting === 0) this.interrupt()
+  }
+
+  interrupt(): void {
+    this.#isInterrupted = true
+    this.#interrupt?.()
+  }
+
+  #settle(exit: Exit.Exit<Execution, InferenceError>): void {
+    const { nanos } = this.#options
+    const total = nanos() - this.#startedAt
+    if (Exit.isSuccess(exit)) this.#answer(exit.value, total)
+    else this.#fail(exit.cause, total)
+  }
+
+  #answer(execution: Execution, total: number): void {
+    const { answers, statistics, currentTimeMillis } = this.#options
+    const { outcomes, inputDuration: input, outputDuration: output } = execution
+    const compute = { input, infer: execution.inferDuration ?? total - input - output, output }
+    let rows = 0
+    for (const [index, { request }] of this.#entries.entries()) {
+      if (request.trace !== undefined) trace(request.trace, compute, this.#startedAt + total)
+      const outcome = outcomes[index]
+      if (outcome !== undefined && Result.isSuccess(outcome)) rows += request.rows
+    }
+    // Before the replies: a caller that asks for statistics next finds its own request in them.
+    if (rows > 0) statistics.executed(rows, compute, currentTimeMillis())
+    for (const [index, entry] of this.#entries.entries()) {
+      const outcome = outcomes[index]
+      if (outcome === undefined) answers.refuse(entry, "BACKEND", this.#missing())
+      else if (Result.isFailure(outcome)) answers.refuse(entry, "BACKEND", outcome.failure)
+      else answers.succeed(entry, outcome, this.#startedAt - entry.queuedAt + total, compute)
+    }
+  }
+
+  #fail(cause: Cause.Cause<InferenceError>, total: number): void {
+    for (const { request } of this.#entries) {
+      request.trace?.at("COMPUTE_START", this.#startedAt)
+      request.trace?.at("COMPUTE_END", this.#startedAt + total)
+    }
+    const error = this.#errorOf(cause)
+    for (const entry of this.#entries) this.#options.answers.refuse(entry, "BACKEND", error)
+    if (Cause.hasDies(cause)) this.#options.onDefect(this.#instance.name, cause)
+  }
+
+  #errorOf(cause: Cause.Cause<InferenceError>): InferenceError {
+    const failure = Cause.findError(cause)
+    if (Result.isSuccess(failure)) return failure.success
+    if (Cause.hasInterruptsOnly(cause)) return stopping()
+    const message = `Failed to execute the request(s) for model '${this.#options.model}'; its log says why`
+    return new ExecutionFailed({ message })
+  }
+
+  #missing(): ExecutionFailed {
+    return new ExecutionFailed({
+      message: `model '${this.#options.model}' answered fewer requests than its batch held`,
+    })
+  }
+}
+
+/** What a model says that takes no requests any more. */
+export const stopping = () =>
+  new Unavailable({ message: "Server is stopping, scheduler for model has stopped accepting new inference requests" })
+
+/** The parts of an execution, one behind the other up to its end. */
+const trace = (trace: Trace, { input, infer, output }: ComputeDurations, endedAt: number) => {
+  trace.at("COMPUTE_START", endedAt - output - infer - input)
+  trace.at("COMPUTE_INPUT_END", endedAt - output - infer)
+  trace.at("COMPUTE_OUTPUT_START", endedAt - output)
+  trace.at("COMPUTE_END", endedAt)
+}
