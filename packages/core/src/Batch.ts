@@ -13,10 +13,11 @@ export interface Batch {
   readonly rows: number
 }
 
-export const make = (requests: ReadonlyArray<Request>): Batch => ({
-  requests,
-  rows: requests.reduce((rows, request) => rows + request.rows, 0),
-})
+export const make = (requests: ReadonlyArray<Request>): Batch => {
+  let rows = 0
+  for (const request of requests) rows += request.rows
+  return { requests, rows }
+}
 
 /**
  * The key on which requests must agree to share a batch: which inputs are present, and the extents of their dynamic and
@@ -33,24 +34,26 @@ export const groupKey = (signature: Signature, batching: boolean): ((request: Re
 }
 
 /** One tensor per input with all rows along axis 0: the request's own for a single one, else copied once. */
-export const inputs = (batch: Batch): ReadonlyArray<TypedTensor | undefined> => {
-  const [first, ...rest] = batch.requests
+export const inputs = ({ requests }: Batch): ReadonlyArray<TypedTensor | undefined> => {
+  const [first] = requests
   if (first === undefined) return []
-  if (rest.length === 0) return first.inputs
+  if (requests.length === 1) return first.inputs
   return first.inputs.map((tensor, index) => {
     if (tensor === undefined) return undefined
-    const others = rest.flatMap((request) => request.inputs[index] ?? [])
-    return concat([tensor, ...others])
+    const all: [TypedTensor, ...Array<TypedTensor>] = [tensor]
+    for (let other = 1; other < requests.length; other++) {
+      const tensor = requests[other]?.inputs[index]
+      if (tensor !== undefined) all.push(tensor)
+    }
+    return concat(all)
   })
 }
 
 /** The outputs of the whole batch, cut into the rows of each request; views. */
-export const split = (batch: Batch, outputs: ReadonlyArray<TypedTensor>): ReadonlyArray<Response> => {
-  if (batch.requests.length === 1) return [{ outputs, parameters: noParameters }]
-  const rows = batch.requests.map((request) => request.rows)
-  const parts = outputs.map((tensor) => splitRows(tensor, rows))
-  return batch.requests.map((_, index) => ({
-    outputs: parts.flatMap((tensors) => tensors[index] ?? []),
-    parameters: noParameters,
-  }))
+export const split = ({ requests }: Batch, outputs: ReadonlyArray<TypedTensor>): ReadonlyArray<Response> => {
+  if (requests.length === 1) return [{ outputs, parameters: noParameters }]
+  const rows = requests.map((request) => request.rows)
+  const responses = requests.map((): Array<TypedTensor> => [])
+  for (const tensor of outputs) splitRows(tensor, rows).forEach((part, index) => responses[index]?.push(part))
+  return responses.map((outputs) => ({ outputs, parameters: noParameters }))
 }

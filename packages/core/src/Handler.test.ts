@@ -47,6 +47,49 @@ it.effect("each: rows of a batch are decoded and encoded one by one", () =>
   }).pipe(Effect.provide(shout)),
 )
 
+it.effect("each: a plain function is a handler too, and what it throws is a defect", () =>
+  Effect.gen(function* () {
+    const model = yield* Shout
+    expect(yield* model.infer({ TEXT: "hello" })).toEqual({ TEXT: "HELLO", LENGTH: 5 })
+    const error = yield* Effect.flip(model.infer({ TEXT: "bug" }))
+    expect(error._tag).toBe("ExecutionFailed")
+    expect(error.message).not.toContain("secret")
+  }).pipe(
+    Effect.provide(
+      Model.each(Shout, ({ TEXT }) => {
+        if (TEXT === "bug") throw new Error("secret")
+        return { TEXT: TEXT.toUpperCase(), LENGTH: TEXT.length }
+      }),
+    ),
+  ),
+)
+
+it.effect("each: the first row that fails ends the others of its request, and no other request", () =>
+  Effect.gen(function* () {
+    const model = yield* Shout
+    const texts = (...all: ReadonlyArray<string>) => {
+      const bytes = all.map((text) => new TextEncoder().encode(text))
+      return model.inferBatch({ TEXT: Tensor.make("BYTES", [all.length, 1], bytes) })
+    }
+    const [failing, good] = yield* Effect.all([Effect.flip(texts("wait", "", "wait")), texts("x", "y")], {
+      concurrency: "unbounded",
+    })
+    expect(failing).toMatchObject({ _tag: "ExecutionFailed", message: expect.stringContaining("nothing to shout") })
+    expect([...good.LENGTH.data]).toEqual([1, 1])
+    expect(interrupted).toBe(2)
+  }).pipe(
+    Effect.provide(
+      Model.each(Shout, ({ TEXT }) => {
+        if (TEXT === "wait") return Effect.onInterrupt(Effect.never, () => Effect.sync(() => (interrupted += 1)))
+        if (TEXT === "") return Effect.fail(new NothingToShout({ message: "nothing to shout" }))
+        return Effect.succeed({ TEXT, LENGTH: TEXT.length })
+      }),
+    ),
+  ),
+)
+
+let interrupted = 0
+
 it.effect("each: a failing sample fails alone", () =>
   Effect.gen(function* () {
     const model = yield* Shout
@@ -165,6 +208,24 @@ it.effect("batch: the whole batch comes as one tensor per input", () =>
     })
     expect([...batch.y.data]).toEqual([10, 20])
   }).pipe(Effect.provide(scaled)),
+)
+
+it.effect("batch: a plain function is a handler too", () =>
+  Effect.gen(function* () {
+    const model = yield* Scale
+    const { y } = yield* model.infer({ x: Tensor.make("FP32", [2], Float32Array.of(1, 2)) })
+    expect([...y.data]).toEqual([2, 4])
+  }).pipe(
+    Effect.provide(
+      Model.batch(Scale, ({ x }) => ({
+        y: Tensor.make(
+          "FP32",
+          x.shape,
+          x.data.map((v) => v * 2),
+        ),
+      })),
+    ),
+  ),
 )
 
 it.effect("batch: requests of other dims or other inputs are not mixed", () =>

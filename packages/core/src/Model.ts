@@ -1,6 +1,7 @@
 /**
  * The vocabulary of models, for contracts and servers: `Model.Service` declares one, `Model.each`, `Model.batch`
- * and `Model.stream` provide one from code. The parts live in Definition.ts, Handler.ts and StreamHandler.ts.
+ * and `Model.stream` provide one from code. The parts live in Definition.ts, EachHandler.ts, BatchHandler.ts and
+ * StreamHandler.ts.
  */
 export {
   type Batched,
@@ -13,5 +14,7 @@ export {
   type Sample,
   Service,
 } from "./Definition.ts"
-export { batch, type BatchHandler, each, type EachHandler, type HandlerOptions } from "./Handler.ts"
+export { batch, type BatchHandler } from "./BatchHandler.ts"
+export { each, type EachHandler } from "./EachHandler.ts"
+export type { HandlerOptions } from "./Handler.ts"
 export { stream, type StreamHandler } from "./StreamHandler.ts"

@@ -97,13 +97,14 @@ const column = (spec: TensorSpec, field: Field | undefined): Column => {
 
 /** What is wrong with a value that should be a tensor of this spec, its dims beginning at axis `from`. */
 export const mismatch = (spec: TensorSpec, value: unknown, from: number): string | undefined => {
-  const expected = print(spec.datatype, spec.dims)
-  if (!(value instanceof TypedTensor)) return `expected a tensor ${expected}, got ${describe(value)}`
+  if (!(value instanceof TypedTensor)) return `${expected(spec)}, got ${describe(value)}`
   if (value.datatype !== spec.datatype || !matches(spec.dims, value.shape, from)) {
-    return `expected a tensor ${expected}, got ${print(value.datatype, value.shape.slice(from))}`
+    return `${expected(spec)}, got ${print(value.datatype, value.shape.slice(from))}`
   }
   return sizeProblem(value)
 }
+
+const expected = ({ datatype, dims }: TensorSpec) => `expected a tensor ${print(datatype, dims)}`
 
 const describe = (value: unknown): string =>
   value === null ? "null" : ArrayBuffer.isView(value) ? value.constructor.name : typeof value

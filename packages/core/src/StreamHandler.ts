@@ -1,13 +1,14 @@
 /**
  * A decoupled model from a function of one sample: it answers with a Stream, of any number of responses, at their own pace.
- * Handlers that answer once are Handler.ts's.
+ * Handlers that answer once are EachHandler.ts's and BatchHandler.ts's.
  */
-import { Effect, type Layer, Result, Stream } from "effect"
+import { Cause, type Context, Effect, Exit, type Layer, Result, Stream } from "effect"
 import type { ModelClass, Sample } from "./Definition.ts"
 import { type InferenceError, InvalidRequest } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
 import * as Handler from "./Handler.ts"
 import { errorPrefix, noParameters, type Parameters, type Request, type Response } from "./Inference.ts"
+import { fromEffect } from "./Instance.ts"
 import { withoutBatch } from "./Provide.ts"
 import * as RequestContext from "./RequestContext.ts"
 import * as SampleCodec from "./SampleCodec.ts"
@@ -62,9 +63,11 @@ export const stream = <Self, N extends string, I extends Fields, O extends Field
     model,
     make,
     options,
-    (handler) => (batch) =>
-      Effect.forEach(batch.requests, (request) => Handler.outcome(name, answer(handler, request))).pipe(
-        Effect.map(Handler.execution),
+    (handler, context: Context.Context<Exclude<R, RequestContext.RequestContext>>) =>
+      fromEffect(context, (batch) =>
+        Effect.forEach(batch.requests, (request) => outcome(name, answer(handler, request))).pipe(
+          Effect.map(Handler.execution),
+        ),
       ),
     { decoupled: true, concurrency: Math.max(1, maxBatchSize) },
   )
@@ -77,3 +80,14 @@ const tooManyRows = (model: string, request: Request) => {
   const text = `inference request batch-size must be <= 1 for '${model}', whose responses are to one row each`
   return new InvalidRequest({ message: `${errorPrefix(request)}${text}, got ${request.rows}` })
 }
+
+/** A request's own outcome, so that the others of its batch go on. Defects are logged here and stay here. */
+const outcome = <R>(model: string, answer: Effect.Effect<Response, InferenceError, R>) =>
+  Effect.exit(answer).pipe(
+    Effect.flatMap((exit): Effect.Effect<Result.Result<Response, InferenceError>> => {
+      if (Exit.isSuccess(exit)) return Effect.succeed(Result.succeed(exit.value))
+      const failure = Cause.findError(exit.cause)
+      if (Result.isSuccess(failure)) return Effect.succeed(Result.fail(failure.success))
+      return Effect.as(Handler.logDefect(model, exit.cause), Result.fail(Handler.defect(model)))
+    }),
+  )

@@ -8,13 +8,14 @@ export const symbolMismatch = (
   specs: ReadonlyArray<TensorSpec>,
   tensors: ReadonlyArray<TypedTensor | undefined>,
 ): string | undefined => {
-  const seen = new Map<string, { readonly input: string; readonly extent: number | undefined }>()
+  let seen: Map<string, { readonly input: string; readonly extent: number | undefined }> | undefined
   for (const [index, { name, dims }] of specs.entries()) {
     const shape = tensors[index]?.shape
     if (shape === undefined) continue
     for (const [axis, dim] of dims.entries()) {
       if (typeof dim !== "string") continue
       const extent = shape[shape.length - dims.length + axis]
+      seen ??= new Map()
       const first = seen.get(dim)
       if (first === undefined) seen.set(dim, { input: name, extent })
       else if (first.extent !== extent) {

@@ -13,7 +13,7 @@ import { errorPrefix, type Request, type Response } from "./Inference.ts"
 import type { RunningModel } from "./RunningModel.ts"
 import { matches, type TensorSpec, wireDims } from "./TensorSpec.ts"
 import { symbolMismatch } from "./SymbolMismatch.ts"
-import { TypedTensor } from "./TypedTensor.ts"
+import { elementCount, TypedTensor } from "./TypedTensor.ts"
 import type { WireRequest, WireResponse, WireTensor } from "./WireRequest.ts"
 
 export interface Validated {
@@ -167,6 +167,9 @@ const missingInputs = (
 const maxInt64 = 2n ** 63n - 1n
 
 const bytesProblem = (model: string, name: string, tensor: TypedTensor): string | undefined => {
+  const width = byteWidth(tensor.datatype)
+  // A product that is this number is exact: rounding begins far above it.
+  if (width !== undefined && elementCount(tensor.shape) * width === tensor.bytes.length) return undefined
   let count = 1n
   for (const extent of tensor.shape) count *= BigInt(extent)
   if (count > maxInt64) {
@@ -175,7 +178,6 @@ const bytesProblem = (model: string, name: string, tensor: TypedTensor): string 
       "to exceed maximum size of 9223372036854775807"
     )
   }
-  const width = byteWidth(tensor.datatype)
   if (width === undefined) return elementsProblem(model, name, tensor.bytes, count)
   const expected = count * BigInt(width)
   if (expected > maxInt64) return `byte size overflow for input '${name}' for model '${model}'`
@@ -187,11 +189,12 @@ const bytesProblem = (model: string, name: string, tensor: TypedTensor): string 
 const elementsProblem = (model: string, name: string, bytes: Uint8Array, expected: bigint): string | undefined => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const where = `inference input '${name}' for model '${model}'`
-  let elements = 0n
+  const most = Number(expected)
+  let elements = 0
   let offset = 0
   while (offset < bytes.length) {
-    if (elements === expected) {
-      return `unexpected number of string elements ${elements + 1n} for ${where}, expecting ${expected}`
+    if (elements === most) {
+      return `unexpected number of string elements ${elements + 1} for ${where}, expecting ${expected}`
     }
     const left = bytes.length - offset
     if (left < 4) {
@@ -202,7 +205,7 @@ const elementsProblem = (model: string, name: string, bytes: Uint8Array, expecte
       return `incomplete string data for ${where}, expecting string of length ${length} but only ${left - 4} bytes available`
     }
     offset += 4 + length
-    elements += 1n
+    elements += 1
   }
-  return elements === expected ? undefined : `expected ${expected} string elements for ${where}, got ${elements}`
+  return elements === most ? undefined : `expected ${expected} string elements for ${where}, got ${elements}`
 }

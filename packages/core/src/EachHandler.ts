@@ -1,0 +1,66 @@
+/**
+ * A model from a function of one sample. How a request goes through it is EachAnswer.ts's business; functions of whole
+ * batches are BatchHandler.ts's.
+ */
+import { type Context, Effect, Exit, type Layer } from "effect"
+import type { ModelClass, Sample } from "./Definition.ts"
+import { type Answering, EachAnswer } from "./EachAnswer.ts"
+import type { Fields } from "./Field.ts"
+import * as Handler from "./Handler.ts"
+import type { Execution, Instance } from "./Instance.ts"
+import type { RequestContext } from "./RequestContext.ts"
+import * as SampleCodec from "./SampleCodec.ts"
+import type { Returned } from "./UserCode.ts"
+
+/** One decoded sample in, one out: a value, or an effect, which may need RequestContext for the time of the request. */
+export type EachHandler<I extends Fields, O extends Fields, E, R> = (sample: Sample<I>) => Returned<Sample<O>, E, R>
+
+/**
+ * A model from a function of one sample. The samples of a batch run concurrently; a failure is that of its request, whose
+ * own rows are answered or fail together, and of no other.
+ *
+ * `make` is the handler, or an Effect that builds one, once per instance, in a scope that closes when the model unloads.
+ */
+export const each = <
+  Self,
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  E = never,
+  R = never,
+  EMake = never,
+  RMake = never,
+>(
+  model: ModelClass<Self, N, I, O>,
+  make: Effect.Effect<EachHandler<I, O, E, R>, EMake, RMake> | EachHandler<I, O, E, R>,
+  options?: Handler.HandlerOptions,
+): Layer.Layer<Self, EMake, Handler.Needs<RMake, Exclude<R, RequestContext>>> => {
+  const { name, signature, inputs, outputs, maxBatchSize } = model.definition
+  const inputCodec = SampleCodec.make(inputs, signature.inputs)
+  const outputCodec = SampleCodec.make(outputs, signature.outputs)
+  return Handler.instances(model, make, options, (handler, context: Context.Context<Exclude<R, RequestContext>>) => {
+    const fork = Effect.runForkWith(context)
+    return execute({ name, signature, batching: maxBatchSize > 0, inputCodec, outputCodec, handler, fork })
+  })
+}
+
+const execute =
+  <I extends Fields, O extends Fields, E, R>(answering: Answering<I, O, E, R>): Instance["execute"] =>
+  ({ requests }, settle) => {
+    const outcomes: Array<Execution["outcomes"][number]> = []
+    let open = requests.length
+    let isInterrupted = false
+    const answers = requests.map(
+      (request, index) =>
+        new EachAnswer(answering, request, (outcome) => {
+          outcomes[index] = outcome
+          open -= 1
+          if (open === 0) settle(isInterrupted ? Exit.interrupt() : Exit.succeed(Handler.execution(outcomes)))
+        }),
+    )
+    for (const answer of answers) answer.begin()
+    return () => {
+      isInterrupted = true
+      for (const answer of answers) answer.interrupt()
+    }
+  }
