@@ -1,4 +1,5 @@
 /** What `npm start` serves: the models of all examples. */
 export { AddSub, AddSubLive } from "./add-sub/server.ts"
 export { Digits, DigitsLive } from "./digits/server.ts"
+export { PhotographedDigit, PhotographedDigitLive, Preprocess, PreprocessLive } from "./image/server.ts"
 export { Words, WordsLive } from "./words/server.ts"

@@ -11,7 +11,7 @@ beforeAll(async () => {
   server = nereid("serve", "examples/models.ts", "--http-port=0", "--grpc-port=0", "--metrics-port=0")
   http = `http://localhost:${(await server.match(/HTTPService at .*:(\d+)/))[1]}`
   grpc = `grpc://localhost:${(await server.match(/GRPCInferenceService at .*:(\d+)/))[1]}`
-  await server.match(/Try:(\n.*){3}\n/)
+  await server.match(/Try:(\n.*){5}\n/)
 })
 
 afterAll(() => server[Symbol.asyncDispose]())
@@ -42,6 +42,15 @@ it("digits recognises its pictures from files, over gRPC and HTTP", async () => 
   expect(answers.split("\n").toSorted()).toEqual(printed("examples/digits/README.md").split("\n").toSorted())
 })
 
+it("image reads its photographs from files, over gRPC and HTTP", async () => {
+  const some = ["7-9000", "9-9620"].map((name) => `examples/image/photographs/${name}.jpg`)
+  const expected = printed("examples/image/README.md").split("\n").toSorted()
+  for (const url of [grpc, http]) {
+    const answers = await run("examples/image/client.ts", `--url=${url}`, ...some)
+    expect(answers.split("\n").toSorted()).toEqual(expected)
+  }
+})
+
 it("words prints what its README says, and goes on from another prompt", async () => {
   expect(await run("examples/words/client.ts", http)).toBe(printed("examples/words/README.md"))
   expect(await run("examples/words/client.ts", http, "A cat")).toMatch(/^A cat \w.*\.\n$/)
@@ -53,7 +62,7 @@ it.skipIf(!hasCurl)("each curl line of the start works as it is printed", async 
     .split("\n")
     .slice(1)
     .filter((line) => line !== "")
-  expect(lines).toHaveLength(3)
+  expect(lines).toHaveLength(5)
   for (const line of lines) {
     const answer = await shell(line)
     if (line.includes("/generate_stream")) {
@@ -61,6 +70,9 @@ it.skipIf(!hasCurl)("each curl line of the start works as it is printed", async 
       for (const event of answer.trimEnd().split("\n\n")) {
         expect(JSON.parse(event.replace(/^data: /, ""))).toEqual(about)
       }
+    } else if (/preprocess|photographed_digit/.test(line)) {
+      // No text is a picture, and a line of JSON carries nothing else.
+      expect(JSON.parse(answer)).toEqual({ error: expect.stringContaining("expected the bytes of a JPEG or PNG file") })
     } else expect(JSON.parse(answer)).toMatchObject({ model_version: "1", outputs: expect.any(Array) })
   }
 })
