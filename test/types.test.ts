@@ -5,6 +5,7 @@
 import { expect, it } from "@effect/vitest"
 import { Client } from "@nereid/client"
 import { Model, Tensor, type Errors } from "@nereid/core"
+import * as Testing from "@nereid/core/Testing"
 import { Onnx, type OnnxLoadError } from "@nereid/onnx"
 import { type ServeError, Server } from "@nereid/server"
 import { Effect, Layer } from "effect"
@@ -99,6 +100,21 @@ export const background = async () => {
 }
 
 declare const anywhere: () => Server.Listen
+
+type Fields = (typeof Sentiment)["definition"]
+
+export const tested = async () => {
+  const sentiment = await Testing.start(SentimentLive.pipe(Layer.provide(BertLive)))
+  const { PROB }: Answer = await sentiment.infer({ TEXT: "a great movie" })
+  // @ts-expect-error wrong input name
+  await sentiment.infer({ text: "a great movie" })
+  // @ts-expect-error Bert is not provided
+  // @effect-diagnostics-next-line missingLayerContext:off
+  await Testing.start(SentimentLive)
+  // What wants a client takes it.
+  const client: Client.PromiseClient<Fields["inputs"], Fields["outputs"]> = sentiment
+  return { client, PROB }
+}
 
 it("the programs of the design build their layers", () => {
   expect(Layer.isLayer(main)).toBe(true)

@@ -2,10 +2,11 @@
  * Clients of models that are served elsewhere: by Nereid, or by another server that speaks the v2 protocol. `layer`
  * provides the model's service; `connect` is the same with promises. Both check every reply against the declaration.
  */
-import { Cause, Effect, Exit, Layer, Scope } from "effect"
+import { Context, Effect, Exit, Layer, Scope } from "effect"
 import type { Transport } from "@connectrpc/connect"
-import type { Batched, CallOptions, Inference, ModelClass, Sample } from "@nereid/core/Definition"
+import type { Batched, Inference, ModelClass, Sample } from "@nereid/core/Definition"
 import type { Fields } from "@nereid/core/Field"
+import { type PromiseCallOptions, run } from "@nereid/core/PromiseCall"
 import { inference } from "@nereid/core/Provide"
 import type { Channel } from "./Channel.ts"
 import { type ClientOptions, settings as read, type Settings } from "./ClientOptions.ts"
@@ -15,6 +16,7 @@ import * as GrpcTransport from "./GrpcTransport.ts"
 import * as HttpChannel from "./HttpChannel.ts"
 import * as RemoteModel from "./RemoteModel.ts"
 
+export type { PromiseCallOptions } from "@nereid/core/PromiseCall"
 export type { ClientOptions, TlsOptions } from "./ClientOptions.ts"
 
 /**
@@ -34,12 +36,6 @@ export const layer = <Self, N extends string, I extends Fields, O extends Fields
 ): Layer.Layer<Self> => {
   const settings = read(options)
   return Layer.effect(model, make(model, settings))
-}
-
-/** How a call of a promise client may be told to end early; see CallOptions for the rest. */
-export interface PromiseCallOptions extends CallOptions {
-  /** Aborting it cancels the request on the server; the call rejects with the signal's reason. */
-  readonly signal?: AbortSignal
 }
 
 /** A model as callers without Effect see it. Calls reject with the tagged errors of `Errors`. */
@@ -69,8 +65,8 @@ export const connect = async <Self, N extends string, I extends Fields, O extend
   const { infer, inferBatch } = await Effect.runPromise(Scope.provide(make(model, settings), scope))
   const close = () => Effect.runPromise(Scope.close(scope, Exit.void))
   return {
-    infer: (sample, options) => run(infer(sample, options), options),
-    inferBatch: (batch, options) => run(inferBatch(batch, options), options),
+    infer: (sample, options) => run(infer(sample, options), Context.empty(), options),
+    inferBatch: (batch, options) => run(inferBatch(batch, options), Context.empty(), options),
     close,
     [Symbol.asyncDispose]: close,
   }
@@ -113,11 +109,3 @@ const make = <Self, N extends string, I extends Fields, O extends Fields>(
 
 const channel = (settings: Settings): Channel =>
   settings.endpoint.protocol === "grpc" ? GrpcChannel.make(new GrpcConnection(settings)) : HttpChannel.make(settings)
-
-const run = async <A, E>(effect: Effect.Effect<A, E>, { signal }: PromiseCallOptions = {}): Promise<A> => {
-  signal?.throwIfAborted()
-  const exit = await Effect.runPromiseExit(effect, signal === undefined ? undefined : { signal })
-  if (Exit.isSuccess(exit)) return exit.value
-  if (Cause.hasInterruptsOnly(exit.cause)) signal?.throwIfAborted()
-  throw Cause.squash(exit.cause)
-}

@@ -77,7 +77,10 @@ export interface Definition<I extends Fields, O extends Fields> {
   readonly signature: Signature
 }
 
-export type ModelKey<N extends string> = `@nereid/model/${N}`
+/** What the keys of models, among other services, begin with. */
+export const modelKeyPrefix = "@nereid/model/"
+
+export type ModelKey<N extends string> = `${typeof modelKeyPrefix}${N}`
 
 /** The class that `Model.Service` makes: a service key and the model's definition. */
 export interface ModelClass<Self, N extends string, I extends Fields, O extends Fields> extends Context.ServiceClass<
@@ -106,7 +109,7 @@ export const Service =
     name: N,
     options: DefinitionOptions<I, O>,
   ): ModelClass<Self, N, I, O> => {
-    const key: ModelKey<N> = `@nereid/model/${name}`
+    const key: ModelKey<N> = `${modelKeyPrefix}${name}`
     const service: Context.ServiceClass<Self, ModelKey<N>, Inference<I, O>> = Context.Service<Self, Inference<I, O>>()(
       key,
     )

@@ -9,7 +9,7 @@ import { ExecutionFailed, InvalidRequest, type InferenceError } from "./Errors.t
 import type { Fields } from "./Field.ts"
 import { noParameters, type Request, type Response } from "./Inference.ts"
 import type { Instance } from "./Instance.ts"
-import { infer, type RunningModel, stream } from "./RunningModel.ts"
+import { infer, type RunningModel, stream, Watcher } from "./RunningModel.ts"
 import * as SampleCodec from "./SampleCodec.ts"
 import * as Scheduler from "./Scheduler.ts"
 import { Statistics } from "./Statistics.ts"
@@ -37,6 +37,8 @@ export const fromInstances = <Self, N extends string, I extends Fields, O extend
       const [loading, instances] = yield* Effect.timed(options.instances)
       const running = yield* run(model.definition, options, instances)
       running.statistics.loadSeconds = Duration.toSeconds(loading)
+      const watch = yield* Watcher
+      watch(running)
       return inference(model.definition, running)
     }),
   )

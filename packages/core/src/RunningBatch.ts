@@ -56,7 +56,9 @@ export class RunningBatch {
       this.#settle(exit)
     }
     try {
-      const interrupt = this.#instance.execute(Batch.make(this.#entries.map(({ request }) => request)), settle)
+      const batch = Batch.make(this.#entries.map(({ request }) => request))
+      this.#options.statistics.executing(batch.rows, batch.requests.length)
+      const interrupt = this.#instance.execute(batch, settle)
       if (this.#isSettled) return
       this.#interrupt = interrupt
       if (this.#isInterrupted) interrupt()

@@ -2,7 +2,7 @@
  * A model that can be asked: what the registry holds, the front ends call, and a typed service wraps. Where it runs (an
  * ONNX instance, a handler, another server) shows nowhere in it.
  */
-import { Cause, Effect, Queue, Result, Stream } from "effect"
+import { Cause, Context, Effect, Queue, Result, Stream } from "effect"
 import type { Batching } from "./Definition.ts"
 import { ExecutionFailed, type InferenceError } from "./Errors.ts"
 import type { Cancel, Reply, Request, Response } from "./Inference.ts"
@@ -31,6 +31,11 @@ export interface RunningModel {
   readonly pending: () => number
   readonly submit: (request: Request, reply: Reply) => Cancel
 }
+
+/** Is shown every model that comes to run while it is provided, ahead of its first request. Default: nobody looks. */
+export const Watcher = Context.Reference<(model: RunningModel) => void>("@nereid/core/Watcher", {
+  defaultValue: () => () => {},
+})
 
 /**
  * Asks, and takes the request back when the calling fiber is interrupted. A decoupled model must answer exactly once, and

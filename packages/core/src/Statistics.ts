@@ -45,8 +45,9 @@ export interface ComputeDurations {
   readonly output: number
 }
 
-/** Is told of single requests, for what sums cannot tell; with what the methods of Statistics are told. */
+/** Is told of single requests and batches, for what sums cannot tell; with what the methods of Statistics are told. */
 export interface Observer {
+  readonly executing?: (rows: number, requests: number) => void
   readonly succeeded?: (total: number, queued: number, compute: ComputeDurations) => void
   readonly firstResponse?: (total: number) => void
 }
@@ -71,8 +72,13 @@ export class Statistics {
   executionCount = 0
   /** Milliseconds since the epoch; 0 before the first. */
   lastInference = 0
-  /** Usually empty: each costs a call per request. */
+  /** Usually empty: each costs a call per request and per batch. */
   readonly observers = new Set<Observer>()
+
+  /** One batch that an instance is given. */
+  executing(rows: number, requests: number): void {
+    for (const observer of this.observers) observer.executing?.(rows, requests)
+  }
 
   /** One execution that succeeded. */
   executed(rows: number, compute: ComputeDurations, atMillis: number): void {

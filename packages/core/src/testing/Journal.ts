@@ -1,0 +1,43 @@
+/** Which batches were executed: a note of each, by the model whose instance it was given to. */
+import type { Definition } from "../Definition.ts"
+import type { Fields } from "../Field.ts"
+import type { RunningModel } from "../RunningModel.ts"
+
+/** A batch that an instance was given. */
+export interface Execution {
+  readonly rows: number
+  readonly requests: number
+}
+
+/** What `Model.Service` makes, whatever its types. */
+export interface AnyModel {
+  readonly definition: Pick<Definition<Fields, Fields>, "name" | "version">
+}
+
+type Name = AnyModel["definition"]
+
+export class Journal {
+  readonly #executions = new Map<string, Array<Execution>>()
+
+  /** From now on. */
+  watch(model: RunningModel): void {
+    const executions = this.#executions.get(print(model)) ?? []
+    this.#executions.set(print(model), executions)
+    model.statistics.observers.add({ executing: (rows, requests) => void executions.push({ rows, requests }) })
+  }
+
+  /** The first one first; undefined for a model that is not watched. */
+  find(model: Name): ReadonlyArray<Execution> | undefined {
+    return this.#executions.get(print(model))?.slice()
+  }
+
+  /** @throws TypeError for a model that is not watched */
+  of(model: Name): ReadonlyArray<Execution> {
+    const found = this.find(model)
+    if (found !== undefined) return found
+    const watched = [...this.#executions.keys()].join(", ")
+    throw new TypeError(`No ${print(model)} runs here, but ${watched}.`)
+  }
+}
+
+const print = ({ name, version }: Name): string => `model '${name}' version ${version}`

@@ -1,0 +1,93 @@
+/**
+ * A model under test by promises, on a clock of its own that moves only when it is told to: for any test runner, and for
+ * tests that know no Effect. The same in Effect is TestModel.ts.
+ */
+import { type Context, type Duration, Effect, Exit, Layer, Scope, Stream } from "effect"
+import * as TestClock from "effect/testing/TestClock"
+import type { Batched, CallOptions, Inference, Sample } from "../Definition.ts"
+import type { Fields } from "../Field.ts"
+import * as PromiseCall from "../PromiseCall.ts"
+import type { AnyModel, Execution } from "./Journal.ts"
+import * as TestModel from "./TestModel.ts"
+import { advance } from "./TestTime.ts"
+import type { GenerateDocument, InferDocument } from "./WireCalls.ts"
+
+/**
+ * As a client of the model would have it (it is a Client.PromiseClient), over the wire, and what it has done. Calls reject with
+ * the tagged errors of `Errors`.
+ */
+export interface StartedModel<I extends Fields, O extends Fields> extends AsyncDisposable {
+  readonly infer: (sample: Sample<I>, options?: PromiseCall.PromiseCallOptions) => Promise<Sample<O>>
+  readonly inferBatch: (batch: Batched<I>, options?: PromiseCall.PromiseCallOptions) => Promise<Batched<O>>
+  readonly stream: (sample: Sample<I>, options?: CallOptions) => AsyncIterable<Sample<O>>
+  /** This and the next two as in WireCalls. */
+  readonly inferJson: (document: string | object) => Promise<InferDocument>
+  readonly inferProtobuf: (message: Uint8Array) => Promise<Uint8Array>
+  readonly generate: (document: string | object) => AsyncIterable<GenerateDocument>
+  /** The batches that its instances were given so far, the first one first; also those that failed. */
+  readonly executions: ReadonlyArray<Execution>
+  /**
+   * Those of another model that its layer brings, such as one that it calls.
+   * @throws TypeError where there is none of this name
+   */
+  readonly executionsOf: (model: AnyModel) => ReadonlyArray<Execution>
+  /** Lets so much time pass, and whatever has waited for it run. By 0: what can run without it. */
+  readonly advance: (duration: Duration.Input) => Promise<void>
+  /** Unloads the model. */
+  readonly close: () => Promise<void>
+}
+
+/** The model of which this is the class. */
+export type StartedModelOf<Self> = Self extends { readonly Service: Inference<infer I, infer O> }
+  ? StartedModel<I, O>
+  : never
+
+/**
+ * The model that a layer provides; `which` of them, where it provides several. Rejects with the error of a layer that cannot
+ * be built.
+ *
+ * ```ts
+ * await using model = await Testing.start(AddSubLive)
+ * const answers = Promise.all(samples.map((sample) => model.infer(sample)))
+ * await model.advance("5 millis")
+ * expect(model.executions).toEqual([{ rows: 3, requests: 3 }])
+ * ```
+ *
+ * Only what waits by Effect's clock waits for `advance`: queues, deadlines, `Effect.sleep`. Timers of Node go on as ever.
+ */
+export const start = async <Provides, E, Self extends Provides = Provides>(
+  layer: Layer.Layer<Provides, E>,
+  which?: TestModel.Which<Self>,
+): Promise<StartedModelOf<Self>> => {
+  const scope = Scope.makeUnsafe()
+  const clock = await Effect.runPromise(Layer.buildWithScope(TestClock.layer(), scope))
+  const close = () => PromiseCall.run(Scope.close(scope, Exit.void), clock)
+  try {
+    const model = await PromiseCall.run(Scope.provide(TestModel.untyped(layer, which), scope), clock)
+    // The service of a model's class is an Inference with its types.
+    return started(model, clock, close) as StartedModelOf<Self>
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+const started = <I extends Fields, O extends Fields>(
+  model: TestModel.TestModel<I, O>,
+  clock: Context.Context<TestClock.TestClock>,
+  close: () => Promise<void>,
+): StartedModel<I, O> => ({
+  infer: (sample, options) => PromiseCall.run(model.infer(sample, options), clock, options),
+  inferBatch: (batch, options) => PromiseCall.run(model.inferBatch(batch, options), clock, options),
+  stream: (sample, options) => Stream.toAsyncIterableWith(model.stream(sample, options), clock),
+  inferJson: (document) => PromiseCall.run(model.inferJson(document), clock),
+  inferProtobuf: (message) => PromiseCall.run(model.inferProtobuf(message), clock),
+  generate: (document) => Stream.toAsyncIterableWith(model.generate(document), clock),
+  get executions() {
+    return Effect.runSync(model.executions)
+  },
+  executionsOf: (other) => Effect.runSync(model.executionsOf(other)),
+  advance: (duration) => PromiseCall.run(advance(duration), clock),
+  close,
+  [Symbol.asyncDispose]: close,
+})

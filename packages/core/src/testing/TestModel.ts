@@ -1,0 +1,75 @@
+/**
+ * A model under test, without a port or a socket: built from its layer, behind the scheduler and the codecs that it has on a
+ * server, and watched. Time is the clock of the test. The same by promises is StartedModel.ts.
+ */
+import { type Context, Effect, Layer, Scope } from "effect"
+import { type Inference, modelKeyPrefix } from "../Definition.ts"
+import type { Fields } from "../Field.ts"
+import { type RunningModel, Watcher } from "../RunningModel.ts"
+import { type AnyModel, type Execution, Journal } from "./Journal.ts"
+import * as WireCalls from "./WireCalls.ts"
+
+/** A model with the types of its declaration, over the wire, and what it has done. */
+export interface TestModel<I extends Fields, O extends Fields> extends Inference<I, O>, WireCalls.WireCalls {
+  /** The batches that its instances were given so far, the first one first; also those that failed. */
+  readonly executions: Effect.Effect<ReadonlyArray<Execution>>
+  /** Those of another model that its layer brings, such as one that it calls. Dies where there is none of this name. */
+  readonly executionsOf: (model: AnyModel) => Effect.Effect<ReadonlyArray<Execution>>
+}
+
+/** The model of which this is the class. */
+export type ModelOf<Self> = Self extends { readonly Service: Inference<infer I, infer O> } ? TestModel<I, O> : never
+
+/**
+ * The model that a layer provides; `which` of them, where it provides several.
+ *
+ * ```ts
+ * it.effect("a request waits for others, 5 ms at most", () =>
+ *   Effect.gen(function* () {
+ *     const model = yield* Testing.model(AddSubLive)
+ *     yield* Effect.forEach(samples, (sample) => Effect.forkChild(model.infer(sample)))
+ *     yield* Testing.advance("5 millis")
+ *     expect(yield* model.executions).toEqual([{ rows: 3, requests: 3 }])
+ *   }))
+ * ```
+ *
+ * Every call builds the layer anew, and the end of the scope unloads it.
+ */
+export const model = <Provides, E, R, Self extends Provides = Provides>(
+  layer: Layer.Layer<Provides, E, R>,
+  which?: Which<Self>,
+): Effect.Effect<ModelOf<Self>, E, R | Scope.Scope> =>
+  // The service of a model's class is an Inference with its types.
+  Effect.map(untyped(layer, which), (model) => model as ModelOf<Self>)
+
+/** The class of a model, as `Model.Service` makes it. */
+export type Which<Self> = Context.Key<Self, { readonly model: RunningModel }>
+
+export const untyped = Effect.fnUntraced(function* <Provides, E, R, Self extends Provides>(
+  layer: Layer.Layer<Provides, E, R>,
+  which: Which<Self> | undefined,
+): Effect.fn.Return<TestModel<Fields, Fields>, E, R | Scope.Scope> {
+  const journal = new Journal()
+  // A memo map of its own: nobody has watched what the test has built before.
+  const build = Layer.buildWithMemoMap(layer, Layer.makeMemoMapUnsafe(), yield* Scope.Scope)
+  const context = yield* Effect.provideService(build, Watcher, (model) => journal.watch(model))
+  const inference = pick(context, which?.key)
+  return {
+    ...inference,
+    ...WireCalls.make(inference.model),
+    executions: Effect.sync(() => journal.find(inference.model) ?? []),
+    executionsOf: ({ definition }) => Effect.sync(() => journal.of(definition)),
+  }
+})
+
+/** The model of this key; without one, the only model there is. */
+const pick = (context: Context.Context<never>, key: string | undefined): Inference<Fields, Fields> => {
+  const services: ReadonlyMap<string, Inference<Fields, Fields>> = context.mapUnsafe
+  const models = [...services].filter(([other]) => other.startsWith(modelKeyPrefix))
+  const [found, ...others] = models.filter(([other]) => key === undefined || key === other)
+  if (found !== undefined && others.length === 0) return found[1]
+  const names = models.map(([other]) => other.slice(modelKeyPrefix.length)).join(", ")
+  if (found !== undefined) throw new TypeError(`The layer provides ${names}: say which of them is to be tested.`)
+  const wanted = key === undefined ? "model" : `model '${key.slice(modelKeyPrefix.length)}'`
+  throw new TypeError(`The layer provides no ${wanted}${names === "" ? "" : `, but ${names}`}.`)
+}

@@ -1,0 +1,31 @@
+/**
+ * A guide's program: its TypeScript blocks as files, for as long as they are used. A block that begins with a comment like
+ * `// name.ts` begins the file of that name; the blocks behind it continue that file.
+ */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { root } from "./Program.ts"
+
+export class Guide implements Disposable {
+  /** Below the repository, so that the packages resolve. */
+  readonly folder = mkdtempSync(join(root, "test", ".guide-"))
+
+  constructor(path: string) {
+    const blocks = [...readFileSync(join(root, path), "utf8").matchAll(/^```ts\n([\s\S]*?)^```/gm)]
+    const files = new Map<string, string>()
+    let file = "guide.ts"
+    for (const [, block = ""] of blocks) {
+      file = /^\/\/ (\S+\.ts)\n/.exec(block)?.[1] ?? file
+      files.set(file, `${files.get(file) ?? ""}${block}`)
+    }
+    for (const [name, text] of files) writeFileSync(this.file(name), text)
+  }
+
+  file(name: string): string {
+    return join(this.folder, name)
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.folder, { recursive: true })
+  }
+}
