@@ -20,36 +20,45 @@ export const divert = (
   timeoutMillis: number,
   http2: (socket: Socket) => void,
 ): void => {
-  const http1 = server.listeners(event)
+  const listeners = server.listeners(event)
+  const http1 = (socket: Socket) => {
+    for (const listener of listeners) listener.call(server, socket)
+  }
   server.removeAllListeners(event)
   server.on(event, (socket: Socket) => {
-    const decide = (isHttp2: boolean) => {
-      if (isHttp2) http2(socket)
-      else for (const listener of http1) listener.call(server, socket)
-    }
-    if (socket instanceof TLSSocket) decide(socket.alpnProtocol === "h2")
-    else readPreface(socket, timeoutMillis, decide)
+    if (!(socket instanceof TLSSocket)) readPreface(socket, timeoutMillis, http1, http2)
+    else if (socket.alpnProtocol === "h2") http2(socket)
+    else http1(socket)
   })
 }
 
 const preface = Buffer.from("PRI * HTTP/2.0")
 
-const readPreface = (socket: Socket, timeoutMillis: number, decide: (isHttp2: boolean) => void): void => {
-  let received: Buffer = Buffer.alloc(0)
+const readPreface = (
+  socket: Socket,
+  timeoutMillis: number,
+  http1: (socket: Socket) => void,
+  http2: (socket: Socket) => void,
+): void => {
+  let received: Buffer | undefined
   const destroy = () => void socket.destroy()
-  const onReadable = () => {
-    const chunk: Buffer | null = socket.read()
-    if (chunk === null) return
-    received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
+  const onData = (chunk: Buffer) => {
+    received = received === undefined ? chunk : Buffer.concat([received, chunk])
     const length = Math.min(received.length, preface.length)
     const isPreface = received.compare(preface, 0, length, 0, length) === 0
     if (isPreface && length < preface.length) return
     clearTimeout(timer)
-    socket.off("readable", onReadable).off("end", destroy).off("error", destroy).off("close", onClose)
-    socket.unshift(received)
-    decide(isPreface)
+    socket.off("data", onData).off("end", destroy).off("error", destroy).off("close", onClose)
+    if (isPreface) {
+      // HTTP/2 reads what is left in the socket, HTTP/1.1 what the socket emits: to put it back there costs it more.
+      socket.pause().unshift(received)
+      http2(socket)
+    } else {
+      http1(socket)
+      socket.emit("data", received)
+    }
   }
   const timer = setTimeout(destroy, timeoutMillis)
   const onClose = () => clearTimeout(timer)
-  socket.on("readable", onReadable).on("end", destroy).on("error", destroy).on("close", onClose)
+  socket.on("data", onData).on("end", destroy).on("error", destroy).on("close", onClose)
 }
