@@ -1,79 +1,90 @@
-/** One row of the table: a request at a concurrency, asked of the server and of the bare echo in turns. */
-import type { Child } from "./Child.ts"
-import * as GrpcLoad from "./GrpcLoad.ts"
-import * as HttpLoad from "./HttpLoad.ts"
-import * as Load from "./Load.ts"
-import { echoed, type Request } from "./Request.ts"
+/** Two sides in turns, as often as there are rounds; of each figure the median. */
+import { join } from "node:path"
+import * as Profile from "./Profile.ts"
+import type { Side } from "./Side.ts"
 
-interface Figures {
+export interface Figures {
   readonly perSecond: number
   /** Milliseconds. */
   readonly p50: number
   readonly p99: number
-  /** Microseconds of the serving process, all its threads, per request. */
+  /** Microseconds of the measured process, all its threads, per request. */
   readonly cpu: number
-  /** Share of the time that the load itself was busy: near 1 it, and not the server, was the limit. */
-  readonly load: number
+  /** Share of the time that the measured process was busy: with more cores than one, above 1. */
+  readonly busy: number
+  /** The same of what stands at the other end: near 1 it, and not the measured process, was the limit. */
+  readonly other: number
 }
 
 export interface Comparison {
-  readonly request: Request
-  readonly concurrency: number
   /** Medians of the rounds. */
-  readonly server: Figures
-  readonly bare: Figures
+  readonly ours: Figures
+  readonly baseline: Figures
   readonly errors: ReadonlyArray<string>
+  /** What profiles say, where they were asked for. */
+  readonly notes: ReadonlyArray<string>
 }
 
-export interface Servers {
-  readonly server: Child
-  readonly echo: Child
-}
-
-export interface Durations {
+export interface Settings {
   readonly rounds: number
-  /** Per round and server; before the first round each is warmed up for half of it, at most a second. */
+  /** Per round and side; before the first round each is warmed up for as long. */
   readonly seconds: number
+  /** A folder for CPU profiles of both sides, from a round of their own. */
+  readonly profiles: string | undefined
 }
 
 export const compare = async (
-  { server, echo }: Servers,
-  request: Request,
-  replyBytes: number,
-  concurrency: number,
-  { rounds, seconds }: Durations,
+  name: string,
+  ours: Side,
+  baseline: Side,
+  { rounds, seconds, profiles }: Settings,
 ): Promise<Comparison> => {
-  const loads = request.protocol === "gRPC" ? GrpcLoad : HttpLoad
-  const port = (child: Child) => (request.protocol === "gRPC" ? child.ports.grpc : child.ports.http)
   const sides = [
-    { child: server, target: loads.target(port(server), request, replyBytes), figures: new Array<Figures>() },
-    {
-      child: echo,
-      target: loads.target(port(echo), echoed(request, replyBytes), replyBytes),
-      figures: new Array<Figures>(),
-    },
+    { of: "ours", side: ours, figures: new Array<Figures>() },
+    { of: "baseline", side: baseline, figures: new Array<Figures>() },
   ] as const
-
   const errors: Array<string> = []
-  for (const { target } of sides) errors.push(...(await Load.run(target, concurrency, Math.min(1, seconds / 2))).errors)
+  const notes: Array<string> = []
+
+  for (const { side } of sides) errors.push(...(await side.run(seconds)).errors)
   for (let round = 0; round < rounds; round++) {
-    for (const { child, target, figures } of sides) {
-      const before = await child.ask("report")
-      const own = process.threadCpuUsage()
-      const measured = await Load.run(target, concurrency, seconds)
-      const { user, system } = process.threadCpuUsage(own)
-      const after = await child.ask("report")
-      const cpu = (after.cpu - before.cpu) / measured.requests
-      figures.push({ ...measured, cpu, load: (user + system) / 1e6 / seconds })
-      errors.push(...measured.errors)
+    for (const { side, figures } of sides) {
+      const [before, otherBefore] = [await side.child.ask("report"), await side.otherCpu()]
+      const { requests, errors: wrong, ...measured } = await side.run(seconds)
+      const [after, otherAfter] = [await side.child.ask("report"), await side.otherCpu()]
+      const cpu = after.cpu - before.cpu
+      const elapsed = (requests / measured.perSecond) * 1e6
+      figures.push({
+        ...measured,
+        cpu: cpu / requests,
+        busy: cpu / elapsed,
+        other: (otherAfter - otherBefore) / elapsed,
+      })
+      errors.push(...wrong)
     }
   }
-  return { request, concurrency, server: medians(sides[0].figures), bare: medians(sides[1].figures), errors }
+  if (profiles !== undefined) {
+    for (const { of, side } of sides) {
+      const file = join(profiles, `${name}-${of}.cpuprofile`)
+      await side.child.ask("profile", "start")
+      errors.push(...(await side.run(seconds)).errors)
+      await side.child.ask("profile", { file })
+      notes.push(`${of === "ours" ? "Nereid" : "The baseline"}, in ${file}:\n\n${Profile.table(file)}`)
+    }
+  }
+  return { ours: medians(sides[0].figures), baseline: medians(sides[1].figures), errors, notes }
 }
 
 const medians = (rounds: ReadonlyArray<Figures>): Figures => {
   const of = (figure: keyof Figures) => median(rounds.map((round) => round[figure]))
-  return { perSecond: of("perSecond"), p50: of("p50"), p99: of("p99"), cpu: of("cpu"), load: of("load") }
+  return {
+    perSecond: of("perSecond"),
+    p50: of("p50"),
+    p99: of("p99"),
+    cpu: of("cpu"),
+    busy: of("busy"),
+    other: of("other"),
+  }
 }
 
 /** The upper one of an even number. */

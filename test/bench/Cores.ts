@@ -30,7 +30,7 @@ const allowed = (): ReadonlyArray<number> =>
   })
 
 /** The command line that runs another one on one core. */
-export const onCore = (core: number | undefined, command: ReadonlyArray<string>): ReadonlyArray<string> =>
+export const onCore = (core: number | string | undefined, command: ReadonlyArray<string>): ReadonlyArray<string> =>
   core === undefined ? command : [program, "-c", String(core), ...command]
 
 const program = "taskset"

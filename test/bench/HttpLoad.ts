@@ -30,7 +30,11 @@ class HttpConnection implements Connection {
   readonly #request: Buffer
   readonly #replyBytes: number
   readonly #onReply: OnReply
-  #received: Buffer = empty
+  /** The beginning of a reply that ends before its headers do. */
+  #head: Buffer = empty
+  /** Bytes of the body that are still to come, once its length is known. */
+  #left: number | undefined
+  #problem: string | undefined
   /** When the request that is under way was sent. */
   #sentAt: number | undefined
 
@@ -58,16 +62,26 @@ class HttpConnection implements Connection {
   }
 
   #onData(chunk: Buffer): void {
-    this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk])
-    const headEnd = this.#received.indexOf("\r\n\r\n")
-    if (headEnd < 0) return
-    const head = this.#received.toString("latin1", 0, headEnd)
-    const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
-    if (length !== undefined && this.#received.length < headEnd + 4 + Number(length)) return
-    this.#received = empty
-    if (!head.startsWith("HTTP/1.1 200 ")) this.#settle(head.slice(0, head.indexOf("\r\n")))
-    else if (Number(length) !== this.#replyBytes) this.#settle(`${length} bytes of reply, expected ${this.#replyBytes}`)
-    else this.#settle(undefined)
+    if (this.#left === undefined) {
+      const bytes = this.#head.length === 0 ? chunk : Buffer.concat([this.#head, chunk])
+      const headEnd = bytes.indexOf("\r\n\r\n")
+      if (headEnd < 0) this.#head = bytes
+      else this.#onHead(bytes.toString("latin1", 0, headEnd), bytes.length - headEnd - 4)
+    } else {
+      this.#left -= chunk.length
+    }
+    if (this.#left === undefined || this.#left > 0) return
+    this.#left = undefined
+    this.#settle(this.#problem)
+  }
+
+  #onHead(head: string, received: number): void {
+    this.#head = empty
+    const length = Number(/\r\ncontent-length: *(\d+)/i.exec(head)?.[1])
+    this.#left = (Number.isNaN(length) ? 0 : length) - received
+    if (!head.startsWith("HTTP/1.1 200 ")) this.#problem = head.slice(0, head.indexOf("\r\n"))
+    else if (length !== this.#replyBytes) this.#problem = `${length} bytes of reply, expected ${this.#replyBytes}`
+    else this.#problem = undefined
   }
 
   #settle(problem: string | undefined): void {

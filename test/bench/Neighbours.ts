@@ -1,19 +1,19 @@
-/** What other programs took of the machine while the benchmark ran: without it nobody can tell noise from a result. */
+/** What other programs took of the machine while a case ran: without it nobody can tell noise from a result. */
 import { cpus } from "node:os"
 import type { Child } from "./Child.ts"
 
-/** Begins to watch; the function that comes back gives the cores that the others kept busy on average since then. */
-export const watch = async (children: ReadonlyArray<Child>): Promise<() => Promise<number>> => {
+/** Begins to watch; the function that comes back gives the cores that all but these, started since, kept busy on average. */
+export const watch = (): ((children: ReadonlyArray<Child>) => Promise<number>) => {
   const began = performance.now()
-  const before = all() - (await ours(children))
-  return async () => Math.max(0, (all() - (await ours(children)) - before) / (performance.now() - began))
+  const before = all()
+  const { user, system } = process.cpuUsage()
+  return async (children) => {
+    const own = process.cpuUsage({ user, system })
+    const reports = await Promise.all(children.map((child) => child.ask("report")))
+    const ours = reports.reduce((sum, { cpu }) => sum + cpu, own.user + own.system) / 1000
+    return Math.max(0, (all() - before - ours) / (performance.now() - began))
+  }
 }
 
 /** CPU time of everything that runs on the machine, in milliseconds. */
 const all = (): number => cpus().reduce((sum, { times: { user, nice, sys, irq } }) => sum + user + nice + sys + irq, 0)
-
-const ours = async (children: ReadonlyArray<Child>): Promise<number> => {
-  const { user, system } = process.cpuUsage()
-  const reports = await Promise.all(children.map((child) => child.ask("report")))
-  return reports.reduce((sum, { cpu }) => sum + cpu, user + system) / 1000
-}

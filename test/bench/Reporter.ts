@@ -1,47 +1,129 @@
 /**
- * The child's half of the talk between the benchmark and a server that it started: where it listens, and on each
- * question what it has used since it began. Child.ts is the parent's half.
+ * The child's half of the talk between the benchmark and a process that it started: where it listens, and on each
+ * question what it has used since it began, or what it has done. Child.ts is the parent's half.
  */
+import { writeFileSync } from "node:fs"
+import { Session } from "node:inspector/promises"
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import type { RunningModel } from "@nereid/core/RunningModel"
+import type { Measured } from "./Load.ts"
 
 export interface Ports {
   readonly http: number
   readonly grpc: number
 }
 
-/** `watch` reports too, and measures the delay of the event loop from then on: a timer that costs a little itself. */
-export type Question = "report" | "watch"
+/** What may be asked, with what, and what is answered. */
+export interface Questions {
+  readonly report: { readonly ask?: undefined; readonly answer: Report }
+  /** A report, and from then on the delay of the event loop is measured: by a timer that costs a little itself. */
+  readonly watch: { readonly ask?: undefined; readonly answer: Report }
+  /** Only where the process was started with `--expose-gc`. */
+  readonly memory: { readonly ask?: undefined; readonly answer: Memory }
+  /** Starts a CPU profile of the main thread, or writes the one that was started into a file. */
+  readonly profile: { readonly ask: { readonly file: string } | "start"; readonly answer: null }
+  /** Of a process that is no server but does the work itself. */
+  readonly run: { readonly ask: Work; readonly answer: Measured }
+}
+
+export interface Work {
+  readonly seconds: number
+  /** Calls that are under way at one time. */
+  readonly concurrency: number
+  /** Where a client's server is. */
+  readonly port: number
+  /** Of a batch, on average. */
+  readonly rows: number
+}
 
 export interface Report {
   /** CPU time of the process, all its threads, in microseconds. */
   readonly cpu: number
   /** 99th percentile since `watch`, in milliseconds: 0 without. */
   readonly delay: number
-  readonly models: Readonly<Record<string, { readonly executions: number; readonly inferences: number }>>
+  readonly models: Readonly<
+    Record<string, { readonly executions: number; readonly inferences: number; readonly pending: number }>
+  >
+}
+
+/** Bytes, after everything that is garbage was collected. */
+export interface Memory {
+  /** Of JavaScript's objects and of the buffers that they hold. */
+  readonly heap: number
+  /** Of the whole process, as the system counts it. */
+  readonly resident: number
+}
+
+interface Answerer {
+  readonly ports?: Ports
+  readonly models?: ReadonlyArray<RunningModel>
+  readonly run?: (work: Work) => Promise<Measured>
 }
 
 /** Tells the parent the ports and answers it from then on; ends the process, as SIGTERM does, when the parent is gone. */
-export const report = (ports: Ports, models: ReadonlyArray<RunningModel>): void => {
+export const report = ({ ports = { http: 0, grpc: 0 }, models = [], run }: Answerer): void => {
   const delay = monitorEventLoopDelay({ resolution: 1 })
-  process.on("message", (question: Question) => {
+  const profiler = new Session()
+
+  const used = (): Report => {
     const { user, system } = process.cpuUsage()
-    const answer: Report = {
+    return {
       cpu: user + system,
       delay: delay.count === 0 ? 0 : delay.percentile(99) / 1e6,
       models: Object.fromEntries(
-        models.map(({ name, statistics: { executionCount, inferenceCount } }) => [
+        models.map(({ name, pending, statistics: { executionCount, inferenceCount } }) => [
           name,
-          { executions: executionCount, inferences: inferenceCount },
+          { executions: executionCount, inferences: inferenceCount, pending: pending() },
         ]),
       ),
     }
-    if (question === "watch") {
+  }
+
+  const answers: { readonly [K in keyof Questions]: (ask: Questions[K]["ask"]) => Promise<Questions[K]["answer"]> } = {
+    report: async () => used(),
+    watch: async () => {
+      const before = used()
       delay.reset()
       delay.enable()
-    }
-    process.send?.(answer)
-  })
+      return before
+    },
+    memory: async () => {
+      const { gc } = globalThis
+      if (gc === undefined) throw new Error("There is no gc(). This is a bug of the benchmark.")
+      // What finalizers free goes with the second.
+      gc()
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      gc()
+      const { heapUsed, external, rss } = process.memoryUsage()
+      return { heap: heapUsed + external, resident: rss }
+    },
+    profile: async (ask) => {
+      if (ask === "start") {
+        profiler.connect()
+        await profiler.post("Profiler.enable")
+        await profiler.post("Profiler.setSamplingInterval", { interval: 200 })
+        await profiler.post("Profiler.start")
+      } else {
+        const { profile } = await profiler.post("Profiler.stop")
+        profiler.disconnect()
+        writeFileSync(ask.file, JSON.stringify(profile))
+      }
+      return null
+    },
+    run: async (work) => {
+      if (run === undefined) throw new Error("This process has nothing to run. This is a bug of the benchmark.")
+      return run(work)
+    },
+  }
+
+  const answer = async <K extends keyof Questions>({ question, ask }: Asked<K>) =>
+    process.send?.({ answer: await answers[question](ask) })
+  process.on("message", answer)
   process.on("disconnect", () => process.kill(process.pid, "SIGTERM"))
-  process.send?.(ports)
+  process.send?.({ answer: ports })
+}
+
+export interface Asked<K extends keyof Questions> {
+  readonly question: K
+  readonly ask: Questions[K]["ask"]
 }

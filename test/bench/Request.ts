@@ -1,22 +1,20 @@
 /**
  * The requests of the benchmark, as bytes that are made once: a `ModelInfer` message behind its gRPC prefix, and the same
- * tensors as an HTTP body with binary data. Written from the protocol alone, not with the code that is measured.
+ * tensors as an HTTP body with binary data or as JSON. Written from the protocol alone, not with the code that is measured.
  */
 import { create, toBinary } from "@bufbuild/protobuf"
 import { GRPCInferenceService, ModelInferRequestSchema } from "@nereid/protocol/grpc_service"
 
 export interface Request {
-  readonly model: string
-  readonly protocol: "gRPC" | "HTTP"
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
 }
 
-interface Input {
+export interface Input {
   readonly name: string
   readonly shape: ReadonlyArray<number>
-  readonly data: Float32Array
+  readonly data: Float32Array<ArrayBuffer>
 }
 
 const vector = (name: string, from: number): Input => ({
@@ -25,42 +23,63 @@ const vector = (name: string, from: number): Input => ({
   data: Float32Array.from({ length: 16 }, (_, index) => from + index),
 })
 
+export const vectors = [vector("INPUT0", 0), vector("INPUT1", 100)]
+
 /** A stroke like a 1: what is in the picture does not change what it costs. */
-const picture: Input = {
+const digit: Input = {
   name: "image",
   shape: [1, 1, 28, 28],
   data: Float32Array.from({ length: 28 * 28 }, (_, index) => ([13, 14].includes(index % 28) ? 1 : 0)),
 }
 
-const models: Readonly<Record<string, ReadonlyArray<Input>>> = {
-  add_sub: [vector("INPUT0", 0), vector("INPUT1", 100)],
-  digits: [picture],
+/** Values with all the digits that a float has, as those of a normalized picture. */
+const picture: Input = {
+  name: "image",
+  shape: [1, 3, 224, 224],
+  data: Float32Array.from({ length: 3 * 224 * 224 }, (_, index) => 2 * Math.sin(index + 1)),
 }
 
-const grpc = (model: string, inputs: ReadonlyArray<Input>): Request => {
+export const inputs: Readonly<Record<"add_sub" | "digits" | "glance" | "mirror" | "held", ReadonlyArray<Input>>> = {
+  add_sub: vectors,
+  digits: [digit],
+  glance: [picture],
+  mirror: [picture],
+  held: vectors,
+}
+
+export type ModelName = keyof typeof inputs
+
+const grpcCall = (rpc: "modelInfer" | "modelStreamInfer", model: ModelName): Request => {
   const message = toBinary(
     ModelInferRequestSchema,
     create(ModelInferRequestSchema, {
       modelName: model,
-      inputs: inputs.map(({ name, shape }) => ({ name, datatype: "FP32", shape: shape.map(BigInt) })),
-      rawInputContents: inputs.map(({ data }) => new Uint8Array(data.buffer)),
+      inputs: inputs[model].map(({ name, shape }) => ({ name, datatype: "FP32", shape: shape.map(BigInt) })),
+      rawInputContents: inputs[model].map(({ data }) => new Uint8Array(data.buffer)),
     }),
   )
-  const prefix = Buffer.alloc(5)
-  prefix.writeUInt32BE(message.length, 1)
   return {
-    model,
-    protocol: "gRPC",
-    path: `/${GRPCInferenceService.typeName}/${GRPCInferenceService.method.modelInfer.name}`,
+    path: `/${GRPCInferenceService.typeName}/${GRPCInferenceService.method[rpc].name}`,
     headers: { "content-type": "application/grpc", te: "trailers" },
-    body: Buffer.concat([prefix, message]),
+    body: framed(message),
   }
 }
 
-const http = (model: string, inputs: ReadonlyArray<Input>): Request => {
+/** Behind the prefix of gRPC: not compressed, so long. */
+export const framed = (message: Uint8Array): Buffer => {
+  const prefix = Buffer.alloc(5)
+  prefix.writeUInt32BE(message.length, 1)
+  return Buffer.concat([prefix, message])
+}
+
+export const grpc = (model: ModelName): Request => grpcCall("modelInfer", model)
+
+export const grpcStream = (model: ModelName): Request => grpcCall("modelStreamInfer", model)
+
+export const binary = (model: ModelName): Request => {
   const document = Buffer.from(
     JSON.stringify({
-      inputs: inputs.map(({ name, shape, data }) => ({
+      inputs: inputs[model].map(({ name, shape, data }) => ({
         name,
         datatype: "FP32",
         shape,
@@ -70,21 +89,27 @@ const http = (model: string, inputs: ReadonlyArray<Input>): Request => {
     }),
   )
   return {
-    model,
-    protocol: "HTTP",
-    path: `/v2/models/${model}/infer`,
+    path: httpPath(model),
     headers: {
       "content-type": "application/octet-stream",
       "inference-header-content-length": String(document.length),
     },
-    body: Buffer.concat([document, ...inputs.map(({ data }) => new Uint8Array(data.buffer))]),
+    body: Buffer.concat([document, ...inputs[model].map(({ data }) => new Uint8Array(data.buffer))]),
   }
 }
 
-export const requests: ReadonlyArray<Request> = Object.entries(models).flatMap(([model, inputs]) => [
-  grpc(model, inputs),
-  http(model, inputs),
-])
+/** Numbers as clients write them that have no shorter way: the digits of the double that a float is. */
+export const json = (model: ModelName): Request => ({
+  path: httpPath(model),
+  headers: { "content-type": "application/json" },
+  body: Buffer.from(
+    JSON.stringify({
+      inputs: inputs[model].map(({ name, shape, data }) => ({ name, datatype: "FP32", shape, data: [...data] })),
+    }),
+  ),
+})
+
+const httpPath = (model: ModelName): string => `/v2/models/${model}/infer`
 
 /** The same bytes for echo.ts, whose path says how many come and how many go back. */
 export const echoed = (request: Request, replyBytes: number): Request => ({

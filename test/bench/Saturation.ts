@@ -8,8 +8,6 @@ import * as Load from "./Load.ts"
 import type { Request } from "./Request.ts"
 
 export interface Saturation {
-  readonly clients: number
-  readonly seconds: number
   readonly perSecond: number
   /** Milliseconds, of the server's event loop. */
   readonly delay: number
@@ -23,20 +21,19 @@ const clients = 64
 /** Every client has a connection of its own. */
 export const saturate = async (
   server: Child,
+  model: string,
   request: Request,
   replyBytes: number,
   seconds: number,
 ): Promise<Saturation> => {
   const target = GrpcLoad.target(server.ports.grpc, request, replyBytes, (concurrency) => concurrency)
   const warm = await Load.run(target, clients, seconds / 5)
-  const before = (await server.ask("watch")).models[request.model]
+  const before = (await server.ask("watch")).models[model]
   const measured = await Load.run(target, clients, seconds)
   const { delay, models } = await server.ask("report")
-  const after = models[request.model]
-  if (before === undefined || after === undefined) throw new Error(`the server has no model ${request.model}`)
+  const after = models[model]
+  if (before === undefined || after === undefined) throw new Error(`the server has no model ${model}`)
   return {
-    clients,
-    seconds,
     perSecond: measured.perSecond,
     delay,
     executions: after.executions - before.executions,

@@ -1,52 +1,60 @@
 /**
- * The baseline, run as a child: bare node:http2 and node:http servers that take a body of the size that the path gives
- * first and answer with as many bytes as it gives second. What a server on them could reach if it did nothing at all.
+ * The baseline that does nothing, run as a child: bare node:http2 and node:http servers that take a body of the size that
+ * the path gives first and answer with as many bytes as it gives second. A body of several chunks is copied once over
+ * gRPC, as whoever wants to read it must; over HTTP not even that.
  */
 import { createServer as createHttp } from "node:http"
 import { createServer as createHttp2, type ServerHttp2Stream } from "node:http2"
-import type { AddressInfo, Server } from "node:net"
+import * as GrpcAnswer from "./GrpcAnswer.ts"
+import { listen } from "./Listening.ts"
 import { report } from "./Reporter.ts"
 
+interface Exchange {
+  readonly expected: number
+  readonly reply: Buffer
+  /** For bodies of several chunks, used again and again. */
+  readonly bodies: Array<Buffer>
+}
+
 /** `/<bytes in>/<bytes out>` */
-const sizes = (path: string): { readonly expected: number; readonly reply: Buffer } => {
+const exchange = (path: string): Exchange => {
   const known = paths.get(path)
   if (known !== undefined) return known
   const [expected = 0, size = 0] = path.slice(1).split("/").map(Number)
-  const made = { expected, reply: Buffer.alloc(size) }
+  const made = { expected, reply: Buffer.alloc(size), bodies: [] }
   paths.set(path, made)
   return made
 }
-const paths = new Map<string, ReturnType<typeof sizes>>()
+const paths = new Map<string, Exchange>()
 
 const grpc = createHttp2({ settings: { initialWindowSize: 4 * 2 ** 20 } })
 grpc.on("session", (session) => session.setLocalWindowSize(16 * 2 ** 20))
-grpc.on("stream", (stream: ServerHttp2Stream, headers) => {
-  const { expected, reply } = sizes(headers[":path"] ?? "")
+grpc.on("stream", (stream: ServerHttp2Stream, { ":path": path = "" }) => {
+  const { expected, reply, bodies } = exchange(path)
   let received = 0
-  stream.on("error", () => {})
-  stream.on("data", (chunk: Uint8Array) => {
+  let body: Buffer | undefined
+  stream.on("error", nothing)
+  stream.on("data", (chunk: Buffer) => {
+    if (chunk.length === expected) return GrpcAnswer.send(stream, reply)
+    body ??= bodies.pop() ?? Buffer.allocUnsafeSlow(expected)
+    body.set(chunk, received)
     received += chunk.length
     if (received < expected) return
-    stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }))
-    stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true })
-    stream.end(reply)
+    bodies.push(body)
+    GrpcAnswer.send(stream, reply)
   })
 })
+const nothing = () => {}
 
 const http = createHttp((request, response) => {
-  const { expected, reply } = sizes(request.url ?? "")
+  const { expected, reply } = exchange(request.url ?? "")
   let received = 0
-  request.on("data", (chunk: Uint8Array) => {
+  request.on("data", (chunk: Buffer) => {
     received += chunk.length
     if (received < expected) return
-    response.writeHead(200, { "content-type": "application/octet-stream", "content-length": reply.length }).end(reply)
+    response.writeHead(200, ["content-type", "application/octet-stream", "content-length", String(reply.length)])
+    response.end(reply)
   })
 })
 
-const listen = (server: Server): Promise<number> => {
-  const { promise, resolve } = Promise.withResolvers<number>()
-  server.listen(0, "127.0.0.1", () => resolve((server.address() as AddressInfo).port))
-  return promise
-}
-
-report({ grpc: await listen(grpc), http: await listen(http) }, [])
+report({ ports: { grpc: await listen(grpc), http: await listen(http) } })

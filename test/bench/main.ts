@@ -1,24 +1,26 @@
 /**
- * `npm run bench`: what the server reaches beside bare Node servers that do nothing, and whether inference leaves its
- * event loop free. docs/performance.md says what is measured and how to read it.
+ * `npm run bench`: what the server and the client reach beside bare Node that does nothing but move the bytes.
+ * docs/performance.md says what is measured and how to read it.
  */
+import { mkdirSync } from "node:fs"
 import { cpus } from "node:os"
 import { parseArgs } from "node:util"
 import * as Child from "./Child.ts"
-import { compare, type Comparison } from "./Comparison.ts"
 import * as Cores from "./Cores.ts"
 import * as Neighbours from "./Neighbours.ts"
 import * as Page from "./Page.ts"
-import * as Probe from "./Probe.ts"
-import { requests } from "./Request.ts"
-import { saturate } from "./Saturation.ts"
-import * as Table from "./Table.ts"
+import * as Results from "./Results.ts"
+import { type Bench, type Case, cases } from "./Suite.ts"
 
 const { values: flags } = parseArgs({
   options: {
+    /** Names of cases, with commas between them. Default all. */
+    only: { type: "string" },
     /** Of each measurement. */
     seconds: { type: "string" },
     rounds: { type: "string" },
+    /** A folder: CPU profiles of what is measured, from a round of their own, and their tops in the terminal. */
+    "cpu-prof": { type: "string" },
     /** Whether everything works, in a few seconds. Its numbers mean nothing. */
     short: { type: "boolean", default: false },
     /** Puts the results into docs/performance.md. */
@@ -32,11 +34,18 @@ const positive = (name: string, text: string): number => {
   if (number > 0) return number
   throw new Error(`--${name} is ${text}, expected a number above 0`)
 }
-const durations = {
+const settings = {
   seconds: positive("seconds", flags.seconds ?? (flags.short ? "0.05" : "2")),
-  rounds: Math.ceil(positive("rounds", flags.rounds ?? "3")),
+  rounds: Math.ceil(positive("rounds", flags.rounds ?? (flags.short ? "1" : "5"))),
+  profiles: flags["cpu-prof"],
 }
-const saturated = flags.short ? 2 : 10
+if (settings.profiles !== undefined) mkdirSync(settings.profiles, { recursive: true })
+
+const chosen = (flags.only?.split(",") ?? cases.map(({ name }) => name)).map((wanted): Case => {
+  const found = cases.find(({ name }) => name === wanted)
+  if (found !== undefined) return found
+  throw new Error(`--only names ${wanted}, expected one of ${cases.map(({ name }) => name).join(", ")}`)
+})
 
 const cores = Cores.pin()
 const pinned =
@@ -44,37 +53,46 @@ const pinned =
     ? "not pinned to cores"
     : `the servers pinned to core ${cores.server}, the load to core ${cores.load}`
 const machine = `${cpus().length} cores of ${cpus()[0]?.model ?? "unknown"}, Node ${process.version}; ${pinned}`
-const how = `medians of ${durations.rounds} rounds of ${durations.seconds} s`
+const how = `medians of ${settings.rounds} rounds of ${settings.seconds} s`
 console.log(`${machine}; ${how}\n`)
 
-const server = await Child.start(new URL("./server.ts", import.meta.url), cores?.server)
-const echo = await Child.start(new URL("./echo.ts", import.meta.url), cores?.server)
-const neighbours = await Neighbours.watch([server, echo])
-const rows: Array<Comparison> = []
-for (const request of requests) {
-  const replyBytes = await Probe.replyBytes(server.ports, request)
-  for (const concurrency of [1, 16, 64]) {
-    console.error(`${request.model} over ${request.protocol}, ${concurrency} at a time …`)
-    rows.push(await compare({ server, echo }, request, replyBytes, concurrency, durations))
+/** Every case has processes of its own: what one has made of them is not to show in another. */
+const inItsOwnProcesses = async (
+  run: Case["run"],
+): Promise<{ result: Awaited<ReturnType<Case["run"]>>; taken: number }> => {
+  const children: Array<Child.Child> = []
+  const start: Bench["start"] = async (program, place = "server", nodeOptions = []) => {
+    const core = cores === undefined || place === "both" ? undefined : cores[place]
+    const all = cores === undefined ? undefined : `${cores.server},${cores.load}`
+    const child = await Child.start(
+      new URL(`./${program}.ts`, import.meta.url),
+      place === "both" ? all : core,
+      nodeOptions,
+    )
+    children.push(child)
+    return child
   }
-}
-const digits = requests.find(({ model, protocol }) => model === "digits" && protocol === "gRPC")
-if (digits === undefined) throw new Error("There is a request for digits. This is a bug.")
-console.error("digits saturated …")
-const saturation = await saturate(server, digits, await Probe.replyBytes(server.ports, digits), saturated)
-const taken = await neighbours()
-const advice = taken > 0.1 ? ": to be measured again where it is quiet" : ""
-const others = `other programs kept ${taken.toFixed(2)} cores busy meanwhile${advice}`
-await Promise.all([server.stop(), echo.stop()])
-
-const results = [Table.comparisons(rows), Table.saturation(saturation)].join("\n\n")
-console.log(`${results}\n\n${others}`)
-if (flags.write) {
-  const day = new Date().toISOString().slice(0, 10)
-  Page.write([`Measured on ${day} on ${machine}; ${how}; ${others}.`, results].join("\n\n"))
+  const neighbours = Neighbours.watch()
+  const result = await run({ settings, start })
+  const taken = await neighbours(children)
+  await Promise.all(children.map((child) => child.stop()))
+  return { result, taken }
 }
 
-const errors = [...rows.flatMap((row) => row.errors), ...saturation.errors]
+const rows: Array<Results.Row> = []
+for (const one of chosen) {
+  console.error(`${one.name}: ${one.what} …`)
+  const { result, taken } = await inItsOwnProcesses(one.run)
+  const row = { of: one, result, taken }
+  rows.push(row)
+  console.error(`${Results.summary(row)}\n`)
+  for (const note of result.notes) console.log(`${note}\n`)
+}
+
+console.log(Results.table(rows.map(Results.cells)))
+if (flags.write) Page.write(machine, how, rows)
+
+const errors = rows.flatMap(({ result }) => result.errors)
 if (errors.length > 0) {
   console.error(`${errors.length} errors, of these kinds:`)
   for (const kind of new Set(errors)) console.error(`  ${kind}`)

@@ -3,19 +3,20 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Server } from "@nereid/server"
 import { Effect, Layer } from "effect"
 import { AddSub, AddSubLive, Digits, DigitsLive } from "../../examples/models.ts"
+import { live, models } from "./models.ts"
 import { report } from "./Reporter.ts"
 
 const local = { host: "127.0.0.1", port: 0 }
 
 const reported = Layer.effectDiscard(
   Effect.map(Server.Server, ({ http, grpc, models }) =>
-    report({ http: http?.port ?? 0, grpc: grpc?.port ?? 0 }, models),
+    report({ ports: { http: http?.port ?? 0, grpc: grpc?.port ?? 0 }, models }),
   ),
 )
 
 reported.pipe(
-  Layer.provide(Server.layer([AddSub, Digits], { http: local, grpc: local, metrics: false })),
-  Layer.provide([AddSubLive, DigitsLive]),
+  Layer.provide(Server.layer([AddSub, Digits, ...models], { http: local, grpc: local, metrics: false })),
+  Layer.provide([AddSubLive, DigitsLive, live]),
   Layer.launch,
   NodeRuntime.runMain({ teardown: Server.teardown }),
 )

@@ -1,0 +1,58 @@
+/** The results as the table of docs/performance.md, which is also what the terminal shows. */
+import type { Case, Result } from "./Suite.ts"
+import * as Table from "./Table.ts"
+
+export interface Row {
+  readonly of: Case
+  readonly result: Result
+  /** Cores that other programs kept busy meanwhile. */
+  readonly taken: number
+}
+
+const head = [
+  [
+    "case",
+    "what",
+    "beside",
+    "target",
+    "reached",
+    "",
+    "Nereid / baseline",
+    "CPU µs/request",
+    "busy %",
+    "load busy %",
+    "others",
+    "errors",
+  ],
+  ["---", "---", "---", "---", "--:", "---", "---", "--:", "--:", "--:", "--:", "--:"],
+] as const
+
+export const cells = ({ of: { name, what, baseline, target }, result, taken }: Row): ReadonlyArray<string> => [
+  name,
+  what,
+  baseline,
+  target,
+  result.reached,
+  verdict(result.met),
+  result.figures,
+  result.cpu,
+  result.busy,
+  result.other,
+  taken.toFixed(2),
+  String(result.errors.length),
+]
+
+export const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => Table.table(head, rows)
+
+/** One line for the terminal, at once. */
+export const summary = ({ of: { target }, result, taken }: Row): string =>
+  [
+    `  ${result.reached} (target ${target}${result.met === false ? ", NOT REACHED" : ""})`,
+    `${result.figures}; CPU µs ${result.cpu}; busy % ${result.busy}; load busy % ${result.other}`,
+    `others kept ${taken.toFixed(2)} cores busy; ${result.errors.length} errors`,
+  ].join("\n  ")
+
+const verdict = (met: boolean | undefined): string => {
+  if (met === undefined) return ""
+  return met ? "OK" : "**not reached**"
+}

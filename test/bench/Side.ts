@@ -1,0 +1,32 @@
+/**
+ * One of the two that a case compares: a process that is measured, and what it is asked to do. Either a server under a
+ * load from here, or a process that does the work itself and is watched.
+ */
+import type { Child } from "./Child.ts"
+import * as Load from "./Load.ts"
+import type { Work } from "./Reporter.ts"
+
+export interface Side {
+  /** The process whose CPU time counts, and of which a profile is made. */
+  readonly child: Child
+  readonly run: (seconds: number) => Promise<Load.Measured>
+  /** CPU time, in microseconds, of what stands at the other end: where that is busy, it is what is measured. */
+  readonly otherCpu: () => Promise<number>
+}
+
+/** A server, asked from this process. */
+export const server = (child: Child, target: Load.Target, concurrency: number): Side => ({
+  child,
+  run: (seconds) => Load.run(target, concurrency, seconds),
+  otherCpu: async () => {
+    const { user, system } = process.threadCpuUsage()
+    return user + system
+  },
+})
+
+/** A process that works by itself; `other` is what it asks, where it asks something. */
+export const worker = (child: Child, work: () => Omit<Work, "seconds">, other?: Child): Side => ({
+  child,
+  run: (seconds) => child.ask("run", { ...work(), seconds }),
+  otherCpu: async () => (other === undefined ? 0 : (await other.ask("report")).cpu),
+})

@@ -1,0 +1,390 @@
+/**
+ * The cases: what is measured, beside what, and what is to be reached. Each starts the processes that it needs; how they
+ * are compared is the business of Comparison.ts, how results look that of Table.ts.
+ */
+import type { Child } from "./Child.ts"
+import { compare, type Comparison, type Figures, type Settings } from "./Comparison.ts"
+import * as GrpcLoad from "./GrpcLoad.ts"
+import * as HttpLoad from "./HttpLoad.ts"
+import * as Memory from "./Memory.ts"
+import * as Probe from "./Probe.ts"
+import * as Request from "./Request.ts"
+import { saturate } from "./Saturation.ts"
+import * as Side from "./Side.ts"
+import * as StreamLoad from "./StreamLoad.ts"
+
+/** Modules that are run as a child of their own. */
+export type Program = "server" | "echo" | "json" | "grpc-js" | "session" | "answers" | "client" | "raw-client"
+
+/** What a case has to work with. */
+export interface Bench {
+  readonly settings: Settings
+  /** Starts it where a server belongs, or where the load does. */
+  readonly start: (
+    program: Program,
+    place?: "server" | "load" | "both",
+    nodeOptions?: ReadonlyArray<string>,
+  ) => Promise<Child>
+}
+
+/** A line of the table. Pairs are `Nereid / baseline`. */
+export interface Result {
+  readonly figures: string
+  /** The number that the target is about. */
+  readonly reached: string
+  /** Undefined where there is no target. */
+  readonly met: boolean | undefined
+  readonly cpu: string
+  readonly busy: string
+  readonly other: string
+  readonly errors: ReadonlyArray<string>
+  readonly notes: ReadonlyArray<string>
+}
+
+export interface Case {
+  readonly name: string
+  readonly what: string
+  readonly baseline: string
+  readonly target: string
+  readonly run: (bench: Bench) => Promise<Result>
+}
+
+const pair = (ours: number, baseline: number, digits: number): string =>
+  `${ours.toFixed(digits)} / ${baseline.toFixed(digits)}`
+
+const pairs = ({ ours, baseline, errors, notes }: Comparison) => ({
+  cpu: pair(ours.cpu, baseline.cpu, ours.cpu < 100 ? 1 : 0),
+  busy: pair(100 * ours.busy, 100 * baseline.busy, 0),
+  other: pair(100 * ours.other, 100 * baseline.other, 0),
+  errors,
+  notes,
+})
+
+/** How many times the baseline's rate ours is. */
+const rate =
+  (least?: number) =>
+  (comparison: Comparison): Result => {
+    const { ours, baseline } = comparison
+    const ratio = ours.perSecond / baseline.perSecond
+    return {
+      ...pairs(comparison),
+      figures: `${pair(ours.perSecond, baseline.perSecond, ours.perSecond < 1000 ? 1 : 0)} /s`,
+      reached: ratio.toFixed(2),
+      met: least === undefined ? undefined : ratio >= least,
+    }
+  }
+
+/** By how many microseconds our median is longer. */
+const delay =
+  (most?: number) =>
+  (comparison: Comparison): Result => {
+    const { ours, baseline } = comparison
+    const micros = (figures: Figures) => figures.p50 * 1000
+    const added = micros(ours) - micros(baseline)
+    return {
+      ...pairs(comparison),
+      figures: `${pair(micros(ours), micros(baseline), 0)} µs`,
+      reached: `${added < 0 ? "" : "+"}${added.toFixed(0)} µs`,
+      met: most === undefined ? undefined : added <= most,
+    }
+  }
+
+type Judge = (comparison: Comparison) => Result
+
+/** A request to our server, beside what `baseline` makes of it. */
+const served = (
+  name: string,
+  what: string,
+  baseline: string,
+  target: string,
+  { protocol, request, concurrency }: Asked,
+  other: (bench: Bench, asked: Asked, replyBytes: number) => Promise<Side.Side>,
+  judge: Judge,
+): Case => ({
+  name,
+  what,
+  baseline,
+  target,
+  run: async (bench) => {
+    const server = await bench.start("server")
+    const asked = { protocol, request, concurrency }
+    const replyBytes = await answerBytes(server, asked)
+    const ours = Side.server(server, load(server, asked, replyBytes), concurrency)
+    return judge(await compare(name, ours, await other(bench, asked, replyBytes), bench.settings))
+  },
+})
+
+interface Asked {
+  readonly protocol: "unary" | "stream" | "HTTP"
+  readonly request: Request.Request
+  readonly concurrency: number
+}
+
+const answerBytes = async ({ ports }: Child, { protocol, request }: Asked): Promise<number> =>
+  (protocol === "HTTP" ? await Probe.http(ports.http, request) : await Probe.grpc(ports.grpc, request)).length
+
+const load = ({ ports }: Child, { protocol, request }: Asked, replyBytes: number) => {
+  if (protocol === "HTTP") return HttpLoad.target(ports.http, request, replyBytes)
+  if (protocol === "stream") return StreamLoad.target(ports.grpc, request, replyBytes)
+  return GrpcLoad.target(ports.grpc, request, replyBytes)
+}
+
+/** A server that answers so many bytes with as many as ours did. */
+const echo = async (bench: Bench, asked: Asked, replyBytes: number) => {
+  const child = await bench.start("echo")
+  const request = Request.echoed(asked.request, replyBytes)
+  return Side.server(child, load(child, { ...asked, request }, replyBytes), asked.concurrency)
+}
+
+/** A server that answers the request itself. */
+const handler = (program: Program) => async (bench: Bench, asked: Asked) => {
+  const child = await bench.start(program)
+  return Side.server(child, load(child, asked, await answerBytes(child, asked)), asked.concurrency)
+}
+
+const unary = (model: Request.ModelName, concurrency: number): Asked => ({
+  protocol: "unary",
+  request: Request.grpc(model),
+  concurrency,
+})
+
+const stream = (model: Request.ModelName, concurrency: number): Asked => ({
+  protocol: "stream",
+  request: Request.grpcStream(model),
+  concurrency,
+})
+
+const http = (request: Request.Request, concurrency: number): Asked => ({ protocol: "HTTP", request, concurrency })
+
+/** Rows per second of a network on both sides; the baseline gets the batches that our server made in the round before. */
+const digits = (name: string, what: string, place: "server" | "both"): Case => ({
+  name,
+  what,
+  baseline: "the same batches by bare onnxruntime-node in a worker",
+  target: "≥ 0.75",
+  run: async (bench) => {
+    const server = await bench.start("server", place)
+    const session = await bench.start("session", place)
+    const asked = unary("digits", 64)
+    const ours = Side.server(server, load(server, asked, await answerBytes(server, asked)), asked.concurrency)
+    let rows = 1
+    const counted = async () => (await server.ask("report")).models["digits"] ?? { inferences: 0, executions: 0 }
+    const run = async (seconds: number) => {
+      const before = await counted()
+      const measured = await ours.run(seconds)
+      const after = await counted()
+      rows = (after.inferences - before.inferences) / (after.executions - before.executions)
+      return measured
+    }
+    const bare = Side.worker(session, () => ({ concurrency: 1, port: 0, rows }))
+    const result = rate(0.75)(await compare(name, { ...ours, run }, bare, bench.settings))
+    return { ...result, figures: `${result.figures}, batches of ${rows.toFixed(1)}` }
+  },
+})
+
+const client: Case = {
+  name: "client",
+  what: "our client: gRPC add_sub, 16 in flight",
+  baseline: "node:http2 and protobuf-es",
+  target: "≥ 0.85",
+  run: async (bench) => {
+    const answers = await bench.start("answers")
+    const work = () => ({ concurrency: 16, port: answers.ports.grpc, rows: 0 })
+    const ours = Side.worker(await bench.start("client", "load"), work, answers)
+    const raw = Side.worker(await bench.start("raw-client", "load"), work, answers)
+    return rate(0.85)(await compare("client", ours, raw, bench.settings))
+  },
+}
+
+const loop: Case = {
+  name: "loop",
+  what: "event-loop delay, p99, with digits saturated by 64 gRPC clients",
+  baseline: "–",
+  target: "< 20 ms",
+  run: async (bench) => {
+    const server = await bench.start("server")
+    const asked = unary("digits", 64)
+    const replyBytes = await answerBytes(server, asked)
+    const { settings } = bench
+    const seconds = settings.seconds * settings.rounds
+    const { delay, perSecond, executions, inferences, errors } = await saturate(
+      server,
+      "digits",
+      asked.request,
+      replyBytes,
+      seconds,
+    )
+    return {
+      figures: `${perSecond.toFixed(0)} /s, batches of ${(inferences / executions).toFixed(1)}`,
+      reached: `${delay.toFixed(1)} ms`,
+      met: delay < 20,
+      cpu: "",
+      busy: "",
+      other: "",
+      errors,
+      notes: [],
+    }
+  },
+}
+
+const memory: Case = {
+  name: "memory",
+  what: "memory per idle connection and per queued small request",
+  baseline: "bare node:http2 and node:http",
+  target: "reported",
+  run: async (bench) => {
+    const [server, bare] = [
+      await bench.start("server", "server", ["--expose-gc"]),
+      await bench.start("echo", "server", ["--expose-gc"]),
+    ]
+    const { lines, errors } = await Memory.measure(server, bare, bench.settings.seconds >= 1)
+    return { figures: lines.join("; "), reached: "", met: undefined, cpu: "", busy: "", other: "", errors, notes: [] }
+  },
+}
+
+const noTarget = "–"
+const bareHttp = "bare node:http that reads and writes as many bytes"
+const bareHttp2 = "bare node:http2 that answers as many bytes"
+
+export const cases: ReadonlyArray<Case> = [
+  served(
+    "grpc-small",
+    "gRPC unary, add_sub 2 x FP32[1,16], 64 in flight on 4 connections",
+    bareHttp2,
+    "≥ 0.75",
+    unary("add_sub", 64),
+    echo,
+    rate(0.75),
+  ),
+  served(
+    "grpc-js",
+    "the same",
+    "grpc-js with the same handler",
+    "≥ 1.4",
+    unary("add_sub", 64),
+    handler("grpc-js"),
+    rate(1.4),
+  ),
+  served(
+    "grpc-stream",
+    "the same message on 4 gRPC streams, 64 in flight",
+    "grpc-js with the same handler",
+    "≥ 2.5",
+    stream("add_sub", 64),
+    handler("grpc-js"),
+    rate(2.5),
+  ),
+  served(
+    "grpc-large",
+    "gRPC unary, FP32[1,3,224,224] in, one value out, 16 in flight on 4 connections",
+    "bare node:http2 with large windows, one copy",
+    "≥ 0.8",
+    unary("glance", 16),
+    echo,
+    rate(0.8),
+  ),
+  served(
+    "grpc-large-echo",
+    "gRPC unary, FP32[1,3,224,224] in and out, 16 in flight on 4 connections",
+    "bare node:http2 with large windows, one copy",
+    "≥ 0.8",
+    unary("mirror", 16),
+    echo,
+    rate(0.8),
+  ),
+  served(
+    "http-json",
+    "HTTP JSON, add_sub, 32 connections",
+    "bare node:http, JSON.parse, the same handler, JSON.stringify",
+    "≥ 0.75",
+    http(Request.json("add_sub"), 32),
+    handler("json"),
+    rate(0.75),
+  ),
+  served(
+    "http-large",
+    "HTTP binary, FP32[1,3,224,224] in and out, 8 connections",
+    bareHttp,
+    "≥ 0.8",
+    http(Request.binary("mirror"), 8),
+    echo,
+    rate(0.8),
+  ),
+  served(
+    "http-large-in",
+    "HTTP binary, FP32[1,3,224,224] in, one value out, 8 connections",
+    bareHttp,
+    "≥ 0.8",
+    http(Request.binary("glance"), 8),
+    echo,
+    rate(0.8),
+  ),
+  served(
+    "json-large",
+    "HTTP JSON, FP32[1,3,224,224] in, one value out, 4 connections",
+    "node:http, JSON.parse, Float32Array.from",
+    "≥ 1.8",
+    http(Request.json("glance"), 4),
+    handler("json"),
+    rate(1.8),
+  ),
+  served(
+    "json-large-echo",
+    "HTTP JSON, FP32[1,3,224,224] in and out, 4 connections",
+    "node:http, JSON.parse, Float32Array.from, JSON.stringify",
+    "≥ 1.8",
+    http(Request.json("mirror"), 4),
+    handler("json"),
+    rate(1.8),
+  ),
+  digits("digits", "digits over gRPC, 64 in flight, one instance", "server"),
+  digits("digits-cores", "the same, both sides on all cores, the load on one of them", "both"),
+  served(
+    "latency",
+    "added latency, gRPC unary add_sub, 1 in flight, p50",
+    bareHttp2,
+    "≤ +60 µs",
+    unary("add_sub", 1),
+    echo,
+    delay(60),
+  ),
+  client,
+  loop,
+  memory,
+  served(
+    "grpc-16",
+    "gRPC unary, add_sub, 16 in flight on 4 connections",
+    bareHttp2,
+    noTarget,
+    unary("add_sub", 16),
+    echo,
+    rate(),
+  ),
+  served(
+    "http-small",
+    "HTTP binary, add_sub, 32 connections",
+    bareHttp,
+    noTarget,
+    http(Request.binary("add_sub"), 32),
+    echo,
+    rate(),
+  ),
+  served(
+    "http-latency",
+    "added latency, HTTP binary add_sub, 1 in flight, p50",
+    bareHttp,
+    noTarget,
+    http(Request.binary("add_sub"), 1),
+    echo,
+    delay(),
+  ),
+  served(
+    "digits-latency",
+    "added latency, gRPC unary digits, 1 in flight, p50, the network included",
+    bareHttp2,
+    noTarget,
+    unary("digits", 1),
+    echo,
+    delay(),
+  ),
+]
