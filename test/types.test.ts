@@ -96,7 +96,10 @@ export const background = async () => {
   void grpc.port
   // @ts-expect-error it may be turned off
   void metrics.port
-  return [...ports, port]
+  const all = await Server.start([Sentiment], models, { port: 8000 })
+  // @ts-expect-error it may be that of everything
+  void all.http.port
+  return [...ports, port, all.port.port]
 }
 
 declare const anywhere: () => Server.Listen

@@ -138,19 +138,35 @@ export const layer = <const M extends ReadonlyArray<AnyModel>>(
   )
 
 /** The same options, whose types tell which ports there will be. */
-export interface StartOptions<H extends Listen, G extends Listen, M extends Listen> extends ServerOptions {
+export interface StartOptions<
+  H extends Listen,
+  G extends Listen,
+  P extends Listen,
+  M extends Listen,
+> extends ServerOptions {
   readonly http?: H
   readonly grpc?: G
+  readonly port?: P
   readonly metrics?: M
 }
 
 type ListensAt<L extends Listen> = L extends false ? undefined : Address
 
+/** One port for everything may be that of HTTP or gRPC, which then has none of its own. */
+type OwnPort<L extends Listen, P extends Listen> = P extends false ? ListensAt<L> : ListensAt<L> | undefined
+
 /** A server in the background, for callers without Effect. */
-export interface Started<H extends Listen, G extends Listen, M extends Listen> extends AsyncDisposable {
+export interface Started<
+  H extends Listen,
+  G extends Listen,
+  P extends Listen,
+  M extends Listen,
+> extends AsyncDisposable {
   /** Where it listens; undefined for what is turned off. */
-  readonly http: ListensAt<H>
-  readonly grpc: ListensAt<G>
+  readonly http: OwnPort<H, P>
+  readonly grpc: OwnPort<G, P>
+  /** Of everything on one port. */
+  readonly port: ListensAt<P>
   readonly metrics: ListensAt<M>
   readonly models: ReadonlyArray<RunningModel>
   readonly isReady: () => boolean
@@ -178,12 +194,13 @@ export const start = async <
   E,
   const H extends Listen = number,
   const G extends Listen = number,
+  const P extends Listen = false,
   const M extends Listen = number,
 >(
   models: Models,
   provided: Layer.Layer<NoInfer<Models[number]["Identifier"]>, E>,
-  options: StartOptions<H, G, M> = {},
-): Promise<Started<H, G, M>> => {
+  options: StartOptions<H, G, P, M> = {},
+): Promise<Started<H, G, P, M>> => {
   const scope = Scope.makeUnsafe()
   const close = Effect.suspend(() => Scope.close(scope, Exit.void))
   const served = layer(models, options).pipe(Layer.provide(provided))
@@ -194,11 +211,12 @@ export const start = async <
   }
   let stopped: Promise<void> | undefined
   const stop = () => (stopped ??= Effect.runPromise(close))
-  const { http, grpc, metrics, models: running, isReady } = Context.get(exit.value, Server)
+  const { http, grpc, port, metrics, models: running, isReady } = Context.get(exit.value, Server)
   return {
     // What is undefined follows from these options, as the types have it.
-    http: http as ListensAt<H>,
-    grpc: grpc as ListensAt<G>,
+    http: http as OwnPort<H, P>,
+    grpc: grpc as OwnPort<G, P>,
+    port: port as ListensAt<P>,
     metrics: metrics as ListensAt<M>,
     models: running,
     isReady,

@@ -63,7 +63,12 @@ it("serves until it is stopped, and then its ports are free", async () => {
 
 it("has no address for what is turned off", async () => {
   await using server = await Server.start([Echo], echo, { http: anywhere, grpc: false, metrics: false })
-  expect([server.http.port > 0, server.grpc, server.metrics]).toEqual([true, undefined, undefined])
+  expect([server.http.port > 0, server.grpc, server.port, server.metrics]).toEqual([true, ...Array(3)])
+})
+
+it("has one port for everything, if asked to", async () => {
+  await using server = await Server.start([Echo], echo, { http: false, grpc: false, port: anywhere, metrics: false })
+  expect(await ask(server.port.port)).toEqual(answered)
 })
 
 it("may be stopped again, at any time", async () => {
