@@ -109,6 +109,7 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
     maxBatchSize,
     // Its channels make unary calls, which a server refuses for a decoupled model.
     decoupled: false,
+    keepsInputs: true,
     batching,
     instances: 0,
     statistics,

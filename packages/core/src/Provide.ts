@@ -22,6 +22,8 @@ export interface InstancesOptions<E, R> {
   readonly platform: string
   /** Whether they answer a request by any number of responses, through its `emit`; each batch is one request then. */
   readonly decoupled?: boolean
+  /** As in RunningModel. Default true. */
+  readonly keepsInputs?: boolean | undefined
   /** At least one; acquired when the layer is built, released after the scheduler has stopped. */
   readonly instances: Effect.Effect<ReadonlyArray<Instance>, E, R>
 }
@@ -45,7 +47,11 @@ export const fromInstances = <Self, N extends string, I extends Fields, O extend
 
 const run = Effect.fnUntraced(function* (
   definition: Definition<Fields, Fields>,
-  { platform, decoupled = false }: Pick<InstancesOptions<never, never>, "platform" | "decoupled">,
+  {
+    platform,
+    decoupled = false,
+    keepsInputs = true,
+  }: Pick<InstancesOptions<never, never>, "platform" | "decoupled" | "keepsInputs">,
   instances: ReadonlyArray<Instance>,
 ) {
   const { name, version, signature, maxBatchSize, batching } = definition
@@ -67,6 +73,7 @@ const run = Effect.fnUntraced(function* (
     signature,
     maxBatchSize,
     decoupled,
+    keepsInputs,
     batching,
     instances: instances.length,
     statistics,

@@ -11,6 +11,7 @@ const model = (name: string, version: string): RunningModel => ({
   signature: { inputs: [], outputs: [] },
   maxBatchSize: 0,
   decoupled: false,
+  keepsInputs: true,
   batching: { maxQueueDelay: Duration.zero, preferredBatchSizes: [], maxQueueSize: 1 },
   instances: 1,
   statistics: new Statistics(),

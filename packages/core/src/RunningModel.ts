@@ -20,6 +20,11 @@ export interface RunningModel {
   readonly maxBatchSize: number
   /** Whether a request has any number of responses, and not exactly one. */
   readonly decoupled: boolean
+  /**
+   * Whether anything may use the bytes of a request's inputs once it has succeeded. Where nothing does, their memory is
+   * given back at that moment, and not when the garbage collector comes to it.
+   */
+  readonly keepsInputs: boolean
   /** As declared. */
   readonly batching: Batching
   /** What executes its batches here; 0 for a model that runs elsewhere. */

@@ -84,6 +84,7 @@ const harness = Effect.fnUntraced(function* (
     signature: { inputs: [], outputs: [] },
     maxBatchSize: 4,
     decoupled: false,
+    keepsInputs: true,
     batching: { maxQueueDelay: Duration.zero, preferredBatchSizes: [], maxQueueSize: 100 },
     instances: instances.length,
     statistics,

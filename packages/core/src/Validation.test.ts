@@ -25,6 +25,7 @@ class Matrix extends Model.Service<Matrix>()("matrix", {
 const running = {
   platform: "test",
   decoupled: false,
+  keepsInputs: true,
   instances: 1,
   statistics: new Statistics(),
   isReady: () => true,

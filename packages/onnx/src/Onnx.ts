@@ -22,4 +22,9 @@ export const layer = <Self, N extends string, I extends Fields, O extends Fields
   model: ModelClass<Self, N, I, O>,
   options: Options,
 ): Layer.Layer<Self, OnnxLoadError> =>
-  fromInstances(model, { platform: "onnxruntime_onnx", instances: instances(model.definition, options) })
+  fromInstances(model, {
+    platform: "onnxruntime_onnx",
+    // Copied into shared memory, or into a message.
+    keepsInputs: false,
+    instances: instances(model.definition, options),
+  })

@@ -225,7 +225,7 @@ describe("raw requests", () => {
 })
 
 describe("responses", () => {
-  const body = ({ chunks }: EncodedResponse) => concat(chunks)
+  const body = ({ document, tensors }: EncodedResponse) => concat([document, ...tensors])
   const response = (outputs: ReadonlyArray<WireTensor>): WireResponse => ({
     modelName: "m",
     modelVersion: "3",

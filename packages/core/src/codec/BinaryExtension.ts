@@ -29,8 +29,10 @@ export interface DecodedRequest {
 export interface EncodedResponse {
   /** Undefined where no output is binary: the body is the document. */
   readonly headerLength: number | undefined
-  /** The document and the binary outputs, to be sent in this order. */
-  readonly chunks: ReadonlyArray<Uint8Array>
+  /** Its memory is its own. */
+  readonly document: Uint8Array
+  /** The binary outputs, to be sent behind it. */
+  readonly tensors: ReadonlyArray<Uint8Array>
 }
 
 /** The length that the header's text gives; undefined without the header. */
@@ -115,8 +117,8 @@ export const encodeResponse = (
   binary: ReadonlyArray<boolean>,
 ): Result.Result<EncodedResponse, InferenceError> =>
   Result.map(writeResponse(response, binary), (document) => {
-    const blobs = response.outputs.filter((_, index) => binary[index] === true).map(({ bytes }) => bytes)
-    return { headerLength: binary.includes(true) ? document.length : undefined, chunks: [document, ...blobs] }
+    const tensors = response.outputs.filter((_, index) => binary[index] === true).map(({ bytes }) => bytes)
+    return { headerLength: tensors.length > 0 ? document.length : undefined, document, tensors }
   })
 
 /** Writes a request with all inputs as binary data, which asks for all outputs as binary data. */

@@ -60,8 +60,8 @@ export const make = (model: RunningModel): WireCalls => {
     inferJson: Effect.fnUntraced(function* (document) {
       const decoded = yield* Effect.fromResult(decodeRequest(body(document), undefined, model))
       const answer = yield* ask(decoded.wire)
-      const { chunks } = yield* Effect.fromResult(encodeResponse(answer, binaryOutputs(decoded, answer)))
-      return parse(chunks[0])
+      const encoded = yield* Effect.fromResult(encodeResponse(answer, binaryOutputs(decoded, answer)))
+      return parse(encoded.document)
     }),
     inferProtobuf: Effect.fnUntraced(function* (message) {
       const wire = yield* Effect.fromResult(ProtobufCodec.decode(message))
@@ -85,4 +85,4 @@ export const make = (model: RunningModel): WireCalls => {
 const body = (document: string | object): Uint8Array =>
   new TextEncoder().encode(typeof document === "string" ? document : JSON.stringify(document))
 
-const parse = (bytes: Uint8Array | undefined) => JSON.parse(new TextDecoder().decode(bytes))
+const parse = (bytes: Uint8Array) => JSON.parse(new TextDecoder().decode(bytes))

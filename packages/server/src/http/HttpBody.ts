@@ -5,26 +5,33 @@
 import { InvalidRequest } from "@nereid/core/Errors"
 import { isGone, type Request, type Response } from "../port/HttpExchange.ts"
 import { sendErrorAndClose } from "./HttpReply.ts"
+import * as OwnMemory from "../OwnMemory.ts"
 
 /** The pieces in which a body of unknown length may come. Each costs more than its bytes where it is small. */
 const mostChunks = 65_536
 
-/** Calls `whole` with the body; answers itself where it is larger than `limit`, in the words of `tooLarge`. */
+/**
+ * Calls `whole` with the body, of which the byte at `aligned` is where a tensor may begin; answers itself where it is larger
+ * than `limit`, in the words of `tooLarge`.
+ */
 export const collect = (
   request: Request,
   response: Response,
   limit: number,
   whole: (body: Uint8Array) => void,
   tooLarge: TooLarge = jsonTooLarge,
+  aligned = 0,
 ): void => {
   const length = request.headers["content-length"]
   const expected = length === undefined ? undefined : Number(length)
   if (expected !== undefined && expected > limit) return sendErrorAndClose(request, response, tooLarge(expected, limit))
   if (request.headers.expect !== undefined) response.writeContinue()
 
-  let body: Buffer | undefined
+  let body: Uint8Array | undefined
   let chunks: Array<Buffer> = []
   let received = 0
+  /** Copied, but its parser may not be done with it. */
+  let spent: Buffer = nothing
   const onData = (chunk: Buffer) => {
     const from = received
     received += chunk.length
@@ -38,17 +45,22 @@ export const collect = (
       sendErrorAndClose(request, response, received > limit ? tooLarge(received, limit) : tooManyChunks())
     } else if (chunk.length === expected) body = chunk
     else {
-      body ??= Buffer.allocUnsafeSlow(expected)
+      body ??= OwnMemory.allocate(expected, aligned)
       body.set(chunk, from)
+      OwnMemory.free(spent)
+      spent = chunk
     }
   }
   const onEnd = () => {
+    OwnMemory.free(spent)
     // Over HTTP/2 it also comes when the caller breaks off.
     if (!isGone(response)) whole(body ?? Buffer.concat(chunks, received))
   }
   request.on("data", onData)
   request.on("end", onEnd)
 }
+
+const nothing = Buffer.alloc(0)
 
 const tooManyChunks = () =>
   new InvalidRequest({

@@ -19,11 +19,12 @@ import {
 import { type InvalidRequest, Unsupported } from "@nereid/core/Errors"
 import type { WireResponse } from "@nereid/core/WireRequest"
 import type { Gateway } from "../Gateway.ts"
-import { isGone } from "../port/HttpExchange.ts"
+import { isGone, onSent } from "../port/HttpExchange.ts"
 import { collect, jsonTooLarge, rawTooLarge } from "./HttpBody.ts"
 import { deadline, preparation, type HttpCall, type InferOptions, single } from "./HttpCall.ts"
 import * as HttpCompression from "./HttpCompression.ts"
 import { sendChunks, sendError, sendText } from "./HttpReply.ts"
+import * as OwnMemory from "../OwnMemory.ts"
 
 export const infer = (gateway: Gateway, call: HttpCall, options: InferOptions): void => {
   const { maxInputSize } = options
@@ -40,20 +41,24 @@ export const infer = (gateway: Gateway, call: HttpCall, options: InferOptions): 
 
   const whole = (body: Uint8Array) => {
     // A model that is not there is told before what is wrong with its request.
-    const decoded = Result.flatMap(gateway.model(model.name, model.version), (running) => {
-      if (running.decoupled) return Result.fail(new Unsupported({ message: unaryOnly }))
-      return headerLength.success === 0
-        ? decodeRawRequest(body, running)
-        : decodeRequest(body, headerLength.success, model)
-    })
+    const found = gateway.model(model.name, model.version)
+    if (Result.isFailure(found)) return sendError(response, found.failure)
+    const running = found.success
+    if (running.decoupled) return sendError(response, new Unsupported({ message: unaryOnly }))
+    const decoded =
+      headerLength.success === 0 ? decodeRawRequest(body, running) : decodeRequest(body, headerLength.success, model)
     if (Result.isFailure(decoded)) return sendError(response, decoded.failure)
+    const { inputs } = decoded.success.wire
+    const isViewed = inputs.some(({ bytes }) => bytes.buffer === body.buffer)
+    if (!isViewed) OwnMemory.free(body)
     const wire = preparation(call, options)(decoded.success.wire)
     if (Result.isFailure(wire)) return sendError(response, wire.failure)
     const cancel = gateway.infer(wire.success, until.success, (outcome) =>
       guard(() => {
         if (isGone(response)) return
-        if (Result.isFailure(outcome)) sendError(response, outcome.failure)
-        else reply(call, decoded.success, outcome.success)
+        if (Result.isFailure(outcome)) return sendError(response, outcome.failure)
+        const spent = running.keepsInputs ? [] : isViewed ? [body] : inputs.map(({ bytes }) => bytes)
+        reply(call, decoded.success, outcome.success, spent)
       }),
     )
     // Harmless after the reply; before it, the caller has gone.
@@ -67,13 +72,21 @@ export const infer = (gateway: Gateway, call: HttpCall, options: InferOptions): 
   const tooLarge = headerLength.success === 0 ? rawTooLarge : jsonTooLarge
   const inflate = (body: Uint8Array) =>
     HttpCompression.decompress(encoding, body, maxInputSize, tooLarge, (result) => guard(() => decompressed(result)))
-  collect(request, response, maxInputSize, (body) => guard(() => inflate(body)), tooLarge)
+  collect(request, response, maxInputSize, (body) => guard(() => inflate(body)), tooLarge, headerLength.success)
 }
 
-const reply = ({ request, response, guard }: HttpCall, decoded: DecodedRequest, answer: WireResponse): void => {
+/** `spent` is what nothing uses any more once the answer has been sent, of which it may be made. */
+const reply = (
+  { request, response, guard }: HttpCall,
+  decoded: DecodedRequest,
+  answer: WireResponse,
+  spent: ReadonlyArray<Uint8Array>,
+): void => {
   const encoded = encodeResponse(answer, binaryOutputs(decoded, answer))
   if (Result.isFailure(encoded)) return sendError(response, encoded.failure)
-  const { headerLength, chunks } = encoded.success
+  const { headerLength, document, tensors } = encoded.success
+  onSent(response, () => [document, ...spent].forEach(OwnMemory.free))
+  const chunks = [document, ...tensors]
   const headers =
     headerLength === undefined
       ? { "content-type": "application/json" }

@@ -17,7 +17,7 @@ export interface Response {
   statusCode: number
   readonly headersSent: boolean
   readonly writableEnded: boolean
-  readonly on: (event: "close" | "drain", listener: () => void) => Response
+  readonly on: (event: "close" | "drain" | "finish", listener: () => void) => Response
   readonly off: (event: "close" | "drain", listener: () => void) => Response
   readonly setHeader: (name: string, value: string) => unknown
   readonly writeContinue: () => void
@@ -34,3 +34,11 @@ export type Handler = (request: Request, response: Response, guard: Guard) => vo
 /** Whether the caller can have no more of the response than it has. */
 export const isGone = ({ stream, destroyed }: Response): boolean =>
   stream === undefined ? destroyed === true : stream.destroyed || stream.closed
+
+/**
+ * Calls back once all of an answer is out of this process, so that nothing reads its memory any more; not where that cannot
+ * be told: "close" also comes while a write is under way, and over HTTP/2 "finish" does too.
+ */
+export const onSent = (response: Response, sent: () => void): void => {
+  if (response.stream === undefined) response.on("finish", sent)
+}

@@ -1,0 +1,124 @@
+/** What becomes of the memory of large requests once they are answered, and that nothing of it is missed before. */
+import { gzipSync } from "node:zlib"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import { Model, Tensor } from "@nereid/core"
+import { decodeResponse, encodeRequest } from "@nereid/core/BinaryExtension"
+import { type Answer, ask, serve } from "./HttpInfer.fixture.ts"
+
+class Mirror extends Model.Service<Mirror>()("mirror", {
+  inputs: { X: Tensor.FP32("n") },
+  outputs: { Y: Tensor.FP32("n") },
+}) {}
+
+const count = 150_000
+const picture = Float32Array.from({ length: count }, (_, index) => index / 8)
+
+const bytesOf = ({ buffer }: Float32Array) => new Uint8Array(buffer)
+
+/** As binary data, behind a document of so many characters more. */
+const binary = (data: Float32Array, more = 0) => {
+  const bytes = bytesOf(data)
+  const inputs = [{ name: "X", datatype: "FP32", shape: [data.length], bytes }]
+  const wire = { modelName: "", modelVersion: "", id: "i".repeat(more), parameters: {}, inputs, outputs: [] }
+  const { headerLength, body } = encodeRequest(wire)
+  return { body, headers: { "inference-header-content-length": headerLength } }
+}
+
+const json = (data: Float32Array) => ({
+  body: JSON.stringify({ inputs: [{ name: "X", datatype: "FP32", shape: [data.length], data: [...data] }] }),
+  headers: {},
+})
+
+const floats = (answer: Answer): Float32Array => {
+  assert.strictEqual(answer.status, 200, answer.body.toString("latin1", 0, 200))
+  const length = answer.headers["inference-header-content-length"]
+  const headerLength = length === undefined ? undefined : Number(length)
+  const [output] = Result.getOrThrow(decodeResponse(new Uint8Array(answer.body), headerLength)).outputs
+  assert(output !== undefined)
+  return new Tensor.Tensor("FP32", [count], output.bytes).data
+}
+
+/** A handler that keeps what it was asked and answers that; both as it should not be done without saying so. */
+const served = Effect.fnUntraced(function* (options?: Parameters<typeof Model.each>[2]) {
+  const kept: Array<Uint8Array> = []
+  const layer = Model.each(
+    Mirror,
+    ({ X }) => {
+      kept.push(X.bytes)
+      const [first = 0] = X.data
+      return first < 0 ? Effect.fail(new Error("negative")) : Effect.succeed({ Y: X })
+    },
+    options,
+  )
+  return { kept, server: yield* serve(layer, [Mirror]) }
+})
+
+const requests = [
+  ["binary data", binary(picture)],
+  ["JSON", json(picture)],
+  [
+    "compressed binary data",
+    {
+      body: gzipSync(binary(picture).body),
+      headers: { ...binary(picture).headers, "content-encoding": "gzip", "accept-encoding": "identity" },
+    },
+  ],
+] as const
+
+describe("memory of a large request", () => {
+  it.live.each(requests)("stays with a handler that keeps its inputs: %s", ([, { body, headers }]) =>
+    Effect.gen(function* () {
+      const { kept, server } = yield* served()
+      for (let time = 0; time < 3; time++)
+        assert.deepStrictEqual(floats(yield* ask(server, "mirror", body, headers)), picture)
+      for (const bytes of kept) assert(Buffer.compare(bytes, bytesOf(picture)) === 0)
+    }),
+  )
+
+  it.live.each(requests.slice(0, 2))(
+    "is given back where the handler keeps none, once its answer is sent: %s",
+    ([, { body, headers }]) =>
+      Effect.gen(function* () {
+        const { kept, server } = yield* served({ keepsInputs: false })
+        for (let time = 0; time < 3; time++)
+          assert.deepStrictEqual(floats(yield* ask(server, "mirror", body, headers)), picture)
+        // The answer to the last one may be here before the server knows that it is sent.
+        for (const bytes of kept.slice(0, -1)) assert.strictEqual(bytes.length, 0)
+      }),
+  )
+
+  it.live("stays where the request failed, and where it is small", () =>
+    Effect.gen(function* () {
+      const { kept, server } = yield* served({ keepsInputs: false })
+      const small = picture.slice(0, 100)
+      const negative = picture.map((value) => -1 - value)
+      for (const { body, headers } of [json(negative), binary(negative)]) {
+        assert.strictEqual((yield* ask(server, "mirror", body, headers)).status, 500)
+      }
+      yield* ask(server, "mirror", json(small).body)
+      yield* ask(server, "mirror", json(small).body)
+      const expected = [negative, negative, small, small].map(bytesOf)
+      assert(kept.every((bytes, index) => Buffer.compare(bytes, expected[index] ?? new Uint8Array()) === 0))
+    }),
+  )
+
+  it.live("begins where a handler can read a tensor without a copy, however long the document is", () =>
+    Effect.gen(function* () {
+      const views: Array<boolean> = []
+      const layer = Model.each(Mirror, ({ X }) => {
+        views.push(X.data.buffer === X.bytes.buffer)
+        return Effect.succeed({ Y: X })
+      })
+      const server = yield* serve(layer, [Mirror])
+      for (let more = 0; more < 8; more++) {
+        const { body, headers } = binary(picture, more)
+        assert.deepStrictEqual(floats(yield* ask(server, "mirror", body, headers)), picture)
+      }
+      assert.deepStrictEqual(
+        views,
+        Array.from({ length: 8 }, () => true),
+      )
+    }),
+  )
+})
