@@ -6,7 +6,7 @@ import { ExecutionFailed, type InferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
 import * as Handler from "./Handler.ts"
 import type { Execution } from "./Instance.ts"
-import { collect, named, withBatch, withoutBatch } from "./Provide.ts"
+import { collect, named, withBatch, withoutBatch } from "./BatchedTensors.ts"
 import * as UserCode from "./UserCode.ts"
 
 /** The whole batch in and out, one tensor per input and output, along axis 0; out as a value or as an effect. */

@@ -1,6 +1,8 @@
 /** Calls of a model by promises: how they are told to end early, and what they reject with. */
-import { Cause, type Context, Effect, Exit } from "effect"
+import { Cause, type Context, Effect, Exit, Result } from "effect"
 import type { CallOptions } from "./Definition.ts"
+import type { Cancel } from "./Inference.ts"
+import type { TypedReply } from "./TypedCalls.ts"
 
 /** How a call may be told to end early; see CallOptions for the rest. */
 export interface PromiseCallOptions extends CallOptions {
@@ -20,3 +22,23 @@ export const run = async <A, E, R>(
   if (Cause.hasInterruptsOnly(exit.cause)) signal?.throwIfAborted()
   throw Cause.squash(exit.cause)
 }
+
+/** The same for a call that is no effect, without a fiber. */
+export const ask = <A>(
+  call: (reply: TypedReply<A>) => Cancel,
+  { signal }: Pick<PromiseCallOptions, "signal"> = {},
+): Promise<A> =>
+  new Promise((resolve, reject) => {
+    signal?.throwIfAborted()
+    let cancel: Cancel | undefined
+    const onAbort = () => {
+      cancel?.()
+      reject(signal?.reason)
+    }
+    signal?.addEventListener("abort", onAbort)
+    cancel = call((outcome) => {
+      signal?.removeEventListener("abort", onAbort)
+      if (Result.isSuccess(outcome)) resolve(outcome.success)
+      else reject(outcome.failure)
+    })
+  })

@@ -42,32 +42,32 @@ export const Watcher = Context.Reference<(model: RunningModel) => void>("@nereid
   defaultValue: () => () => {},
 })
 
-/**
- * Asks, and takes the request back when the calling fiber is interrupted. A decoupled model must answer exactly once, and
- * fails otherwise.
- */
-export const infer = (model: RunningModel, request: Request): Effect.Effect<Response, InferenceError> =>
-  Effect.callback((resume) => {
-    if (!model.decoupled) return Effect.sync(model.submit(request, (outcome) => resume(Effect.fromResult(outcome))))
-    let first: Response | undefined
-    const notSingle = (count: string) =>
-      resume(Effect.fail(new ExecutionFailed({ message: `expected a single response, got ${count}` })))
-    const emit = (response: Response) =>
-      Effect.sync(() => {
-        if (first === undefined) first = response
-        else {
-          // There may be no end of them.
-          cancel()
-          notSingle("2 or more")
-        }
-      })
-    const cancel = model.submit({ ...request, emit }, (outcome) => {
-      if (Result.isFailure(outcome)) resume(Effect.fail(outcome.failure))
-      else if (first === undefined) notSingle("0")
-      else resume(Effect.succeed(first))
+/** Asks for exactly one response: a decoupled model that answers by none or by several fails. */
+export const ask = (model: RunningModel, request: Request, reply: Reply): Cancel => {
+  if (!model.decoupled) return model.submit(request, reply)
+  let first: Response | undefined
+  const notSingle = (count: string) =>
+    reply(Result.fail(new ExecutionFailed({ message: `expected a single response, got ${count}` })))
+  const emit = (response: Response) =>
+    Effect.sync(() => {
+      if (first === undefined) first = response
+      else {
+        // There may be no end of them.
+        cancel()
+        notSingle("2 or more")
+      }
     })
-    return Effect.sync(cancel)
+  const cancel = model.submit({ ...request, emit }, (outcome) => {
+    if (Result.isFailure(outcome)) reply(outcome)
+    else if (first === undefined) notSingle("0")
+    else reply(Result.succeed(first))
   })
+  return cancel
+}
+
+/** The same as an effect, which takes the request back when it is interrupted. */
+export const infer = (model: RunningModel, request: Request): Effect.Effect<Response, InferenceError> =>
+  Effect.callback((resume) => Effect.sync(ask(model, request, (outcome) => resume(Effect.fromResult(outcome)))))
 
 /** Responses that wait for a reader; a model that is ahead of it by so many waits too. */
 const ahead = 16

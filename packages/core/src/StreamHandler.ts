@@ -9,7 +9,7 @@ import type { Fields } from "./Field.ts"
 import * as Handler from "./Handler.ts"
 import { errorPrefix, noParameters, type Parameters, type Request, type Response } from "./Inference.ts"
 import { fromEffect } from "./Instance.ts"
-import { withoutBatch } from "./Provide.ts"
+import { withoutBatch } from "./BatchedTensors.ts"
 import * as RequestContext from "./RequestContext.ts"
 import * as SampleCodec from "./SampleCodec.ts"
 

@@ -1,0 +1,130 @@
+/**
+ * The typed face of a running model as plain calls: samples and batches in, a reply with samples and batches. Provide.ts makes
+ * effects of them, and promise clients promises: a call is what a request costs, and neither needs a fiber of its own.
+ */
+import { Duration, Result } from "effect"
+import { collect, named, withBatch, withoutBatch } from "./BatchedTensors.ts"
+import type { Batched, CallOptions, Definition, Sample } from "./Definition.ts"
+import { ExecutionFailed, InvalidRequest, type InferenceError } from "./Errors.ts"
+import type { Fields } from "./Field.ts"
+import { type Cancel, noParameters, type Request, type Response } from "./Inference.ts"
+import { ask, type RunningModel } from "./RunningModel.ts"
+import * as SampleCodec from "./SampleCodec.ts"
+import { symbolMismatch } from "./SymbolMismatch.ts"
+
+/** Called once, perhaps before the call returns, and not after it was taken back. */
+export type TypedReply<A> = (outcome: Result.Result<A, InferenceError>) => void
+
+/** `now` is what the model's clock says, in milliseconds: a call's timeout begins there. */
+export interface TypedCalls<I extends Fields, O extends Fields> {
+  readonly infer: (
+    sample: Sample<I>,
+    options: CallOptions | undefined,
+    now: number,
+    reply: TypedReply<Sample<O>>,
+  ) => Cancel
+  readonly inferBatch: (
+    batch: Batched<I>,
+    options: CallOptions | undefined,
+    now: number,
+    reply: TypedReply<Batched<O>>,
+  ) => Cancel
+  /** What `infer` asks. */
+  readonly request: (
+    sample: Sample<I>,
+    options: CallOptions | undefined,
+    now: number,
+  ) => Result.Result<Request, InferenceError>
+  /** What it replies with. */
+  readonly sample: (response: Response) => Result.Result<Sample<O>, InferenceError>
+}
+
+export const make = <I extends Fields, O extends Fields>(
+  definition: Definition<I, O>,
+  model: RunningModel,
+): TypedCalls<I, O> => {
+  const { name, signature, maxBatchSize } = definition
+  const inputs = SampleCodec.make(definition.inputs, signature.inputs)
+  const outputs = SampleCodec.make(definition.outputs, signature.outputs)
+  const batching = maxBatchSize > 0
+
+  const wrongInput = ({ field, message }: SampleCodec.SampleError) =>
+    Result.fail(new InvalidRequest({ message: `input '${field}' of model '${name}': ${message}` }))
+
+  const asked = (
+    tensors: Request["inputs"],
+    rows: number,
+    options: CallOptions | undefined,
+    now: number,
+  ): Result.Result<Request, InferenceError> => {
+    const disagreement = symbolMismatch(name, signature.inputs, tensors)
+    if (disagreement !== undefined) return Result.fail(new InvalidRequest({ message: disagreement }))
+    return Result.succeed({
+      id: options?.id ?? "",
+      inputs: tensors,
+      rows,
+      parameters: options?.parameters ?? noParameters,
+      deadline: options?.timeout === undefined ? undefined : now + Duration.toMillis(options.timeout),
+    })
+  }
+
+  const request: TypedCalls<I, O>["request"] = (sample, options, now) => {
+    const encoded = inputs.encode(sample, batching)
+    return Result.isFailure(encoded) ? wrongInput(encoded.failure) : asked(encoded.success, 1, options, now)
+  }
+
+  const batchRequest = (
+    batch: Batched<I>,
+    options: CallOptions | undefined,
+    now: number,
+  ): Result.Result<Request, InferenceError> => {
+    const collected = collect(signature.inputs, batch)
+    if (Result.isFailure(collected)) return wrongInput(collected.failure)
+    const { tensors, rows } = collected.success
+    const most = batching ? maxBatchSize : 1
+    if (rows > most || (!batching && rows !== 1)) {
+      const message = `inference request batch-size must be <= ${most} for '${name}', got ${rows}`
+      return Result.fail(new InvalidRequest({ message }))
+    }
+    return asked(batching ? tensors : tensors.map((tensor) => tensor && withoutBatch(tensor)), rows, options, now)
+  }
+
+  const sample: TypedCalls<I, O>["sample"] = (response) => {
+    const decoded = outputs.decode(batching ? response.outputs.map(withoutBatch) : response.outputs)
+    if (Result.isFailure(decoded)) {
+      const { field, message } = decoded.failure
+      return Result.fail(new ExecutionFailed({ message: `output '${field}' of model '${name}': ${message}` }))
+    }
+    // The codec has put exactly the fields of O into it, each decoded by its own Schema.
+    return Result.succeed(decoded.success as Sample<O>)
+  }
+
+  const batchOf = (response: Response): Result.Result<Batched<O>, InferenceError> =>
+    Result.succeed(
+      named(signature.outputs, batching ? response.outputs : response.outputs.map(withBatch)) as Batched<O>,
+    )
+
+  return {
+    request,
+    sample,
+    infer: (one, options, now, reply) => calling(model, request(one, options, now), sample, reply),
+    inferBatch: (batch, options, now, reply) => calling(model, batchRequest(batch, options, now), batchOf, reply),
+  }
+}
+
+const calling = <A>(
+  model: RunningModel,
+  request: Result.Result<Request, InferenceError>,
+  read: (response: Response) => Result.Result<A, InferenceError>,
+  reply: TypedReply<A>,
+): Cancel => {
+  if (Result.isFailure(request)) {
+    reply(Result.fail(request.failure))
+    return nothing
+  }
+  return ask(model, request.success, (outcome) =>
+    reply(Result.isFailure(outcome) ? Result.fail(outcome.failure) : read(outcome.success)),
+  )
+}
+
+const nothing = () => {}
