@@ -2,12 +2,14 @@
  * Clients of models that are served elsewhere: by Nereid, or by another server that speaks the v2 protocol. `layer`
  * provides the model's service; `connect` is the same with promises. Both check every reply against the declaration.
  */
-import { Context, Effect, Exit, Layer, Scope } from "effect"
+import { Effect, Exit, Layer, Scope } from "effect"
 import type { Transport } from "@connectrpc/connect"
-import type { Batched, Inference, ModelClass, Sample } from "@nereid/core/Definition"
+import type { Batched, Definition, ModelClass, Sample } from "@nereid/core/Definition"
 import type { Fields } from "@nereid/core/Field"
-import { type PromiseCallOptions, run } from "@nereid/core/PromiseCall"
+import { ask, type PromiseCallOptions } from "@nereid/core/PromiseCall"
 import { inference } from "@nereid/core/Provide"
+import type { RunningModel } from "@nereid/core/RunningModel"
+import * as TypedCalls from "@nereid/core/TypedCalls"
 import type { Channel } from "./Channel.ts"
 import { type ClientOptions, settings as read, type Settings } from "./ClientOptions.ts"
 import * as GrpcChannel from "./GrpcChannel.ts"
@@ -35,7 +37,10 @@ export const layer = <Self, N extends string, I extends Fields, O extends Fields
   options: ClientOptions,
 ): Layer.Layer<Self> => {
   const settings = read(options)
-  return Layer.effect(model, make(model, settings))
+  return Layer.effect(
+    model,
+    Effect.map(remote(model.definition, settings), (running) => inference(model.definition, running)),
+  )
 }
 
 /** A model as callers without Effect see it. Calls reject with the tagged errors of `Errors`. */
@@ -62,11 +67,12 @@ export const connect = async <Self, N extends string, I extends Fields, O extend
 ): Promise<PromiseClient<I, O>> => {
   const settings = read(options)
   const scope = await Effect.runPromise(Scope.make())
-  const { infer, inferBatch } = await Effect.runPromise(Scope.provide(make(model, settings), scope))
+  const running = await Effect.runPromise(Scope.provide(remote(model.definition, settings), scope))
+  const { infer, inferBatch } = TypedCalls.make(model.definition, running)
   const close = () => Effect.runPromise(Scope.close(scope, Exit.void))
   return {
-    infer: (sample, options) => run(infer(sample, options), Context.empty(), options),
-    inferBatch: (batch, options) => run(inferBatch(batch, options), Context.empty(), options),
+    infer: (sample, options) => ask((reply) => infer(sample, options, Date.now(), reply), options),
+    inferBatch: (batch, options) => ask((reply) => inferBatch(batch, options, Date.now(), reply), options),
     close,
     [Symbol.asyncDispose]: close,
   }
@@ -98,14 +104,11 @@ export const transport = (
   return { ...GrpcTransport.make(connection), close, [Symbol.asyncDispose]: close }
 }
 
-const make = <Self, N extends string, I extends Fields, O extends Fields>(
-  { definition }: ModelClass<Self, N, I, O>,
+const remote = (
+  definition: Definition<Fields, Fields>,
   settings: Settings,
-): Effect.Effect<Inference<I, O>, never, Scope.Scope> =>
-  Effect.map(
-    Effect.suspend(() => RemoteModel.make(definition, channel(settings), settings)),
-    (running) => inference(definition, running),
-  )
+): Effect.Effect<RunningModel, never, Scope.Scope> =>
+  Effect.suspend(() => RemoteModel.make(definition, channel(settings), settings))
 
 const channel = (settings: Settings): Channel =>
   settings.endpoint.protocol === "grpc" ? GrpcChannel.make(new GrpcConnection(settings)) : HttpChannel.make(settings)

@@ -1,10 +1,12 @@
 /**
- * One unary call on an HTTP/2 stream, from its first header to its outcome. It only reads: GrpcConnection.ts has opened
- * the stream and written the request.
+ * One unary call, from the first header of its answer to its outcome. It only reads: GrpcConnection.ts opens the stream and
+ * writes the request, and once more where the server has refused the stream.
  */
-import { type ClientHttp2Stream, constants, type IncomingHttpHeaders } from "node:http2"
+import { type ClientHttp2Stream, constants, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2"
 import { Result } from "effect"
 import { GrpcCode } from "@nereid/core/Errors"
+import type { GrpcConnection } from "./GrpcConnection.ts"
+import type { GrpcSession } from "./GrpcSession.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
 
 export interface GrpcAnswer {
@@ -20,48 +22,59 @@ export type GrpcOutcome = Result.Result<GrpcAnswer, GrpcStatus.GrpcFailure>
 export const prefixLength = 5
 
 export class GrpcCall {
-  readonly #stream: ClientHttp2Stream
+  readonly headers: OutgoingHttpHeaders
+  /** The message behind its prefix. */
+  readonly frame: Uint8Array
+  readonly #connection: GrpcConnection
   readonly #limit: number
-  readonly #lost: (error: Error | undefined) => GrpcStatus.GrpcFailure | undefined
-  #error: Error | undefined
   #reply: ((outcome: GrpcOutcome) => void) | undefined
+  #stream: ClientHttp2Stream | undefined
+  /** Whether this is the second stream. */
+  #again = false
+  #error: Error | undefined
   #header: IncomingHttpHeaders | undefined
   #trailer: IncomingHttpHeaders | undefined
   /** Bytes of a prefix that came in parts. */
   #part: Buffer | undefined
-  #message: Buffer | undefined
+  /** On received memory where it came in one piece, and no Buffer, whose slice() would be no copy. */
+  #message: Uint8Array | undefined
   /** Bytes of the message that are there. */
   #filled = 0
 
-  /** `lost` says why the connection is gone, given the stream's own error; undefined while it stands. */
   constructor(
-    stream: ClientHttp2Stream,
+    connection: GrpcConnection,
+    headers: OutgoingHttpHeaders,
+    frame: Uint8Array,
     limit: number,
-    lost: (error: Error | undefined) => GrpcStatus.GrpcFailure | undefined,
     reply: (outcome: GrpcOutcome) => void,
   ) {
-    this.#stream = stream
+    this.#connection = connection
+    this.headers = headers
+    this.frame = frame
     this.#limit = limit
-    this.#lost = lost
     this.#reply = reply
+  }
+
+  /** Reads what comes on its stream. */
+  listen(session: GrpcSession, stream: ClientHttp2Stream): void {
+    this.#stream = stream
     stream.on("response", (headers) => this.#onHeaders(headers))
     stream.on("data", (chunk: Buffer) => this.#onData(chunk))
     stream.on("trailers", (trailers) => this.#onTrailers(trailers))
     // Required: a reset would otherwise be an uncaught error. What there is to know of it is read at close.
     stream.on("error", (error) => (this.#error = error))
-    stream.on("close", () => this.#onClose())
-  }
-
-  /** Whether anything of an answer has come: if not, and the stream was refused, the server has not seen the call. */
-  get answered(): boolean {
-    return this.#header !== undefined
+    stream.on("close", () => this.#onClose(session, stream))
   }
 
   /** Ends the call on both sides without a reply. */
   cancel(): void {
     if (this.#reply === undefined) return
     this.#reply = undefined
-    this.#stream.close(constants.NGHTTP2_CANCEL)
+    this.#stream?.close(constants.NGHTTP2_CANCEL)
+  }
+
+  fail(failure: GrpcStatus.GrpcFailure): void {
+    this.#settle(Result.fail(failure))
   }
 
   #settle(outcome: GrpcOutcome): void {
@@ -73,8 +86,8 @@ export class GrpcCall {
   /** Ends the call for a fault that we have found in the answer. */
   #refuse(failure: GrpcStatus.GrpcFailure): void {
     if (this.#reply === undefined) return
-    this.#stream.close(constants.NGHTTP2_CANCEL)
-    this.#settle(Result.fail(failure))
+    this.#stream?.close(constants.NGHTTP2_CANCEL)
+    this.fail(failure)
   }
 
   #onHeaders(headers: IncomingHttpHeaders): void {
@@ -103,10 +116,10 @@ export class GrpcCall {
       const text = `the reply has ${length} bytes, but maxResponseSize is ${this.#limit}`
       this.#refuse(GrpcStatus.failure(GrpcCode.INTERNAL, text))
     } else if (data.length === prefixLength + length) {
-      this.#message = data.subarray(prefixLength)
+      this.#message = new Uint8Array(data.buffer, data.byteOffset + prefixLength, length)
       this.#filled = length
     } else {
-      this.#message = Buffer.allocUnsafeSlow(length)
+      this.#message = new Uint8Array(Buffer.allocUnsafeSlow(length).buffer)
       this.#append(data.subarray(prefixLength))
     }
   }
@@ -117,7 +130,8 @@ export class GrpcCall {
     if (chunk.length > message.length - this.#filled) {
       return this.#refuse(GrpcStatus.failure(GrpcCode.INTERNAL, "the server sent more than one message"))
     }
-    this.#filled += chunk.copy(message, this.#filled)
+    message.set(chunk, this.#filled)
+    this.#filled += chunk.length
   }
 
   #onTrailers(trailers: IncomingHttpHeaders): void {
@@ -125,8 +139,8 @@ export class GrpcCall {
     const status = GrpcStatus.fromTrailers(trailers)
     if (typeof status === "object") {
       // An answer may come before the request is all sent, and then nobody reads the rest.
-      if (!this.#stream.writableFinished) this.#stream.close(constants.NGHTTP2_CANCEL)
-      return this.#settle(Result.fail(status))
+      if (this.#stream?.writableFinished === false) this.#stream.close(constants.NGHTTP2_CANCEL)
+      return this.fail(status)
     }
     // Else the last of the message may still be on its way through the stream: at close there is all there will be.
     if (status === "ok" && this.#isComplete()) this.#succeed(trailers)
@@ -137,28 +151,34 @@ export class GrpcCall {
   }
 
   #succeed(trailer: IncomingHttpHeaders): void {
-    const { buffer, byteOffset, length } = this.#message ?? Buffer.alloc(0)
-    this.#settle(
-      Result.succeed({ header: this.#header ?? {}, message: new Uint8Array(buffer, byteOffset, length), trailer }),
-    )
+    this.#settle(Result.succeed({ header: this.#header ?? {}, message: this.#message ?? noBytes, trailer }))
   }
 
-  #onClose(): void {
+  #onClose(session: GrpcSession, stream: ClientHttp2Stream): void {
+    session.released()
     if (this.#reply === undefined) return
     const trailer = this.#trailer
     if (trailer !== undefined && GrpcStatus.fromTrailers(trailer) === "ok") {
       if (this.#isComplete()) return this.#succeed(trailer)
-      return this.#settle(Result.fail(GrpcStatus.failure(GrpcCode.INTERNAL, "the server sent no complete message")))
+      return this.fail(GrpcStatus.failure(GrpcCode.INTERNAL, "the server sent no complete message"))
     }
-    this.#settle(Result.fail(this.#lost(this.#error) ?? this.#unfinished()))
+    const { rstCode } = stream
+    // A refused stream was not processed (RFC 9113, 8.7), so it may be sent again: once, it may be refused for good.
+    if (rstCode === constants.NGHTTP2_REFUSED_STREAM && !this.#again && this.#header === undefined) {
+      this.#again = true
+      this.#error = undefined
+      return this.#connection.start(this)
+    }
+    this.fail(this.#connection.lost(session, this.#error) ?? unfinished(rstCode))
   }
+}
 
-  /** The stream has ended without a status. */
-  #unfinished(): GrpcStatus.GrpcFailure {
-    const code = this.#stream.rstCode
-    if (code === undefined || code === constants.NGHTTP2_NO_ERROR) {
-      return GrpcStatus.failure(GrpcCode.UNAVAILABLE, "the server ended its answer without a status")
-    }
-    return GrpcStatus.failure(GrpcStatus.codeOfReset(code), `the server reset the call with HTTP/2 error code ${code}`)
+const noBytes = new Uint8Array(0)
+
+/** Of a stream that has ended without a status. */
+const unfinished = (code: number | undefined): GrpcStatus.GrpcFailure => {
+  if (code === undefined || code === constants.NGHTTP2_NO_ERROR) {
+    return GrpcStatus.failure(GrpcCode.UNAVAILABLE, "the server ended its answer without a status")
   }
+  return GrpcStatus.failure(GrpcStatus.codeOfReset(code), `the server reset the call with HTTP/2 error code ${code}`)
 }

@@ -5,27 +5,35 @@
 import { Result } from "effect"
 import { ExecutionFailed, fromGrpc, fromTag, type InferenceError, tagHeader } from "@nereid/core/Errors"
 import * as InferMessage from "@nereid/core/InferMessage"
+import type { WireResponse } from "@nereid/core/WireRequest"
 import type { Channel } from "./Channel.ts"
 import { prefixLength } from "./GrpcCall.ts"
 import type { GrpcConnection } from "./GrpcConnection.ts"
 import type { GrpcFailure } from "./GrpcStatus.ts"
 
 const path = "/inference.GRPCInferenceService/ModelInfer"
-const noHeaders = {}
 
-export const make = (connection: GrpcConnection): Channel => ({
-  infer: (wire, timeoutMs, reply) =>
-    connection.call(path, InferMessage.encode(wire, prefixLength), noHeaders, timeoutMs, (outcome) => {
-      if (Result.isFailure(outcome)) return reply(Result.fail(inferenceError(outcome.failure)))
-      reply(
-        Result.try({
-          try: () => InferMessage.decode(outcome.success.message),
-          catch: (error) => new ExecutionFailed({ message: `the server's reply cannot be read: ${text(error)}` }),
-        }),
-      )
-    }),
-  close: () => connection.close(),
-})
+export const make = (connection: GrpcConnection): Channel => {
+  const headers = connection.headers(path)
+  return {
+    infer: (wire, timeoutMs, reply) => {
+      const call = connection.call(headers, InferMessage.encode(wire, prefixLength), timeoutMs, (outcome) => {
+        if (Result.isFailure(outcome)) return reply(Result.fail(inferenceError(outcome.failure)))
+        reply(read(outcome.success.message))
+      })
+      return () => call.cancel()
+    },
+    close: () => connection.close(),
+  }
+}
+
+const read = (message: Uint8Array): Result.Result<WireResponse, InferenceError> => {
+  try {
+    return Result.succeed(InferMessage.decode(message))
+  } catch (error) {
+    return Result.fail(new ExecutionFailed({ message: `the server's reply cannot be read: ${text(error)}` }))
+  }
+}
 
 const inferenceError = ({ code, message, metadata }: GrpcFailure): InferenceError => {
   const tag = metadata[tagHeader]

@@ -1,45 +1,23 @@
 /**
  * Unary gRPC calls to one server, over one HTTP/2 session that is opened when it is needed and again after it has ended.
- * It knows paths, headers and bytes, but no message; GrpcTransport.ts and GrpcChannel.ts do.
+ * It knows headers and bytes, but no message; GrpcTransport.ts and GrpcChannel.ts do.
  *
  *   none ──first call──► session ──GOAWAY, close, error──► none
- *                          │ no call in flight: unref'd, so that a finished program exits
  */
-import {
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  connect,
-  constants,
-  type OutgoingHttpHeaders,
-} from "node:http2"
-import { Result } from "effect"
+import type { ClientHttp2Stream, OutgoingHttpHeaders } from "node:http2"
 import { GrpcCode } from "@nereid/core/Errors"
-import type { Cancel } from "@nereid/core/Inference"
 import type { Settings } from "./ClientOptions.ts"
 import { connectionLost } from "./ConnectionLost.ts"
 import * as Endpoint from "./Endpoint.ts"
 import { GrpcCall, type GrpcOutcome, prefixLength } from "./GrpcCall.ts"
+import { GrpcSession } from "./GrpcSession.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
-
-/** Stream ids are odd and below 2^31; a session that comes near their end is replaced. */
-const callsPerSession = 2 ** 29
-
-const mebibyte = 1024 * 1024
-
-interface Session {
-  readonly http2: ClientHttp2Session
-  calls: number
-  /** Streams that are not closed. */
-  open: number
-  connected: boolean
-  error: Error | undefined
-}
 
 export class GrpcConnection {
   readonly #settings: Settings
   readonly #authority: string
-  readonly #sessions = new Set<Session>()
-  #current: Session | undefined
+  readonly #sessions = new Set<GrpcSession>()
+  #current: GrpcSession | undefined
   #closed = false
 
   constructor(settings: Settings) {
@@ -47,140 +25,95 @@ export class GrpcConnection {
     this.#authority = Endpoint.address(settings.endpoint)
   }
 
+  /** The headers of calls of an RPC, made once for all of them. */
+  headers(path: string, own: OutgoingHttpHeaders = {}): OutgoingHttpHeaders {
+    return {
+      ":method": "POST",
+      ":path": path,
+      ...this.#settings.headers,
+      ...own,
+      "content-type": "application/grpc+proto",
+      te: "trailers",
+      "user-agent": "nereid",
+    }
+  }
+
   /**
    * Sends a message that stands behind `prefixLength` free bytes. The reply comes once, perhaps before this returns, and
-   * not after the cancel, which resets the stream.
+   * not after the call was cancelled, which resets its stream.
    */
   call(
-    path: string,
-    frame: Uint8Array,
     headers: OutgoingHttpHeaders,
+    frame: Uint8Array,
     timeoutMs: number | undefined,
     reply: (outcome: GrpcOutcome) => void,
-  ): Cancel {
-    // Not compressed, which is 0, and the length of the message.
-    frame[0] = 0
-    new DataView(frame.buffer, frame.byteOffset).setUint32(1, frame.length - prefixLength)
-    let cancelled = false
-    let call: GrpcCall | undefined
-    const attempt = (last: boolean) => {
-      const started = this.#start(path, frame, headers, timeoutMs, (outcome, stream) => {
-        if (cancelled) return
-        // A refused stream was not processed (RFC 9113, 8.7), so it may be sent again: once, it may be refused for good.
-        const refused = Result.isFailure(outcome) && stream.rstCode === constants.NGHTTP2_REFUSED_STREAM
-        if (refused && !last && call?.answered === false && !this.#closed) attempt(true)
-        else reply(outcome)
-      })
-      if (started instanceof GrpcCall) call = started
-      else reply(Result.fail(started))
+  ): GrpcCall {
+    writePrefix(frame)
+    const timed =
+      timeoutMs === undefined ? headers : { ...headers, "grpc-timeout": GrpcStatus.timeoutHeader(timeoutMs) }
+    const call = new GrpcCall(this, timed, frame, this.#settings.maxResponseSize, reply)
+    this.start(call)
+    return call
+  }
+
+  /** Gives a call its stream, the first one or another, and sends its message. */
+  start(call: GrpcCall): void {
+    if (this.#closed) return call.fail(this.#unavailable("is"))
+    let session: GrpcSession
+    let stream: ClientHttp2Stream
+    try {
+      session = this.#session()
+      stream = session.request(call.headers)
+    } catch (error) {
+      const message = connectionLost(this.#settings.endpoint, true, error)
+      return call.fail(GrpcStatus.failure(GrpcCode.UNAVAILABLE, message))
     }
-    attempt(false)
-    return () => {
-      if (cancelled) return
-      cancelled = true
-      call?.cancel()
-    }
+    call.listen(session, stream)
+    stream.end(call.frame)
+  }
+
+  /** Why no answer comes from a session any more; undefined where that is not the session's fault. */
+  lost(session: GrpcSession, own: Error | undefined): GrpcStatus.GrpcFailure | undefined {
+    return this.#closed ? this.#unavailable("was") : session.lost(own)
   }
 
   /** Ends the session, and the calls on it. */
   close(): Promise<void> {
     this.#closed = true
     this.#current = undefined
-    const ended = [...this.#sessions].map(({ http2 }) => {
+    const ended = [...this.#sessions].map((session) => {
       const { promise, resolve } = Promise.withResolvers<void>()
-      if (http2.destroyed) resolve()
-      else http2.once("close", resolve).destroy()
+      session.onClosed(resolve)
+      session.destroy()
       return promise
     })
     return Promise.all(ended).then(() => {})
   }
 
-  #start(
-    path: string,
-    frame: Uint8Array,
-    headers: OutgoingHttpHeaders,
-    timeoutMs: number | undefined,
-    reply: (outcome: GrpcOutcome, stream: ClientHttp2Stream) => void,
-  ): GrpcCall | GrpcStatus.GrpcFailure {
-    if (this.#closed) return GrpcStatus.failure(GrpcCode.UNAVAILABLE, `the client of ${this.#authority} is closed`)
-    let session: Session
-    let stream: ClientHttp2Stream
-    try {
-      session = this.#session()
-      stream = session.http2.request(this.#headers(path, headers, timeoutMs))
-    } catch (error) {
-      return GrpcStatus.failure(GrpcCode.UNAVAILABLE, connectionLost(this.#settings.endpoint, true, error))
-    }
-    session.calls += 1
-    if (session.open++ === 0) session.http2.ref()
-    const lost = (error: Error | undefined) => this.#lost(session, error)
-    const call = new GrpcCall(stream, this.#settings.maxResponseSize, lost, (outcome) => reply(outcome, stream))
-    stream.once("close", () => {
-      if (--session.open === 0 && !session.http2.destroyed) session.http2.unref()
-    })
-    stream.end(frame)
-    return call
+  #unavailable(tense: "is" | "was"): GrpcStatus.GrpcFailure {
+    return GrpcStatus.failure(GrpcCode.UNAVAILABLE, `the client of ${this.#authority} ${tense} closed`)
   }
 
-  #headers(path: string, headers: OutgoingHttpHeaders, timeoutMs: number | undefined): OutgoingHttpHeaders {
-    const all: OutgoingHttpHeaders = {
-      ":method": "POST",
-      ":path": path,
-      ...this.#settings.headers,
-      ...headers,
-      "content-type": "application/grpc+proto",
-      te: "trailers",
-      "user-agent": "nereid",
-    }
-    if (timeoutMs !== undefined) all["grpc-timeout"] = GrpcStatus.timeoutHeader(timeoutMs)
-    return all
-  }
-
-  #session(): Session {
+  #session(): GrpcSession {
     const current = this.#current
-    if (current !== undefined && !current.http2.closed && !current.http2.destroyed && current.calls < callsPerSession) {
-      return current
-    }
-    // Its calls go on to their ends.
-    if (current !== undefined && !current.http2.closed) current.http2.close()
-    return (this.#current = this.#open())
-  }
-
-  #open(): Session {
-    const { endpoint, tls, connectTimeout } = this.#settings
-    const http2 = connect(Endpoint.origin(endpoint), {
-      settings: { initialWindowSize: 4 * mebibyte, enablePush: false },
-      // Node's 10 MB would reset calls with large tensors; what bounds them is maxInFlight and maxResponseSize.
-      maxSessionMemory: Number.MAX_SAFE_INTEGER,
-      ...tls,
-    })
-    const session: Session = { http2, calls: 0, open: 0, connected: false, error: undefined }
+    if (current?.isUsable === true) return current
+    current?.retire()
+    const session = new GrpcSession(this.#settings)
     this.#sessions.add(session)
-    const timer = setTimeout(
-      () => http2.destroy(new Error(`no connection within ${connectTimeout} ms`)),
-      Math.min(connectTimeout, 2 ** 31 - 1),
-    )
-    http2.once("connect", (_, socket) => {
-      clearTimeout(timer)
-      session.connected = true
-      // Emitted a tick later, in which it may have been destroyed.
-      if (http2.destroyed) return
-      http2.setLocalWindowSize(16 * mebibyte)
-      // So that a peer that vanished without a word is noticed.
-      socket.setKeepAlive(true, 30_000)
-    })
-    http2.on("error", (error) => (session.error ??= error))
-    http2.once("close", () => {
-      clearTimeout(timer)
+    session.onClosed(() => {
       this.#sessions.delete(session)
       if (this.#current === session) this.#current = undefined
     })
-    return session
+    return (this.#current = session)
   }
+}
 
-  #lost({ http2, connected, error }: Session, own: Error | undefined): GrpcStatus.GrpcFailure | undefined {
-    if (this.#closed) return GrpcStatus.failure(GrpcCode.UNAVAILABLE, `the client of ${this.#authority} was closed`)
-    if (!http2.destroyed && !http2.closed && error === undefined) return undefined
-    return GrpcStatus.failure(GrpcCode.UNAVAILABLE, connectionLost(this.#settings.endpoint, connected, error ?? own))
-  }
+/** Not compressed, which is 0, and the length of the message. */
+const writePrefix = (frame: Uint8Array): void => {
+  const length = frame.length - prefixLength
+  frame[0] = 0
+  frame[1] = length >>> 24
+  frame[2] = length >>> 16
+  frame[3] = length >>> 8
+  frame[4] = length
 }

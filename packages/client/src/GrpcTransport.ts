@@ -43,7 +43,7 @@ const unary = <I extends DescMessage, O extends DescMessage>(
     }
     const stop = (error: ConnectError) => {
       settle()
-      cancel()
+      call.cancel()
       reject(error)
     }
     const onAbort = () => stop(aborted(signal))
@@ -51,7 +51,8 @@ const unary = <I extends DescMessage, O extends DescMessage>(
     signal?.addEventListener("abort", onAbort)
     if (timeout !== undefined) timer = setTimeout(onTimeout, Math.min(timeout, 2 ** 31 - 1))
     const path = `/${method.parent.typeName}/${method.name}`
-    const cancel = connection.call(path, message, outgoing(header), timeout, (outcome) => {
+    const headers = connection.headers(path, outgoing(header))
+    const call = connection.call(headers, message, timeout, (outcome) => {
       settle()
       if (Result.isFailure(outcome)) return reject(connectError(outcome.failure))
       try {
