@@ -12,9 +12,10 @@ const standard: CliOutput.Formatter = {
   formatError: ({ message }) => `Error: ${message}`,
 }
 
-export const layer = (groups: ReadonlyArray<Group>): Layer.Layer<never> =>
+/** `commands`: for each that has groups of flags, those. */
+export const layer = (commands: ReadonlyArray<ReadonlyArray<Group>>): Layer.Layer<never> =>
   Layer.merge(
-    CliOutput.layer({ ...standard, formatHelpDoc: (doc) => formatHelp(doc, groups) }),
+    CliOutput.layer({ ...standard, formatHelpDoc: (doc) => formatHelp(doc, commands) }),
     CliOutput.layerPresenter({
       present: (event) => {
         if (event._tag !== "InvalidInvocation") return CliOutput.defaultPresenter.present(event)
@@ -25,8 +26,8 @@ export const layer = (groups: ReadonlyArray<Group>): Layer.Layer<never> =>
     }),
   )
 
-const formatHelp = (doc: HelpDoc.HelpDoc, groups: ReadonlyArray<Group>): string => {
-  const sections = grouped(doc.flags, groups)
+const formatHelp = (doc: HelpDoc.HelpDoc, commands: ReadonlyArray<ReadonlyArray<Group>>): string => {
+  const sections = commands.flatMap((groups) => grouped(doc.flags, groups))
   if (sections.length === 0) return standard.formatHelpDoc(doc)
   const { globalFlags = [] } = doc
   const all = [...sections, { title: "Global flags", flags: globalFlags }]
@@ -36,7 +37,7 @@ const formatHelp = (doc: HelpDoc.HelpDoc, groups: ReadonlyArray<Group>): string 
   ].join("\n\n")
 }
 
-/** The flags by the groups that they stand in; nothing for a command that has none. */
+/** The flags by the groups that they stand in; nothing for a command that has others. */
 export const grouped = (flags: ReadonlyArray<HelpDoc.FlagDoc>, groups: ReadonlyArray<Group>) => {
   const starts = groups.map(({ first }) => flags.findIndex(({ name }) => name === first))
   if (starts.includes(-1)) return []

@@ -7,16 +7,22 @@ import { Effect } from "effect"
 import { CliConfig, Command, GlobalFlag } from "effect/cli"
 import packageJson from "../package.json" with { type: "json" }
 import * as Help from "./Help.ts"
+import { bench } from "./bench/bench.ts"
 import { serve } from "./serve.ts"
+import * as BenchFlags from "./flags/BenchFlags.ts"
 import * as ServerFlags from "./flags/ServerFlags.ts"
 
 // Not the wizard, which would ask for a hundred flags, nor a level of the log, which has its flags where it is.
 const builtIns = [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions]
 
 Command.make("nereid").pipe(
-  Command.withDescription("Serve models over the v2 inference protocol"),
-  Command.withSubcommands([serve]),
+  Command.withDescription("Serve models over the v2 inference protocol, and measure servers of it"),
+  Command.withSubcommands([serve, bench]),
   Command.run({ version: packageJson.version }),
-  Effect.provide([NodeServices.layer, CliConfig.layer({ builtIns }), Help.layer(ServerFlags.groups)]),
+  Effect.provide([
+    NodeServices.layer,
+    CliConfig.layer({ builtIns }),
+    Help.layer([ServerFlags.groups, BenchFlags.groups]),
+  ]),
   NodeRuntime.runMain({ teardown }),
 )

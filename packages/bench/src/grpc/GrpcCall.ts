@@ -1,10 +1,11 @@
 /** What a gRPC call is over HTTP/2, whatever it asks: its headers, and a message as a frame. */
+import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { type Address, print, scheme } from "../Address.ts"
 import type { Fields } from "../http2/HeaderWriter.ts"
 import { prefixLength } from "./MessageReader.ts"
 
 /** The service that all models are asked through. */
-export const service = "/inference.GRPCInferenceService"
+export const service = `/${GRPCInferenceService.typeName}`
 
 /** `metadata` with names in lower case. */
 export const fields = (address: Address, path: string, metadata: Readonly<Record<string, string>>): Fields => [

@@ -15,38 +15,37 @@ interface Description {
   readonly description: string
   /** What may be said of a bad value. Default all of it. */
   readonly shown?: (value: string) => string
+  /** Its other names, those of a letter for one dash. */
+  readonly aliases?: ReadonlyArray<string>
 }
 
 /** Every value of a flag that may come any number of times, in their order. */
 export const collected = <A>(
   name: string,
-  { takes, description, shown = identity }: Description,
+  { takes, description, shown = identity, aliases = [] }: Description,
   parse: Parse<A>,
 ): Flag.Flag<ReadonlyArray<A>> =>
-  Flag.String(name).pipe(
-    Flag.withMetavar(takes),
-    Flag.withDescription(description),
-    Flag.mapEffect((value) =>
-      Effect.mapError(
-        Effect.fromResult(parse(value)),
-        (expected) => new CliError.InvalidValue({ option: name, value: shown(value), expected, kind: "flag" }),
+  aliases
+    .reduce((flag, alias) => Flag.withAlias(flag, alias), Flag.String(name))
+    .pipe(
+      Flag.withMetavar(takes),
+      Flag.withDescription(description),
+      Flag.mapEffect((value) =>
+        Effect.mapError(
+          Effect.fromResult(parse(value)),
+          (expected) => new CliError.InvalidValue({ option: name, value: shown(value), expected, kind: "flag" }),
+        ),
       ),
-    ),
-    Flag.atLeast(0),
-  )
+      Flag.atLeast(0),
+    )
 
 /** The last value, if there is one. */
-const optional = <A>(name: string, description: Description, parse: Parse<A>): Flag.Flag<A | undefined> =>
+export const optional = <A>(name: string, description: Description, parse: Parse<A>): Flag.Flag<A | undefined> =>
   collected(name, description, parse).pipe(Flag.map((values) => values.at(-1)))
 
 /** The last value, or the default, which the description then tells. */
-export const withDefault = <A>(
-  name: string,
-  { takes, description }: Description,
-  fallback: A,
-  parse: Parse<A>,
-): Flag.Flag<A> =>
-  collected(name, { takes, description: `${description} (${String(fallback)})` }, parse).pipe(
+export const withDefault = <A>(name: string, description: Description, fallback: A, parse: Parse<A>): Flag.Flag<A> =>
+  collected(name, { ...description, description: `${description.description} (${String(fallback)})` }, parse).pipe(
     Flag.map((values) => values.at(-1) ?? fallback),
   )
 

@@ -2,18 +2,14 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { describe, expect, it } from "@effect/vitest"
 import type { ServerOptions } from "@nereid/server/Server"
-import { Effect, Layer, Option } from "effect"
-import { CliOutput, Command, type HelpDoc } from "effect/cli"
-import { readFileSync } from "node:fs"
-import { join } from "node:path"
-import * as Help from "../Help.ts"
+import { Effect, Layer } from "effect"
+import { CliOutput, Command } from "effect/cli"
 import * as ServerFlags from "./ServerFlags.ts"
 
 interface Parsed {
   readonly options?: ServerOptions
   readonly ignored?: ReadonlyArray<string>
   readonly errors?: ReadonlyArray<string>
-  readonly help?: HelpDoc.HelpDoc
 }
 
 const parse = (args: ReadonlyArray<string> = []): Effect.Effect<Parsed> => {
@@ -30,7 +26,6 @@ const parse = (args: ReadonlyArray<string> = []): Effect.Effect<Parsed> => {
     present: (event) =>
       Effect.sync(() => {
         if (event._tag === "InvalidInvocation") parsed = { errors: event.errors.map(({ message }) => message) }
-        if (event._tag === "Help") parsed = { help: event.helpDoc }
       }),
   })
   return Command.runWith(command, { version: "0" })(args).pipe(
@@ -309,23 +304,4 @@ it.effect(
         expect((yield* parse([flag])).errors).toEqual([expect.stringContaining(`${flag} is not supported: `)])
       }
     }),
-)
-
-it.effect("docs/guides/command-line.md lists all flags, as the help does; `vitest -u` writes them there", () =>
-  Effect.gen(function* () {
-    const { help } = yield* parse(["--help"])
-    const path = join(import.meta.dirname, "../../../../docs/guides/command-line.md")
-    const groups = Help.grouped(help?.flags ?? [], ServerFlags.groups)
-    const tables = groups.map(({ title, flags }) => {
-      const rows = flags.map(({ name, type, description }) => {
-        const cells = [`\`--${name}\``, type, Option.getOrElse(description, () => "")]
-        return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |\n`
-      })
-      return `## ${title}\n\n| flag | value | |\n|---|---|---|\n${rows.join("")}`
-    })
-    const [first = ""] = tables
-    const [introduction = ""] = readFileSync(path, "utf8").split(first.split("\n", 1).join(""))
-    yield* Effect.promise(() => expect(`${introduction}${tables.join("\n")}`).toMatchFileSnapshot(path))
-    expect(groups).toHaveLength(ServerFlags.groups.length)
-  }),
 )

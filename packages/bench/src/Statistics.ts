@@ -1,0 +1,67 @@
+/**
+ * Where requests spent their time in the server, from what it has counted before a round and after it. All are of the
+ * server's own making: requests of others in that time are in them, too.
+ */
+import type { ModelStatistics, ModelStatisticsResponse, StatisticDuration } from "@nereid/protocol/grpc_service"
+
+/** All versions of a model together. */
+export interface Counters {
+  /** Requests that succeeded. */
+  readonly requests: number
+  /** Milliseconds of all of these. */
+  readonly queue: number
+  readonly compute: number
+  /** Rows, and how often the model was run for them. */
+  readonly inferences: number
+  readonly executions: number
+  /** Requests that were answered without the model being run. */
+  readonly cacheHits: number
+}
+
+/** Undefined where the model is not among them. */
+export const read = (response: ModelStatisticsResponse | undefined, model: string): Counters | undefined => {
+  const own = response?.modelStats.filter(({ name }) => name === model) ?? []
+  const sum = (of: (statistics: ModelStatistics) => number) => own.reduce((total, next) => total + of(next), 0)
+  if (own.length === 0) return undefined
+  return {
+    requests: sum(({ inferenceStats }) => Number(inferenceStats?.success?.count ?? 0)),
+    queue: sum(({ inferenceStats }) => milliseconds(inferenceStats?.queue)),
+    compute: sum(
+      ({ inferenceStats }) =>
+        milliseconds(inferenceStats?.computeInput) +
+        milliseconds(inferenceStats?.computeInfer) +
+        milliseconds(inferenceStats?.computeOutput),
+    ),
+    inferences: sum(({ inferenceCount }) => Number(inferenceCount)),
+    executions: sum(({ executionCount }) => Number(executionCount)),
+    cacheHits: sum(({ inferenceStats }) => Number(inferenceStats?.cacheHit?.count ?? 0)),
+  }
+}
+
+const milliseconds = (duration: StatisticDuration | undefined): number => Number(duration?.ns ?? 0) / 1e6
+
+/** What a request got of the server, on average. */
+export interface ServerShare {
+  readonly requests: number
+  /** Milliseconds of a request: waiting for an instance, and in one, from its first input to its last output. */
+  readonly queue: number
+  readonly compute: number
+  /** Rows that the model was run for at a time. */
+  readonly meanBatch: number
+  readonly cacheHits: number
+}
+
+/** Undefined where nothing was counted, or the counters began anew. */
+export const between = (before: Counters | undefined, after: Counters | undefined): ServerShare | undefined => {
+  if (before === undefined || after === undefined) return undefined
+  const requests = after.requests - before.requests
+  const executions = after.executions - before.executions
+  if (requests <= 0 || executions < 0) return undefined
+  return {
+    requests,
+    queue: (after.queue - before.queue) / requests,
+    compute: (after.compute - before.compute) / requests,
+    meanBatch: executions === 0 ? 0 : (after.inferences - before.inferences) / executions,
+    cacheHits: after.cacheHits - before.cacheHits,
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * A few gRPC calls, one reply each, read in full: what a load has to know of a server before and after it. Not for the
+ * load itself.
+ */
+import type { Address } from "../Address.ts"
+import type { Headers } from "../http2/HeaderReader.ts"
+import { Http2Connection } from "../http2/Http2Connection.ts"
+import * as GrpcCall from "./GrpcCall.ts"
+import * as GrpcStatus from "./GrpcStatus.ts"
+import { MessageReader } from "./MessageReader.ts"
+
+/** A call that the server has answered with an error, or not at all. */
+export class CallError extends Error {
+  /** As a gRPC code's number; undefined where the server has given none. */
+  readonly status: number | undefined
+
+  constructor(message: string, status: number | undefined) {
+    super(message)
+    this.status = status
+  }
+}
+
+export class GrpcClient {
+  readonly #address: Address
+  readonly #metadata: Readonly<Record<string, string>>
+  #connection: Http2Connection | undefined
+
+  constructor(address: Address, metadata: Readonly<Record<string, string>>) {
+    this.#address = address
+    this.#metadata = metadata
+  }
+
+  /**
+   * Calls a method of the service with one message and gives those of the reply: one, or any number where it streams.
+   * @throws CallError
+   */
+  async call(method: string, message: Uint8Array): Promise<ReadonlyArray<Buffer>> {
+    const fields = GrpcCall.fields(this.#address, `${GrpcCall.service}/${method}`, this.#metadata)
+    if (this.#connection?.accepts !== true) this.#connection = await Http2Connection.open(this.#address, fields)
+    const connection = this.#connection
+    const { promise, resolve, reject } = Promise.withResolvers<ReadonlyArray<Buffer>>()
+    const messages: Array<Buffer> = []
+    let head: Headers | undefined
+    const reader = new MessageReader(Infinity, (bytes) => messages.push(Buffer.from(bytes)))
+    const fail = (why: string, status?: string) =>
+      reject(new CallError(`${method}: ${why}`, status === undefined ? undefined : Number(status)))
+    connection.request(
+      {
+        onHeaders: (headers, last) => {
+          const status = headers.get("grpc-status")
+          const wrong = head === undefined && status === undefined ? GrpcStatus.headProblem(headers) : undefined
+          head ??= headers
+          const problem = wrong ?? (last ? GrpcStatus.problem(headers) : undefined)
+          if (problem !== undefined) fail(problem, status)
+          else if (last && reader.midway) fail("the server sent no whole message")
+          else if (last) resolve(messages)
+        },
+        onData: (part, last) => {
+          const problem = part.length === 0 ? undefined : reader.read(part)
+          if (problem !== undefined) fail(problem)
+          else if (last) fail("a reply without trailers")
+        },
+        onAbort: (why) => fail(why),
+      },
+      [GrpcCall.frame(message)],
+      true,
+      fields,
+    )
+    const timer = setTimeout(() => fail(`no reply within ${patience / 1000} s`), patience)
+    return promise.finally(() => clearTimeout(timer))
+  }
+
+  close(): void {
+    this.#connection?.close()
+  }
+}
+
+/** A first request may have to wait until its model is warm. */
+const patience = 60_000

@@ -1,0 +1,97 @@
+/** A model over gRPC, by ModelInfer or, `streaming`, by ModelStreamInfer. */
+import {
+  create,
+  type DescMessage,
+  type DescMethodUnary,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf"
+import * as InferMessage from "@nereid/core/InferMessage"
+import type { WireRequest } from "@nereid/core/WireRequest"
+import {
+  GRPCInferenceService,
+  ModelInferRequestSchema,
+  ModelInferResponseSchema,
+  ModelStreamInferResponseSchema,
+} from "@nereid/protocol/grpc_service"
+import type { Address } from "../Address.ts"
+import type { Answer, ModelClient, ModelName } from "../ModelClient.ts"
+import { GrpcClient } from "./GrpcClient.ts"
+import * as GrpcCall from "./GrpcCall.ts"
+import * as GrpcStream from "./GrpcStream.ts"
+import * as GrpcUnary from "./GrpcUnary.ts"
+
+export interface GrpcModelOptions {
+  readonly model: ModelName
+  readonly streaming: boolean
+  /** Sent with every call; names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export const make = (address: Address, { model, streaming, headers }: GrpcModelOptions): ModelClient => {
+  const client = new GrpcClient(address, headers)
+
+  const { modelConfig, modelInfer, modelMetadata, modelStatistics, modelStreamInfer } = GRPCInferenceService.method
+
+  const call = async <I extends DescMessage, O extends DescMessage>(
+    { name, input, output }: DescMethodUnary<I, O>,
+    init: MessageInitShape<I>,
+  ): Promise<MessageShape<O>> => {
+    const [message = Buffer.alloc(0)] = await client.call(name, toBinary(input, create(input, init)))
+    return fromBinary(output, message)
+  }
+  const optional = <A>(answer: Promise<A>): Promise<A | undefined> => answer.catch(() => undefined)
+
+  return {
+    metadata: () => call(modelMetadata, model),
+    config: () => optional(call(modelConfig, model).then(({ config }) => config)),
+    statistics: () => optional(call(modelStatistics, model)),
+    ask: async (request) =>
+      streaming
+        ? answerOf(await client.call(modelStreamInfer.name, streamMessage(request).message))
+        : unaryAnswerOf(await client.call(modelInfer.name, InferMessage.encode(request, 0))),
+    target: ([first, ...others], traits) => {
+      if (streaming) {
+        const prepare = ({ request, replyLength }: typeof first) => ({ ...streamMessage(request), replyLength })
+        const requests = [prepare(first), ...others.map(prepare)] as const
+        return GrpcStream.target(address, { metadata: headers, requests, ...traits })
+      }
+      const prepare = ({ request, replyLength }: typeof first) => ({
+        message: InferMessage.encode(request, 0),
+        replyLength,
+      })
+      const requests = [prepare(first), ...others.map(prepare)] as const
+      return GrpcUnary.target(address, { path: `${GrpcCall.service}/${modelInfer.name}`, metadata: headers, requests })
+    },
+    close: () => client.close(),
+  }
+}
+
+/** With an id to be filled in, and where that is: behind the fields that stand before it in a message. */
+const streamMessage = (request: WireRequest): { readonly message: Uint8Array; readonly idOffset: number } => {
+  const { modelName, modelVersion } = request
+  const before = toBinary(ModelInferRequestSchema, create(ModelInferRequestSchema, { modelName, modelVersion }))
+  const message = InferMessage.encode({ ...request, id: GrpcStream.idPlaceholder }, 0)
+  // Its tag and its length are a byte each.
+  return { message, idOffset: before.length + 2 }
+}
+
+const unaryAnswerOf = (messages: ReadonlyArray<Uint8Array>): Answer => {
+  const [message, ...others] = messages
+  if (message === undefined || others.length > 0) {
+    throw new Error(`ModelInfer: ${messages.length} messages in the reply, expected one`)
+  }
+  return { responses: [InferMessage.decode(message)], length: message.length }
+}
+
+const answerOf = (messages: ReadonlyArray<Uint8Array>): Answer => {
+  const responses = messages.map((bytes) => {
+    const { errorMessage, inferResponse } = fromBinary(ModelStreamInferResponseSchema, bytes)
+    if (errorMessage !== "") throw new Error(`ModelStreamInfer: ${errorMessage}`)
+    if (inferResponse === undefined) throw new Error("ModelStreamInfer: a reply without a response")
+    return InferMessage.decode(toBinary(ModelInferResponseSchema, inferResponse))
+  })
+  return { responses, length: messages[0]?.length ?? 0 }
+}

@@ -1,0 +1,54 @@
+/** What a benchmark says before its table: who is asked for what, and how. */
+import type { Benchmark, BenchmarkOptions } from "@nereid/bench/Benchmark"
+import * as Level from "@nereid/bench/Level"
+import type { Protocol } from "@nereid/bench/ModelClient"
+import { print } from "@nereid/core/TensorSpec"
+import type { WireTensor } from "@nereid/core/WireRequest"
+import type { LoadOptions } from "../flags/BenchLoadFlags.ts"
+
+const protocols: { readonly [P in Protocol]: string } = {
+  grpc: "gRPC",
+  "grpc-stream": "gRPC streams",
+  http: "HTTP, binary tensors",
+  "http-json": "HTTP, JSON tensors",
+}
+
+/** The name and the protocol. */
+export const title = ({ model, protocol }: BenchmarkOptions): string =>
+  `${model.name}${model.version === "" ? "" : ` ${model.version}`} over ${protocols[protocol]}`
+
+export const address = ({ endpoint: { host, port, path, secure } }: BenchmarkOptions): string =>
+  `${host.includes(":") ? `[${host}]` : host}:${port}${path}${secure ? " (TLS)" : ""}`
+
+/** How it was measured, in a line. */
+export const method = ({ protocol }: BenchmarkOptions, load: LoadOptions): string => {
+  const round = "seconds" in load.extent ? `${load.extent.seconds} s` : `${load.extent.requests} requests`
+  const rounds = load.rounds === 1 ? `one round of ${round}` : `medians of ${load.rounds} rounds of ${round}`
+  const warmUp =
+    load.warmUp !== undefined && "seconds" in load.warmUp ? `, after ${load.warmUp.seconds} s to warm up` : ""
+  const open = load.levels.some(Level.isOpen)
+  const single = protocol === "http" || protocol === "http-json"
+  const shared = load.connections === 1 ? "one connection" : `${load.connections} connections at most`
+  const connections = single ? "a connection for each request under way" : shared
+  return `${rounds}${warmUp}; ${connections}${open ? `, ${load.maxOutstanding} requests under way at most` : ""}`
+}
+
+export const tensors = (all: ReadonlyArray<WireTensor>): string => {
+  const bytes = all.reduce((sum, tensor) => sum + tensor.bytes.length, 0)
+  const names = all.map(({ name, datatype, shape }) => `${name} ${print(datatype, shape)}`)
+  return `${names.join(", ")}; ${bytes} bytes`
+}
+
+export const lines = (benchmark: Benchmark, options: BenchmarkOptions, load: LoadOptions): ReadonlyArray<string> => {
+  const [response, ...others] = benchmark.responses
+  const variants = benchmark.requests === 1 ? "" : `, ${benchmark.requests} requests in turn`
+  const replies = others.length === 0 ? "" : `, ${others.length + 1} responses`
+  return [
+    `${title(options)} at ${address(options)}`,
+    `sends ${tensors(benchmark.request.inputs)}${variants}`,
+    `gets  ${response === undefined ? "nothing" : tensors(response.outputs)}${replies}`,
+    method(options, load),
+    ...benchmark.remarks.map((remark) => `note: ${remark}`),
+    "",
+  ]
+}

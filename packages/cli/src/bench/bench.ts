@@ -1,0 +1,102 @@
+/** `nereid bench`: loads a server of the v2 protocol with requests to one model, and says how it bears that. */
+import { openSync, writeFileSync } from "node:fs"
+import * as Address from "@nereid/bench/Address"
+import * as Benchmark from "@nereid/bench/Benchmark"
+import * as Curve from "@nereid/bench/Curve"
+import * as Level from "@nereid/bench/Level"
+import * as Metronome from "@nereid/bench/Metronome"
+import * as Report from "@nereid/bench/Report"
+import * as Summary from "@nereid/bench/Summary"
+import * as Sweep from "@nereid/bench/Sweep"
+import * as Table from "@nereid/bench/Table"
+import { Effect } from "effect"
+import { CliError, Command } from "effect/cli"
+import * as BenchFlags from "../flags/BenchFlags.ts"
+import * as BenchLoadFlags from "../flags/BenchLoadFlags.ts"
+import * as BenchRequestFlags from "../flags/BenchRequestFlags.ts"
+import * as BenchTargetFlags from "../flags/BenchTargetFlags.ts"
+import * as Heading from "./Heading.ts"
+import * as Outcome from "./Outcome.ts"
+import { Progress } from "./Progress.ts"
+
+export const bench = Command.make(
+  "bench",
+  { flags: BenchFlags.flags },
+  Effect.fnUntraced(function* ({ flags }) {
+    const target = yield* BenchTargetFlags.options(flags.target)
+    const request = yield* BenchRequestFlags.options(flags.request)
+    const load = yield* BenchLoadFlags.options(flags.load)
+    yield* Effect.tryPromise({
+      try: () => run({ ...target, ...request }, load, flags.output),
+      catch: (error) => new CliError.UserError({ cause: Address.reason(error) }),
+    })
+  }),
+).pipe(Command.withDescription("Load a server with requests to one of its models, and measure how it bears that"))
+
+interface Files {
+  readonly json: string | undefined
+  readonly svg: string | undefined
+  readonly csv: string | undefined
+}
+
+/** @throws Error where something went wrong, after all that is known has been said */
+const run = async (
+  options: Benchmark.BenchmarkOptions,
+  load: BenchLoadFlags.LoadOptions,
+  files: Files,
+): Promise<void> => {
+  // A file that cannot be written is told before the load and not after it.
+  for (const file of [files.json, files.svg, files.csv]) if (file !== undefined) openSync(file, "a")
+  const benchmark = await Benchmark.prepare(options)
+  const clock = Metronome.start()
+  const progress = new Progress(process.stderr, duration(load))
+  const say = (line: string) => {
+    progress.clear()
+    process.stdout.write(`${line}\n`)
+  }
+  const { percentages } = load
+  const results: Array<Sweep.LevelResult> = []
+  const summaries: Array<Summary.Summary> = []
+  try {
+    for (const line of Heading.lines(benchmark, options, load)) say(line)
+    const table: Table.TableOptions = {
+      open: load.levels.some(Level.isOpen),
+      batchSize: benchmark.batchSize,
+      percentages,
+      server: (await benchmark.statistics()) !== undefined,
+    }
+    say(Table.head(table))
+    const onRound = (level: Level.Level, round: number) => {
+      const what = round === 0 ? "warming up" : `round ${round} of ${load.rounds}`
+      progress.begin(`${Level.print(level)}, ${what}`, milliseconds(round === 0 ? load.warmUp : load.extent))
+    }
+    for await (const result of Sweep.run({ ...load, ...benchmark, seed: options.seed, clock, onRound })) {
+      const summary = Summary.make(result, percentages)
+      results.push(result)
+      summaries.push(summary)
+      say(Table.row(summary, table))
+      if ((summary.percentiles.get(percentages.at(-1) ?? 99) ?? 0) > load.threshold) break
+    }
+  } finally {
+    progress.end()
+    clock.close()
+    benchmark.close()
+  }
+  for (const line of Outcome.remarks(summaries)) say(line)
+  const url = Heading.address(options)
+  const report = () => Report.make(results, { benchmark, options, url, percentages, date: new Date() })
+  if (files.json !== undefined) writeFileSync(files.json, `${JSON.stringify(report(), null, 2)}\n`)
+  if (files.csv !== undefined) writeFileSync(files.csv, Table.csv(summaries, percentages))
+  const subtitle = `${url}; ${Heading.method(options, load)}`
+  const picture = { title: Heading.title(options), subtitle, percentages }
+  if (files.svg !== undefined) writeFileSync(files.svg, Curve.svg(summaries, picture))
+  const failure = Outcome.failure(summaries)
+  if (failure !== undefined) throw new Error(failure)
+}
+
+/** Milliseconds of all levels; 0 where it ends after so many requests, which may take any time. */
+const duration = ({ levels, rounds, extent, warmUp }: BenchLoadFlags.LoadOptions): number =>
+  levels.length * (milliseconds(warmUp) + rounds * milliseconds(extent))
+
+const milliseconds = (extent: BenchLoadFlags.LoadOptions["extent"] | undefined): number =>
+  extent !== undefined && "seconds" in extent ? extent.seconds * 1000 : 0

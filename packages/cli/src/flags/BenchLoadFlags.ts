@@ -1,0 +1,132 @@
+/** The flags of `nereid bench` that say how hard the server is asked, and for how long. */
+import * as Level from "@nereid/bench/Level"
+import type { SweepOptions } from "@nereid/bench/Sweep"
+import { Effect, Result } from "effect"
+import { CliError, type Command } from "effect/cli"
+import * as FlagKind from "./FlagKind.ts"
+
+const parseLevels =
+  (integer: boolean): FlagKind.Parse<ReadonlyArray<number>> =>
+  (text) =>
+    Result.try({
+      try: () => Level.numbers(text, integer),
+      catch: (error) => (error instanceof Error ? error.message : String(error)),
+    })
+
+const parseNumber =
+  (most = Infinity): FlagKind.Parse<number> =>
+  (text) => {
+    const value = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN
+    if (value > 0 && value <= most) return Result.succeed(value)
+    return Result.fail(most === Infinity ? "a number above 0" : `a number above 0 and up to ${most}`)
+  }
+
+export const flags = {
+  concurrency: FlagKind.optional(
+    "concurrency",
+    {
+      takes: "numbers",
+      aliases: ["concurrency-range"],
+      description: "Requests under way at every moment, each reply sending the next: 1,4,16 or 1:16:5 or 1:64:x2 (1)",
+    },
+    parseLevels(true),
+  ),
+  rates: FlagKind.optional(
+    "request-rate",
+    {
+      takes: "numbers",
+      aliases: ["request-rate-range"],
+      description: "Instead: requests that are sent each second, whether or not those before them are answered",
+    },
+    parseLevels(false),
+  ),
+  distribution: FlagKind.choice("request-distribution", "How they are spread over that second", "poisson", [
+    "constant",
+    "poisson",
+  ]),
+  maxOutstanding: FlagKind.integer(
+    "max-outstanding",
+    "Requests under way at most, when they are sent at a rate",
+    1024,
+    {
+      minimum: 1,
+      maximum: 65_536,
+    },
+  ),
+  connections: FlagKind.integer("connections", "Over gRPC: connections that share the requests", 4, {
+    minimum: 1,
+    maximum: 65_536,
+  }),
+  seconds: FlagKind.withDefault("seconds", { takes: "number", description: "Of a round" }, 3, parseNumber()),
+  interval: FlagKind.optional(
+    "measurement-interval",
+    { takes: "integer", aliases: ["p"], description: "The same in milliseconds, as perf_analyzer has it" },
+    FlagKind.parseInteger({ minimum: 1 }),
+  ),
+  requests: FlagKind.optional(
+    "request-count",
+    { takes: "integer", description: "Instead: requests of a round, however long they take" },
+    FlagKind.parseInteger({ minimum: 1 }),
+  ),
+  rounds: FlagKind.integer("rounds", "Whose medians count", 3, { minimum: 1 }),
+  warmUp: FlagKind.withDefault(
+    "warm-up",
+    { takes: "number", description: "Seconds before the first round that do not count" },
+    1,
+    (text) => (/^0*\.?0+$/.test(text) ? Result.succeed(0) : parseNumber()(text)),
+  ),
+  patience: FlagKind.withDefault(
+    "patience",
+    { takes: "number", description: "Seconds without any reply after which a round is given up" },
+    30,
+    parseNumber(),
+  ),
+  threshold: FlagKind.optional(
+    "latency-threshold",
+    {
+      takes: "number",
+      aliases: ["l"],
+      description: "Milliseconds: no further level after one whose highest percentile is above it",
+    },
+    parseNumber(),
+  ),
+  percentages: FlagKind.list("percentile", "number,…", "Percentiles to show, all below 100 (50,90,99)"),
+}
+
+type Values = Command.Command.Config.Infer<typeof flags>
+
+export interface LoadOptions extends Pick<
+  SweepOptions,
+  "levels" | "rounds" | "extent" | "warmUp" | "connections" | "maxOutstanding" | "patience"
+> {
+  readonly percentages: ReadonlyArray<number>
+  /** Milliseconds of the highest percentile; above it the sweep ends. */
+  readonly threshold: number
+}
+
+/** Fails where flags do not fit together. */
+export const options = (values: Values): Effect.Effect<LoadOptions, CliError.UserError> => {
+  const { concurrency, rates, distribution, interval, requests, threshold = Infinity } = values
+  const refuse = (message: string) => Effect.fail(new CliError.UserError({ cause: message }))
+  if (concurrency !== undefined && rates !== undefined) {
+    return refuse("--concurrency and --request-rate are two kinds of load: give one of them")
+  }
+  const percentages = values.percentages.map(Number)
+  const wrong = values.percentages.find(
+    (_, index) => !((percentages[index] ?? 0) > 0 && (percentages[index] ?? 0) < 100),
+  )
+  if (wrong !== undefined) return refuse(`--percentile: ${wrong} is no number above 0 and below 100`)
+  const seconds = interval === undefined ? values.seconds : interval / 1000
+  return Effect.succeed({
+    levels: rates?.map((perSecond) => ({ perSecond, distribution })) ??
+      concurrency?.map((each) => ({ concurrency: each })) ?? [{ concurrency: 1 }],
+    rounds: values.rounds,
+    extent: requests === undefined ? { seconds } : { requests },
+    warmUp: values.warmUp === 0 ? undefined : { seconds: values.warmUp },
+    connections: values.connections,
+    maxOutstanding: values.maxOutstanding,
+    patience: values.patience * 1000,
+    percentages: percentages.length === 0 ? [50, 90, 99] : percentages.toSorted((one, other) => one - other),
+    threshold,
+  })
+}

@@ -1,0 +1,105 @@
+/** The flags of `nereid bench` that say what is sent. */
+import { readFileSync } from "node:fs"
+import type { BenchmarkOptions } from "@nereid/bench/Benchmark"
+import type { Parameter } from "@nereid/core/Inference"
+import { Effect, Result } from "effect"
+import { CliError, type Command } from "effect/cli"
+import * as FlagKind from "./FlagKind.ts"
+
+const parseShape: FlagKind.Parse<readonly [string, ReadonlyArray<number>]> = (text) => {
+  const [, name, extents] = /^(.+):(\d{1,15}(?:,\d{1,15})*)$/.exec(text) ?? []
+  if (name === undefined || extents === undefined) return Result.fail("name:extent,extent,…")
+  return Result.succeed([name, extents.split(",").map(Number)])
+}
+
+const parseParameter: FlagKind.Parse<readonly [string, Parameter]> = (text) => {
+  const [, name = "", value = "", type = "string"] = /^([^:]+):(.*?)(?::(bool|int|double|string))?$/.exec(text) ?? []
+  const read = (): Parameter | undefined => {
+    switch (type) {
+      case "bool":
+        return Result.getOrElse(FlagKind.parseBoolean(value), () => undefined)
+      case "int":
+        return /^[+-]?\d{1,19}$/.test(value) ? BigInt(value) : undefined
+      case "double":
+        return value !== "" && Number.isFinite(Number(value)) ? Number(value) : undefined
+      default:
+        return value
+    }
+  }
+  const parameter = read()
+  if (name === "" || parameter === undefined) return Result.fail("name:value:type, of type bool, int, double or string")
+  return Result.succeed([name, parameter])
+}
+
+export const flags = {
+  batchSize: FlagKind.withDefault(
+    "batch-size",
+    { takes: "integer", aliases: ["b"], description: "Rows of every request, where the model batches" },
+    1,
+    FlagKind.parseInteger({ minimum: 1 }),
+  ),
+  shapes: FlagKind.collected(
+    "shape",
+    {
+      takes: "name:extent,…",
+      description: "The shape of an input whose extents vary, with the batch axis or without; any number of times",
+    },
+    parseShape,
+  ),
+  inputs: FlagKind.withDefault(
+    "input-data",
+    {
+      takes: "random|zero|path",
+      description:
+        'What inputs hold: random elements, zeros, or what a JSON file says, as {"inputs": […]} or as perf_analyzer has it',
+    },
+    "random",
+    Result.succeed,
+  ),
+  text: FlagKind.optional(
+    "string-data",
+    { takes: "text", description: "What every element of BYTES is, instead of random letters" },
+    Result.succeed,
+  ),
+  textLength: FlagKind.integer("string-length", "Random letters in an element of BYTES", 128, { minimum: 0 }),
+  variants: FlagKind.integer("variants", "Different requests with random inputs, which take turns", 1, {
+    minimum: 1,
+    maximum: 10_000,
+  }),
+  seed: FlagKind.integer("seed", "The same gives the same random inputs and arrivals again", 1, { minimum: 0 }),
+  parameters: FlagKind.collected(
+    "request-parameter",
+    {
+      takes: "name:value:type",
+      description: "A parameter of every request, of type bool, int, double or string; any number of times",
+    },
+    parseParameter,
+  ),
+  checkLengths: FlagKind.boolean(
+    "check-lengths",
+    "Whether replies must be as long as the first one; those of JSON and of decoupled models never are",
+    true,
+  ),
+}
+
+type Values = Command.Command.Config.Infer<typeof flags>
+
+type Options = Pick<BenchmarkOptions, "inputs" | "seed" | "parameters" | "checkLengths">
+
+/** Fails where a file cannot be read. */
+export const options = (values: Values): Effect.Effect<Options, CliError.UserError> => {
+  const { inputs, batchSize, text, textLength, variants, seed, parameters, checkLengths } = values
+  const others = { seed, parameters: Object.fromEntries(parameters), checkLengths }
+  if (inputs === "random" || inputs === "zero") {
+    const shapes = new Map(values.shapes)
+    return Effect.succeed({
+      ...others,
+      inputs: { made: { values: inputs, batchSize, shapes, text, textLength, variants } },
+    })
+  }
+  return Effect.try({
+    try: () => ({ ...others, inputs: { file: readFileSync(inputs, "utf8") } }),
+    catch: (error) =>
+      new CliError.UserError({ cause: `--input-data: ${error instanceof Error ? error.message : String(error)}` }),
+  })
+}

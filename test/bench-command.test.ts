@@ -1,0 +1,181 @@
+/** `nereid bench` as a user meets it, against `nereid serve`: the table, the files, the exits. */
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { beforeAll, afterAll, describe, expect, it } from "vitest"
+import { authority } from "./fixtures/certificate.ts"
+import { nereid, type Program } from "./Program.ts"
+
+const module = "test/fixtures/modules/bench.ts"
+
+let server: Program
+let http = ""
+let grpc = ""
+let folder = ""
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "nereid-bench-"))
+  server = nereid("serve", module, "--http-port=0", "--grpc-port=0", "--allow-metrics=0")
+  grpc = `localhost:${(await server.match(/GRPCInferenceService at .*:(\d+)/))[1]}`
+  http = `localhost:${(await server.match(/HTTPService at .*:(\d+)/))[1]}`
+})
+
+afterAll(async () => {
+  await server[Symbol.asyncDispose]()
+  await rm(folder, { recursive: true })
+})
+
+/** Few requests, and no waiting. */
+const short = ["--request-count=40", "--rounds=2", "--warm-up=0"]
+
+const bench = (...flags: ReadonlyArray<string>) => nereid("bench", ...flags, ...short).ended
+
+/** The lines of the table, as their cells. */
+const rows = (output: string) => {
+  const [head = "", , ...lines] = output
+    .split("\n")
+    .slice(output.split("\n").findIndex((line) => / p50 ms /.test(line)))
+  const titles = head.trim().split(/ {2,}/)
+  return lines
+    .filter((line) => /^ *\d[\d.]*(?: +[\d.–]+)+$/.test(line))
+    .map((line) =>
+      Object.fromEntries(
+        line
+          .trim()
+          .split(/ +/)
+          .map((cell, index) => [titles[index], cell]),
+      ),
+    )
+}
+
+describe("every protocol", () => {
+  it.each([
+    ["gRPC", ["-i", "grpc"]],
+    ["streams", ["-i", "grpc", "--streaming"]],
+    ["HTTP", []],
+    ["JSON", ["--tensor-format=json"]],
+  ])("%s: a line for each level, with what the server has counted", async (_, flags) => {
+    const url = flags.includes("grpc") ? grpc : http
+    const { code, output } = await bench(
+      "-m",
+      "sum",
+      "-u",
+      url,
+      ...flags,
+      "--concurrency=1,8",
+      "-b",
+      "2",
+      "--shape=IN:5",
+    )
+    expect(output).toMatch(
+      /^sum over .* at localhost:\d+\nsends IN FP32\[2,5\]; 40 bytes\ngets {2}OUT FP32\[2,1\]; 8 bytes\n/,
+    )
+    expect(rows(output)).toMatchObject([
+      { concurrency: "1", errors: "0", batch: "2.0" },
+      { concurrency: "8", errors: "0" },
+    ])
+    expect(code).toBe(0)
+  })
+})
+
+it("a decoupled model is asked over streams", async () => {
+  const { code, output } = await bench("-m", "count", "-u", grpc, "-i", "grpc", "--streaming", "--concurrency=4")
+  expect(output).toMatch(/^gets {2}OUT INT32\[1\]; 4 bytes, 4 responses$/m)
+  expect(rows(output)).toMatchObject([{ concurrency: "4", errors: "0" }])
+  expect(code).toBe(0)
+})
+
+it("requests are sent at a rate, whether or not those before them are answered", async () => {
+  const { code, output } = await bench(
+    "-m=sum",
+    `-u=grpc://${grpc}`,
+    "--shape=IN:5",
+    "--request-rate-range=500:1000:500",
+  )
+  expect(rows(output)).toMatchObject([
+    { "sent/s": "500.0", errors: "0" },
+    { "sent/s": "1000", errors: "0" },
+  ])
+  expect(code).toBe(0)
+})
+
+it("writes what it has found out: JSON, a table and a picture", async () => {
+  const file = (name: string) => join(folder, name)
+  const flags = [`--json=${file("a.json")}`, `--svg=${file("a.svg")}`, "-f", file("a.csv"), "--percentile=95"]
+  const { code, output } = await bench("-m=sum", `-u=${http}`, "--shape=IN:3", "--concurrency-range=1:3:2", ...flags)
+  expect(code, output).toBe(0)
+  expect(JSON.parse(await readFile(file("a.json"), "utf8"))).toMatchObject({
+    url: http,
+    protocol: "http",
+    model: { name: "sum" },
+    request: { batch_size: 1, inputs: [{ name: "IN", datatype: "FP32", shape: [1, 3], bytes: 12 }] },
+    levels: [
+      {
+        concurrency: 1,
+        requests: 80,
+        errors: { count: 0 },
+        latency: { percentiles: { 95: expect.any(Number), 99.9: expect.any(Number) } },
+        server: { requests: 80, mean_batch: 1 },
+        rounds: [{ requests: 40 }, { requests: 40 }],
+      },
+      { concurrency: 3 },
+    ],
+  })
+  expect(await readFile(file("a.svg"), "utf8")).toContain("sum over HTTP, binary tensors")
+  expect(await readFile(file("a.csv"), "utf8")).toMatch(/^concurrency,.*p95 ms.*\n1,.*\n3,.*\n$/)
+})
+
+it("inputs come from a file", async () => {
+  const path = join(folder, "inputs.json")
+  await writeFile(
+    path,
+    JSON.stringify({ data: [{ IN: { content: [1, 2, 3], shape: [3] } }, { IN: { content: [1], shape: [1] } }] }),
+  )
+  const { code, output } = await bench("-m=sum", `-u=${http}`, `--input-data=${path}`)
+  expect(output).toContain("sends IN FP32[1,3]; 12 bytes, 2 requests in turn")
+  expect(code).toBe(0)
+})
+
+it.each(["grpcs", "https"])("%s: speaks TLS with a server whose authority it is told", async (scheme) => {
+  const file = (name: string) => join(folder, name)
+  const ours = authority()
+  const { cert, key } = ours.issue("server")
+  await writeFile(file("ca.crt"), ours.cert)
+  await writeFile(file("tls.crt"), cert)
+  await writeFile(file("tls.key"), key)
+  const tls = ["http", "grpc"].flatMap((port) => [
+    `--${port}-use-ssl=1`,
+    `--${port}-server-cert=${file("tls.crt")}`,
+    `--${port}-server-key=${file("tls.key")}`,
+  ])
+  await using secure = nereid("serve", module, "--http-port=0", "--grpc-port=0", "--allow-metrics=0", ...tls)
+  const [, port] = await secure.match(
+    scheme === "https" ? /HTTPService at .*:(\d+)/ : /GRPCInferenceService at .*:(\d+)/,
+  )
+  const flags = ["-m=sum", `-u=${scheme}://localhost:${port}`, "--shape=IN:5"]
+  const { code, output } = await bench(...flags, `--tls-ca=${file("ca.crt")}`)
+  expect(output).toContain(" (TLS)\n")
+  expect(code, output).toBe(0)
+  expect((await bench(...flags)).output).toMatch(/^Error: cannot connect to localhost:\d+: .*certificate/)
+})
+
+it("what a server refuses ends it before the load, and what fails under load after it, both with 1", async () => {
+  const refused = await bench("-m=fail", `-u=${http}`, "--string-data=bad")
+  expect(refused.output).toMatch(/^Error: POST \/v2\/models\/fail\/infer: HTTP status 500: .*it is bad\n$/)
+  expect(refused.code).toBe(1)
+  const failing = await bench("-m=fail", `-u=${http}`, "--string-data=sometimes", "--concurrency=2")
+  expect(rows(failing.output)).toMatchObject([{ concurrency: "2", errors: expect.stringMatching(/^[1-9]/) }])
+  expect(failing.output).toMatch(/Error: \d+ requests failed\n +\d+ × HTTP status 500: .*it is sometimes\n$/)
+  expect(failing.code).toBe(1)
+})
+
+it.each([
+  ["an unknown model", ["-m=x"], "GET /v2/models/x: HTTP status 404: "],
+  ["a shape that is missing", ["-m=sum"], "where -1 may be anything: give it a shape, such as IN:8"],
+  ["a file that cannot be written", ["-m=sum", "--svg=/absent/a.svg"], "ENOENT"],
+])("says what is wrong in a line, and ends with 1: %s", async (_, flags, message) => {
+  const { code, output } = await bench(`-u=${http}`, ...flags)
+  expect(output).toMatch(/^Error: .*\n$/)
+  expect(output).toContain(message)
+  expect(code).toBe(1)
+})
