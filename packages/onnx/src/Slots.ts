@@ -2,10 +2,11 @@
  * The shared memory between an instance and its worker: control words, and slots that hold one whole batch each. Both
  * sides compute the same addresses from the same layout. Effect-free: the worker reads it too.
  *
- *   | control, 64 bytes | slot 0: input A │ input B │ output C | slot 1: input A │ input B │ output C |
+ *   | control, 128 bytes | slot 0: input A │ input B │ output C | slot 1: input A │ input B │ output C |
  *
- * A batch is a sequence number. It stands in slot `sequence % 2` and has its KIND and OUTCOME words at `sequence % 4`:
- * there are two more of these than slots, so that a STOP always finds its place behind the two batches in flight.
+ * A batch is a sequence number. It stands in slot `sequence % 2` and has its KIND, OUTCOME and DURATION words at
+ * `sequence % 4`: there are two more of these than slots, so that a STOP always finds its place behind the two batches in
+ * flight.
  */
 import { byteWidth, type FixedDataType } from "@nereid/core/DataType"
 import { isDynamic, type Signature, type TensorSpec } from "@nereid/core/TensorSpec"
@@ -15,10 +16,12 @@ export const slotCount = 2
 
 /** The next sequence number to be handed over; written by the instance, waited for by the worker. */
 export const HEAD = 0
-/** The next sequence number to be completed; written by the worker, waited for by the instance. */
-export const DONE = 1
-const KIND = 2
-const OUTCOME = 6
+const KIND = 1
+/** The next sequence number to be completed; written by the worker, in a cache line of its own, waited for by the instance. */
+export const DONE = 16
+const OUTCOME = 17
+/** In units of 8 bytes. */
+const DURATION = 12
 const wordCount = 4
 
 /** What was handed over: rows in the slot if positive, else one of these. */
@@ -31,13 +34,15 @@ export const BY_MESSAGE = 1
 
 export const kindWord = (sequence: number): number => KIND + (sequence & (wordCount - 1))
 export const outcomeWord = (sequence: number): number => OUTCOME + (sequence & (wordCount - 1))
+/** The place in `durations` of how long the run has taken, in nanoseconds. */
+export const durationWord = (sequence: number): number => DURATION + (sequence & (wordCount - 1))
 
 /** Sequence numbers wrap at 32 bits, like the words that hold them. */
 export const next = (sequence: number): number => (sequence + 1) | 0
 
 /** What ONNX Runtime and typed arrays of any width can work on, and one cache line. */
 const alignment = 64
-const controlBytes = 64
+const controlBytes = 128
 
 /** A bigger batch takes the general path: a slot is kept for as long as the model is loaded. */
 const maxSlotBytes = 16 * 1024 * 1024
@@ -117,6 +122,9 @@ export const allocate = (of: Layout | undefined): SharedArrayBuffer =>
 
 export const control = (memory: SharedArrayBuffer): Int32Array<SharedArrayBuffer> =>
   new Int32Array(memory, 0, controlBytes / 4)
+
+export const durations = (memory: SharedArrayBuffer): Float64Array<SharedArrayBuffer> =>
+  new Float64Array(memory, 0, controlBytes / 8)
 
 /** The first byte of the slot in which this batch stands. */
 export const slotOffset = (of: Layout, sequence: number): number =>

@@ -101,8 +101,6 @@ const text = (error: unknown): string => (error instanceof Error ? error.message
 interface InFlight {
   readonly batch: Batch.Batch
   readonly inputDuration: number
-  /** When the worker could have begun, in milliseconds. */
-  readonly handedAt: number
   readonly settle: Settle
 }
 
@@ -115,13 +113,13 @@ export class WorkerInstance {
   readonly #port: MessagePort
   readonly #memory: SharedArrayBuffer
   readonly #control: Int32Array<SharedArrayBuffer>
+  readonly #durations: Float64Array<SharedArrayBuffer>
   readonly #layout: Slots.Layout | undefined
   readonly #takesText: boolean
   /** By sequence number, from #done to #head; never more than there are slots. */
   readonly #inFlight: Array<InFlight> = []
   #head = 0
   #done = 0
-  #lastDoneAt = 0
   #watching = false
   #state: "running" | "stopping" | "exited" = "running"
 
@@ -137,6 +135,7 @@ export class WorkerInstance {
     this.#port = port
     this.#memory = memory
     this.#control = Slots.control(memory)
+    this.#durations = Slots.durations(memory)
     this.#layout = layout
     this.#takesText = definition.signature.inputs.some(({ datatype }) => datatype === "BYTES")
     let reason: string | undefined
@@ -169,8 +168,7 @@ export class WorkerInstance {
     }
     const startedAt = performance.now()
     const kind = this.#hand(batch)
-    const handedAt = performance.now()
-    this.#inFlight.push({ batch, inputDuration: (handedAt - startedAt) * 1e6, handedAt, settle })
+    this.#inFlight.push({ batch, inputDuration: (performance.now() - startedAt) * 1e6, settle })
     this.#advance(kind)
     if (!this.#watching) this.#watch()
   }
@@ -225,11 +223,9 @@ export class WorkerInstance {
   }
 
   /** What has become of the batch at #done; after this its slot may be used again. */
-  #outcome({ batch, inputDuration, handedAt }: InFlight): Exit.Exit<Execution, InferenceError> {
+  #outcome({ batch, inputDuration }: InFlight): Exit.Exit<Execution, InferenceError> {
     const startedAt = performance.now()
-    // The worker runs one batch after another: this one began when it was there and the one before had ended.
-    const inferDuration = (startedAt - Math.max(handedAt, this.#lastDoneAt)) * 1e6
-    this.#lastDoneAt = startedAt
+    const inferDuration = this.#durations[Slots.durationWord(this.#done)] ?? 0
     const responses = this.#responses(batch)
     if (Result.isFailure(responses)) return Exit.fail(responses.failure)
     const outcomes = responses.success.map((response) => Result.succeed(response))

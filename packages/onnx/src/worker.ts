@@ -110,6 +110,7 @@ const reply = (outcome: Outcome) => {
 
 const serve = async (session: InferenceSession) => {
   const control = Slots.control(memory)
+  const durations = Slots.durations(memory)
   for (let sequence = 0; ;) {
     if (Atomics.load(control, Slots.HEAD) === sequence) {
       Atomics.wait(control, Slots.HEAD, sequence)
@@ -118,6 +119,7 @@ const serve = async (session: InferenceSession) => {
     const kind = Atomics.load(control, Slots.kindWord(sequence))
     if (kind === Slots.STOP) return
     let where = Slots.IN_SLOT
+    const startedAt = performance.now()
     try {
       if (kind === Slots.GENERAL || layout === undefined) {
         where = Slots.BY_MESSAGE
@@ -130,6 +132,7 @@ const serve = async (session: InferenceSession) => {
       where = Slots.BY_MESSAGE
       reply({ _tag: "Failed", message: text(error) })
     }
+    durations[Slots.durationWord(sequence)] = (performance.now() - startedAt) * 1e6
     Atomics.store(control, Slots.outcomeWord(sequence), where)
     sequence = Slots.next(sequence)
     Atomics.store(control, Slots.DONE, sequence)
