@@ -20,58 +20,44 @@ const widestStroke = 0.2
  */
 export const of = ({ data, width, height }: Pixels): Ink => {
   const reach = Math.ceil((widestStroke * Math.max(width, height)) / 2)
-  const brightest = alongColumns(alongRows(data, width, reach, Math.max), width, reach, Math.max)
-  const paper = alongColumns(alongRows(brightest, width, reach, Math.min), width, reach, Math.min)
-  const amounts = Float32Array.from(paper, (light, index) => 1 - (data[index] ?? 0) / Math.max(1, light))
+  const brightest = brightestAround(data, width, height, reach)
+  const paper = inverted(brightestAround(inverted(brightest), width, height, reach))
+  const amounts = new Float32Array(data.length)
+  for (let index = 0; index < data.length; index++) {
+    amounts[index] = 1 - (data[index] ?? 0) / Math.max(1, paper[index] ?? 0)
+  }
   return { amounts, width, height }
 }
 
-type Pick = (one: number, other: number) => number
+const inverted = (data: Uint8Array): Uint8Array => data.map((grey) => 255 - grey)
 
-const alongRows = (data: Uint8Array, width: number, reach: number, pick: Pick): Uint8Array => {
-  const picked = new Uint8Array(data.length)
-  for (let start = 0; start < data.length; start += width) slide(data, picked, start, 1, width, reach, pick)
-  return picked
-}
-
-const alongColumns = (data: Uint8Array, width: number, reach: number, pick: Pick): Uint8Array => {
-  const picked = new Uint8Array(data.length)
-  for (let start = 0; start < width; start++) slide(data, picked, start, width, data.length / width, reach, pick)
-  return picked
+/** The brightest pixel of the square around each, up to `reach` away in each direction: by rows, and of those by columns. */
+const brightestAround = (data: Uint8Array, width: number, height: number, reach: number): Uint8Array => {
+  const result = new Uint8Array(data)
+  for (let row = 0; row < height; row++) slide(result, row * width, 1, width, reach)
+  for (let column = 0; column < width; column++) slide(result, column, width, height, reach)
+  return result
 }
 
 /**
- * The extreme of each pixel's neighbours up to `reach` away on one line of `count` pixels that are `step` apart, at the same
- * price for any reach (van Herk 1992): the line is cut into blocks as long as the window, so that each window is the end
- * of one block and the beginning of the next, whose extremes have been run up from both sides.
+ * The same on one line of `count` pixels that are `step` apart, in place, at the same price for any reach (van Herk 1992):
+ * the line is cut into blocks as long as the window, so that each window is the end of one block and the beginning of the
+ * next, whose brightest pixels are known from both sides.
  */
-const slide = (
-  from: Uint8Array,
-  to: Uint8Array,
-  start: number,
-  step: number,
-  count: number,
-  reach: number,
-  pick: Pick,
-): void => {
+const slide = (data: Uint8Array, start: number, step: number, count: number, reach: number): void => {
   const window = 2 * reach + 1
-  const ahead = new Uint8Array(count)
-  const behind = new Uint8Array(count)
-  for (let index = 0; index < count; index++) {
-    const value = from[start + index * step] ?? 0
-    ahead[index] = index % window === 0 ? value : pick(value, ahead[index - 1] ?? value)
+  const ahead = new Uint8Array(Math.ceil((count + 2 * reach) / window) * window) // the line between two black margins
+  for (let index = 0; index < count; index++) ahead[index + reach] = data[start + index * step] ?? 0
+  const behind = ahead.slice()
+  for (let block = 0; block < ahead.length; block += window) {
+    for (let index = block + 1; index < block + window; index++) {
+      ahead[index] = Math.max(ahead[index] ?? 0, ahead[index - 1] ?? 0)
+    }
+    for (let index = block + window - 2; index >= block; index--) {
+      behind[index] = Math.max(behind[index] ?? 0, behind[index + 1] ?? 0)
+    }
   }
-  for (let index = count - 1; index >= 0; index--) {
-    const value = from[start + index * step] ?? 0
-    behind[index] = index % window === window - 1 ? value : pick(value, behind[index + 1] ?? value)
-  }
   for (let index = 0; index < count; index++) {
-    const first = Math.max(0, index - reach)
-    const last = Math.min(count - 1, index + reach)
-    const left = behind[first] ?? 0
-    const right = ahead[last] ?? 0
-    // Cut off by an end of the line, a window may lie in one block: at its beginning or at its end.
-    const inOne = Math.floor(first / window) === Math.floor(last / window)
-    to[start + index * step] = !inOne ? pick(left, right) : first % window === 0 ? right : left
+    data[start + index * step] = Math.max(behind[index] ?? 0, ahead[index + 2 * reach] ?? 0)
   }
 }
