@@ -2,4 +2,14 @@
 export { AddSub, AddSubLive } from "./add-sub/server.ts"
 export { Digits, DigitsLive } from "./digits/server.ts"
 export { PhotographedDigit, PhotographedDigitLive, Preprocess, PreprocessLive } from "./image/server.ts"
+export {
+  Bert,
+  BertLive,
+  Sentiment,
+  SentimentLive,
+  Tokenize,
+  TokenizeLive,
+  Verdict,
+  VerdictLive,
+} from "./sentiment/server.ts"
 export { Words, WordsLive } from "./words/server.ts"

@@ -11,7 +11,7 @@ beforeAll(async () => {
   server = nereid("serve", "examples/models.ts", "--http-port=0", "--grpc-port=0", "--metrics-port=0")
   http = `http://localhost:${(await server.match(/HTTPService at .*:(\d+)/))[1]}`
   grpc = `grpc://localhost:${(await server.match(/GRPCInferenceService at .*:(\d+)/))[1]}`
-  await server.match(/Try:(\n.*){5}\n/)
+  await server.match(/Try:(\n.*){9}\n/)
 })
 
 afterAll(() => server[Symbol.asyncDispose]())
@@ -51,6 +51,14 @@ it("image reads its photographs from files, over gRPC and HTTP", async () => {
   }
 })
 
+it("sentiment prints what its README says, over gRPC and HTTP", async () => {
+  const readme = "examples/sentiment/README.md"
+  const texts = ["This is a great movie!", "I don't like it, it's far too long."]
+  for (const url of [grpc, http]) {
+    expect(await run("examples/sentiment/client.ts", `--url=${url}`, ...texts)).toBe(printed(readme))
+  }
+})
+
 it("words prints what its README says, and goes on from another prompt", async () => {
   expect(await run("examples/words/client.ts", http)).toBe(printed("examples/words/README.md"))
   expect(await run("examples/words/client.ts", http, "A cat")).toMatch(/^A cat \w.*\.\n$/)
@@ -62,7 +70,7 @@ it.skipIf(!hasCurl)("each curl line of the start works as it is printed", async 
     .split("\n")
     .slice(1)
     .filter((line) => line !== "")
-  expect(lines).toHaveLength(5)
+  expect(lines).toHaveLength(9)
   for (const line of lines) {
     const answer = await shell(line)
     if (line.includes("/generate_stream")) {

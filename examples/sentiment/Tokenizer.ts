@@ -1,0 +1,23 @@
+/**
+ * Texts to the tokens of a network, by its tokenizer.json and Hugging Face's own library, which reads the whole file but
+ * its truncation. What the tokens are for is not known here.
+ */
+import { readFile } from "node:fs/promises"
+import { Tokenizer as HuggingFace } from "@huggingface/tokenizers"
+
+export interface Tokenizer {
+  /** At most as many as the file says; the last one is always the one that ends a text. */
+  readonly encode: (text: string) => ReadonlyArray<number>
+}
+
+export const load = async (file: URL): Promise<Tokenizer> => {
+  const document: { readonly truncation: { readonly max_length: number } } = JSON.parse(await readFile(file, "utf8"))
+  const tokenizer = new HuggingFace(document, {})
+  const most = document.truncation.max_length
+  return {
+    encode: (text) => {
+      const { ids } = tokenizer.encode(text)
+      return ids.length <= most ? ids : [...ids.slice(0, most - 1), ...ids.slice(-1)]
+    },
+  }
+}

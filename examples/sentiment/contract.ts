@@ -1,0 +1,39 @@
+/** The sentiment of a text, in one request or in its three steps. Imported by server and client alike. */
+import { Model, Tensor } from "@nereid/core"
+import { Schema } from "effect"
+
+/** Many times what the network reads of a text, and little enough that no text holds up the others. */
+const mostCharacters = 10_000
+
+const text = Tensor.utf8().check(Schema.isMaxLength(mostCharacters))
+
+const tokens = { input_ids: Tensor.INT64("sequence"), attention_mask: Tensor.INT64("sequence") }
+
+const verdict = { CLASS: Tensor.labels(["negative", "positive"]), PROB: Tensor.scalar("FP32") }
+
+/** A text as the network's tokens, padded. Without a batch dimension: every text has its own length. */
+export class Tokenize extends Model.Service<Tokenize>()("tokenize", {
+  inputs: { TEXT: text },
+  outputs: tokens,
+}) {}
+
+/** The network. Its batches are of texts that are padded to the same length. */
+export class Bert extends Model.Service<Bert>()("bert", {
+  inputs: tokens,
+  outputs: { logits: Tensor.FP32(2) },
+  maxBatchSize: 32,
+}) {}
+
+/** What the network's answer means. */
+export class Verdict extends Model.Service<Verdict>()("verdict", {
+  inputs: { logits: Tensor.FP32(2) },
+  outputs: verdict,
+  maxBatchSize: 32,
+}) {}
+
+/** All three in one request. */
+export class Sentiment extends Model.Service<Sentiment>()("sentiment", {
+  inputs: { TEXT: text },
+  outputs: verdict,
+  maxBatchSize: 32,
+}) {}

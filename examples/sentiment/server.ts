@@ -1,0 +1,62 @@
+/** Three models, in code and in ONNX Runtime, and a fourth that is a pipeline of them. */
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import { Model, Tensor } from "@nereid/core"
+import { Onnx } from "@nereid/onnx"
+import { Server } from "@nereid/server"
+import { Effect, Layer } from "effect"
+import { softmax } from "../Softmax.ts"
+import { Bert, Sentiment, Tokenize, Verdict } from "./contract.ts"
+import * as Tokenizer from "./Tokenizer.ts"
+
+export { Bert, Sentiment, Tokenize, Verdict }
+
+/** Texts are padded to one of these, so that those of like length share the network's batches. */
+const lengths = [16, 32, 64, 128]
+
+export const TokenizeLive = Model.each(
+  Tokenize,
+  Effect.gen(function* () {
+    const tokenizer = yield* Effect.tryPromise(() => Tokenizer.load(new URL("tokenizer.json", import.meta.url)))
+    return ({ TEXT }) => {
+      const ids = tokenizer.encode(TEXT)
+      const length = lengths.find((length) => length >= ids.length) ?? ids.length
+      const padded = new BigInt64Array(length)
+      padded.set(ids.map(BigInt))
+      return Effect.succeed({
+        input_ids: Tensor.make("INT64", [length], padded),
+        attention_mask: Tensor.make("INT64", [length], new BigInt64Array(length).fill(1n, 0, ids.length)),
+      })
+    }
+  }),
+)
+
+export const BertLive = Onnx.layer(Bert, { file: new URL("bert.onnx", import.meta.url) })
+
+export const VerdictLive = Model.each(Verdict, ({ logits }) => {
+  const [negative = 0, positive = 0] = softmax(logits.data)
+  return Effect.succeed(
+    positive > negative
+      ? ({ CLASS: "positive", PROB: positive } as const)
+      : ({ CLASS: "negative", PROB: negative } as const),
+  )
+})
+
+export const SentimentLive = Model.each(
+  Sentiment,
+  Effect.gen(function* () {
+    const [tokenize, bert, verdict] = yield* Effect.all([Tokenize, Bert, Verdict])
+    return Effect.fnUntraced(function* ({ TEXT }) {
+      const tokens = yield* tokenize.infer({ TEXT })
+      const { logits } = yield* bert.infer(tokens) // in a batch with everyone's who asks now
+      return yield* verdict.infer({ logits })
+    })
+  }),
+).pipe(Layer.provide([TokenizeLive, BertLive, VerdictLive]))
+
+if (import.meta.main) {
+  Server.layer([Sentiment, Tokenize, Bert, Verdict]).pipe(
+    Layer.provide([SentimentLive, TokenizeLive, BertLive, VerdictLive]),
+    Layer.launch,
+    NodeRuntime.runMain({ teardown: Server.teardown }),
+  )
+}
