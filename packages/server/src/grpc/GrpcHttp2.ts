@@ -1,9 +1,10 @@
 /**
- * HTTP/2 on the gRPC port: takes unary ModelInfer off before Connect and leaves everything else to it. Not here: the port
- * (GrpcServer.ts), and what an RPC does (GrpcUnary.ts, GrpcRoutes.ts).
+ * HTTP/2 on the gRPC port: takes inference off before Connect and leaves everything else to it. Not here: the port
+ * (GrpcServer.ts), and what an RPC does (GrpcUnary.ts, StreamCall.ts, GrpcRoutes.ts).
  *
- *   stream ─┬─ POST ModelInfer, application/grpc, not compressed either way ─► GrpcStream ─► GrpcUnary ─► gateway
- *           └─ everything else ─► GrpcConnect ─► GrpcRoutes ─► gateway
+ *   stream ─┬─ POST, application/grpc, not compressed either way: GrpcStream ─┬─ ModelInfer: GrpcUnary ──────┬─► gateway
+ *           │                                                                └─ ModelStreamInfer: StreamCall ┤
+ *           └─ everything else ─► GrpcConnect ─► GrpcRoutes ─────────────────────────────────────────────────┘
  *
  * Connect costs several times what the rest of a small request does; no option of it recovers that.
  */
@@ -19,10 +20,12 @@ import {
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import * as GrpcCompression from "./GrpcCompression.ts"
 import * as Goaway from "./Goaway.ts"
-import { serveUnary, type StreamOptions } from "./GrpcStream.ts"
+import { type Rpc, serve, type StreamOptions } from "./GrpcStream.ts"
+import { UnaryCall } from "./GrpcUnary.ts"
 import type { Http2 } from "../port/HttpListener.ts"
 import * as Keepalive from "./Keepalive.ts"
 import type { RestrictedApis } from "../RestrictedApis.ts"
+import { StreamCall } from "./StreamCall.ts"
 
 /** Bytes that a caller may send ahead, per stream and per connection: the default 64 KiB halves large tensors' rate. */
 const streamWindow = 4 * 1024 * 1024
@@ -36,8 +39,8 @@ export interface Http2Options extends StreamOptions {
   readonly restrictedApis: RestrictedApis
   readonly responseCompression: GrpcCompression.ResponseCompression
   readonly keepalive: Keepalive.Settings
-  /** Whether unary ModelInfer is answered before Connect. */
-  readonly fastUnary: boolean
+  /** Whether inference is answered before Connect. */
+  readonly fastPath: boolean
   /** Answers everything else. */
   readonly answer: Answer
 }
@@ -54,7 +57,7 @@ export const make = (options: Http2Options): Http2 => {
   server.on("request", options.answer)
   server.on("checkContinue", options.answer)
   server.on("sessionError", nothing)
-  if (options.fastUnary) takeUnary(server, options)
+  if (options.fastPath) takeInference(server, options)
   const sessions = trackSessions(server, options.keepalive)
   return {
     accept: (socket) => {
@@ -71,25 +74,34 @@ export const make = (options: Http2Options): Http2 => {
   }
 }
 
-const takeUnary = (server: Http2Server, options: Http2Options): void => {
+const takeInference = (server: Http2Server, options: Http2Options): void => {
   // Whom inference is restricted for, Connect tells, with its interceptors.
   const guard = options.restrictedApis("inference")
   const permits = (headers: IncomingHttpHeaders) => guard === undefined || guard.permits(headers[guard.header])
-  const isPlain = options.responseCompression === "none" ? isPlainModelInfer : isUncompressedModelInfer
+  const isTaken = options.responseCompression === "none" ? isPlain : isUncompressed
 
   // The compatibility layer is node's own listener of `stream`; what is not ours is handed on to it.
   const compatible = server.listeners("stream")
   server.removeAllListeners("stream")
   server.on("stream", (stream: ServerHttp2Stream, headers, ...rest) => {
-    if (isPlain(headers) && permits(headers)) serveUnary(stream, headers, options)
+    const rpc = rpcs.get(headers[":path"])
+    if (rpc !== undefined && isTaken(headers) && permits(headers)) serve(rpc, stream, headers, options)
     else for (const listener of compatible) listener.call(server, stream, headers, ...rest)
   })
 }
 
-const modelInferPath = `/${GRPCInferenceService.typeName}/${GRPCInferenceService.method.modelInfer.name}`
+const { typeName, method } = GRPCInferenceService
 
-const isPlainModelInfer = (headers: IncomingHttpHeaders): boolean => {
-  if (headers[":path"] !== modelInferPath || headers[":method"] !== "POST") return false
+/** By path. */
+const rpcs: ReadonlyMap<string | undefined, Rpc> = new Map(
+  [
+    { name: `${typeName}/${method.modelInfer.name}`, port: "GRPC", call: UnaryCall } as const,
+    { name: `${typeName}/${method.modelStreamInfer.name}`, port: undefined, call: StreamCall } as const,
+  ].map((rpc) => [`/${rpc.name}`, rpc]),
+)
+
+const isPlain = (headers: IncomingHttpHeaders): boolean => {
+  if (headers[":method"] !== "POST") return false
   const encoding = headers["grpc-encoding"]
   return (
     (encoding === undefined || encoding === "identity") &&
@@ -97,8 +109,8 @@ const isPlainModelInfer = (headers: IncomingHttpHeaders): boolean => {
   )
 }
 
-const isUncompressedModelInfer = (headers: IncomingHttpHeaders): boolean =>
-  isPlainModelInfer(headers) && !GrpcCompression.isAccepted(headers)
+const isUncompressed = (headers: IncomingHttpHeaders): boolean =>
+  isPlain(headers) && !GrpcCompression.isAccepted(headers)
 
 const trackSessions = (server: Http2Server, keepalive: Keepalive.Settings): ReadonlySet<ServerHttp2Session> => {
   const sessions = new Set<ServerHttp2Session>()
