@@ -2,9 +2,10 @@
  * The numbers, booleans or strings of a JSON array, flat or nested, straight from its bytes into the bytes of a tensor.
  * How deep the array nests says nothing here: only the shape counts. One number is read in JsonNumber.ts.
  */
-import { byteWidth, type DataType } from "../DataType.ts"
+import type { DataType } from "../DataType.ts"
 import { InvalidRequest, MalformedRequest } from "../Errors.ts"
 import { readDouble } from "./JsonNumber.ts"
+import { readNumbers } from "./JsonNumbers.ts"
 import type { JsonReader } from "./JsonReader.ts"
 
 /** Datatypes that have a JSON form. */
@@ -37,20 +38,10 @@ export const readElements = (reader: JsonReader, datatype: JsonDataType, count: 
   switch (datatype) {
     case "BYTES":
       return readStrings(target, count)
-    case "FP32": {
-      const data = new Float32Array(count)
-      walk(target, count, (index) => {
-        data[index] = readFloat(target)
-      })
-      return new Uint8Array(data.buffer)
-    }
-    case "FP64": {
-      const data = new Float64Array(count)
-      walk(target, count, (index) => {
-        data[index] = readFloat(target)
-      })
-      return new Uint8Array(data.buffer)
-    }
+    case "FP32":
+      return readFloats(target, new Float32Array(count), "single")
+    case "FP64":
+      return readFloats(target, new Float64Array(count), "double")
     case "BOOL": {
       const data = new Uint8Array(count)
       walk(target, count, (index) => {
@@ -63,15 +54,19 @@ export const readElements = (reader: JsonReader, datatype: JsonDataType, count: 
     case "UINT64":
       return readLong(target, count)
     default: {
-      const data = new Uint8Array(count * (byteWidth(datatype) ?? 1))
-      const view = new DataView(data.buffer)
-      const { least, most, put } = integers[datatype]
-      walk(target, count, (index) => {
+      const { least, most, make } = integers[datatype]
+      const data = make(count)
+      const one = (index: number) => {
         const value = readInteger(target)
         if (value === undefined || value < least || value > most) return outOfRange(target)
-        put(view, index, value)
+        data[index] = value
+      }
+      walk(target, count, one, (index) => {
+        const read = readBlock(target, count - index, least, most)
+        if (read > 0) data.set(block.subarray(0, read), index)
+        return read
       })
-      return data
+      return new Uint8Array(data.buffer)
     }
   }
 }
@@ -88,20 +83,57 @@ interface Target {
 interface Integers {
   readonly least: number
   readonly most: number
-  readonly put: (view: DataView, index: number, value: number) => void
+  readonly make: (count: number) => Int8Array | Int16Array | Int32Array | Uint8Array | Uint16Array | Uint32Array
 }
 
 const integers: { readonly [D in "INT8" | "INT16" | "INT32" | "UINT8" | "UINT16" | "UINT32"]: Integers } = {
-  INT8: { least: -0x80, most: 0x7f, put: (view, index, value) => view.setInt8(index, value) },
-  INT16: { least: -0x8000, most: 0x7fff, put: (view, index, value) => view.setInt16(index * 2, value, true) },
-  INT32: { least: -0x80000000, most: 0x7fffffff, put: (view, index, value) => view.setInt32(index * 4, value, true) },
-  UINT8: { least: 0, most: 0xff, put: (view, index, value) => view.setUint8(index, value) },
-  UINT16: { least: 0, most: 0xffff, put: (view, index, value) => view.setUint16(index * 2, value, true) },
-  UINT32: { least: 0, most: 0xffffffff, put: (view, index, value) => view.setUint32(index * 4, value, true) },
+  INT8: { least: -0x80, most: 0x7f, make: (count) => new Int8Array(count) },
+  INT16: { least: -0x8000, most: 0x7fff, make: (count) => new Int16Array(count) },
+  INT32: { least: -0x80000000, most: 0x7fffffff, make: (count) => new Int32Array(count) },
+  UINT8: { least: 0, most: 0xff, make: (count) => new Uint8Array(count) },
+  UINT16: { least: 0, most: 0xffff, make: (count) => new Uint16Array(count) },
+  UINT32: { least: 0, most: 0xffffffff, make: (count) => new Uint32Array(count) },
 }
 
-/** Calls `element` at each of `count` elements, through all nesting. */
-const walk = (target: Target, count: number, element: (index: number) => void): void => {
+/** Where numbers are read many at once, on their way to their tensor. */
+const block = new Float64Array(1024)
+
+/** Integers into the block; none where one of them is out of range, for the reading one by one to say which. */
+const readBlock = ({ reader }: Target, left: number, least: number, most: number): number => {
+  const start = reader.position
+  const read = readNumbers(reader, block, Math.min(left, block.length), "integer")
+  for (let index = 0; index < read; index++) {
+    const value = block[index] ?? 0
+    if (value >= least && value <= most) continue
+    reader.position = start
+    return 0
+  }
+  return read
+}
+
+const readFloats = (target: Target, data: Float32Array | Float64Array, kind: "single" | "double"): Uint8Array => {
+  const count = data.length
+  const one = (index: number) => {
+    data[index] = readFloat(target)
+  }
+  walk(target, count, one, (index) => {
+    const read = readNumbers(target.reader, block, Math.min(count - index, block.length), kind)
+    if (read > 0) data.set(block.subarray(0, read), index)
+    return read
+  })
+  return new Uint8Array(data.buffer)
+}
+
+/**
+ * Calls `element` at each of `count` elements, through all nesting, but for those that `several` has read: it answers how
+ * many they were, up to the next bracket at most.
+ */
+const walk = (
+  target: Target,
+  count: number,
+  element: (index: number) => void,
+  several: (index: number) => number = none,
+): void => {
   const { reader } = target
   if (reader.kind() !== "array") {
     target.start = reader.position
@@ -120,10 +152,14 @@ const walk = (target: Target, count: number, element: (index: number) => void): 
       if (reader.peek() !== 0x5d) continue
     } else {
       if (index === count) throw new MalformedRequest({ message: tooMany })
-      target.index = index
-      target.start = reader.position
-      element(index)
-      index += 1
+      const read = several(index)
+      index += read
+      if (read === 0) {
+        target.index = index
+        target.start = reader.position
+        element(index)
+        index += 1
+      }
     }
     byte = reader.bytes[reader.position] ?? 0
     if (byte === 0x2c) {
@@ -144,6 +180,8 @@ const walk = (target: Target, count: number, element: (index: number) => void): 
     reader.position += 1
   }
 }
+
+const none = () => 0
 
 const tooMany = "Unable to parse 'data': Shape does not match true shape of 'data' field"
 const tooFew = "Failed to parse 'data' field: shape does not match true shape"
@@ -188,14 +226,16 @@ const readLong = (target: Target, count: number): Uint8Array => {
   const signed = target.datatype === "INT64"
   const least = signed ? -0x8000_0000_0000_0000n : 0n
   const most = signed ? 0x7fff_ffff_ffff_ffffn : 0xffff_ffff_ffff_ffffn
-  walk(target, count, (index) => {
+  const put = (index: number, value: number) => {
+    const high = Math.floor(value / 0x1_0000_0000)
+    words[index * 2] = value - high * 0x1_0000_0000
+    words[index * 2 + 1] = high
+  }
+  const one = (index: number) => {
     const value = readInteger(target)
     if (value !== undefined) {
       if (value < 0 && !signed) notInteger(target)
-      const high = Math.floor(value / 0x1_0000_0000)
-      words[index * 2] = value - high * 0x1_0000_0000
-      words[index * 2 + 1] = high
-      return
+      return put(index, value)
     }
     const text = reader.numberText()
     if (!/^-?[0-9]+$/.test(text)) notInteger(target)
@@ -203,6 +243,11 @@ const readLong = (target: Target, count: number): Uint8Array => {
     const long = text.length > 20 ? most + 1n : BigInt(text)
     if (long < least || long > most) notInteger(target)
     data[index] = BigInt.asUintN(64, long)
+  }
+  walk(target, count, one, (index) => {
+    const read = readBlock(target, count - index, signed ? -Infinity : 0, Infinity)
+    for (let offset = 0; offset < read; offset++) put(index + offset, block[offset] ?? 0)
+    return read
   })
   return new Uint8Array(data.buffer)
 }

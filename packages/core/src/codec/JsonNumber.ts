@@ -67,7 +67,7 @@ export const readDouble = (reader: JsonReader): number | undefined => {
 const powers = Float64Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`))
 
 /** 10^exponent for 0 to 22, all of which doubles hold exactly. */
-const power10 = (exponent: number): number => powers[exponent] ?? 1
+export const power10 = (exponent: number): number => powers[exponent] ?? 1
 
 /**
  * `(head * 10^tailDigits + tail) * 10^exponent` to the nearest double, or NaN where that is too close to call.
@@ -75,7 +75,7 @@ const power10 = (exponent: number): number => powers[exponent] ?? 1
  * In double-double arithmetic: a double and the error of its rounding (Dekker, 1971), good to more than 2^-100 of the
  * value. Where adding or taking away 2^-98 of it makes no difference to the rounded sum, the sum is the nearest double.
  */
-const longDouble = (head: number, tail: number, tailDigits: number, exponent: number): number => {
+export const longDouble = (head: number, tail: number, tailDigits: number, exponent: number): number => {
   const product = head * power10(tailDigits)
   const sum = product + tail
   const rest = productError(head, power10(tailDigits), product) + (tail - (sum - product))

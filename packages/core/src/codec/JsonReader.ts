@@ -30,10 +30,16 @@ export class JsonReader {
   readonly bytes: Uint8Array
   position = 0
   readonly #document: "request" | "response"
+  #view: DataView | undefined
 
   constructor(bytes: Uint8Array, document: "request" | "response") {
     this.bytes = bytes
     this.#document = document
+  }
+
+  /** The same bytes, for reading several at once. */
+  get view(): DataView {
+    return (this.#view ??= new DataView(this.bytes.buffer, this.bytes.byteOffset, this.bytes.byteLength))
   }
 
   fail(reason: string, at = this.position): never {

@@ -1,0 +1,139 @@
+/**
+ * Many JSON numbers at once, as they mostly stand in an array: digits, perhaps a fraction and an exponent, then a comma.
+ * Four digits are read in one go. It stops before whatever stands otherwise, which JsonElements.ts reads one by one with
+ * JsonNumber.ts; it fails nowhere.
+ */
+import { longDouble, power10 } from "./JsonNumber.ts"
+import type { JsonReader } from "./JsonReader.ts"
+
+/** `single` where only the FP32 value nearest to the number's double is wanted: fewer digits decide that. */
+export type Kind = "integer" | "single" | "double"
+
+/** Bytes that the longest number which is read here may take. */
+const longest = 48
+
+/**
+ * Reads numbers into `block`, at most `most`, and answers how many. The reader is at a value, and then behind the last one
+ * that was read, at its comma or bracket; where none was, it has not moved.
+ */
+export const readNumbers = (reader: JsonReader, block: Float64Array, most: number, kind: Kind): number => {
+  const { bytes, view } = reader
+  const limit = bytes.length - longest
+  let position = reader.position
+  let count = 0
+  while (count < most && position < limit) {
+    let byte = bytes[position] ?? 0
+    const negative = byte === minus
+    if (negative) byte = bytes[++position] ?? 0
+    if (!isDigit(byte)) break
+    let whole = byte - 0x30
+    let wholeDigits = 1
+    byte = bytes[++position] ?? 0
+    if (isDigit(byte)) {
+      if (whole === 0) break
+      do {
+        whole = (whole * 10 + (byte - 0x30)) | 0
+        wholeDigits += 1
+        byte = bytes[++position] ?? 0
+      } while (isDigit(byte) && wholeDigits < 9)
+    }
+
+    let value: number = whole
+    if (byte !== comma && byte !== closeArray) {
+      if (kind === "integer") break
+      // Behind the point: 9 digits, not counting zeros at the begin of the number, and 9 more.
+      let [high, low, lowDigits, places] = [0, 0, 0, 0]
+      if (byte === point) {
+        const from = ++position
+        if (whole === 0) while (bytes[position] === 0x30 && position < from + 8) position += 1
+        let end = position + 9
+        let word = view.getInt32(position, true)
+        if (areDigits(word)) {
+          high = fourDigits(word)
+          position += 4
+          word = view.getInt32(position, true)
+          if (areDigits(word)) {
+            high = (high * 10_000 + fourDigits(word)) | 0
+            position += 4
+          }
+        }
+        byte = bytes[position] ?? 0
+        for (; isDigit(byte) && position < end; byte = bytes[++position] ?? 0) high = (high * 10 + (byte - 0x30)) | 0
+        if (isDigit(byte)) {
+          end = position + 9
+          word = view.getInt32(position, true)
+          if (areDigits(word)) {
+            low = fourDigits(word)
+            position += 4
+            word = view.getInt32(position, true)
+            if (areDigits(word)) {
+              low = (low * 10_000 + fourDigits(word)) | 0
+              position += 4
+            }
+          }
+          byte = bytes[position] ?? 0
+          for (; isDigit(byte) && position < end; byte = bytes[++position] ?? 0) low = (low * 10 + (byte - 0x30)) | 0
+          lowDigits = position - end + 9
+        }
+        places = position - from
+        if (places === 0) break
+      }
+      let scale = places
+      if (byte === 0x65 || byte === 0x45) {
+        byte = bytes[++position] ?? 0
+        const down = byte === minus
+        if (down || byte === plus) byte = bytes[++position] ?? 0
+        if (!isDigit(byte)) break
+        let exponent = byte - 0x30
+        byte = bytes[++position] ?? 0
+        if (isDigit(byte)) {
+          exponent = exponent * 10 + (byte - 0x30)
+          byte = bytes[++position] ?? 0
+        }
+        scale += down ? exponent : -exponent
+      }
+      if (byte !== comma && byte !== closeArray) break
+
+      const head = whole * power10(places - lowDigits) + high
+      if (lowDigits === 0 && wholeDigits + places <= 15 && scale >= 0 && scale <= 22) value = head / power10(scale)
+      else if (kind === "single") {
+        if (scale < -80 || scale > 80) break
+        // Off by less than 2^-51 of it, which seldom decides between two values of FP32.
+        value = (head * power10(lowDigits) + low) * (powers[80 - scale] ?? 0)
+        if (Math.fround(value * below) !== Math.fround(value * above)) break
+      } else {
+        if (wholeDigits + places - lowDigits > 15 || scale < -22 || scale > 22) break
+        value = longDouble(head, low, lowDigits, 0 - scale)
+        if (Number.isNaN(value)) break
+      }
+    }
+    block[count++] = negative ? -value : value
+    reader.position = position
+    if (byte === closeArray) break
+    byte = bytes[++position] ?? 0
+    while (byte === 0x20 || byte === 0x0a) byte = bytes[++position] ?? 0
+  }
+  return count
+}
+
+const plus = 0x2b
+const comma = 0x2c
+const minus = 0x2d
+const point = 0x2e
+const closeArray = 0x5d
+
+const above = 1 + 2 ** -50
+const below = 1 - 2 ** -50
+
+/** 10^-80 to 10^80, each the nearest double. */
+const powers = Float64Array.from({ length: 161 }, (_, index) => Number(`1e${index - 80}`))
+
+const isDigit = (byte: number): boolean => byte >= 0x30 && byte <= 0x39
+
+/** Whether four bytes are all digits: 3 above, and no more than 9 below. */
+const areDigits = (word: number): boolean =>
+  (((word & 0xf0f0f0f0) ^ 0x30303030) | (((word + 0x06060606) & 0xf0f0f0f0) ^ 0x30303030)) === 0
+
+/** The number that they are, the first in the lowest byte: pairs of digits, and then the pair of those. */
+const fourDigits = (word: number): number =>
+  Math.imul((Math.imul(word & 0x0f0f0f0f, 10 * 2 ** 8 + 1) >>> 8) & 0x00ff00ff, 100 * 2 ** 16 + 1) >>> 16
