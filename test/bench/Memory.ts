@@ -3,11 +3,10 @@
  * the server holds before and after it has many of them.
  */
 import { setTimeout } from "node:timers/promises"
+import type { Connection, Replies, Target } from "@nereid/bench/Load"
+import * as Asked from "./Asked.ts"
 import type { Child } from "./Child.ts"
-import * as GrpcLoad from "./GrpcLoad.ts"
-import * as HttpLoad from "./HttpLoad.ts"
-import type { Connection, Target } from "./Load.ts"
-import * as Probe from "./Probe.ts"
+import type { Memory } from "./Reporter.ts"
 import * as Request from "./Request.ts"
 
 export interface Measured {
@@ -15,73 +14,82 @@ export interface Measured {
   readonly errors: ReadonlyArray<string>
 }
 
-/** `full` has as many connections and requests as make the difference large; otherwise a few, to see that it works. */
+/** With `full`, as many connections and requests as make the difference large; else a few, to see that it works. */
 export const measure = async (server: Child, bare: Child, full: boolean): Promise<Measured> => {
   const connections = full ? 1_000 : 20
   const queued = full ? 10_000 : 50
   const errors: Array<string> = []
 
-  const grpc = Request.grpc("add_sub")
-  const grpcBytes = (await Probe.grpc(server.ports.grpc, grpc)).length
-  const http = Request.binary("add_sub")
-  const httpBytes = (await Probe.http(server.ports.http, http)).length
-
-  const idle = async (child: Child, target: Target) => {
-    const before = await settled(child)
-    const opened = await open(target, connections, errors)
-    const after = await settled(child)
-    for (const connection of opened) connection.close()
-    return perItem(before, after, connections)
+  const idle = async (asked: Asked.Asked) => {
+    const replyLength = await Asked.replyLength(server, asked)
+    const sides = [
+      [server, Asked.target(server, asked, replyLength)],
+      [bare, Asked.target(bare, Asked.echoed(asked, replyLength), replyLength)],
+    ] as const
+    const costs: Array<string> = []
+    for (const [child, target] of sides) {
+      const before = await child.ask("memory")
+      const opened = await answered(target, connections, errors)
+      const after = await child.ask("memory")
+      for (const connection of opened) connection.close()
+      costs.push(perItem(before, after, connections))
+    }
+    return costs.join(", bare ")
   }
-  const grpcIdle = await idle(server, GrpcLoad.target(server.ports.grpc, grpc, grpcBytes))
-  const grpcBare = await idle(bare, GrpcLoad.target(bare.ports.grpc, Request.echoed(grpc, grpcBytes), grpcBytes))
-  const httpIdle = await idle(server, HttpLoad.target(server.ports.http, http, httpBytes))
-  const httpBare = await idle(bare, HttpLoad.target(bare.ports.http, Request.echoed(http, httpBytes), httpBytes))
+  const grpc = await idle(Asked.unary("add_sub", 1))
+  const http = await idle(Asked.http(Request.binary("add_sub"), 1))
 
-  // Streams of a connection are bounded, so there are several.
-  const held = GrpcLoad.target(server.ports.grpc, Request.grpc("held"), 0)
-  const connected = await connect(held, Math.ceil(queued / 500), (problem = "an answer") => errors.push(problem))
-  const before = await settled(server)
-  for (let index = 0; index < queued; index++) connected[index % connected.length]?.send()
-  // One of them runs.
-  while ((await pending(server)) < queued - 1 && errors.length === 0) await setTimeout(10)
-  const after = await settled(server)
-  const failed = errors.length
-  for (const connection of connected) connection.close()
-  while ((await pending(server)) > 0) await setTimeout(10)
-  // Closing breaks off what waits.
-  errors.length = failed
+  // Streams of a connection are bounded, so there are several; a connection of HTTP has one request at a time.
+  const grpcQueued = await waiting(server, Asked.unary("held", 1), queued, Math.ceil(queued / 500), errors)
+  const httpQueued = await waiting(server, Asked.http(Request.binary("held"), 1), connections, connections, errors)
 
   return {
     lines: [
-      `an idle gRPC connection ${grpcIdle} (bare ${grpcBare})`,
-      `an idle HTTP connection ${httpIdle} (bare ${httpBare})`,
-      `a request queued over gRPC ${perItem(before, after, queued)}`,
+      `an idle gRPC connection ${grpc}`,
+      `an idle HTTP connection ${http}`,
+      `a request queued over gRPC ${grpcQueued}`,
+      `over HTTP ${httpQueued}`,
     ],
     errors,
   }
 }
 
-type Memory = Awaited<ReturnType<typeof settled>>
-
-const pending = async (server: Child): Promise<number> => (await server.ask("report")).models["held"]?.pending ?? 0
-
-const settled = (child: Child) => child.ask("memory")
+/** Of so many requests in the queue of a model that never answers, without their connections. */
+const waiting = async (
+  server: Child,
+  asked: Asked.Asked,
+  count: number,
+  connections: number,
+  errors: Array<string>,
+): Promise<string> => {
+  const opened = await connect(Asked.target(server, asked, 0), connections, (_, problem = "an answer") =>
+    errors.push(problem),
+  )
+  const before = await server.ask("memory")
+  const queued = async () => (await server.ask("report")).models["held"]?.pending ?? 0
+  for (let index = 0; index < count; index++) opened[index % connections]?.send(performance.now())
+  // One of them runs.
+  while ((await queued()) < count - 1 && errors.length === 0) await setTimeout(10)
+  const after = await server.ask("memory")
+  for (const connection of opened) connection.close()
+  while ((await queued()) > 0) await setTimeout(10)
+  return perItem(before, after, count)
+}
 
 const perItem = (before: Memory, after: Memory, count: number): string => {
   const kibibytes = (bytes: number) => (bytes / count / 1024).toFixed(1)
-  return `${kibibytes(after.heap - before.heap)} KiB of heap, ${kibibytes(after.resident - before.resident)} KiB resident`
+  return `${kibibytes(after.heap - before.heap)} KiB (${kibibytes(after.resident - before.resident)} resident)`
 }
 
 /** Connections, each of which has had an answer. */
-const open = async (target: Target, count: number, errors: Array<string>): Promise<ReadonlyArray<Connection>> => {
+const answered = async (target: Target, count: number, errors: Array<string>): Promise<ReadonlyArray<Connection>> => {
   const { promise, resolve } = Promise.withResolvers<void>()
   let left = count
-  const opened = await connect(target, count, (problem) => {
+  const opened = await connect(target, count, (_, problem) => {
     if (problem !== undefined) errors.push(problem)
     if (--left === 0) resolve()
   })
-  for (const connection of opened) connection.send()
+  for (const connection of opened) connection.send(performance.now())
   await promise
   return opened
 }
@@ -89,9 +97,10 @@ const open = async (target: Target, count: number, errors: Array<string>): Promi
 const connect = async (
   target: Target,
   count: number,
-  onReply: (problem: string | undefined) => void = () => {},
+  onReply: Replies["onReply"],
 ): Promise<ReadonlyArray<Connection>> => {
+  const replies = { onReply, onUnseen: () => onReply(0, "the server closed the connection") }
   const connections: Array<Connection> = []
-  for (let index = 0; index < count; index++) connections.push(await target.connect((_, problem) => onReply(problem)))
+  for (let index = 0; index < count; index++) connections.push(await target.connect(replies))
   return connections
 }

@@ -4,9 +4,9 @@
  */
 import { request as requestHttp } from "node:http"
 import { connect } from "node:http2"
-import type { Request } from "./Request.ts"
+import { framed, prefixLength, type Request } from "./Request.ts"
 
-/** The message of the answer, with its prefix. */
+/** The message of the answer. */
 export const grpc = async (port: number, { path, headers, body }: Request): Promise<Buffer> => {
   const session = connect(`http://127.0.0.1:${port}`)
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
@@ -17,8 +17,10 @@ export const grpc = async (port: number, { path, headers, body }: Request): Prom
     if (status !== undefined && status !== "0") reject(new Error(`grpc-status ${status}: ${answer["grpc-message"]}`))
   }
   stream.on("response", check).on("trailers", check).on("error", reject)
-  stream.on("data", (chunk: Buffer) => chunks.push(chunk)).on("end", () => resolve(Buffer.concat(chunks)))
-  stream.end(body)
+  stream
+    .on("data", (chunk: Buffer) => chunks.push(chunk))
+    .on("end", () => resolve(Buffer.concat(chunks).subarray(prefixLength)))
+  stream.end(framed(body))
   session.on("error", reject)
   return promise.finally(() => session.close())
 }

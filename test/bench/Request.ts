@@ -1,6 +1,5 @@
 /**
- * The requests of the benchmark, as bytes that are made once: a `ModelInfer` message behind its gRPC prefix, and the same
- * tensors as an HTTP body with binary data or as JSON. Written from the protocol alone, not with the code that is measured.
+ * The requests of the benchmark, as bytes that are made once: a `ModelInfer` message, and the same tensors as an HTTP body with binary data or as JSON. Written from the protocol alone, not with the code that is measured.
  */
 import { create, toBinary } from "@bufbuild/protobuf"
 import { GRPCInferenceService, ModelInferRequestSchema } from "@nereid/protocol/grpc_service"
@@ -8,6 +7,7 @@ import { GRPCInferenceService, ModelInferRequestSchema } from "@nereid/protocol/
 export interface Request {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
+  /** Of gRPC the message, without its prefix. */
   readonly body: Buffer
 }
 
@@ -49,11 +49,12 @@ export const inputs: Readonly<Record<"add_sub" | "digits" | "glance" | "mirror" 
 
 export type ModelName = keyof typeof inputs
 
-const grpcCall = (rpc: "modelInfer" | "modelStreamInfer", model: ModelName): Request => {
+const grpcCall = (rpc: "modelInfer" | "modelStreamInfer", model: ModelName, id: string): Request => {
   const message = toBinary(
     ModelInferRequestSchema,
     create(ModelInferRequestSchema, {
       modelName: model,
+      id,
       inputs: inputs[model].map(({ name, shape }) => ({ name, datatype: "FP32", shape: shape.map(BigInt) })),
       rawInputContents: inputs[model].map(({ data }) => new Uint8Array(data.buffer)),
     }),
@@ -61,20 +62,23 @@ const grpcCall = (rpc: "modelInfer" | "modelStreamInfer", model: ModelName): Req
   return {
     path: `/${GRPCInferenceService.typeName}/${GRPCInferenceService.method[rpc].name}`,
     headers: { "content-type": "application/grpc", te: "trailers" },
-    body: framed(message),
+    body: Buffer.from(message),
   }
 }
 
-/** Behind the prefix of gRPC: not compressed, so long. */
+/** Bytes of what stands before a message of gRPC. */
+export const prefixLength = 5
+
+/** Behind its prefix: not compressed, and so long. */
 export const framed = (message: Uint8Array): Buffer => {
-  const prefix = Buffer.alloc(5)
+  const prefix = Buffer.alloc(prefixLength)
   prefix.writeUInt32BE(message.length, 1)
   return Buffer.concat([prefix, message])
 }
 
-export const grpc = (model: ModelName): Request => grpcCall("modelInfer", model)
+export const grpc = (model: ModelName): Request => grpcCall("modelInfer", model, "")
 
-export const grpcStream = (model: ModelName): Request => grpcCall("modelStreamInfer", model)
+export const grpcStream = (model: ModelName, id: string): Request => grpcCall("modelStreamInfer", model, id)
 
 export const binary = (model: ModelName): Request => {
   const document = Buffer.from(
@@ -110,9 +114,3 @@ export const json = (model: ModelName): Request => ({
 })
 
 const httpPath = (model: ModelName): string => `/v2/models/${model}/infer`
-
-/** The same bytes for echo.ts, whose path says how many come and how many go back. */
-export const echoed = (request: Request, replyBytes: number): Request => ({
-  ...request,
-  path: `/${request.body.length}/${replyBytes}`,
-})

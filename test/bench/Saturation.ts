@@ -2,10 +2,9 @@
  * The proof that inference does not stall the server: `digits` asked by as many callers as it can bear, while the server
  * watches its own event loop and counts what it puts into one execution.
  */
+import * as Asked from "./Asked.ts"
 import type { Child } from "./Child.ts"
-import * as GrpcLoad from "./GrpcLoad.ts"
-import * as Load from "./Load.ts"
-import type { Request } from "./Request.ts"
+import * as Side from "./Side.ts"
 
 export interface Saturation {
   readonly perSecond: number
@@ -22,14 +21,14 @@ const clients = 64
 export const saturate = async (
   server: Child,
   model: string,
-  request: Request,
-  replyBytes: number,
+  asked: Asked.Asked,
   seconds: number,
 ): Promise<Saturation> => {
-  const target = GrpcLoad.target(server.ports.grpc, request, replyBytes, (concurrency) => concurrency)
-  const warm = await Load.run(target, clients, seconds / 5)
+  const target = Asked.target(server, asked, await Asked.replyLength(server, asked))
+  const load = Side.server(server, target, clients, clients)
+  const warm = await load.run(seconds / 5)
   const before = (await server.ask("watch")).models[model]
-  const measured = await Load.run(target, clients, seconds)
+  const measured = await load.run(seconds)
   const { delay, models } = await server.ask("report")
   const after = models[model]
   if (before === undefined || after === undefined) throw new Error(`the server has no model ${model}`)

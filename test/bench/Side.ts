@@ -2,22 +2,32 @@
  * One of the two that a case compares: a process that is measured, and what it is asked to do. Either a server under a
  * load from here, or a process that does the work itself and is watched.
  */
+import * as ClosedLoop from "@nereid/bench/ClosedLoop"
+import * as Lane from "@nereid/bench/Lane"
+import type { Target } from "@nereid/bench/Load"
 import type { Child } from "./Child.ts"
-import * as Load from "./Load.ts"
+import * as Measured from "./Measured.ts"
 import type { Work } from "./Reporter.ts"
 
 export interface Side {
   /** The process whose CPU time counts, and of which a profile is made. */
   readonly child: Child
-  readonly run: (seconds: number) => Promise<Load.Measured>
+  readonly run: (seconds: number) => Promise<Measured.Measured>
   /** CPU time, in microseconds, of what stands at the other end: where that is busy, it is what is measured. */
   readonly otherCpu: () => Promise<number>
 }
 
-/** A server, asked from this process. */
-export const server = (child: Child, target: Load.Target, concurrency: number): Side => ({
+/** A server, asked from this process over so many connections. */
+export const server = (child: Child, target: Target, connections: number, concurrency: number): Side => ({
   child,
-  run: (seconds) => Load.run(target, concurrency, seconds),
+  run: async (seconds) => {
+    const lanes = await Lane.openAll(target, connections)
+    try {
+      return Measured.of(await ClosedLoop.run(lanes, { concurrency, seconds }))
+    } finally {
+      for (const lane of lanes) lane.close()
+    }
+  },
   otherCpu: async () => {
     const { user, system } = process.threadCpuUsage()
     return user + system

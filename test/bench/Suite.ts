@@ -2,16 +2,13 @@
  * The cases: what is measured, beside what, and what is to be reached. Each starts the processes that it needs; how they
  * are compared is the business of Comparison.ts, how results look that of Table.ts.
  */
+import * as Asked from "./Asked.ts"
 import type { Child } from "./Child.ts"
 import { compare, type Comparison, type Figures, type Settings } from "./Comparison.ts"
-import * as GrpcLoad from "./GrpcLoad.ts"
-import * as HttpLoad from "./HttpLoad.ts"
 import * as Memory from "./Memory.ts"
-import * as Probe from "./Probe.ts"
 import * as Request from "./Request.ts"
 import { saturate } from "./Saturation.ts"
 import * as Side from "./Side.ts"
-import * as StreamLoad from "./StreamLoad.ts"
 
 /** Modules that are run as a child of their own. */
 export type Program = "server" | "echo" | "json" | "grpc-js" | "session" | "answers" | "client" | "raw-client"
@@ -97,8 +94,8 @@ const served = (
   what: string,
   baseline: string,
   target: string,
-  { protocol, request, concurrency }: Asked,
-  other: (bench: Bench, asked: Asked, replyBytes: number) => Promise<Side.Side>,
+  asked: Asked.Asked,
+  other: (bench: Bench, asked: Asked.Asked, replyLength: number) => Promise<Side.Side>,
   judge: Judge,
 ): Case => ({
   name,
@@ -107,54 +104,24 @@ const served = (
   target,
   run: async (bench) => {
     const server = await bench.start("server")
-    const asked = { protocol, request, concurrency }
-    const replyBytes = await answerBytes(server, asked)
-    const ours = Side.server(server, load(server, asked, replyBytes), concurrency)
-    return judge(await compare(name, ours, await other(bench, asked, replyBytes), bench.settings))
+    const replyLength = await Asked.replyLength(server, asked)
+    const ours = side(server, asked, replyLength)
+    return judge(await compare(name, ours, await other(bench, asked, replyLength), bench.settings))
   },
 })
 
-interface Asked {
-  readonly protocol: "unary" | "stream" | "HTTP"
-  readonly request: Request.Request
-  readonly concurrency: number
-}
-
-const answerBytes = async ({ ports }: Child, { protocol, request }: Asked): Promise<number> =>
-  (protocol === "HTTP" ? await Probe.http(ports.http, request) : await Probe.grpc(ports.grpc, request)).length
-
-const load = ({ ports }: Child, { protocol, request }: Asked, replyBytes: number) => {
-  if (protocol === "HTTP") return HttpLoad.target(ports.http, request, replyBytes)
-  if (protocol === "stream") return StreamLoad.target(ports.grpc, request, replyBytes)
-  return GrpcLoad.target(ports.grpc, request, replyBytes)
-}
+const side = (child: Child, asked: Asked.Asked, replyLength: number): Side.Side =>
+  Side.server(child, Asked.target(child, asked, replyLength), asked.connections, asked.concurrency)
 
 /** A server that answers so many bytes with as many as ours did. */
-const echo = async (bench: Bench, asked: Asked, replyBytes: number) => {
-  const child = await bench.start("echo")
-  const request = Request.echoed(asked.request, replyBytes)
-  return Side.server(child, load(child, { ...asked, request }, replyBytes), asked.concurrency)
-}
+const echo = async (bench: Bench, asked: Asked.Asked, replyLength: number) =>
+  side(await bench.start("echo"), Asked.echoed(asked, replyLength), replyLength)
 
 /** A server that answers the request itself. */
-const handler = (program: Program) => async (bench: Bench, asked: Asked) => {
+const handler = (program: Program) => async (bench: Bench, asked: Asked.Asked) => {
   const child = await bench.start(program)
-  return Side.server(child, load(child, asked, await answerBytes(child, asked)), asked.concurrency)
+  return side(child, asked, await Asked.replyLength(child, asked))
 }
-
-const unary = (model: Request.ModelName, concurrency: number): Asked => ({
-  protocol: "unary",
-  request: Request.grpc(model),
-  concurrency,
-})
-
-const stream = (model: Request.ModelName, concurrency: number): Asked => ({
-  protocol: "stream",
-  request: Request.grpcStream(model),
-  concurrency,
-})
-
-const http = (request: Request.Request, concurrency: number): Asked => ({ protocol: "HTTP", request, concurrency })
 
 /** Rows per second of a network on both sides; the baseline gets the batches that our server made in the round before. */
 const digits = (name: string, what: string, place: "server" | "both"): Case => ({
@@ -165,8 +132,8 @@ const digits = (name: string, what: string, place: "server" | "both"): Case => (
   run: async (bench) => {
     const server = await bench.start("server", place)
     const session = await bench.start("session", place)
-    const asked = unary("digits", 64)
-    const ours = Side.server(server, load(server, asked, await answerBytes(server, asked)), asked.concurrency)
+    const asked = Asked.unary("digits", 64)
+    const ours = side(server, asked, await Asked.replyLength(server, asked))
     let rows = 1
     const counted = async () => (await server.ask("report")).models["digits"] ?? { inferences: 0, executions: 0 }
     const run = async (seconds: number) => {
@@ -203,17 +170,10 @@ const loop: Case = {
   target: "< 20 ms",
   run: async (bench) => {
     const server = await bench.start("server")
-    const asked = unary("digits", 64)
-    const replyBytes = await answerBytes(server, asked)
+    const asked = Asked.unary("digits", 64)
     const { settings } = bench
     const seconds = settings.seconds * settings.rounds
-    const { delay, perSecond, executions, inferences, errors } = await saturate(
-      server,
-      "digits",
-      asked.request,
-      replyBytes,
-      seconds,
-    )
+    const { delay, perSecond, executions, inferences, errors } = await saturate(server, "digits", asked, seconds)
     return {
       figures: `${perSecond.toFixed(0)} /s, batches of ${(inferences / executions).toFixed(1)}`,
       reached: `${delay.toFixed(1)} ms`,
@@ -252,7 +212,7 @@ export const cases: ReadonlyArray<Case> = [
     "gRPC unary, add_sub 2 x FP32[1,16], 64 in flight on 4 connections",
     bareHttp2,
     "≥ 0.75",
-    unary("add_sub", 64),
+    Asked.unary("add_sub", 64),
     echo,
     rate(0.75),
   ),
@@ -261,7 +221,7 @@ export const cases: ReadonlyArray<Case> = [
     "the same",
     "grpc-js with the same handler",
     "≥ 1.4",
-    unary("add_sub", 64),
+    Asked.unary("add_sub", 64),
     handler("grpc-js"),
     rate(1.4),
   ),
@@ -270,7 +230,7 @@ export const cases: ReadonlyArray<Case> = [
     "the same message on 4 gRPC streams, 64 in flight",
     "grpc-js with the same handler",
     "≥ 2.5",
-    stream("add_sub", 64),
+    Asked.stream("add_sub", 64),
     handler("grpc-js"),
     rate(2.5),
   ),
@@ -279,7 +239,7 @@ export const cases: ReadonlyArray<Case> = [
     "gRPC unary, FP32[1,3,224,224] in, one value out, 16 in flight on 4 connections",
     "bare node:http2 with large windows, one copy",
     "≥ 0.8",
-    unary("glance", 16),
+    Asked.unary("glance", 16),
     echo,
     rate(0.8),
   ),
@@ -288,7 +248,7 @@ export const cases: ReadonlyArray<Case> = [
     "gRPC unary, FP32[1,3,224,224] in and out, 16 in flight on 4 connections",
     "bare node:http2 with large windows, one copy",
     "≥ 0.8",
-    unary("mirror", 16),
+    Asked.unary("mirror", 16),
     echo,
     rate(0.8),
   ),
@@ -297,7 +257,7 @@ export const cases: ReadonlyArray<Case> = [
     "HTTP JSON, add_sub, 32 connections",
     "bare node:http, JSON.parse, the same handler, JSON.stringify",
     "≥ 0.75",
-    http(Request.json("add_sub"), 32),
+    Asked.http(Request.json("add_sub"), 32),
     handler("json"),
     rate(0.75),
   ),
@@ -306,7 +266,7 @@ export const cases: ReadonlyArray<Case> = [
     "HTTP binary, FP32[1,3,224,224] in and out, 8 connections",
     bareHttp,
     "≥ 0.8",
-    http(Request.binary("mirror"), 8),
+    Asked.http(Request.binary("mirror"), 8),
     echo,
     rate(0.8),
   ),
@@ -315,7 +275,7 @@ export const cases: ReadonlyArray<Case> = [
     "HTTP binary, FP32[1,3,224,224] in, one value out, 8 connections",
     bareHttp,
     "≥ 0.8",
-    http(Request.binary("glance"), 8),
+    Asked.http(Request.binary("glance"), 8),
     echo,
     rate(0.8),
   ),
@@ -324,7 +284,7 @@ export const cases: ReadonlyArray<Case> = [
     "HTTP JSON, FP32[1,3,224,224] in, one value out, 4 connections",
     "node:http, JSON.parse, Float32Array.from",
     "≥ 1.8",
-    http(Request.json("glance"), 4),
+    Asked.http(Request.json("glance"), 4),
     handler("json"),
     rate(1.8),
   ),
@@ -333,7 +293,7 @@ export const cases: ReadonlyArray<Case> = [
     "HTTP JSON, FP32[1,3,224,224] in and out, 4 connections",
     "node:http, JSON.parse, Float32Array.from, JSON.stringify",
     "≥ 1.8",
-    http(Request.json("mirror"), 4),
+    Asked.http(Request.json("mirror"), 4),
     handler("json"),
     rate(1.8),
   ),
@@ -344,7 +304,7 @@ export const cases: ReadonlyArray<Case> = [
     "added latency, gRPC unary add_sub, 1 in flight, p50",
     bareHttp2,
     "≤ +60 µs",
-    unary("add_sub", 1),
+    Asked.unary("add_sub", 1),
     echo,
     delay(60),
   ),
@@ -356,7 +316,7 @@ export const cases: ReadonlyArray<Case> = [
     "gRPC unary, add_sub, 16 in flight on 4 connections",
     bareHttp2,
     noTarget,
-    unary("add_sub", 16),
+    Asked.unary("add_sub", 16),
     echo,
     rate(),
   ),
@@ -365,7 +325,7 @@ export const cases: ReadonlyArray<Case> = [
     "HTTP binary, add_sub, 32 connections",
     bareHttp,
     noTarget,
-    http(Request.binary("add_sub"), 32),
+    Asked.http(Request.binary("add_sub"), 32),
     echo,
     rate(),
   ),
@@ -374,7 +334,7 @@ export const cases: ReadonlyArray<Case> = [
     "added latency, HTTP binary add_sub, 1 in flight, p50",
     bareHttp,
     noTarget,
-    http(Request.binary("add_sub"), 1),
+    Asked.http(Request.binary("add_sub"), 1),
     echo,
     delay(),
   ),
@@ -383,7 +343,7 @@ export const cases: ReadonlyArray<Case> = [
     "added latency, gRPC unary digits, 1 in flight, p50, the network included",
     bareHttp2,
     noTarget,
-    unary("digits", 1),
+    Asked.unary("digits", 1),
     echo,
     delay(),
   ),

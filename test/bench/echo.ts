@@ -8,6 +8,7 @@ import { createServer as createHttp2, type ServerHttp2Stream } from "node:http2"
 import * as GrpcAnswer from "./GrpcAnswer.ts"
 import { listen } from "./Listening.ts"
 import { report } from "./Reporter.ts"
+import { framed, prefixLength } from "./Request.ts"
 
 interface Exchange {
   readonly expected: number
@@ -21,7 +22,8 @@ const exchange = (path: string): Exchange => {
   const known = paths.get(path)
   if (known !== undefined) return known
   const [expected = 0, size = 0] = path.slice(1).split("/").map(Number)
-  const made = { expected, reply: Buffer.alloc(size), bodies: [] }
+  // One whole message of gRPC; what callers of HTTP read does not matter.
+  const made = { expected, reply: framed(Buffer.alloc(size - prefixLength)), bodies: [] }
   paths.set(path, made)
   return made
 }

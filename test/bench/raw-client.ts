@@ -5,7 +5,7 @@
 import { type ClientHttp2Session, connect } from "node:http2"
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { ModelInferRequestSchema, ModelInferResponseSchema } from "@nereid/protocol/grpc_service"
-import * as ClosedLoop from "./ClosedLoop.ts"
+import * as Callers from "./Callers.ts"
 import { report } from "./Reporter.ts"
 import { framed, grpc, type Input, vectors } from "./Request.ts"
 
@@ -46,7 +46,7 @@ const floats = (bytes: Uint8Array): Float32Array =>
 report({
   run: async ({ port, concurrency, seconds }) => {
     const session = connect(`http://127.0.0.1:${port}`)
-    const measured = await ClosedLoop.run(concurrency, seconds, async () => {
+    const measured = await Callers.run(concurrency, seconds, async () => {
       const [sum, difference] = await infer(session, vectors)
       if (sum?.[0] !== 100 || difference?.[0] !== -100) throw new Error(`wrong: ${sum}, ${difference}`)
     })

@@ -7,7 +7,7 @@ import { createHistogram } from "node:perf_hooks"
 import { fileURLToPath } from "node:url"
 import { isMainThread, parentPort, Worker } from "node:worker_threads"
 import { InferenceSession, Tensor } from "onnxruntime-node"
-import type { Measured } from "./Load.ts"
+import type { Measured } from "./Measured.ts"
 import { report, type Work } from "./Reporter.ts"
 
 const file = fileURLToPath(new URL("../../examples/digits/digits.onnx", import.meta.url))

@@ -6,7 +6,7 @@
 import { connect } from "node:net"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { encode as encodeFrame, Flag, headerBlock, preface, Type } from "../../bench/Http2Frame.ts"
+import { encode as encodeFrame, Flag, headerBlock, preface, Type } from "./Http2Frame.ts"
 import { Connections } from "../Connections.ts"
 import { encode as encodeGrpc } from "../GrpcEncoding.ts"
 import { bytesOf } from "../HttpConnection.ts"

@@ -1,6 +1,6 @@
 /** So many callers, each of which asks again when it has its answer: the load of a client that is measured itself. */
 import { createHistogram } from "node:perf_hooks"
-import type { Measured } from "./Load.ts"
+import type { Measured } from "./Measured.ts"
 
 export const run = async (concurrency: number, seconds: number, call: () => Promise<void>): Promise<Measured> => {
   const latencies = createHistogram()

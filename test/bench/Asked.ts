@@ -1,0 +1,69 @@
+/** A request as a load: over which protocol, how many at a time, and what target that is of a server. */
+import * as GrpcStream from "@nereid/bench/GrpcStream"
+import * as GrpcUnary from "@nereid/bench/GrpcUnary"
+import * as HttpInfer from "@nereid/bench/HttpInfer"
+import type { Target } from "@nereid/bench/Load"
+import type { Child } from "./Child.ts"
+import * as Probe from "./Probe.ts"
+import * as Request from "./Request.ts"
+
+export interface Asked {
+  readonly protocol: "unary" | "stream" | "HTTP"
+  readonly request: Request.Request
+  readonly concurrency: number
+  readonly connections: number
+}
+
+/** Callers over gRPC share connections, over HTTP each has its own. */
+const shared = (concurrency: number): number => Math.min(4, concurrency)
+
+export const unary = (model: Request.ModelName, concurrency: number): Asked => ({
+  protocol: "unary",
+  request: Request.grpc(model),
+  concurrency,
+  connections: shared(concurrency),
+})
+
+/** One stream on each connection. */
+export const stream = (model: Request.ModelName, concurrency: number): Asked => ({
+  protocol: "stream",
+  request: Request.grpcStream(model, GrpcStream.idPlaceholder),
+  concurrency,
+  connections: shared(concurrency),
+})
+
+export const http = (request: Request.Request, concurrency: number): Asked => ({
+  protocol: "HTTP",
+  request,
+  concurrency,
+  connections: concurrency,
+})
+
+/** Bytes of the answer's message or body, of one request ahead of the load, which says in full what a refusal was. */
+export const replyLength = async ({ ports }: Child, { protocol, request }: Asked): Promise<number> =>
+  (protocol === "HTTP" ? await Probe.http(ports.http, request) : await Probe.grpc(ports.grpc, request)).length
+
+export const target = ({ ports }: Child, { protocol, request }: Asked, replyLength: number): Target => {
+  const host = "127.0.0.1"
+  const { path, headers, body } = request
+  if (protocol === "HTTP") {
+    return HttpInfer.target({ host, port: ports.http }, [
+      { request: { method: "POST", path, headers, body }, replyLength },
+    ])
+  }
+  const address = { host, port: ports.grpc }
+  if (protocol === "unary") return GrpcUnary.target(address, { path, requests: [{ message: body, replyLength }] })
+  return GrpcStream.target(address, {
+    requests: [{ message: body, idOffset: body.indexOf(GrpcStream.idPlaceholder), replyLength }],
+    decoupled: false,
+    hasIds: true,
+  })
+}
+
+/** The same for echo.ts, whose path says how many bytes come and how many go back. */
+export const echoed = (asked: Asked, replyLength: number): Asked => {
+  const { protocol, request } = asked
+  const prefix = protocol === "HTTP" ? 0 : Request.prefixLength
+  const path = `/${prefix + request.body.length}/${prefix + replyLength}`
+  return { ...asked, request: { ...request, path } }
+}

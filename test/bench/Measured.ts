@@ -1,0 +1,20 @@
+/** What came of one round, in numbers that can be told from process to process. */
+import type { Measured as Round } from "@nereid/bench/Round"
+
+export interface Measured {
+  readonly requests: number
+  readonly perSecond: number
+  /** Milliseconds. */
+  readonly p50: number
+  readonly p99: number
+  /** The kinds of what went wrong. */
+  readonly errors: ReadonlyArray<string>
+}
+
+export const of = ({ requests, perSecond, latencies, problems }: Round): Measured => ({
+  requests,
+  perSecond,
+  p50: latencies.percentile(50),
+  p99: latencies.percentile(99),
+  errors: [...problems.messages.keys()],
+})
