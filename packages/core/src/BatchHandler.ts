@@ -1,17 +1,18 @@
 /** A model from a function of a whole batch. Functions of single samples are EachHandler.ts's. */
-import { Cause, type Context, Effect, Exit, type Layer, Result } from "effect"
+import { type Context, type Effect, type Layer, Result } from "effect"
 import * as Batch from "./Batch.ts"
+import * as BatchCall from "./BatchCall.ts"
 import type { Batched, ModelClass } from "./Definition.ts"
-import { ExecutionFailed, type InferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
+import type { HandledBatch } from "./HandledBatch.ts"
 import * as Handler from "./Handler.ts"
-import type { Execution } from "./Instance.ts"
 import { collect, named, withBatch, withoutBatch } from "./BatchedTensors.ts"
 import * as UserCode from "./UserCode.ts"
 
-/** The whole batch in and out, one tensor per input and output, along axis 0; out as a value or as an effect. */
+/** The whole batch in and out, one tensor per input and output, along axis 0; out as a value, a promise or an effect. */
 export type BatchHandler<I extends Fields, O extends Fields, E, R> = (
   batch: Batched<I>,
+  context: HandledBatch,
 ) => UserCode.Returned<Batched<O>, E, R>
 
 /**
@@ -35,42 +36,24 @@ export const batch = <
   const { name, signature, maxBatchSize } = model.definition
   const batching = maxBatchSize > 0
 
-  const execution = (requests: Batch.Batch, outputs: Batched<O>): Exit.Exit<Execution, InferenceError> => {
-    const collected = collect(signature.outputs, outputs)
-    if (Result.isFailure(collected)) return Exit.fail(Handler.wrongOutput(name, collected.failure))
-    const { tensors, rows } = collected.success
-    if (rows !== requests.rows) {
-      const message = `model '${name}' answered ${rows} rows to a batch of ${requests.rows}`
-      return Exit.fail(new ExecutionFailed({ message }))
-    }
-    const answers = Handler.present(batching ? tensors : tensors.map((tensor) => tensor && withoutBatch(tensor)))
-    return Exit.succeed(Handler.execution(Batch.split(requests, answers).map(Result.succeed)))
-  }
-
-  const answer = (requests: Batch.Batch, exit: Exit.Exit<Batched<O>, E>): Exit.Exit<Execution, InferenceError> => {
-    try {
-      if (Exit.isSuccess(exit)) return execution(requests, exit.value)
-      return Exit.failCause(Cause.map(exit.cause, (error) => Handler.failed(name, error)))
-    } catch (defect) {
-      return Exit.die(defect)
-    }
-  }
-
-  return Handler.instances(model, make, options, (handler, context: Context.Context<R>) => {
-    const fork = Effect.runForkWith(context)
-    return (requests, settle) => {
-      const tensors = Batch.inputs(requests)
-      const batched = batching ? tensors : tensors.map((tensor) => tensor && withBatch(tensor))
-      // Validation has matched every tensor to its spec, so the record has the shape of Batched<I>.
-      const begun = UserCode.call(handler, named(signature.inputs, batched) as Batched<I>, fork)
-      if (Exit.isExit(begun)) {
-        settle(answer(requests, begun))
-        return nothing
-      }
-      begun.addObserver((exit) => settle(answer(requests, exit)))
-      return () => begun.interruptUnsafe()
-    }
-  })
+  return Handler.instances(model, make, options, (handler, context: Context.Context<R>) =>
+    BatchCall.execute<Batched<O>, E, R>(name, context, {
+      begin: (requests, scope, fork) => {
+        const tensors = Batch.inputs(requests)
+        const batched = batching ? tensors : tensors.map((tensor) => tensor && withBatch(tensor))
+        // Validation has matched every tensor to its spec, so the record has the shape of Batched<I>.
+        return UserCode.call(handler, named(signature.inputs, batched) as Batched<I>, scope, fork)
+      },
+      answer: (requests, scope, outputs) => {
+        const collected = collect(signature.outputs, outputs, requests.rows)
+        if (Result.isFailure(collected)) return Result.fail(Handler.wrongOutput(name, collected.failure))
+        const { tensors } = collected.success
+        const answers = Handler.present(batching ? tensors : tensors.map((tensor) => tensor && withoutBatch(tensor)))
+        const outcomes = Batch.split(requests, answers).map(({ outputs }, index) =>
+          Result.succeed({ outputs, parameters: scope.responseParameters(index) }),
+        )
+        return Result.succeed(Handler.execution(outcomes))
+      },
+    }),
+  )
 }
-
-const nothing = () => {}

@@ -2,34 +2,36 @@
 import { Result } from "effect"
 import * as SampleCodec from "./SampleCodec.ts"
 import type { TensorSpec } from "./TensorSpec.ts"
-import { reshape, type TypedTensor } from "./TypedTensor.ts"
+import { reshape, TypedTensor } from "./TypedTensor.ts"
 
-/** Batched tensors by name into the order of the specs, all with the same number of rows. */
+/** Batched tensors by name into the order of the specs, all with the same number of rows: `expected` of them, if given. */
 export const collect = (
   specs: ReadonlyArray<TensorSpec>,
-  batch: object,
+  batch: unknown,
+  expected?: number,
 ): Result.Result<
   { readonly tensors: ReadonlyArray<TypedTensor | undefined>; readonly rows: number },
   SampleCodec.SampleError
 > => {
   const tensors: Array<TypedTensor | undefined> = []
-  let rows: number | undefined
-  for (const name of Object.keys(batch)) {
-    if (!specs.some((spec) => spec.name === name)) return Result.fail({ field: name, message: "is not declared" })
-  }
+  let rows = expected
+  const strange = SampleCodec.namesProblem(specs, batch)
+  if (strange !== undefined) return Result.fail(strange)
   for (const spec of specs) {
-    const value: TypedTensor | undefined = Reflect.get(batch, spec.name)
+    const value: unknown = Reflect.get(Object(batch), spec.name)
     if (value === undefined) {
-      if (!spec.optional) return Result.fail({ field: spec.name, message: "is missing" })
       tensors.push(undefined)
       continue
     }
     const wrong = SampleCodec.mismatch(spec, value, 1)
-    if (wrong !== undefined) return Result.fail({ field: spec.name, message: `${wrong} after its batch dimension` })
-    const [extent = 0] = value.shape
+    if (!(value instanceof TypedTensor) || wrong !== undefined) {
+      return Result.fail({ field: spec.name, message: wrong ?? "is no tensor" })
+    }
+    const extent: number = value.shape[0] ?? 0
     rows ??= extent
     if (extent !== rows || extent < 1) {
-      return Result.fail({ field: spec.name, message: `has ${extent} rows, expected ${Math.max(1, rows)}` })
+      const message = `wrong length of the batch: expected ${Math.max(1, rows)} rows, got ${extent}`
+      return Result.fail({ field: spec.name, message })
     }
     tensors.push(value)
   }

@@ -2,14 +2,15 @@
  * The answer of a handler of single samples to one request: each of its rows is decoded, handled and encoded on its own, all
  * at the same time. They are answered or fail together.
  */
-import { Cause, Effect, Exit, type Fiber, Result } from "effect"
+import { Cause, type Clock, Effect, Exit, type Fiber, Result } from "effect"
 import type { Sample } from "./Definition.ts"
 import type { InferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
 import * as Handler from "./Handler.ts"
-import { noParameters, type Request, type Response } from "./Inference.ts"
+import type { Request, Response } from "./Inference.ts"
 import { withoutBatch } from "./BatchedTensors.ts"
-import * as RequestContext from "./RequestContext.ts"
+import { type HandledRequest, RequestContext } from "./RequestContext.ts"
+import { RequestScope } from "./RequestScope.ts"
 import type { SampleCodec, SampleError } from "./SampleCodec.ts"
 import type { Signature, TensorSpec } from "./TensorSpec.ts"
 import { concat, sameRow, split, type TypedTensor } from "./TypedTensor.ts"
@@ -22,8 +23,9 @@ export interface Answering<I extends Fields, O extends Fields, E, R> {
   readonly batching: boolean
   readonly inputCodec: SampleCodec
   readonly outputCodec: SampleCodec
-  readonly handler: (sample: Sample<I>) => UserCode.Returned<Sample<O>, E, R>
-  readonly fork: <A, X>(effect: Effect.Effect<A, X, Exclude<R, RequestContext.RequestContext>>) => Fiber.Fiber<A, X>
+  readonly handler: (sample: Sample<I>, request: HandledRequest) => UserCode.Returned<Sample<O>, E, R>
+  readonly clock: Clock.Clock
+  readonly fork: <A, X>(effect: Effect.Effect<A, X, Exclude<R, RequestContext>>) => Fiber.Fiber<A, X>
 }
 
 type Outcome = Result.Result<Response, InferenceError>
@@ -38,9 +40,9 @@ export class EachAnswer<I extends Fields, O extends Fields, E, R> {
   #open: number
   /** Of the first row that failed. */
   #failure: InferenceError | undefined
-  /** Of rows that have not ended at once. */
-  #fibers: Array<Fiber.Fiber<unknown, unknown>> | undefined
-  #scope: RequestContext.RequestScope | undefined
+  /** Rows that have not ended at once. */
+  #going: Array<UserCode.Going<unknown, unknown>> | undefined
+  readonly #scope: RequestScope
   #isInterrupted = false
 
   /** `ended` takes the outcome once every row has ended. */
@@ -49,6 +51,7 @@ export class EachAnswer<I extends Fields, O extends Fields, E, R> {
     this.#request = request
     this.#ended = ended
     this.#open = request.rows
+    this.#scope = new RequestScope(request, answering.clock)
   }
 
   begin(): void {
@@ -65,16 +68,21 @@ export class EachAnswer<I extends Fields, O extends Fields, E, R> {
 
   interrupt(): void {
     this.#isInterrupted = true
-    for (const fiber of this.#fibers ?? []) fiber.interruptUnsafe()
+    this.#stop()
+  }
+
+  #stop(): void {
+    this.#scope.cancel()
+    for (const row of this.#going ?? []) row.interruptUnsafe()
   }
 
   #beginRow(row: number, tensors: Request["inputs"]): void {
     const sample = this.#sample(tensors)
     if (Result.isFailure(sample)) return this.#endRow(row, Result.fail(sample.failure))
-    const begun = UserCode.call(this.#answering.handler, sample.success, this.#fork)
+    const begun = UserCode.call(this.#answering.handler, sample.success, this.#scope, this.#fork)
     if (Exit.isExit(begun)) return this.#endRow(row, this.#outputs(begun))
-    this.#fibers ??= []
-    this.#fibers.push(begun)
+    this.#going ??= []
+    this.#going.push(begun)
     begun.addObserver((exit) => this.#endRow(row, this.#outputs(exit)))
     if (this.#failure !== undefined) begun.interruptUnsafe()
   }
@@ -91,12 +99,10 @@ export class EachAnswer<I extends Fields, O extends Fields, E, R> {
     }
   }
 
-  readonly #fork = <A, X>(effect: Effect.Effect<A, X, R>): Fiber.Fiber<A, X> => {
-    this.#scope ??= RequestContext.make(this.#request)
-    return this.#answering.fork(Effect.provideService(effect, RequestContext.RequestContext, this.#scope.context))
-  }
+  readonly #fork = <A, X>(effect: Effect.Effect<A, X, R>): Fiber.Fiber<A, X> =>
+    this.#answering.fork(Effect.provideService(effect, RequestContext, this.#scope))
 
-  #outputs(exit: Exit.Exit<Sample<O>, E>): Result.Result<ReadonlyArray<TypedTensor>, InferenceError> {
+  #outputs(exit: Exit.Exit<Sample<O>, E | UserCode.Thrown>): Result.Result<ReadonlyArray<TypedTensor>, InferenceError> {
     const { name, outputCodec, batching } = this.#answering
     if (Exit.isFailure(exit)) return Result.fail(this.#failureOf(exit.cause))
     try {
@@ -108,13 +114,12 @@ export class EachAnswer<I extends Fields, O extends Fields, E, R> {
     }
   }
 
-  #failureOf(cause: Cause.Cause<E>): InferenceError {
+  #failureOf(cause: Cause.Cause<unknown>): InferenceError {
     const { name, fork } = this.#answering
-    const failure = Cause.findError(cause)
-    if (Result.isSuccess(failure)) return Handler.failed(name, failure.success)
-    const isOurs = (this.#isInterrupted || this.#failure !== undefined) && Cause.hasInterruptsOnly(cause)
-    if (!isOurs) fork(Handler.logDefect(name, cause))
-    return Handler.defect(name)
+    const { error, unexpected } = Handler.failure(name, cause)
+    const isOurs = (this.#isInterrupted || this.#failure !== undefined) && !Cause.hasDies(cause)
+    if (unexpected !== undefined && !isOurs) fork(Handler.logUnexpected(name, unexpected))
+    return error
   }
 
   #endRow(row: number, outputs: Result.Result<ReadonlyArray<TypedTensor>, InferenceError>): void {
@@ -123,7 +128,7 @@ export class EachAnswer<I extends Fields, O extends Fields, E, R> {
       this.#rows[row] = outputs.success
     } else if (this.#failure === undefined) {
       this.#failure = outputs.failure
-      for (const fiber of this.#fibers ?? []) fiber.interruptUnsafe()
+      this.#stop()
     }
     if (this.#open === 0) this.#ended(this.#outcome())
   }
@@ -133,10 +138,10 @@ export class EachAnswer<I extends Fields, O extends Fields, E, R> {
     if (this.#failure !== undefined) return Result.fail(this.#failure)
     const uneven = unevenOutput(signature.outputs, this.#rows)
     if (uneven !== undefined) return Result.fail(Handler.wrongOutput(name, uneven))
-    const parameters = this.#scope === undefined ? noParameters : this.#scope.responseParameters()
-    return Result.succeed({ outputs: joinRows(this.#rows), parameters })
+    return Result.succeed({ outputs: joinRows(this.#rows), parameters: this.#scope.responseParameters() })
   }
 }
+
 /** The inputs of each row of a request, without the batch dimension. */
 const samples = ({ inputs, rows }: Request): ReadonlyArray<Request["inputs"]> => {
   const ones = Array.from({ length: rows }, () => 1)

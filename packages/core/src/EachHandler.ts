@@ -2,18 +2,21 @@
  * A model from a function of one sample. How a request goes through it is EachAnswer.ts's business; functions of whole
  * batches are BatchHandler.ts's.
  */
-import { type Context, Effect, Exit, type Layer } from "effect"
+import { Clock, Context, Effect, Exit, type Layer } from "effect"
 import type { ModelClass, Sample } from "./Definition.ts"
 import { type Answering, EachAnswer } from "./EachAnswer.ts"
 import type { Fields } from "./Field.ts"
 import * as Handler from "./Handler.ts"
 import type { Execution, Instance } from "./Instance.ts"
-import type { RequestContext } from "./RequestContext.ts"
+import type { HandledRequest, RequestContext } from "./RequestContext.ts"
 import * as SampleCodec from "./SampleCodec.ts"
 import type { Returned } from "./UserCode.ts"
 
-/** One decoded sample in, one out: a value, or an effect, which may need RequestContext for the time of the request. */
-export type EachHandler<I extends Fields, O extends Fields, E, R> = (sample: Sample<I>) => Returned<Sample<O>, E, R>
+/** One decoded sample in, one out: a value, a promise, or an effect, which may need RequestContext. */
+export type EachHandler<I extends Fields, O extends Fields, E, R> = (
+  sample: Sample<I>,
+  request: HandledRequest,
+) => Returned<Sample<O>, E, R>
 
 /**
  * A model from a function of one sample. The samples of a batch run concurrently; a failure is that of its request, whose
@@ -39,8 +42,9 @@ export const each = <
   const inputCodec = SampleCodec.make(inputs, signature.inputs)
   const outputCodec = SampleCodec.make(outputs, signature.outputs)
   return Handler.instances(model, make, options, (handler, context: Context.Context<Exclude<R, RequestContext>>) => {
+    const clock = Context.get(context, Clock.Clock)
     const fork = Effect.runForkWith(context)
-    return execute({ name, signature, batching: maxBatchSize > 0, inputCodec, outputCodec, handler, fork })
+    return execute({ name, signature, batching: maxBatchSize > 0, inputCodec, outputCodec, handler, clock, fork })
   })
 }
 

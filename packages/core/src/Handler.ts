@@ -1,8 +1,8 @@
 /**
  * User code as instances: what all ways to provide a model from code have in common. The ways themselves are
- * EachHandler.ts, BatchHandler.ts and StreamHandler.ts.
+ * EachHandler.ts, BatchHandler.ts, RequestsHandler.ts and StreamHandler.ts.
  */
-import { type Cause, type Context, Effect, type Layer, type Scope } from "effect"
+import { Cause, type Context, Effect, type Layer, Result, type Scope } from "effect"
 import { type ModelClass, requireInteger } from "./Definition.ts"
 import { ExecutionFailed, InvalidRequest, type InferenceError, isInferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
@@ -11,6 +11,7 @@ import type { Execution, Instance } from "./Instance.ts"
 import { fromInstances } from "./Provide.ts"
 import type * as SampleCodec from "./SampleCodec.ts"
 import type { TypedTensor } from "./TypedTensor.ts"
+import * as UserCode from "./UserCode.ts"
 
 export interface HandlerOptions {
   /** Batches that run at the same time, each in an instance that builds its own handler. At least 1, the default. */
@@ -55,16 +56,30 @@ export const instances = <Self, N extends string, I extends Fields, O extends Fi
 
 /** A handler's failure as the caller sees it: those of this protocol keep their tag, also through a chain of models. */
 export const failed = (model: string, error: unknown): InferenceError => {
-  if (isInferenceError(error)) return error
-  const text = error instanceof Error ? error.message : String(error)
+  const told = error instanceof UserCode.Thrown ? error.error : error
+  if (isInferenceError(told)) return told
+  const text = told instanceof Error ? told.message : String(told)
   return new ExecutionFailed({ message: `Failed to execute the request(s) for model '${model}': ${text}` })
 }
 
+/** What a caller sees of the end of a handler, and what of it belongs into the log. */
+export const failure = (
+  model: string,
+  cause: Cause.Cause<unknown>,
+): { readonly error: InferenceError; readonly unexpected: Cause.Cause<unknown> | undefined } => {
+  const found = Cause.findError(cause)
+  if (Result.isFailure(found)) return { error: defect(model), unexpected: cause }
+  const error = failed(model, found.success)
+  // Nothing says whether what was thrown was meant to be: it is logged, with its stack, unless it is one of Errors.
+  const thrown = found.success instanceof UserCode.Thrown ? found.success.error : error
+  return { error, unexpected: thrown === error ? undefined : Cause.fail(thrown) }
+}
+
 /** What a caller sees of a defect of a handler; the log has the rest. */
-export const defect = (model: string): InferenceError =>
+const defect = (model: string): InferenceError =>
   new ExecutionFailed({ message: `Failed to execute the request(s) for model '${model}'; its log says why` })
 
-export const logDefect = (model: string, cause: Cause.Cause<unknown>): Effect.Effect<void> =>
+export const logUnexpected = (model: string, cause: Cause.Cause<unknown>): Effect.Effect<void> =>
   Effect.logError(`The handler of model '${model}' failed`, cause)
 
 export const wrongInput = (model: string, request: Request, { field, message }: SampleCodec.SampleError) =>

@@ -1,7 +1,7 @@
 /**
- * The vocabulary of models, for contracts and servers: `Model.Service` declares one, `Model.each`, `Model.batch`
- * and `Model.stream` provide one from code. The parts live in Definition.ts, EachHandler.ts, BatchHandler.ts and
- * StreamHandler.ts.
+ * The vocabulary of models, for contracts and servers: `Model.Service` declares one, `Model.each`, `Model.batch`,
+ * `Model.requests` and `Model.stream` provide one from code. The parts live in Definition.ts, EachHandler.ts,
+ * BatchHandler.ts, RequestsHandler.ts and StreamHandler.ts.
  */
 export {
   type Batched,
@@ -16,5 +16,7 @@ export {
 } from "./Definition.ts"
 export { batch, type BatchHandler } from "./BatchHandler.ts"
 export { each, type EachHandler } from "./EachHandler.ts"
+export type { HandledBatch } from "./HandledBatch.ts"
 export type { HandlerOptions } from "./Handler.ts"
+export { type ModelRequest, requests, type RequestsHandler } from "./RequestsHandler.ts"
 export { stream, type StreamHandler } from "./StreamHandler.ts"

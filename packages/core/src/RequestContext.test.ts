@@ -28,8 +28,8 @@ it.effect("each: a handler knows the id, the parameters, the deadline and the ou
     const seen: Array<unknown> = []
     const layer = Model.each(Echo, ({ x }) =>
       Effect.gen(function* () {
-        const { setParameter: _, ...context } = yield* RequestContext
-        seen.push(context)
+        const { id, rows, parameters, deadline, remaining, requestedOutputs } = yield* RequestContext
+        seen.push({ id, rows, parameters, deadline, remaining: remaining(), requestedOutputs })
         return { x }
       }),
     )
@@ -40,9 +40,9 @@ it.effect("each: a handler knows the id, the parameters, the deadline and the ou
       yield* ask({ x: 1 })
     }).pipe(Effect.provide(layer))
     expect(seen).toEqual([
-      { id: "a", parameters, deadline: 5_000, requestedOutputs: ["x"] },
-      { id: "b", parameters: { text: "typed" }, deadline: 1_000, requestedOutputs: [] },
-      { id: "", parameters: {}, deadline: undefined, requestedOutputs: [] },
+      { id: "a", rows: 1, parameters, deadline: 5_000, remaining: 5_000, requestedOutputs: ["x"] },
+      { id: "b", rows: 1, parameters: { text: "typed" }, deadline: 1_000, remaining: 1_000, requestedOutputs: [] },
+      { id: "", rows: 1, parameters: {}, deadline: undefined, remaining: undefined, requestedOutputs: [] },
     ])
   }),
 )
@@ -77,4 +77,25 @@ it.effect("each: a response parameter beyond 64 bits fails its request, and the 
     expect(yield* Effect.flip(ask({ x: 99 }))).toMatchObject({ _tag: "ExecutionFailed" })
     expect(yield* ask({ x: 1 })).toEqual({ x: 1 })
   }).pipe(Effect.provide(naming)),
+)
+
+it.effect("batch: the contexts of its requests come beside the tensors, and each response has its own parameters", () =>
+  Effect.gen(function* () {
+    const { model } = yield* Echo
+    const responses = yield* Effect.all(
+      [request([1, 2], { id: "a" }), request([3], { id: "b", parameters })].map((one) => infer(model, one)),
+      { concurrency: "unbounded" },
+    )
+    expect(model.statistics.executionCount).toBe(1)
+    expect(responses.map((response) => response.parameters)).toEqual([{ seen: "a 2" }, { seen: "b 1 ä" }])
+  }).pipe(
+    Effect.provide(
+      Model.batch(Echo, ({ x }, { requests }) => {
+        for (const { id, rows, parameters, setParameterUnsafe } of requests) {
+          setParameterUnsafe("seen", [id, rows, ...Object.values(parameters).slice(3)].join(" "))
+        }
+        return { x }
+      }),
+    ),
+  ),
 )

@@ -27,24 +27,17 @@ export interface SampleCodec {
 
 export const make = (fields: Fields, specs: ReadonlyArray<TensorSpec>): SampleCodec => {
   const columns = specs.map((spec) => column(spec, fields[spec.name]))
-  const known = new Set(specs.map((spec) => spec.name))
   return {
     encode: (sample, batched) => {
-      if (typeof sample !== "object" || sample === null) {
-        return Result.fail({ field: "", message: `expected an object with ${[...known].join(", ")}` })
-      }
-      for (const name of Object.keys(sample)) {
-        if (!known.has(name))
-          return Result.fail({ field: name, message: `is not declared: ${[...known].join(", ")} are` })
-      }
+      const strange = namesProblem(specs, sample)
+      if (strange !== undefined) return Result.fail(strange)
       const tensors: Array<TypedTensor | undefined> = []
       for (const { spec, encode } of columns) {
-        const value: unknown = Reflect.get(sample, spec.name)
-        if (value === undefined && spec.optional) {
+        const value: unknown = Reflect.get(Object(sample), spec.name)
+        if (value === undefined) {
           tensors.push(undefined)
           continue
         }
-        if (value === undefined) return Result.fail({ field: spec.name, message: "is missing" })
         const tensor = encode(value)
         if (typeof tensor === "string") return Result.fail({ field: spec.name, message: tensor })
         tensors.push(batched ? reshape(tensor, [1, ...tensor.shape]) : tensor)
@@ -95,19 +88,48 @@ const column = (spec: TensorSpec, field: Field | undefined): Column => {
   }
 }
 
-/** What is wrong with a value that should be a tensor of this spec, its dims beginning at axis `from`. */
-export const mismatch = (spec: TensorSpec, value: unknown, from: number): string | undefined => {
-  if (!(value instanceof TypedTensor)) return `${expected(spec)}, got ${describe(value)}`
-  if (value.datatype !== spec.datatype || !matches(spec.dims, value.shape, from)) {
-    return `${expected(spec)}, got ${print(value.datatype, value.shape.slice(from))}`
+/** What is wrong with the names of values: one that is not declared, or one that is and not there. */
+export const namesProblem = (specs: ReadonlyArray<TensorSpec>, values: unknown): SampleError | undefined => {
+  if (typeof values !== "object" || values === null) {
+    return {
+      field: specs[0]?.name ?? "",
+      message: `missing: expected an object with ${list(specs)}, got ${describe(values)}`,
+    }
   }
-  return sizeProblem(value)
+  for (const name of Object.keys(values)) {
+    if (!specs.some((spec) => spec.name === name)) {
+      return { field: name, message: `not declared, unlike ${list(specs)}` }
+    }
+  }
+  for (const spec of specs) {
+    if (spec.optional || Reflect.get(values, spec.name) !== undefined) continue
+    const { name, datatype, dims } = spec
+    return { field: name, message: `missing: declared as ${print(datatype, dims)}` }
+  }
+  return undefined
 }
 
-const expected = ({ datatype, dims }: TensorSpec) => `expected a tensor ${print(datatype, dims)}`
+/** What is wrong with a value that should be a tensor of this spec, its dims beginning at axis `from`. */
+export const mismatch = (spec: TensorSpec, value: unknown, from: number): string | undefined => {
+  const declared = [...Array.from({ length: from }, () => -1), ...spec.dims]
+  const differs = (what: string, got: string) => `${what}: declared as ${print(spec.datatype, declared)}, got ${got}`
+  if (!(value instanceof TypedTensor)) return differs("not a tensor", describe(value))
+  const got = print(value.datatype, value.shape)
+  if (value.datatype !== spec.datatype) return differs("wrong datatype", got)
+  if (value.shape.length !== declared.length) return differs("wrong rank", got)
+  return matches(spec.dims, value.shape, from) ? sizeProblem(value) : differs("wrong dims", got)
+}
+
+const list = (specs: ReadonlyArray<TensorSpec>) => specs.map(({ name }) => `'${name}'`).join(", ")
 
 const describe = (value: unknown): string =>
-  value === null ? "null" : ArrayBuffer.isView(value) ? value.constructor.name : typeof value
+  value === null
+    ? "null"
+    : Array.isArray(value)
+      ? "an array"
+      : ArrayBuffer.isView(value)
+        ? value.constructor.name
+        : typeof value
 
 const messageOf = (cause: Cause.Cause<Schema.SchemaError>): string => {
   const error = Cause.squash(cause)

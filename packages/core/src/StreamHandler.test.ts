@@ -21,7 +21,7 @@ class Words extends Model.Service<Words>()("words", {
 const upTo = (to: number) => Stream.range(1, to).pipe(Stream.map((N) => ({ N })))
 
 const count = Model.stream(Count, ({ TO }) => {
-  if (TO === 13) throw new Error("a secret of the handler")
+  if (TO === 13) return Stream.die(new Error("a secret of the handler"))
   if (TO < 0) return Stream.concat(upTo(2), Stream.fail(new InvalidRequest({ message: "no way down" })))
   return TO === 0 ? Stream.empty : upTo(TO)
 })
@@ -210,4 +210,75 @@ it.effect("a model that answers once streams one response", () =>
     // Those by response are for decoupled models only.
     expect([...model.model.statistics.responses]).toEqual([])
   }).pipe(Effect.provide(Model.each(Count, ({ TO }) => Effect.succeed({ N: TO + 1 })))),
+)
+
+it.effect("a generator, an asynchronous one and an array are handlers too; what they throw is a failure", () =>
+  Effect.gen(function* () {
+    const texts = (model: Model.Inference<typeof Words.definition.inputs, typeof Words.definition.outputs>) =>
+      model.stream({ TEXT: "to be" }).pipe(
+        Stream.map(({ WORD }) => WORD),
+        Stream.catch(({ _tag, message }) => Stream.make(`${_tag}: ${message}`)),
+        Stream.runCollect,
+      )
+    const failed = "ExecutionFailed: Failed to execute the request(s) for model 'words': lost"
+    const answers = (layer: Layer.Layer<Words>) => Effect.provide(Effect.flatMap(Words, texts), layer, { local: true })
+    const array = Model.stream(Words, ({ TEXT }) => TEXT.split(" ").map((WORD) => ({ WORD })))
+    expect(yield* answers(array)).toEqual(["to", "be"])
+    const generator = Model.stream(Words, function* ({ TEXT }) {
+      for (const WORD of TEXT.split(" ")) yield { WORD }
+      throw new Error("lost")
+    })
+    expect(yield* answers(generator)).toEqual(["to", "be", failed])
+    const asynchronous = Model.stream(Words, async function* ({ TEXT }, { parameters }) {
+      for (const WORD of TEXT.split(" ")) yield await Promise.resolve({ WORD })
+      throw new InvalidRequest({ message: `no ${Object.keys(parameters).length} more` })
+    })
+    expect(yield* answers(asynchronous)).toEqual(["to", "be", "InvalidRequest: no 0 more"])
+    const throwing = Model.stream(Words, () => {
+      throw new Error("lost")
+    })
+    expect(yield* answers(throwing)).toEqual([failed])
+  }),
+)
+
+it.effect("an iterator is pulled no faster than its reader takes, and returns when it leaves", () =>
+  Effect.gen(function* () {
+    let produced = 0
+    const returned = yield* Deferred.make<boolean>()
+    const endless = Model.stream(Count, function* (_, { signal }) {
+      try {
+        for (;;) yield { N: (produced += 1) }
+      } finally {
+        queueMicrotask(() =>
+          Deferred.doneUnsafe(
+            returned,
+            Effect.sync(() => signal.aborted),
+          ),
+        )
+      }
+    })
+    yield* Effect.gen(function* () {
+      const model = yield* Count
+      const first = yield* Stream.runCollect(Stream.take(model.stream({ TO: 1 }), 2))
+      expect(first).toEqual([{ N: 1 }, { N: 2 }])
+      expect(yield* Deferred.await(returned)).toBe(true)
+      expect(produced).toBeLessThan(40)
+    }).pipe(Effect.provide(endless))
+  }),
+)
+
+it.live("an asynchronous iterator that waits is told by its signal that the reader has left", () =>
+  Effect.gen(function* () {
+    const told = yield* Deferred.make<void>()
+    const waiting = Model.stream(Count, async function* (_, { signal }) {
+      yield { N: 1 }
+      await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()))
+      Deferred.doneUnsafe(told, Effect.void)
+    })
+    yield* Effect.gen(function* () {
+      const model = yield* Count
+      expect(yield* Stream.runCollect(Stream.take(model.stream({ TO: 1 }), 1))).toEqual([{ N: 1 }])
+      yield* Deferred.await(told)
+    }).pipe(Effect.provide(waiting))
+  }),
 )

@@ -1,8 +1,8 @@
 /**
- * A decoupled model from a function of one sample: it answers with a Stream, of any number of responses, at their own pace.
- * Handlers that answer once are EachHandler.ts's and BatchHandler.ts's.
+ * A decoupled model from a function of one sample: it answers with a Stream, or whatever can be iterated, of any number of
+ * responses, at their own pace. Handlers that answer once are EachHandler.ts's and BatchHandler.ts's.
  */
-import { Cause, type Context, Effect, Exit, type Layer, Result, Stream } from "effect"
+import { Clock, Context, Effect, Exit, type Layer, Result, Stream } from "effect"
 import type { ModelClass, Sample } from "./Definition.ts"
 import { type InferenceError, InvalidRequest } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
@@ -10,28 +10,43 @@ import * as Handler from "./Handler.ts"
 import { errorPrefix, noParameters, type Parameters, type Request, type Response } from "./Inference.ts"
 import { fromEffect } from "./Instance.ts"
 import { withoutBatch } from "./BatchedTensors.ts"
-import * as RequestContext from "./RequestContext.ts"
+import { type HandledRequest, RequestContext } from "./RequestContext.ts"
+import { RequestScope } from "./RequestScope.ts"
 import * as SampleCodec from "./SampleCodec.ts"
+import { Thrown } from "./UserCode.ts"
+
+/** What a handler may answer with: a generator, asynchronous or not, is one, and so is an array. */
+export type Responses<A, E, R> = Stream.Stream<A, E, R> | AsyncIterable<A> | Iterable<A>
 
 /** One decoded sample in, any number out. */
 export type StreamHandler<I extends Fields, O extends Fields, E, R> = (
   sample: Sample<I>,
-) => Stream.Stream<Sample<O>, E, R>
+  request: HandledRequest,
+) => Responses<Sample<O>, E, R>
 
 /**
  * A model from a function that answers one sample with a stream. A reader that is slow slows it, and one that leaves
- * interrupts it. An instance answers as many requests at the same time as the model has rows in a batch (one where it does
+ * interrupts it: an iterator is asked to return, and `request.signal` is aborted. An instance answers as many requests at the same time as the model has rows in a batch (one where it does
  * not batch); a request has one row.
  *
  * A handler has its RequestContext; a parameter that it sets is one of the responses from there on.
  *
  * `make` is the handler, or an Effect that builds one, once per instance, in a scope that closes when the model unloads.
  */
-export const stream = <Self, N extends string, I extends Fields, O extends Fields, E, R, EMake = never, RMake = never>(
+export const stream = <
+  Self,
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  E = never,
+  R = never,
+  EMake = never,
+  RMake = never,
+>(
   model: ModelClass<Self, N, I, O>,
   make: Effect.Effect<StreamHandler<I, O, E, R>, EMake, RMake> | StreamHandler<I, O, E, R>,
   options?: Handler.HandlerOptions,
-): Layer.Layer<Self, EMake, Handler.Needs<RMake, Exclude<R, RequestContext.RequestContext>>> => {
+): Layer.Layer<Self, EMake, Handler.Needs<RMake, Exclude<R, RequestContext>>> => {
   const { name, signature, inputs, outputs, maxBatchSize } = model.definition
   const inputCodec = SampleCodec.make(inputs, signature.inputs)
   const outputCodec = SampleCodec.make(outputs, signature.outputs)
@@ -43,34 +58,60 @@ export const stream = <Self, N extends string, I extends Fields, O extends Field
     return request.emit?.({ outputs: Handler.present(encoded.success), parameters }) ?? Effect.void
   }
 
-  const answer = (handler: StreamHandler<I, O, E, R>, request: Request) => {
-    const { context, responseParameters } = RequestContext.make(request)
+  const answer = (handler: StreamHandler<I, O, E, R>, request: Request, clock: Clock.Clock) => {
+    const scope = new RequestScope(request, clock)
     return Effect.suspend(() => {
       if (request.rows > 1) return Effect.fail(tooManyRows(name, request))
       const tensors = batching ? request.inputs.map((tensor) => tensor && withoutBatch(tensor)) : request.inputs
       const decoded = inputCodec.decode(tensors)
       if (Result.isFailure(decoded)) return Effect.fail(Handler.wrongInput(name, request, decoded.failure))
       // The codec has put exactly the fields of I into it, each decoded by its own Schema.
-      return handler(decoded.success as Sample<I>).pipe(
-        Stream.mapError((error) => Handler.failed(name, error)),
-        Stream.runForEach((sample) => emit(request, sample, responseParameters())),
+      return responses(handler, decoded.success as Sample<I>, scope).pipe(
+        Stream.runForEach((sample) => emit(request, sample, scope.responseParameters())),
         Effect.as(last),
       )
-    }).pipe(Effect.provideService(RequestContext.RequestContext, context))
+    }).pipe(
+      Effect.onError(() => Effect.sync(() => scope.cancel())),
+      Effect.provideService(RequestContext, scope),
+    )
   }
 
   return Handler.instances(
     model,
     make,
     options,
-    (handler, context: Context.Context<Exclude<R, RequestContext.RequestContext>>) =>
-      fromEffect(context, (batch) =>
-        Effect.forEach(batch.requests, (request) => outcome(name, answer(handler, request))).pipe(
+    (handler, context: Context.Context<Exclude<R, RequestContext>>) => {
+      const clock = Context.get(context, Clock.Clock)
+      return fromEffect(context, (batch) =>
+        Effect.forEach(batch.requests, (request) => outcome(name, answer(handler, request, clock))).pipe(
           Effect.map(Handler.execution),
         ),
-      ),
+      )
+    },
     { decoupled: true, concurrency: Math.max(1, maxBatchSize) },
   )
+}
+
+/** What the handler answers, as a stream: it is pulled one by one, and what it throws is a failure. */
+const responses = <I, A, E, R>(
+  handler: (sample: I, request: HandledRequest) => Responses<A, E, R>,
+  sample: I,
+  request: HandledRequest,
+): Stream.Stream<A, E | Thrown, R> => {
+  try {
+    const returned = handler(sample, request)
+    if (Stream.isStream(returned)) return returned
+    return Stream.fromAsyncIterable(
+      Symbol.asyncIterator in returned ? returned : asynchronous(returned),
+      (error) => new Thrown(error),
+    )
+  } catch (error) {
+    return Stream.fail(new Thrown(error))
+  }
+}
+
+const asynchronous = async function* <A>(iterable: Iterable<A>) {
+  yield* iterable
 }
 
 /** Says that there are no more. */
@@ -81,13 +122,15 @@ const tooManyRows = (model: string, request: Request) => {
   return new InvalidRequest({ message: `${errorPrefix(request)}${text}, got ${request.rows}` })
 }
 
-/** A request's own outcome, so that the others of its batch go on. Defects are logged here and stay here. */
-const outcome = <R>(model: string, answer: Effect.Effect<Response, InferenceError, R>) =>
+/** A request's own outcome, so that the others of its batch go on. What was unexpected is logged here and stays here. */
+const outcome = <E, R>(model: string, answer: Effect.Effect<Response, E, R>) =>
   Effect.exit(answer).pipe(
     Effect.flatMap((exit): Effect.Effect<Result.Result<Response, InferenceError>> => {
       if (Exit.isSuccess(exit)) return Effect.succeed(Result.succeed(exit.value))
-      const failure = Cause.findError(exit.cause)
-      if (Result.isSuccess(failure)) return Effect.succeed(Result.fail(failure.success))
-      return Effect.as(Handler.logDefect(model, exit.cause), Result.fail(Handler.defect(model)))
+      const { error, unexpected } = Handler.failure(model, exit.cause)
+      const failed = Result.fail(error)
+      return unexpected === undefined
+        ? Effect.succeed(failed)
+        : Effect.as(Handler.logUnexpected(model, unexpected), failed)
     }),
   )

@@ -2,5 +2,5 @@
 export * as Errors from "./Errors.ts"
 export * as Model from "./Model.ts"
 export * as Tensor from "./Tensor.ts"
-export { RequestContext } from "./RequestContext.ts"
+export { type HandledRequest, RequestContext } from "./RequestContext.ts"
 export { Registry } from "./Registry.ts"

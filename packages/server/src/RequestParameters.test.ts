@@ -78,6 +78,7 @@ it.live("HTTP: parameters of every kind reach the handler and come back with the
       id: "7",
       parameters: { flag: true, small: "-1n", large: "18446744073709551615n", double: 1, text: "ä", timeout: "5n" },
       requestedOutputs: ["CONTEXT"],
+      rows: 1,
     })
     expect(answer.body.toString()).toContain(`"model_version":"1","parameters":${parameters},"outputs"`)
   }),
@@ -104,6 +105,7 @@ describe.each([true, false])("gRPC, with its own path for unary calls: %s", (fas
           id: "7",
           parameters: { flag: true, small: "-1n", large: "18446744073709551615n", double: 1, text: "ä" },
           requestedOutputs: ["CONTEXT"],
+          rows: 1,
         },
         choices: {
           flag: "boolParam",

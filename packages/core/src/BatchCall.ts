@@ -1,0 +1,66 @@
+/** One call of a handler for all requests of a batch: how it begins, ends and is taken back, whatever the call is about. */
+import { Cause, Clock, Context, Effect, Exit, type Fiber, Result } from "effect"
+import type { Batch } from "./Batch.ts"
+import type { InferenceError } from "./Errors.ts"
+import { BatchScope } from "./HandledBatch.ts"
+import * as Handler from "./Handler.ts"
+import type { Execution, Instance } from "./Instance.ts"
+import type { Going, Thrown } from "./UserCode.ts"
+
+export interface BatchCall<A, E, R> {
+  /** Calls the handler. What it throws itself is a defect of the instance, not the handler's. */
+  readonly begin: (
+    batch: Batch,
+    scope: BatchScope,
+    fork: (effect: Effect.Effect<A, E, R>) => Fiber.Fiber<A, E>,
+  ) => Exit.Exit<A, E | Thrown> | Going<A, E | Thrown>
+  /** What the handler has returned, as outcomes of the requests; a failure is that of all of them. */
+  readonly answer: (batch: Batch, scope: BatchScope, returned: A) => Result.Result<Execution, InferenceError>
+}
+
+/** An instance's way to execute its batches by such calls. */
+export const execute = <A, E, R>(
+  model: string,
+  context: Context.Context<R>,
+  { begin, answer }: BatchCall<A, E, R>,
+): Instance["execute"] => {
+  const clock = Context.get(context, Clock.Clock)
+  const fork = Effect.runForkWith(context)
+
+  return (batch, settle) => {
+    const scope = new BatchScope(batch, clock)
+    let isInterrupted = false
+
+    const executed = (exit: Exit.Exit<A, E | Thrown>): Exit.Exit<Execution, InferenceError> => {
+      if (Exit.isFailure(exit)) return failed(exit.cause)
+      try {
+        const answered = answer(batch, scope, exit.value)
+        return Result.isSuccess(answered) ? Exit.succeed(answered.success) : Exit.fail(answered.failure)
+      } catch (defect) {
+        return Exit.die(defect)
+      }
+    }
+
+    const failed = (cause: Cause.Cause<E | Thrown>): Exit.Exit<never, InferenceError> => {
+      const { error, unexpected } = Handler.failure(model, cause)
+      // Defects and interruptions are the scheduler's business.
+      if (unexpected === cause) return Exit.failCause(Cause.map(cause, () => error))
+      if (unexpected !== undefined && !isInterrupted) fork(Handler.logUnexpected(model, unexpected))
+      return Exit.fail(error)
+    }
+
+    const begun = begin(batch, scope, fork)
+    if (Exit.isExit(begun)) {
+      settle(executed(begun))
+      return nothing
+    }
+    begun.addObserver((exit) => settle(executed(exit)))
+    return () => {
+      isInterrupted = true
+      scope.cancel()
+      begun.interruptUnsafe()
+    }
+  }
+}
+
+const nothing = () => {}

@@ -1,0 +1,18 @@
+/** That nobody waits for something any more, as an AbortSignal, which is made once somebody asks for it. */
+export class Cancellation {
+  #controller: AbortController | undefined
+  #isCancelled = false
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (this.#isCancelled) this.#controller.abort()
+    }
+    return this.#controller.signal
+  }
+
+  cancel(): void {
+    this.#isCancelled = true
+    this.#controller?.abort()
+  }
+}
