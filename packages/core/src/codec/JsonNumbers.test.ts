@@ -47,6 +47,7 @@ const halfway = fc
     const [next = 0] = new Float32Array(bits.buffer)
     const middle = (value + next) / 2
     if (!Number.isFinite(middle) || Math.abs(middle) > 1e20 || Math.abs(middle) < 1e-20) return "0.5"
+    // oxlint-disable-next-line number-arg-out-of-range -- up to 100 digits, since ES2018
     const text = middle.toFixed(40)
     return text.replace(/0+$/, "").replace(/\.$/, ".0") + more
   })
