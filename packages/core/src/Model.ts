@@ -1,7 +1,8 @@
 /**
  * The vocabulary of models, for contracts and servers: `Model.Service` declares one, `Model.each`, `Model.batch`,
  * `Model.requests` and `Model.stream` provide one from code. The parts live in Definition.ts, EachHandler.ts,
- * BatchHandler.ts, RequestsHandler.ts and StreamHandler.ts.
+ * BatchHandler.ts, RequestsHandler.ts and StreamHandler.ts; `Model.bind` does both
+ * in one call (Bind.ts).
  */
 export {
   type Batched,
@@ -15,6 +16,7 @@ export {
   Service,
 } from "./Definition.ts"
 export { batch, type BatchHandler } from "./BatchHandler.ts"
+export { bind, type BindOptions, type Bound, type BoundHandler, type BoundModel } from "./Bind.ts"
 export { each, type EachHandler } from "./EachHandler.ts"
 export type { HandledBatch } from "./HandledBatch.ts"
 export type { HandlerOptions } from "./Handler.ts"

@@ -54,5 +54,5 @@ const promised = <A>(promise: PromiseLike<A>): Going<A, Thrown> => ({
   interruptUnsafe: () => {},
 })
 
-const isPromise = <A>(returned: A | PromiseLike<A>): returned is PromiseLike<A> =>
+export const isPromise = <A>(returned: A | PromiseLike<A>): returned is PromiseLike<A> =>
   typeof returned === "object" && returned !== null && "then" in returned && typeof returned.then === "function"
