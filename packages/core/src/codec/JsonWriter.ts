@@ -3,6 +3,7 @@
  * NaN and the infinities are written as such. It knows JSON only; what a response is, JsonEncoder.ts knows.
  */
 import { byteWidth, isDataType } from "../DataType.ts"
+import { longest as longestSingle, writeSingles } from "./JsonFloats.ts"
 import { elementCount } from "../TypedTensor.ts"
 import type { WireTensor } from "../WireRequest.ts"
 
@@ -49,7 +50,11 @@ export class JsonWriter {
     }
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     if (datatype === "BYTES") return this.#strings(name, view)
-    const count = Math.min(elementCount(shape), bytes.length / (byteWidth(datatype) ?? 1))
+    const count = Math.min(elementCount(shape), Math.floor(bytes.length / (byteWidth(datatype) ?? 1)))
+    if (datatype === "FP32") {
+      this.#singles(bytes, count)
+      return undefined
+    }
     const write = this.#writers[datatype]
     for (let index = 0; index < count; index++) {
       this.#reserve(longestNumber)
@@ -69,7 +74,6 @@ export class JsonWriter {
     INT16: (view: DataView, index: number) => this.#integer(view.getInt16(index * 2, true)),
     INT32: (view: DataView, index: number) => this.#integer(view.getInt32(index * 4, true)),
     INT64: (view: DataView, index: number) => this.#long(view, index, view.getInt32(index * 8 + 4, true)),
-    FP32: (view: DataView, index: number) => this.#single(view.getFloat32(index * 4, true)),
     FP64: (view: DataView, index: number) => this.ascii(float(view.getFloat64(index * 8, true))),
   }
 
@@ -111,51 +115,19 @@ export class JsonWriter {
     } while (small > 0)
   }
 
-  /**
-   * An FP32 value. Tried with 6, 7, 8 and 9 significant digits: the digits as an integer `q` of `decimals`, good once
-   * `q / 10^decimals`, which is what a reader computes, rounds to the value. 9 always do. Where that power of ten is not
-   * exact as a double, neither is the quotient, and a little more and a little less must round to the value too.
-   */
-  #single(value: number): void {
-    const size = Math.abs(value)
-    // Zero, and subnormal values, which have fewer digits than 6; very large ones, infinity and NaN.
-    if (!(size >= 2 ** -126 && size < 1e9)) return this.ascii(single(value))
-    let exponent = Math.floor(Math.log10(size))
-    if (size < power10(exponent)) exponent -= 1
-    else if (size >= power10(exponent + 1)) exponent += 1
-    for (let precision = 6; precision <= 9; precision++) {
-      const decimals = precision - 1 - exponent
-      const power = power10(Math.abs(decimals))
-      const q = Math.round(decimals >= 0 ? size * power : size / power)
-      const back = decimals >= 0 ? q / power : q * power
-      if (Math.fround(back) !== size) continue
-      if (decimals > 22 && (Math.fround(back * above) !== size || Math.fround(back * below) !== size)) continue
-      if (value < 0) this.#bytes[this.#length++] = 0x2d
-      if (exponent >= -6) return decimals > 0 ? this.#decimal(q, decimals) : this.#digits(back)
-      this.#decimal(q, precision - 1)
-      this.#bytes[this.#length++] = 0x65
-      return this.#integer(exponent)
+  #singles(bytes: Uint8Array, count: number): void {
+    // What most of them take; where it is too little, it grows.
+    this.#reserve(count * 12)
+    for (let from = 0; from < count; from += singles.length) {
+      const several = Math.min(singles.length, count - from)
+      // A copy, as the tensor may begin anywhere.
+      singleBytes.set(bytes.subarray(from * 4, (from + several) * 4))
+      this.#reserve((several + 1) * longestSingle)
+      if (from > 0) this.#bytes[this.#length++] = 0x2c
+      const { buffer, byteOffset, byteLength } = this.#bytes
+      const view = new DataView(buffer, byteOffset, byteLength)
+      this.#length = writeSingles(singles, singleBits, several, this.#bytes, view, this.#length)
     }
-    this.ascii(single(value))
-  }
-
-  #decimal(digits: number, decimals: number): void {
-    let q = digits
-    let places = decimals
-    for (let shorter = Math.floor(q / 10); places > 0 && shorter * 10 === q; shorter = Math.floor(q / 10)) {
-      q = shorter
-      places -= 1
-    }
-    if (places === 0) return this.#digits(q)
-    const power = power10(places)
-    const whole = Math.floor(q / power)
-    this.#digits(whole)
-    const bytes = this.#bytes
-    bytes[this.#length++] = 0x2e
-    const end = this.#length + places
-    for (let position = this.#length; position < end; position++) bytes[position] = 0x30
-    this.#length = end
-    this.#digitsBefore(q - whole * power, end)
   }
 
   #strings(name: string, view: DataView): string | undefined {
@@ -183,26 +155,13 @@ export class JsonWriter {
   }
 }
 
-const above = 1 + 2 ** -50
-const below = 1 - 2 ** -50
-
-const powers = Float64Array.from({ length: 120 }, (_, index) => Number(`1e${index - 60}`))
-
-/** 10^exponent for -60 to 59, each the nearest double; from 0 to 22, exact. */
-const power10 = (exponent: number): number => powers[exponent + 60] ?? Number.NaN
+/** FP32 values on their way, as numbers, bits and bytes. */
+const singles = new Float32Array(1024)
+const singleBits = new Int32Array(singles.buffer)
+const singleBytes = new Uint8Array(singles.buffer)
 
 /** As JavaScript writes it, with the sign of a zero. */
 const float = (value: number): string => (Object.is(value, -0) ? "-0.0" : String(value))
-
-/** As `#single` writes it, slowly. */
-const single = (value: number): string => {
-  if (value === 0 || !Number.isFinite(value)) return float(value)
-  for (let precision = 1; precision < 9; precision++) {
-    const shorter = Number(value.toPrecision(precision))
-    if (Math.fround(shorter) === value) return float(shorter)
-  }
-  return float(Number(value.toPrecision(9)))
-}
 
 /** With a point even where it is whole, so that its reader takes it for a double too. */
 const double = (value: number): string =>

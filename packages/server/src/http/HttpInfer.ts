@@ -85,7 +85,7 @@ const reply = (
   const encoded = encodeResponse(answer, binaryOutputs(decoded, answer))
   if (Result.isFailure(encoded)) return sendError(response, encoded.failure)
   const { headerLength, document, tensors } = encoded.success
-  onSent(response, () => [document, ...spent].forEach(OwnMemory.free))
+  onSent(response, () => [new Uint8Array(document.buffer), ...spent].forEach(OwnMemory.free))
   const chunks = [document, ...tensors]
   const headers =
     headerLength === undefined
