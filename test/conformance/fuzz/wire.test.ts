@@ -46,14 +46,28 @@ const headers = {
   te: "trailers",
 }
 
+interface Call {
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array
+}
+
+const overGrpc = (random: Random): Uint8Array => inFrames(random, { headers, body: encodeGrpc(request, "gRPC raw") })
+
+const overHttp2 = (random: Random): Uint8Array => {
+  const encoding = random.pick(["HTTP JSON", "HTTP binary"] as const)
+  const { path, headers: own = {}, body = "" } = encodeHttp(request, encoding)
+  const pseudo = { ":method": "POST", ":scheme": "http", ":path": path, ":authority": "conformance" }
+  return inFrames(random, { headers: { ...pseudo, ...own }, body: Buffer.from(body) })
+}
+
 /** Changed inside of its frames, whose lengths are then right, or anywhere. */
-const overGrpc = (random: Random): Uint8Array => {
+const inFrames = (random: Random, { headers, body }: Call): Uint8Array => {
   const inside = random.chance(0.7)
   const maybe = (bytes: Uint8Array) => (inside && random.chance(0.3) ? mutateBytes(random, bytes) : bytes)
   const flags = (right: number) => (inside && random.chance(0.1) ? random.below(256) : right)
   const calls = Array.from({ length: 1 + random.below(3) }, (_, index) => [
     encodeFrame(Type.HEADERS, flags(Flag.END_HEADERS), 2 * index + 1, maybe(headerBlock(headers))),
-    encodeFrame(Type.DATA, flags(Flag.END_STREAM), 2 * index + 1, maybe(encodeGrpc(request, "gRPC raw"))),
+    encodeFrame(Type.DATA, flags(Flag.END_STREAM), 2 * index + 1, maybe(body)),
     ...(inside && random.chance(0.2)
       ? [encodeFrame(random.below(12), random.below(256), random.below(8), random.bytes(8))]
       : []),
@@ -93,30 +107,33 @@ const converse = (port: number, bytes: Uint8Array, last?: Uint8Array): Promise<B
 /** Statuses that a caller can be answered with here; 500 only for a document that cannot be read. */
 const statuses = new Set(["100", "200", "400", "404", "405", "408", "417", "431", "500", "501", "503"])
 
-const problemOf = (protocol: "HTTP" | "gRPC", back: Buffer): string | undefined => {
+const problemOf = (speaks: "HTTP/1.1" | "HTTP/2", back: Buffer): string | undefined => {
   const text = back.toString("latin1")
   if (/internal error/i.test(text)) return text
-  if (protocol === "gRPC" || text === "") return undefined
+  if (speaks === "HTTP/2" || text === "") return undefined
   const found = [...text.matchAll(/HTTP\/1\.1 ([0-9]{3})/g)].map(([, status = ""]) => status)
   return text.startsWith("HTTP/1.1 ") && found.every((status) => statuses.has(status)) ? undefined : text
 }
 
 layer(Connections.layer, { excludeTestServices: true })("fuzzing below the protocol", (it) => {
-  for (const [protocol, make] of [
-    ["HTTP", overHttp],
-    ["gRPC", overGrpc],
+  for (const [protocol, speaks, make, which] of [
+    ["HTTP", "HTTP/1.1", overHttp, "normal"],
+    ["gRPC", "HTTP/2", overGrpc, "normal"],
+    ["HTTP, on one port", "HTTP/1.1", overHttp, "normalOnOne"],
+    ["gRPC, on one port", "HTTP/2", overGrpc, "normalOnOne"],
+    ["HTTP over HTTP/2", "HTTP/2", overHttp2, "normalOnOne"],
   ] as const) {
     it.effect(
       `${count} conversations over ${protocol}, seed ${seed}`,
       () =>
         Effect.gen(function* () {
           const connections = yield* Connections
-          const { http, grpc } = connections.servers.normal
-          const port = protocol === "HTTP" ? http : grpc
+          const { http, grpc } = connections.servers[which]
+          const port = speaks === "HTTP/1.1" ? http : grpc
           const run = async (index: number): Promise<string | undefined> => {
             const random = Random.of(seed, index)
-            const last = protocol === "gRPC" ? encodeFrame(Type.PING, 0, 0, ping) : undefined
-            const problem = problemOf(protocol, await converse(port, make(random), last))
+            const last = speaks === "HTTP/2" ? encodeFrame(Type.PING, 0, 0, ping) : undefined
+            const problem = problemOf(speaks, await converse(port, make(random), last))
             return problem && `${index}: ${problem}`
           }
           const problems = yield* Effect.promise(async () => {
@@ -125,8 +142,8 @@ layer(Connections.layer, { excludeTestServices: true })("fuzzing below the proto
               const all = await Promise.all(Array.from({ length: width }, (_, offset) => run(start + offset)))
               found.push(...all.flatMap((problem) => problem ?? []))
             }
-            const { status } = await (await connections.http("normal")).request({ path: "/v2/health/ready" })
-            const call = await (await connections.grpc("normal")).call({ chunks: [encodeGrpc(request, "gRPC raw")] })
+            const { status } = await (await connections.http(which)).request({ path: "/v2/health/ready" })
+            const call = await (await connections.grpc(which)).call({ chunks: [encodeGrpc(request, "gRPC raw")] })
             if (status !== 200 || call.code !== 0)
               found.push(`afterwards the server answers ${status} and ${call.code}`)
             return found
