@@ -2,7 +2,7 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { beforeAll, afterAll, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, expect, it } from "vitest"
 import { authority } from "./fixtures/certificate.ts"
 import { nereid, type Program } from "./Program.ts"
 
@@ -48,34 +48,17 @@ const rows = (output: string) => {
     )
 }
 
-describe("every protocol", () => {
-  it.each([
-    ["gRPC", ["-i", "grpc"]],
-    ["streams", ["-i", "grpc", "--streaming"]],
-    ["HTTP", []],
-    ["JSON", ["--tensor-format=json"]],
-  ])("%s: a line for each level, with what the server has counted", async (_, flags) => {
-    const url = flags.includes("grpc") ? grpc : http
-    const { code, output } = await bench(
-      "-m",
-      "sum",
-      "-u",
-      url,
-      ...flags,
-      "--concurrency=1,8",
-      "-b",
-      "2",
-      "--shape=IN:5",
-    )
-    expect(output).toMatch(
-      /^sum over .* at localhost:\d+\nsends IN FP32\[2,5\]; 40 bytes\ngets {2}OUT FP32\[2,1\]; 8 bytes\n/,
-    )
-    expect(rows(output)).toMatchObject([
-      { concurrency: "1", errors: "0", batch: "2.0" },
-      { concurrency: "8", errors: "0" },
-    ])
-    expect(code).toBe(0)
-  })
+it("a line for each level, with what the server has counted", async () => {
+  const flags = ["-m", "sum", "-u", grpc, "-i", "grpc", "--concurrency=1,8", "-b", "2", "--shape=IN:5"]
+  const { code, output } = await bench(...flags)
+  expect(output).toMatch(
+    /^sum over gRPC at localhost:\d+\nsends IN FP32\[2,5\]; 40 bytes\ngets {2}OUT FP32\[2,1\]; 8 bytes\n/,
+  )
+  expect(rows(output)).toMatchObject([
+    { concurrency: "1", errors: "0", batch: "2.0" },
+    { concurrency: "8", errors: "0" },
+  ])
+  expect(code).toBe(0)
 })
 
 it("a decoupled model is asked over streams", async () => {
@@ -136,7 +119,7 @@ it("inputs come from a file", async () => {
   expect(code).toBe(0)
 })
 
-it.each(["grpcs", "https"])("%s: speaks TLS with a server whose authority it is told", async (scheme) => {
+it("speaks TLS with a server whose authority it is told", async () => {
   const file = (name: string) => join(folder, name)
   const ours = authority()
   const { cert, key } = ours.issue("server")
@@ -149,14 +132,22 @@ it.each(["grpcs", "https"])("%s: speaks TLS with a server whose authority it is 
     `--${port}-server-key=${file("tls.key")}`,
   ])
   await using secure = nereid("serve", module, "--http-port=0", "--grpc-port=0", "--allow-metrics=0", ...tls)
-  const [, port] = await secure.match(
-    scheme === "https" ? /HTTPService at .*:(\d+)/ : /GRPCInferenceService at .*:(\d+)/,
-  )
-  const flags = ["-m=sum", `-u=${scheme}://localhost:${port}`, "--shape=IN:5"]
-  const { code, output } = await bench(...flags, `--tls-ca=${file("ca.crt")}`)
-  expect(output).toContain(" (TLS)\n")
-  expect(code, output).toBe(0)
-  expect((await bench(...flags)).output).toMatch(/^Error: cannot connect to localhost:\d+: .*certificate/)
+  const [, grpcs] = await secure.match(/GRPCInferenceService at .*:(\d+)/)
+  const [, https] = await secure.match(/HTTPService at .*:(\d+)/)
+  const asked = (url: string, ...flags: ReadonlyArray<string>) => bench("-m=sum", `-u=${url}`, "--shape=IN:5", ...flags)
+  const [trusting, alsoTrusting, doubting] = await Promise.all([
+    asked(`grpcs://localhost:${grpcs}`, `--tls-ca=${file("ca.crt")}`),
+    asked(`https://localhost:${https}`, `--tls-ca=${file("ca.crt")}`),
+    asked(`https://localhost:${https}`),
+  ])
+  for (const { code, output } of [trusting, alsoTrusting]) {
+    expect(output).toContain(" (TLS)\n")
+    expect(code, output).toBe(0)
+  }
+  expect(doubting).toMatchObject({
+    code: 1,
+    output: expect.stringMatching(/^Error: cannot connect to localhost:\d+: .*certificate/),
+  })
 })
 
 it("what a server refuses ends it before the load, and what fails under load after it, both with 1", async () => {
@@ -169,8 +160,33 @@ it("what a server refuses ends it before the load, and what fails under load aft
   expect(failing.code).toBe(1)
 })
 
+it("a server that goes away ends it with 1; the levels before that are results all the same", async () => {
+  await using short = nereid("serve", module, "--http-port=0", "--allow-grpc=0", "--allow-metrics=0")
+  const [, port] = await short.match(/HTTPService at .*:(\d+)/)
+  const path = join(folder, "gone.json")
+  const flags = [
+    "-m=sum",
+    `-u=localhost:${port}`,
+    "--shape=IN:3",
+    "--concurrency=1:500",
+    `--json=${path}`,
+    "--seconds=0.1",
+  ]
+  const program = nereid("bench", ...flags, "--rounds=1", "--warm-up=0")
+  await program.match(/^ +1 +\d/m)
+  short.signal("SIGTERM")
+  expect(await program.ended).toMatchObject({ code: 1, output: expect.stringContaining("Error: ") })
+  expect(JSON.parse(await readFile(path, "utf8")).levels[0]).toMatchObject({ concurrency: 1, errors: { count: 0 } })
+})
+
+it("ends with 130 when it is stopped", async () => {
+  const program = nereid("bench", "-m=sum", `-u=${http}`, "--shape=IN:3", "--seconds=600")
+  await program.match(/concurrency/)
+  program.signal("SIGINT")
+  expect((await program.ended).code).toBe(130)
+})
+
 it.each([
-  ["an unknown model", ["-m=x"], "GET /v2/models/x: HTTP status 404: "],
   ["a shape that is missing", ["-m=sum"], "where -1 may be anything: give it a shape, such as IN:8"],
   ["a file that cannot be written", ["-m=sum", "--svg=/absent/a.svg"], "ENOENT"],
 ])("says what is wrong in a line, and ends with 1: %s", async (_, flags, message) => {

@@ -29,9 +29,13 @@ export const bench = Command.make(
     yield* Effect.tryPromise({
       try: () => run({ ...target, ...request }, load, flags.output),
       catch: (error) => new CliError.UserError({ cause: Address.reason(error) }),
-    })
+      // A stop is no success here, unlike that of a server.
+    }).pipe(Effect.onInterrupt(() => Effect.sync(() => process.exit(interrupted))))
   }),
 ).pipe(Command.withDescription("Load a server with requests to one of its models, and measure how it bears that"))
+
+/** What a shell gives for a program that was stopped by SIGINT. */
+const interrupted = 130
 
 interface Files {
   readonly json: string | undefined
@@ -57,6 +61,8 @@ const run = async (
   const { percentages } = load
   const results: Array<Sweep.LevelResult> = []
   const summaries: Array<Summary.Summary> = []
+  /** What ended the sweep; the levels before it are results all the same. */
+  let broken: unknown
   try {
     for (const line of Heading.lines(benchmark, options, load)) say(line)
     const table: Table.TableOptions = {
@@ -77,6 +83,8 @@ const run = async (
       say(Table.row(summary, table))
       if ((summary.percentiles.get(percentages.at(-1) ?? 99) ?? 0) > load.threshold) break
     }
+  } catch (error) {
+    broken = error
   } finally {
     progress.end()
     clock.close()
@@ -90,6 +98,7 @@ const run = async (
   const subtitle = `${url}; ${Heading.method(options, load)}`
   const picture = { title: Heading.title(options), subtitle, percentages }
   if (files.svg !== undefined) writeFileSync(files.svg, Curve.svg(summaries, picture))
+  if (broken !== undefined) throw broken
   const failure = Outcome.failure(summaries)
   if (failure !== undefined) throw new Error(failure)
 }
