@@ -141,6 +141,8 @@ export const varint = (field: number): number => field << 3
 /** Of field `field` where it is eight bytes. */
 export const fixed64 = (field: number): number => (field << 3) | 1
 
+/** Of field `field` where it is four bytes. */
+
 /** By a hash of their bytes; a name that has another's place takes it over. */
 const places = 512
 const names = Array.from({ length: places }, () => "")
