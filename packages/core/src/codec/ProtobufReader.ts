@@ -142,6 +142,7 @@ export const varint = (field: number): number => field << 3
 export const fixed64 = (field: number): number => (field << 3) | 1
 
 /** Of field `field` where it is four bytes. */
+export const fixed32 = (field: number): number => (field << 3) | 5
 
 /** By a hash of their bytes; a name that has another's place takes it over. */
 const places = 512
