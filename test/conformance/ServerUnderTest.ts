@@ -51,7 +51,7 @@ export class ServerUnderTest extends Context.Service<
   ServerUnderTest,
   {
     readonly normal: Ports
-    /** With `fastPath: false`. */
+    /** With `fastUnary: false`. */
     readonly connect: Ports
     /** Takes no larger body or message than `smallLimit`, and one of its models is not ready. */
     readonly small: Ports
@@ -66,7 +66,7 @@ export class ServerUnderTest extends Context.Service<
     ServerUnderTest,
     Effect.all({
       normal: listen(Models.models, {}),
-      connect: listen(Models.models, { fastPath: false }),
+      connect: listen(Models.models, { fastUnary: false }),
       small: listen([...Models.models, Models.stopped], small),
       guarded: listen(Models.models, guarded),
       normalOnOne: listen(Models.models, onePort),

@@ -1,4 +1,4 @@
-/** The cases of inference, each in every encoding that it has, over HTTP and over both ways that gRPC has; and on one port. */
+/** The cases of inference, each in every encoding that it has, over HTTP and over both ways that unary gRPC has; and on one port. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { compareGrpc, compareHttp, compareStream } from "./Answer.ts"
@@ -23,7 +23,7 @@ const differences = async (
   switch (encoding) {
     case "gRPC stream": {
       const call = { method: "ModelStreamInfer", chunks: [encodeGrpc(request, encoding)] }
-      for (const through of asked === undefined ? ([...servers, "connect"] as const) : servers) {
+      for (const through of servers) {
         const answer = await (await connections.grpc(through)).call(call)
         for (const line of compareStream(request, expected, answer)) found.push(`${encoding} (${through}): ${line}`)
       }

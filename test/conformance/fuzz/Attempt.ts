@@ -21,7 +21,7 @@ export type Sent =
   | { readonly protocol: "gRPC"; readonly call: GrpcCall; readonly through: Through }
 
 /** Unary, before Connect or by it; or a stream with one request. */
-export type Through = "normal" | "connect"
+export type Through = "normal" | "connect" | "stream"
 
 export interface Attempt {
   readonly what: string
@@ -139,9 +139,9 @@ const overGrpc = (
     done.push("bytes")
     bytes = mutateBytes(random, bytes)
   }
-  const through = random.chance(0.8) ? "normal" : "connect"
-  const method = encoding === "gRPC stream" ? "ModelStreamInfer" : "ModelInfer"
-  done.push(through, method)
+  const through = encoding === "gRPC stream" ? "stream" : random.chance(0.8) ? "normal" : "connect"
+  done.push(through)
+  const method = through === "stream" ? "ModelStreamInfer" : "ModelInfer"
   const whole = Buffer.from(frame(bytes))
   // What is wrong with a prefix is Connect's to say where it gets there.
   if (through === "normal" && random.chance(0.05)) {

@@ -11,7 +11,7 @@ import { Connections } from "../Connections.ts"
 import type { GrpcConnection } from "../GrpcConnection.ts"
 import { HttpConnection } from "../HttpConnection.ts"
 import { parse } from "../JsonText.ts"
-import { type Attempt, attempt, type Through } from "./Attempt.ts"
+import { type Attempt, attempt } from "./Attempt.ts"
 import { type Ended, overGrpc, overHttp, overStream } from "./Ended.ts"
 import { count, first, seed } from "./settings.ts"
 
@@ -30,13 +30,13 @@ const run = async (pool: Pool, index: number): Promise<Ended> => {
 const send = async (pool: Pool, index: number, one: Attempt): Promise<Ended> => {
   const { sent } = one
   if (sent.protocol === "HTTP") return overHttp(one, await (await pool.http(index)).request(sent.request))
-  const connection = await pool.grpc(sent.through)
-  return (sent.call.method === "ModelStreamInfer" ? overStream : overGrpc)(one, await connection.call(sent.call))
+  const connection = await pool.grpc(sent.through === "connect" ? "connect" : "normal")
+  return (sent.through === "stream" ? overStream : overGrpc)(one, await connection.call(sent.call))
 }
 
 interface Pool {
   readonly http: (index: number) => Promise<HttpConnection>
-  readonly grpc: (through: Through) => Promise<GrpcConnection>
+  readonly grpc: (through: "normal" | "connect") => Promise<GrpcConnection>
 }
 
 /** What all models together have counted, and that none of them has anything left to do. */

@@ -1,10 +1,9 @@
 /**
- * HTTP/2 on the gRPC port: takes inference off before Connect and leaves everything else to it. Not here: the port
- * (GrpcServer.ts), and what an RPC does (GrpcUnary.ts, StreamCall.ts, GrpcRoutes.ts).
+ * HTTP/2 on the gRPC port: takes unary ModelInfer off before Connect and leaves everything else to it. Not here: the port
+ * (GrpcServer.ts), and what an RPC does (GrpcUnary.ts, GrpcRoutes.ts).
  *
- *   stream ─┬─ POST, application/grpc, not compressed either way: GrpcStream ─┬─ ModelInfer: GrpcUnary ──────┬─► gateway
- *           │                                                                └─ ModelStreamInfer: StreamCall ┤
- *           └─ everything else ─► GrpcConnect ─► GrpcRoutes ─────────────────────────────────────────────────┘
+ *   stream ─┬─ POST ModelInfer, application/grpc, not compressed either way ─► GrpcStream ─► GrpcUnary ─► gateway
+ *           └─ everything else ─► GrpcConnect ─► GrpcRoutes ─► gateway
  *
  * Connect costs several times what the rest of a small request does; no option of it recovers that.
  */
@@ -20,12 +19,10 @@ import {
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import * as GrpcCompression from "./GrpcCompression.ts"
 import * as Goaway from "./Goaway.ts"
-import { type Rpc, serve, type StreamOptions } from "./GrpcStream.ts"
-import { UnaryCall } from "./GrpcUnary.ts"
+import { serveUnary, type StreamOptions } from "./GrpcStream.ts"
 import type { Http2 } from "../port/HttpListener.ts"
 import * as Keepalive from "./Keepalive.ts"
 import type { RestrictedApis } from "../RestrictedApis.ts"
-import { StreamCall } from "./StreamCall.ts"
 
 /** Bytes that a caller may send ahead, per stream and per connection: the default 64 KiB halves large tensors' rate. */
 const streamWindow = 4 * 1024 * 1024
@@ -39,8 +36,8 @@ export interface Http2Options extends StreamOptions {
   readonly restrictedApis: RestrictedApis
   readonly responseCompression: GrpcCompression.ResponseCompression
   readonly keepalive: Keepalive.Settings
-  /** Whether inference is answered before Connect. */
-  readonly fastPath: boolean
+  /** Whether unary ModelInfer is answered before Connect. */
+  readonly fastUnary: boolean
   /** Answers everything else. */
   readonly answer: Answer
 }
@@ -57,7 +54,7 @@ export const make = (options: Http2Options): Http2 => {
   server.on("request", options.answer)
   server.on("checkContinue", options.answer)
   server.on("sessionError", nothing)
-  if (options.fastPath) takeInference(server, options)
+  if (options.fastUnary) takeUnary(server, options)
   const sessions = trackSessions(server, options.keepalive)
   return {
     accept: (socket) => {
@@ -74,34 +71,25 @@ export const make = (options: Http2Options): Http2 => {
   }
 }
 
-const takeInference = (server: Http2Server, options: Http2Options): void => {
+const takeUnary = (server: Http2Server, options: Http2Options): void => {
   // Whom inference is restricted for, Connect tells, with its interceptors.
   const guard = options.restrictedApis("inference")
   const permits = (headers: IncomingHttpHeaders) => guard === undefined || guard.permits(headers[guard.header])
-  const isTaken = options.responseCompression === "none" ? isPlain : isUncompressed
+  const isPlain = options.responseCompression === "none" ? isPlainModelInfer : isUncompressedModelInfer
 
   // The compatibility layer is node's own listener of `stream`; what is not ours is handed on to it.
   const compatible = server.listeners("stream")
   server.removeAllListeners("stream")
   server.on("stream", (stream: ServerHttp2Stream, headers, ...rest) => {
-    const rpc = rpcs.get(headers[":path"])
-    if (rpc !== undefined && isTaken(headers) && permits(headers)) serve(rpc, stream, headers, options)
+    if (isPlain(headers) && permits(headers)) serveUnary(stream, headers, options)
     else for (const listener of compatible) listener.call(server, stream, headers, ...rest)
   })
 }
 
-const { typeName, method } = GRPCInferenceService
+const modelInferPath = `/${GRPCInferenceService.typeName}/${GRPCInferenceService.method.modelInfer.name}`
 
-/** By path. */
-const rpcs: ReadonlyMap<string | undefined, Rpc> = new Map(
-  [
-    { name: `${typeName}/${method.modelInfer.name}`, port: "GRPC", call: UnaryCall } as const,
-    { name: `${typeName}/${method.modelStreamInfer.name}`, port: undefined, call: StreamCall } as const,
-  ].map((rpc) => [`/${rpc.name}`, rpc]),
-)
-
-const isPlain = (headers: IncomingHttpHeaders): boolean => {
-  if (headers[":method"] !== "POST") return false
+const isPlainModelInfer = (headers: IncomingHttpHeaders): boolean => {
+  if (headers[":path"] !== modelInferPath || headers[":method"] !== "POST") return false
   const encoding = headers["grpc-encoding"]
   return (
     (encoding === undefined || encoding === "identity") &&
@@ -109,8 +97,8 @@ const isPlain = (headers: IncomingHttpHeaders): boolean => {
   )
 }
 
-const isUncompressed = (headers: IncomingHttpHeaders): boolean =>
-  isPlain(headers) && !GrpcCompression.isAccepted(headers)
+const isUncompressedModelInfer = (headers: IncomingHttpHeaders): boolean =>
+  isPlainModelInfer(headers) && !GrpcCompression.isAccepted(headers)
 
 const trackSessions = (server: Http2Server, keepalive: Keepalive.Settings): ReadonlySet<ServerHttp2Session> => {
   const sessions = new Set<ServerHttp2Session>()

@@ -1,20 +1,30 @@
 /**
- * ModelStreamInfer as Connect serves it, where StreamCall.ts does not: messages in and out of an InferStream, which knows what they mean. Half-close lets
+ * ModelStreamInfer as Connect serves it: messages in and out of an InferStream, which knows what they mean. Half-close lets
  * requests in flight finish, a stop does too and then ends the stream as unavailable; a caller that goes away takes back
  * all it has asked.
  */
 import type { HandlerContext } from "@connectrpc/connect"
+import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
 import * as ProtobufCodec from "@nereid/core/ProtobufCodec"
-import type { ModelInferRequest, ModelStreamInferResponse } from "@nereid/protocol/grpc_service"
+import {
+  InferParameterSchema,
+  type ModelInferRequest,
+  ModelInferResponseSchema,
+  type ModelStreamInferResponseSchema,
+} from "@nereid/protocol/grpc_service"
 import type { ForwardedHeaders } from "../ForwardedHeaders.ts"
 import type { Gateway } from "../Gateway.ts"
 import * as Preparation from "../Preparation.ts"
 import * as GrpcRecords from "./GrpcRecords.ts"
 import { shuttingDown } from "./GrpcStatus.ts"
-import { errorModeHeader } from "./GrpcStream.ts"
 import { InferStream, type StreamResult } from "./InferStream.ts"
+
+type Message = MessageInitShape<typeof ModelStreamInferResponseSchema>
+
+/** With this header, the first failure is that of the stream, in its status. */
+const errorModeHeader = "triton_grpc_error"
 
 export interface InferStreamOptions {
   readonly gateway: Gateway
@@ -28,12 +38,10 @@ export async function* serve(
   { gateway, forward, toError }: InferStreamOptions,
   requests: AsyncIterable<ModelInferRequest>,
   context: HandlerContext,
-): AsyncGenerator<ModelStreamInferResponse> {
+): AsyncGenerator<Message> {
   const timeout = context.timeoutMs()
   const deadline = timeout === undefined ? undefined : Date.now() + timeout
-  const results = new Signal()
-  const room = new Signal()
-  const stream = new InferStream(gateway, deadline, { onResult: results.give, onRoom: room.give })
+  const stream = new InferStream(gateway, deadline)
   const prepare = Preparation.make(forward, context.values.get(GrpcRecords.record), () => context.requestHeader)
   const endsAtError = context.requestHeader.get(errorModeHeader) === "true"
   let broken: { readonly error: unknown } | undefined
@@ -48,28 +56,17 @@ export async function* serve(
   const read = async () => {
     try {
       const messages = requests[Symbol.asyncIterator]()
-      for (;;) {
-        while (stream.isFull && !stream.isCancelled) await room.taken()
-        if (stream.isCancelled) return
+      while (await stream.room()) {
         const next = await messages.next()
         if (next.done === true) {
           halfClosed = true
           return stream.end()
         }
-        const { id, request } = ProtobufCodec.fromStreamMessage(next.value)
-        stream.ask(id, Result.flatMap(request, prepare))
+        stream.ask(next.value.id, Result.flatMap(ProtobufCodec.fromMessage(next.value), prepare))
       }
     } catch (error) {
       broken = { error }
       stream.cancel()
-    }
-  }
-
-  const nextResult = async (): Promise<StreamResult | undefined> => {
-    for (;;) {
-      const result = stream.take()
-      if (result !== undefined || stream.isOver) return result
-      await results.taken()
     }
   }
 
@@ -78,15 +75,14 @@ export async function* serve(
   try {
     if (gateway.stopping.aborted) onStop()
     else void read()
-    for (let result = await nextResult(); result !== undefined; result = await nextResult()) {
+    for (let result = await stream.next(); result !== undefined; result = await stream.next()) {
       if (Result.isFailure(result.outcome)) {
         const { failure } = result.outcome
         // The queue may see the stream's deadline before Connect does; it is the end of the stream all the same.
         const isLate = failure._tag === "DeadlineExceeded" && deadline !== undefined && deadline <= Date.now()
         if (endsAtError || isLate) throw toError(failure)
       }
-      const { id, outcome, isFinal } = result
-      yield ProtobufCodec.toStreamMessage(ProtobufCodec.streamResponse(id, outcome, isFinal))
+      yield message(result)
     }
     if (broken !== undefined) throw broken.error
     context.signal.throwIfAborted()
@@ -96,13 +92,15 @@ export async function* serve(
   }
 }
 
-/** Wakes one that waits; who waits looks first whether there is need. */
-class Signal {
-  #wake = () => {}
+const message = ({ id, outcome, isFinal }: StreamResult): Message => {
+  if (Result.isFailure(outcome)) return { errorMessage: outcome.failure.message, inferResponse: final({ id }, true) }
+  return { inferResponse: final(ProtobufCodec.toMessage(outcome.success), isFinal) }
+}
 
-  readonly give = (): void => this.#wake()
-
-  taken(): Promise<void> {
-    return new Promise((resolve) => (this.#wake = resolve))
-  }
+const final = (response: MessageInitShape<typeof ModelInferResponseSchema>, isFinal: boolean) => {
+  const finished = create(ModelInferResponseSchema, response)
+  finished.parameters["triton_final_response"] = create(InferParameterSchema, {
+    parameterChoice: { case: "boolParam", value: isFinal },
+  })
+  return finished
 }

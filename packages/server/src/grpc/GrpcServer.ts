@@ -2,7 +2,7 @@
  * The gRPC port: gRPC over HTTP/2; Connect and gRPC-Web over HTTP/2 and HTTP/1.1, all on the same port. It puts the parts
  * together; what they do is in them.
  *
- *   connection ─► HttpListener ─┬─ HTTP/2 ────► GrpcHttp2 ─┬─ inference ─► GrpcStream
+ *   connection ─► HttpListener ─┬─ HTTP/2 ────► GrpcHttp2 ─┬─ unary ModelInfer ─► GrpcUnary
  *                               │                          └─┐
  *                               └─ HTTP/1.1 ─────────────────┴─► GrpcConnect ─► GrpcRoutes
  */
@@ -35,8 +35,8 @@ export interface FrontEndOptions {
   readonly responseCompression?: ResponseCompression | undefined
   /** What becomes of HTTP/2 connections that are dead, that ping too much or that are old. Defaults in Keepalive.ts. */
   readonly keepalive?: Keepalive.Keepalive | undefined
-  /** Whether inference is answered before Connect. Default true; false is for comparison. */
-  readonly fastPath?: boolean
+  /** Whether unary ModelInfer is answered before Connect. Default true; false is for comparison. */
+  readonly fastUnary?: boolean
   /** Metadata that become parameters of their request, as a pattern of their names (ForwardedHeaders.ts). Default none. */
   readonly forwardHeaders?: string | undefined
   /** What answers only to those who have a secret. Default nothing. */
@@ -61,7 +61,7 @@ export interface GrpcServerOptions extends FrontEndOptions {
 
 /** For whatever port its requests come to. */
 export interface FrontEnd {
-  /** Answers what is no plain inference over gRPC, which is before it. */
+  /** Answers what is no unary inference over HTTP/2, which is before it. */
   readonly answer: GrpcConnect.ConnectHandler
   /** The connections of one port that speak HTTP/2; `answer` is for what it does not answer itself. */
   readonly http2: (answer: GrpcHttp2.Answer) => HttpListener.Http2
@@ -85,7 +85,7 @@ export const frontEnd = Effect.fnUntraced(function* (
   gateway: Gateway,
   options: FrontEndOptions,
 ): Effect.fn.Return<FrontEnd, ServeError> {
-  const { maxMessageSize = 256 * 1024 * 1024, receiveTimeoutMillis = 300_000, fastPath = true } = options
+  const { maxMessageSize = 256 * 1024 * 1024, receiveTimeoutMillis = 300_000, fastUnary = true } = options
   const { responseCompression = "none", maxIncompleteSize = Math.max(2 ** 30, 4 * maxMessageSize) } = options
   if (!Number.isInteger(maxMessageSize) || maxMessageSize < 1 || maxMessageSize > largestMessage) {
     const message = `maxMessageSize is ${maxMessageSize}, expected an integer from 1 to ${largestMessage} (2 GiB - 1)`
@@ -103,6 +103,6 @@ export const frontEnd = Effect.fnUntraced(function* (
   return {
     answer: GrpcConnect.make(calls),
     limit: (request) => limitReceiving(request, receiveTimeoutMillis, receiveBudget, false),
-    http2: (answer) => GrpcHttp2.make({ ...calls, keepalive, fastPath, answer }),
+    http2: (answer) => GrpcHttp2.make({ ...calls, keepalive, fastUnary, answer }),
   }
 })

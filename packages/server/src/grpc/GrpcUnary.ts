@@ -1,6 +1,6 @@
 /**
  * One unary ModelInfer over gRPC, without a framework: collects the message, asks the gateway, answers. It knows no
- * implementation of HTTP/2 (Call.ts).
+ * HTTP/2 implementation; GrpcStream.ts drives it from node:http2.
  *
  *   onData … ─► whole message ─► decode ─► gateway.infer ─► responder.reply │ responder.fail
  *     │ too large, compressed, a second one,                   │ onClose before the answer: cancel
@@ -14,21 +14,59 @@ import { Result } from "effect"
 import { GrpcCode } from "@nereid/core/Errors"
 import type { Cancel } from "@nereid/core/Inference"
 import * as ProtobufCodec from "@nereid/core/ProtobufCodec"
+import type { Gateway } from "../Gateway.ts"
+import type { Prepare } from "../Preparation.ts"
 import { fromError, type GrpcStatus, internal, shuttingDown } from "./GrpcStatus.ts"
 import * as GrpcTimeout from "./GrpcTimeout.ts"
-import type { CallMetadata, CallOptions, Receiver, Responder } from "./Call.ts"
-import { messageLength, MessageParts, prefixLength } from "./MessageParts.ts"
+import type { ReceiveBudget } from "../port/ReceiveBudget.ts"
 import * as Timer from "../port/Timer.ts"
 
-export class UnaryCall implements Receiver {
-  readonly #options: CallOptions
+/** Where the answer goes. One of the two is called, at most once, and never after `onClose`. */
+export interface Responder {
+  /** A message with its prefix. */
+  readonly reply: (frame: Uint8Array) => void
+  readonly fail: (status: GrpcStatus) => void
+}
+
+/** What the call says about itself. */
+export interface CallMetadata {
+  /** Its `grpc-timeout`. */
+  readonly timeout: string | undefined
+  /** What is to be done with its request ahead of anything else. */
+  readonly prepare: Prepare
+}
+
+export interface UnaryOptions {
+  readonly gateway: Gateway
+  /** The most bytes of a message. */
+  readonly maxMessageSize: number
+  /** How long a message may take to arrive. */
+  readonly receiveTimeoutMillis: number
+  /** For messages that are not whole; shared by all calls. */
+  readonly receiveBudget: ReceiveBudget
+  readonly logDefect: (defect: unknown) => void
+}
+
+/** Compressed flag and length. */
+const prefixLength = 5
+
+/** What keeping a chunk costs beside its bytes, so that single bytes do not come cheaper than they are. */
+const chunkCost = 256
+
+/** A chunk is a view of what was read from its socket, and keeps all of that; a copy of a small one does not. */
+const smallPart = 1 / 8
+
+export class UnaryCall {
+  readonly #options: UnaryOptions
   readonly #responder: Responder
   readonly #deadline: number | undefined
   readonly #prepare: CallMetadata["prepare"]
   /** Of prefix and message together; unknown until the prefix is there. */
   #expected: number | undefined
   #received = 0
-  readonly #parts: MessageParts
+  #chunks: Array<Uint8Array> = []
+  /** Taken from the budget for the chunks. */
+  #held = 0
   #timer: NodeJS.Timeout | undefined
   /** Set from the message's last byte to the answer. */
   #cancel: Cancel | undefined
@@ -36,17 +74,19 @@ export class UnaryCall implements Receiver {
   /** Answered, failed or gone: whatever comes now is ignored. */
   #done = false
 
-  constructor(options: CallOptions, responder: Responder, { timeout, prepare }: CallMetadata) {
+  constructor(options: UnaryOptions, responder: Responder, { timeout, prepare }: CallMetadata) {
     this.#options = options
-    this.#parts = new MessageParts(options.receiveBudget)
     this.#responder = responder
     this.#prepare = prepare
-    const deadline = GrpcTimeout.deadline(timeout)
-    if (Result.isFailure(deadline)) {
-      this.#fail(deadline.failure)
-      return
+    if (timeout !== undefined) {
+      const milliseconds = GrpcTimeout.parse(timeout)
+      if (milliseconds === undefined) {
+        const message = `invalid grpc-timeout '${timeout}'`
+        this.#fail({ code: GrpcCode.INVALID_ARGUMENT, message, tag: "InvalidRequest" })
+        return
+      }
+      this.#deadline = Date.now() + milliseconds
     }
-    this.#deadline = deadline.success
     this.#timer = Timer.start(() => this.#failLate(), options.receiveTimeoutMillis)
   }
 
@@ -56,13 +96,13 @@ export class UnaryCall implements Receiver {
     if (this.#asked) return this.#failExtra()
     if (this.#expected === undefined) {
       if (this.#received < prefixLength) return this.#hold(chunk)
-      const length = messageLength(this.#parts.join(chunk), this.#options.maxMessageSize)
-      if (Result.isFailure(length)) return this.#fail(length.failure)
-      this.#expected = prefixLength + length.success
+      const length = this.#readPrefix(this.#join(chunk))
+      if (length === undefined) return
+      this.#expected = prefixLength + length
     }
     if (this.#received < this.#expected) return this.#hold(chunk)
     if (this.#received > this.#expected) return this.#failExtra()
-    const message = this.#parts.join(chunk)
+    const message = this.#join(chunk).subarray(prefixLength)
     this.#release()
     this.#ask(message)
   }
@@ -83,25 +123,56 @@ export class UnaryCall implements Receiver {
     if (!this.#done) this.#abandon()
   }
 
+  #readPrefix(prefix: Uint8Array): number | undefined {
+    const view = new DataView(prefix.buffer, prefix.byteOffset, prefix.byteLength)
+    const flag = view.getUint8(0)
+    const length = view.getUint32(1)
+    const { maxMessageSize } = this.#options
+    if (flag === 1) {
+      const message = "received a compressed message, but no grpc-encoding says how to decompress it"
+      this.#fail({ code: GrpcCode.INTERNAL, message, tag: "MalformedRequest" })
+    } else if (flag !== 0) {
+      const message = `invalid compressed flag ${flag} of a message, expected 0 or 1`
+      this.#fail({ code: GrpcCode.INTERNAL, message, tag: "MalformedRequest" })
+    } else if (length > maxMessageSize) {
+      const message = `message too large: ${length} bytes, at most ${maxMessageSize}`
+      this.#fail({ code: GrpcCode.RESOURCE_EXHAUSTED, message, tag: "InvalidRequest" })
+    } else {
+      return length
+    }
+    return undefined
+  }
+
   #progress(): string {
     return `${this.#received} bytes with its prefix, expected ${this.#expected ?? `at least ${prefixLength}`}`
   }
 
   #hold(chunk: Uint8Array): void {
-    const problem = this.#parts.hold(chunk)
-    if (problem !== undefined) this.#fail(problem)
+    const cost = chunk.length + chunkCost
+    const message = this.#options.receiveBudget.take(cost)
+    if (message !== undefined) return this.#fail({ code: GrpcCode.RESOURCE_EXHAUSTED, message, tag: "QueueFull" })
+    this.#held += cost
+    const isSmallPart = chunk.length < chunk.buffer.byteLength * smallPart
+    this.#chunks.push(isSmallPart ? new Uint8Array(chunk) : chunk)
+  }
+
+  /** With the chunk that has just come. */
+  #join(last: Uint8Array): Uint8Array {
+    return this.#chunks.length === 0 ? last : Buffer.concat([...this.#chunks, last], this.#received)
   }
 
   /** Nothing more is to be received. */
   #release(): void {
     clearTimeout(this.#timer)
-    this.#parts.release()
+    this.#chunks = []
+    this.#options.receiveBudget.give(this.#held)
+    this.#held = 0
   }
 
   #ask(message: Uint8Array): void {
     this.#asked = true
     if (this.#options.gateway.stopping.aborted) return this.#fail(fromError(shuttingDown))
-    const wire = Result.flatMap(ProtobufCodec.decode(message, prefixLength), this.#prepare)
+    const wire = Result.flatMap(ProtobufCodec.decode(message), this.#prepare)
     if (Result.isFailure(wire)) return this.#fail(fromError(wire.failure))
     try {
       const cancel = this.#options.gateway.infer(wire.success, this.#deadline, (outcome) => {

@@ -1,10 +1,10 @@
 /**
- * Many requests on one stream and their results, whatever carries it (ModelStreamInfer: StreamCall.ts, and GrpcInferStream.ts
- * for Connect). A failure is a result like any other, and the stream goes on behind it.
+ * Many requests on one stream and their results, whatever carries it (ModelStreamInfer: GrpcInferStream.ts). A failure is
+ * a result like any other, and the stream goes on behind it.
  *
- *   ask ─► gateway.stream ─┬─ decoupled: each response as it comes ──────────────────┬─► ready ─► take
+ *   ask ─► gateway.stream ─┬─ decoupled: each response as it comes ──────────────────┬─► ready ─► next
  *    │                     └─ otherwise: in its turn, the order of the requests ─────┘
- *    └ unless it `isFull`: requests in flight, results that wait for their turn, and those that nobody has taken, are many
+ *    └ as long as `room`: requests in flight, results that wait for their turn, and those that nobody has taken, are few
  */
 import { Effect, Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
@@ -21,14 +21,6 @@ export interface StreamResult {
   readonly outcome: Result.Result<WireResponse, InferenceError>
   /** Whether its request has no further results. */
   readonly isFinal: boolean
-}
-
-/** Who is told that it is worth looking again. Called often; they look and return. */
-export interface Listeners {
-  /** A result is to be taken, or there will be no more. */
-  readonly onResult: () => void
-  /** There may be room for a request. */
-  readonly onRoom: () => void
 }
 
 /** Requests in flight, and results that wait; where there are more of either, no request is read. */
@@ -57,13 +49,13 @@ export class InferStream {
   /** No further requests will come. */
   #ended = false
   #cancelled = false
-  readonly #listeners: Listeners
+  #wakeReader = nothing
+  #wakeWriter = nothing
   #waitingEmits: Array<() => void> = []
 
-  constructor(gateway: Gateway, deadline: number | undefined, listeners: Listeners) {
+  constructor(gateway: Gateway, deadline: number | undefined) {
     this.#gateway = gateway
     this.#deadline = deadline
-    this.#listeners = listeners
   }
 
   /** Hands a request to its model, or takes the refusal of one that could not be read. */
@@ -93,30 +85,27 @@ export class InferStream {
     flight.cancel = cancel
   }
 
-  /** Whether a request is better not asked yet: `onRoom` says when. */
-  get isFull(): boolean {
-    const count = Math.max(this.#inFlight.size, this.#turns.length, this.#ready.length)
-    return count >= mostWaiting || this.#bytes >= mostBytes
+  /** Whether another request may be asked, once there is room for it; false where nobody wants its result any more. */
+  async room(): Promise<boolean> {
+    while (!this.#cancelled && this.#isFull()) {
+      await new Promise<void>((resolve) => (this.#wakeReader = resolve))
+    }
+    return !this.#cancelled
   }
 
-  /** The next result, where one is ready. */
-  take(): StreamResult | undefined {
-    const result = this.#ready.shift()
-    if (result === undefined) return undefined
-    this.#bytes -= sizeOfResult(result)
-    if (this.#ready.length < ahead) this.#resumeEmits()
-    this.#listeners.onRoom()
-    return result
-  }
-
-  /** Whether there will be no more results. */
-  get isOver(): boolean {
-    return this.#ended && this.#inFlight.size === 0 && this.#ready.length === 0
-  }
-
-  /** Whether nobody wants its results any more. */
-  get isCancelled(): boolean {
-    return this.#cancelled
+  /** The next result; undefined once there are no more. */
+  async next(): Promise<StreamResult | undefined> {
+    for (;;) {
+      const result = this.#ready.shift()
+      if (result !== undefined) {
+        this.#bytes -= sizeOfResult(result)
+        if (this.#ready.length < ahead) this.#resumeEmits()
+        this.#wakeReader()
+        return result
+      }
+      if (this.#ended && this.#inFlight.size === 0) return undefined
+      await new Promise<void>((resolve) => (this.#wakeWriter = resolve))
+    }
   }
 
   /** No further requests; those in flight are answered. */
@@ -138,6 +127,11 @@ export class InferStream {
     this.#wake()
   }
 
+  #isFull(): boolean {
+    const count = Math.max(this.#inFlight.size, this.#turns.length, this.#ready.length)
+    return count >= mostWaiting || this.#bytes >= mostBytes
+  }
+
   #emit(result: StreamResult): Effect.Effect<void> {
     return Effect.callback((resume) => {
       // A model that has not noticed yet.
@@ -150,7 +144,6 @@ export class InferStream {
   }
 
   #resumeEmits(): void {
-    if (this.#waitingEmits.length === 0) return
     for (const taken of this.#waitingEmits.splice(0)) taken()
   }
 
@@ -165,19 +158,19 @@ export class InferStream {
         this.#turns.shift()
         this.#ready.push(first.result)
       }
-      this.#listeners.onResult()
+      this.#wakeWriter()
     }
   }
 
   #push(result: StreamResult): void {
     this.#bytes += sizeOfResult(result)
     this.#ready.push(result)
-    this.#listeners.onResult()
+    this.#wakeWriter()
   }
 
   #wake(): void {
-    this.#listeners.onRoom()
-    this.#listeners.onResult()
+    this.#wakeReader()
+    this.#wakeWriter()
   }
 }
 

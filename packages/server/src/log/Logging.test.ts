@@ -45,8 +45,8 @@ const ports = Effect.gen(function* () {
   return { ask, call, authority }
 })
 
-const serve = Effect.fnUntraced(function* (logging: Logging.LoggingOptions = {}, fastPath = true) {
-  const layer = Server.layer([Echo], { http: free, grpc: free, metrics: false, logging, fastPath })
+const serve = Effect.fnUntraced(function* (logging: Logging.LoggingOptions = {}, fastUnary = true) {
+  const layer = Server.layer([Echo], { http: free, grpc: free, metrics: false, logging, fastUnary })
   return yield* Effect.provideContext(ports, yield* Layer.build(Layer.provide(layer, echo)))
 })
 
