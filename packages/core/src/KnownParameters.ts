@@ -20,8 +20,14 @@ const names: ReadonlySet<string> = new Set([
 
 const prefix = "triton_"
 
+/** The value of a parameter of a gRPC message, by the field of its oneof. */
+export type Choice = InferParameter["parameterChoice"]
+
 /** Asks for a last, empty response on a stream; for gRPC only. */
 export const emptyFinalResponse = "triton_enable_empty_final_response"
+
+/** Of a response on a stream: whether its request has no further ones. */
+export const finalResponse = "triton_final_response"
 
 /** Bytes of a sequence id that is a text. */
 const longestSequenceId = 128
@@ -62,10 +68,7 @@ export const jsonProblem = (
 }
 
 /** What is wrong with a parameter of a gRPC message; undefined for nothing. */
-export const messageProblem = (
-  name: string,
-  { parameterChoice: { case: type, value } }: InferParameter,
-): InvalidRequest | undefined => {
+export const messageProblem = (name: string, { case: type, value }: Choice): InvalidRequest | undefined => {
   if (name.startsWith(prefix) && name !== emptyFinalResponse) {
     const rule = `Only the following keys starting with 'triton_' are allowed: ${emptyFinalResponse}`
     return new InvalidRequest({

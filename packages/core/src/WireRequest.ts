@@ -46,3 +46,10 @@ export interface WireResponse {
   readonly parameters: Parameters
   readonly outputs: ReadonlyArray<WireTensor>
 }
+
+/** What a stream carries for each of its requests: a response, or what has gone wrong and whose response it would be. */
+export interface StreamResponse {
+  /** Empty where nothing has. */
+  readonly error: string
+  readonly response: WireResponse
+}

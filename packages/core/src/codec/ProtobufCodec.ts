@@ -2,9 +2,10 @@
  * The protobuf form of an inference: bytes or messages to a WireRequest, a WireResponse to bytes or a message. Pure, and
  * not a check against any model: that is Validation.ts. Frames, status codes and sockets belong to the transports.
  *
+ * Bytes are read and written by hand (PlainRequest.ts, PlainResponse.ts), and read as messages where a request is not plain.
  * Raw tensors stay views on the received bytes. Typed `contents` become the same bytes as a raw tensor would have.
  */
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
+import { create, fromBinary } from "@bufbuild/protobuf"
 import { Result } from "effect"
 import {
   type InferParameter,
@@ -16,44 +17,107 @@ import {
   type ModelInferResponse,
   ModelInferResponse_InferOutputTensorSchema,
   ModelInferResponseSchema,
+  type ModelStreamInferResponse,
+  ModelStreamInferResponseSchema,
 } from "@nereid/protocol/grpc_service"
-import { InvalidRequest } from "../Errors.ts"
+import { type InferenceError, InvalidRequest, MalformedRequest } from "../Errors.ts"
 import type { Parameter, Parameters } from "../Inference.ts"
 import { noParameters } from "../Inference.ts"
 import * as KnownParameters from "../KnownParameters.ts"
-import * as PlainProtobuf from "./PlainProtobuf.ts"
+import * as PlainRequest from "./PlainRequest.ts"
+import * as PlainResponse from "./PlainResponse.ts"
 import * as RegionReference from "../RegionReference.ts"
 import { encodeElements } from "../TypedTensor.ts"
-import type { RequestedOutput, WireRequest, WireResponse, WireTensor } from "../WireRequest.ts"
+import type { RequestedOutput, StreamResponse, WireRequest, WireResponse, WireTensor } from "../WireRequest.ts"
 
-/** The bytes of a ModelInferRequest. Its raw tensors are views on `bytes`, which therefore must not be reused. */
-export const decode = (bytes: Uint8Array): Result.Result<WireRequest, InvalidRequest> => {
-  // A Buffer's slice() is no copy, and whoever gets a tensor may count on one.
-  const plain = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const request = PlainProtobuf.read(plain)
+/** The ModelInferRequest from `start` to `end`. Its raw tensors are views on the bytes, which therefore must not be reused. */
+export const decode = (
+  bytes: Uint8Array,
+  start = 0,
+  end = bytes.length,
+): Result.Result<WireRequest, InvalidRequest> => {
+  const request = PlainRequest.read(bytes, start, end)
   if (request !== undefined) return Result.succeed(request)
-  let message: ModelInferRequest
-  try {
-    message = fromBinary(ModelInferRequestSchema, plain, { readUnknownFields: false })
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
-    return Result.fail(new InvalidRequest({ message: `failed to parse ModelInferRequest: ${reason}` }))
-  }
-  return fromMessage(message)
+  const message = parse(bytes, start, end)
+  if (Result.isSuccess(message)) return fromMessage(message.success)
+  return Result.fail(new InvalidRequest({ message: message.failure }))
 }
+
+/** A request on a stream, where one that is refused is answered by its id. */
+export interface StreamRequest {
+  readonly id: string
+  readonly request: Result.Result<WireRequest, InvalidRequest>
+}
+
+/** The same as one of many on a stream, which bytes that are no message end. */
+export const decodeStream = (
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+): Result.Result<StreamRequest, MalformedRequest> => {
+  const request = PlainRequest.read(bytes, start, end)
+  if (request !== undefined) return Result.succeed({ id: request.id, request: Result.succeed(request) })
+  const message = parse(bytes, start, end)
+  if (Result.isSuccess(message)) return Result.succeed(fromStreamMessage(message.success))
+  return Result.fail(new MalformedRequest({ message: message.failure }))
+}
+
+/** Fails in words. */
+const parse = (bytes: Uint8Array, start: number, end: number): Result.Result<ModelInferRequest, string> => {
+  // Not a Buffer: its slice() is no copy, and whoever gets a tensor may count on one.
+  const plain = new Uint8Array(bytes.buffer, bytes.byteOffset + start, end - start)
+  return Result.try({
+    try: () => fromBinary(ModelInferRequestSchema, plain, { readUnknownFields: false }),
+    catch: (cause) => `failed to parse ModelInferRequest: ${cause instanceof Error ? cause.message : String(cause)}`,
+  })
+}
+
+/** Makes room for so many bytes, whose content may be anything. */
+export type Allocate = (length: number) => Uint8Array<ArrayBuffer>
+
+const allocateZeros: Allocate = (length) => new Uint8Array(length)
 
 /**
  * The bytes of a ModelInferResponse, in a buffer of exactly their size, after `headroom` bytes that are left for the
  * caller: a gRPC frame's prefix goes there without another copy of the tensors.
  */
-export const encode = (response: WireResponse, headroom = 0): Uint8Array<ArrayBuffer> => {
-  const plain = PlainProtobuf.write(response, headroom)
-  if (plain !== undefined) return plain
-  const message = toBinary(ModelInferResponseSchema, toMessage(response))
-  const buffer = new Uint8Array(headroom + message.length)
-  buffer.set(message, headroom)
+export const encode = (response: WireResponse, headroom = 0, allocate = allocateZeros): Uint8Array<ArrayBuffer> => {
+  const buffer = allocate(headroom + PlainResponse.length(response))
+  PlainResponse.write(response, buffer, headroom)
   return buffer
 }
+
+/** Of a ModelStreamInferResponse. */
+export const streamLength = PlainResponse.streamLength
+
+/** Writes it from `position` on, and returns the position behind it. */
+export const writeStream = PlainResponse.writeStream
+
+/** What a stream answers with: whether it is the last for its request is said in it. */
+export const streamResponse = (
+  id: string,
+  outcome: Result.Result<WireResponse, InferenceError>,
+  isFinal: boolean,
+): StreamResponse => {
+  const failed = Result.isFailure(outcome)
+  const response = failed ? { ...noResponse, id } : outcome.success
+  const { modelName, modelVersion, outputs } = response
+  const said = isFinal ? final : further
+  const parameters = response.parameters === noParameters ? said : { ...response.parameters, ...said }
+  return {
+    error: failed ? outcome.failure.message : "",
+    response: { modelName, modelVersion, id: response.id, parameters, outputs },
+  }
+}
+
+const noResponse: WireResponse = { modelName: "", modelVersion: "", id: "", parameters: noParameters, outputs: [] }
+const final: Parameters = { [KnownParameters.finalResponse]: true }
+const further: Parameters = { [KnownParameters.finalResponse]: false }
+
+export const fromStreamMessage = (message: ModelInferRequest): StreamRequest => ({
+  id: message.id,
+  request: fromMessage(message),
+})
 
 export const fromMessage = (message: ModelInferRequest): Result.Result<WireRequest, InvalidRequest> => {
   const { modelName } = message
@@ -100,6 +164,10 @@ export const fromMessage = (message: ModelInferRequest): Result.Result<WireReque
 }
 
 /** The message holds views on the response's tensors. */
+export const toStreamMessage = ({ error, response }: StreamResponse): ModelStreamInferResponse =>
+  create(ModelStreamInferResponseSchema, { errorMessage: error, inferResponse: toMessage(response) })
+
+/** The same. */
 export const toMessage = ({ modelName, modelVersion, id, parameters, outputs }: WireResponse): ModelInferResponse =>
   create(ModelInferResponseSchema, {
     modelName,
@@ -221,7 +289,7 @@ const readParameters = (message: {
   if (Object.keys(message).length === 0) return Result.succeed(noParameters)
   const entries: Array<[string, Parameter]> = []
   for (const [name, parameter] of Object.entries(message)) {
-    const problem = KnownParameters.messageProblem(name, parameter)
+    const problem = KnownParameters.messageProblem(name, parameter.parameterChoice)
     if (problem !== undefined) return Result.fail(problem)
     const { value } = parameter.parameterChoice
     if (value !== undefined) entries.push([name, value])

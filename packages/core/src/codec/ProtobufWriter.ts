@@ -1,0 +1,86 @@
+/**
+ * A cursor that writes the fields of a protobuf message into bytes of exactly their length, which is known beforehand from
+ * the lengths below: nothing grows and nothing is moved. For codecs that are written by hand for one message.
+ */
+export class ProtobufWriter {
+  position: number
+  readonly #bytes: Uint8Array
+
+  constructor(bytes: Uint8Array, position: number) {
+    this.#bytes = bytes
+    this.position = position
+  }
+
+  byte(byte: number): void {
+    this.#bytes[this.position++] = byte
+  }
+
+  /** Of an integer from 0 to 2^53 - 1. */
+  varint(value: number): void {
+    let rest = value
+    for (; rest > 2 ** 31 - 1; rest = Math.floor(rest / 0x80)) this.#bytes[this.position++] = (rest % 0x80) | 0x80
+    for (; rest >= 0x80; rest >>>= 7) this.#bytes[this.position++] = (rest & 0x7f) | 0x80
+    this.#bytes[this.position++] = rest
+  }
+
+  /** The lowest 64 bits of any integer. */
+  varint64(value: bigint): void {
+    let rest = BigInt.asUintN(64, value)
+    for (; rest >= 0x80n; rest >>= 7n) this.byte(Number(rest & 0x7fn) | 0x80)
+    this.byte(Number(rest))
+  }
+
+  double(value: number): void {
+    const { buffer, byteOffset } = this.#bytes
+    new DataView(buffer, byteOffset).setFloat64(this.position, value, true)
+    this.position += 8
+  }
+
+  /** Begins a field whose length stands before it. */
+  open(tag: number, length: number): void {
+    this.byte(tag)
+    this.varint(length)
+  }
+
+  text(tag: number, text: string): void {
+    const length = utf8Length(text)
+    this.open(tag, length)
+    if (length > text.length) encoder.encodeInto(text, this.#bytes.subarray(this.position))
+    else for (let index = 0; index < length; index++) this.#bytes[this.position + index] = text.charCodeAt(index)
+    this.position += length
+  }
+
+  bytes(tag: number, bytes: Uint8Array): void {
+    this.open(tag, bytes.length)
+    this.#bytes.set(bytes, this.position)
+    this.position += bytes.length
+  }
+}
+
+/** Of a field with its tag and what says its length. */
+export const delimitedLength = (length: number): number => 1 + varintLength(length) + length
+
+/** Of such a field with a text. */
+export const textLength = (text: string): number => delimitedLength(utf8Length(text))
+
+export const varintLength = (value: number): number => {
+  let length = 1
+  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) length += 1
+  return length
+}
+
+export const varint64Length = (value: bigint): number => {
+  let length = 1
+  for (let rest = BigInt.asUintN(64, value) >> 7n; rest > 0n; rest >>= 7n) length += 1
+  return length
+}
+
+const encoder = new TextEncoder()
+
+/** As long as the text itself only where it is all ASCII. */
+const utf8Length = (text: string): number => {
+  for (let index = 0; index < text.length; index++) {
+    if (text.charCodeAt(index) >= 0x80) return encoder.encode(text).length
+  }
+  return text.length
+}
