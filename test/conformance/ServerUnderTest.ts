@@ -1,6 +1,6 @@
 /**
  * The server that the cases talk to: the real one, on free ports, with the models of Models.ts. Four of them over the same
- * models: as it is by default, with unary gRPC through Connect, one whose limits are small enough to be met, and one with
+ * models: as it is by default, with gRPC inference through Connect, one whose limits are small enough to be met, and one with
  * what is off by default. All but the second once more, with HTTP and gRPC on one port.
  */
 import { Context, Effect, Layer } from "effect"
@@ -51,7 +51,7 @@ export class ServerUnderTest extends Context.Service<
   ServerUnderTest,
   {
     readonly normal: Ports
-    /** With `fastUnary: false`. */
+    /** With `fastInference: false`. */
     readonly connect: Ports
     /** Takes no larger body or message than `smallLimit`, and one of its models is not ready. */
     readonly small: Ports
@@ -66,7 +66,7 @@ export class ServerUnderTest extends Context.Service<
     ServerUnderTest,
     Effect.all({
       normal: listen(Models.models, {}),
-      connect: listen(Models.models, { fastUnary: false }),
+      connect: listen(Models.models, { fastInference: false }),
       small: listen([...Models.models, Models.stopped], small),
       guarded: listen(Models.models, guarded),
       normalOnOne: listen(Models.models, onePort),

@@ -3,7 +3,7 @@
  * callers of HTTP who speak HTTP/2. Which of the two a connection speaks is told once, when it opens (Protocol.ts); which
  * front end a request is for, by its path.
  *
- *   connection ─► HttpListener ─┬─ HTTP/2 ──► GrpcHttp2 ─┬─ unary ModelInfer ─► GrpcUnary
+ *   connection ─► HttpListener ─┬─ HTTP/2 ──► GrpcHttp2 ─┬─ plain inference ─► GrpcUnary, GrpcStream
  *                               │                        └─┬─ an RPC ─────────► GrpcConnect ─► GrpcRoutes
  *                               └─ HTTP/1.1 ───────────────┴─ anything else ──► HttpRoutes
  */

@@ -84,10 +84,10 @@ it.live("HTTP: parameters of every kind reach the handler and come back with the
   }),
 )
 
-describe.each([true, false])("gRPC, with its own path for unary calls: %s", (fastUnary) => {
+describe.each([true, false])("gRPC, with its own path for unary calls: %s", (fastInference) => {
   it.live("parameters of every kind reach the handler and come back with the response", () =>
     Effect.gen(function* () {
-      const { session } = yield* serve({ fastUnary })
+      const { session } = yield* serve({ fastInference })
       const answer = yield* overGrpc(session, {
         id: "7",
         parameters: {
@@ -120,7 +120,7 @@ describe.each([true, false])("gRPC, with its own path for unary calls: %s", (fas
 
   it.live("metadata that match become parameters, and win over those of the request", () =>
     Effect.gen(function* () {
-      const { session } = yield* serve({ fastUnary, forwardHeaders: { grpc: "my-.*|USER" } })
+      const { session } = yield* serve({ fastInference, forwardHeaders: { grpc: "my-.*|USER" } })
       const own = { "x-user": { parameterChoice: { case: "stringParam", value: "forged" } } } as const
       const headers = { "my-trace": "a", "x-user": "ann", other: "b" }
       expect(yield* overGrpc(session, { parameters: own }, headers)).toMatchObject({
@@ -131,7 +131,7 @@ describe.each([true, false])("gRPC, with its own path for unary calls: %s", (fas
 
   it.live("reserved metadata are refused where they match, and only there", () =>
     Effect.gen(function* () {
-      const { session } = yield* serve({ fastUnary, forwardHeaders: { grpc: "o" } })
+      const { session } = yield* serve({ fastInference, forwardHeaders: { grpc: "o" } })
       for (const name of ["timeout", "triton_other"]) {
         expect(yield* overGrpc(session, {}, { [name]: "1" })).toEqual({
           status: "3",

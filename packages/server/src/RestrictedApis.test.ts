@@ -128,12 +128,12 @@ const rpcs: ReadonlyArray<readonly [RestrictedApis.Api, DescMethod]> = [
   ["logging", method.logSettings],
 ]
 
-describe.each([true, false])("gRPC, with its own path for unary calls: %s", (fastUnary) => {
+describe.each([true, false])("gRPC, with its own path for unary calls: %s", (fastInference) => {
   it.live("every RPC of a restricted API answers only to its secret, the others to anybody", () =>
     Effect.gen(function* () {
       for (const [api, rpc] of rpcs) {
         const restriction = { apis: [api], key: "admin", value: "secret" }
-        const { session } = yield* serve({ fastUnary, restrictedApis: { grpc: [restriction] } })
+        const { session } = yield* serve({ fastInference, restrictedApis: { grpc: [restriction] } })
         const refused = {
           status: "14",
           message: "This protocol is restricted, expecting header 'triton-grpc-protocol-admin'",
@@ -155,7 +155,7 @@ describe.each([true, false])("gRPC, with its own path for unary calls: %s", (fas
   it.live("inference answers to its secret", () =>
     Effect.gen(function* () {
       const restriction = { apis: ["inference"], key: "Admin", value: "secret" } as const
-      const { session } = yield* serve({ fastUnary, restrictedApis: { grpc: [restriction] } })
+      const { session } = yield* serve({ fastInference, restrictedApis: { grpc: [restriction] } })
       expect(yield* call(session, modelInfer)).toMatchObject({ status: "14" })
       expect(yield* call(session, modelInfer, { "triton-grpc-protocol-admin": "secret" })).toMatchObject({
         status: "0",

@@ -68,8 +68,8 @@ export interface ServerOptions {
   readonly maxInFlightSize?: number
   /** Connections at one time, on each port; one more is closed at once. Default 10,000. */
   readonly maxConnections?: number
-  /** Whether unary gRPC inference takes its own path before Connect. Default true; false to compare them. */
-  readonly fastUnary?: boolean
+  /** Whether gRPC inference, unary and streams, takes its own path before Connect. Default true; false to compare them. */
+  readonly fastInference?: boolean
   /**
    * Headers (HTTP) and metadata (gRPC) that become parameters of their requests: a regular expression each, that matches
    * any part of a name, whatever the case unless it begins with `(?-i)`. Default none.
@@ -237,7 +237,7 @@ interface ServeOptions extends ServerOptions {
 const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, options: ServeOptions) {
   const { http = 8000, grpc = 8001, metrics = 8002, port = false, id = "nereid" } = options
   const { maxInputSize = 64 * 2 ** 20, maxMessageSize = 256 * 2 ** 20 } = options
-  const { fastUnary = true, maxConnections = 10_000, forwardHeaders = {}, restrictedApis = {} } = options
+  const { fastInference = true, maxConnections = 10_000, forwardHeaders = {}, restrictedApis = {} } = options
   const { allowClientSharedMemory = false, tls = {}, maxInFlightSize = Math.floor(availableMemory() / 2) } = options
   const cors = options.cors && (yield* Effect.fromResult(Cors.make(options.cors)))
   const drainTimeout = Duration.fromInputUnsafe(options.drainTimeout ?? "30 seconds")
@@ -275,7 +275,7 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
     maxMessageSize,
     responseCompression: options.responseCompression,
     keepalive: options.keepalive,
-    fastUnary,
+    fastInference,
     forwardHeaders: forwardHeaders.grpc,
     restrictedApis: restrictedApis.grpc,
   }

@@ -18,10 +18,10 @@ import { Refusal } from "./Verdict.ts"
 
 export type Sent =
   | { readonly protocol: "HTTP"; readonly request: HttpRequest }
-  | { readonly protocol: "gRPC"; readonly call: GrpcCall; readonly through: Through }
+  | { readonly protocol: "gRPC"; readonly call: GrpcCall; readonly through: Through; readonly stream: boolean }
 
-/** Unary, before Connect or by it; or a stream with one request. */
-export type Through = "normal" | "connect" | "stream"
+/** Before Connect, or by it. */
+export type Through = "normal" | "connect"
 
 export interface Attempt {
   readonly what: string
@@ -139,21 +139,22 @@ const overGrpc = (
     done.push("bytes")
     bytes = mutateBytes(random, bytes)
   }
-  const through = encoding === "gRPC stream" ? "stream" : random.chance(0.8) ? "normal" : "connect"
+  const through = random.chance(0.8) ? "normal" : "connect"
   done.push(through)
-  const method = through === "stream" ? "ModelStreamInfer" : "ModelInfer"
+  const stream = encoding === "gRPC stream"
+  const method = stream ? "ModelStreamInfer" : "ModelInfer"
   const whole = Buffer.from(frame(bytes))
   // What is wrong with a prefix is Connect's to say where it gets there.
-  if (through === "normal" && random.chance(0.05)) {
+  if (through === "normal" && !stream && random.chance(0.05)) {
     done.push("prefix")
     whole[random.pick([0, 1, 2, 3, 4, 4])] = random.pick([0, 1, 2, 255, random.below(256)])
-    return { protocol: "gRPC", call: { chunks: [whole], method }, through }
+    return { protocol: "gRPC", call: { chunks: [whole], method }, through, stream }
   }
   const at = random.below(whole.length)
   const chunks = random.chance(0.2) ? [whole.subarray(0, at), whole.subarray(at)] : [whole]
   const headers = random.chance(0.05) ? random.pick(metadata) : {}
   done.push(JSON.stringify(headers))
-  return { protocol: "gRPC", call: { chunks, method, headers }, through }
+  return { protocol: "gRPC", call: { chunks, method, headers }, through, stream }
 }
 
 const metadata: ReadonlyArray<Readonly<Record<string, string>>> = [

@@ -30,8 +30,8 @@ const run = async (pool: Pool, index: number): Promise<Ended> => {
 const send = async (pool: Pool, index: number, one: Attempt): Promise<Ended> => {
   const { sent } = one
   if (sent.protocol === "HTTP") return overHttp(one, await (await pool.http(index)).request(sent.request))
-  const connection = await pool.grpc(sent.through === "connect" ? "connect" : "normal")
-  return (sent.through === "stream" ? overStream : overGrpc)(one, await connection.call(sent.call))
+  const connection = await pool.grpc(sent.through)
+  return (sent.stream ? overStream : overGrpc)(one, await connection.call(sent.call))
 }
 
 interface Pool {

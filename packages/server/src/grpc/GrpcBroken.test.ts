@@ -72,10 +72,10 @@ const beforeConnect: ReadonlyArray<BrokenCase> = [
   ],
 ]
 
-describe.each([true, false])("fastUnary: %s", (fastUnary) => {
-  it.live.each(fastUnary ? [...onBothPaths, ...beforeConnect] : onBothPaths)("%s", ([, call, expected]) =>
+describe.each([true, false])("fastInference: %s", (fastInference) => {
+  it.live.each(fastInference ? [...onBothPaths, ...beforeConnect] : onBothPaths)("%s", ([, call, expected]) =>
     Effect.gen(function* () {
-      const session = yield* rawSession(yield* serve({ fastUnary, maxMessageSize }))
+      const session = yield* rawSession(yield* serve({ fastInference, maxMessageSize }))
       expect(yield* rawCall(session, call)).toMatchObject(expected)
       expect(yield* isHealthy(session)).toBe(true)
     }),
@@ -83,7 +83,7 @@ describe.each([true, false])("fastUnary: %s", (fastUnary) => {
 
   it.live("a reset while the request is queued takes it out", () =>
     Effect.gen(function* () {
-      const server = yield* serve({ fastUnary })
+      const server = yield* serve({ fastInference })
       const session = yield* rawSession(server)
       const chunks = [inferFrame(oneByte("gate"))]
       const first = yield* Effect.forkChild(rawCall(session, { chunks }))
@@ -103,7 +103,7 @@ describe.each([true, false])("fastUnary: %s", (fastUnary) => {
 
   it.live("mutated messages never end the server", () =>
     Effect.gen(function* () {
-      const server = yield* serve({ fastUnary, maxMessageSize })
+      const server = yield* serve({ fastInference, maxMessageSize })
       const session = yield* rawSession(server)
       const change = fc.tuple(fc.nat(whole.length - 1), fc.nat(255))
       const calls = fc.sample(
@@ -141,7 +141,7 @@ it.live("bytes that are no HTTP close their connection only", () =>
 
 it.live.each(["", "a b", "%"])("the authority '%s' is refused, and ends nothing", (authority) =>
   Effect.gen(function* () {
-    const server = yield* serve({ fastUnary: false })
+    const server = yield* serve({ fastInference: false })
     const session = yield* rawSession(server)
     const headers = { ":authority": authority }
     expect(yield* rawCall(session, { chunks: [whole], headers })).toMatchObject({ status: undefined })

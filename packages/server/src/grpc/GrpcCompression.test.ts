@@ -126,9 +126,9 @@ it.live("an unknown encoding is refused with those that are known", () =>
 )
 
 describe("without response compression", () => {
-  it.live.each([true, false])("no answer is compressed, fastUnary: %s", (fastUnary) =>
+  it.live.each([true, false])("no answer is compressed, fastInference: %s", (fastInference) =>
     Effect.gen(function* () {
-      const session = yield* rawSession(yield* serve({ fastUnary }))
+      const session = yield* rawSession(yield* serve({ fastInference }))
       const plain = yield* rawCall(session, { chunks: [frame(large)], headers: accepting })
       expect(plain).toMatchObject(notCompressed)
       expect(hasTensor(plain.body.subarray(5))).toBe(true)

@@ -11,6 +11,7 @@ import * as zlib from "node:zlib"
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect"
 import { tagHeader } from "@nereid/core/Errors"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
+import type { Headers } from "./Call.ts"
 import * as ZlibPool from "../port/ZlibPool.ts"
 
 /** How much work the compression of an answer may be. */
@@ -71,7 +72,7 @@ export const refuseUnknown = ({ requestHeader, responseHeader }: HandlerContext)
 }
 
 /** Whether a caller of gRPC with these headers takes compressed answers. */
-export const isAccepted = (headers: IncomingHttpHeaders): boolean =>
+export const isAccepted = (headers: Headers): boolean =>
   /\b(gzip|deflate|br)\b/.test(String(headers["grpc-accept-encoding"] ?? ""))
 
 /** Takes from a request's headers what its answer may not be compressed with, before Connect reads them. */

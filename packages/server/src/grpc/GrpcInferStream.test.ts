@@ -44,7 +44,7 @@ const { modelStreamInfer, modelInfer } = GRPCInferenceService.method
 
 const modelStreamInferPath = `/${GRPCInferenceService.typeName}/${modelStreamInfer.name}`
 
-const harness = Effect.gen(function* () {
+const harnessWith = Effect.fnUntraced(function* (fastInference: boolean) {
   const open = yield* Deferred.make<void>()
   const begun = yield* Queue.unbounded<void>()
   const interrupted = yield* Queue.unbounded<void>()
@@ -76,9 +76,12 @@ const harness = Effect.gen(function* () {
   const services = yield* Effect.all([Once, Gated, Count, Bulk]).pipe(Effect.provide(yield* Layer.build(layers)))
   const gateway = Gateway.make(Registry.make(services.map(({ model }) => model)), { id: "nereid", version: "0" })
   const scope = yield* Scope.fork(yield* Scope.Scope)
-  const { port } = yield* GrpcServer.make(gateway, { host: "127.0.0.1", port: 0, stopTimeoutMillis: 5_000 }).pipe(
-    Scope.provide(scope),
-  )
+  const { port } = yield* GrpcServer.make(gateway, {
+    host: "127.0.0.1",
+    port: 0,
+    stopTimeoutMillis: 5_000,
+    fastInference,
+  }).pipe(Scope.provide(scope))
   const drain = Effect.sync(() => gateway.beginDrain())
   yield* Effect.addFinalizer(() => drain)
   const stop = drain.pipe(Effect.andThen(Scope.close(scope, Exit.void)))
@@ -151,7 +154,9 @@ const openStream = Effect.fnUntraced(function* (
 
 const good = (id: string, y: number | undefined, final: boolean) => ({ id, y, error: "", final })
 
-describe("ModelStreamInfer", () => {
+describe.each([true, false])("ModelStreamInfer, fastInference: %s", (fastInference) => {
+  const harness = harnessWith(fastInference)
+
   it.live("C26: answers come in the order of the requests, failures among them, and the stream goes on", () =>
     Effect.gen(function* () {
       const { port } = yield* harness
@@ -435,7 +440,12 @@ describe("ModelStreamInfer", () => {
           throw new Error("a bug of this test")
         },
       }
-      const { port } = yield* GrpcServer.make(broken, { host: "127.0.0.1", port: 0, stopTimeoutMillis: 1_000 })
+      const { port } = yield* GrpcServer.make(broken, {
+        host: "127.0.0.1",
+        port: 0,
+        stopTimeoutMillis: 1_000,
+        fastInference,
+      })
       const { send, end } = yield* openStream(port)
       yield* send(ask("once", 1))
       expect(yield* end).toEqual({ code: 13, message: "Internal error of the server; its log says why" })
@@ -448,7 +458,7 @@ describe("ModelStreamInfer", () => {
     const log = Logger.make(({ message }) => logged.push([message].flat(2)[0]))
     return Effect.gen(function* () {
       const { gateway } = yield* harness
-      const options = { host: "127.0.0.1", port: 0, stopTimeoutMillis: 1_000, receiveTimeoutMillis: 20 }
+      const options = { host: "127.0.0.1", port: 0, stopTimeoutMillis: 1_000, receiveTimeoutMillis: 20, fastInference }
       const { port } = yield* GrpcServer.make(gateway, options)
       const session = yield* rawSession({ authority: `http://127.0.0.1:${port}` })
       const headers = { ":path": modelStreamInferPath }

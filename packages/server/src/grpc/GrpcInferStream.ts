@@ -4,27 +4,16 @@
  * all it has asked.
  */
 import type { HandlerContext } from "@connectrpc/connect"
-import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
 import * as ProtobufCodec from "@nereid/core/ProtobufCodec"
-import {
-  InferParameterSchema,
-  type ModelInferRequest,
-  ModelInferResponseSchema,
-  type ModelStreamInferResponseSchema,
-} from "@nereid/protocol/grpc_service"
+import type { ModelInferRequest, ModelStreamInferResponse } from "@nereid/protocol/grpc_service"
 import type { ForwardedHeaders } from "../ForwardedHeaders.ts"
 import type { Gateway } from "../Gateway.ts"
 import * as Preparation from "../Preparation.ts"
 import * as GrpcRecords from "./GrpcRecords.ts"
 import { shuttingDown } from "./GrpcStatus.ts"
-import { InferStream, type StreamResult } from "./InferStream.ts"
-
-type Message = MessageInitShape<typeof ModelStreamInferResponseSchema>
-
-/** With this header, the first failure is that of the stream, in its status. */
-const errorModeHeader = "triton_grpc_error"
+import { errorMode, InferStream } from "./InferStream.ts"
 
 export interface InferStreamOptions {
   readonly gateway: Gateway
@@ -38,12 +27,19 @@ export async function* serve(
   { gateway, forward, toError }: InferStreamOptions,
   requests: AsyncIterable<ModelInferRequest>,
   context: HandlerContext,
-): AsyncGenerator<Message> {
+): AsyncGenerator<ModelStreamInferResponse> {
   const timeout = context.timeoutMs()
   const deadline = timeout === undefined ? undefined : Date.now() + timeout
-  const stream = new InferStream(gateway, deadline)
+  /** Of the two loops, one reads and one writes. */
+  let waiting: Array<() => void> = []
+  const stream = new InferStream(gateway, deadline, () => {
+    const woken = waiting
+    waiting = []
+    for (const wake of woken) wake()
+  })
+  const change = () => new Promise<void>((resolve) => void waiting.push(resolve))
   const prepare = Preparation.make(forward, context.values.get(GrpcRecords.record), () => context.requestHeader)
-  const endsAtError = context.requestHeader.get(errorModeHeader) === "true"
+  const endsAtError = context.requestHeader.get(errorMode) === "true"
   let broken: { readonly error: unknown } | undefined
   let halfClosed = false
   // Not only at the end of this generator: it never has one where its last message is never taken.
@@ -56,13 +52,16 @@ export async function* serve(
   const read = async () => {
     try {
       const messages = requests[Symbol.asyncIterator]()
-      while (await stream.room()) {
+      for (;;) {
+        while (stream.isFull && !stream.isCancelled) await change()
+        if (stream.isCancelled) return
         const next = await messages.next()
         if (next.done === true) {
           halfClosed = true
           return stream.end()
         }
-        stream.ask(next.value.id, Result.flatMap(ProtobufCodec.fromMessage(next.value), prepare))
+        const { id, request } = ProtobufCodec.fromStreamMessage(next.value)
+        stream.ask(id, Result.flatMap(request, prepare))
       }
     } catch (error) {
       broken = { error }
@@ -75,14 +74,22 @@ export async function* serve(
   try {
     if (gateway.stopping.aborted) onStop()
     else void read()
-    for (let result = await stream.next(); result !== undefined; result = await stream.next()) {
-      if (Result.isFailure(result.outcome)) {
-        const { failure } = result.outcome
+    while (!stream.isOver) {
+      const result = stream.take()
+      if (result === undefined) {
+        await change()
+        continue
+      }
+      // The reader may wait for the room that this was in.
+      for (const wake of waiting.splice(0)) wake()
+      const { id, outcome, isFinal } = result
+      if (Result.isFailure(outcome)) {
+        const { failure } = outcome
         // The queue may see the stream's deadline before Connect does; it is the end of the stream all the same.
         const isLate = failure._tag === "DeadlineExceeded" && deadline !== undefined && deadline <= Date.now()
         if (endsAtError || isLate) throw toError(failure)
       }
-      yield message(result)
+      yield ProtobufCodec.toStreamMessage(ProtobufCodec.streamResponse(id, outcome, isFinal))
     }
     if (broken !== undefined) throw broken.error
     context.signal.throwIfAborted()
@@ -90,17 +97,4 @@ export async function* serve(
   } finally {
     release()
   }
-}
-
-const message = ({ id, outcome, isFinal }: StreamResult): Message => {
-  if (Result.isFailure(outcome)) return { errorMessage: outcome.failure.message, inferResponse: final({ id }, true) }
-  return { inferResponse: final(ProtobufCodec.toMessage(outcome.success), isFinal) }
-}
-
-const final = (response: MessageInitShape<typeof ModelInferResponseSchema>, isFinal: boolean) => {
-  const finished = create(ModelInferResponseSchema, response)
-  finished.parameters["triton_final_response"] = create(InferParameterSchema, {
-    parameterChoice: { case: "boolParam", value: isFinal },
-  })
-  return finished
 }

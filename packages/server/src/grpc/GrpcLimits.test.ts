@@ -79,7 +79,7 @@ describe("a message that does not arrive in time", () => {
 
   it.live("is cut off on Connect's path", () =>
     Effect.gen(function* () {
-      const session = yield* rawSession(yield* serve({ receiveTimeoutMillis: 20, fastUnary: false }))
+      const session = yield* rawSession(yield* serve({ receiveTimeoutMillis: 20, fastInference: false }))
       yield* rawCall(session, { chunks: [half], last: "nothing" })
       expect(yield* isHealthy(session)).toBe(true)
     }),
@@ -121,10 +121,10 @@ describe("a message that does not arrive in time", () => {
   )
 })
 
-describe.each([true, false])("messages that are not whole, fastUnary: %s", (fastUnary) => {
+describe.each([true, false])("messages that are not whole, fastInference: %s", (fastInference) => {
   it.live("one that would exceed what all may hold fails; whole ones go on; a reset makes room", () =>
     Effect.gen(function* () {
-      const server = yield* serve({ fastUnary, maxIncompleteSize: 1500 })
+      const server = yield* serve({ fastInference, maxIncompleteSize: 1500 })
       const first = yield* rawSession(server)
       const session = yield* rawSession(server)
       yield* Effect.forkChild(rawCall(first, { chunks: [half], last: "nothing" }), { startImmediately: true })
@@ -132,7 +132,7 @@ describe.each([true, false])("messages that are not whole, fastUnary: %s", (fast
       const second = Buffer.concat([half, new Uint8Array(400)])
       const refused = yield* rawCall(session, { chunks: [second], last: "nothing" })
       const message = "requests that have not arrived completely hold 861 bytes on this server, at most 1500"
-      expect(refused).toMatchObject(fastUnary ? { status: "8", tag: "QueueFull", message } : { status: undefined })
+      expect(refused).toMatchObject(fastInference ? { status: "8", tag: "QueueFull", message } : { status: undefined })
       expect(yield* isHealthy(session)).toBe(true)
       first.destroy()
       yield* closed(first)
@@ -143,7 +143,7 @@ describe.each([true, false])("messages that are not whole, fastUnary: %s", (fast
 
   it.live("each gives back what it took, however it ends", () =>
     Effect.gen(function* () {
-      const session = yield* rawSession(yield* serve({ fastUnary, maxIncompleteSize: 8 * 300 }))
+      const session = yield* rawSession(yield* serve({ fastInference, maxIncompleteSize: 8 * 300 }))
       const pieces = [whole.subarray(0, 3), whole.subarray(3, 30), whole.subarray(30)]
       for (let index = 0; index < 30; index++) {
         expect(yield* rawCall(session, { chunks: pieces })).toMatchObject({ status: "0" })
@@ -154,10 +154,10 @@ describe.each([true, false])("messages that are not whole, fastUnary: %s", (fast
   )
 })
 
-describe.each([true, false])("while the server stops, fastUnary: %s", (fastUnary) => {
+describe.each([true, false])("while the server stops, fastInference: %s", (fastInference) => {
   it.live("an inference whose message arrives is told so", () =>
     Effect.gen(function* () {
-      const server = yield* serve({ fastUnary })
+      const server = yield* serve({ fastInference })
       const session = yield* rawSession(server)
       server.gateway.beginDrain()
       const message = "GRPC server is shutting down and has stopped accepting new requests."
@@ -182,11 +182,11 @@ const echo = (size: number) =>
     }),
   )
 
-describe.each([true, false])("large messages, fastUnary: %s", (fastUnary) => {
+describe.each([true, false])("large messages, fastInference: %s", (fastInference) => {
   // C24
   it.live.each([5_000_000, 40_000_000])("%d bytes go both ways", (size) =>
     Effect.gen(function* () {
-      const session = yield* rawSession(yield* serve({ fastUnary }))
+      const session = yield* rawSession(yield* serve({ fastInference }))
       const answer = yield* rawCall(session, { chunks: [echo(size)] })
       expect(answer.status).toBe("0")
       expect(answer.body.length).toBeGreaterThan(size)
@@ -198,7 +198,7 @@ describe.each([true, false])("large messages, fastUnary: %s", (fastUnary) => {
     Effect.gen(function* () {
       // The version and the shape make the answer longer than the request by some bytes.
       const chunks = [echo(100_000)]
-      const session = yield* rawSession(yield* serve({ fastUnary, maxMessageSize: chunks[0]!.length - 5 }))
+      const session = yield* rawSession(yield* serve({ fastInference, maxMessageSize: chunks[0]!.length - 5 }))
       expect(yield* rawCall(session, { chunks })).toMatchObject({ status: "8" })
       expect(yield* isHealthy(session)).toBe(true)
     }),

@@ -86,18 +86,18 @@ const inferCases: ReadonlyArray<InferCase> = [
   ],
 ]
 
-describe.each([true, false])("fastUnary: %s", (fastUnary) => {
+describe.each([true, false])("fastInference: %s", (fastInference) => {
   describe.each(Object.entries(clients))("%s", (_, makeCall) => {
     it.live.each(inferCases)("ModelInfer %s", ([, request, expected]) =>
       Effect.gen(function* () {
-        const call = yield* makeCall(yield* serve({ fastUnary }))
+        const call = yield* makeCall(yield* serve({ fastInference }))
         expect(yield* call(modelInfer, request ?? {})).toMatchObject(expected)
       }),
     )
 
     it.live("a caller that cancels takes its request out of the queue", () =>
       Effect.gen(function* () {
-        const server = yield* serve({ fastUnary })
+        const server = yield* serve({ fastInference })
         const call = yield* makeCall(server)
         const first = yield* Effect.forkChild(call(modelInfer, oneByte("gate")))
         yield* Queue.take(server.started)
@@ -125,7 +125,7 @@ describe.each([true, false])("fastUnary: %s", (fastUnary) => {
 
   it.live("a deadline that passes in the queue is answered", () =>
     Effect.gen(function* () {
-      const server = yield* serve({ fastUnary })
+      const server = yield* serve({ fastInference })
       const session = yield* rawSession(server)
       const chunks = [inferFrame(oneByte("gate"))]
       const first = yield* Effect.forkChild(rawCall(session, { chunks }))
@@ -142,7 +142,7 @@ describe.each([true, false])("fastUnary: %s", (fastUnary) => {
 
   it.live("a stop answers what is in flight and leaves no connection", () =>
     Effect.gen(function* () {
-      const { server, stop } = yield* stoppable({ fastUnary })
+      const { server, stop } = yield* stoppable({ fastInference })
       const idle = yield* rawSession(server)
       const session = yield* rawSession(server)
       const inFlight = yield* Effect.forkChild(rawCall(session, { chunks: [inferFrame(oneByte("gate"))] }))
@@ -161,7 +161,7 @@ describe.each([true, false])("fastUnary: %s", (fastUnary) => {
 
   it.live("a stop cuts off a caller that never ends its call", () =>
     Effect.gen(function* () {
-      const { server, stop } = yield* stoppable({ fastUnary, stopTimeoutMillis: 50 })
+      const { server, stop } = yield* stoppable({ fastInference, stopTimeoutMillis: 50 })
       const session = yield* rawSession(server)
       const call = yield* Effect.forkChild(rawCall(session, { chunks: [inferFrame(oneByte("gate"))], last: "nothing" }))
       yield* seen(session)

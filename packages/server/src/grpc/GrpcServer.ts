@@ -2,7 +2,7 @@
  * The gRPC port: gRPC over HTTP/2; Connect and gRPC-Web over HTTP/2 and HTTP/1.1, all on the same port. It puts the parts
  * together; what they do is in them.
  *
- *   connection ─► HttpListener ─┬─ HTTP/2 ────► GrpcHttp2 ─┬─ unary ModelInfer ─► GrpcUnary
+ *   connection ─► HttpListener ─┬─ HTTP/2 ────► GrpcHttp2 ─┬─ plain inference ─► GrpcUnary, GrpcStream
  *                               │                          └─┐
  *                               └─ HTTP/1.1 ─────────────────┴─► GrpcConnect ─► GrpcRoutes
  */
@@ -10,11 +10,13 @@ import type { Http2ServerRequest } from "node:http2"
 import { Effect, type Scope } from "effect"
 import * as CallRecord from "../log/CallRecord.ts"
 import type * as Cors from "../port/Cors.ts"
+import { Expiry } from "./Expiry.ts"
 import * as ForwardedHeaders from "../ForwardedHeaders.ts"
 import type { Gateway } from "../Gateway.ts"
 import type { ResponseCompression } from "./GrpcCompression.ts"
 import * as GrpcConnect from "./GrpcConnect.ts"
 import * as GrpcHttp2 from "./GrpcHttp2.ts"
+import * as InferenceCalls from "./InferenceCalls.ts"
 import * as HttpListener from "../port/HttpListener.ts"
 import * as Keepalive from "./Keepalive.ts"
 import { ReceiveBudget } from "../port/ReceiveBudget.ts"
@@ -35,8 +37,8 @@ export interface FrontEndOptions {
   readonly responseCompression?: ResponseCompression | undefined
   /** What becomes of HTTP/2 connections that are dead, that ping too much or that are old. Defaults in Keepalive.ts. */
   readonly keepalive?: Keepalive.Keepalive | undefined
-  /** Whether unary ModelInfer is answered before Connect. Default true; false is for comparison. */
-  readonly fastUnary?: boolean
+  /** Whether plain inference, unary and streams, is answered before Connect. Default true; false is for comparison. */
+  readonly fastInference?: boolean
   /** Metadata that become parameters of their request, as a pattern of their names (ForwardedHeaders.ts). Default none. */
   readonly forwardHeaders?: string | undefined
   /** What answers only to those who have a secret. Default nothing. */
@@ -61,7 +63,7 @@ export interface GrpcServerOptions extends FrontEndOptions {
 
 /** For whatever port its requests come to. */
 export interface FrontEnd {
-  /** Answers what is no unary inference over HTTP/2, which is before it. */
+  /** Answers what is no plain inference over HTTP/2, which is before it. */
   readonly answer: GrpcConnect.ConnectHandler
   /** The connections of one port that speak HTTP/2; `answer` is for what it does not answer itself. */
   readonly http2: (answer: GrpcHttp2.Answer) => HttpListener.Http2
@@ -85,7 +87,7 @@ export const frontEnd = Effect.fnUntraced(function* (
   gateway: Gateway,
   options: FrontEndOptions,
 ): Effect.fn.Return<FrontEnd, ServeError> {
-  const { maxMessageSize = 256 * 1024 * 1024, receiveTimeoutMillis = 300_000, fastUnary = true } = options
+  const { maxMessageSize = 256 * 1024 * 1024, receiveTimeoutMillis = 300_000, fastInference = true } = options
   const { responseCompression = "none", maxIncompleteSize = Math.max(2 ** 30, 4 * maxMessageSize) } = options
   if (!Number.isInteger(maxMessageSize) || maxMessageSize < 1 || maxMessageSize > largestMessage) {
     const message = `maxMessageSize is ${maxMessageSize}, expected an integer from 1 to ${largestMessage} (2 GiB - 1)`
@@ -98,11 +100,13 @@ export const frontEnd = Effect.fnUntraced(function* (
   const keepalive = yield* Keepalive.settings(options.keepalive)
   const records = yield* CallRecord.make(gateway)
   const receiveBudget = new ReceiveBudget(maxIncompleteSize)
-  const unary = { gateway, maxMessageSize, receiveTimeoutMillis, receiveBudget, forward, records, logDefect }
-  const calls = { ...unary, cors: options.cors, restrictedApis, responseCompression }
+  const limits = { maxMessageSize, receiveBudget }
+  const common = { gateway, ...limits, forward, records, restrictedApis, responseCompression, logDefect }
+  const receiveExpiry = new Expiry(receiveTimeoutMillis)
+  const calls = fastInference ? InferenceCalls.make({ ...common, receiveExpiry }) : undefined
   return {
-    answer: GrpcConnect.make(calls),
+    answer: GrpcConnect.make({ ...common, receiveTimeoutMillis, cors: options.cors }),
     limit: (request) => limitReceiving(request, receiveTimeoutMillis, receiveBudget, false),
-    http2: (answer) => GrpcHttp2.make({ ...calls, keepalive, fastUnary, answer }),
+    http2: (answer) => GrpcHttp2.make({ maxMessageSize, keepalive, calls, answer }),
   }
 })

@@ -1,6 +1,6 @@
 /**
  * How a call ended, as gRPC says it: a code, a text and our tag of the failure, and these three as header fields. Which
- * failure has which code is in core's Errors.ts; the fields of a call that succeeded are in GrpcStream.ts.
+ * failure has which code is in core's Errors.ts; the fields of a call that succeeded are in NodeCallStream.ts.
  */
 import { GrpcCode, grpcCode, type InferenceError, type Tag, tagHeader, Unavailable } from "@nereid/core/Errors"
 
@@ -26,6 +26,27 @@ export const internal: GrpcStatus = {
   message: "Internal error of the server; its log says why",
   tag: "ExecutionFailed",
 }
+
+/** The caller has ended in a message, of which so much has come. */
+export const incomplete = (progress: string): GrpcStatus => ({
+  code: GrpcCode.INVALID_ARGUMENT,
+  message: `incomplete message: ${progress}`,
+  tag: "InvalidRequest",
+})
+
+/** A message has not come completely within so many milliseconds. */
+export const late = (milliseconds: number, progress: string): GrpcStatus => ({
+  code: GrpcCode.DEADLINE_EXCEEDED,
+  message: `the message did not arrive within ${milliseconds} ms: ${progress}`,
+  tag: "DeadlineExceeded",
+})
+
+/** An answer of so many bytes. */
+export const tooLarge = (length: number, limit: number): GrpcStatus => ({
+  code: GrpcCode.RESOURCE_EXHAUSTED,
+  message: `response too large: ${length} bytes, at most ${limit}`,
+  tag: "ExecutionFailed",
+})
 
 /** What an inference gets whose request is not whole before a stop, in the protocol's words. */
 export const shuttingDown = new Unavailable({

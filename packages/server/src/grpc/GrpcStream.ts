@@ -1,75 +1,243 @@
 /**
- * A unary call on a stream of node:http2. Another HTTP/2 implementation would stand in here; what a call does is in
- * GrpcUnary.ts.
+ * One ModelStreamInfer over gRPC, without a framework: takes its messages as they come, sends what is ready together. It
+ * knows no HTTP/2 implementation (Call.ts); what the requests and results mean is InferStream.ts's.
+ *
+ *   onData … ─► messages ─► decode ─► InferStream.ask        one that is refused: a result in its turn
+ *     ▲ pause: the stream is full                 │          one that is no message, too large or late: the end
+ *     └ resume ◄──────────── flush ◄── onChange ──┘
+ *   stream.send ◄─ encode ◄─┘ │ once for all that is ready at a time, and not while the caller takes nothing
+ *   stream.end  ◄─────────────┘ half-closed and all answered;  fail: a stop, a deadline, the first error if so asked
+ *
+ * Half-close lets requests in flight finish, a stop does too and then ends the stream as unavailable; a caller that goes
+ * away takes back all it has asked.
  */
-import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2"
+import { Result } from "effect"
+import { GrpcCode, type InferenceError } from "@nereid/core/Errors"
+import * as ProtobufCodec from "@nereid/core/ProtobufCodec"
+import type { StreamResponse } from "@nereid/core/WireRequest"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
-import type { CallRecords } from "../log/CallRecord.ts"
-import type { ForwardedHeaders } from "../ForwardedHeaders.ts"
-import * as Preparation from "../Preparation.ts"
+import type { Call, CallStream } from "./Call.ts"
+import { Expiring } from "./Expiry.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
-import { UnaryCall, type UnaryOptions } from "./GrpcUnary.ts"
-import * as HalfOpen from "./HalfOpen.ts"
+import type { CallMetadata, CallOptions } from "./GrpcUnary.ts"
+import { InferStream } from "./InferStream.ts"
+import { MessageReader, prefixLength, writePrefix } from "./MessageReader.ts"
+import * as Timer from "../port/Timer.ts"
 
-export interface StreamOptions extends UnaryOptions {
-  /** Undefined where no header becomes a parameter. */
-  readonly forward: ForwardedHeaders | undefined
-  readonly records: CallRecords
+export interface StreamMetadata extends CallMetadata {
+  /** Whether the first failure is that of the stream, in its status. */
+  readonly endsAtError: boolean
 }
 
-export const serveUnary = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, options: StreamOptions): void => {
-  // A stream that the caller resets emits an error; without a listener that ends the process.
-  stream.on("error", nothing)
-  const { forward, records } = options
-  const record = records.begin("GRPC")
-  let status = "CANCELLED"
-  const timeout = headers["grpc-timeout"]
-  const call = new UnaryCall(
-    options,
-    {
-      reply: (frame) => {
-        if (isGone(stream)) return
-        status = "OK"
-        stream.on("wantTrailers", sendTrailers)
-        stream.respond(replyHeaders, replyOptions)
-        stream.end(frame)
-      },
-      fail: (failure) => {
-        if (isGone(stream)) return
-        status = GrpcStatus.name(failure.code)
-        stream.respond({ ...replyHeaders, ...GrpcStatus.headers(failure) }, { endStream: true })
-        HalfOpen.closeSoon(stream)
-      },
-    },
-    {
-      timeout: Array.isArray(timeout) ? timeout.join() : timeout,
-      prepare: Preparation.make(forward, record, () => Object.entries(headers)),
-    },
-  )
-  let unwanted = 0
-  stream.on("data", (chunk: Uint8Array) => {
-    call.onData(chunk)
-    // A reset at once would overtake the answer; a caller that goes on for so long does not read it anyway.
-    if (stream.headersSent && (unwanted += chunk.length) > patience) stream.close(constants.NGHTTP2_NO_ERROR)
-  })
-  stream.on("end", () => call.onEnd())
-  stream.on("close", () => call.onClose())
-  if (record !== undefined) stream.on("close", () => record.end(modelInfer, status))
+/** Bytes of messages that are sent at a time, or one larger message. */
+const mostAtOnce = 256 * 1024
+
+const path = `${GRPCInferenceService.typeName}/${GRPCInferenceService.method.modelStreamInfer.name}`
+
+export class StreamCall extends Expiring implements Call {
+  readonly #options: CallOptions
+  readonly #stream: CallStream
+  readonly #metadata: StreamMetadata
+  readonly #reader: MessageReader
+  readonly #requests: InferStream
+  readonly #onStop: () => void
+  #deadlineTimer: NodeJS.Timeout | undefined
+  /** Has sent everything. */
+  #halfClosed = false
+  /** Nothing is read, until there is room. */
+  #paused = false
+  /** The caller takes nothing, until it does. */
+  #blocked = false
+  /** Called once all that is under way now has had its turn. */
+  readonly #flush: () => void
+  #flushing = false
+  /** Answered, failed or gone: whatever comes now is ignored. */
+  #done = false
+  /** For the record. */
+  #status = "CANCELLED"
+
+  constructor(options: CallOptions, stream: CallStream, metadata: StreamMetadata) {
+    super()
+    const { gateway } = options
+    const { deadline } = metadata
+    this.#options = options
+    this.#stream = stream
+    this.#metadata = metadata
+    this.#reader = new MessageReader(options)
+    // Not assigned as they are written: V8 would put them where only full collections look, and all of this with them.
+    const flush = () => this.#send()
+    this.#flush = flush
+    const onStop = () => this.#requests.end()
+    this.#onStop = onStop
+    this.#requests = new InferStream(gateway, deadline, () => this.#onChange())
+    if (deadline !== undefined) this.#deadlineTimer = Timer.start(() => this.#failOverdue(), deadline - Date.now())
+    gateway.stopping.addEventListener("abort", onStop, { once: true })
+    if (gateway.stopping.aborted) onStop()
+  }
+
+  onData(chunk: Uint8Array): void {
+    if (this.#done) return
+    this.#reader.add(chunk)
+    this.#read()
+  }
+
+  /** The caller has sent everything. */
+  onEnd(): void {
+    this.#halfClosed = true
+    if (!this.#paused) this.#endRequests()
+  }
+
+  onDrain(): void {
+    this.#blocked = false
+    this.#onChange()
+  }
+
+  /** The stream is gone: nobody waits for answers any more. */
+  onClose(): void {
+    this.#abandon()
+    this.#metadata.record?.end(path, this.#status)
+  }
+
+  /** A message has begun and not come completely in time. */
+  expire(): void {
+    this.fail(GrpcStatus.late(this.#options.receiveExpiry.milliseconds, this.#reader.progress))
+  }
+
+  /** With a status that is not OK, behind what was sent. */
+  fail(status: GrpcStatus.GrpcStatus): void {
+    if (this.#done) return
+    this.#status = GrpcStatus.name(status.code)
+    this.#abandon()
+    this.#stream.fail(status)
+  }
+
+  #read(): void {
+    const { receiveExpiry } = this.#options
+    const reader = this.#reader
+    while (!this.#requests.isFull) {
+      if (!reader.next()) {
+        if (reader.failure !== undefined) return this.fail(reader.failure)
+        if (!reader.isBetween && this.expiresAt === undefined) receiveExpiry.add(this)
+        return
+      }
+      receiveExpiry.remove(this)
+      this.#ask()
+      if (this.#done) return
+    }
+    this.#paused = true
+    this.#stream.pause()
+  }
+
+  #ask(): void {
+    const { bytes, start, end } = this.#reader
+    const message = ProtobufCodec.decodeStream(bytes, start, end)
+    if (Result.isFailure(message)) return this.fail(GrpcStatus.fromError(message.failure))
+    const { id, request } = message.success
+    try {
+      this.#requests.ask(id, Result.flatMap(request, this.#metadata.prepare))
+    } catch (defect) {
+      this.#options.logDefect(defect)
+      this.fail(GrpcStatus.internal)
+    }
+  }
+
+  #endRequests(): void {
+    if (this.#done) return
+    if (this.#reader.isBetween) this.#requests.end()
+    else this.fail(GrpcStatus.incomplete(this.#reader.progress))
+  }
+
+  #onChange(): void {
+    if (this.#flushing || this.#done) return
+    this.#flushing = true
+    queueMicrotask(this.#flush)
+  }
+
+  #send(): void {
+    this.#flushing = false
+    try {
+      // Not what this brings: a model that answers at once would hold on to the event loop without end.
+      for (let left = this.#requests.ready; left > 0 && !this.#done && !this.#blocked;) left -= this.#sendSome(left)
+      if (this.#done) return
+      if (this.#requests.isOver) this.#finish()
+      else if (this.#paused && !this.#requests.isFull) this.#resume()
+    } catch (defect) {
+      this.#options.logDefect(defect)
+      this.fail(GrpcStatus.internal)
+    }
+  }
+
+  /** Sends up to so many results together, at least one, and returns how many. */
+  #sendSome(most: number): number {
+    const { maxMessageSize } = this.#options
+    const messages: Array<StreamResponse> = []
+    const lengths: Array<number> = []
+    let size = 0
+    let status: GrpcStatus.GrpcStatus | undefined
+    while (messages.length < most && size < mostAtOnce) {
+      const result = this.#requests.take()
+      if (result === undefined) break
+      status = Result.isFailure(result.outcome) ? this.#lastStatus(result.outcome.failure) : undefined
+      if (status !== undefined) break
+      const message = ProtobufCodec.streamResponse(result.id, result.outcome, result.isFinal)
+      const length = ProtobufCodec.streamLength(message)
+      if (length > maxMessageSize) {
+        status = GrpcStatus.tooLarge(length, maxMessageSize)
+        break
+      }
+      messages.push(message)
+      lengths.push(length)
+      size += prefixLength + length
+    }
+    if (size > 0) this.#blocked = !this.#stream.send(frames(messages, lengths, size))
+    if (status !== undefined) this.fail(status)
+    return Math.max(1, messages.length)
+  }
+
+  /** The status of the stream where this is not to be told in band. */
+  #lastStatus(failure: InferenceError): GrpcStatus.GrpcStatus | undefined {
+    const { deadline, endsAtError } = this.#metadata
+    // The queue may see the stream's deadline before its timer does; it is the end of the stream all the same.
+    const isLate = failure._tag === "DeadlineExceeded" && deadline !== undefined && deadline <= Date.now()
+    return endsAtError || isLate ? GrpcStatus.fromError(failure) : undefined
+  }
+
+  #finish(): void {
+    if (!this.#halfClosed) return this.fail(GrpcStatus.fromError(GrpcStatus.shuttingDown))
+    this.#status = "OK"
+    this.#abandon()
+    this.#stream.end()
+  }
+
+  #resume(): void {
+    this.#paused = false
+    this.#read()
+    if (this.#paused || this.#done) return
+    if (this.#halfClosed) this.#endRequests()
+    else this.#stream.resume()
+  }
+
+  #failOverdue(): void {
+    this.fail({ code: GrpcCode.DEADLINE_EXCEEDED, message: "Deadline Exceeded", tag: "DeadlineExceeded" })
+  }
+
+  #abandon(): void {
+    this.#done = true
+    this.#options.receiveExpiry.remove(this)
+    this.#reader.release()
+    this.#options.gateway.stopping.removeEventListener("abort", this.#onStop)
+    clearTimeout(this.#deadlineTimer)
+    this.#requests.cancel()
+  }
 }
 
-const modelInfer = `${GRPCInferenceService.typeName}/${GRPCInferenceService.method.modelInfer.name}`
-
-/** Bytes that are read and dropped after the answer. */
-const patience = 16 * 1024 * 1024
-
-const nothing = () => {}
-
-const isGone = (stream: ServerHttp2Stream): boolean => stream.destroyed || stream.closed || stream.headersSent
-
-const replyHeaders = { ":status": 200, "content-type": "application/grpc+proto" }
-
-const replyOptions = { waitForTrailers: true }
-
-const sendTrailers = function (this: ServerHttp2Stream): void {
-  this.sendTrailers({ "grpc-status": "0" })
+/** The messages, each behind its prefix, as bytes that are so many in all. */
+const frames = (messages: ReadonlyArray<StreamResponse>, lengths: ReadonlyArray<number>, size: number): Uint8Array => {
+  const bytes = Buffer.allocUnsafe(size)
+  let position = 0
+  for (const [index, message] of messages.entries()) {
+    writePrefix(bytes, position, lengths[index] ?? 0)
+    position = ProtobufCodec.writeStream(message, bytes, position + prefixLength)
+  }
+  return bytes
 }

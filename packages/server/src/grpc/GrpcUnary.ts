@@ -1,8 +1,8 @@
 /**
- * One unary ModelInfer over gRPC, without a framework: collects the message, asks the gateway, answers. It knows no
- * HTTP/2 implementation; GrpcStream.ts drives it from node:http2.
+ * One unary ModelInfer over gRPC, without a framework: takes the message, asks the gateway, answers. It knows no HTTP/2
+ * implementation (Call.ts).
  *
- *   onData … ─► whole message ─► decode ─► gateway.infer ─► responder.reply │ responder.fail
+ *   onData … ─► whole message ─► decode ─► gateway.infer ─► stream.reply │ stream.fail
  *     │ too large, compressed, a second one,                   │ onClose before the answer: cancel
  *     │ too much of all callers together: fail at once
  *   onEnd, or too much time, before the message is whole: fail
@@ -14,205 +14,144 @@ import { Result } from "effect"
 import { GrpcCode } from "@nereid/core/Errors"
 import type { Cancel } from "@nereid/core/Inference"
 import * as ProtobufCodec from "@nereid/core/ProtobufCodec"
-import type { Gateway } from "../Gateway.ts"
+import type { WireResponse } from "@nereid/core/WireRequest"
+import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
+import type { Call, CallStream } from "./Call.ts"
+import { type Expiry, Expiring } from "./Expiry.ts"
+import type { Gateway, InferenceReply } from "../Gateway.ts"
+import type { CallRecord } from "../log/CallRecord.ts"
+import { isWhole, type MessageLimits, MessageReader, prefixLength, writePrefix } from "./MessageReader.ts"
 import type { Prepare } from "../Preparation.ts"
-import { fromError, type GrpcStatus, internal, shuttingDown } from "./GrpcStatus.ts"
-import * as GrpcTimeout from "./GrpcTimeout.ts"
-import type { ReceiveBudget } from "../port/ReceiveBudget.ts"
-import * as Timer from "../port/Timer.ts"
+import * as GrpcStatus from "./GrpcStatus.ts"
 
-/** Where the answer goes. One of the two is called, at most once, and never after `onClose`. */
-export interface Responder {
-  /** A message with its prefix. */
-  readonly reply: (frame: Uint8Array) => void
-  readonly fail: (status: GrpcStatus) => void
-}
-
-/** What the call says about itself. */
-export interface CallMetadata {
-  /** Its `grpc-timeout`. */
-  readonly timeout: string | undefined
-  /** What is to be done with its request ahead of anything else. */
-  readonly prepare: Prepare
-}
-
-export interface UnaryOptions {
+export interface CallOptions extends MessageLimits {
   readonly gateway: Gateway
-  /** The most bytes of a message. */
-  readonly maxMessageSize: number
-  /** How long a message may take to arrive. */
-  readonly receiveTimeoutMillis: number
-  /** For messages that are not whole; shared by all calls. */
-  readonly receiveBudget: ReceiveBudget
+  /** Of messages that have not come completely. */
+  readonly receiveExpiry: Expiry
   readonly logDefect: (defect: unknown) => void
 }
 
-/** Compressed flag and length. */
-const prefixLength = 5
+/** What a call says about itself. */
+export interface CallMetadata {
+  /** In milliseconds since the epoch; undefined for none. */
+  readonly deadline: number | undefined
+  /** What is to be done with its requests ahead of anything else. */
+  readonly prepare: Prepare
+  /** Undefined where nothing is kept of it. */
+  readonly record: CallRecord | undefined
+}
 
-/** What keeping a chunk costs beside its bytes, so that single bytes do not come cheaper than they are. */
-const chunkCost = 256
+const path = `${GRPCInferenceService.typeName}/${GRPCInferenceService.method.modelInfer.name}`
 
-/** A chunk is a view of what was read from its socket, and keeps all of that; a copy of a small one does not. */
-const smallPart = 1 / 8
-
-export class UnaryCall {
-  readonly #options: UnaryOptions
-  readonly #responder: Responder
-  readonly #deadline: number | undefined
-  readonly #prepare: CallMetadata["prepare"]
-  /** Of prefix and message together; unknown until the prefix is there. */
-  #expected: number | undefined
-  #received = 0
-  #chunks: Array<Uint8Array> = []
-  /** Taken from the budget for the chunks. */
-  #held = 0
-  #timer: NodeJS.Timeout | undefined
+export class UnaryCall extends Expiring implements Call {
+  readonly #options: CallOptions
+  readonly #stream: CallStream
+  readonly #metadata: CallMetadata
+  /** Of a message that comes in parts. */
+  #reader: MessageReader | undefined
   /** Set from the message's last byte to the answer. */
   #cancel: Cancel | undefined
   #asked = false
   /** Answered, failed or gone: whatever comes now is ignored. */
   #done = false
+  /** For the record. */
+  #status = "CANCELLED"
 
-  constructor(options: UnaryOptions, responder: Responder, { timeout, prepare }: CallMetadata) {
+  constructor(options: CallOptions, stream: CallStream, metadata: CallMetadata) {
+    super()
     this.#options = options
-    this.#responder = responder
-    this.#prepare = prepare
-    if (timeout !== undefined) {
-      const milliseconds = GrpcTimeout.parse(timeout)
-      if (milliseconds === undefined) {
-        const message = `invalid grpc-timeout '${timeout}'`
-        this.#fail({ code: GrpcCode.INVALID_ARGUMENT, message, tag: "InvalidRequest" })
-        return
-      }
-      this.#deadline = Date.now() + milliseconds
-    }
-    this.#timer = Timer.start(() => this.#failLate(), options.receiveTimeoutMillis)
+    this.#stream = stream
+    this.#metadata = metadata
+    options.receiveExpiry.add(this)
   }
 
   onData(chunk: Uint8Array): void {
-    if (this.#done) return
-    this.#received += chunk.length
+    if (this.#done || chunk.length === 0) return
     if (this.#asked) return this.#failExtra()
-    if (this.#expected === undefined) {
-      if (this.#received < prefixLength) return this.#hold(chunk)
-      const length = this.#readPrefix(this.#join(chunk))
-      if (length === undefined) return
-      this.#expected = prefixLength + length
+    if (this.#reader === undefined && isWhole(chunk, this.#options)) {
+      return this.#ask(chunk, prefixLength, chunk.length)
     }
-    if (this.#received < this.#expected) return this.#hold(chunk)
-    if (this.#received > this.#expected) return this.#failExtra()
-    const message = this.#join(chunk).subarray(prefixLength)
-    this.#release()
-    this.#ask(message)
+    const reader = (this.#reader ??= new MessageReader(this.#options))
+    reader.add(chunk)
+    if (reader.next()) {
+      if (!reader.isBetween) return this.#failExtra()
+      this.#ask(reader.bytes, reader.start, reader.end)
+    } else if (reader.failure !== undefined) this.fail(reader.failure)
   }
 
   /** The caller has sent everything. */
   onEnd(): void {
     if (this.#done || this.#asked) return
-    if (this.#received === 0) {
+    if (this.#reader === undefined) {
       const message = "received no message, a unary call has exactly one"
-      return this.#fail({ code: GrpcCode.UNIMPLEMENTED, message, tag: "Unsupported" })
+      return this.fail({ code: GrpcCode.UNIMPLEMENTED, message, tag: "Unsupported" })
     }
-    const message = `incomplete message: ${this.#progress()}`
-    this.#fail({ code: GrpcCode.INVALID_ARGUMENT, message, tag: "InvalidRequest" })
+    this.fail(GrpcStatus.incomplete(this.#reader.progress))
   }
+
+  onDrain(): void {}
 
   /** The stream is gone: nobody waits for an answer any more. */
   onClose(): void {
     if (!this.#done) this.#abandon()
+    this.#metadata.record?.end(path, this.#status)
   }
 
-  #readPrefix(prefix: Uint8Array): number | undefined {
-    const view = new DataView(prefix.buffer, prefix.byteOffset, prefix.byteLength)
-    const flag = view.getUint8(0)
-    const length = view.getUint32(1)
-    const { maxMessageSize } = this.#options
-    if (flag === 1) {
-      const message = "received a compressed message, but no grpc-encoding says how to decompress it"
-      this.#fail({ code: GrpcCode.INTERNAL, message, tag: "MalformedRequest" })
-    } else if (flag !== 0) {
-      const message = `invalid compressed flag ${flag} of a message, expected 0 or 1`
-      this.#fail({ code: GrpcCode.INTERNAL, message, tag: "MalformedRequest" })
-    } else if (length > maxMessageSize) {
-      const message = `message too large: ${length} bytes, at most ${maxMessageSize}`
-      this.#fail({ code: GrpcCode.RESOURCE_EXHAUSTED, message, tag: "InvalidRequest" })
-    } else {
-      return length
-    }
-    return undefined
+  /** The message has not come in time. */
+  expire(): void {
+    const { milliseconds } = this.#options.receiveExpiry
+    this.fail(GrpcStatus.late(milliseconds, this.#reader?.progress ?? "nothing of it"))
   }
 
-  #progress(): string {
-    return `${this.#received} bytes with its prefix, expected ${this.#expected ?? `at least ${prefixLength}`}`
-  }
-
-  #hold(chunk: Uint8Array): void {
-    const cost = chunk.length + chunkCost
-    const message = this.#options.receiveBudget.take(cost)
-    if (message !== undefined) return this.#fail({ code: GrpcCode.RESOURCE_EXHAUSTED, message, tag: "QueueFull" })
-    this.#held += cost
-    const isSmallPart = chunk.length < chunk.buffer.byteLength * smallPart
-    this.#chunks.push(isSmallPart ? new Uint8Array(chunk) : chunk)
-  }
-
-  /** With the chunk that has just come. */
-  #join(last: Uint8Array): Uint8Array {
-    return this.#chunks.length === 0 ? last : Buffer.concat([...this.#chunks, last], this.#received)
-  }
-
-  /** Nothing more is to be received. */
-  #release(): void {
-    clearTimeout(this.#timer)
-    this.#chunks = []
-    this.#options.receiveBudget.give(this.#held)
-    this.#held = 0
-  }
-
-  #ask(message: Uint8Array): void {
+  /** The message stands in `bytes` from `start` to `end`. */
+  #ask(bytes: Uint8Array, start: number, end: number): void {
     this.#asked = true
-    if (this.#options.gateway.stopping.aborted) return this.#fail(fromError(shuttingDown))
-    const wire = Result.flatMap(ProtobufCodec.decode(message), this.#prepare)
-    if (Result.isFailure(wire)) return this.#fail(fromError(wire.failure))
+    this.#release()
+    const { gateway } = this.#options
+    if (gateway.stopping.aborted) return this.fail(GrpcStatus.fromError(GrpcStatus.shuttingDown))
+    const { deadline, prepare } = this.#metadata
+    const wire = Result.flatMap(ProtobufCodec.decode(bytes, start, end), prepare)
+    if (Result.isFailure(wire)) return this.fail(GrpcStatus.fromError(wire.failure))
     try {
-      const cancel = this.#options.gateway.infer(wire.success, this.#deadline, (outcome) => {
-        this.#cancel = undefined
-        if (this.#done) return
-        if (Result.isFailure(outcome)) return this.#fail(fromError(outcome.failure))
-        this.#guard(() => {
-          const frame = ProtobufCodec.encode(outcome.success, prefixLength)
-          const length = frame.length - prefixLength
-          if (length > this.#options.maxMessageSize) return this.#failLarge(length)
-          new DataView(frame.buffer).setUint32(1, length)
-          this.#done = true
-          this.#responder.reply(frame)
-        })
-      })
+      const cancel = gateway.infer(wire.success, deadline, (outcome) => this.#answer(outcome))
       if (!this.#done) this.#cancel = cancel
     } catch (defect) {
       this.#defect(defect)
     }
   }
 
+  #answer(outcome: Parameters<InferenceReply>[0]): void {
+    this.#cancel = undefined
+    if (this.#done) return
+    if (Result.isFailure(outcome)) return this.fail(GrpcStatus.fromError(outcome.failure))
+    try {
+      this.#reply(outcome.success)
+    } catch (defect) {
+      this.#defect(defect)
+    }
+  }
+
+  #reply(response: WireResponse): void {
+    const frame = ProtobufCodec.encode(response, prefixLength, Buffer.allocUnsafe)
+    const length = frame.length - prefixLength
+    const { maxMessageSize } = this.#options
+    if (length > maxMessageSize) return this.fail(GrpcStatus.tooLarge(length, maxMessageSize))
+    writePrefix(frame, 0, length)
+    this.#done = true
+    this.#status = "OK"
+    this.#stream.reply(frame)
+  }
+
   #failExtra(): void {
     const message = "received more than one message, a unary call has exactly one"
-    this.#fail({ code: GrpcCode.UNIMPLEMENTED, message, tag: "Unsupported" })
+    this.fail({ code: GrpcCode.UNIMPLEMENTED, message, tag: "Unsupported" })
   }
 
-  #failLarge(length: number): void {
-    const message = `response too large: ${length} bytes, at most ${this.#options.maxMessageSize}`
-    this.#fail({ code: GrpcCode.RESOURCE_EXHAUSTED, message, tag: "ExecutionFailed" })
-  }
-
-  #failLate(): void {
-    const limit = this.#options.receiveTimeoutMillis
-    const message = `the message did not arrive within ${limit} ms: ${this.#progress()}`
-    this.#fail({ code: GrpcCode.DEADLINE_EXCEEDED, message, tag: "DeadlineExceeded" })
-  }
-
-  #fail(status: GrpcStatus): void {
+  /** With a status that is not OK. */
+  fail(status: GrpcStatus.GrpcStatus): void {
     this.#abandon()
-    this.#guard(() => this.#responder.fail(status))
+    this.#status = GrpcStatus.name(status.code)
+    this.#stream.fail(status)
   }
 
   #abandon(): void {
@@ -222,16 +161,14 @@ export class UnaryCall {
     this.#cancel = undefined
   }
 
-  #guard(answer: () => void): void {
-    try {
-      answer()
-    } catch (defect) {
-      this.#defect(defect)
-    }
+  /** Nothing more is to be received. */
+  #release(): void {
+    this.#options.receiveExpiry.remove(this)
+    this.#reader?.release()
   }
 
   #defect(defect: unknown): void {
     this.#options.logDefect(defect)
-    if (!this.#done) this.#fail(internal)
+    if (!this.#done) this.fail(GrpcStatus.internal)
   }
 }

@@ -1,10 +1,12 @@
 /**
- * Many requests on one stream and their results, whatever carries it (ModelStreamInfer: GrpcInferStream.ts). A failure is
- * a result like any other, and the stream goes on behind it.
+ * Many requests on one stream and their results, whatever carries it (ModelStreamInfer: GrpcStream.ts, and on Connect
+ * GrpcInferStream.ts). A failure is a result like any other, and the stream goes on behind it.
  *
- *   ask ─► gateway.stream ─┬─ decoupled: each response as it comes ──────────────────┬─► ready ─► next
+ *   ask ─► gateway.stream ─┬─ decoupled: each response as it comes ──────────────────┬─► ready ─► take
  *    │                     └─ otherwise: in its turn, the order of the requests ─────┘
- *    └ as long as `room`: requests in flight, results that wait for their turn, and those that nobody has taken, are few
+ *    └ unless `isFull`: requests in flight, results that wait for their turn, and those that nobody has taken, are few
+ *
+ * Nothing waits here: who carries the stream is told when there may be something to do.
  */
 import { Effect, Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
@@ -23,13 +25,16 @@ export interface StreamResult {
   readonly isFinal: boolean
 }
 
-/** Requests in flight, and results that wait; where there are more of either, no request is read. */
+/** A header of the stream: with "true", its first failure is its own, in its status. */
+export const errorMode = "triton_grpc_error"
+
+/** Requests in flight, and results that wait; where there are more of either, no request is to be asked. */
 const mostWaiting = 256
 
 /** Bytes that these hold together; a small compressed message may be a large request. */
 const mostBytes = 64 * 2 ** 20
 
-/** Results that wait for a reader; a decoupled model that is ahead of it by so many waits too. */
+/** Results that wait to be taken; a decoupled model that is ahead by so many waits too. */
 const ahead = 16
 
 /** A request that is answered in its turn. */
@@ -37,11 +42,20 @@ interface Turn {
   result: StreamResult | undefined
 }
 
+/** A request that its model has. */
+interface Flight {
+  cancel: Cancel
+  /** Among those in flight; -1 where it is no longer one of them. */
+  place: number
+}
+
 export class InferStream {
   readonly #gateway: Gateway
   /** Of every request on the stream, in milliseconds since the epoch. */
   readonly #deadline: number | undefined
-  readonly #inFlight = new Set<{ cancel: Cancel }>()
+  readonly #onChange: () => void
+  /** In no order. */
+  #inFlight: Array<Flight> = []
   #turns: Array<Turn> = []
   #ready: Array<StreamResult> = []
   /** Held by requests in flight and by results that wait. */
@@ -49,13 +63,14 @@ export class InferStream {
   /** No further requests will come. */
   #ended = false
   #cancelled = false
-  #wakeReader = nothing
-  #wakeWriter = nothing
   #waitingEmits: Array<() => void> = []
+  #resuming = false
 
-  constructor(gateway: Gateway, deadline: number | undefined) {
+  /** `onChange` is called where there is something to take, or room to ask, or all is over; it may be neither. */
+  constructor(gateway: Gateway, deadline: number | undefined, onChange: () => void) {
     this.#gateway = gateway
     this.#deadline = deadline
+    this.#onChange = onChange
   }
 
   /** Hands a request to its model, or takes the refusal of one that could not be read. */
@@ -68,78 +83,103 @@ export class InferStream {
     const decoupled = Result.isSuccess(model) && model.success.decoupled
     const answer = decoupled ? (result: StreamResult) => this.#push(result) : this.#inTurn()
 
-    const flight = { cancel: nothing }
     const bytes = RequestSize.of(wire.success)
+    const flight: Flight = { cancel: nothing, place: this.#inFlight.length }
+    this.#inFlight.push(flight)
     this.#bytes += bytes
-    this.#inFlight.add(flight)
-    const cancel = this.#gateway.stream(wire.success, this.#deadline, {
+    flight.cancel = this.#gateway.stream(wire.success, this.#deadline, {
       emit: (response) => this.#emit({ id, outcome: Result.succeed(response), isFinal: false }),
       end: (outcome) => {
-        if (!this.#inFlight.delete(flight)) return
+        if (!this.#land(flight)) return
         this.#bytes -= bytes
         const silent = decoupled && Result.isSuccess(outcome) && !emptyFinalResponse
-        if (!silent) answer({ id, outcome, isFinal: true })
-        this.#wake()
+        if (silent) this.#onChange()
+        else answer({ id, outcome, isFinal: true })
       },
     })
-    flight.cancel = cancel
   }
 
-  /** Whether another request may be asked, once there is room for it; false where nobody wants its result any more. */
-  async room(): Promise<boolean> {
-    while (!this.#cancelled && this.#isFull()) {
-      await new Promise<void>((resolve) => (this.#wakeReader = resolve))
-    }
-    return !this.#cancelled
+  /** Whether no request is to be asked for now. */
+  get isFull(): boolean {
+    const count = Math.max(this.#inFlight.length, this.#turns.length, this.#ready.length)
+    return count >= mostWaiting || this.#bytes >= mostBytes
   }
 
-  /** The next result; undefined once there are no more. */
-  async next(): Promise<StreamResult | undefined> {
-    for (;;) {
-      const result = this.#ready.shift()
-      if (result !== undefined) {
-        this.#bytes -= sizeOfResult(result)
-        if (this.#ready.length < ahead) this.#resumeEmits()
-        this.#wakeReader()
-        return result
-      }
-      if (this.#ended && this.#inFlight.size === 0) return undefined
-      await new Promise<void>((resolve) => (this.#wakeWriter = resolve))
-    }
+  /** Whether there are no further results. */
+  get isOver(): boolean {
+    return this.#ended && this.#inFlight.length === 0 && this.#ready.length === 0
+  }
+
+  /** How many results there are to take now; taking them may bring further ones. */
+  get ready(): number {
+    return this.#ready.length
+  }
+
+  get isCancelled(): boolean {
+    return this.#cancelled
+  }
+
+  /** The next result; undefined where there is none now. */
+  take(): StreamResult | undefined {
+    const result = this.#ready.shift()
+    if (result === undefined) return undefined
+    this.#bytes -= sizeOfResult(result)
+    if (this.#ready.length < ahead) this.#resumeSoon()
+    return result
   }
 
   /** No further requests; those in flight are answered. */
   end(): void {
     this.#ended = true
-    this.#wake()
+    this.#onChange()
   }
 
   /** Takes back what is in flight, and forgets what is ready. */
   cancel(): void {
     this.#ended = true
     this.#cancelled = true
-    const flights = [...this.#inFlight]
-    this.#inFlight.clear()
+    const flights = this.#inFlight
+    this.#inFlight = []
     this.#turns = []
     this.#ready = []
-    for (const { cancel } of flights) cancel()
+    for (const flight of flights) {
+      flight.place = -1
+      flight.cancel()
+    }
     this.#resumeEmits()
-    this.#wake()
+    this.#onChange()
   }
 
-  #isFull(): boolean {
-    const count = Math.max(this.#inFlight.size, this.#turns.length, this.#ready.length)
-    return count >= mostWaiting || this.#bytes >= mostBytes
+  /** False where it had landed already. */
+  #land(flight: Flight): boolean {
+    const { place } = flight
+    if (place < 0) return false
+    flight.place = -1
+    const last = this.#inFlight.pop()
+    if (last !== undefined && last !== flight) {
+      this.#inFlight[place] = last
+      last.place = place
+    }
+    return true
   }
 
   #emit(result: StreamResult): Effect.Effect<void> {
-    return Effect.callback((resume) => {
+    return Effect.suspend(() => {
       // A model that has not noticed yet.
-      if (this.#cancelled) return resume(Effect.void)
+      if (this.#cancelled) return Effect.void
       this.#push(result)
-      const taken = () => resume(Effect.void)
-      if (this.#ready.length < ahead) taken()
-      else this.#waitingEmits.push(taken)
+      if (this.#ready.length < ahead) return Effect.void
+      return Effect.callback((resume) => void this.#waitingEmits.push(() => resume(Effect.void)))
+    })
+  }
+
+  /** In another turn of the event loop: a model that never waits for anything would not let it have one. */
+  #resumeSoon(): void {
+    if (this.#resuming || this.#waitingEmits.length === 0) return
+    this.#resuming = true
+    setImmediate(() => {
+      this.#resuming = false
+      this.#resumeEmits()
     })
   }
 
@@ -158,19 +198,14 @@ export class InferStream {
         this.#turns.shift()
         this.#ready.push(first.result)
       }
-      this.#wakeWriter()
+      this.#onChange()
     }
   }
 
   #push(result: StreamResult): void {
     this.#bytes += sizeOfResult(result)
     this.#ready.push(result)
-    this.#wakeWriter()
-  }
-
-  #wake(): void {
-    this.#wakeReader()
-    this.#wakeWriter()
+    this.#onChange()
   }
 }
 
@@ -178,5 +213,7 @@ const nothing = () => {}
 
 const sizeOfResult = ({ id, outcome }: StreamResult): number => {
   if (Result.isFailure(outcome)) return id.length + outcome.failure.message.length
-  return outcome.success.outputs.reduce((size, { bytes }) => size + bytes.length, id.length)
+  let size = id.length
+  for (const { bytes } of outcome.success.outputs) size += bytes.length
+  return size
 }

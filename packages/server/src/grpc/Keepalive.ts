@@ -9,7 +9,6 @@
  */
 import type { ServerHttp2Session } from "node:http2"
 import { Duration, Effect } from "effect"
-import { CallsInFlight } from "./CallsInFlight.ts"
 import * as Goaway from "./Goaway.ts"
 import { ServeError } from "../ServeError.ts"
 import * as Timer from "../port/Timer.ts"
@@ -64,9 +63,13 @@ export const settings = Effect.fnUntraced(function* (options: Keepalive = {}): E
   return all
 })
 
+/** Of a connection, at any time. */
+export interface CallsInFlight {
+  readonly count: number
+}
+
 /** Applies them to a connection, from now on. */
-export const watch = (session: ServerHttp2Session, options: Settings): void => {
-  const calls = new CallsInFlight(session)
+export const watch = (session: ServerHttp2Session, options: Settings, calls: CallsInFlight): void => {
   const pings = new Pings(session)
   ask(session, options, calls, pings)
   countStrikes(session, options, calls, pings)

@@ -45,8 +45,8 @@ const ports = Effect.gen(function* () {
   return { ask, call, authority }
 })
 
-const serve = Effect.fnUntraced(function* (logging: Logging.LoggingOptions = {}, fastUnary = true) {
-  const layer = Server.layer([Echo], { http: free, grpc: free, metrics: false, logging, fastUnary })
+const serve = Effect.fnUntraced(function* (logging: Logging.LoggingOptions = {}, fastInference = true) {
+  const layer = Server.layer([Echo], { http: free, grpc: free, metrics: false, logging, fastInference })
   return yield* Effect.provideContext(ports, yield* Layer.build(Layer.provide(layer, echo)))
 })
 

@@ -54,7 +54,7 @@ const traced = Effect.fnUntraced(function* <E>(
     ) => Effect.Effect<string | undefined>
     readonly entered: Effect.Effect<void>
   }) => Effect.Effect<void, E, Scope.Scope>,
-  fastUnary = true,
+  fastInference = true,
 ) {
   const folder = yield* Effect.acquireRelease(
     Effect.promise(() => mkdtemp(join(tmpdir(), "nereid-trace-"))),
@@ -73,7 +73,7 @@ const traced = Effect.fnUntraced(function* <E>(
     http: free,
     grpc: free,
     metrics: false,
-    fastUnary,
+    fastInference,
     trace: { file: join(folder, "trace"), ...trace },
   })
   const { http, grpc } = yield* Effect.provide(

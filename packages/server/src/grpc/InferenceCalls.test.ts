@@ -1,0 +1,282 @@
+/** The path before Connect on an HTTP/2 implementation of the test's own, in memory. */
+import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
+import { describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect, Layer, Queue, Stream } from "effect"
+import { Model, Registry, Tensor } from "@nereid/core"
+import { GRPCInferenceService, type ModelInferRequestSchema } from "@nereid/protocol/grpc_service"
+import { Expiry } from "./Expiry.ts"
+import { frame } from "./GrpcServer.fixture.ts"
+import * as Gateway from "../Gateway.ts"
+import * as InferenceCalls from "./InferenceCalls.ts"
+import * as CallRecord from "../log/CallRecord.ts"
+import { MemoryCallStream } from "./MemoryCallStream.fixture.ts"
+import { ReceiveBudget } from "../port/ReceiveBudget.ts"
+
+class Twice extends Model.Service<Twice>()("twice", {
+  inputs: { X: Tensor.scalar("INT32") },
+  outputs: { Y: Tensor.scalar("INT32") },
+  maxBatchSize: 8,
+}) {}
+
+/** Answers when the test opens it. */
+class Gated extends Model.Service<Gated>()("gated", {
+  inputs: { X: Tensor.scalar("INT32") },
+  outputs: { Y: Tensor.scalar("INT32") },
+  maxBatchSize: 1,
+}) {}
+
+/** 0, 1, … without end. */
+class Endless extends Model.Service<Endless>()("endless", {
+  inputs: { X: Tensor.scalar("INT32") },
+  outputs: { Y: Tensor.scalar("INT32") },
+}) {}
+
+const { modelInfer, modelStreamInfer } = GRPCInferenceService.method
+const unary = { ":path": `/${GRPCInferenceService.typeName}/${modelInfer.name}` }
+const streaming = { ":path": `/${GRPCInferenceService.typeName}/${modelStreamInfer.name}` }
+
+type Init = MessageInitShape<typeof ModelInferRequestSchema>
+
+const ask = (modelName: string, x: number, more: Init = {}): Uint8Array =>
+  frame(
+    toBinary(
+      modelInfer.input,
+      create(modelInfer.input, {
+        modelName,
+        id: String(x),
+        inputs: [{ name: "X", datatype: "INT32", shape: modelName === "endless" ? [1n] : [1n, 1n] }],
+        rawInputContents: [new Uint8Array(Int32Array.of(x).buffer)],
+        ...more,
+      }),
+    ),
+  )
+
+const value = (raw: Uint8Array | undefined) => raw && new DataView(raw.buffer, raw.byteOffset).getInt32(0, true)
+
+const unaryValue = (message: Uint8Array) => value(fromBinary(modelInfer.output, message).rawOutputContents[0])
+
+const streamed = (message: Uint8Array) => {
+  const { errorMessage, inferResponse } = fromBinary(modelStreamInfer.output, message)
+  return errorMessage === "" ? value(inferResponse?.rawOutputContents[0]) : errorMessage
+}
+
+const harness = Effect.fnUntraced(function* (receiveTimeoutMillis = 10_000, maxMessageSize = 10_000) {
+  const open = yield* Deferred.make<void>()
+  const begun = yield* Queue.unbounded<void>()
+  const produced = { count: 0 }
+  const layers = Layer.mergeAll(
+    Model.each(Twice, ({ X }) => Effect.succeed({ Y: 2 * X })),
+    Model.each(Gated, ({ X }) =>
+      Queue.offer(begun, undefined).pipe(Effect.andThen(Deferred.await(open)), Effect.as({ Y: X })),
+    ),
+    Model.stream(Endless, () => Stream.fromEffectRepeat(Effect.sync(() => ({ Y: produced.count++ })))),
+  )
+  const services = yield* Effect.all([Twice, Gated, Endless]).pipe(Effect.provide(yield* Layer.build(layers)))
+  const [twice, gated, endless] = services.map(({ model }) => model)
+  if (twice === undefined || gated === undefined || endless === undefined) throw new Error("no models")
+  const gateway = Gateway.make(Registry.make([twice, gated, endless]), { id: "nereid", version: "0" })
+  const receiveBudget = new ReceiveBudget(100_000)
+  const defects: Array<unknown> = []
+  const calls = InferenceCalls.make({
+    gateway,
+    maxMessageSize,
+    receiveBudget,
+    receiveExpiry: new Expiry(receiveTimeoutMillis),
+    forward: undefined,
+    records: yield* CallRecord.make(gateway),
+    restrictedApis: () => undefined,
+    responseCompression: "none",
+    logDefect: (defect) => void defects.push(defect),
+  })
+  yield* Effect.addFinalizer(() => Effect.sync(() => gateway.beginDrain()))
+  return { gateway, calls, twice, gated, endless, open, begun, produced, defects, receiveBudget }
+})
+
+const ended = (call: MemoryCallStream) => Effect.promise(() => call.ended)
+
+describe("unary", () => {
+  it.live("answers a message in one piece, and in single bytes, without the end of the stream", () =>
+    Effect.gen(function* () {
+      const { calls, twice } = yield* harness()
+      const whole = new MemoryCallStream(calls, unary)
+      whole.write(ask("twice", 4))
+      const parts = new MemoryCallStream(calls, unary)
+      for (const byte of ask("twice", 5)) parts.write(Uint8Array.of(byte))
+      expect([yield* ended(whole), yield* ended(parts)]).toEqual(["OK", "OK"])
+      expect([whole, parts].map(({ sent }) => sent.map(unaryValue))).toEqual([[8], [10]])
+      expect(twice.statistics.success.count).toBe(2)
+    }),
+  )
+
+  it.live("a caller that goes away takes its request back", () =>
+    Effect.gen(function* () {
+      const { calls, gated, begun, open } = yield* harness()
+      const first = new MemoryCallStream(calls, unary)
+      first.write(ask("gated", 1))
+      yield* Queue.take(begun)
+      const second = new MemoryCallStream(calls, unary)
+      second.write(ask("gated", 2))
+      expect(gated.pending()).toBe(1)
+      second.close()
+      expect([gated.pending(), gated.statistics.failures.CANCELED]).toEqual([0, 1])
+      yield* Deferred.succeed(open, undefined)
+      expect(yield* ended(first)).toBe("OK")
+      expect(second.ending).toBeUndefined()
+    }),
+  )
+
+  it.live("a deadline that passes is answered", () =>
+    Effect.gen(function* () {
+      const { calls, begun } = yield* harness()
+      const call = new MemoryCallStream(calls, { ...unary, "grpc-timeout": "30m" })
+      call.write(ask("gated", 1))
+      yield* Queue.take(begun)
+      expect(yield* ended(call)).toMatchObject({ code: 4, tag: "DeadlineExceeded" })
+    }),
+  )
+
+  it.live("too late, too large, no message, a second one and no timeout are told apart", () =>
+    Effect.gen(function* () {
+      const { calls } = yield* harness(15)
+      const outcome = (headers: Record<string, string>, act: (call: MemoryCallStream) => void) => {
+        const call = new MemoryCallStream(calls, { ...unary, ...headers })
+        act(call)
+        return ended(call)
+      }
+      expect(yield* outcome({}, (call) => call.write(ask("twice", 1).subarray(0, 20)))).toMatchObject({
+        code: 4,
+        message: expect.stringMatching(/^the message did not arrive within 15 ms: 20 bytes with its prefix/),
+      })
+      expect(yield* outcome({}, () => {})).toMatchObject({ code: 4 })
+      expect(yield* outcome({}, (call) => call.write(frame(new Uint8Array(0), 0, 10_001)))).toMatchObject({ code: 8 })
+      expect(yield* outcome({}, (call) => call.halfClose())).toMatchObject({ code: 12 })
+      const two = Buffer.concat([ask("twice", 1), ask("twice", 2)])
+      expect(yield* outcome({}, (call) => call.write(two))).toMatchObject({ code: 12 })
+      expect(yield* outcome({ "grpc-timeout": "soon" }, () => {})).toMatchObject({ code: 3 })
+    }),
+  )
+})
+
+describe("streams", () => {
+  it.live("what one chunk asks is answered in its order, refusals among it, and sent together", () =>
+    Effect.gen(function* () {
+      const { calls, twice } = yield* harness()
+      const call = new MemoryCallStream(calls, streaming)
+      call.write(Buffer.concat([1, 2, 3, 4].map((x) => ask(x === 2 ? "nobody" : "twice", x))))
+      call.halfClose()
+      expect(yield* ended(call)).toBe("OK")
+      expect(call.sent.map(streamed)).toEqual([2, "Request for unknown model: 'nobody' is not found", 6, 8])
+      expect(call.writes).toBeLessThan(4)
+      expect(twice.statistics.success.count).toBe(3)
+    }),
+  )
+
+  it.live("a caller that takes nothing stops a model that goes on without end, until it does", () =>
+    Effect.gen(function* () {
+      const { calls, produced } = yield* harness()
+      const call = new MemoryCallStream(calls, streaming)
+      call.stopReading()
+      call.write(ask("endless", 1))
+      yield* Effect.promise(() => call.messages(1))
+      // Another call has its answer meanwhile, several times over.
+      const settled = Effect.gen(function* () {
+        for (let x = 0; x < 20; x++) {
+          const other = new MemoryCallStream(calls, unary)
+          other.write(ask("twice", x))
+          yield* ended(other)
+        }
+        return produced.count
+      })
+      const before = yield* settled
+      expect(before).toBeLessThan(100)
+      expect(yield* settled).toBe(before)
+      const sent = call.sent.length
+      call.startReading()
+      yield* Effect.promise(() => call.messages(sent + 200))
+      call.close()
+      expect(call.sent.slice(0, 200).map(streamed)).toEqual(Array.from({ length: 200 }, (_, index) => index))
+    }),
+  )
+
+  it.live("where many wait for an answer nothing more is read, and then everything", () =>
+    Effect.gen(function* () {
+      const { calls, gated, begun, open } = yield* harness()
+      const call = new MemoryCallStream(calls, streaming)
+      for (let x = 0; x < 300; x++) call.write(Buffer.concat([ask("gated", 2 * x), ask("gated", 2 * x + 1)]))
+      call.halfClose()
+      yield* Queue.take(begun)
+      expect([call.paused, gated.pending()]).toEqual([true, 255])
+      yield* Deferred.succeed(open, undefined)
+      expect(yield* ended(call)).toBe("OK")
+      expect(call.sent.map(streamed)).toEqual(Array.from({ length: 600 }, (_, index) => index))
+    }),
+  )
+
+  it.live("one that goes away takes back all it has asked", () =>
+    Effect.gen(function* () {
+      const { calls, gated, endless, begun } = yield* harness()
+      const call = new MemoryCallStream(calls, streaming)
+      call.write(Buffer.concat([ask("gated", 1), ask("gated", 2), ask("endless", 3)]))
+      yield* Queue.take(begun)
+      call.close()
+      expect([gated.pending(), endless.pending()]).toEqual([0, 0])
+      expect(gated.statistics.failures.CANCELED).toBe(2)
+    }),
+  )
+
+  it.live("its deadline is its end, with what it had been answered", () =>
+    Effect.gen(function* () {
+      const { calls, begun, gated } = yield* harness()
+      const call = new MemoryCallStream(calls, { ...streaming, "grpc-timeout": "40m" })
+      call.write(Buffer.concat([ask("twice", 1), ask("gated", 2)]))
+      yield* Queue.take(begun)
+      expect(yield* ended(call)).toMatchObject({ code: 4, tag: "DeadlineExceeded" })
+      expect(call.sent.map(streamed)).toEqual([2])
+      expect(gated.pending()).toBe(0)
+    }),
+  )
+
+  it.live("a message that stops in its middle is late, an idle stream is not", () =>
+    Effect.gen(function* () {
+      const { calls, receiveBudget } = yield* harness(15)
+      const idle = new MemoryCallStream(calls, streaming)
+      const call = new MemoryCallStream(calls, streaming)
+      call.write(Buffer.concat([ask("twice", 1), ask("twice", 2).subarray(0, 20)]))
+      expect(yield* ended(call)).toMatchObject({ code: 4, message: expect.stringContaining("within 15 ms: 20 bytes") })
+      expect(idle.ending).toBeUndefined()
+      idle.write(ask("twice", 3))
+      idle.halfClose()
+      expect(yield* ended(idle)).toBe("OK")
+      expect(receiveBudget.take(100_000)).toBeUndefined()
+    }),
+  )
+
+  it.live("messages that are too large, cut off or none end it with a status", () =>
+    Effect.gen(function* () {
+      const { calls, defects } = yield* harness()
+      const outcome = (bytes: Uint8Array) => {
+        const call = new MemoryCallStream(calls, streaming)
+        call.write(bytes)
+        call.halfClose()
+        return ended(call)
+      }
+      expect(yield* outcome(frame(new Uint8Array(0), 0, 10_001))).toMatchObject({ code: 8 })
+      expect(yield* outcome(ask("twice", 1).subarray(0, 20))).toMatchObject({ code: 3 })
+      expect(yield* outcome(frame(Uint8Array.of(0xff)))).toMatchObject({ code: 13, tag: "MalformedRequest" })
+      expect(defects).toEqual([])
+    }),
+  )
+
+  it.live("a stop lets what is in flight finish, and then ends it as unavailable", () =>
+    Effect.gen(function* () {
+      const { calls, gateway, begun, open } = yield* harness()
+      const call = new MemoryCallStream(calls, streaming)
+      call.write(ask("gated", 1))
+      yield* Queue.take(begun)
+      gateway.beginDrain()
+      yield* Deferred.succeed(open, undefined)
+      expect(yield* ended(call)).toMatchObject({ code: 14, tag: "Unavailable" })
+      expect(call.sent.map(streamed)).toEqual([1])
+    }),
+  )
+})

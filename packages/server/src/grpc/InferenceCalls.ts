@@ -1,0 +1,71 @@
+/**
+ * Which calls are answered before Connect, and by what: plain ModelInfer and ModelStreamInfer, as nearly all are. What is
+ * compressed either way, gRPC-Web, and callers whom inference is restricted for, Connect answers.
+ */
+import { GrpcCode } from "@nereid/core/Errors"
+import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
+import type { Calls, Headers } from "./Call.ts"
+import * as GrpcCompression from "./GrpcCompression.ts"
+import { StreamCall } from "./GrpcStream.ts"
+import * as GrpcTimeout from "./GrpcTimeout.ts"
+import { type CallOptions, UnaryCall } from "./GrpcUnary.ts"
+import type { ForwardedHeaders } from "../ForwardedHeaders.ts"
+import type { CallRecords } from "../log/CallRecord.ts"
+import { errorMode } from "./InferStream.ts"
+import * as Preparation from "../Preparation.ts"
+import type { RestrictedApis } from "../RestrictedApis.ts"
+
+export interface InferenceOptions extends CallOptions {
+  /** Undefined where no header becomes a parameter. */
+  readonly forward: ForwardedHeaders | undefined
+  readonly records: CallRecords
+  readonly restrictedApis: RestrictedApis
+  readonly responseCompression: GrpcCompression.ResponseCompression
+}
+
+export const make = (options: InferenceOptions): Calls => {
+  const { forward, records, restrictedApis, responseCompression } = options
+  const guard = restrictedApis("inference")
+  const compresses = responseCompression !== "none"
+  return {
+    takes: (headers) =>
+      isInference(headers[":path"]) &&
+      isPlain(headers) &&
+      (guard === undefined || guard.permits(headers[guard.header])) &&
+      !(compresses && GrpcCompression.isAccepted(headers)),
+    begin: (headers, stream) => {
+      const isStream = headers[":path"] === modelStreamInfer
+      const record = records.begin(isStream ? undefined : "GRPC")
+      const prepare = Preparation.make(forward, record, () => Object.entries(headers))
+      const timeout = headers["grpc-timeout"]
+      const milliseconds = timeout === undefined ? undefined : GrpcTimeout.parse(String(timeout))
+      const deadline = milliseconds === undefined ? undefined : Date.now() + milliseconds
+      const call = isStream
+        ? new StreamCall(options, stream, { deadline, prepare, record, endsAtError: headers[errorMode] === "true" })
+        : new UnaryCall(options, stream, { deadline, prepare, record })
+      if (timeout !== undefined && milliseconds === undefined) {
+        const message = `invalid grpc-timeout '${String(timeout)}'`
+        call.fail({ code: GrpcCode.INVALID_ARGUMENT, message, tag: "InvalidRequest" })
+      }
+      return call
+    },
+  }
+}
+
+const { typeName, method } = GRPCInferenceService
+
+const modelInfer = `/${typeName}/${method.modelInfer.name}`
+
+const modelStreamInfer = `/${typeName}/${method.modelStreamInfer.name}`
+
+const isInference = (path: Headers[string]): boolean => path === modelInfer || path === modelStreamInfer
+
+const isPlain = (headers: Headers): boolean => {
+  const encoding = headers["grpc-encoding"]
+  const type = headers["content-type"]
+  return (
+    headers[":method"] === "POST" &&
+    (encoding === undefined || encoding === "identity") &&
+    (type === "application/grpc" || /^application\/grpc(\+proto)?(;|$)/.test(String(type)))
+  )
+}

@@ -1,0 +1,134 @@
+/**
+ * The other implementation of Call.ts: no HTTP/2 and no socket, a call is what a test says and hears. It proves that a call
+ * needs nothing of node:http2, and keeps to what Call.ts promises: no bytes while paused, nothing behind the last word.
+ */
+import type { Call, Calls, CallStream, Headers } from "./Call.ts"
+import type { GrpcStatus } from "./GrpcStatus.ts"
+import { prefixLength } from "./MessageReader.ts"
+
+export class MemoryCallStream implements CallStream {
+  /** Messages that have been sent. */
+  readonly sent: Array<Uint8Array> = []
+  /** How often something was sent. */
+  writes = 0
+  /** "OK", or what it failed with; undefined while it goes on. */
+  ending: "OK" | GrpcStatus | undefined
+  paused = false
+  /** Whether the caller takes what is sent. */
+  #reads = true
+  #isFull = false
+  #waiting: Array<Uint8Array> = []
+  #ended = false
+  readonly #call: Call
+  readonly #done = Promise.withResolvers<"OK" | GrpcStatus>()
+  #onSent = () => {}
+
+  /** @throws Error where it is none of these calls */
+  constructor(calls: Calls, headers: Headers) {
+    const all = { ":method": "POST", "content-type": "application/grpc", ...headers }
+    if (!calls.takes(all)) throw new Error(`not taken: ${JSON.stringify(all)}`)
+    this.#call = calls.begin(all, this)
+  }
+
+  /** The caller sends these bytes. */
+  write(bytes: Uint8Array): void {
+    this.#waiting.push(bytes)
+    this.#deliver()
+  }
+
+  /** The caller has sent everything. */
+  halfClose(): void {
+    this.#ended = true
+    this.#deliver()
+  }
+
+  /** The caller breaks off, or the connection is lost. */
+  close(): void {
+    this.#call.onClose()
+  }
+
+  stopReading(): void {
+    this.#reads = false
+  }
+
+  startReading(): void {
+    this.#reads = true
+    if (!this.#isFull) return
+    this.#isFull = false
+    this.#call.onDrain()
+  }
+
+  /** How it ended. */
+  get ended(): Promise<"OK" | GrpcStatus> {
+    return this.#done.promise
+  }
+
+  /** Once so many messages have been sent. */
+  async messages(count: number): Promise<ReadonlyArray<Uint8Array>> {
+    while (this.sent.length < count) {
+      await new Promise<void>((resolve) => {
+        const onSent = () => resolve()
+        this.#onSent = onSent
+      })
+    }
+    return this.sent
+  }
+
+  reply(frame: Uint8Array): void {
+    this.#take(frame)
+    this.#finish("OK")
+  }
+
+  send(frames: Uint8Array): boolean {
+    this.#take(frames)
+    this.#isFull = !this.#reads
+    return this.#reads
+  }
+
+  end(): void {
+    this.#finish("OK")
+  }
+
+  fail(status: GrpcStatus): void {
+    this.#finish(status)
+  }
+
+  pause(): void {
+    this.paused = true
+  }
+
+  resume(): void {
+    this.paused = false
+    this.#deliver()
+  }
+
+  #deliver(): void {
+    while (!this.paused) {
+      const next = this.#waiting.shift()
+      if (next === undefined) break
+      this.#call.onData(next)
+    }
+    if (this.paused || !this.#ended) return
+    this.#ended = false
+    this.#call.onEnd()
+  }
+
+  #take(frames: Uint8Array): void {
+    if (this.ending !== undefined) throw new Error("something was sent behind the end")
+    if (this.#isFull) throw new Error("something was sent to a caller that takes nothing")
+    this.writes += 1
+    const view = new DataView(frames.buffer, frames.byteOffset, frames.byteLength)
+    for (let at = 0; at < frames.length;) {
+      const end = at + prefixLength + view.getUint32(at + 1)
+      this.sent.push(frames.slice(at + prefixLength, end))
+      at = end
+    }
+    this.#onSent()
+  }
+
+  #finish(ending: "OK" | GrpcStatus): void {
+    if (this.ending !== undefined) throw new Error("a call has ended twice")
+    this.ending = ending
+    this.#done.resolve(ending)
+  }
+}

@@ -1,0 +1,86 @@
+/** Messages come out as they went in, wherever their bytes are cut; and what was kept for them is given back. */
+import { expect, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import { frame } from "./GrpcServer.fixture.ts"
+import { isWhole, MessageReader } from "./MessageReader.ts"
+import { ReceiveBudget } from "../port/ReceiveBudget.ts"
+
+const limits = (maxMessageSize = 1000, budget = 1_000_000) => ({
+  maxMessageSize,
+  receiveBudget: new ReceiveBudget(budget),
+})
+
+const readAll = (reader: MessageReader, chunk: Uint8Array): ReadonlyArray<Uint8Array> => {
+  const messages: Array<Uint8Array> = []
+  reader.add(chunk)
+  while (reader.next()) messages.push(Uint8Array.from(reader.bytes.subarray(reader.start, reader.end)))
+  return messages
+}
+
+it("messages that are cut anywhere come out whole and in order, and keep nothing", () => {
+  const messages = fc.array(fc.uint8Array({ maxLength: 40 }), { maxLength: 6 })
+  fc.assert(
+    fc.property(messages, fc.array(fc.nat(300)), (messages, cuts) => {
+      const options = limits()
+      const reader = new MessageReader(options)
+      const bytes = new Uint8Array(Buffer.concat(messages.map((message) => frame(message))))
+      const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).toSorted((a, b) => a - b), bytes.length]
+      const found = places.slice(1).flatMap((end, index) => readAll(reader, bytes.slice(places[index], end)))
+      expect(found).toEqual(messages.map((message) => new Uint8Array(message)))
+      expect(reader.isBetween).toBe(true)
+      // All of it is there again, and not more.
+      expect(options.receiveBudget.take(1_000_000)).toBeUndefined()
+      expect(options.receiveBudget.take(1)).toBeDefined()
+    }),
+  )
+})
+
+it("a message in one piece is a view on what came", () => {
+  const reader = new MessageReader(limits())
+  const chunk = frame(Uint8Array.of(1, 2, 3))
+  reader.add(chunk)
+  expect(reader.next()).toBe(true)
+  expect([reader.bytes === chunk, reader.start, reader.end]).toEqual([true, 5, 8])
+})
+
+it("one that is too large, compressed or flagged otherwise is refused at its prefix, and nothing is read behind it", () => {
+  const cases = [
+    [frame(new Uint8Array(0), 0, 1001), "message too large: 1001 bytes, at most 1000"],
+    [frame(new Uint8Array(0), 0, 2 ** 32 - 1), "message too large: 4294967295 bytes, at most 1000"],
+    [frame(new Uint8Array(0), 1), "received a compressed message, but no grpc-encoding says how to decompress it"],
+    [frame(new Uint8Array(0), 7), "invalid compressed flag 7 of a message, expected 0 or 1"],
+  ] as const
+  for (const [chunk, message] of cases) {
+    const reader = new MessageReader(limits())
+    expect(readAll(reader, chunk)).toEqual([])
+    expect(reader.failure?.message).toBe(message)
+    expect(readAll(reader, frame(Uint8Array.of(1)))).toEqual([])
+  }
+})
+
+it("parts beyond what all may keep are refused; a release gives back what was kept", () => {
+  const options = limits(1000, 700)
+  const first = new MessageReader(options)
+  const part = frame(new Uint8Array(200), 0, 500)
+  expect(readAll(first, part)).toEqual([])
+  expect(first.progress).toBe("205 bytes with its prefix, expected 505")
+  const second = new MessageReader(options)
+  expect(readAll(second, part)).toEqual([])
+  expect(second.failure?.message).toMatch(/^requests that have not arrived completely hold 461 bytes/)
+  first.release()
+  const third = new MessageReader(options)
+  expect(readAll(third, part)).toEqual([])
+  expect(third.failure).toBeUndefined()
+})
+
+it.each([
+  [frame(Uint8Array.of(1, 2)), true],
+  [frame(new Uint8Array(0)), true],
+  [frame(Uint8Array.of(1, 2)).subarray(0, 6), false],
+  [Buffer.concat([frame(Uint8Array.of(1)), Uint8Array.of(0)]), false],
+  [frame(Uint8Array.of(1), 1), false],
+  [frame(new Uint8Array(1001)), false],
+  [new Uint8Array(4), false],
+])("%o is one whole message: %s", (chunk, expected) => {
+  expect(isWhole(chunk, limits())).toBe(expected)
+})

@@ -1,0 +1,156 @@
+/**
+ * A call on a stream of node:http2, with as few of its calls as there can be. What else an HTTP/2 server does is in
+ * GrpcHttp2.ts, what a call does in GrpcUnary.ts and GrpcStream.ts.
+ *
+ * All streams share their listeners, and a stream that is over has no reference to its call. Node keeps a closure of each
+ * stream where only full collections look (V8 puts closures that are assigned to a property there), and with it all that
+ * the stream refers to: what belongs to the call would survive with it, and be copied by two collections on its way.
+ */
+import { constants, type ServerHttp2Stream } from "node:http2"
+import type { Call, Calls, CallStream, Headers } from "./Call.ts"
+import * as GrpcStatus from "./GrpcStatus.ts"
+import * as HalfOpen from "./HalfOpen.ts"
+
+const carried = Symbol("the call that the stream carries")
+
+declare module "node:http2" {
+  interface Http2Stream {
+    [carried]?: NodeCallStream | undefined
+  }
+}
+
+/** `onClose` is for who counts streams. */
+export const carry = (stream: ServerHttp2Stream, headers: Headers, calls: Calls, onClose: () => void): void => {
+  const carrier = new NodeCallStream(stream, onClose)
+  stream[carried] = carrier
+  // A stream that the caller resets emits an error; without a listener that ends the process.
+  stream.on("error", nothing)
+  stream.on("data", onData)
+  stream.on("end", onEnd)
+  stream.on("close", onCloseOfStream)
+  carrier.call = calls.begin(headers, carrier)
+}
+
+function onData(this: ServerHttp2Stream, chunk: Uint8Array): void {
+  this[carried]?.onData(chunk)
+}
+
+function onEnd(this: ServerHttp2Stream): void {
+  this[carried]?.call?.onEnd()
+}
+
+function onDrain(this: ServerHttp2Stream): void {
+  this[carried]?.call?.onDrain()
+}
+
+function onCloseOfStream(this: ServerHttp2Stream): void {
+  const carrier = this[carried]
+  this[carried] = undefined
+  carrier?.onClose()
+}
+
+function sendTrailers(this: ServerHttp2Stream): void {
+  this.sendTrailers(this[carried]?.trailers ?? ok)
+  HalfOpen.closeSoon(this)
+}
+
+const nothing = () => {}
+
+class NodeCallStream implements CallStream {
+  /** Unknown until it has begun. */
+  call: Call | undefined
+  trailers: ReturnType<typeof GrpcStatus.headers> | typeof ok = ok
+  readonly #stream: ServerHttp2Stream
+  readonly #onClose: () => void
+  /** The last word is said. */
+  #over = false
+  /** Bytes that came behind it. */
+  #unwanted = 0
+
+  constructor(stream: ServerHttp2Stream, onClose: () => void) {
+    this.#stream = stream
+    this.#onClose = onClose
+  }
+
+  onData(chunk: Uint8Array): void {
+    if (!this.#over) return this.call?.onData(chunk)
+    this.#unwanted += chunk.length
+    // A reset at once would overtake the answer; a caller that goes on for so long does not read it anyway.
+    if (this.#unwanted > patience) this.#stream.close(constants.NGHTTP2_NO_ERROR)
+  }
+
+  onClose(): void {
+    this.#over = true
+    this.#onClose()
+    this.call?.onClose()
+  }
+
+  reply(frame: Uint8Array): void {
+    if (this.#isOver()) return
+    this.#over = true
+    this.#respond()
+    this.#stream.end(frame)
+  }
+
+  send(frames: Uint8Array): boolean {
+    if (this.#isOver()) return true
+    if (!this.#stream.headersSent) {
+      this.#respond()
+      this.#stream.on("drain", onDrain)
+    }
+    return this.#stream.write(frames)
+  }
+
+  end(): void {
+    if (this.#isOver()) return
+    this.#over = true
+    if (!this.#stream.headersSent) this.#respond()
+    this.#stream.end()
+    this.#stream.resume()
+  }
+
+  fail(status: GrpcStatus.GrpcStatus): void {
+    if (this.#isOver()) return
+    this.#over = true
+    this.trailers = GrpcStatus.headers(status)
+    if (this.#stream.headersSent) this.#stream.end()
+    else {
+      this.#stream.respond({ ...failureHeaders, ...this.trailers }, failureOptions)
+      HalfOpen.closeSoon(this.#stream)
+    }
+    this.#stream.resume()
+  }
+
+  pause(): void {
+    this.#stream.pause()
+  }
+
+  resume(): void {
+    this.#stream.resume()
+  }
+
+  #respond(): void {
+    this.#stream.on("wantTrailers", sendTrailers)
+    this.#stream.respond(replyHeaders, replyOptions)
+  }
+
+  /** Also where the stream knows that the caller is gone and has not yet said so. */
+  #isOver(): boolean {
+    return this.#over || this.#stream.destroyed || this.#stream.closed
+  }
+}
+
+/** Bytes that are read and dropped after the answer. */
+const patience = 16 * 1024 * 1024
+
+/** As an array, which node does not copy. */
+const replyHeaders = [":status", "200", "content-type", "application/grpc+proto"]
+
+/** Without a date, as gRPC's own servers answer. */
+const replyOptions = { waitForTrailers: true, sendDate: false }
+
+const failureHeaders = { ":status": 200, "content-type": "application/grpc+proto" }
+
+const failureOptions = { endStream: true, sendDate: false }
+
+const ok = { "grpc-status": "0" }
