@@ -141,12 +141,9 @@ export const varint = (field: number): number => field << 3
 /** Of field `field` where it is eight bytes. */
 export const fixed64 = (field: number): number => (field << 3) | 1
 
-/** Of field `field` where it is four bytes. */
-export const fixed32 = (field: number): number => (field << 3) | 5
-
 /** By a hash of their bytes; a name that has another's place takes it over. */
 const places = 512
-const names = new Array<string>(places).fill("")
+const names = Array.from({ length: places }, () => "")
 
 /** Bytes of what counts as a name. */
 const longestName = 64
