@@ -60,4 +60,5 @@ class RestrictedStreams(Secrets, Streams):
         self.assertEqual(self.outputs(answers), [2])
 
     async def test_without_it(self):
-        self.assertEqual(await self.end(self.conversation([self.simple(1)])), STATUS["grpc"]["restricted"])
+        # With no request: where the refusal comes while one is written, grpc.aio now and then reports its own INTERNAL.
+        self.assertEqual(await self.end(self.conversation([])), STATUS["grpc"]["restricted"])
