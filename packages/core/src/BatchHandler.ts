@@ -6,6 +6,7 @@ import type { Batched, ModelClass } from "./Definition.ts"
 import type { Fields } from "./Field.ts"
 import type { HandledBatch } from "./HandledBatch.ts"
 import * as Handler from "./Handler.ts"
+import type { Failure, Given } from "./Provide.ts"
 import { collect, named, withBatch, withoutBatch } from "./BatchedTensors.ts"
 import * as UserCode from "./UserCode.ts"
 
@@ -28,11 +29,12 @@ export const batch = <
   R = never,
   EMake = never,
   RMake = never,
+  const Options extends Handler.HandlerOptions<I> = {},
 >(
   model: ModelClass<Self, N, I, O>,
   make: Effect.Effect<BatchHandler<I, O, E, R>, EMake, RMake> | BatchHandler<I, O, E, R>,
-  options?: Handler.HandlerOptions,
-): Layer.Layer<Self, EMake, Handler.Needs<RMake, R>> => {
+  options?: Given<Options, Handler.HandlerOptions<I>>,
+): Layer.Layer<Self, EMake | Failure<Options>, Handler.Needs<RMake, R>> => {
   const { name, signature, maxBatchSize } = model.definition
   const batching = maxBatchSize > 0
 

@@ -9,6 +9,7 @@ import type { Field, Fields } from "./Field.ts"
 import type { HandledBatch } from "./HandledBatch.ts"
 import type * as Handler from "./Handler.ts"
 import { isPromise, type Returned } from "./UserCode.ts"
+import type { ErrorOf, WarmUp } from "./WarmUp.ts"
 
 /** A field that is called after its position, or by a name of its own. */
 export type Position = Field | readonly [name: string, field: Field]
@@ -50,13 +51,17 @@ export type BoundHandler<I extends Positions, O extends Positions, E, R> = (
   context: HandledBatch,
 ) => Returned<Positional<O>, E, R>
 
-export interface BindOptions<N extends string, I extends Positions, O extends Positions>
-  extends Omit<DefinitionOptions<Fields, Fields>, "inputs" | "outputs">, Handler.HandlerOptions {
+export interface BindOptions<N extends string, I extends Positions, O extends Positions, W = WarmUp<Named<"INPUT", I>>>
+  extends
+    Omit<DefinitionOptions<Fields, Fields>, "inputs" | "outputs">,
+    Omit<Handler.HandlerOptions<Named<"INPUT", I>>, "warmUp"> {
   readonly name: N
   /** `INPUT_1` and so on, where they have no name of their own. */
   readonly inputs: I
   /** `OUTPUT_1` and so on. */
   readonly outputs: O
+  /** As that of any handler; its samples have these names. */
+  readonly warmUp?: W
 }
 
 /** What a model of this name is to those that need it. */
@@ -96,10 +101,11 @@ export const bind = <
   R = never,
   EMake = never,
   RMake = never,
+  const W extends WarmUp<Named<"INPUT", I>> | undefined = undefined,
 >(
-  { name, inputs, outputs, instances = 1, ...options }: BindOptions<N, I, O>,
+  { name, inputs, outputs, instances, keepsInputs, warmUp, ...options }: BindOptions<N, I, O, W>,
   make: Effect.Effect<BoundHandler<I, O, E, R>, EMake, RMake> | BoundHandler<I, O, E, R>,
-): BoundModel<N, Named<"INPUT", I>, Named<"OUTPUT", O>, EMake, Handler.Needs<RMake, R>> => {
+): BoundModel<N, Named<"INPUT", I>, Named<"OUTPUT", O>, EMake | ErrorOf<W>, Handler.Needs<RMake, R>> => {
   const inputNames = names("INPUT", inputs)
   const outputNames = names("OUTPUT", outputs)
   // Each name of the types is made of its position, as those of `names` are.
@@ -117,7 +123,11 @@ export const bind = <
           record(outputNames, returned) as Batched<Named<"OUTPUT", O>>,
       )
     }
-  const layer = batch(model, Effect.isEffect(make) ? Effect.map(make, byName) : byName(make), { instances })
+  const layer = batch(model, Effect.isEffect(make) ? Effect.map(make, byName) : byName(make), {
+    ...(instances === undefined ? {} : { instances }),
+    ...(keepsInputs === undefined ? {} : { keepsInputs }),
+    ...(warmUp === undefined ? {} : { warmUp }),
+  })
   return Object.assign(model, { layer })
 }
 

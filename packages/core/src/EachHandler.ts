@@ -8,6 +8,7 @@ import { type Answering, EachAnswer } from "./EachAnswer.ts"
 import type { Fields } from "./Field.ts"
 import * as Handler from "./Handler.ts"
 import type { Execution, Instance } from "./Instance.ts"
+import type { Failure, Given } from "./Provide.ts"
 import type { HandledRequest, RequestContext } from "./RequestContext.ts"
 import * as SampleCodec from "./SampleCodec.ts"
 import type { Returned } from "./UserCode.ts"
@@ -33,11 +34,12 @@ export const each = <
   R = never,
   EMake = never,
   RMake = never,
+  const Options extends Handler.HandlerOptions<I> = {},
 >(
   model: ModelClass<Self, N, I, O>,
   make: Effect.Effect<EachHandler<I, O, E, R>, EMake, RMake> | EachHandler<I, O, E, R>,
-  options?: Handler.HandlerOptions,
-): Layer.Layer<Self, EMake, Handler.Needs<RMake, Exclude<R, RequestContext>>> => {
+  options?: Given<Options, Handler.HandlerOptions<I>>,
+): Layer.Layer<Self, EMake | Failure<Options>, Handler.Needs<RMake, Exclude<R, RequestContext>>> => {
   const { name, signature, inputs, outputs, maxBatchSize } = model.definition
   const inputCodec = SampleCodec.make(inputs, signature.inputs)
   const outputCodec = SampleCodec.make(outputs, signature.outputs)

@@ -8,12 +8,12 @@ import { ExecutionFailed, InvalidRequest, type InferenceError, isInferenceError 
 import type { Fields } from "./Field.ts"
 import { errorPrefix, type Request } from "./Inference.ts"
 import type { Execution, Instance } from "./Instance.ts"
-import { fromInstances } from "./Provide.ts"
+import { type Failure, fromInstances, type Given, type ServingOptions } from "./Provide.ts"
 import type * as SampleCodec from "./SampleCodec.ts"
 import type { TypedTensor } from "./TypedTensor.ts"
 import * as UserCode from "./UserCode.ts"
 
-export interface HandlerOptions {
+export interface HandlerOptions<I extends Fields = Fields> extends ServingOptions<I> {
   /** Batches that run at the same time, each in an instance that builds its own handler. At least 1, the default. */
   readonly instances?: number
   /**
@@ -28,14 +28,25 @@ export interface HandlerOptions {
 export type Needs<RMake, RHandle> = Exclude<RMake, Scope.Scope> | RHandle
 
 /** The instances of a handler: each builds its own, and runs it with the services of the layer, `concurrency` at once. */
-export const instances = <Self, N extends string, I extends Fields, O extends Fields, H, EMake, RMake, R>(
+export const instances = <
+  Self,
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  H,
+  EMake,
+  RMake,
+  R,
+  Options extends HandlerOptions<I>,
+>(
   model: ModelClass<Self, N, I, O>,
   make: Effect.Effect<H, EMake, RMake> | H,
-  { instances: count = 1, keepsInputs }: HandlerOptions = {},
+  options: Given<Options, HandlerOptions<I>> | undefined,
   execute: (handler: H, context: Context.Context<R>) => Instance["execute"],
   { decoupled = false, concurrency = 1 }: { readonly decoupled?: boolean; readonly concurrency?: number } = {},
-): Layer.Layer<Self, EMake, Needs<RMake, R>> => {
+): Layer.Layer<Self, EMake | Failure<Options>, Needs<RMake, R>> => {
   const { name } = model.definition
+  const { instances: count = 1, keepsInputs }: HandlerOptions<I> = options ?? {}
   requireInteger(name, "instances", count, 1)
   const build = Effect.gen(function* () {
     const context = yield* Effect.context<R>()
@@ -51,7 +62,11 @@ export const instances = <Self, N extends string, I extends Fields, O extends Fi
     }
     return built
   })
-  return fromInstances(model, { platform: "nereid", decoupled, keepsInputs, instances: build })
+  return fromInstances<Self, N, I, O, EMake, RMake | R, Options>(
+    model,
+    { platform: "nereid", decoupled, keepsInputs, instances: build },
+    options,
+  )
 }
 
 /** A handler's failure as the caller sees it: those of this protocol keep their tag, also through a chain of models. */

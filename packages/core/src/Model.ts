@@ -20,5 +20,8 @@ export { bind, type BindOptions, type Bound, type BoundHandler, type BoundModel 
 export { each, type EachHandler } from "./EachHandler.ts"
 export type { HandledBatch } from "./HandledBatch.ts"
 export type { HandlerOptions } from "./Handler.ts"
+export { orUnavailable } from "./Unavailable.ts"
+export type { WarmUp, WarmUpOptions } from "./WarmUp.ts"
+export { WarmUpFailed } from "./WarmUpFailed.ts"
 export { type ModelRequest, requests, type RequestsHandler } from "./RequestsHandler.ts"
 export { stream, type StreamHandler } from "./StreamHandler.ts"

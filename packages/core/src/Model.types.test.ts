@@ -145,6 +145,36 @@ export const scoped: Layer.Layer<Bert> = Model.batch(
   ) satisfies Effect.Effect<unknown, never, Scope.Scope>,
 )
 
+const bert = ({ input_ids }: Model.Batched<(typeof Bert)["definition"]["inputs"]>) => ({
+  logits: Tensor.make("FP32", [input_ids.shape[0], 2], new Float32Array(2)),
+})
+
+/** A warm-up may fail the model, unless told otherwise; its samples are those of the model. */
+export const warm: Layer.Layer<Bert, Model.WarmUpFailed> = Model.batch(Bert, bert, { warmUp: "zeros" })
+
+export const warmAnyway: Layer.Layer<Bert> = Model.batch(Bert, bert, { warmUp: { onFailure: "ignore" } })
+
+export const cold: Layer.Layer<Bert> = Model.batch(Bert, bert, { instances: 2 })
+
+/** One that may fail, in the place of one that cannot. */
+export const orUnavailable: Layer.Layer<Bert> = Model.orUnavailable(Bert, warm)
+
+// @ts-expect-error it may fail
+// @effect-diagnostics-next-line missingLayerContext:off
+export const silent: Layer.Layer<Bert> = warm
+
+export const sampled = Model.each(Sentiment, () => Effect.succeed({ CLASS: "negative", PROB: 1 }), {
+  warmUp: { inputs: [{ TEXT: "a" }, { TEXT: "b", MAX: 2 }], count: 2 },
+})
+
+export const wrongSample = Model.each(Sentiment, () => Effect.succeed({ CLASS: "negative", PROB: 1 }), {
+  // @ts-expect-error a sample of another model
+  warmUp: { inputs: [{ TEXTS: "a" }] },
+})
+
+// @ts-expect-error an unknown option
+export const misspelt = Model.batch(Bert, bert, { instance: 2 })
+
 class Point extends Schema.Class<Point>("Point")({ x: Schema.Number, y: Schema.Number }) {}
 
 /** Domain types compose. */

@@ -13,6 +13,7 @@ import { type RunningModel, stream, Watcher } from "./RunningModel.ts"
 import * as Scheduler from "./Scheduler.ts"
 import { Statistics } from "./Statistics.ts"
 import * as TypedCalls from "./TypedCalls.ts"
+import * as WarmUp from "./WarmUp.ts"
 
 export interface InstancesOptions<E, R> {
   /** What runs the model, for metadata. */
@@ -25,22 +26,64 @@ export interface InstancesOptions<E, R> {
   readonly instances: Effect.Effect<ReadonlyArray<Instance>, E, R>
 }
 
+/** What every model may have around its instances. Plain data: it may come from a file. */
+export interface ServingOptions<I extends Fields = Fields> {
+  /** What each instance is tried with before the model takes requests. Default nothing. */
+  readonly warmUp?: WarmUp.WarmUp<I>
+}
+
+/** The options as they are given, which types of their layer are made of; any other name is an error. */
+export type Given<Options, Known> = Options & { readonly [K in Exclude<keyof Options, keyof Known>]: never }
+
+/** What a model with these ServingOptions may fail with. */
+export type Failure<Options> = WarmUp.Errors<Options>
+
 /** The layer of a model that these instances execute, behind a scheduler of its own. */
-export const fromInstances = <Self, N extends string, I extends Fields, O extends Fields, E, R>(
+export const fromInstances = <
+  Self,
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  E,
+  R,
+  Options extends ServingOptions<I> = {},
+>(
   model: ModelClass<Self, N, I, O>,
   options: InstancesOptions<E, R>,
-): Layer.Layer<Self, E, Exclude<R, Scope.Scope>> =>
-  Layer.effect(
+  serving?: Options,
+): Layer.Layer<Self, E | Failure<Options>, Exclude<R, Scope.Scope>> => {
+  const { definition } = model
+  const trial = WarmUp.make(definition, serving?.warmUp)
+  const layer = Layer.effect(
     model,
     Effect.gen(function* () {
-      const [loading, instances] = yield* Effect.timed(options.instances)
-      const running = yield* run(model.definition, options, instances)
+      const [loading, instances] = yield* Effect.timed(warmed(definition, options, trial))
+      const running = yield* run(definition, options, instances)
       running.statistics.loadSeconds = Duration.toSeconds(loading)
       const watch = yield* Watcher
       watch(running)
-      return inference(model.definition, running)
+      return inference(definition, running)
     }),
   )
+  // Without a warm-up, or with one whose failure is ignored, none can fail.
+  return layer as Layer.Layer<Self, E | Failure<Options>, Exclude<R, Scope.Scope>>
+}
+
+/** The instances, once all have passed their warm-up. */
+const warmed = Effect.fnUntraced(function* <E, R, EW>(
+  definition: Definition<Fields, Fields>,
+  options: InstancesOptions<E, R>,
+  trial: WarmUp.Trial<EW> | undefined,
+): Effect.fn.Return<ReadonlyArray<Instance>, E | EW, R> {
+  const instances = yield* options.instances
+  if (trial === undefined) return instances
+  const atOnce = { ...definition, batching: { ...definition.batching, ...withoutDelay } }
+  const alone = (instance: Instance) => run(atOnce, options, [instance])
+  yield* Effect.forEach(instances, (instance) => trial(instance, alone), { concurrency: "unbounded", discard: true })
+  return instances
+})
+
+const withoutDelay = { maxQueueDelay: Duration.zero, preferredBatchSizes: [] }
 
 const run = Effect.fnUntraced(function* (
   definition: Definition<Fields, Fields>,

@@ -9,6 +9,7 @@ import { ExecutionFailed, type InferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
 import type { HandledBatch } from "./HandledBatch.ts"
 import * as Handler from "./Handler.ts"
+import type { Failure, Given } from "./Provide.ts"
 import type { Response } from "./Inference.ts"
 import { collect, named, withBatch, withoutBatch } from "./BatchedTensors.ts"
 import type { HandledRequest } from "./RequestContext.ts"
@@ -50,11 +51,12 @@ export const requests = <
   R = never,
   EMake = never,
   RMake = never,
+  const Options extends Handler.HandlerOptions<I> = {},
 >(
   model: ModelClass<Self, N, I, O>,
   make: Effect.Effect<RequestsHandler<I, O, E, R>, EMake, RMake> | RequestsHandler<I, O, E, R>,
-  options?: Handler.HandlerOptions,
-): Layer.Layer<Self, EMake, Handler.Needs<RMake, R>> => {
+  options?: Given<Options, Handler.HandlerOptions<I>>,
+): Layer.Layer<Self, EMake | Failure<Options>, Handler.Needs<RMake, R>> => {
   const { name, signature, maxBatchSize } = model.definition
   const batching = maxBatchSize > 0
 

@@ -30,6 +30,8 @@ export interface RunningModel {
   /** What executes its batches here; 0 for a model that runs elsewhere. */
   readonly instances: number
   readonly statistics: Statistics
+  /** Why it does not run and never will; absent for one that runs. */
+  readonly unavailable?: string
   /** Whether a request would be executed now. */
   readonly isReady: () => boolean
   /** Requests accepted and not yet handed to an instance. */

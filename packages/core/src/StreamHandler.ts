@@ -7,6 +7,7 @@ import type { ModelClass, Sample } from "./Definition.ts"
 import { type InferenceError, InvalidRequest } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
 import * as Handler from "./Handler.ts"
+import type { Failure, Given } from "./Provide.ts"
 import { errorPrefix, noParameters, type Parameters, type Request, type Response } from "./Inference.ts"
 import { fromEffect } from "./Instance.ts"
 import { withoutBatch } from "./BatchedTensors.ts"
@@ -42,11 +43,12 @@ export const stream = <
   R = never,
   EMake = never,
   RMake = never,
+  const Options extends Handler.HandlerOptions<I> = {},
 >(
   model: ModelClass<Self, N, I, O>,
   make: Effect.Effect<StreamHandler<I, O, E, R>, EMake, RMake> | StreamHandler<I, O, E, R>,
-  options?: Handler.HandlerOptions,
-): Layer.Layer<Self, EMake, Handler.Needs<RMake, Exclude<R, RequestContext>>> => {
+  options?: Given<Options, Handler.HandlerOptions<I>>,
+): Layer.Layer<Self, EMake | Failure<Options>, Handler.Needs<RMake, Exclude<R, RequestContext>>> => {
   const { name, signature, inputs, outputs, maxBatchSize } = model.definition
   const inputCodec = SampleCodec.make(inputs, signature.inputs)
   const outputCodec = SampleCodec.make(outputs, signature.outputs)

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Model, Tensor } from "@nereid/core"
 import { Duration, Effect, Fiber, Layer, Logger } from "effect"
 import type { Worker } from "node:worker_threads"
-import { addSub, file, model, node, value } from "../../../test/fixtures/onnx.ts"
+import { addSub, file, model, node, reshapeToPairs, value } from "../../../test/fixtures/onnx.ts"
 import { Onnx } from "./index.ts"
 import { instances, type Options } from "./Instances.ts"
 import { type Spawn, spawn } from "./WorkerInstance.ts"
@@ -182,6 +182,40 @@ describe("threads", () => {
       yield* Fiber.interrupt(started)
       assert.equal(threads.started(), 2)
       assert.equal(threads.alive(), 0)
+    }),
+  )
+})
+
+describe("warm-up", () => {
+  it.live("every session runs it before the model is there, and nothing of it is counted", () =>
+    Effect.gen(function* () {
+      const path = yield* file(good)
+      const warmUp = { inputs: "random", batchSize: [1, 8], count: 2 } as const
+      const layer = Onnx.layer(AddSub, { file: path, instances: 2, warmUp })
+      const { model } = yield* Effect.provideContext(AddSub, yield* Layer.build(layer))
+      const { statistics } = model
+      assert.deepEqual([statistics.success.count, statistics.executionCount, statistics.fail.count], [0, 0, 0])
+      assert.isTrue(model.isReady())
+    }),
+  )
+
+  it.live("a file that loads and cannot run what it is tried with fails it", () =>
+    Effect.gen(function* () {
+      class Pairs extends Model.Service<Pairs>()("pairs", {
+        inputs: { X: Tensor.FP32("n") },
+        outputs: { Y: Tensor.FP32(2) },
+        maxBatchSize: 4,
+      }) {}
+      const path = yield* file(reshapeToPairs())
+      const build = (n: number) =>
+        Effect.scoped(Layer.build(Onnx.layer(Pairs, { file: path, warmUp: { sizes: { n } } })))
+      const failure = yield* Effect.flip(build(3))
+      assert.equal(failure._tag, "WarmUpFailed")
+      assert.match(
+        failure.message,
+        /^model 'pairs' version 1 has failed its warm-up on instance pairs_0_0: onnx runtime/,
+      )
+      yield* build(2)
     }),
   )
 })

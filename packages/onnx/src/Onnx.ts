@@ -3,8 +3,8 @@
  */
 import type { ModelClass } from "@nereid/core/Definition"
 import type { Fields } from "@nereid/core/Field"
-import { fromInstances } from "@nereid/core/Provide"
-import type { Layer } from "effect"
+import * as Provide from "@nereid/core/Provide"
+import type { Layer, Scope } from "effect"
 import { instances, type Options } from "./Instances.ts"
 import type { OnnxLoadError } from "./OnnxLoadError.ts"
 
@@ -14,17 +14,24 @@ export type { Provider, ProviderName } from "./Provider.ts"
 export type { RestartOptions } from "./Supervisor.ts"
 export type { GraphOptimization } from "./WorkerProtocol.ts"
 
+/** Of the sessions, and of the model around them. */
+export interface LayerOptions<I extends Fields = Fields> extends Options, Provide.ServingOptions<I> {}
+
 /**
  * Provides a model from a file. The file's signature is compared with the declaration, and every session is loaded, before
  * the layer is there. When it is released, what runs is finished first.
  */
-export const layer = <Self, N extends string, I extends Fields, O extends Fields>(
+export const layer = <Self, N extends string, I extends Fields, O extends Fields, const Given extends LayerOptions<I>>(
   model: ModelClass<Self, N, I, O>,
-  options: Options,
-): Layer.Layer<Self, OnnxLoadError> =>
-  fromInstances(model, {
-    platform: "onnxruntime_onnx",
-    // Copied into shared memory, or into a message.
-    keepsInputs: false,
-    instances: instances(model.definition, options),
-  })
+  options: Provide.Given<Given, LayerOptions<I>>,
+): Layer.Layer<Self, OnnxLoadError | Provide.Failure<Given>> =>
+  Provide.fromInstances<Self, N, I, O, OnnxLoadError, Scope.Scope, Given>(
+    model,
+    {
+      platform: "onnxruntime_onnx",
+      // Copied into shared memory, or into a message.
+      keepsInputs: false,
+      instances: instances(model.definition, options),
+    },
+    options,
+  )

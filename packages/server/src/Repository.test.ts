@@ -43,6 +43,34 @@ describe("index", () => {
     }),
   )
 
+  it.live("an unavailable model beside a running one: why, on every way to ask", () =>
+    Effect.gen(function* () {
+      const weights = Effect.fail(new Error("no weights"))
+      const layer = Layer.mergeAll(
+        Model.each(First, ({ X }) => ({ X })),
+        Model.orUnavailable(
+          Second,
+          Model.each(
+            Second,
+            Effect.as(weights, ({ X }: { readonly X: number }) => ({ X })),
+          ),
+        ),
+      )
+      const [first, second] = yield* Effect.provideContext(Effect.all([First, Second]), yield* Layer.build(layer))
+      const { get, post, call } = yield* serve([first.model, second.model])
+      const reason = "no weights"
+      const models = [ready, { ...unavailable, reason }]
+      expect((yield* post("/v2/repository/index", "")).text).toBe(JSON.stringify(models))
+      expect(yield* call(repositoryIndex, {})).toMatchObject({ response: { models } })
+      expect((yield* get("/v2/models/second/ready")).status).not.toBe(200)
+      expect((yield* get("/v2/health/ready")).status).not.toBe(200)
+      expect((yield* get("/v2/models/second")).status).toBe(200)
+      const body = JSON.stringify({ inputs: [{ name: "X", datatype: "INT32", shape: [1], data: [7] }] })
+      expect(yield* post("/v2/models/second/infer", body)).toMatchObject({ status: 503, tag: "ModelNotReady" })
+      expect(yield* post("/v2/models/first/infer", body)).toMatchObject({ status: 200 })
+    }),
+  )
+
   it.live("lists only what is ready where that is asked for", () =>
     Effect.gen(function* () {
       const { post, call } = yield* harness

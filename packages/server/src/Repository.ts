@@ -53,7 +53,7 @@ const entry = (model: RunningModel): IndexEntry => {
   const { name, version } = model
   return model.isReady()
     ? { name, version, state: "READY", reason: "" }
-    : { name, version, state: "UNAVAILABLE", reason: "none of its instances takes requests now" }
+    : { name, version, state: "UNAVAILABLE", reason: model.unavailable ?? "none of its instances takes requests now" }
 }
 
 const noChoice = () => new Unsupported({ message: "'repository_name' specification is not supported" })

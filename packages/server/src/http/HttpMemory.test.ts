@@ -40,7 +40,7 @@ const floats = (answer: Answer): Float32Array => {
 }
 
 /** A handler that keeps what it was asked and answers that; both as it should not be done without saying so. */
-const served = Effect.fnUntraced(function* (options?: Parameters<typeof Model.each>[2]) {
+const served = Effect.fnUntraced(function* (options: Pick<Model.HandlerOptions, "keepsInputs"> = {}) {
   const kept: Array<Uint8Array> = []
   const layer = Model.each(
     Mirror,

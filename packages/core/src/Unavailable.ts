@@ -1,0 +1,70 @@
+/**
+ * A model that does not come to run, in the place of one that was to: a server that has it lives, says that the model is
+ * unavailable and why, and refuses its requests. Not a model whose instances are away for a while.
+ */
+import { Cause, Effect, Exit, Layer, Result, Scope } from "effect"
+import type { Definition, ModelClass } from "./Definition.ts"
+import { ModelNotReady } from "./Errors.ts"
+import type { Fields } from "./Field.ts"
+import { errorPrefix } from "./Inference.ts"
+import { inference } from "./Provide.ts"
+import type { RunningModel } from "./RunningModel.ts"
+import { Statistics } from "./Statistics.ts"
+
+/**
+ * The model of this layer, or one that is unavailable where the layer cannot be built, whose failure is logged:
+ *
+ * ```ts
+ * Server.layer([Digits, Bert]).pipe(Layer.provide([DigitsLive, Model.orUnavailable(Bert, BertLive)]))
+ * ```
+ *
+ * What the layer has begun to build is released at once. The server is not ready as long as one of its models is not.
+ */
+export const orUnavailable = <Self, N extends string, I extends Fields, O extends Fields, E, R>(
+  model: ModelClass<Self, N, I, O>,
+  layer: Layer.Layer<Self, E, R>,
+): Layer.Layer<Self, never, R> =>
+  Layer.effectContext(
+    Effect.gen(function* () {
+      const scope = yield* Scope.fork(yield* Scope.Scope)
+      const exit = yield* Effect.exit(Layer.buildWithScope(layer, scope))
+      if (Exit.isSuccess(exit)) return exit.value
+      yield* Scope.close(scope, exit)
+      if (Cause.hasInterruptsOnly(exit.cause)) return yield* Effect.interrupt
+      const { name, version } = model.definition
+      yield* Effect.logError(`Model '${name}' version ${version} is unavailable`, exit.cause)
+      const { definition } = model
+      return yield* Layer.build(Layer.succeed(model, inference(definition, make(definition, reason(exit.cause)))))
+    }),
+  )
+
+const reason = (cause: Cause.Cause<unknown>): string => {
+  const error = Cause.squash(cause)
+  return error instanceof Error ? error.message : String(error)
+}
+
+const make = (definition: Definition<Fields, Fields>, unavailable: string): RunningModel => {
+  const { name, version, signature, maxBatchSize, batching } = definition
+  const statistics = new Statistics()
+  return {
+    name,
+    version,
+    platform: "nereid",
+    signature,
+    maxBatchSize,
+    decoupled: false,
+    keepsInputs: true,
+    batching,
+    instances: 0,
+    statistics,
+    unavailable,
+    isReady: () => false,
+    pending: () => 0,
+    submit: (request, reply) => {
+      statistics.failed("REJECTED", 0)
+      const message = `${errorPrefix(request)}model '${name}' version ${version} is unavailable: ${unavailable}`
+      reply(Result.fail(new ModelNotReady({ message })))
+      return () => {}
+    },
+  }
+}
