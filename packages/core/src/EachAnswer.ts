@@ -79,7 +79,9 @@ export class EachAnswer<I extends Fields, O extends Fields, E, R> {
   #beginRow(row: number, tensors: Request["inputs"]): void {
     const sample = this.#sample(tensors)
     if (Result.isFailure(sample)) return this.#endRow(row, Result.fail(sample.failure))
-    const begun = UserCode.call(this.#answering.handler, sample.success, this.#scope, this.#fork)
+    const begun = UserCode.call(this.#answering.handler, sample.success, this.#scope, (effect) =>
+      this.#answering.fork(Effect.provideService(effect, RequestContext, this.#scope)),
+    )
     if (Exit.isExit(begun)) return this.#endRow(row, this.#outputs(begun))
     this.#going ??= []
     this.#going.push(begun)
@@ -98,9 +100,6 @@ export class EachAnswer<I extends Fields, O extends Fields, E, R> {
       return Result.fail(this.#failureOf(Cause.die(defect)))
     }
   }
-
-  readonly #fork = <A, X>(effect: Effect.Effect<A, X, R>): Fiber.Fiber<A, X> =>
-    this.#answering.fork(Effect.provideService(effect, RequestContext, this.#scope))
 
   #outputs(exit: Exit.Exit<Sample<O>, E | UserCode.Thrown>): Result.Result<ReadonlyArray<TypedTensor>, InferenceError> {
     const { name, outputCodec, batching } = this.#answering
