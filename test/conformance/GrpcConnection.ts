@@ -2,9 +2,10 @@
  * A connection to the gRPC port, in HTTP/2 as node has it: frames of any content, and what comes back as it comes. Not a
  * client: nothing is retried, checked or decoded.
  */
-import { type ClientHttp2Session, connect, constants } from "node:http2"
+import { constants } from "node:http2"
 import { tagHeader } from "@nereid/core/Errors"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
+import { Http2Connection, open } from "./Http2Connection.ts"
 import { within } from "./within.ts"
 
 export interface GrpcCall {
@@ -28,32 +29,13 @@ export interface GrpcAnswer {
   readonly body: Buffer
 }
 
-export class GrpcConnection {
-  readonly #session: ClientHttp2Session
-
-  private constructor(session: ClientHttp2Session) {
-    this.#session = session
-    session.on("error", () => {})
-  }
-
-  static open(port: number): Promise<GrpcConnection> {
-    return new Promise((resolve, reject) => {
-      const session = connect(`http://127.0.0.1:${port}`, () => resolve(new GrpcConnection(session)))
-      session.setMaxListeners(0)
-      session.once("error", reject)
-    })
-  }
-
-  get isOpen(): boolean {
-    return !this.#session.closed && !this.#session.destroyed
-  }
-
-  close(): void {
-    this.#session.destroy()
+export class GrpcConnection extends Http2Connection {
+  static async open(port: number): Promise<GrpcConnection> {
+    return new GrpcConnection(await open(port))
   }
 
   call({ method = "ModelInfer", chunks, headers = {}, open = false }: GrpcCall): Promise<GrpcAnswer> {
-    const stream = this.#session.request({
+    const stream = this.session.request({
       [constants.HTTP2_HEADER_METHOD]: "POST",
       [constants.HTTP2_HEADER_PATH]: method.startsWith("/") ? method : `/${GRPCInferenceService.typeName}/${method}`,
       "content-type": "application/grpc",

@@ -2,7 +2,8 @@
  * A connection of HTTP/2 that takes the requests of HTTP, for a port that speaks both; in HTTP/2 as node has it. What cannot
  * be said in HTTP/2 it does not say otherwise: such requests are not for it.
  */
-import { type ClientHttp2Session, connect, constants } from "node:http2"
+import { constants } from "node:http2"
+import { Http2Connection, open } from "./Http2Connection.ts"
 import type { HttpAnswer } from "./HttpConnection.ts"
 import type { HttpRequest } from "./HttpEncoding.ts"
 import { within } from "./within.ts"
@@ -18,28 +19,9 @@ export const isSayable = (request: HttpRequest | string | Uint8Array): request i
     ([name, value]) => unsayable.has(name.toLowerCase()) || value.trim() !== value,
   )
 
-export class HttpOverHttp2 {
-  readonly #session: ClientHttp2Session
-
-  private constructor(session: ClientHttp2Session) {
-    this.#session = session
-    session.on("error", () => {})
-  }
-
-  static open(port: number): Promise<HttpOverHttp2> {
-    return new Promise((resolve, reject) => {
-      const session = connect(`http://127.0.0.1:${port}`, () => resolve(new HttpOverHttp2(session)))
-      session.setMaxListeners(0)
-      session.once("error", reject)
-    })
-  }
-
-  get isOpen(): boolean {
-    return !this.#session.closed && !this.#session.destroyed
-  }
-
-  close(): void {
-    this.#session.destroy()
+export class HttpOverHttp2 extends Http2Connection {
+  static async open(port: number): Promise<HttpOverHttp2> {
+    return new HttpOverHttp2(await open(port))
   }
 
   request({
@@ -49,7 +31,7 @@ export class HttpOverHttp2 {
     method = body === undefined ? "GET" : "POST",
   }: HttpRequest): Promise<HttpAnswer> {
     const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
-    const stream = this.#session.request(
+    const stream = this.session.request(
       {
         ...Object.fromEntries(named),
         [constants.HTTP2_HEADER_METHOD]: method,

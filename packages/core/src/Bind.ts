@@ -115,9 +115,9 @@ export const bind = <
 
   const byName =
     (handler: BoundHandler<I, O, E, R>) => (tensors: Batched<Named<"INPUT", I>>, context: HandledBatch) => {
-      const positional = inputNames.map((input): unknown => Reflect.get(tensors, input))
+      const positional: unknown = inputNames.map((input): unknown => Reflect.get(tensors, input))
       return mapped(
-        handler(positional as unknown as Positional<I>, context),
+        handler(positional as Positional<I>, context),
         (returned) =>
           // Checked by the batch handler, which takes any object.
           record(outputNames, returned) as Batched<Named<"OUTPUT", O>>,

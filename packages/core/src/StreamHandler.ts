@@ -27,8 +27,8 @@ export type StreamHandler<I extends Fields, O extends Fields, E, R> = (
 
 /**
  * A model from a function that answers one sample with a stream. A reader that is slow slows it, and one that leaves
- * interrupts it: an iterator is asked to return, and `request.signal` is aborted. An instance answers as many requests at the same time as the model has rows in a batch (one where it does
- * not batch); a request has one row.
+ * interrupts it: an iterator is asked to return, and `request.signal` is aborted. An instance answers as many requests
+ * at the same time as the model has rows in a batch (one where it does not batch); a request has one row.
  *
  * A handler has its RequestContext; a parameter that it sets is one of the responses from there on.
  *

@@ -37,27 +37,26 @@ const mutated = (random: Random, bytes: Uint8Array): Uint8Array => {
   return changed
 }
 
-const headers = {
-  ":method": "POST",
-  ":scheme": "http",
-  ":path": "/inference.GRPCInferenceService/ModelInfer",
-  ":authority": "conformance",
-  "content-type": "application/grpc",
-  te: "trailers",
-}
+const headers = { ":method": "POST", ":scheme": "http", ":authority": "conformance" }
+
+const grpcHeaders = { ...headers, "content-type": "application/grpc", te: "trailers" }
+
+const methods = ["ModelInfer", "ModelStreamInfer"] as const
 
 interface Call {
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
 }
 
-const overGrpc = (random: Random): Uint8Array => inFrames(random, { headers, body: encodeGrpc(request, "gRPC raw") })
+const overGrpc = (random: Random): Uint8Array => {
+  const path = `/inference.GRPCInferenceService/${random.pick(methods)}`
+  return inFrames(random, { headers: { ...grpcHeaders, ":path": path }, body: encodeGrpc(request, "gRPC raw") })
+}
 
 const overHttp2 = (random: Random): Uint8Array => {
   const encoding = random.pick(["HTTP JSON", "HTTP binary"] as const)
   const { path, headers: own = {}, body = "" } = encodeHttp(request, encoding)
-  const pseudo = { ":method": "POST", ":scheme": "http", ":path": path, ":authority": "conformance" }
-  return inFrames(random, { headers: { ...pseudo, ...own }, body: Buffer.from(body) })
+  return inFrames(random, { headers: { ...headers, ":path": path, ...own }, body: Buffer.from(body) })
 }
 
 /** Changed inside of its frames, whose lengths are then right, or anywhere. */
@@ -119,6 +118,7 @@ layer(Connections.layer, { excludeTestServices: true })("fuzzing below the proto
   for (const [protocol, speaks, make, which] of [
     ["HTTP", "HTTP/1.1", overHttp, "normal"],
     ["gRPC", "HTTP/2", overGrpc, "normal"],
+    ["gRPC through Connect", "HTTP/2", overGrpc, "connect"],
     ["HTTP, on one port", "HTTP/1.1", overHttp, "normalOnOne"],
     ["gRPC, on one port", "HTTP/2", overGrpc, "normalOnOne"],
     ["HTTP over HTTP/2", "HTTP/2", overHttp2, "normalOnOne"],

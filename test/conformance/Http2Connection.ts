@@ -1,0 +1,26 @@
+/** A connection of HTTP/2 as node has it: opened, and gone. What is said on it is for who extends it. */
+import { type ClientHttp2Session, connect } from "node:http2"
+
+export abstract class Http2Connection {
+  protected readonly session: ClientHttp2Session
+
+  protected constructor(session: ClientHttp2Session) {
+    this.session = session
+  }
+
+  get isOpen(): boolean {
+    return !this.session.closed && !this.session.destroyed
+  }
+
+  close(): void {
+    this.session.destroy()
+  }
+}
+
+/** Rejects where there is no connection to be had. Cases share one, and each stream listens to it. */
+export const open = (port: number): Promise<ClientHttp2Session> =>
+  new Promise((resolve, reject) => {
+    const session = connect(`http://127.0.0.1:${port}`, () => resolve(session))
+    session.setMaxListeners(0)
+    session.on("error", reject)
+  })
