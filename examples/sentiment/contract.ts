@@ -11,17 +11,18 @@ const tokens = { input_ids: Tensor.INT64("sequence"), attention_mask: Tensor.INT
 
 const verdict = { CLASS: Tensor.labels(["negative", "positive"]), PROB: Tensor.scalar("FP32") }
 
-/** A text as the network's tokens, padded. Without a batch dimension: every text has its own length. */
+/** A text as the network's tokens. Without a batch dimension: every text has its own length. */
 export class Tokenize extends Model.Service<Tokenize>()("tokenize", {
   inputs: { TEXT: text },
   outputs: tokens,
 }) {}
 
-/** The network. Its batches are of texts that are padded to the same length. */
+/** The network. Its batches are of texts of like length, padded to the longest: it does not look at what is masked by 0. */
 export class Bert extends Model.Service<Bert>()("bert", {
   inputs: tokens,
   outputs: { logits: Tensor.FP32(2) },
   maxBatchSize: 32,
+  batching: { ragged: { sequence: { buckets: [16, 32, 64, 128], to: "longest" } } },
 }) {}
 
 /** What the network's answer means. */

@@ -118,7 +118,8 @@ describe("in one request", () => {
     const steps = ["tokenize", "bert", "verdict"]
     const before = steps.map(counts)
     await using model = await Client.connect(Sentiment, { url: url() })
-    await Promise.all(Array.from({ length: 40 }, () => model.infer({ TEXT: "The same length, the same batch." })))
+    const TEXT = (index: number) => `Texts of like length, the same batch${", again".repeat(index % 3)}.`
+    await Promise.all(Array.from({ length: 40 }, (_, index) => model.infer({ TEXT: TEXT(index) })))
     const after = steps.map(counts)
     expect(after.map(({ rows }, step) => rows - (before[step]?.rows ?? 0))).toEqual([40, 40, 40])
     expect((after[1]?.batches ?? 0) - (before[1]?.batches ?? 0)).toBeLessThan(40)
@@ -139,11 +140,11 @@ describe("in one request", () => {
 })
 
 describe("tokenize", () => {
-  it("pads to a length that others have, and says what is padding", async () => {
+  it("gives as many tokens as the text has, at most 128", async () => {
     await using model = await Client.connect(Tokenize, { url: url() })
     const { input_ids, attention_mask } = await model.infer({ TEXT: "a great movie" })
-    expect([...attention_mask.data]).toEqual([1n, 1n, 1n, 1n, 1n, ...Array.from({ length: 11 }, () => 0n)])
-    expect(input_ids.data.slice(5)).toEqual(new BigInt64Array(11))
+    expect(input_ids.shape).toEqual([5])
+    expect([...attention_mask.data]).toEqual([1n, 1n, 1n, 1n, 1n])
     expect((await model.infer({ TEXT: "good ".repeat(1000) })).input_ids.shape).toEqual([128])
   })
 })

@@ -10,21 +10,15 @@ import * as Tokenizer from "./Tokenizer.ts"
 
 export { Bert, Sentiment, Tokenize, Verdict }
 
-/** Texts are padded to one of these, so that those of like length share the network's batches. */
-const lengths = [16, 32, 64, 128]
-
 export const TokenizeLive = Model.each(
   Tokenize,
   Effect.gen(function* () {
     const tokenizer = yield* Effect.tryPromise(() => Tokenizer.load(new URL("tokenizer.json", import.meta.url)))
     return ({ TEXT }) => {
-      const ids = tokenizer.encode(TEXT)
-      const length = lengths.find((length) => length >= ids.length) ?? ids.length
-      const padded = new BigInt64Array(length)
-      padded.set(ids.map(BigInt))
+      const ids = BigInt64Array.from(tokenizer.encode(TEXT), BigInt)
       return Effect.succeed({
-        input_ids: Tensor.make("INT64", [length], padded),
-        attention_mask: Tensor.make("INT64", [length], new BigInt64Array(length).fill(1n, 0, ids.length)),
+        input_ids: Tensor.make("INT64", [ids.length], ids),
+        attention_mask: Tensor.make("INT64", [ids.length], new BigInt64Array(ids.length).fill(1n)),
       })
     }
   }),

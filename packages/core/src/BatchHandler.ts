@@ -8,6 +8,7 @@ import type { HandledBatch } from "./HandledBatch.ts"
 import * as Handler from "./Handler.ts"
 import type { Failure, Given } from "./Provide.ts"
 import { collect, named, withBatch, withoutBatch } from "./BatchedTensors.ts"
+import * as Padding from "./Padding.ts"
 import * as UserCode from "./UserCode.ts"
 
 /** The whole batch in and out, one tensor per input and output, along axis 0; out as a value, a promise or an effect. */
@@ -47,10 +48,15 @@ export const batch = <
         return UserCode.call(handler, named(signature.inputs, batched) as Batched<I>, scope, fork)
       },
       answer: (requests, scope, outputs) => {
-        const collected = collect(signature.outputs, outputs, requests.rows)
+        const collected = collect(signature.outputs, outputs, Batch.totalRows(requests))
         if (Result.isFailure(collected)) return Result.fail(Handler.wrongOutput(name, collected.failure))
         const { tensors } = collected.success
         const answers = Handler.present(batching ? tensors : tensors.map((tensor) => tensor && withoutBatch(tensor)))
+        const uncut = requests.padding && Padding.problem(requests.padding, answers)
+        if (uncut !== undefined) {
+          const field = signature.outputs[uncut.position]?.name ?? ""
+          return Result.fail(Handler.wrongOutput(name, { field, message: uncut.message }))
+        }
         const outcomes = Batch.split(requests, answers).map(({ outputs }, index) =>
           Result.succeed({ outputs, parameters: scope.responseParameters(index) }),
         )

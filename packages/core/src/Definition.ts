@@ -3,7 +3,8 @@
  * also the Effect service through which the model is called. Who provides it (a handler, an ONNX file, a remote server)
  * is a choice of layer.
  */
-import { Context, Duration, type Effect, type Schema, type Stream } from "effect"
+import { Context, type Duration, type Effect, type Schema, type Stream } from "effect"
+import { type Batching, type BatchingOptions, requireInteger, resolve } from "./Batching.ts"
 import type { InferenceError } from "./Errors.ts"
 import { type Field, type Fields, spec } from "./Field.ts"
 import type { Parameters } from "./Inference.ts"
@@ -40,15 +41,6 @@ export interface Inference<I extends Fields, O extends Fields> {
   readonly model: RunningModel
 }
 
-export interface BatchingOptions {
-  /** How long a request may wait for others. Default 0: a free instance takes what is there. */
-  readonly maxQueueDelay?: Duration.Input
-  /** Numbers of rows at which a batch goes at once; only of use together with a delay. */
-  readonly preferredBatchSizes?: ReadonlyArray<number>
-  /** Requests that may wait; one more is refused. Default 1024. */
-  readonly maxQueueSize?: number
-}
-
 export interface DefinitionOptions<I extends Fields, O extends Fields> {
   readonly inputs: I
   readonly outputs: O
@@ -56,14 +48,7 @@ export interface DefinitionOptions<I extends Fields, O extends Fields> {
   readonly maxBatchSize?: number
   /** A positive integer. Default 1. */
   readonly version?: number
-  readonly batching?: BatchingOptions
-}
-
-/** The batching options with their defaults. */
-export interface Batching {
-  readonly maxQueueDelay: Duration.Duration
-  readonly preferredBatchSizes: ReadonlyArray<number>
-  readonly maxQueueSize: number
+  readonly batching?: BatchingOptions<NoInfer<I>>
 }
 
 export interface Definition<I extends Fields, O extends Fields> {
@@ -121,36 +106,20 @@ const define = <I extends Fields, O extends Fields>(
   options: DefinitionOptions<I, O>,
 ): Definition<I, O> => {
   const { inputs, outputs, maxBatchSize = 0, version = 1, batching = {} } = options
-  const { maxQueueDelay = 0, preferredBatchSizes = [], maxQueueSize = 1024 } = batching
   if (name === "" || name.includes("/")) throw new TypeError(`${JSON.stringify(name)} cannot be the name of a model.`)
   requireInteger(name, "maxBatchSize", maxBatchSize, 0)
   requireInteger(name, "version", version, 1)
-  requireInteger(name, "maxQueueSize", maxQueueSize, 1)
-  for (const size of preferredBatchSizes) {
-    requireInteger(name, "preferredBatchSizes", size, 1)
-    if (size > maxBatchSize) {
-      throw new TypeError(
-        `Model "${name}": preferredBatchSizes must not exceed maxBatchSize ${maxBatchSize}, but ${size} was given.`,
-      )
-    }
-  }
+  const signature = { inputs: specs(inputs), outputs: specs(outputs) }
   return {
     name,
     version: String(version),
     inputs,
     outputs,
     maxBatchSize,
-    batching: { maxQueueDelay: Duration.fromInputUnsafe(maxQueueDelay), preferredBatchSizes, maxQueueSize },
-    signature: { inputs: specs(inputs), outputs: specs(outputs) },
+    batching: resolve(name, maxBatchSize, signature, batching),
+    signature,
   }
 }
 
 const specs = (fields: { readonly [name: string]: Field }) =>
   Object.entries(fields).map(([name, field]) => spec(name, field))
-
-/** @throws TypeError where the option is not an integer of at least `least` */
-export const requireInteger = (model: string, option: string, value: number, least: number) => {
-  if (!Number.isSafeInteger(value) || value < least) {
-    throw new TypeError(`Model "${model}": ${option} must be an integer of at least ${least}, but ${value} was given.`)
-  }
-}

@@ -43,11 +43,17 @@ export const each = <
   const { name, signature, inputs, outputs, maxBatchSize } = model.definition
   const inputCodec = SampleCodec.make(inputs, signature.inputs)
   const outputCodec = SampleCodec.make(outputs, signature.outputs)
-  return Handler.instances(model, make, options, (handler, context: Context.Context<Exclude<R, RequestContext>>) => {
-    const clock = Context.get(context, Clock.Clock)
-    const fork = Effect.runForkWith(context)
-    return execute({ name, signature, batching: maxBatchSize > 0, inputCodec, outputCodec, handler, clock, fork })
-  })
+  return Handler.instances(
+    model,
+    make,
+    options,
+    (handler, context: Context.Context<Exclude<R, RequestContext>>) => {
+      const clock = Context.get(context, Clock.Clock)
+      const fork = Effect.runForkWith(context)
+      return execute({ name, signature, batching: maxBatchSize > 0, inputCodec, outputCodec, handler, clock, fork })
+    },
+    { joins: false },
+  )
 }
 
 const execute =

@@ -39,13 +39,35 @@ export interface Fields {
 }
 
 /** A field that shows the tensor itself. */
-export interface Plain<D extends DataType, S extends Shape> extends Schema.declare<TypedTensor<D, S>> {}
+export interface Plain<D extends DataType, S extends Shape, N extends string = never> extends Schema.declare<
+  TypedTensor<D, S>
+> {
+  /** For types alone: the names of its symbolic dims. */
+  readonly "~symbols"?: N
+  readonly Rebuild: Plain<D, S, N>
+}
+
+type SymbolOf<Dims extends ReadonlyArray<Dim>> = Extract<Dims[number], string>
+
+/** The names of the symbolic dims of fields, also of those that are made of others by Schema's combinators. */
+export type SymbolsOf<F extends Fields> = { readonly [K in keyof F]: Symbols<F[K]> }[keyof F] & string
+
+type Symbols<F> = "~symbols" extends keyof F
+  ? NonNullable<F["~symbols"]>
+  : F extends { readonly schema: infer S }
+    ? Symbols<S>
+    : F extends { readonly from: infer S }
+      ? Symbols<S>
+      : never
+
+/** The datatype of a field's tensor. */
+export type DataTypeOf<F extends Field> = NonNullable<F["Encoded"]> extends TypedTensor<infer D, infer _> ? D : never
 
 const annotated = <D extends DataType, const Dims extends ReadonlyArray<Dim>>(
   datatype: D,
   dims: Dims,
   more: Pick<TensorAnnotation, "labels" | "example"> = {},
-): Plain<D, ShapeOf<Dims>> =>
+): Plain<D, ShapeOf<Dims>, SymbolOf<Dims>> =>
   Schema.declare(
     (value): value is TypedTensor<D, ShapeOf<Dims>> =>
       value instanceof TypedTensor && value.datatype === datatype && matches(dims, value.shape),
@@ -57,7 +79,7 @@ const annotated = <D extends DataType, const Dims extends ReadonlyArray<Dim>>(
 
 const plain =
   <D extends DataType>(datatype: D) =>
-  <const Dims extends ReadonlyArray<Dim>>(...dims: Dims): Plain<D, ShapeOf<Dims>> =>
+  <const Dims extends ReadonlyArray<Dim>>(...dims: Dims): Plain<D, ShapeOf<Dims>, SymbolOf<Dims>> =>
     annotated(datatype, dims)
 
 export const BOOL = plain("BOOL")

@@ -3,12 +3,13 @@
  * EachHandler.ts, BatchHandler.ts, RequestsHandler.ts and StreamHandler.ts.
  */
 import { Cause, type Context, Effect, type Layer, Result, type Scope } from "effect"
-import { type ModelClass, requireInteger } from "./Definition.ts"
+import { requireInteger } from "./Batching.ts"
+import type { ModelClass } from "./Definition.ts"
 import { ExecutionFailed, InvalidRequest, type InferenceError, isInferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
 import { errorPrefix, type Request } from "./Inference.ts"
 import type { Execution, Instance } from "./Instance.ts"
-import { type Failure, fromInstances, type Given, type ServingOptions } from "./Provide.ts"
+import { type Failure, fromInstances, type Given, type InstancesOptions, type ServingOptions } from "./Provide.ts"
 import type * as SampleCodec from "./SampleCodec.ts"
 import type { TypedTensor } from "./TypedTensor.ts"
 import * as UserCode from "./UserCode.ts"
@@ -43,7 +44,10 @@ export const instances = <
   make: Effect.Effect<H, EMake, RMake> | H,
   options: Given<Options, HandlerOptions<I>> | undefined,
   execute: (handler: H, context: Context.Context<R>) => Instance["execute"],
-  { decoupled = false, concurrency = 1 }: { readonly decoupled?: boolean; readonly concurrency?: number } = {},
+  {
+    concurrency = 1,
+    ...more
+  }: { readonly concurrency?: number } & Pick<InstancesOptions<EMake, RMake>, "decoupled" | "joins"> = {},
 ): Layer.Layer<Self, EMake | Failure<Options>, Needs<RMake, R>> => {
   const { name } = model.definition
   const { instances: count = 1, keepsInputs }: HandlerOptions<I> = options ?? {}
@@ -64,7 +68,7 @@ export const instances = <
   })
   return fromInstances<Self, N, I, O, EMake, RMake | R, Options>(
     model,
-    { platform: "nereid", decoupled, keepsInputs, instances: build },
+    { platform: "nereid", ...more, keepsInputs, instances: build },
     options,
   )
 }

@@ -6,7 +6,6 @@
  */
 export {
   type Batched,
-  type BatchingOptions,
   type CallOptions,
   type Definition,
   type DefinitionOptions,
@@ -15,6 +14,7 @@ export {
   type Sample,
   Service,
 } from "./Definition.ts"
+export type { BatchingOptions } from "./Batching.ts"
 export { batch, type BatchHandler } from "./BatchHandler.ts"
 export { bind, type BindOptions, type Bound, type BoundHandler, type BoundModel } from "./Bind.ts"
 export { each, type EachHandler } from "./EachHandler.ts"

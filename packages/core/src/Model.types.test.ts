@@ -186,9 +186,41 @@ export class Locate extends Model.Service<Locate>()("locate", {
 export const refused = () => {
   // @ts-expect-error a Schema that does not encode to a tensor is no field
   class NoTensor extends Model.Service<NoTensor>()("no-tensor", { inputs: { x: Schema.String }, outputs: {} }) {}
+  class Ragged extends Model.Service<Ragged>()("ragged", {
+    inputs: {
+      ids: Tensor.INT64("sequence"),
+      picture: Tensor.optional(Tensor.UINT8("height", "width", 3)),
+      text: Tensor.BYTES("words").check(Schema.makeFilter(() => true)),
+      fixed: Tensor.FP32(2),
+    },
+    outputs: { pooled: Tensor.FP32("layers") },
+    maxBatchSize: 4,
+    batching: {
+      ragged: {
+        sequence: { buckets: [16], pad: { ids: 1n } },
+        height: { pad: { picture: 255 } },
+        words: { pad: { text: "" } },
+      },
+    },
+  }) {}
+  const { inputs } = Ragged.definition
+  // @ts-expect-error a symbolic dim that no input has
+  class NoDim extends Model.Service<NoDim>()("no-dim", { inputs, outputs: {}, batching: { ragged: { layers: {} } } }) {}
+  class WrongPad extends Model.Service<WrongPad>()("wrong-pad", {
+    inputs,
+    outputs: {},
+    // @ts-expect-error the elements of INT64 are bigint
+    batching: { ragged: { sequence: { pad: { ids: 1 } } } },
+  }) {}
+  class WrongInput extends Model.Service<WrongInput>()("wrong-input", {
+    inputs,
+    outputs: {},
+    // @ts-expect-error an input without this dim
+    batching: { ragged: { sequence: { pad: { fixed: 1 } } } },
+  }) {}
   // @ts-expect-error an unknown option
   class Misspelt extends Model.Service<Misspelt>()("misspelt", { inputs: {}, outputs: {}, maxBatch: 1 }) {}
-  return [NoTensor, Misspelt]
+  return [NoTensor, Misspelt, NoDim, WrongPad, WrongInput]
 }
 
 it("refuses what a cast has smuggled past the types when the model is declared", () => {

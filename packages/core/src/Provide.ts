@@ -9,6 +9,7 @@ import type { InferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
 import type { Cancel } from "./Inference.ts"
 import type { Instance } from "./Instance.ts"
+import * as Padding from "./Padding.ts"
 import { type RunningModel, stream, Watcher } from "./RunningModel.ts"
 import * as Scheduler from "./Scheduler.ts"
 import { Statistics } from "./Statistics.ts"
@@ -22,6 +23,11 @@ export interface InstancesOptions<E, R> {
   readonly decoupled?: boolean
   /** As in RunningModel. Default true. */
   readonly keepsInputs?: boolean | undefined
+  /**
+   * Whether an instance joins the tensors of a batch's requests, which have to agree for that. Where not, requests of any
+   * shapes share a batch. Default true.
+   */
+  readonly joins?: boolean
   /** At least one; acquired when the layer is built, released after the scheduler has stopped. */
   readonly instances: Effect.Effect<ReadonlyArray<Instance>, E, R>
 }
@@ -91,16 +97,19 @@ const run = Effect.fnUntraced(function* (
     platform,
     decoupled = false,
     keepsInputs = true,
-  }: Pick<InstancesOptions<never, never>, "platform" | "decoupled" | "keepsInputs">,
+    joins = true,
+  }: Pick<InstancesOptions<never, never>, "platform" | "decoupled" | "keepsInputs" | "joins">,
   instances: ReadonlyArray<Instance>,
 ) {
   const { name, version, signature, maxBatchSize, batching } = definition
   const statistics = new Statistics()
+  const padding = joins ? Padding.rule(batching) : undefined
   const scheduler = yield* Scheduler.make({
     model: name,
     instances,
     statistics,
-    groupKey: Batch.groupKey(signature, maxBatchSize > 0),
+    groupKey: Batch.groupKey(signature, joins && maxBatchSize > 0, batching.ragged),
+    batchOf: padding === undefined ? Batch.make : (requests) => Batch.make(requests, padding(requests)),
     maxBatchSize: decoupled ? 1 : Math.max(1, maxBatchSize),
     preferredBatchSizes: decoupled ? [] : batching.preferredBatchSizes,
     maxQueueDelay: Duration.toMillis(batching.maxQueueDelay) * 1e6,

@@ -1,5 +1,6 @@
 import { expect, it } from "@effect/vitest"
-import { Duration, Result } from "effect"
+import { Result } from "effect"
+import { resolve } from "./Batching.ts"
 import { Registry } from "./Registry.ts"
 import type { RunningModel } from "./RunningModel.ts"
 import { Statistics } from "./Statistics.ts"
@@ -12,7 +13,7 @@ const model = (name: string, version: string): RunningModel => ({
   maxBatchSize: 0,
   decoupled: false,
   keepsInputs: true,
-  batching: { maxQueueDelay: Duration.zero, preferredBatchSizes: [], maxQueueSize: 1 },
+  batching: resolve(name, 0, { inputs: [], outputs: [] }, {}),
   instances: 1,
   statistics: new Statistics(),
   isReady: () => true,

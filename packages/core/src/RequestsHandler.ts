@@ -73,29 +73,34 @@ export const requests = <
     return Result.succeed({ outputs })
   }
 
-  return Handler.instances(model, make, options, (handler, context: Context.Context<R>) =>
-    BatchCall.execute<ReadonlyArray<Result.Result<Batched<O>, unknown>>, E, R>(name, context, {
-      begin: (batch, scope, fork) => {
-        const handled = scope.requests.map((request, index): ModelRequest<I> => {
-          const given = batch.requests[index]?.inputs ?? []
-          const tensors = batching ? given : given.map((tensor) => tensor && withBatch(tensor))
-          // Validation has matched every tensor to its spec, so the record has the shape of Batched<I>.
-          return Object.assign(request, { inputs: named(signature.inputs, tensors) as Batched<I> })
-        })
-        return UserCode.call(handler, handled, scope, fork)
-      },
-      answer: (batch, scope, results: unknown) => {
-        if (!Array.isArray(results) || results.length !== batch.requests.length) {
-          return Result.fail(wrongLength(name, results, batch.requests.length))
-        }
-        const outcomes = scope.requests.map((request, index) =>
-          Result.map(outcome(results[index], request), ({ outputs }): Response => {
-            return { outputs, parameters: request.responseParameters() }
-          }),
-        )
-        return Result.succeed(Handler.execution(outcomes))
-      },
-    }),
+  return Handler.instances(
+    model,
+    make,
+    options,
+    (handler, context: Context.Context<R>) =>
+      BatchCall.execute<ReadonlyArray<Result.Result<Batched<O>, unknown>>, E, R>(name, context, {
+        begin: (batch, scope, fork) => {
+          const handled = scope.requests.map((request, index): ModelRequest<I> => {
+            const given = batch.requests[index]?.inputs ?? []
+            const tensors = batching ? given : given.map((tensor) => tensor && withBatch(tensor))
+            // Validation has matched every tensor to its spec, so the record has the shape of Batched<I>.
+            return Object.assign(request, { inputs: named(signature.inputs, tensors) as Batched<I> })
+          })
+          return UserCode.call(handler, handled, scope, fork)
+        },
+        answer: (batch, scope, results: unknown) => {
+          if (!Array.isArray(results) || results.length !== batch.requests.length) {
+            return Result.fail(wrongLength(name, results, batch.requests.length))
+          }
+          const outcomes = scope.requests.map((request, index) =>
+            Result.map(outcome(results[index], request), ({ outputs }): Response => {
+              return { outputs, parameters: request.responseParameters() }
+            }),
+          )
+          return Result.succeed(Handler.execution(outcomes))
+        },
+      }),
+    { joins: false },
   )
 }
 

@@ -4,10 +4,10 @@
  */
 import { Cause, Exit, Result } from "effect"
 import type { Answers } from "./Answers.ts"
-import * as Batch from "./Batch.ts"
+import type * as Batch from "./Batch.ts"
 import type { Entry } from "./Entry.ts"
 import { ExecutionFailed, type InferenceError, Unavailable } from "./Errors.ts"
-import type { Trace } from "./Inference.ts"
+import type { Request, Trace } from "./Inference.ts"
 import type { Execution, Instance, Interrupt } from "./Instance.ts"
 import type { ComputeDurations, Statistics } from "./Statistics.ts"
 
@@ -19,6 +19,7 @@ export interface RunningBatchOptions {
   /** The monotonic time in nanoseconds. */
   readonly nanos: () => number
   readonly currentTimeMillis: () => number
+  readonly batchOf: (requests: ReadonlyArray<Request>) => Batch.Batch
   /** What an instance dies of. */
   readonly onDefect: (instance: string, cause: Cause.Cause<InferenceError>) => void
 }
@@ -56,7 +57,7 @@ export class RunningBatch {
       this.#settle(exit)
     }
     try {
-      const batch = Batch.make(this.#entries.map(({ request }) => request))
+      const batch = this.#options.batchOf(this.#entries.map(({ request }) => request))
       this.#options.statistics.executing(batch.rows, batch.requests.length)
       const interrupt = this.#instance.execute(batch, settle)
       if (this.#isSettled) return

@@ -3,7 +3,7 @@
  * ONNX instance, a handler, another server) shows nowhere in it.
  */
 import { Cause, Context, Effect, Queue, Result, Stream } from "effect"
-import type { Batching } from "./Definition.ts"
+import type { Batching } from "./Batching.ts"
 import { ExecutionFailed, type InferenceError } from "./Errors.ts"
 import type { Cancel, Reply, Request, Response } from "./Inference.ts"
 import type { Statistics } from "./Statistics.ts"

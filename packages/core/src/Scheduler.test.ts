@@ -3,9 +3,10 @@
  * clock's; an instance runs each batch until the test lets it go.
  */
 import { expect, it } from "@effect/vitest"
-import { Deferred, Duration, Effect, Exit, Fiber, identity, Logger, Result, Scope } from "effect"
+import { Deferred, Effect, Exit, Fiber, identity, Logger, Result, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as Batch from "./Batch.ts"
+import { resolve } from "./Batching.ts"
 import { ExecutionFailed, type InferenceError } from "./Errors.ts"
 import { noParameters, type Request, type Response } from "./Inference.ts"
 import { fromEffect, type Instance, type InstanceStatus } from "./Instance.ts"
@@ -71,6 +72,7 @@ const harness = Effect.fnUntraced(function* (
     instances,
     statistics,
     groupKey: () => "",
+    batchOf: Batch.make,
     maxBatchSize: 4,
     preferredBatchSizes: [],
     maxQueueDelay: 0,
@@ -85,7 +87,7 @@ const harness = Effect.fnUntraced(function* (
     maxBatchSize: 4,
     decoupled: false,
     keepsInputs: true,
-    batching: { maxQueueDelay: Duration.zero, preferredBatchSizes: [], maxQueueSize: 100 },
+    batching: resolve("m", 4, { inputs: [], outputs: [] }, {}),
     instances: instances.length,
     statistics,
     ...scheduler,

@@ -9,6 +9,7 @@
  */
 import { Cause, Clock, Effect, Result } from "effect"
 import { Answers } from "./Answers.ts"
+import type { Batch } from "./Batch.ts"
 import * as Deadlines from "./Deadlines.ts"
 import * as Dispatcher from "./Dispatcher.ts"
 import { Entry } from "./Entry.ts"
@@ -27,6 +28,7 @@ export interface SchedulerOptions extends QueueOptions {
   readonly statistics: Statistics
   /** Requests share a batch only where this agrees (Batch.groupKey). */
   readonly groupKey: (request: Request) => string
+  readonly batchOf: (requests: ReadonlyArray<Request>) => Batch
 }
 
 export interface Scheduler {
@@ -40,7 +42,7 @@ export interface Scheduler {
 const nothing = () => {}
 
 export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
-  const { model, instances, statistics, groupKey } = options
+  const { model, instances, statistics, groupKey, batchOf } = options
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const nanos = () => Number(clock.monotonicTimeNanosUnsafe())
@@ -66,6 +68,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
     instances,
     batches: {
       model,
+      batchOf,
       answers,
       statistics,
       nanos,

@@ -4,8 +4,8 @@
  * by itself, through a scheduler as the model has one; nothing of it is counted.
  */
 import { Clock, Duration, Effect, Option, Result, type Scope, Stream } from "effect"
+import { requireInteger } from "./Batching.ts"
 import type { Definition, Sample } from "./Definition.ts"
-import { requireInteger } from "./Definition.ts"
 import type { InferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
 import { noParameters, type Request } from "./Inference.ts"

@@ -7,6 +7,7 @@ import type { Definition } from "@nereid/core/Definition"
 import { ExecutionFailed, InvalidRequest } from "@nereid/core/Errors"
 import type { Fields } from "@nereid/core/Field"
 import { errorPrefix, type Request, type Response } from "@nereid/core/Inference"
+import * as Padding from "@nereid/core/Padding"
 import { matches, print, type TensorSpec } from "@nereid/core/TensorSpec"
 import { encodeElements, TypedTensor } from "@nereid/core/TypedTensor"
 import { Result } from "effect"
@@ -72,13 +73,19 @@ export const decode = (
   const tensors: Array<TypedTensor> = []
   for (const [index, spec] of signature.outputs.entries()) {
     const output = outputs[index]
-    const wrong = output === undefined ? "is missing" : misshapen(spec, output.dims, maxBatchSize, batch.rows)
+    const wrong =
+      output === undefined ? "is missing" : misshapen(spec, output.dims, maxBatchSize, Batch.totalRows(batch))
     if (output === undefined || wrong !== undefined) {
       return Result.fail(new ExecutionFailed({ message: `output '${spec.name}' of model '${name}' ${wrong}` }))
     }
     const bytes =
       output.data instanceof Uint8Array ? output.data : encodeElements(output.data.map((text) => encoder.encode(text)))
     tensors.push(new TypedTensor(spec.datatype, output.dims, bytes))
+  }
+  const uncut = batch.padding && Padding.problem(batch.padding, tensors)
+  if (uncut !== undefined) {
+    const output = signature.outputs[uncut.position]?.name
+    return Result.fail(new ExecutionFailed({ message: `output '${output}' of model '${name}': ${uncut.message}` }))
   }
   return Result.succeed(Batch.split(batch, tensors))
 }

@@ -7,11 +7,12 @@ import type { Response } from "@nereid/core/Inference"
 import { TypedTensor } from "@nereid/core/TypedTensor"
 import type * as Slots from "./Slots.ts"
 
-/** Copies each request's bytes once, to where ONNX Runtime reads them. */
-export const write = (layout: Slots.Layout, slot: Uint8Array, { requests }: Batch.Batch): void => {
+/** Copies each request's bytes once, to where ONNX Runtime reads them, and the last row until the batch is full. */
+export const write = (layout: Slots.Layout, slot: Uint8Array, batch: Batch.Batch): void => {
+  const missing = Batch.totalRows(batch) - batch.rows
   for (const [index, { name, offset, bytesPerRow }] of layout.inputs.entries()) {
     let start = offset
-    for (const { inputs, rows } of requests) {
+    for (const { inputs, rows } of batch.requests) {
       const bytes = inputs[index]?.bytes
       // Checked where requests come in; here a wrong length would write into another request's rows.
       if (bytes?.length !== rows * bytesPerRow) {
@@ -20,19 +21,21 @@ export const write = (layout: Slots.Layout, slot: Uint8Array, { requests }: Batc
       slot.set(bytes, start)
       start += bytes.length
     }
+    for (let row = 0; row < missing; row++) slot.copyWithin(start + row * bytesPerRow, start - bytesPerRow, start)
   }
 }
 
 /**
- * The responses of a batch. The outputs are copied, once for the whole batch, and each response views that copy: callers
+ * The responses of a batch. The outputs of its own rows are copied, once for the whole batch, and each response views that copy: callers
  * keep tensors for as long as they like, while the slot is used again at once, and neither sockets nor TextDecoder take
  * shared memory.
  */
 export const read = (layout: Slots.Layout, slot: Uint8Array, batch: Batch.Batch): ReadonlyArray<Response> => {
+  const { rows } = batch
   const outputs = layout.outputs.map(({ datatype, dims, offset, bytesPerRow }) => {
-    const bytes = new Uint8Array(bytesPerRow * batch.rows)
+    const bytes = new Uint8Array(bytesPerRow * rows)
     bytes.set(slot.subarray(offset, offset + bytes.length))
-    return new TypedTensor(datatype, layout.batching ? [batch.rows, ...dims] : dims, bytes)
+    return new TypedTensor(datatype, layout.batching ? [rows, ...dims] : dims, bytes)
   })
   return Batch.split(batch, outputs)
 }

@@ -153,10 +153,10 @@ export class WorkerInstance {
   execute(batch: Batch.Batch, settle: Settle): void {
     if (!this.#takesText) return this.#run(batch, settle)
     const refusals = batch.requests.map((request) => GeneralBatch.refusal(this.#definition, request))
-    const accepted = batch.requests.filter((_, index) => refusals[index] === undefined)
+    const accepted = refusals.flatMap((refusal, index) => (refusal === undefined ? [index] : []))
     if (accepted.length === batch.requests.length) return this.#run(batch, settle)
     if (accepted.length === 0) return settle(Exit.succeed(withRefusals(refusals, [])))
-    this.#run(Batch.make(accepted), (exit) =>
+    this.#run(Batch.select(batch, accepted), (exit) =>
       settle(Exit.map(exit, (execution) => ({ ...execution, ...withRefusals(refusals, execution.outcomes) }))),
     )
   }
@@ -176,9 +176,10 @@ export class WorkerInstance {
   /** Lays the batch down where the worker will look for it, and says where that is. */
   #hand(batch: Batch.Batch): number {
     const layout = this.#layout
-    if (layout !== undefined && batch.rows <= layout.rows) {
+    const rows = Batch.totalRows(batch)
+    if (layout !== undefined && rows <= layout.rows) {
       SlotBatch.write(layout, this.#slot(layout, this.#head), batch)
-      return batch.rows
+      return rows
     }
     const message = GeneralBatch.encode(batch)
     this.#port.postMessage(message, GeneralBatch.buffers(message))

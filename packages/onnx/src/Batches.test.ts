@@ -1,0 +1,107 @@
+/** Batches that are filled up before ONNX Runtime has them: in slots, and by messages where their dims vary. */
+import { expect, it } from "@effect/vitest"
+import { Model, Tensor } from "@nereid/core"
+import { Effect, type Layer } from "effect"
+import { file, initializer, model, node, value } from "../../../test/fixtures/onnx.ts"
+import { Onnx } from "./index.ts"
+
+/** Y = X + the sum of X along an axis, so that every element tells what its batch was. */
+const withSum = (dims: ReadonlyArray<number | string>, axis: number) =>
+  model({
+    inputs: [value("X", "FP32", dims)],
+    outputs: [value("Y", "FP32", dims)],
+    nodes: [node("ReduceSum", ["X", "AXIS"], ["TOTAL"], { keepdims: 1 }), node("Add", ["X", "TOTAL"], ["Y"])],
+    initializers: [initializer("AXIS", "INT64", [1], BigInt64Array.of(BigInt(axis)))],
+  })
+
+const using = <A, E, R, I, E2>(
+  bytes: Uint8Array,
+  layer: (path: string) => Layer.Layer<I, E2>,
+  use: Effect.Effect<A, E, R>,
+) => Effect.scoped(Effect.flatMap(file(bytes), (path) => Effect.provide(use, layer(path))))
+
+const row = (...values: ReadonlyArray<number>) => Tensor.make("FP32", [values.length], Float32Array.from(values))
+
+class Rows extends Model.Service<Rows>()("rows", {
+  inputs: { X: Tensor.FP32(1) },
+  outputs: { Y: Tensor.FP32(1) },
+  maxBatchSize: 8,
+  batching: { padTo: [4] },
+}) {}
+
+it.live("padTo repeats the last row in the slot, and drops what comes of it", () =>
+  using(
+    withSum(["batch", 1], 0),
+    (path) => Onnx.layer(Rows, { file: path }),
+    Effect.gen(function* () {
+      const rows = yield* Rows
+      const { Y } = yield* rows.inferBatch({ X: Tensor.make("FP32", [3, 1], Float32Array.of(1, 2, 3)) })
+      expect(Y.shape).toEqual([3, 1])
+      expect([...Y.data]).toEqual([10, 11, 12])
+      // Smaller than the one before, whose rows are still in the memory.
+      expect([...(yield* rows.infer({ X: Tensor.make("FP32", [1], Float32Array.of(5)) })).Y.data]).toEqual([25])
+      expect([...rows.model.statistics.batches.keys()]).toEqual([3, 1])
+    }),
+  ),
+)
+
+class Sequences extends Model.Service<Sequences>()("sequences", {
+  inputs: { X: Tensor.FP32("n") },
+  outputs: { Y: Tensor.FP32("n") },
+  maxBatchSize: 8,
+  batching: { maxQueueDelay: "50 millis", preferredBatchSizes: [3], ragged: { n: { pad: { X: 100 } } } },
+}) {}
+
+it.live("requests of different lengths run together and are cut back", () =>
+  using(
+    withSum(["batch", "n"], 1),
+    (path) => Onnx.layer(Sequences, { file: path }),
+    Effect.gen(function* () {
+      const sequences = yield* Sequences
+      const answers = yield* Effect.forEach([row(1), row(1, 2, 3), row(1, 2)], (X) => sequences.infer({ X }), {
+        concurrency: "unbounded",
+      })
+      expect(answers.map(({ Y }) => [...Y.data])).toEqual([[202], [7, 8, 9], [104, 105]])
+      expect(sequences.model.statistics.executionCount).toBe(1)
+    }),
+  ),
+)
+
+class Texts extends Model.Service<Texts>()("texts", {
+  inputs: { A: Tensor.BYTES("n") },
+  outputs: { B: Tensor.BYTES("n") },
+  maxBatchSize: 8,
+  batching: { maxQueueDelay: "50 millis", preferredBatchSizes: [3], ragged: { n: { pad: { A: "-" } } } },
+}) {}
+
+const texts = (...values: ReadonlyArray<string>) =>
+  Tensor.make(
+    "BYTES",
+    [values.length],
+    values.map((value) => new TextEncoder().encode(value)),
+  )
+
+it.live("texts of different lengths too, without the one that ONNX Runtime cannot take", () =>
+  using(
+    model({
+      inputs: [value("A", "BYTES", ["batch", "n"])],
+      outputs: [value("B", "BYTES", ["batch", "n"])],
+      nodes: [node("Identity", ["A"], ["B"])],
+    }),
+    (path) => Onnx.layer(Texts, { file: path }),
+    Effect.gen(function* () {
+      const model = yield* Texts
+      const outcomes = yield* Effect.forEach(
+        [texts("a"), texts("nul \0", "b", "c"), texts("d", "e")],
+        (A) =>
+          Effect.match(model.infer({ A }), {
+            onSuccess: ({ B }) => B.data.map((bytes) => new TextDecoder().decode(bytes)),
+            onFailure: ({ _tag }) => _tag,
+          }),
+        { concurrency: "unbounded" },
+      )
+      expect(outcomes).toEqual([["a"], "InvalidRequest", ["d", "e"]])
+      expect(model.model.statistics.executionCount).toBe(1)
+    }),
+  ),
+)
