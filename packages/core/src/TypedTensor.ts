@@ -4,6 +4,7 @@
  * Not the declaration of a tensor (Field.ts) and not its place in a signature (TensorSpec.ts).
  */
 import * as DataType from "./DataType.ts"
+import * as SmallMemory from "./SmallMemory.ts"
 
 export type Shape = ReadonlyArray<number>
 
@@ -143,7 +144,7 @@ export const concat = <D extends DataType.DataType>(tensors: readonly [TypedTens
     rows += tensor.shape[0] ?? 1
     length += tensor.bytes.length
   }
-  const bytes = new Uint8Array(length)
+  const bytes = SmallMemory.allocate(length)
   let offset = 0
   for (const tensor of tensors) {
     bytes.set(tensor.bytes, offset)
@@ -163,8 +164,8 @@ export const sameRow = (one: Shape, other: Shape): boolean => {
 export const encodeElements = (data: ReadonlyArray<Uint8Array>): Uint8Array => {
   let length = 0
   for (const element of data) length += 4 + element.length
-  const bytes = new Uint8Array(length)
-  const view = new DataView(bytes.buffer)
+  const bytes = SmallMemory.allocate(length)
+  const view = new DataView(bytes.buffer, bytes.byteOffset)
   let offset = 0
   for (const element of data) {
     view.setUint32(offset, element.length, true)
@@ -197,8 +198,7 @@ const elements = <D extends DataType.DataType>(datatype: D, bytes: Uint8Array): 
   const fixed: DataType.DataType = datatype
   if (fixed === "BYTES") return decodeElements(bytes) as DataType.Elements[D]
   const width = DataType.byteWidth(fixed) ?? 1
-  // Not `bytes.slice()`: a Node Buffer's slice is a view.
-  const aligned = bytes.byteOffset % width === 0 ? bytes : new Uint8Array(bytes)
+  const aligned = bytes.byteOffset % width === 0 ? bytes : SmallMemory.copy(bytes)
   return DataType.view(fixed, aligned.buffer, aligned.byteOffset, aligned.byteLength / width) as DataType.Elements[D]
 }
 

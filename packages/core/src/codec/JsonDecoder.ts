@@ -51,8 +51,22 @@ export interface ResponseDocument {
   readonly outputs: ReadonlyArray<DocumentTensor>
 }
 
-/** Reads the document of a request; `bytes` end with it. */
-export const readRequest = (bytes: Uint8Array): Result.Result<RequestDocument, InferenceError> =>
+/** The values of a document that differ from request to request, in its order. */
+export interface Varying {
+  readonly values: Array<VaryingValue>
+  /** False where the elements of an input are not among them. */
+  isWhole: boolean
+}
+
+export interface VaryingValue {
+  /** The id, or the elements of the input at this position. */
+  readonly what: "id" | number
+  readonly from: number
+  readonly to: number
+}
+
+/** Reads the document of a request; `bytes` end with it. What varies in it is noted, if wanted. */
+export const readRequest = (bytes: Uint8Array, varying?: Varying): Result.Result<RequestDocument, InferenceError> =>
   caught(() => {
     const reader = new JsonReader(bytes, "request")
     const inputs: Array<DocumentTensor> = []
@@ -62,16 +76,19 @@ export const readRequest = (bytes: Uint8Array): Result.Result<RequestDocument, I
     let found = false
     members(reader, ["inputs", "id", "parameters", "outputs"], (key) => {
       switch (key) {
-        case "id":
+        case "id": {
+          const from = reader.position
           id = readString(reader, "id")
+          varying?.values.push({ what: "id", from, to: reader.position })
           return
+        }
         case "parameters":
           parameters = readParameters(reader, refuseStructured)
           checkKnown(parameters)
           return
         case "inputs":
           found = true
-          elements(reader, "inputs", () => inputs.push(readTensor(reader, "input")))
+          elements(reader, "inputs", () => inputs.push(readTensor(reader, "input", varying, inputs.length)))
           return
         case "outputs":
           elements(reader, "outputs", () => outputs.push(readOutput(reader)))
@@ -119,7 +136,7 @@ export const readResponse = (bytes: Uint8Array): Result.Result<ResponseDocument,
 
 const sharedMemory = `'${RegionReference.parameterNames.name}' in 'parameters'`
 
-const readTensor = (reader: JsonReader, what: "input" | "output"): DocumentTensor => {
+const readTensor = (reader: JsonReader, what: "input" | "output", varying?: Varying, position = 0): DocumentTensor => {
   let name: string | undefined
   let datatype: string | undefined
   let shape: ReadonlyArray<number> | undefined
@@ -145,7 +162,11 @@ const readTensor = (reader: JsonReader, what: "input" | "output"): DocumentTenso
         // Clients write it last, so one pass is the rule.
         if (name !== undefined && datatype !== undefined && shape !== undefined) {
           content = readData(reader, { what, name, datatype, shape })
-        } else reader.skip()
+          varying?.values.push({ what: position, from: data, to: reader.position })
+        } else {
+          reader.skip()
+          if (varying !== undefined) varying.isWhole = false
+        }
     }
   })
   if (name === undefined) return missing("name")

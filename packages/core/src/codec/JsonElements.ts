@@ -2,18 +2,20 @@
  * The numbers, booleans or strings of a JSON array, flat or nested, straight from its bytes into the bytes of a tensor.
  * How deep the array nests says nothing here: only the shape counts. One number is read in JsonNumber.ts.
  */
-import type { DataType } from "../DataType.ts"
+import * as DataType from "../DataType.ts"
 import { InvalidRequest, MalformedRequest } from "../Errors.ts"
 import { readDouble } from "./JsonNumber.ts"
 import { readNumbers } from "./JsonNumbers.ts"
 import type { JsonReader } from "./JsonReader.ts"
+import * as SmallMemory from "../SmallMemory.ts"
 
 /** Datatypes that have a JSON form. */
-export type JsonDataType = Exclude<DataType, "FP16" | "BF16">
+export type JsonDataType = Exclude<DataType.DataType, "FP16" | "BF16">
 
-export const hasJsonForm = (datatype: DataType): datatype is JsonDataType => datatype !== "FP16" && datatype !== "BF16"
+export const hasJsonForm = (datatype: DataType.DataType): datatype is JsonDataType =>
+  datatype !== "FP16" && datatype !== "BF16"
 
-export const noJsonForm = (what: "input" | "output", name: string, datatype: DataType) => {
+export const noJsonForm = (what: "input" | "output", name: string, datatype: DataType.DataType) => {
   const advice = `Please use the binary data format for ${what} ${name}`
   return new InvalidRequest({ message: `receiving ${datatype} data via JSON is not supported. ${advice}` })
 }
@@ -39,11 +41,11 @@ export const readElements = (reader: JsonReader, datatype: JsonDataType, count: 
     case "BYTES":
       return readStrings(target, count)
     case "FP32":
-      return readFloats(target, new Float32Array(count), "single")
+      return readFloats(target, count, "single")
     case "FP64":
-      return readFloats(target, new Float64Array(count), "double")
+      return readFloats(target, count, "double")
     case "BOOL": {
-      const data = new Uint8Array(count)
+      const data = SmallMemory.allocate(count)
       walk(target, count, (index) => {
         if (reader.kind() !== "boolean") wrongKind(target, "boolean")
         data[index] = reader.boolean() ? 1 : 0
@@ -54,8 +56,9 @@ export const readElements = (reader: JsonReader, datatype: JsonDataType, count: 
     case "UINT64":
       return readLong(target, count)
     default: {
-      const { least, most, make } = integers[datatype]
-      const data = make(count)
+      const { least, most } = integers[datatype]
+      const bytes = SmallMemory.allocate(count * (DataType.byteWidth(datatype) ?? 1))
+      const data = DataType.view(datatype, bytes.buffer, bytes.byteOffset, count)
       const one = (index: number) => {
         const value = readInteger(target)
         if (value === undefined || value < least || value > most) return outOfRange(target)
@@ -66,7 +69,7 @@ export const readElements = (reader: JsonReader, datatype: JsonDataType, count: 
         if (read > 0) data.set(block.subarray(0, read), index)
         return read
       })
-      return new Uint8Array(data.buffer)
+      return bytes
     }
   }
 }
@@ -83,16 +86,15 @@ interface Target {
 interface Integers {
   readonly least: number
   readonly most: number
-  readonly make: (count: number) => Int8Array | Int16Array | Int32Array | Uint8Array | Uint16Array | Uint32Array
 }
 
 const integers: { readonly [D in "INT8" | "INT16" | "INT32" | "UINT8" | "UINT16" | "UINT32"]: Integers } = {
-  INT8: { least: -0x80, most: 0x7f, make: (count) => new Int8Array(count) },
-  INT16: { least: -0x8000, most: 0x7fff, make: (count) => new Int16Array(count) },
-  INT32: { least: -0x80000000, most: 0x7fffffff, make: (count) => new Int32Array(count) },
-  UINT8: { least: 0, most: 0xff, make: (count) => new Uint8Array(count) },
-  UINT16: { least: 0, most: 0xffff, make: (count) => new Uint16Array(count) },
-  UINT32: { least: 0, most: 0xffffffff, make: (count) => new Uint32Array(count) },
+  INT8: { least: -0x80, most: 0x7f },
+  INT16: { least: -0x8000, most: 0x7fff },
+  INT32: { least: -0x80000000, most: 0x7fffffff },
+  UINT8: { least: 0, most: 0xff },
+  UINT16: { least: 0, most: 0xffff },
+  UINT32: { least: 0, most: 0xffffffff },
 }
 
 /** Where numbers are read many at once, on their way to their tensor. */
@@ -111,8 +113,11 @@ const readBlock = ({ reader }: Target, left: number, least: number, most: number
   return read
 }
 
-const readFloats = (target: Target, data: Float32Array | Float64Array, kind: "single" | "double"): Uint8Array => {
-  const count = data.length
+const readFloats = (target: Target, count: number, kind: "single" | "double"): Uint8Array => {
+  const bytes = SmallMemory.allocate(count * (kind === "single" ? 4 : 8))
+  const { buffer, byteOffset } = bytes
+  const data =
+    kind === "single" ? new Float32Array(buffer, byteOffset, count) : new Float64Array(buffer, byteOffset, count)
   const one = (index: number) => {
     data[index] = readFloat(target)
   }
@@ -121,7 +126,7 @@ const readFloats = (target: Target, data: Float32Array | Float64Array, kind: "si
     if (read > 0) data.set(block.subarray(0, read), index)
     return read
   })
-  return new Uint8Array(data.buffer)
+  return bytes
 }
 
 /**
@@ -221,8 +226,9 @@ const readInteger = (target: Target): number | undefined => {
 /** 64-bit integers, as their two words: a bigint only where the digits do not fit a double. */
 const readLong = (target: Target, count: number): Uint8Array => {
   const { reader } = target
-  const data = new BigUint64Array(count)
-  const words = new Uint32Array(data.buffer)
+  const bytes = SmallMemory.allocate(count * 8)
+  const data = new BigUint64Array(bytes.buffer, bytes.byteOffset, count)
+  const words = new Uint32Array(bytes.buffer, bytes.byteOffset, count * 2)
   const signed = target.datatype === "INT64"
   const least = signed ? -0x8000_0000_0000_0000n : 0n
   const most = signed ? 0x7fff_ffff_ffff_ffffn : 0xffff_ffff_ffff_ffffn
@@ -249,7 +255,7 @@ const readLong = (target: Target, count: number): Uint8Array => {
     for (let offset = 0; offset < read; offset++) put(index + offset, block[offset] ?? 0)
     return read
   })
-  return new Uint8Array(data.buffer)
+  return bytes
 }
 
 const readStrings = (target: Target, count: number): Uint8Array => {

@@ -16,8 +16,7 @@ export const writeRequest = (wire: WireRequest): Uint8Array => {
   for (const [index, tensor] of wire.inputs.entries()) {
     if (index > 0) writer.ascii(",")
     writeTensor(writer, tensor)
-    writeParameters(writer, { binary_data_size: BigInt(tensor.bytes.length) })
-    writer.ascii("}")
+    writeSize(writer, tensor)
   }
   closeRequest(writer, wire, true)
   return writer.written()
@@ -96,8 +95,11 @@ export const writeResponse = (
       continue
     }
     writeTensor(writer, tensor)
-    if (tensor.region !== undefined) writeParameters(writer, RegionReference.parameters(tensor.region))
-    else writeParameters(writer, { binary_data_size: BigInt(tensor.bytes.length) })
+    if (tensor.region === undefined) {
+      writeSize(writer, tensor)
+      continue
+    }
+    writeParameters(writer, RegionReference.parameters(tensor.region))
     writer.ascii("}")
   }
   writer.ascii("]}")
@@ -120,7 +122,19 @@ const writeTensor = (writer: JsonWriter, { name, datatype, shape }: WireTensor):
   writer.string(name)
   writer.ascii(',"datatype":')
   writer.string(datatype)
-  writer.ascii(`,"shape":[${shape.join()}],`)
+  writer.ascii(',"shape":[')
+  for (let axis = 0; axis < shape.length; axis++) {
+    if (axis > 0) writer.ascii(",")
+    writer.whole(shape[axis] ?? 0)
+  }
+  writer.ascii("],")
+}
+
+/** The end of a tensor whose bytes follow the document. */
+const writeSize = (writer: JsonWriter, { bytes }: WireTensor): void => {
+  writer.ascii('"parameters":{"binary_data_size":')
+  writer.whole(bytes.length)
+  writer.ascii("}}")
 }
 
 const writeParameters = (writer: JsonWriter, parameters: Parameters): void => {

@@ -120,11 +120,22 @@ describe("numbers", () => {
       assert.strictEqual(readNumbers(reader(text), new Float64Array(4), 4, "integer"), 0, text)
     }
     assert.strictEqual(readNumbers(reader("1,2,3,4]"), new Float64Array(2), 2, "double"), 2)
-    // Near the end of the text there may not be a number's worth of bytes.
-    assert.strictEqual(
-      readNumbers(new JsonReader(encoder.encode("1,2,3]"), "request"), new Float64Array(4), 4, "double"),
-      0,
-    )
+  })
+
+  it("are read to the end of the text, wherever it is", () => {
+    const text = encoder.encode("1.5, -2e3,30,4444.12345678901234567,5]")
+    for (let end = 0; end <= text.length; end++) {
+      const [block, other] = [new Float64Array(8), new Float64Array(8)]
+      const cut = new JsonReader(text.subarray(0, end), "request")
+      const longer = new Uint8Array(end + 200)
+      longer.set(text.subarray(0, end))
+      const padded = new JsonReader(longer, "request")
+      const read = readNumbers(cut, block, 8, "double")
+      assert.strictEqual(read, readNumbers(padded, other, 8, "double"))
+      assert.strictEqual(read, [3, 9, 12, 35, 37].filter((comma) => comma < end).length)
+      assert.strictEqual(cut.position, padded.position)
+      assert.deepStrictEqual(block, other)
+    }
   })
 
   it("are refused where JSON.parse refuses them", () => {

@@ -12,15 +12,53 @@ export type Kind = "integer" | "single" | "double"
 /** Bytes that the longest number which is read here may take. */
 const longest = 48
 
+/** Where the last numbers of a document are read, so that whoever reads several bytes at once stays inside. */
+const tail = new Uint8Array(2 * longest)
+const tailView = new DataView(tail.buffer)
+
 /**
  * Reads numbers into `block`, at most `most`, and answers how many. The reader is at a value, and then behind the last one
  * that was read, at its comma or bracket; where none was, it has not moved.
  */
 export const readNumbers = (reader: JsonReader, block: Float64Array, most: number, kind: Kind): number => {
-  const { bytes, view } = reader
+  const { bytes } = reader
   const limit = bytes.length - longest
-  let position = reader.position
-  let count = 0
+  const start = reader.position
+  const count = start < limit ? scan(reader, bytes, reader.view, 0, start, limit, block, 0, most, kind) : 0
+  // It stopped at the limit, or else there is nothing more for it.
+  const next = count === 0 ? reader.position : behindComma(bytes, reader.position)
+  if (count === most || next < limit) return count
+  tail.fill(0)
+  tail.set(bytes.subarray(next))
+  return scan(reader, tail, tailView, next, 0, bytes.length - next, block, count, most, kind)
+}
+
+/** Where the next value begins, after a comma; the end of the bytes where there is none. */
+const behindComma = (bytes: Uint8Array, position: number): number => {
+  if (bytes[position] !== comma) return bytes.length
+  let next = position + 1
+  while (bytes[next] === 0x20 || bytes[next] === 0x0a) next += 1
+  return next
+}
+
+/**
+ * The same from a part of the document, whose first byte is the one at `base` in that: from a position of this part to its
+ * `limit`, behind as many numbers as were read before. Answers how many there are now.
+ */
+const scan = (
+  reader: JsonReader,
+  bytes: Uint8Array,
+  view: DataView,
+  base: number,
+  from: number,
+  limit: number,
+  block: Float64Array,
+  before: number,
+  most: number,
+  kind: Kind,
+): number => {
+  let position = from
+  let count = before
   while (count < most && position < limit) {
     let byte = bytes[position] ?? 0
     const negative = byte === minus
@@ -108,7 +146,7 @@ export const readNumbers = (reader: JsonReader, block: Float64Array, most: numbe
       }
     }
     block[count++] = negative ? -value : value
-    reader.position = position
+    reader.position = base + position
     if (byte === closeArray) break
     byte = bytes[++position] ?? 0
     while (byte === 0x20 || byte === 0x0a) byte = bytes[++position] ?? 0

@@ -3,7 +3,9 @@
  * NaN and the infinities are written as such. It knows JSON only; what a response is, JsonEncoder.ts knows.
  */
 import { byteWidth, isDataType } from "../DataType.ts"
+import type { JsonDataType } from "./JsonElements.ts"
 import { longest as longestSingle, writeSingles } from "./JsonFloats.ts"
+import * as SmallMemory from "../SmallMemory.ts"
 import { elementCount } from "../TypedTensor.ts"
 import type { WireTensor } from "../WireRequest.ts"
 
@@ -13,25 +15,54 @@ const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 /** The longest number: `-1.7976931348623157e+308,` and 64-bit integers are shorter than this. */
 const longestNumber = 32
 
+/** What documents are written in until they turn out to be large; undefined while a writer has it. */
+let desk: DataView<ArrayBuffer> | undefined
+const deskSize = 16 * 1024
+
 export class JsonWriter {
-  #bytes: Uint8Array
+  #view: DataView<ArrayBuffer>
+  #bytes: Uint8Array<ArrayBuffer>
   #length = 0
 
-  constructor(capacity = 512) {
-    this.#bytes = new Uint8Array(capacity)
+  constructor() {
+    this.#view = desk ?? new DataView(new ArrayBuffer(deskSize))
+    this.#bytes = new Uint8Array(this.#view.buffer)
+    desk = undefined
   }
 
+  /** What was written, in memory of its own; nothing can be written afterwards. */
   written(): Uint8Array {
-    return this.#bytes.subarray(0, this.#length)
+    const bytes = this.#bytes.subarray(0, this.#length)
+    if (this.#bytes.length > deskSize) return bytes
+    const copied = SmallMemory.copy(bytes)
+    desk = this.#view
+    return copied
   }
 
   /** Text that needs no escapes and has one byte per character. */
   ascii(text: string): void {
     this.#reserve(text.length)
-    for (let index = 0; index < text.length; index++) this.#bytes[this.#length++] = text.charCodeAt(index)
+    const bytes = this.#bytes
+    const offset = this.#length
+    for (let index = 0; index < text.length; index++) bytes[offset + index] = text.charCodeAt(index)
+    this.#length = offset + text.length
   }
 
   string(text: string): void {
+    this.#reserve(text.length + 2)
+    const bytes = this.#bytes
+    let offset = this.#length
+    bytes[offset++] = quote
+    for (let index = 0; index < text.length; index++) {
+      const code = text.charCodeAt(index)
+      if (code < 0x20 || code > 0x7e || code === quote || code === backslash) return this.#escaped(text)
+      bytes[offset++] = code
+    }
+    bytes[offset++] = quote
+    this.#length = offset
+  }
+
+  #escaped(text: string): void {
     const literal = JSON.stringify(text)
     this.#reserve(literal.length * 3)
     this.#length += encoder.encodeInto(literal, this.#bytes.subarray(this.#length)).written
@@ -48,33 +79,50 @@ export class JsonWriter {
     if (!isDataType(datatype) || datatype === "FP16" || datatype === "BF16") {
       return `sending ${datatype} data via JSON is not supported. Please use the binary data format for output ${name}`
     }
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    if (datatype === "BYTES") return this.#strings(name, view)
     const count = Math.min(elementCount(shape), Math.floor(bytes.length / (byteWidth(datatype) ?? 1)))
     if (datatype === "FP32") {
       this.#singles(bytes, count)
       return undefined
     }
-    const write = this.#writers[datatype]
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    if (datatype === "BYTES") return this.#strings(name, view)
     for (let index = 0; index < count; index++) {
       this.#reserve(longestNumber)
       if (index > 0) this.#bytes[this.#length++] = 0x2c
-      write(view, index)
+      this.#element(datatype, view, index)
     }
     return undefined
   }
 
-  readonly #writers = {
-    BOOL: (view: DataView, index: number) => this.ascii(view.getUint8(index) === 0 ? "false" : "true"),
-    UINT8: (view: DataView, index: number) => this.#digits(view.getUint8(index)),
-    UINT16: (view: DataView, index: number) => this.#digits(view.getUint16(index * 2, true)),
-    UINT32: (view: DataView, index: number) => this.#digits(view.getUint32(index * 4, true)),
-    UINT64: (view: DataView, index: number) => this.#long(view, index, view.getUint32(index * 8 + 4, true)),
-    INT8: (view: DataView, index: number) => this.#integer(view.getInt8(index)),
-    INT16: (view: DataView, index: number) => this.#integer(view.getInt16(index * 2, true)),
-    INT32: (view: DataView, index: number) => this.#integer(view.getInt32(index * 4, true)),
-    INT64: (view: DataView, index: number) => this.#long(view, index, view.getInt32(index * 8 + 4, true)),
-    FP64: (view: DataView, index: number) => this.ascii(float(view.getFloat64(index * 8, true))),
+  #element(datatype: Exclude<JsonDataType, "BYTES" | "FP32">, view: DataView, index: number): void {
+    switch (datatype) {
+      case "BOOL":
+        return this.ascii(view.getUint8(index) === 0 ? "false" : "true")
+      case "UINT8":
+        return this.#digits(view.getUint8(index))
+      case "UINT16":
+        return this.#digits(view.getUint16(index * 2, true))
+      case "UINT32":
+        return this.#digits(view.getUint32(index * 4, true))
+      case "UINT64":
+        return this.#long(view, index, view.getUint32(index * 8 + 4, true))
+      case "INT8":
+        return this.#integer(view.getInt8(index))
+      case "INT16":
+        return this.#integer(view.getInt16(index * 2, true))
+      case "INT32":
+        return this.#integer(view.getInt32(index * 4, true))
+      case "INT64":
+        return this.#long(view, index, view.getInt32(index * 8 + 4, true))
+      case "FP64":
+        return this.ascii(float(view.getFloat64(index * 8, true)))
+    }
+  }
+
+  /** A whole number of at most 2^53. */
+  whole(value: number): void {
+    this.#reserve(longestNumber)
+    this.#integer(value)
   }
 
   #integer(value: number): void {
@@ -124,9 +172,7 @@ export class JsonWriter {
       singleBytes.set(bytes.subarray(from * 4, (from + several) * 4))
       this.#reserve((several + 1) * longestSingle)
       if (from > 0) this.#bytes[this.#length++] = 0x2c
-      const { buffer, byteOffset, byteLength } = this.#bytes
-      const view = new DataView(buffer, byteOffset, byteLength)
-      this.#length = writeSingles(singles, singleBits, several, this.#bytes, view, this.#length)
+      this.#length = writeSingles(singles, singleBits, several, this.#bytes, this.#view, this.#length)
     }
   }
 
@@ -150,10 +196,15 @@ export class JsonWriter {
   #reserve(length: number): void {
     if (this.#length + length <= this.#bytes.length) return
     const larger = new Uint8Array((this.#length + length) * 2)
-    larger.set(this.#bytes)
+    larger.set(this.#bytes.subarray(0, this.#length))
+    if (this.#bytes.length <= deskSize) desk = this.#view
     this.#bytes = larger
+    this.#view = new DataView(larger.buffer)
   }
 }
+
+const quote = 0x22
+const backslash = 0x5c
 
 /** FP32 values on their way, as numbers, bits and bytes. */
 const singles = new Float32Array(1024)
