@@ -10,6 +10,9 @@ const worthwhile = 16 * 1024
 /** The widest element: where tensors begin at its multiples, nothing has to copy them to read them. */
 const alignment = 8
 
+/** Whether it is worth it; a small tensor is not alone in its memory. */
+export const isLarge = ({ byteLength }: Uint8Array): boolean => byteLength >= worthwhile
+
 /** Memory for so many bytes, of which the one at `aligned` is where an element of any datatype may begin. */
 export const allocate = (length: number, aligned: number): Uint8Array => {
   if (length < worthwhile) return Buffer.allocUnsafe(length)
@@ -21,7 +24,8 @@ export const allocate = (length: number, aligned: number): Uint8Array => {
  * Frees the memory under these bytes, where it is theirs alone. Whoever still holds a view of it finds that empty; a write
  * of it must not be under way.
  */
-export const free = ({ buffer, byteOffset, byteLength }: Uint8Array): void => {
-  if (byteLength < worthwhile || byteOffset >= alignment || byteOffset + byteLength !== buffer.byteLength) return
+export const free = (bytes: Uint8Array): void => {
+  const { buffer, byteOffset, byteLength } = bytes
+  if (!isLarge(bytes) || byteOffset >= alignment || byteOffset + byteLength !== buffer.byteLength) return
   if (buffer instanceof ArrayBuffer) buffer.transfer(0)
 }

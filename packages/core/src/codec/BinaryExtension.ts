@@ -9,6 +9,7 @@ import { type InferenceError, InvalidRequest, MalformedRequest } from "../Errors
 import { errorPrefix, noParameters } from "../Inference.ts"
 import { type DocumentTensor, readRequest, readResponse } from "./JsonDecoder.ts"
 import { writeJsonRequest, writeRequest, writeResponse } from "./JsonEncoder.ts"
+import type { RequestTemplates } from "./RequestTemplates.ts"
 import type { RunningModel } from "../RunningModel.ts"
 import { isDynamic } from "../TensorSpec.ts"
 import { elementCount, encodeElements } from "../TypedTensor.ts"
@@ -44,18 +45,20 @@ export const parseHeaderLength = (text: string | undefined): Result.Result<numbe
   return Result.fail(new InvalidRequest({ message: `Unable to parse Inference-Header-Content-Length, ${problem}` }))
 }
 
-/** Reads the body of a request to the model that the URL names. */
+/** Reads the body of a request to the model that the URL names; at less cost with what earlier ones to it looked like. */
 export const decodeRequest = (
   body: Uint8Array,
   headerLength: number | undefined,
   model: { readonly name: string; readonly version: string },
+  templates?: RequestTemplates,
 ): Result.Result<DecodedRequest, InferenceError> => {
   const length = headerLength ?? body.length
   if (length < 0 || length > body.length) {
     const message = `inference header size should be in range (0, ${body.length}), got: ${length}`
     return Result.fail(new InvalidRequest({ message }))
   }
-  const read = readRequest(body.subarray(0, length))
+  const document = body.subarray(0, length)
+  const read = templates === undefined ? readRequest(document) : templates.read(document)
   if (Result.isFailure(read)) return Result.fail(read.failure)
   const { id, parameters, outputs, binaryOutputs } = read.success
   const cut = cutTensors(read.success.inputs, body, length)
@@ -115,11 +118,14 @@ export const binaryOutputs = (request: DecodedRequest, response: WireResponse): 
 export const encodeResponse = (
   response: WireResponse,
   binary: ReadonlyArray<boolean>,
-): Result.Result<EncodedResponse, InferenceError> =>
-  Result.map(writeResponse(response, binary), (document) => {
-    const tensors = response.outputs.filter((_, index) => binary[index] === true).map(({ bytes }) => bytes)
-    return { headerLength: tensors.length > 0 ? document.length : undefined, document, tensors }
-  })
+): Result.Result<EncodedResponse, InferenceError> => {
+  const written = writeResponse(response, binary)
+  if (Result.isFailure(written)) return Result.fail(written.failure)
+  const document = written.success
+  const tensors: Array<Uint8Array> = []
+  for (const [index, { bytes }] of response.outputs.entries()) if (binary[index] === true) tensors.push(bytes)
+  return Result.succeed({ headerLength: tensors.length > 0 ? document.length : undefined, document, tensors })
+}
 
 /** Writes a request with all inputs as binary data, which asks for all outputs as binary data. */
 export const encodeRequest = (wire: WireRequest): { readonly headerLength: number; readonly body: Uint8Array } => {

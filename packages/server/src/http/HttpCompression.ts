@@ -19,7 +19,8 @@ export const supported = "gzip, deflate"
 
 /** The encoding that a Content-Encoding header names; undefined for one that is unknown, and for several. */
 export const contentEncoding = (header: string | undefined): Encoding | undefined => {
-  const name = (header ?? "").trim().toLowerCase()
+  if (header === undefined) return "identity"
+  const name = header.trim().toLowerCase()
   return name === "" ? "identity" : encodings.find((encoding) => encoding === name)
 }
 
@@ -28,7 +29,8 @@ export const contentEncoding = (header: string | undefined): Encoding | undefine
  * that the header does not name. Identity where there is none, even if the header excludes it.
  */
 export const preferred = (header: string | undefined): Encoding => {
-  const asked = (header ?? "").split(",").map(weighted)
+  if (header === undefined) return "identity"
+  const asked = header.split(",").map(weighted)
   const unnamed = encodings.find((encoding) => !asked.some(({ name }) => name === encoding))
   let best: Encoding = "identity"
   let highest = 0

@@ -17,6 +17,8 @@ import {
   parseHeaderLength,
 } from "@nereid/core/BinaryExtension"
 import { type InvalidRequest, Unsupported } from "@nereid/core/Errors"
+import { RequestTemplates } from "@nereid/core/RequestTemplates"
+import type { RunningModel } from "@nereid/core/RunningModel"
 import type { WireResponse } from "@nereid/core/WireRequest"
 import type { Gateway } from "../Gateway.ts"
 import { isGone, onSent } from "../port/HttpExchange.ts"
@@ -26,7 +28,25 @@ import * as HttpCompression from "./HttpCompression.ts"
 import { sendChunks, sendError, sendText } from "./HttpReply.ts"
 import * as OwnMemory from "../OwnMemory.ts"
 
-export const infer = (gateway: Gateway, call: HttpCall, options: InferOptions): void => {
+export const make = (gateway: Gateway, options: InferOptions): ((call: HttpCall) => void) => {
+  /** What the requests to a model look like, as long as there is the model. */
+  const known = new WeakMap<RunningModel, RequestTemplates>()
+  const templates = (model: RunningModel): RequestTemplates => {
+    const found = known.get(model)
+    if (found !== undefined) return found
+    const made = new RequestTemplates()
+    known.set(model, made)
+    return made
+  }
+  return (call) => infer(gateway, call, options, templates)
+}
+
+const infer = (
+  gateway: Gateway,
+  call: HttpCall,
+  options: InferOptions,
+  templates: (model: RunningModel) => RequestTemplates,
+): void => {
   const { maxInputSize } = options
   const { request, response, guard, model } = call
   const { headers } = request
@@ -46,7 +66,9 @@ export const infer = (gateway: Gateway, call: HttpCall, options: InferOptions): 
     const running = found.success
     if (running.decoupled) return sendError(response, new Unsupported({ message: unaryOnly }))
     const decoded =
-      headerLength.success === 0 ? decodeRawRequest(body, running) : decodeRequest(body, headerLength.success, model)
+      headerLength.success === 0
+        ? decodeRawRequest(body, running)
+        : decodeRequest(body, headerLength.success, model, templates(running))
     if (Result.isFailure(decoded)) return sendError(response, decoded.failure)
     const { inputs } = decoded.success.wire
     const isViewed = inputs.some(({ bytes }) => bytes.buffer === body.buffer)
@@ -85,7 +107,8 @@ const reply = (
   const encoded = encodeResponse(answer, binaryOutputs(decoded, answer))
   if (Result.isFailure(encoded)) return sendError(response, encoded.failure)
   const { headerLength, document, tensors } = encoded.success
-  onSent(response, () => [new Uint8Array(document.buffer), ...spent].forEach(OwnMemory.free))
+  const large = [new Uint8Array(document.buffer), ...spent].filter(OwnMemory.isLarge)
+  if (large.length > 0) onSent(response, () => large.forEach(OwnMemory.free))
   const chunks = [document, ...tensors]
   const headers =
     headerLength === undefined

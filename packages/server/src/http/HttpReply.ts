@@ -32,6 +32,9 @@ export const sendResult = (response: Response, result: Result.Result<object, Inf
   else sendJson(response, 200, result.success)
 }
 
+/** Below this, a body goes out as text of one byte per character: node writes such a text together with its headers. */
+const tinyBody = 8 * 1024
+
 /** Parts below this go out as one; a copy of them is cheaper than a further write. */
 const smallBody = 64 * 1024
 
@@ -43,6 +46,7 @@ export const sendChunks = (
   let length = 0
   for (const chunk of chunks) length += chunk.length
   response.writeHead(200, { ...headers, "content-length": length })
+  if (length <= tinyBody && response.stream === undefined) return void response.end(text(chunks), "latin1")
   const [first] = chunks
   if (first !== undefined && chunks.length === 1) return void response.end(first)
   if (length <= smallBody) return void response.end(Buffer.concat(chunks, length))
@@ -50,6 +54,14 @@ export const sendChunks = (
   for (const chunk of chunks) if (chunk.length > 0) response.write(chunk)
   response.end()
   response.uncork()
+}
+
+const text = (chunks: ReadonlyArray<Uint8Array>): string => {
+  let whole = ""
+  for (const { buffer, byteOffset, byteLength } of chunks) {
+    whole += Buffer.from(buffer, byteOffset, byteLength).toString("latin1")
+  }
+  return whole
 }
 
 /** How long, and how many bytes, a refused caller may go on sending before its connection is cut off. */

@@ -9,7 +9,7 @@ import * as CudaSharedMemory from "../memory/CudaSharedMemory.ts"
 import type { Gateway } from "../Gateway.ts"
 import type { InferOptions } from "./HttpCall.ts"
 import { generate, generateStream } from "./HttpGenerate.ts"
-import { infer } from "./HttpInfer.ts"
+import * as HttpInfer from "./HttpInfer.ts"
 import type { Handler, Response } from "../port/HttpExchange.ts"
 import { sendEmpty, sendError, sendJson, sendResult, sendText } from "./HttpReply.ts"
 import type { Route } from "./HttpRoute.ts"
@@ -17,7 +17,8 @@ import * as HttpSettings from "./HttpSettings.ts"
 import * as HttpSharedMemory from "./HttpSharedMemory.ts"
 import * as ModelConfiguration from "../ModelConfiguration.ts"
 import * as ModelStatistics from "../ModelStatistics.ts"
-import type { RestrictedApis } from "../RestrictedApis.ts"
+import type { Guard as ApiGuard, RestrictedApis } from "../RestrictedApis.ts"
+import * as Recent from "./Recent.ts"
 import type { Region } from "../memory/SharedMemory.ts"
 
 const model = "/v2/models/(?<name>[^/]+)(?:/versions/(?<version>[0-9]+))?"
@@ -35,7 +36,7 @@ export const make = (gateway: Gateway, options: RoutesOptions): Handler => {
       method: "POST",
       api: "inference",
       path: new RegExp(`^${model}/infer$`),
-      answer: (call) => infer(gateway, call, options),
+      answer: HttpInfer.make(gateway, options),
     },
     {
       method: "POST",
@@ -148,31 +149,50 @@ export const make = (gateway: Gateway, options: RoutesOptions): Handler => {
 
   const guarded = routes.map((route) => ({ ...route, apiGuard: options.restrictedApis(route.api) }))
 
-  return (request, response, guard) => {
-    const [path = ""] = (request.url ?? "").split("?", 1)
-    const record = options.records.begin("HTTP")
-    if (record !== undefined) response.on("close", () => record.end(`${request.method} ${path}`, outcome(response)))
-    const allowed: Array<string> = []
-    for (const { method, path: pattern, answer, apiGuard } of guarded) {
-      const match = pattern.exec(path)
-      if (match === null) continue
-      const { name = "", version = "", repository = "" } = match.groups ?? {}
+  const match = (path: string): ReadonlyArray<Match> => {
+    const matches: Array<Match> = []
+    for (const route of guarded) {
+      const groups = route.path.exec(path)
+      if (groups === null) continue
+      const { name = "", version = "", repository = "" } = groups.groups ?? {}
       const decoded = percentDecoded(name)
       if (decoded === undefined) break
-      if (request.method !== method) {
-        allowed.push(method)
-        continue
-      }
-      if (apiGuard !== undefined && !apiGuard.permits(request.headers[apiGuard.header])) {
-        return sendText(response, 403, apiGuard.refusal)
-      }
-      return answer({ request, response, guard, model: { name: decoded, version }, repository, record })
+      matches.push({ ...route, model: { name: decoded, version }, repository })
     }
-    if (allowed.length > 0)
-      return sendText(response, 405, "Method Not Allowed", { allow: [...new Set(allowed)].join(", ") })
-    sendText(response, 404, "Not Found")
+    return matches
+  }
+  const matched = Recent.make(match, mostPaths)
+
+  return (request, response, guard) => {
+    const { url = "" } = request
+    const query = url.indexOf("?")
+    const path = query < 0 ? url : url.slice(0, query)
+    const record = options.records.begin("HTTP")
+    if (record !== undefined) response.on("close", () => record.end(`${request.method} ${path}`, outcome(response)))
+    const matches = matched(path)
+    const found = matches.find(({ method }) => method === request.method)
+    if (found !== undefined) {
+      const { apiGuard, answer, model, repository } = found
+      if (apiGuard === undefined || apiGuard.permits(request.headers[apiGuard.header])) {
+        return answer({ request, response, guard, model, repository, record })
+      }
+      return sendText(response, 403, apiGuard.refusal)
+    }
+    if (matches.length === 0) return sendText(response, 404, "Not Found")
+    const allow = [...new Set(matches.map(({ method }) => method))].join(", ")
+    sendText(response, 405, "Method Not Allowed", { allow })
   }
 }
+
+/** A route for a path, with what that names. */
+interface Match extends Route {
+  readonly apiGuard: ApiGuard | undefined
+  readonly model: { readonly name: string; readonly version: string }
+  readonly repository: string
+}
+
+/** Paths whose routes are remembered: callers ask for few of them again and again. */
+const mostPaths = 256
 
 const sendDone = (response: Response, result: Result.Result<void, InferenceError>): void => {
   if (Result.isFailure(result)) sendError(response, result.failure)

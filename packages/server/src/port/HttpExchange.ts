@@ -24,7 +24,7 @@ export interface Response {
   readonly writeHead: (status: number, headers: OutgoingHttpHeaders) => unknown
   /** False where the next one is to wait for `drain`. */
   readonly write: (chunk: Uint8Array) => boolean
-  readonly end: { (): unknown; (chunk: Uint8Array): unknown }
+  readonly end: { (): unknown; (chunk: Uint8Array): unknown; (chunk: string, encoding: "latin1"): unknown }
   readonly cork: () => void
   readonly uncork: () => void
 }

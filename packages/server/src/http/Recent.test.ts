@@ -1,0 +1,22 @@
+import { assert, it } from "@effect/vitest"
+import * as Recent from "./Recent.ts"
+
+it("what is asked again is not computed again, and no more than so many results are kept", () => {
+  let computed = 0
+  const length = Recent.make((text) => {
+    computed += 1
+    return { length: text.length }
+  }, 2)
+  assert.strictEqual(length("a"), length("a"))
+  assert.strictEqual(computed, 1)
+  length("bb")
+  length("ccc")
+  assert.deepStrictEqual([length("a").length, computed], [1, 4])
+})
+
+it("long texts are computed each time", () => {
+  let computed = 0
+  const once = Recent.make(() => ({ computed: ++computed }), 10)
+  const long = "x".repeat(1000)
+  assert.deepStrictEqual([once(long).computed, once(long).computed], [1, 2])
+})
