@@ -33,6 +33,12 @@ export interface BatchingOptions<I extends Fields> extends QueueingOptions {
    * ```
    */
   readonly ragged?: Ragged<I>
+  /**
+   * What becomes of a batch that fails: its requests fail with it, or it is executed again in halves, until those that
+   * fail are alone and all others have their answers. Only for models that may execute a request twice; n requests that
+   * all fail take 2n - 1 executions. Default "fail".
+   */
+  readonly onFailure?: "fail" | "bisect"
 }
 
 /** By the names of symbolic dims. */
@@ -61,6 +67,7 @@ type InputsWith<I extends Fields, N extends string> = {
 interface UntypedOptions extends QueueingOptions {
   readonly padTo?: ReadonlyArray<number> | "preferred"
   readonly ragged?: { readonly [dim: string]: UntypedDimOptions | undefined }
+  readonly onFailure?: "fail" | "bisect"
 }
 
 interface UntypedDimOptions {
@@ -77,6 +84,7 @@ export interface Batching {
   /** The smallest first; the last one is `maxBatchSize`. Empty: batches are never filled up. */
   readonly padTo: ReadonlyArray<number>
   readonly ragged: ReadonlyArray<RaggedDim>
+  readonly onFailure: "fail" | "bisect"
 }
 
 /** A symbolic dim that may differ among the requests of a batch. */
@@ -114,6 +122,7 @@ export const resolve = <I extends Fields>(
     maxQueueSize = 1024,
     padTo,
     ragged = {},
+    onFailure = "fail",
   } = options as UntypedOptions
   requireInteger(model, "maxQueueSize", maxQueueSize, 1)
   requireSizes(model, "preferredBatchSizes", preferredBatchSizes, maxBatchSize)
@@ -129,6 +138,7 @@ export const resolve = <I extends Fields>(
     maxQueueSize,
     padTo: sizes.length === 0 ? [] : [...new Set([...sizes, maxBatchSize])].toSorted((a, b) => a - b),
     ragged: dims.map((dim) => raggedDim(model, signature, dim)),
+    onFailure,
   }
 }
 

@@ -109,6 +109,7 @@ const run = Effect.fnUntraced(function* (
     instances,
     statistics,
     groupKey: Batch.groupKey(signature, joins && maxBatchSize > 0, batching.ragged),
+    bisects: batching.onFailure === "bisect",
     batchOf: padding === undefined ? Batch.make : (requests) => Batch.make(requests, padding(requests)),
     maxBatchSize: decoupled ? 1 : Math.max(1, maxBatchSize),
     preferredBatchSizes: decoupled ? [] : batching.preferredBatchSizes,

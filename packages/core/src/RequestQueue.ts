@@ -3,7 +3,7 @@
  * number, nothing waits here.
  *
  * Requests that may share a batch stand in one group, first come first served; the group whose first request is the
- * oldest goes next. An entry leaves in O(1), wherever it stands.
+ * oldest goes next, behind batches that are to be executed again. An entry leaves in O(1), wherever it stands.
  */
 import type { Entry } from "./Entry.ts"
 
@@ -26,6 +26,8 @@ export type Decision =
 /** A list through its entries, in order of arrival. Never empty. */
 export interface Group {
   readonly key: string
+  /** Goes as it is, and takes no more. */
+  readonly isClosed: boolean
   first: Entry
   last: Entry
   rows: number
@@ -37,6 +39,7 @@ export class RequestQueue {
   readonly #options: QueueOptions
   readonly #largestFirst: ReadonlyArray<number>
   readonly #groups = new Map<string, Group>()
+  readonly #closed = new Set<Group>()
   /** The rows at which a group does not wait any more. */
   readonly #enough: number
   #size = 0
@@ -57,15 +60,20 @@ export class RequestQueue {
     this.#size += 1
     const group = this.#groups.get(key)
     if (group === undefined) {
-      this.#groups.set(key, (entry.group = { key, first: entry, last: entry, rows: entry.request.rows }))
+      this.#groups.set(key, open(key, entry, false))
     } else {
-      entry.group = group
-      entry.previous = group.last
-      group.last.next = entry
-      group.last = entry
-      group.rows += entry.request.rows
+      append(group, entry)
     }
     return true
+  }
+
+  /** Takes back what was taken, to go ahead of all that waits, as one batch; also where the queue is full. */
+  retry([first, ...rest]: ReadonlyArray<Entry>): void {
+    if (first === undefined) return
+    const group = open("", first, true)
+    for (const entry of rest) append(group, entry)
+    this.#closed.add(group)
+    this.#size += 1 + rest.length
   }
 
   /** Harmless where the entry is not queued (any more). */
@@ -74,7 +82,10 @@ export class RequestQueue {
     if (group === undefined) return
     this.#size -= 1
     group.rows -= entry.request.rows
-    if (previous === undefined && next === undefined) this.#groups.delete(group.key)
+    if (previous === undefined && next === undefined) {
+      if (group.isClosed) this.#closed.delete(group)
+      else this.#groups.delete(group.key)
+    }
     if (previous !== undefined) previous.next = next
     else if (next !== undefined) group.first = next
     if (next !== undefined) next.previous = previous
@@ -83,6 +94,7 @@ export class RequestQueue {
   }
 
   decide(now: number): Decision {
+    for (const group of this.#closed) return { _tag: "Take", group }
     const oldest = this.#oldest()
     if (oldest === undefined) return empty
     const until = oldest.first.queuedAt + this.#options.maxQueueDelay
@@ -94,7 +106,7 @@ export class RequestQueue {
 
   /** Takes the next batch of a group out: as many entries as fit, in order, and at least one. */
   take(group: Group): Array<Entry> {
-    const limit = this.#limit(group.rows)
+    const limit = group.isClosed ? group.rows : this.#limit(group.rows)
     const taken: Array<Entry> = []
     let rows = 0
     for (let entry: Entry | undefined = group.first; entry !== undefined; entry = entry.next) {
@@ -109,7 +121,7 @@ export class RequestQueue {
   /** Takes everything out. */
   clear(): Array<Entry> {
     const taken: Array<Entry> = []
-    for (const { first } of this.#groups.values()) {
+    for (const { first } of [...this.#closed, ...this.#groups.values()]) {
       for (let entry: Entry | undefined = first; entry !== undefined; entry = entry.next) taken.push(entry)
     }
     for (const entry of taken) this.remove(entry)
@@ -130,4 +142,15 @@ export class RequestQueue {
     if (rows >= maxBatchSize) return maxBatchSize
     return this.#largestFirst.find((size) => size <= rows) ?? maxBatchSize
   }
+}
+
+const open = (key: string, entry: Entry, isClosed: boolean): Group =>
+  (entry.group = { key, isClosed, first: entry, last: entry, rows: entry.request.rows })
+
+const append = (group: Group, entry: Entry): void => {
+  entry.group = group
+  entry.previous = group.last
+  group.last.next = entry
+  group.last = entry
+  group.rows += entry.request.rows
 }

@@ -20,6 +20,8 @@ export interface RunningBatchOptions {
   readonly nanos: () => number
   readonly currentTimeMillis: () => number
   readonly batchOf: (requests: ReadonlyArray<Request>) => Batch.Batch
+  /** Has entries executed once more, together; undefined where what has failed is not tried again. */
+  readonly retry: ((entries: ReadonlyArray<Entry>) => void) | undefined
   /** What an instance dies of. */
   readonly onDefect: (instance: string, cause: Cause.Cause<InferenceError>) => void
 }
@@ -112,9 +114,23 @@ export class RunningBatch {
       request.trace?.at("COMPUTE_START", this.#startedAt)
       request.trace?.at("COMPUTE_END", this.#startedAt + total)
     }
+    if (this.#bisect(cause)) return
     const error = this.#errorOf(cause)
     for (const entry of this.#entries) this.#options.answers.refuse(entry, "BACKEND", error)
     if (Cause.hasDies(cause)) this.#options.onDefect(this.#instance.name, cause)
+  }
+
+  /** Whether its halves are tried by themselves. Not where it is the instance that has gone, and takes what comes next along. */
+  #bisect(cause: Cause.Cause<InferenceError>): boolean {
+    const { retry } = this.#options
+    if (retry === undefined || this.#waiting < 2 || this.#isInterrupted || Cause.hasInterruptsOnly(cause)) return false
+    if (this.#instance.status() !== "available") return false
+    const waiting = this.#entries.filter((entry) => !entry.done)
+    for (const entry of waiting) entry.running = undefined
+    const middle = Math.ceil(waiting.length / 2)
+    retry(waiting.slice(0, middle))
+    retry(waiting.slice(middle))
+    return true
   }
 
   #errorOf(cause: Cause.Cause<InferenceError>): InferenceError {

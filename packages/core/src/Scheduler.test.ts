@@ -73,6 +73,7 @@ const harness = Effect.fnUntraced(function* (
     statistics,
     groupKey: () => "",
     batchOf: Batch.make,
+    bisects: false,
     maxBatchSize: 4,
     preferredBatchSizes: [],
     maxQueueDelay: 0,

@@ -2,7 +2,8 @@
  * The process around the queue. Requests come and go by plain calls, so a front end pays no fiber for them.
  *
  *   submit ─► RequestQueue ─► Dispatcher ─► instance.execute(batch) ─► RunningBatch ─► reply, per request
- *     │ full: QueueFull   │ Deadlines: DeadlineExceeded         │ fails: every request of that batch, no other
+ *     │ full: QueueFull   │ Deadlines: DeadlineExceeded         │ fails: every request of that batch, no other;
+ *     │                   │                                     │        or its halves go to the queue again
  *                         │ cancel: leaves at once              │ cancel of all its requests: interrupted
  *
  * A free instance pulls: with `maxQueueDelay` 0 (the default) nothing ever waits for company while an instance is free.
@@ -28,6 +29,8 @@ export interface SchedulerOptions extends QueueOptions {
   readonly statistics: Statistics
   /** Requests share a batch only where this agrees (Batch.groupKey). */
   readonly groupKey: (request: Request) => string
+  /** Whether the halves of a batch that fails are executed by themselves. */
+  readonly bisects: boolean
   readonly batchOf: (requests: ReadonlyArray<Request>) => Batch
 }
 
@@ -42,7 +45,7 @@ export interface Scheduler {
 const nothing = () => {}
 
 export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
-  const { model, instances, statistics, groupKey, batchOf } = options
+  const { model, instances, statistics, groupKey, batchOf, bisects } = options
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const nanos = () => Number(clock.monotonicTimeNanosUnsafe())
@@ -63,12 +66,17 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
   const refuseQueued = (error: () => InferenceError) => {
     for (const entry of queue.clear()) answers.refuse(entry, "OTHER", error())
   }
-  const dispatcher = yield* Dispatcher.make({
+  const again = (entries: ReadonlyArray<Entry>) => {
+    queue.retry(entries)
+    dispatcher.wake()
+  }
+  const dispatcher: Dispatcher.Dispatcher = yield* Dispatcher.make({
     queue,
     instances,
     batches: {
       model,
       batchOf,
+      retry: bisects ? again : undefined,
       answers,
       statistics,
       nanos,

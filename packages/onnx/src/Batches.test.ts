@@ -105,3 +105,38 @@ it.live("texts of different lengths too, without the one that ONNX Runtime canno
     }),
   ),
 )
+
+class Lookup extends Model.Service<Lookup>()("lookup", {
+  inputs: { INDEX: Tensor.INT64(1) },
+  outputs: { VALUE: Tensor.FP32(1) },
+  maxBatchSize: 8,
+  batching: { maxQueueDelay: "50 millis", preferredBatchSizes: [5], onFailure: "bisect" },
+}) {}
+
+it.live("a request that ONNX Runtime fails on fails alone, where its batch may be tried again", () =>
+  using(
+    model({
+      inputs: [value("INDEX", "INT64", ["batch", 1])],
+      outputs: [value("VALUE", "FP32", ["batch", 1])],
+      nodes: [node("Gather", ["TABLE", "INDEX"], ["VALUE"])],
+      initializers: [initializer("TABLE", "FP32", [3], Float32Array.of(10, 20, 30))],
+    }),
+    (path) => Onnx.layer(Lookup, { file: path }),
+    Effect.gen(function* () {
+      const lookup = yield* Lookup
+      const outcomes = yield* Effect.forEach(
+        [0n, 1n, 3n, 2n, 0n],
+        (index) =>
+          Effect.match(lookup.infer({ INDEX: Tensor.make("INT64", [1], BigInt64Array.of(index)) }), {
+            onSuccess: ({ VALUE }) => VALUE.data[0],
+            onFailure: ({ message }) => message.slice(0, 18),
+          }),
+        { concurrency: "unbounded" },
+      )
+      expect(outcomes).toEqual([10, 20, "onnx runtime error", 30, 10])
+      const { executionCount, inferenceCount, failures } = lookup.model.statistics
+      // 5 = (3 = (2) + 1) + (2): those that failed are no executions of the protocol's.
+      expect([executionCount, inferenceCount, failures.BACKEND]).toEqual([2, 4, 1])
+    }),
+  ),
+)
