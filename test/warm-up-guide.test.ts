@@ -7,4 +7,5 @@ afterAll(() => guide[Symbol.dispose]())
 
 // Their tests are tests of this file.
 await import(guide.file("warm-up.test.ts"))
+await import(guide.file("cache.test.ts"))
 await import(guide.file("unavailable.test.ts"))

@@ -12,7 +12,7 @@ import type { ComputeDurations, FailureReason, Statistics } from "./Statistics.t
 
 export interface AnswersOptions {
   readonly queue: RequestQueue
-  readonly deadlines: Deadlines
+  readonly deadlines: Deadlines<Entry>
   readonly statistics: Statistics
   /** The monotonic time in nanoseconds. */
   readonly nanos: () => number

@@ -1,18 +1,23 @@
-/** Whose deadlines are to come, and one alarm for the earliest of them. What becomes of an entry then is Scheduler.ts's. */
+/** Whose deadlines are to come, and one alarm for the earliest of them. What becomes of an entry then is its owner's. */
 import { Clock, Effect } from "effect"
 import * as Alarm from "./Alarm.ts"
-import type { Entry } from "./Entry.ts"
+import type { Request } from "./Inference.ts"
 
-export interface Deadlines {
+/** Whoever waits for the answer of a request. */
+export interface Expiring {
+  readonly request: Request
+}
+
+export interface Deadlines<T extends Expiring> {
   /** Harmless where it has none. */
-  readonly add: (entry: Entry) => void
-  readonly delete: (entry: Entry) => void
+  readonly add: (entry: T) => void
+  readonly delete: (entry: T) => void
 }
 
 /** `expire` takes those whose deadline has passed, each once. */
-export const make = Effect.fnUntraced(function* (expire: (entry: Entry) => void) {
+export const make = Effect.fnUntraced(function* <T extends Expiring>(expire: (entry: T) => void) {
   const clock = yield* Clock.Clock
-  const entries = new Set<Entry>()
+  const entries = new Set<T>()
   let earliest = Infinity
 
   const ring = () => {
@@ -31,7 +36,7 @@ export const make = Effect.fnUntraced(function* (expire: (entry: Entry) => void)
   }
   const alarm = yield* Alarm.make(ring)
 
-  const deadlines: Deadlines = {
+  const deadlines: Deadlines<T> = {
     add: (entry) => {
       const { deadline } = entry.request
       if (deadline === undefined) return

@@ -11,6 +11,7 @@ import type { Cancel } from "./Inference.ts"
 import type { Instance } from "./Instance.ts"
 import * as Padding from "./Padding.ts"
 import { type RunningModel, stream, Watcher } from "./RunningModel.ts"
+import * as ResponseCache from "./ResponseCache.ts"
 import * as Scheduler from "./Scheduler.ts"
 import { Statistics } from "./Statistics.ts"
 import * as TypedCalls from "./TypedCalls.ts"
@@ -28,6 +29,8 @@ export interface InstancesOptions<E, R> {
    * shapes share a batch. Default true.
    */
   readonly joins?: boolean
+  /** Whether an answer may depend on more of a request than its inputs. Default true. */
+  readonly readsRequest?: boolean
   /** At least one; acquired when the layer is built, released after the scheduler has stopped. */
   readonly instances: Effect.Effect<ReadonlyArray<Instance>, E, R>
 }
@@ -36,6 +39,11 @@ export interface InstancesOptions<E, R> {
 export interface ServingOptions<I extends Fields = Fields> {
   /** What each instance is tried with before the model takes requests. Default nothing. */
   readonly warmUp?: WarmUp.WarmUp<I>
+  /**
+   * Whether a request that asks what another one has asked before gets its answer, without an execution; for models whose
+   * answers depend on nothing else. Not for decoupled ones. Default false.
+   */
+  readonly responseCache?: boolean | ResponseCache.ResponseCacheOptions
 }
 
 /** The options as they are given, which types of their layer are made of; any other name is an error. */
@@ -59,12 +67,16 @@ export const fromInstances = <
   serving?: Options,
 ): Layer.Layer<Self, E | Failure<Options>, Exclude<R, Scope.Scope>> => {
   const { definition } = model
+  const cache = ResponseCache.check(definition.name, serving?.responseCache)
+  if (options.decoupled && cache !== undefined) {
+    throw new TypeError(`Model "${definition.name}": responseCache is not for a model with any number of responses.`)
+  }
   const trial = WarmUp.make(definition, serving?.warmUp)
   const layer = Layer.effect(
     model,
     Effect.gen(function* () {
       const [loading, instances] = yield* Effect.timed(warmed(definition, options, trial))
-      const running = yield* run(definition, options, instances)
+      const running = yield* run(definition, options, instances, cache)
       running.statistics.loadSeconds = Duration.toSeconds(loading)
       const watch = yield* Watcher
       watch(running)
@@ -98,8 +110,10 @@ const run = Effect.fnUntraced(function* (
     decoupled = false,
     keepsInputs = true,
     joins = true,
-  }: Pick<InstancesOptions<never, never>, "platform" | "decoupled" | "keepsInputs" | "joins">,
+    readsRequest = true,
+  }: Omit<InstancesOptions<never, never>, "instances">,
   instances: ReadonlyArray<Instance>,
+  cache?: ResponseCache.ResponseCacheOptions,
 ) {
   const { name, version, signature, maxBatchSize, batching } = definition
   const statistics = new Statistics()
@@ -116,6 +130,7 @@ const run = Effect.fnUntraced(function* (
     maxQueueDelay: Duration.toMillis(batching.maxQueueDelay) * 1e6,
     maxQueueSize: batching.maxQueueSize,
   })
+  const { submit } = scheduler
   const running: RunningModel = {
     name,
     version,
@@ -129,7 +144,8 @@ const run = Effect.fnUntraced(function* (
     statistics,
     isReady: scheduler.isReady,
     pending: scheduler.pending,
-    submit: scheduler.submit,
+    responseCache: cache !== undefined,
+    submit: cache ? yield* ResponseCache.make({ ...cache, model: name, readsRequest, statistics, submit }) : submit,
   }
   return running
 })

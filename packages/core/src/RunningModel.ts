@@ -27,6 +27,8 @@ export interface RunningModel {
   readonly keepsInputs: boolean
   /** As declared. */
   readonly batching: Batching
+  /** Whether it answers what it was asked before without an execution. Default false. */
+  readonly responseCache?: boolean
   /** What executes its batches here; 0 for a model that runs elsewhere. */
   readonly instances: number
   readonly statistics: Statistics

@@ -53,7 +53,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
   let isStopped = false
 
   const queue = new RequestQueue(options)
-  const deadlines = yield* Deadlines.make((entry) =>
+  const deadlines = yield* Deadlines.make<Entry>((entry) =>
     answers.refuse(entry, entry.running === undefined ? "REJECTED" : "CANCELED", expired(entry.request)),
   )
   const answers = new Answers({

@@ -1,7 +1,7 @@
 /**
  * What a model version has done: the counts and durations of the protocol's statistics extension, in plain counters that
  * the front ends read when asked. Success counts requests, `inferenceCount` rows, `executionCount` batches; a failed
- * request shows only in `fail` and in its reason.
+ * request shows only in `fail` and in its reason, and one that the cache answers not in the parts of an execution.
  */
 export class StatisticDuration {
   count = 0
@@ -50,6 +50,7 @@ export interface Observer {
   readonly executing?: (rows: number, requests: number) => void
   readonly succeeded?: (total: number, queued: number, compute: ComputeDurations) => void
   readonly firstResponse?: (total: number) => void
+  readonly hit?: (total: number, queued: number, lookup: number) => void
 }
 
 export class Statistics {
@@ -68,7 +69,10 @@ export class Statistics {
   readonly responses = new Map<number, ResponseStatistics>()
   /** How long it took until the model was ready, 0 for one that runs elsewhere. */
   loadSeconds = 0
+  /** Rows that were answered, also from the cache. */
   inferenceCount = 0
+  /** Those from the cache. */
+  cachedCount = 0
   executionCount = 0
   /** Milliseconds since the epoch; 0 before the first. */
   lastInference = 0
@@ -113,6 +117,17 @@ export class Statistics {
     this.computeInfer.add(compute.infer)
     this.computeOutput.add(compute.output)
     for (const observer of this.observers) observer.succeeded?.(total, queued, compute)
+  }
+
+  /** One request that was answered from the cache, `total` after it was accepted, of which finding the answer took `lookup`. */
+  hit(total: number, lookup: number, rows: number, atMillis: number): void {
+    this.success.add(total)
+    this.queue.add(total - lookup)
+    this.cacheHit.add(lookup)
+    this.inferenceCount += rows
+    this.cachedCount += rows
+    this.lastInference = atMillis
+    for (const observer of this.observers) observer.hit?.(total, total - lookup, lookup)
   }
 
   /** One request that failed, `total` after it was accepted. */

@@ -25,6 +25,9 @@ export type StreamHandler<I extends Fields, O extends Fields, E, R> = (
   request: HandledRequest,
 ) => Responses<Sample<O>, E, R>
 
+/** Its responses come one by one: nothing keeps them. */
+export type StreamOptions<I extends Fields = Fields> = Omit<Handler.HandlerOptions<I>, "responseCache">
+
 /**
  * A model from a function that answers one sample with a stream. A reader that is slow slows it, and one that leaves
  * interrupts it: an iterator is asked to return, and `request.signal` is aborted. An instance answers as many requests
@@ -43,11 +46,11 @@ export const stream = <
   R = never,
   EMake = never,
   RMake = never,
-  const Options extends Handler.HandlerOptions<I> = {},
+  const Options extends StreamOptions<I> = {},
 >(
   model: ModelClass<Self, N, I, O>,
   make: Effect.Effect<StreamHandler<I, O, E, R>, EMake, RMake> | StreamHandler<I, O, E, R>,
-  options?: Given<Options, Handler.HandlerOptions<I>>,
+  options?: Given<Options, StreamOptions<I>>,
 ): Layer.Layer<Self, EMake | Failure<Options>, Handler.Needs<RMake, Exclude<R, RequestContext>>> => {
   const { name, signature, inputs, outputs, maxBatchSize } = model.definition
   const inputCodec = SampleCodec.make(inputs, signature.inputs)

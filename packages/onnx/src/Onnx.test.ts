@@ -223,6 +223,22 @@ class Texts extends Model.Service<Texts>()("texts", {
 
 const bytes = (text: string) => Tensor.make("BYTES", [1], [new TextEncoder().encode(text)])
 
+it.live("a response cache knows its answers by their inputs alone: a file sees nothing else", () =>
+  Effect.gen(function* () {
+    const { model, infer } = yield* Digits
+    const { logits } = yield* infer({ image: picture(7) })
+    const again = yield* infer({ image: picture(7) }, { parameters: { traceparent: "a" } })
+    assert.deepEqual([...again.logits.data], [...logits.data])
+    assert.equal(largest((yield* infer({ image: picture(8) })).logits.data), 8)
+    const { cacheHit, cacheMiss, executionCount } = model.statistics
+    assert.deepEqual([cacheHit.count, cacheMiss.count, executionCount], [1, 2, 2])
+  }).pipe(
+    Effect.provide(
+      Onnx.layer(Digits, { file: new URL("digits.onnx", examples), responseCache: { maxBytes: 100_000 } }),
+    ),
+  ),
+)
+
 describe("strings", () => {
   it.live("of any language, and empty ones", () =>
     using(

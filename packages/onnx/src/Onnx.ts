@@ -31,6 +31,7 @@ export const layer = <Self, N extends string, I extends Fields, O extends Fields
       platform: "onnxruntime_onnx",
       // Copied into shared memory, or into a message.
       keepsInputs: false,
+      readsRequest: false,
       instances: instances(model.definition, options),
     },
     options,

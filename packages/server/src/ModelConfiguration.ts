@@ -31,6 +31,7 @@ const configuration = (model: RunningModel): MessageInitShape<typeof ModelConfig
     output: signature.outputs.map(tensor),
     instanceGroup: instances === 0 ? [] : [{ name: `${name}_0`, kind: Kind.CPU, count: instances }],
     optimization: { inputPinnedMemory: { enable: true }, outputPinnedMemory: { enable: true } },
+    ...(model.responseCache ? { responseCache: { enable: true } } : {}),
     ...(model.decoupled ? { modelTransactionPolicy: { decoupled: true } } : {}),
     schedulingChoice:
       maxBatchSize === 0 ? { case: undefined } : { case: "dynamicBatching", value: dynamicBatching(model) },

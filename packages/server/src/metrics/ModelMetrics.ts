@@ -29,13 +29,40 @@ const counters: ReadonlyArray<Family> = [
   },
   {
     name: "nv_inference_count",
-    description: "Rows that were inferred: a request of a batch of n counts n",
-    value: ({ statistics }) => statistics.inferenceCount,
+    description: "Rows that were inferred: a request of a batch of n counts n, one that the cache answers nothing",
+    value: ({ statistics }) => statistics.inferenceCount - statistics.cachedCount,
   },
   {
     name: "nv_inference_exec_count",
     description: "Batches that were executed",
     value: ({ statistics }) => statistics.executionCount,
+  },
+]
+
+/** Of models with a response cache alone. */
+const cacheCounters: ReadonlyArray<Family> = [
+  {
+    name: "nv_cache_num_hits_per_model",
+    description: "Requests that the response cache answered",
+    value: ({ statistics }) => statistics.cacheHit.count,
+  },
+  {
+    name: "nv_cache_num_misses_per_model",
+    description: "Requests that were executed, and whose answer went to the response cache",
+    value: ({ statistics }) => statistics.cacheMiss.count,
+  },
+]
+
+const cacheLatencies: ReadonlyArray<Family> = [
+  {
+    name: "nv_cache_hit_duration_per_model",
+    description: "Microseconds of finding answers in the response cache, summed over hits",
+    value: ({ statistics }) => microseconds(statistics.cacheHit.ns),
+  },
+  {
+    name: "nv_cache_miss_duration_per_model",
+    description: "Microseconds of looking into the response cache and of inserting answers, summed over misses",
+    value: ({ statistics }) => microseconds(statistics.cacheMiss.ns),
   },
 ]
 
@@ -104,7 +131,9 @@ export const register = Effect.fnUntraced(function* (
   const addCounter = (name: string, description: string, count: () => number, attributes = labels(model)) =>
     add(Metric.counter(name, { description, attributes }), () => ({ count: count(), incremental: true }))
 
-  for (const { name, description, value } of counters) addCounter(name, description, () => value(model))
+  const ofCache = model.responseCache ? [...cacheCounters, ...(counterLatencies ? cacheLatencies : [])] : []
+  for (const { name, description, value } of [...counters, ...ofCache])
+    addCounter(name, description, () => value(model))
   for (const reason of reasons) {
     const count = () => statistics.failures[reason]
     addCounter("nv_inference_request_failure", "Requests that failed, by reason", count, labels(model, { reason }))
@@ -150,6 +179,12 @@ const summarize = Effect.fnUntraced(function* (statistics: Statistics) {
     succeeded: (...request) => {
       for (const { durations, ofOne } of summaries) durations.observe(microseconds(ofOne(...request)))
     },
+    hit: (total, queued) => {
+      for (const { durations, name, ofOne } of summaries) {
+        if (name === "request" || name === "queue")
+          durations.observe(microseconds(ofOne(total, queued, nothingComputed)))
+      }
+    },
   })
   yield* Effect.sync(() => summaries.forEach(({ durations }) => durations.rotate())).pipe(
     Effect.delay(`${rotationSeconds} seconds`),
@@ -158,6 +193,8 @@ const summarize = Effect.fnUntraced(function* (statistics: Statistics) {
   )
   return summaries
 })
+
+const nothingComputed = { input: 0, infer: 0, output: 0 }
 
 const observe = (statistics: Statistics, observer: Observer) =>
   Effect.acquireRelease(
