@@ -52,6 +52,18 @@ it("ends by force on a second signal, where a model cannot be stopped", async ()
   await answer
 })
 
+it("models that ask others by name have those of the same module", async () => {
+  await using server = nereid("serve", "test/fixtures/modules/route.ts", ...anyPort)
+  const [, port] = await server.match(/HTTPService at .*:(\d+)/)
+  const inputs = [
+    { name: "MODEL", datatype: "BYTES", shape: [1], data: ["twice"] },
+    { name: "x", datatype: "FP32", shape: [1], data: [21] },
+  ]
+  const url = `http://localhost:${port}/v2/models/route/infer`
+  const answer = await fetch(url, { method: "POST", body: JSON.stringify({ inputs }) })
+  expect(await answer.json()).toMatchObject({ outputs: [{ data: ["y: 42"] }] })
+})
+
 it.skipIf(!hasCurl)("the curl line of a model with inputs of every kind works", async () => {
   await using server = nereid("serve", "test/fixtures/modules/kinds.ts", "--http-address=::1", ...anyPort)
   const [, line = ""] = await server.match(/Try:\n(.*)\n/)

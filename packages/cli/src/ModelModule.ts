@@ -5,6 +5,7 @@
 import { pathToFileURL } from "node:url"
 import type { Definition, Inference } from "@nereid/core/Definition"
 import type { Fields } from "@nereid/core/Field"
+import { Registry } from "@nereid/core/Registry"
 import { Context, Data, Effect, Layer, Option } from "effect"
 
 /** A module that cannot be served, and why. */
@@ -44,9 +45,9 @@ export const load = Effect.fnUntraced(function* (path: string) {
   return { models, layers: [first, ...rest] } satisfies ModelModule
 })
 
-/** Builds the layers and checks that they provide every model. */
+/** Builds the layers, with a registry for those that want one, and checks that they provide every model. */
 export const build = Effect.fnUntraced(function* ({ models, layers }: ModelModule) {
-  const context = yield* Layer.build(Layer.mergeAll(...layers)).pipe(
+  const context = yield* Layer.build(Layer.mergeAll(...layers).pipe(Layer.provide(Registry.layer))).pipe(
     Effect.catchDefect((defect) => {
       const missing = /^Service not found: (\S+)/.exec(defect instanceof Error ? defect.message : "")?.[1]
       if (missing === undefined) return Effect.die(defect)

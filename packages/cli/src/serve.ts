@@ -1,4 +1,5 @@
 /** `nereid serve <module>`: serves the models that a module exports until it is told to stop. */
+import { Registry } from "@nereid/core/Registry"
 import { Logging, Server } from "@nereid/server"
 import { Console, Effect, Layer, Predicate } from "effect"
 import { Argument, CliError, Command } from "effect/cli"
@@ -35,6 +36,11 @@ export const serve = Command.make(
     const announced = Layer.effectDiscard(
       Effect.flatMap(Server.Server, (server) => Console.log(banner(server, options.tls))),
     ).pipe(Layer.provide(served))
-    return yield* announced.pipe(Layer.provide(models), Layer.provide(Logging.layer(options.logging)), Layer.launch)
+    return yield* announced.pipe(
+      Layer.provide(models),
+      Layer.provide(Registry.layer),
+      Layer.provide(Logging.layer(options.logging)),
+      Layer.launch,
+    )
   }, Effect.mapError(inOneLine)),
 ).pipe(Command.withDescription("Serve the models that a module exports"))

@@ -1,6 +1,7 @@
 /** One call of a handler for all requests of a batch: how it begins, ends and is taken back, whatever the call is about. */
-import { Cause, Clock, Context, Effect, Exit, type Fiber, Result } from "effect"
+import { Cause, type Context, Effect, Exit, type Fiber, Result } from "effect"
 import type { Batch } from "./Batch.ts"
+import type { Handling } from "./Caller.ts"
 import type { InferenceError } from "./Errors.ts"
 import { BatchScope } from "./HandledBatch.ts"
 import * as Handler from "./Handler.ts"
@@ -22,13 +23,13 @@ export interface BatchCall<A, E, R> {
 export const execute = <A, E, R>(
   model: string,
   context: Context.Context<R>,
+  handling: Handling,
   { begin, answer }: BatchCall<A, E, R>,
 ): Instance["execute"] => {
-  const clock = Context.get(context, Clock.Clock)
-  const fork = Effect.runForkWith(context)
+  const fork = Effect.runForkWith(handling.context)
 
   return (batch, settle) => {
-    const scope = new BatchScope(batch, clock)
+    const scope = new BatchScope(batch, handling)
     let isInterrupted = false
 
     const executed = (exit: Exit.Exit<A, E | Thrown>): Exit.Exit<Execution, InferenceError> => {
@@ -49,7 +50,7 @@ export const execute = <A, E, R>(
       return Exit.fail(error)
     }
 
-    const begun = begin(batch, scope, fork)
+    const begun = begin(batch, scope, (effect) => Effect.runForkWith(scope.context(context))(effect))
     if (Exit.isExit(begun)) {
       settle(executed(begun))
       return nothing

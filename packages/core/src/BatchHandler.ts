@@ -39,8 +39,8 @@ export const batch = <
   const { name, signature, maxBatchSize } = model.definition
   const batching = maxBatchSize > 0
 
-  return Handler.instances(model, make, options, (handler, context: Context.Context<R>) =>
-    BatchCall.execute<Batched<O>, E, R>(name, context, {
+  return Handler.instances(model, make, options, (handler, context: Context.Context<R>, handling) =>
+    BatchCall.execute<Batched<O>, E, R>(name, context, handling, {
       begin: (requests, scope, fork) => {
         const tensors = Batch.inputs(requests)
         const batched = batching ? tensors : tensors.map((tensor) => tensor && withBatch(tensor))

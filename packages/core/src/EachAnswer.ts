@@ -2,14 +2,15 @@
  * The answer of a handler of single samples to one request: each of its rows is decoded, handled and encoded on its own, all
  * at the same time. They are answered or fail together.
  */
-import { Cause, type Clock, Effect, Exit, type Fiber, Result } from "effect"
+import { Cause, type Context, Effect, Exit, Result } from "effect"
+import type { Handling } from "./Caller.ts"
 import type { Sample } from "./Definition.ts"
 import type { InferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
 import * as Handler from "./Handler.ts"
 import type { Request, Response } from "./Inference.ts"
 import { withoutBatch } from "./BatchedTensors.ts"
-import { type HandledRequest, RequestContext } from "./RequestContext.ts"
+import type { HandledRequest, RequestContext } from "./RequestContext.ts"
 import { RequestScope } from "./RequestScope.ts"
 import type { SampleCodec, SampleError } from "./SampleCodec.ts"
 import type { Signature, TensorSpec } from "./TensorSpec.ts"
@@ -24,8 +25,8 @@ export interface Answering<I extends Fields, O extends Fields, E, R> {
   readonly inputCodec: SampleCodec
   readonly outputCodec: SampleCodec
   readonly handler: (sample: Sample<I>, request: HandledRequest) => UserCode.Returned<Sample<O>, E, R>
-  readonly clock: Clock.Clock
-  readonly fork: <A, X>(effect: Effect.Effect<A, X, Exclude<R, RequestContext>>) => Fiber.Fiber<A, X>
+  readonly context: Context.Context<Exclude<R, RequestContext>>
+  readonly handling: Handling
 }
 
 type Outcome = Result.Result<Response, InferenceError>
@@ -51,7 +52,7 @@ export class EachAnswer<I extends Fields, O extends Fields, E, R> {
     this.#request = request
     this.#ended = ended
     this.#open = request.rows
-    this.#scope = new RequestScope(request, answering.clock)
+    this.#scope = new RequestScope(request, answering.handling)
   }
 
   begin(): void {
@@ -80,7 +81,7 @@ export class EachAnswer<I extends Fields, O extends Fields, E, R> {
     const sample = this.#sample(tensors)
     if (Result.isFailure(sample)) return this.#endRow(row, Result.fail(sample.failure))
     const begun = UserCode.call(this.#answering.handler, sample.success, this.#scope, (effect) =>
-      this.#answering.fork(Effect.provideService(effect, RequestContext, this.#scope)),
+      Effect.runForkWith(this.#scope.context<R>(this.#answering.context))(effect),
     )
     if (Exit.isExit(begun)) return this.#endRow(row, this.#outputs(begun))
     this.#going ??= []
@@ -114,10 +115,12 @@ export class EachAnswer<I extends Fields, O extends Fields, E, R> {
   }
 
   #failureOf(cause: Cause.Cause<unknown>): InferenceError {
-    const { name, fork } = this.#answering
+    const { name, handling } = this.#answering
     const { error, unexpected } = Handler.failure(name, cause)
     const isOurs = (this.#isInterrupted || this.#failure !== undefined) && !Cause.hasDies(cause)
-    if (unexpected !== undefined && !isOurs) fork(Handler.logUnexpected(name, unexpected))
+    if (unexpected !== undefined && !isOurs) {
+      Effect.runForkWith(handling.context)(Handler.logUnexpected(name, unexpected))
+    }
     return error
   }
 

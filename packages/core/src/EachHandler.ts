@@ -2,7 +2,7 @@
  * A model from a function of one sample. How a request goes through it is EachAnswer.ts's business; functions of whole
  * batches are BatchHandler.ts's.
  */
-import { Clock, Context, Effect, Exit, type Layer } from "effect"
+import { type Context, type Effect, Exit, type Layer } from "effect"
 import type { ModelClass, Sample } from "./Definition.ts"
 import { type Answering, EachAnswer } from "./EachAnswer.ts"
 import type { Fields } from "./Field.ts"
@@ -47,11 +47,8 @@ export const each = <
     model,
     make,
     options,
-    (handler, context: Context.Context<Exclude<R, RequestContext>>) => {
-      const clock = Context.get(context, Clock.Clock)
-      const fork = Effect.runForkWith(context)
-      return execute({ name, signature, batching: maxBatchSize > 0, inputCodec, outputCodec, handler, clock, fork })
-    },
+    (handler, context: Context.Context<Exclude<R, RequestContext>>, handling) =>
+      execute({ name, signature, batching: maxBatchSize > 0, inputCodec, outputCodec, handler, context, handling }),
     { joins: false },
   )
 }

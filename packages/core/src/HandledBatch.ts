@@ -1,9 +1,11 @@
 /** The requests of one batch while a handler has them all at once. A handler of single samples has RequestScope.ts. */
-import type { Clock } from "effect"
+import { Context } from "effect"
 import type { Batch } from "./Batch.ts"
+import { Caller, type CallerService, type Handling } from "./Caller.ts"
 import { Cancellation } from "./Cancellation.ts"
 import { noParameters, type Parameters } from "./Inference.ts"
-import type { HandledRequest } from "./RequestContext.ts"
+import * as PromiseCall from "./PromiseCall.ts"
+import type { HandledRequest, Run } from "./RequestContext.ts"
 import { RequestScope } from "./RequestScope.ts"
 
 /** A batch as its handler sees it, beside its tensors. */
@@ -12,28 +14,57 @@ export interface HandledBatch {
   readonly requests: ReadonlyArray<HandledRequest>
   /** Aborted once nobody waits for any of them. */
   readonly signal: AbortSignal
+  /** Runs effects and streams, such as calls of other models, for functions that are no effects. */
+  readonly run: Run
 }
 
-export class BatchScope implements HandledBatch {
+export class BatchScope implements HandledBatch, CallerService {
+  readonly id = ""
   readonly #batch: Batch
-  readonly #clock: Clock.Clock
+  readonly #handling: Handling
   readonly #cancellation = new Cancellation()
   #requests: ReadonlyArray<RequestScope> | undefined
 
-  constructor(batch: Batch, clock: Clock.Clock) {
+  constructor(batch: Batch, handling: Handling) {
     this.#batch = batch
-    this.#clock = clock
+    this.#handling = handling
   }
 
   /** Made once somebody asks for them: most handlers want the tensors alone. */
   get requests(): ReadonlyArray<RequestScope> {
     return (this.#requests ??= this.#batch.requests.map(
-      (request) => new RequestScope(request, this.#clock, this.#cancellation),
+      (request) => new RequestScope(request, this.#handling, this.#cancellation),
     ))
+  }
+
+  get asker() {
+    return this.#handling.asker
+  }
+
+  /** The last of theirs; none where one of them has none. */
+  get deadline(): number | undefined {
+    let last = 0
+    for (const { deadline } of this.#batch.requests) {
+      if (deadline === undefined) return undefined
+      last = Math.max(last, deadline)
+    }
+    return last
   }
 
   get signal(): AbortSignal {
     return this.#cancellation.signal
+  }
+
+  get run(): Run {
+    return PromiseCall.runner(
+      () => this.context(this.#handling.context),
+      () => this.signal,
+    )
+  }
+
+  /** For the code that answers this batch. */
+  context<R>(context: Context.Context<R>): Context.Context<R> {
+    return Context.add(context, Caller, this)
   }
 
   /** Of one of the requests, as far as they have been set. */

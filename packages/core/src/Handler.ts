@@ -2,8 +2,10 @@
  * User code as instances: what all ways to provide a model from code have in common. The ways themselves are
  * EachHandler.ts, BatchHandler.ts, RequestsHandler.ts and StreamHandler.ts.
  */
-import { Cause, type Context, Effect, type Layer, Result, type Scope } from "effect"
+import { Cause, Clock, Context, Effect, type Layer, Result, type Scope } from "effect"
+import { Asker } from "./Asker.ts"
 import { requireInteger } from "./Batching.ts"
+import type { Handling } from "./Caller.ts"
 import type { ModelClass } from "./Definition.ts"
 import { ExecutionFailed, InvalidRequest, type InferenceError, isInferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
@@ -43,7 +45,7 @@ export const instances = <
   model: ModelClass<Self, N, I, O>,
   make: Effect.Effect<H, EMake, RMake> | H,
   options: Given<Options, HandlerOptions<I>> | undefined,
-  execute: (handler: H, context: Context.Context<R>) => Instance["execute"],
+  execute: (handler: H, context: Context.Context<R>, handling: Handling) => Instance["execute"],
   {
     concurrency = 1,
     ...more
@@ -54,14 +56,17 @@ export const instances = <
   requireInteger(name, "instances", count, 1)
   const build = Effect.gen(function* () {
     const context = yield* Effect.context<R>()
+    const asker = new Asker(name)
+    const handling: Handling = { asker, clock: Context.get(context, Clock.Clock), context }
     const built: Array<Instance> = []
     for (let index = 0; index < count; index++) {
       built.push({
         name: `${name}_0_${index}`,
         concurrency,
+        asker,
         status: () => "available",
         onStatusChange: () => {},
-        execute: execute(Effect.isEffect(make) ? yield* make : make, context),
+        execute: execute(Effect.isEffect(make) ? yield* make : make, context, handling),
       })
     }
     return built

@@ -3,6 +3,7 @@
  * at once, and none while its status is not `available`.
  */
 import { type Context, Effect, type Exit, type Result } from "effect"
+import type { Asker } from "./Asker.ts"
 import type { Batch } from "./Batch.ts"
 import type { InferenceError } from "./Errors.ts"
 import type { Response } from "./Inference.ts"
@@ -32,6 +33,8 @@ export interface Instance {
   readonly name: string
   /** Batches it takes at once: 1, or 2 where the next is prepared while one runs. */
   readonly concurrency: number
+  /** The model's, where the code of its instances may ask other models. */
+  readonly asker?: Asker
   readonly status: () => InstanceStatus
   /** Set by the scheduler: the instance calls it whenever its status has changed. */
   onStatusChange: () => void

@@ -1,7 +1,8 @@
 /** Calls of a model by promises: how they are told to end early, and what they reject with. */
-import { Cause, type Context, Effect, Exit, Result } from "effect"
+import { Cause, type Context, Effect, Exit, Result, Stream } from "effect"
 import type { CallOptions } from "./Definition.ts"
 import type { Cancel } from "./Inference.ts"
+import type { Run } from "./RequestContext.ts"
 import type { TypedReply } from "./TypedCalls.ts"
 
 /** How a call may be told to end early; see CallOptions for the rest. */
@@ -22,6 +23,26 @@ export const run = async <A, E, R>(
   if (Cause.hasInterruptsOnly(exit.cause)) signal?.throwIfAborted()
   throw Cause.squash(exit.cause)
 }
+
+/** Effects as promises and streams as what can be iterated, until the signal is aborted. */
+export const runner = <R>(context: () => Context.Context<R>, signal: () => AbortSignal): Run<R> => {
+  function running<A, E>(effect: Effect.Effect<A, E, R>): Promise<A>
+  function running<A, E>(stream: Stream.Stream<A, E, R>): AsyncIterable<A>
+  function running<A, E>(it: Effect.Effect<A, E, R> | Stream.Stream<A, E, R>) {
+    if (!Stream.isStream(it)) return run(it, context(), { signal: signal() })
+    return Stream.toAsyncIterableWith(Stream.interruptWhen(it, aborted(signal())), context())
+  }
+  return running
+}
+
+/** Dies of the signal's reason once it is aborted. */
+const aborted = (signal: AbortSignal): Effect.Effect<never> =>
+  Effect.callback((resume) => {
+    const onAbort = () => resume(Effect.die(signal.reason))
+    if (signal.aborted) return onAbort()
+    signal.addEventListener("abort", onAbort)
+    return Effect.sync(() => signal.removeEventListener("abort", onAbort))
+  })
 
 /** The same for a call that is no effect, without a fiber. */
 export const ask = <A>(

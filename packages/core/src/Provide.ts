@@ -4,6 +4,7 @@
  */
 import { Clock, Duration, Effect, Layer, type Scope, Stream } from "effect"
 import * as Batch from "./Batch.ts"
+import { askedBy, Caller, type CallerService } from "./Caller.ts"
 import type { Definition, Inference, ModelClass } from "./Definition.ts"
 import type { InferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
@@ -142,6 +143,7 @@ const run = Effect.fnUntraced(function* (
     batching,
     instances: instances.length,
     statistics,
+    asker: instances[0]?.asker,
     isReady: scheduler.isReady,
     pending: scheduler.pending,
     responseCache: cache !== undefined,
@@ -158,23 +160,33 @@ export const inference = <I extends Fields, O extends Fields>(
   const calls = TypedCalls.make(definition, model)
   return {
     model,
-    infer: (sample, options) => asking((now, reply) => calls.infer(sample, options, now, reply)),
-    inferBatch: (batch, options) => asking((now, reply) => calls.inferBatch(batch, options, now, reply)),
+    infer: (sample, options) => asking((now, caller, reply) => calls.infer(sample, options, now, reply, caller)),
+    inferBatch: (batch, options) =>
+      asking((now, caller, reply) => calls.inferBatch(batch, options, now, reply, caller)),
     stream: (sample, options) =>
       Stream.unwrap(
-        Effect.map(
-          Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.fromResult(calls.request(sample, options, now))),
-          (request) =>
-            Stream.mapEffect(stream(model, request), (response) => Effect.fromResult(calls.sample(response))),
-        ),
+        Effect.withFiber((fiber) => {
+          const caller = fiber.getRef(Caller)
+          const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+          const request = Effect.fromResult(calls.request(sample, options, now, caller))
+          return Effect.map(request, (request) =>
+            Stream.mapEffect(stream(askedBy(caller, model), request), (response) =>
+              Effect.fromResult(calls.sample(response)),
+            ),
+          )
+        }),
       ),
   }
 }
 
 /** A call as an effect, which takes it back when it is interrupted. */
-const asking = <A>(call: (now: number, reply: TypedCalls.TypedReply<A>) => Cancel): Effect.Effect<A, InferenceError> =>
-  Clock.clockWith((clock) =>
-    Effect.callback((resume) =>
-      Effect.sync(call(clock.currentTimeMillisUnsafe(), (outcome) => resume(Effect.fromResult(outcome)))),
-    ),
-  )
+const asking = <A>(
+  call: (now: number, caller: CallerService | undefined, reply: TypedCalls.TypedReply<A>) => Cancel,
+): Effect.Effect<A, InferenceError> =>
+  Effect.withFiber((fiber) => {
+    const caller = fiber.getRef(Caller)
+    const clock = fiber.getRef(Clock.Clock)
+    return Effect.callback((resume) =>
+      Effect.sync(call(clock.currentTimeMillisUnsafe(), caller, (outcome) => resume(Effect.fromResult(outcome)))),
+    )
+  })

@@ -1,13 +1,15 @@
 /**
- * Which model answers to a name and a version. The front ends ask it for every request; nothing here loads or unloads.
+ * Which model answers to a name and a version. The front ends ask it for every request, and handlers that choose a model at
+ * run time; nothing here loads or unloads.
  */
-import { Context, Result } from "effect"
+import { Context, Effect, Layer, Result, type Scope } from "effect"
 import { InvalidRequest, ModelNotFound } from "./Errors.ts"
+import * as NamedCalls from "./NamedCalls.ts"
 import type { RunningModel } from "./RunningModel.ts"
 
 export class Registry extends Context.Service<
   Registry,
-  {
+  NamedCalls.NamedCalls & {
     /** The model of that version, or its highest version where `version` is empty. */
     readonly get: (name: string, version: string) => Result.Result<RunningModel, ModelNotFound | InvalidRequest>
     /** All versions of a model, the lowest first; empty for an unknown name. */
@@ -16,6 +18,17 @@ export class Registry extends Context.Service<
     readonly models: ReadonlyArray<RunningModel>
   }
 >()("@nereid/core/Registry") {
+  /**
+   * For handlers: the models that the server serves which is built together with this layer, once it has begun to.
+   *
+   * ```ts
+   * const RouteLive = Model.each(Route, Effect.map(Registry, (models) => ({ MODEL, x }) => models.infer(MODEL, { x })))
+   *
+   * Server.layer([Route, Bert]).pipe(Layer.provide([RouteLive, BertLive]), Layer.provide(Registry.layer))
+   * ```
+   */
+  static readonly layer: Layer.Layer<Registry | Served> = Layer.effectContext(Effect.sync(() => shared()))
+
   /** @throws TypeError where two models have the same name and version */
   static make(models: ReadonlyArray<RunningModel>): Registry["Service"] {
     const byName = new Map<string, Array<RunningModel>>()
@@ -30,18 +43,53 @@ export class Registry extends Context.Service<
         versions.toSorted((a, b) => Number(a.version) - Number(b.version)),
       )
     }
-    return Registry.of({
-      models,
-      versions: (name) => byName.get(name) ?? [],
-      get: (name, version) => {
-        const versions = byName.get(name) ?? []
-        const wanted = version.startsWith("0") ? version.replace(/^0+(?=[0-9])/, "") : version
-        const model = version === "" ? versions.at(-1) : versions.find((other) => other.version === wanted)
-        return model === undefined ? Result.fail(notFound(name, version, versions)) : Result.succeed(model)
-      },
-    })
+    const versions = (name: string) => byName.get(name) ?? []
+    const get = getFrom(versions)
+    return Registry.of({ models, versions, get, ...NamedCalls.make(get) })
   }
 }
+
+/** Where servers say what they serve, for Registry.layer. */
+export class Served extends Context.Service<
+  Served,
+  {
+    /** Until the scope closes. */
+    readonly include: (
+      registry: Pick<Registry["Service"], "models" | "versions">,
+    ) => Effect.Effect<void, never, Scope.Scope>
+  }
+>()("@nereid/core/Registry/Served") {}
+
+const shared = (): Context.Context<Registry | Served> => {
+  const registries = new Set<Pick<Registry["Service"], "models" | "versions">>()
+  const versions = (name: string) => [...registries].flatMap((registry) => registry.versions(name))
+  const get = getFrom(versions)
+  const registry: Registry["Service"] = {
+    get models() {
+      return [...registries].flatMap(({ models }) => models)
+    },
+    versions,
+    get,
+    ...NamedCalls.make(get),
+  }
+  const served = Served.of({
+    include: (registry) =>
+      Effect.acquireRelease(
+        Effect.sync(() => void registries.add(registry)),
+        () => Effect.sync(() => registries.delete(registry)),
+      ),
+  })
+  return Context.add(Context.make(Registry, registry), Served, served)
+}
+
+const getFrom =
+  (versionsOf: Registry["Service"]["versions"]): Registry["Service"]["get"] =>
+  (name, version) => {
+    const versions = versionsOf(name)
+    const wanted = version.startsWith("0") ? version.replace(/^0+(?=[0-9])/, "") : version
+    const model = version === "" ? versions.at(-1) : versions.find((other) => other.version === wanted)
+    return model === undefined ? Result.fail(notFound(name, version, versions)) : Result.succeed(model)
+  }
 
 const notFound = (
   name: string,

@@ -2,8 +2,24 @@
  * What a handler may ask about a request that it answers, beside its tensors, and what it may say in the response beside
  * its outputs. Not a way to the caller: a handler answers by what it returns.
  */
-import { Context, type Effect } from "effect"
+import { Context, type Effect, type Stream } from "effect"
 import type { Parameter, Parameters } from "./Inference.ts"
+
+/**
+ * For handlers that are no effects: what an effect or a stream gives, as part of the request. It ends with the request (its
+ * deadline, a caller who leaves), and a model that it asks is asked on the request's behalf.
+ *
+ * ```ts
+ * const { logits } = await run(bert.infer(tokens))
+ * for await (const { TOKEN } of run(writer.stream({ PROMPT }))) tokens.push(TOKEN)
+ * ```
+ *
+ * Rejects with the effect's own error; with the signal's reason where nobody waits any more.
+ */
+export interface Run<R = never> {
+  <A, E>(effect: Effect.Effect<A, E, R>): Promise<A>
+  <A, E>(stream: Stream.Stream<A, E, R>): AsyncIterable<A>
+}
 
 /** A request as its handler sees it. */
 export interface HandledRequest {
@@ -31,6 +47,8 @@ export interface HandledRequest {
    * @throws RangeError where an integer has more than 64 bits
    */
   readonly setParameterUnsafe: (name: string, value: Parameter) => void
+  /** Runs effects and streams, such as calls of other models, for functions that are no effects. */
+  readonly run: Run<RequestContext>
 }
 
 /**

@@ -1,27 +1,33 @@
 /** One request while its handler has it: what the handler is told of it (RequestContext.ts), and what it has said so far. */
-import { type Clock, Effect } from "effect"
+import { Context, Effect } from "effect"
+import { Caller, type CallerService, type Handling } from "./Caller.ts"
 import { Cancellation } from "./Cancellation.ts"
 import { noParameters, type Parameter, type Parameters, type Request } from "./Inference.ts"
-import type { HandledRequest } from "./RequestContext.ts"
+import * as PromiseCall from "./PromiseCall.ts"
+import { type HandledRequest, RequestContext, type Run } from "./RequestContext.ts"
 
-export class RequestScope implements HandledRequest {
+export class RequestScope implements HandledRequest, CallerService {
   readonly id: string
   readonly rows: number
   readonly parameters: Parameters
   readonly deadline: number | undefined
   readonly requestedOutputs: ReadonlyArray<string>
-  readonly #clock: Clock.Clock
+  readonly #handling: Handling
   readonly #cancellation: Cancellation
   #responseParameters: Map<string, Parameter> | undefined
 
-  constructor(request: Request, clock: Clock.Clock, cancellation: Cancellation = new Cancellation()) {
+  constructor(request: Request, handling: Handling, cancellation: Cancellation = new Cancellation()) {
     this.id = request.id
     this.rows = request.rows
     this.parameters = request.parameters
     this.deadline = request.deadline
     this.requestedOutputs = request.requestedOutputs ?? []
-    this.#clock = clock
+    this.#handling = handling
     this.#cancellation = cancellation
+  }
+
+  get asker() {
+    return this.#handling.asker
   }
 
   get signal(): AbortSignal {
@@ -32,7 +38,9 @@ export class RequestScope implements HandledRequest {
   // properties they would be three closures of every request, and V8 puts such where only full collections look.
   get remaining(): () => number | undefined {
     return () =>
-      this.deadline === undefined ? undefined : Math.max(0, this.deadline - this.#clock.currentTimeMillisUnsafe())
+      this.deadline === undefined
+        ? undefined
+        : Math.max(0, this.deadline - this.#handling.clock.currentTimeMillisUnsafe())
   }
 
   get setParameterUnsafe(): (name: string, value: Parameter) => void {
@@ -41,6 +49,19 @@ export class RequestScope implements HandledRequest {
 
   get setParameter(): (name: string, value: Parameter) => Effect.Effect<void> {
     return (name, value) => Effect.sync(() => this.#setParameter(name, value))
+  }
+
+  get run(): Run<RequestContext> {
+    return PromiseCall.runner(
+      () => this.context<RequestContext>(this.#handling.context),
+      () => this.signal,
+    )
+  }
+
+  /** For the code that answers this request. */
+  context<R>(context: Context.Context<Exclude<R, RequestContext>>): Context.Context<R> {
+    // R is what was given and what is added here, which no type can say of an R that is not known yet.
+    return Context.add(Context.add(context, RequestContext, this), Caller, this) as Context.Context<R>
   }
 
   /** Those that have been set so far. */

@@ -77,8 +77,8 @@ export const requests = <
     model,
     make,
     options,
-    (handler, context: Context.Context<R>) =>
-      BatchCall.execute<ReadonlyArray<Result.Result<Batched<O>, unknown>>, E, R>(name, context, {
+    (handler, context: Context.Context<R>, handling) =>
+      BatchCall.execute<ReadonlyArray<Result.Result<Batched<O>, unknown>>, E, R>(name, context, handling, {
         begin: (batch, scope, fork) => {
           const handled = scope.requests.map((request, index): ModelRequest<I> => {
             const given = batch.requests[index]?.inputs ?? []

@@ -3,6 +3,7 @@
  * ONNX instance, a handler, another server) shows nowhere in it.
  */
 import { Cause, Context, Effect, Queue, Result, Stream } from "effect"
+import type { Asker } from "./Asker.ts"
 import type { Batching } from "./Batching.ts"
 import { ExecutionFailed, type InferenceError } from "./Errors.ts"
 import type { Cancel, Reply, Request, Response } from "./Inference.ts"
@@ -34,6 +35,8 @@ export interface RunningModel {
   readonly statistics: Statistics
   /** Why it does not run and never will; absent for one that runs. */
   readonly unavailable?: string
+  /** What finds circles of models that wait for each other; absent for one whose execution asks no other model. */
+  readonly asker?: Asker | undefined
   /** Whether a request would be executed now. */
   readonly isReady: () => boolean
   /** Requests accepted and not yet handed to an instance. */
@@ -47,7 +50,7 @@ export const Watcher = Context.Reference<(model: RunningModel) => void>("@nereid
 })
 
 /** Asks for exactly one response: a decoupled model that answers by none or by several fails. */
-export const ask = (model: RunningModel, request: Request, reply: Reply): Cancel => {
+export const ask = (model: Pick<RunningModel, "decoupled" | "submit">, request: Request, reply: Reply): Cancel => {
   if (!model.decoupled) return model.submit(request, reply)
   let first: Response | undefined
   const notSingle = (count: string) =>
@@ -77,7 +80,10 @@ export const infer = (model: RunningModel, request: Request): Effect.Effect<Resp
 const ahead = 16
 
 /** The responses of one request, as they come: one where the model is not decoupled. A reader that leaves takes it back. */
-export const stream = (model: RunningModel, request: Request): Stream.Stream<Response, InferenceError> =>
+export const stream = (
+  model: Pick<RunningModel, "decoupled" | "submit">,
+  request: Request,
+): Stream.Stream<Response, InferenceError> =>
   Stream.callback<Response, InferenceError>(
     (queue) =>
       Effect.acquireRelease(

@@ -2,7 +2,8 @@
  * A decoupled model from a function of one sample: it answers with a Stream, or whatever can be iterated, of any number of
  * responses, at their own pace. Handlers that answer once are EachHandler.ts's and BatchHandler.ts's.
  */
-import { Clock, Context, Effect, Exit, type Layer, Result, Stream } from "effect"
+import { type Context, Effect, Exit, type Layer, Result, Stream } from "effect"
+import type { Handling } from "./Caller.ts"
 import type { ModelClass, Sample } from "./Definition.ts"
 import { type InferenceError, InvalidRequest } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
@@ -11,7 +12,7 @@ import type { Failure, Given } from "./Provide.ts"
 import { errorPrefix, noParameters, type Parameters, type Request, type Response } from "./Inference.ts"
 import { fromEffect } from "./Instance.ts"
 import { withoutBatch } from "./BatchedTensors.ts"
-import { type HandledRequest, RequestContext } from "./RequestContext.ts"
+import type { HandledRequest, RequestContext } from "./RequestContext.ts"
 import { RequestScope } from "./RequestScope.ts"
 import * as SampleCodec from "./SampleCodec.ts"
 import { Thrown } from "./UserCode.ts"
@@ -63,8 +64,8 @@ export const stream = <
     return request.emit?.({ outputs: Handler.present(encoded.success), parameters }) ?? Effect.void
   }
 
-  const answer = (handler: StreamHandler<I, O, E, R>, request: Request, clock: Clock.Clock) => {
-    const scope = new RequestScope(request, clock)
+  const answer = (handler: StreamHandler<I, O, E, R>, request: Request, handling: Handling) => {
+    const scope = new RequestScope(request, handling)
     return Effect.suspend(() => {
       if (request.rows > 1) return Effect.fail(tooManyRows(name, request))
       const tensors = batching ? request.inputs.map((tensor) => tensor && withoutBatch(tensor)) : request.inputs
@@ -77,7 +78,7 @@ export const stream = <
       )
     }).pipe(
       Effect.onError(() => Effect.sync(() => scope.cancel())),
-      Effect.provideService(RequestContext, scope),
+      Effect.updateContext((context: Context.Context<Exclude<R, RequestContext>>) => scope.context<R>(context)),
     )
   }
 
@@ -85,14 +86,12 @@ export const stream = <
     model,
     make,
     options,
-    (handler, context: Context.Context<Exclude<R, RequestContext>>) => {
-      const clock = Context.get(context, Clock.Clock)
-      return fromEffect(context, (batch) =>
-        Effect.forEach(batch.requests, (request) => outcome(name, answer(handler, request, clock))).pipe(
+    (handler, context: Context.Context<Exclude<R, RequestContext>>, handling) =>
+      fromEffect(context, (batch) =>
+        Effect.forEach(batch.requests, (request) => outcome(name, answer(handler, request, handling))).pipe(
           Effect.map(Handler.execution),
         ),
-      )
-    },
+      ),
     { decoupled: true, concurrency: Math.max(1, maxBatchSize) },
   )
 }

@@ -3,6 +3,7 @@
  * effects of them, and promise clients promises: a call is what a request costs, and neither needs a fiber of its own.
  */
 import { Duration, Result } from "effect"
+import { askedBy, bounded, type CallerService } from "./Caller.ts"
 import { collect, named, withBatch, withoutBatch } from "./BatchedTensors.ts"
 import type { Batched, CallOptions, Definition, Sample } from "./Definition.ts"
 import { ExecutionFailed, InvalidRequest, type InferenceError } from "./Errors.ts"
@@ -15,25 +16,31 @@ import { symbolMismatch } from "./SymbolMismatch.ts"
 /** Called once, perhaps before the call returns, and not after it was taken back. */
 export type TypedReply<A> = (outcome: Result.Result<A, InferenceError>) => void
 
-/** `now` is what the model's clock says, in milliseconds: a call's timeout begins there. */
+/**
+ * `now` is what the model's clock says, in milliseconds: a call's timeout begins there. `caller` is that of the code
+ * which calls, undefined where it answers nothing itself.
+ */
 export interface TypedCalls<I extends Fields, O extends Fields> {
   readonly infer: (
     sample: Sample<I>,
     options: CallOptions | undefined,
     now: number,
     reply: TypedReply<Sample<O>>,
+    caller?: CallerService,
   ) => Cancel
   readonly inferBatch: (
     batch: Batched<I>,
     options: CallOptions | undefined,
     now: number,
     reply: TypedReply<Batched<O>>,
+    caller?: CallerService,
   ) => Cancel
   /** What `infer` asks. */
   readonly request: (
     sample: Sample<I>,
     options: CallOptions | undefined,
     now: number,
+    caller?: CallerService,
   ) => Result.Result<Request, InferenceError>
   /** What it replies with. */
   readonly sample: (response: Response) => Result.Result<Sample<O>, InferenceError>
@@ -56,27 +63,30 @@ export const make = <I extends Fields, O extends Fields>(
     rows: number,
     options: CallOptions | undefined,
     now: number,
+    caller: CallerService | undefined,
   ): Result.Result<Request, InferenceError> => {
     const disagreement = symbolMismatch(name, signature.inputs, tensors)
     if (disagreement !== undefined) return Result.fail(new InvalidRequest({ message: disagreement }))
-    return Result.succeed({
+    const request: Request = {
       id: options?.id ?? "",
       inputs: tensors,
       rows,
       parameters: options?.parameters ?? noParameters,
       deadline: options?.timeout === undefined ? undefined : now + Duration.toMillis(options.timeout),
-    })
+    }
+    return Result.succeed(bounded(request, caller))
   }
 
-  const request: TypedCalls<I, O>["request"] = (sample, options, now) => {
+  const request: TypedCalls<I, O>["request"] = (sample, options, now, caller) => {
     const encoded = inputs.encode(sample, batching)
-    return Result.isFailure(encoded) ? wrongInput(encoded.failure) : asked(encoded.success, 1, options, now)
+    return Result.isFailure(encoded) ? wrongInput(encoded.failure) : asked(encoded.success, 1, options, now, caller)
   }
 
   const batchRequest = (
     batch: Batched<I>,
     options: CallOptions | undefined,
     now: number,
+    caller: CallerService | undefined,
   ): Result.Result<Request, InferenceError> => {
     const collected = collect(signature.inputs, batch)
     if (Result.isFailure(collected)) return wrongInput(collected.failure)
@@ -86,7 +96,13 @@ export const make = <I extends Fields, O extends Fields>(
       const message = `inference request batch-size must be <= ${most} for '${name}', got ${rows}`
       return Result.fail(new InvalidRequest({ message }))
     }
-    return asked(batching ? tensors : tensors.map((tensor) => tensor && withoutBatch(tensor)), rows, options, now)
+    return asked(
+      batching ? tensors : tensors.map((tensor) => tensor && withoutBatch(tensor)),
+      rows,
+      options,
+      now,
+      caller,
+    )
   }
 
   const sample: TypedCalls<I, O>["sample"] = (response) => {
@@ -107,13 +123,15 @@ export const make = <I extends Fields, O extends Fields>(
   return {
     request,
     sample,
-    infer: (one, options, now, reply) => calling(model, request(one, options, now), sample, reply),
-    inferBatch: (batch, options, now, reply) => calling(model, batchRequest(batch, options, now), batchOf, reply),
+    infer: (one, options, now, reply, caller) =>
+      calling(askedBy(caller, model), request(one, options, now, caller), sample, reply),
+    inferBatch: (batch, options, now, reply, caller) =>
+      calling(askedBy(caller, model), batchRequest(batch, options, now, caller), batchOf, reply),
   }
 }
 
 const calling = <A>(
-  model: RunningModel,
+  model: Pick<RunningModel, "decoupled" | "submit">,
   request: Result.Result<Request, InferenceError>,
   read: (response: Response) => Result.Result<A, InferenceError>,
   reply: TypedReply<A>,

@@ -4,8 +4,9 @@
  */
 import { Effect, Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
-import { InvalidRequest, ModelNotReady, QueueFull, Unsupported } from "@nereid/core/Errors"
+import { InvalidRequest, QueueFull, Unsupported } from "@nereid/core/Errors"
 import { type Cancel, type Emit, errorPrefix, type Response } from "@nereid/core/Inference"
+import { notReady } from "@nereid/core/NamedCalls"
 import type { Registry } from "@nereid/core/Registry"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import { type TensorSpec, wireDims } from "@nereid/core/TensorSpec"
@@ -254,9 +255,6 @@ const answered = (reply: InferenceReply, error: InferenceError): Cancel => {
   reply(Result.fail(error))
   return nothing
 }
-
-const notReady = ({ name, version }: RunningModel) =>
-  new ModelNotReady({ message: `Request for unknown model: '${name}' version ${version} is not at ready state` })
 
 const tooMuchInFlight = (wire: WireRequest, held: number, most: number) => {
   const limit = `requests hold ${held} bytes until they are answered, at most ${most}`

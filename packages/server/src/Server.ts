@@ -7,7 +7,7 @@
  */
 import { totalmem } from "node:os"
 import { Cause, Context, Duration, Effect, Exit, Fiber, Layer, Option, Runtime, Scope } from "effect"
-import { Registry } from "@nereid/core/Registry"
+import { Registry, Served } from "@nereid/core/Registry"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import * as Cors from "./port/Cors.ts"
 import * as Gateway from "./Gateway.ts"
@@ -135,7 +135,8 @@ export const layer = <const M extends ReadonlyArray<AnyModel>>(
       const logging = yield* Logging.current(options.logging ?? {})
       return yield* Logging.through(logging)(serve(running, { ...options, control: logging.control }))
     }),
-  )
+    // Memoized by what it is, so this one is also that of the models.
+  ).pipe(Layer.provide(Registry.layer))
 
 /** The same options, whose types tell which ports there will be. */
 export interface StartOptions<
@@ -247,6 +248,7 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
     try: () => Registry.make(models),
     catch: (error) => new ServeError({ message: error instanceof Error ? error.message : String(error) }),
   })
+  yield* (yield* Served).include(registry)
   const sharedMemory = allowClientSharedMemory ? yield* openSharedMemory : SharedMemory.disabled
   const tracing = yield* Tracing.make(registry, options.trace ?? {})
   const gateway = Gateway.make(registry, {

@@ -2,9 +2,10 @@
  * A model under test, without a port or a socket: built from its layer, behind the scheduler and the codecs that it has on a
  * server, and watched. Time is the clock of the test. The same by promises is StartedModel.ts.
  */
-import { type Context, Effect, Layer, Scope } from "effect"
+import { Context, Effect, Layer, Scope } from "effect"
 import { type Inference, modelKeyPrefix } from "../Definition.ts"
 import type { Fields } from "../Field.ts"
+import { Registry, Served } from "../Registry.ts"
 import { type RunningModel, Watcher } from "../RunningModel.ts"
 import { type AnyModel, type Execution, Journal } from "./Journal.ts"
 import * as WireCalls from "./WireCalls.ts"
@@ -51,8 +52,17 @@ export const untyped = Effect.fnUntraced(function* <Provides, E, R, Self extends
 ): Effect.fn.Return<TestModel<Fields, Fields>, E, R | Scope.Scope> {
   const journal = new Journal()
   // A memo map of its own: nobody has watched what the test has built before.
-  const build = Layer.buildWithMemoMap(layer, Layer.makeMemoMapUnsafe(), yield* Scope.Scope)
-  const context = yield* Effect.provideService(build, Watcher, (model) => journal.watch(model))
+  const memoMap = Layer.makeMemoMapUnsafe()
+  const scope = yield* Scope.Scope
+  const served = Context.get(yield* Layer.buildWithMemoMap(Registry.layer, memoMap, scope), Served)
+  const running: Array<RunningModel> = []
+  const build = Layer.buildWithMemoMap(layer, memoMap, scope)
+  const context = yield* Effect.provideService(build, Watcher, (model) => {
+    running.push(model)
+    journal.watch(model)
+  })
+  const versions = (name: string) => running.filter((model) => model.name === name)
+  yield* served.include({ models: running, versions })
   const inference = pick(context, which?.key)
   return {
     ...inference,
