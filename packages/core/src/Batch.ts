@@ -7,7 +7,7 @@ import type { Request, Response } from "./Inference.ts"
 import { noParameters } from "./Inference.ts"
 import * as Padding from "./Padding.ts"
 import { isDynamic, type Signature } from "./TensorSpec.ts"
-import { concat, split as splitRows, type TypedTensor } from "./TypedTensor.ts"
+import { concat, sameRow, type Shape, split as splitRows, type TypedTensor } from "./TypedTensor.ts"
 
 export interface Batch {
   readonly requests: ReadonlyArray<Request>
@@ -47,7 +47,12 @@ export const groupKey = (
     return [{ position, ragged: dims.map((name) => ragged.find((dim) => dim.name === name)) }]
   })
   if (varying.length === 0 || !batching) return () => ""
+  // Most requests have the shapes of the one before them: its key is theirs.
+  let shapes: Array<Shape | undefined> | undefined
+  let known = ""
   return ({ inputs }) => {
+    if (shapes !== undefined && agree(shapes, inputs)) return known
+    shapes = inputs.map((tensor) => tensor?.shape)
     let key = ""
     for (const { position, ragged } of varying) {
       const shape = inputs[position]?.shape
@@ -55,8 +60,17 @@ export const groupKey = (
       else for (const [axis, dim] of ragged.entries()) key += `${extentKey(shape[axis + 1] ?? 0, dim)},`
       key += ";"
     }
-    return key
+    return (known = key)
   }
+}
+
+const agree = (shapes: ReadonlyArray<Shape | undefined>, inputs: Request["inputs"]): boolean => {
+  for (let index = 0; index < shapes.length; index++) {
+    const one = shapes[index]
+    const other = inputs[index]?.shape
+    if (one === undefined || other === undefined ? one !== other : !sameRow(one, other)) return false
+  }
+  return true
 }
 
 const extentKey = (extent: number, dim: RaggedDim | undefined): number | string =>
@@ -85,11 +99,16 @@ const joined = ([first, ...rest]: ReadonlyArray<TypedTensor>): TypedTensor | und
 export const split = ({ requests, padding }: Batch, outputs: ReadonlyArray<TypedTensor>): ReadonlyArray<Response> => {
   if (requests.length === 1 && padding === undefined) return [{ outputs, parameters: noParameters }]
   const rows = requests.map((request) => request.rows)
-  const responses = requests.map((): Array<TypedTensor> => [])
-  for (const [position, tensor] of outputs.entries()) {
+  const columns = outputs.map((tensor, position) => {
     const parts = splitRows(tensor, rows)
-    const cut = padding === undefined ? parts : Padding.cut(padding, position, parts)
-    for (const [index, part] of cut.entries()) responses[index]?.push(part)
-  }
-  return responses.map((outputs) => ({ outputs, parameters: noParameters }))
+    return padding === undefined ? parts : Padding.cut(padding, position, parts)
+  })
+  return requests.map((_, index) => {
+    const parts: Array<TypedTensor> = []
+    for (const column of columns) {
+      const part = column[index]
+      if (part !== undefined) parts.push(part)
+    }
+    return { outputs: parts, parameters: noParameters }
+  })
 }

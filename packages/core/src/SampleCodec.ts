@@ -111,13 +111,15 @@ export const namesProblem = (specs: ReadonlyArray<TensorSpec>, values: unknown):
 
 /** What is wrong with a value that should be a tensor of this spec, its dims beginning at axis `from`. */
 export const mismatch = (spec: TensorSpec, value: unknown, from: number): string | undefined => {
+  if (value instanceof TypedTensor && value.datatype === spec.datatype && matches(spec.dims, value.shape, from)) {
+    return sizeProblem(value)
+  }
   const declared = [...Array.from({ length: from }, () => -1), ...spec.dims]
   const differs = (what: string, got: string) => `${what}: declared as ${print(spec.datatype, declared)}, got ${got}`
   if (!(value instanceof TypedTensor)) return differs("not a tensor", describe(value))
   const got = print(value.datatype, value.shape)
   if (value.datatype !== spec.datatype) return differs("wrong datatype", got)
-  if (value.shape.length !== declared.length) return differs("wrong rank", got)
-  return matches(spec.dims, value.shape, from) ? sizeProblem(value) : differs("wrong dims", got)
+  return differs(value.shape.length === declared.length ? "wrong dims" : "wrong rank", got)
 }
 
 const list = (specs: ReadonlyArray<TensorSpec>) => specs.map(({ name }) => `'${name}'`).join(", ")

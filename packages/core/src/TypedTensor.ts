@@ -118,12 +118,15 @@ export const split = <D extends DataType.DataType>(
   const rest = tensor.shape.slice(1)
   const perRow = elementCount(rest)
   const width = DataType.byteWidth(tensor.datatype)
+  const { buffer, byteOffset } = tensor.bytes
+  let shape = tensor.shape
   let offset = 0
   return rows.map((count) => {
     const from = offset
     const elements = count * perRow
     offset = width === undefined ? skipElements(tensor.bytes, from, elements) : from + elements * width
-    return new TypedTensor(tensor.datatype, [count, ...rest], tensor.bytes.subarray(from, offset))
+    if (count !== shape[0]) shape = [count, ...rest]
+    return new TypedTensor(tensor.datatype, shape, new Uint8Array(buffer, byteOffset + from, offset - from))
   })
 }
 

@@ -18,8 +18,8 @@ import type { WireRequest, WireResponse, WireTensor } from "./WireRequest.ts"
 
 export interface Validated {
   readonly request: Request
-  /** In the order they were asked for. */
-  readonly outputs: ReadonlyArray<ValidatedOutput>
+  /** In the order they were asked for; undefined for all. */
+  readonly outputs: ReadonlyArray<ValidatedOutput> | undefined
 }
 
 interface ValidatedOutput {
@@ -98,10 +98,10 @@ export const validate = (
       rows,
       parameters: KnownParameters.forModel(wire.parameters),
       deadline,
-      requestedOutputs: wire.outputs.map(({ name }) => name),
+      requestedOutputs: wire.outputs.length === 0 ? none : wire.outputs.map(({ name }) => name),
       trace: wire.trace,
     },
-    outputs: outputs.length > 0 ? outputs : model.signature.outputs.map((_, position) => tensorAt(position)),
+    outputs: outputs.length > 0 ? outputs : undefined,
   })
 }
 
@@ -112,12 +112,15 @@ export const wireResponse = (
   response: Response,
 ): Result.Result<WireResponse, InvalidRequest> => {
   const outputs: Array<WireTensor> = []
-  for (const { position, classification } of validated.outputs) {
+  const count = validated.outputs?.length ?? model.signature.outputs.length
+  for (let index = 0; index < count; index++) {
+    const asked = validated.outputs?.[index]
+    const position = asked?.position ?? index
     const spec = model.signature.outputs[position]
     let tensor = response.outputs[position]
     if (spec === undefined || tensor === undefined) continue
-    if (classification !== undefined) {
-      const classes = classify(tensor, classification, { batched: model.maxBatchSize > 0, labels: spec.labels })
+    if (asked?.classification !== undefined) {
+      const classes = classify(tensor, asked.classification, { batched: model.maxBatchSize > 0, labels: spec.labels })
       if (Result.isFailure(classes)) return Result.fail(classes.failure)
       tensor = classes.success
     }
@@ -127,7 +130,7 @@ export const wireResponse = (
   return Result.succeed({ modelName, modelVersion, id: validated.request.id, parameters: response.parameters, outputs })
 }
 
-const tensorAt = (position: number): ValidatedOutput => ({ position, classification: undefined })
+const none: ReadonlyArray<string> = []
 
 const shapeProblem = (model: RunningModel, spec: TensorSpec, { shape, name }: WireTensor): string | undefined => {
   const batching = model.maxBatchSize > 0
@@ -150,8 +153,9 @@ const missingInputs = (
   inputs: ReadonlyArray<TypedTensor | undefined>,
 ): string | undefined => {
   const specs = model.signature.inputs
-  const missing = specs.filter((spec, index) => !spec.optional && inputs[index] === undefined)
-  if (missing.length === 0) return undefined
+  const isMissing = (spec: TensorSpec, index: number) => !spec.optional && inputs[index] === undefined
+  if (!specs.some(isMissing)) return undefined
+  const missing = specs.filter(isMissing)
   const required = specs.filter((spec) => !spec.optional).length
   const got = wire.inputs.length
   const counts =

@@ -174,7 +174,7 @@ export const make = (
       loan?.release()
     }
     const cancel = model.submit(asked, (outcome) => {
-      const answer = Result.flatMap(outcome, written)
+      const answer = Result.isFailure(outcome) ? Result.fail(outcome.failure) : written(outcome.success)
       release()
       end(answer)
     })

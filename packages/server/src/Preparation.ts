@@ -10,15 +10,26 @@ import type { CallRecord } from "./log/CallRecord.ts"
 
 export type Prepare = (wire: WireRequest) => Result.Result<WireRequest, InvalidRequest>
 
-/** For the requests of one call. */
-export const make = (
+/** For the requests of one call; `headers` reads what its transport has of them, `source`. */
+export const make = <S>(
   forward: ForwardedHeaders | undefined,
   record: CallRecord | undefined,
-  headers: () => Headers,
+  source: S,
+  headers: (source: S) => Headers,
 ): Prepare => {
   if (forward === undefined && record === undefined) return Result.succeed
-  return (wire) => {
-    const forwarded = forward === undefined ? Result.succeed(wire) : forward(wire, headers())
+  return prepared(forward, record, source, headers)
+}
+
+/** Apart, so that a call for which nothing is to be done makes no closure. */
+const prepared =
+  <S>(
+    forward: ForwardedHeaders | undefined,
+    record: CallRecord | undefined,
+    source: S,
+    headers: (source: S) => Headers,
+  ): Prepare =>
+  (wire) => {
+    const forwarded = forward === undefined ? Result.succeed(wire) : forward(wire, headers(source))
     return record === undefined ? forwarded : Result.map(forwarded, record.asks)
   }
-}

@@ -38,7 +38,12 @@ export async function* serve(
     for (const wake of woken) wake()
   })
   const change = () => new Promise<void>((resolve) => void waiting.push(resolve))
-  const prepare = Preparation.make(forward, context.values.get(GrpcRecords.record), () => context.requestHeader)
+  const prepare = Preparation.make(
+    forward,
+    context.values.get(GrpcRecords.record),
+    context.requestHeader,
+    (header) => header,
+  )
   const endsAtError = context.requestHeader.get(errorMode) === "true"
   let broken: { readonly error: unknown } | undefined
   let halfClosed = false

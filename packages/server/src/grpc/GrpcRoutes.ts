@@ -62,7 +62,12 @@ export const make =
       },
       logSettings: (request) => LogSettings.message(gateway.logging.change(orThrow(LogSettings.fromMessage(request)))),
       modelInfer: async (request, context) => {
-        const prepare = Preparation.make(forward, context.values.get(GrpcRecords.record), () => context.requestHeader)
+        const prepare = Preparation.make(
+          forward,
+          context.values.get(GrpcRecords.record),
+          context.requestHeader,
+          (header) => header,
+        )
         const wire = orThrow(Result.flatMap(ProtobufCodec.fromMessage(request), prepare))
         return ProtobufCodec.toMessage(await infer(gateway, wire, context))
       },

@@ -36,7 +36,7 @@ export const make = (options: InferenceOptions): Calls => {
     begin: (headers, stream) => {
       const isStream = headers[":path"] === modelStreamInfer
       const record = records.begin(isStream ? undefined : "GRPC")
-      const prepare = Preparation.make(forward, record, () => Object.entries(headers))
+      const prepare = Preparation.make(forward, record, headers, Object.entries)
       const timeout = headers["grpc-timeout"]
       const milliseconds = timeout === undefined ? undefined : GrpcTimeout.parse(String(timeout))
       const deadline = milliseconds === undefined ? undefined : Date.now() + milliseconds

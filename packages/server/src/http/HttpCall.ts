@@ -42,4 +42,4 @@ export const deadline = ({ request }: HttpCall): Result.Result<number | undefine
 
 /** What is done with its inference ahead of the gateway. */
 export const preparation = ({ request, record }: HttpCall, { forward }: InferOptions): Preparation.Prepare =>
-  Preparation.make(forward, record, () => ForwardedHeaders.fromRaw(request.rawHeaders))
+  Preparation.make(forward, record, request.rawHeaders, ForwardedHeaders.fromRaw)
