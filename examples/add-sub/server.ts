@@ -10,10 +10,11 @@ export { AddSub }
 export const AddSubLive = Model.batch(AddSub, ({ INPUT0, INPUT1 }) => {
   const sum = new Float32Array(INPUT0.data.length)
   const difference = new Float32Array(INPUT0.data.length)
-  for (const [index, value] of INPUT0.data.entries()) {
+  for (let index = 0; index < sum.length; index++) {
+    const one = INPUT0.data[index] ?? 0
     const other = INPUT1.data[index] ?? 0
-    sum[index] = value + other
-    difference[index] = value - other
+    sum[index] = one + other
+    difference[index] = one - other
   }
   return Effect.succeed({
     OUTPUT0: Tensor.make("FP32", INPUT0.shape, sum),

@@ -94,15 +94,20 @@ export class RunningBatch {
     const { outcomes, inputDuration: input, outputDuration: output } = execution
     const compute = { input, infer: execution.inferDuration ?? total - input - output, output }
     let rows = 0
-    for (const [index, { request }] of this.#entries.entries()) {
+    // Loops by index: an iterator's pairs would be garbage of every request.
+    for (let index = 0; index < this.#entries.length; index++) {
+      const request = this.#entries[index]?.request
+      if (request === undefined) continue
       if (request.trace !== undefined) trace(request.trace, compute, this.#startedAt + total)
       const outcome = outcomes[index]
       if (outcome !== undefined && Result.isSuccess(outcome)) rows += request.rows
     }
     // Before the replies: a caller that asks for statistics next finds its own request in them.
     if (rows > 0) statistics.executed(rows, compute, currentTimeMillis())
-    for (const [index, entry] of this.#entries.entries()) {
+    for (let index = 0; index < this.#entries.length; index++) {
+      const entry = this.#entries[index]
       const outcome = outcomes[index]
+      if (entry === undefined) continue
       if (outcome === undefined) answers.refuse(entry, "BACKEND", this.#missing())
       else if (Result.isFailure(outcome)) answers.refuse(entry, "BACKEND", outcome.failure)
       else answers.succeed(entry, outcome, this.#startedAt - entry.queuedAt + total, compute)

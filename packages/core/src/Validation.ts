@@ -77,9 +77,9 @@ export const validate = (
   }
 
   // Only now: a shape whose rows are refused above says little about its bytes.
-  for (const [index, spec] of specs.entries()) {
+  for (let index = 0; index < specs.length; index++) {
     const tensor = inputs[index]
-    const problem = tensor && bytesProblem(model.name, spec.name, tensor)
+    const problem = tensor && bytesProblem(model.name, specs[index]?.name ?? "", tensor)
     if (problem !== undefined) return refuse(problem)
   }
 
