@@ -18,8 +18,8 @@ import type { WireRequest, WireResponse, WireTensor } from "./WireRequest.ts"
 
 export interface Validated {
   readonly request: Request
-  /** In the order they were asked for; undefined for all. */
-  readonly outputs: ReadonlyArray<ValidatedOutput> | undefined
+  /** In the order they were asked for. */
+  readonly outputs: ReadonlyArray<ValidatedOutput>
 }
 
 interface ValidatedOutput {
@@ -101,7 +101,7 @@ export const validate = (
       requestedOutputs: wire.outputs.length === 0 ? none : wire.outputs.map(({ name }) => name),
       trace: wire.trace,
     },
-    outputs: outputs.length > 0 ? outputs : undefined,
+    outputs: outputs.length > 0 ? outputs : everything(model.signature.outputs.length),
   })
 }
 
@@ -112,15 +112,12 @@ export const wireResponse = (
   response: Response,
 ): Result.Result<WireResponse, InvalidRequest> => {
   const outputs: Array<WireTensor> = []
-  const count = validated.outputs?.length ?? model.signature.outputs.length
-  for (let index = 0; index < count; index++) {
-    const asked = validated.outputs?.[index]
-    const position = asked?.position ?? index
+  for (const { position, classification } of validated.outputs) {
     const spec = model.signature.outputs[position]
     let tensor = response.outputs[position]
     if (spec === undefined || tensor === undefined) continue
-    if (asked?.classification !== undefined) {
-      const classes = classify(tensor, asked.classification, { batched: model.maxBatchSize > 0, labels: spec.labels })
+    if (classification !== undefined) {
+      const classes = classify(tensor, classification, { batched: model.maxBatchSize > 0, labels: spec.labels })
       if (Result.isFailure(classes)) return Result.fail(classes.failure)
       tensor = classes.success
     }
@@ -131,6 +128,12 @@ export const wireResponse = (
 }
 
 const none: ReadonlyArray<string> = []
+
+/** All outputs of a signature that has so many: the same for each of its requests. */
+const everything = (count: number): ReadonlyArray<ValidatedOutput> =>
+  (all[count] ??= Array.from({ length: count }, (_, position) => ({ position, classification: undefined })))
+
+const all: Array<ReadonlyArray<ValidatedOutput>> = []
 
 const shapeProblem = (model: RunningModel, spec: TensorSpec, { shape, name }: WireTensor): string | undefined => {
   const batching = model.maxBatchSize > 0
