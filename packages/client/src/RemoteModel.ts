@@ -111,7 +111,7 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
     decoupled: false,
     keepsInputs: true,
     batching,
-    instances: 0,
+    instanceGroups: [],
     statistics,
     isReady: () => !closed,
     pending: () => waiting.size,

@@ -6,7 +6,7 @@ import type { Batched, ModelClass } from "./Definition.ts"
 import type { Fields } from "./Field.ts"
 import type { HandledBatch } from "./HandledBatch.ts"
 import * as Handler from "./Handler.ts"
-import type { Failure, Given } from "./Provide.ts"
+import type { Given } from "./Provide.ts"
 import { collect, named, withBatch, withoutBatch } from "./BatchedTensors.ts"
 import * as Padding from "./Padding.ts"
 import * as UserCode from "./UserCode.ts"
@@ -35,7 +35,7 @@ export const batch = <
   model: ModelClass<Self, N, I, O>,
   make: Effect.Effect<BatchHandler<I, O, E, R>, EMake, RMake> | BatchHandler<I, O, E, R>,
   options?: Given<Options, Handler.HandlerOptions<I>>,
-): Layer.Layer<Self, EMake | Failure<Options>, Handler.Needs<RMake, R>> => {
+): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, R, Options>> => {
   const { name, signature, maxBatchSize } = model.definition
   const batching = maxBatchSize > 0
 

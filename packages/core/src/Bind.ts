@@ -8,6 +8,7 @@ import { type Batched, type DefinitionOptions, type ModelClass, Service } from "
 import type { Field, Fields } from "./Field.ts"
 import type { HandledBatch } from "./HandledBatch.ts"
 import type * as Handler from "./Handler.ts"
+import type { GroupOptions } from "./InstancePlan.ts"
 import { isPromise, type Returned } from "./UserCode.ts"
 import type { ErrorOf, WarmUp } from "./WarmUp.ts"
 
@@ -54,12 +55,14 @@ export type BoundHandler<I extends Positions, O extends Positions, E, R> = (
 export interface BindOptions<N extends string, I extends Positions, O extends Positions, W = WarmUp<Named<"INPUT", I>>>
   extends
     Omit<DefinitionOptions<Fields, Fields>, "inputs" | "outputs">,
-    Omit<Handler.HandlerOptions<Named<"INPUT", I>>, "warmUp"> {
+    Omit<Handler.HandlerOptions<Named<"INPUT", I>>, "warmUp" | "instances"> {
   readonly name: N
   /** `INPUT_1` and so on, where they have no name of their own. */
   readonly inputs: I
   /** `OUTPUT_1` and so on. */
   readonly outputs: O
+  /** As those of any handler, but for layers. Default 1. */
+  readonly instances?: number | ReadonlyArray<Omit<GroupOptions, "layer">>
   /** As that of any handler; its samples have these names. */
   readonly warmUp?: W
 }
@@ -105,7 +108,7 @@ export const bind = <
 >(
   { name, inputs, outputs, instances, keepsInputs, warmUp, ...options }: BindOptions<N, I, O, W>,
   make: Effect.Effect<BoundHandler<I, O, E, R>, EMake, RMake> | BoundHandler<I, O, E, R>,
-): BoundModel<N, Named<"INPUT", I>, Named<"OUTPUT", O>, EMake | ErrorOf<W>, Handler.Needs<RMake, R>> => {
+): BoundModel<N, Named<"INPUT", I>, Named<"OUTPUT", O>, EMake | ErrorOf<W>, Handler.Needs<RMake, R, {}>> => {
   const inputNames = names("INPUT", inputs)
   const outputNames = names("OUTPUT", outputs)
   // Each name of the types is made of its position, as those of `names` are.

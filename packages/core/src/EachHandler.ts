@@ -8,7 +8,7 @@ import { type Answering, EachAnswer } from "./EachAnswer.ts"
 import type { Fields } from "./Field.ts"
 import * as Handler from "./Handler.ts"
 import type { Execution, Instance } from "./Instance.ts"
-import type { Failure, Given } from "./Provide.ts"
+import type { Given } from "./Provide.ts"
 import type { HandledRequest, RequestContext } from "./RequestContext.ts"
 import * as SampleCodec from "./SampleCodec.ts"
 import type { Returned } from "./UserCode.ts"
@@ -39,7 +39,7 @@ export const each = <
   model: ModelClass<Self, N, I, O>,
   make: Effect.Effect<EachHandler<I, O, E, R>, EMake, RMake> | EachHandler<I, O, E, R>,
   options?: Given<Options, Handler.HandlerOptions<I>>,
-): Layer.Layer<Self, EMake | Failure<Options>, Handler.Needs<RMake, Exclude<R, RequestContext>>> => {
+): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, Exclude<R, RequestContext>, Options>> => {
   const { name, signature, inputs, outputs, maxBatchSize } = model.definition
   const inputCodec = SampleCodec.make(inputs, signature.inputs)
   const outputCodec = SampleCodec.make(outputs, signature.outputs)

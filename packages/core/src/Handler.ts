@@ -2,23 +2,28 @@
  * User code as instances: what all ways to provide a model from code have in common. The ways themselves are
  * EachHandler.ts, BatchHandler.ts, RequestsHandler.ts and StreamHandler.ts.
  */
-import { Cause, Clock, Context, Effect, type Layer, Result, type Scope } from "effect"
+import { Cause, Clock, Context, Effect, Layer, Result, Scope } from "effect"
 import { Asker } from "./Asker.ts"
-import { requireInteger } from "./Batching.ts"
 import type { Handling } from "./Caller.ts"
 import type { ModelClass } from "./Definition.ts"
 import { ExecutionFailed, InvalidRequest, type InferenceError, isInferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
 import { errorPrefix, type Request } from "./Inference.ts"
 import type { Execution, Instance } from "./Instance.ts"
-import { type Failure, fromInstances, type Given, type InstancesOptions, type ServingOptions } from "./Provide.ts"
+import { InstanceContext } from "./InstanceContext.ts"
+import * as InstancePlan from "./InstancePlan.ts"
+import * as Provide from "./Provide.ts"
 import type * as SampleCodec from "./SampleCodec.ts"
 import type { TypedTensor } from "./TypedTensor.ts"
 import * as UserCode from "./UserCode.ts"
 
-export interface HandlerOptions<I extends Fields = Fields> extends ServingOptions<I> {
-  /** Batches that run at the same time, each in an instance that builds its own handler. At least 1, the default. */
-  readonly instances?: number
+export interface HandlerOptions<I extends Fields = Fields> extends Provide.ServingOptions<I> {
+  /**
+   * Batches that run at the same time, each in an instance that builds its own handler, and to which requests go whenever it is
+   * free: a number of them, or a list of groups, such as one per device; a layer in the list is one instance, which has the
+   * services of the layer for itself. Default 1.
+   */
+  readonly instances?: InstancePlan.InstancesOption
   /**
    * Whether tensors of a request may be used after its answer, as by a handler that compares a picture with the one
    * before. Where not, the memory of large ones is freed once the answer is sent, and they are empty from then on: less than
@@ -27,8 +32,13 @@ export interface HandlerOptions<I extends Fields = Fields> extends ServingOption
   readonly keepsInputs?: boolean
 }
 
-/** What the layer still needs: everything of building and of handling, but the scope that it brings. */
-export type Needs<RMake, RHandle> = Exclude<RMake, Scope.Scope> | RHandle
+/** What the layer still needs: everything of building and of handling, but what it brings and what its instances have. */
+export type Needs<RMake, RHandle, Options> =
+  | Exclude<Exclude<RMake, Scope.Scope> | RHandle, InstanceContext | InstancePlan.Provided<Options>>
+  | InstancePlan.Needs<Options>
+
+/** What its building may fail with, beside a handler's own. */
+export type Failure<Options> = Provide.Failure<Options> | InstancePlan.Failure<Options>
 
 /** The instances of a handler: each builds its own, and runs it with the services of the layer, `concurrency` at once. */
 export const instances = <
@@ -44,39 +54,72 @@ export const instances = <
 >(
   model: ModelClass<Self, N, I, O>,
   make: Effect.Effect<H, EMake, RMake> | H,
-  options: Given<Options, HandlerOptions<I>> | undefined,
+  options: Provide.Given<Options, HandlerOptions<I>> | undefined,
   execute: (handler: H, context: Context.Context<R>, handling: Handling) => Instance["execute"],
   {
     concurrency = 1,
     ...more
-  }: { readonly concurrency?: number } & Pick<InstancesOptions<EMake, RMake>, "decoupled" | "joins"> = {},
-): Layer.Layer<Self, EMake | Failure<Options>, Needs<RMake, R>> => {
-  const { name } = model.definition
-  const { instances: count = 1, keepsInputs }: HandlerOptions<I> = options ?? {}
-  requireInteger(name, "instances", count, 1)
+  }: { readonly concurrency?: number } & Pick<Provide.InstancesOptions<EMake, RMake>, "decoupled" | "joins"> = {},
+): Layer.Layer<Self, EMake | Failure<Options>, Needs<RMake, R, Options>> => {
+  const { name, version } = model.definition
+  const { instances: option, keepsInputs }: HandlerOptions<I> = options ?? {}
+  const plan = InstancePlan.make(name, version, option)
   const build = Effect.gen(function* () {
-    const context = yield* Effect.context<R>()
+    const shared = yield* Effect.context<never>()
     const asker = new Asker(name)
-    const handling: Handling = { asker, clock: Context.get(context, Clock.Clock), context }
+    const clock = yield* Clock.Clock
     const built: Array<Instance> = []
-    for (let index = 0; index < count; index++) {
+    for (const planned of plan.instances) {
+      // What is closed when the model unloads, or when another instance cannot be built.
+      const scope = yield* Scope.fork(yield* Scope.Scope)
+      const context = yield* own(planned, shared, scope)
+      const handler = Effect.isEffect(make) ? yield* provided(make, context) : make
       built.push({
-        name: `${name}_0_${index}`,
+        name: planned.name,
         concurrency,
         asker,
         status: () => "available",
         onStatusChange: () => {},
-        execute: execute(Effect.isEffect(make) ? yield* make : make, context, handling),
+        // The services of handling are those of the layer and of the instance, as its type has it.
+        execute: execute(handler, context as Context.Context<R>, { asker, clock, context }),
       })
     }
     return built
   })
-  return fromInstances<Self, N, I, O, EMake, RMake | R, Options>(
-    model,
-    { platform: "nereid", ...more, keepsInputs, instances: build },
-    options,
-  )
+  // What is needed, and fails, is that of `make` and of the layers of instances, as the types above have it.
+  const instances = build as Effect.Effect<
+    ReadonlyArray<Instance>,
+    EMake | InstancePlan.Failure<Options>,
+    Needs<RMake, R, Options> | Scope.Scope
+  >
+  const how = { platform: "nereid", ...more, keepsInputs, groups: plan.groups, instances }
+  return Provide.fromInstances<
+    Self,
+    N,
+    I,
+    O,
+    EMake | InstancePlan.Failure<Options>,
+    Needs<RMake, R, Options> | Scope.Scope,
+    Options
+  >(model, how, options)
 }
+
+/** The services of one instance: those of all, its own, and what it is. */
+const own = Effect.fnUntraced(function* (
+  { layer, ...details }: InstancePlan.PlannedInstance,
+  shared: Context.Context<never>,
+  scope: Scope.Scope,
+) {
+  const context = shared.pipe(Context.add(Scope.Scope, scope), Context.add(InstanceContext, details))
+  if (layer === undefined) return context
+  // Not shared with other instances that have the same layer.
+  const build = Layer.buildWithMemoMap(Layer.fresh(layer), Layer.makeMemoMapUnsafe(), scope)
+  return Context.merge(context, yield* provided(build, context))
+})
+
+/** With services that the types do not tell apart. */
+const provided = <A, E, R>(effect: Effect.Effect<A, E, R>, context: Context.Context<never>): Effect.Effect<A, E> =>
+  Effect.provideContext(effect, context as Context.Context<R>)
 
 /** A handler's failure as the caller sees it: those of this protocol keep their tag, also through a chain of models. */
 export const failed = (model: string, error: unknown): InferenceError => {

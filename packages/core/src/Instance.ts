@@ -28,6 +28,15 @@ export type Settle = (exit: Exit.Exit<Execution, InferenceError>) => void
 /** Nobody waits for the batch any more. What may be interrupted ends soon; it settles in any case. */
 export type Interrupt = () => void
 
+/** Instances that are alike, as the protocol's configuration shows them. */
+export interface InstanceGroup {
+  readonly name: string
+  readonly kind: "CPU" | "GPU"
+  /** Of each of the GPUs, where there are any. */
+  readonly count: number
+  readonly gpus: ReadonlyArray<number>
+}
+
 export interface Instance {
   /** `<model>_<group>_<index>`, for the log. */
   readonly name: string

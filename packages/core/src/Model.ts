@@ -20,6 +20,7 @@ export { bind, type BindOptions, type Bound, type BoundHandler, type BoundModel 
 export { each, type EachHandler } from "./EachHandler.ts"
 export type { HandledBatch } from "./HandledBatch.ts"
 export type { HandlerOptions } from "./Handler.ts"
+export type { GroupOptions, InstancesOption } from "./InstancePlan.ts"
 export { orUnavailable } from "./Unavailable.ts"
 export type { WarmUp, WarmUpOptions } from "./WarmUp.ts"
 export { WarmUpFailed } from "./WarmUpFailed.ts"

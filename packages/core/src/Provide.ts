@@ -9,7 +9,7 @@ import type { Definition, Inference, ModelClass } from "./Definition.ts"
 import type { InferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
 import type { Cancel } from "./Inference.ts"
-import type { Instance } from "./Instance.ts"
+import type { Instance, InstanceGroup } from "./Instance.ts"
 import * as Padding from "./Padding.ts"
 import { type RunningModel, stream, Watcher } from "./RunningModel.ts"
 import * as ResponseCache from "./ResponseCache.ts"
@@ -32,6 +32,8 @@ export interface InstancesOptions<E, R> {
   readonly joins?: boolean
   /** Whether an answer may depend on more of a request than its inputs. Default true. */
   readonly readsRequest?: boolean
+  /** What they are called. */
+  readonly groups: ReadonlyArray<InstanceGroup>
   /** At least one; acquired when the layer is built, released after the scheduler has stopped. */
   readonly instances: Effect.Effect<ReadonlyArray<Instance>, E, R>
 }
@@ -112,6 +114,7 @@ const run = Effect.fnUntraced(function* (
     keepsInputs = true,
     joins = true,
     readsRequest = true,
+    groups,
   }: Omit<InstancesOptions<never, never>, "instances">,
   instances: ReadonlyArray<Instance>,
   cache?: ResponseCache.ResponseCacheOptions,
@@ -141,7 +144,7 @@ const run = Effect.fnUntraced(function* (
     decoupled,
     keepsInputs,
     batching,
-    instances: instances.length,
+    instanceGroups: groups,
     statistics,
     asker: instances[0]?.asker,
     isReady: scheduler.isReady,

@@ -14,7 +14,7 @@ const model = (name: string, version: string): RunningModel => ({
   decoupled: false,
   keepsInputs: true,
   batching: resolve(name, 0, { inputs: [], outputs: [] }, {}),
-  instances: 1,
+  instanceGroups: [],
   statistics: new Statistics(),
   isReady: () => true,
   pending: () => 0,

@@ -9,7 +9,7 @@ import { ExecutionFailed, type InferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
 import type { HandledBatch } from "./HandledBatch.ts"
 import * as Handler from "./Handler.ts"
-import type { Failure, Given } from "./Provide.ts"
+import type { Given } from "./Provide.ts"
 import type { Response } from "./Inference.ts"
 import { collect, named, withBatch, withoutBatch } from "./BatchedTensors.ts"
 import type { HandledRequest } from "./RequestContext.ts"
@@ -56,7 +56,7 @@ export const requests = <
   model: ModelClass<Self, N, I, O>,
   make: Effect.Effect<RequestsHandler<I, O, E, R>, EMake, RMake> | RequestsHandler<I, O, E, R>,
   options?: Given<Options, Handler.HandlerOptions<I>>,
-): Layer.Layer<Self, EMake | Failure<Options>, Handler.Needs<RMake, R>> => {
+): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, R, Options>> => {
   const { name, signature, maxBatchSize } = model.definition
   const batching = maxBatchSize > 0
 

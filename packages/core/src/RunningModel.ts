@@ -7,6 +7,7 @@ import type { Asker } from "./Asker.ts"
 import type { Batching } from "./Batching.ts"
 import { ExecutionFailed, type InferenceError } from "./Errors.ts"
 import type { Cancel, Reply, Request, Response } from "./Inference.ts"
+import type { InstanceGroup } from "./Instance.ts"
 import type { Statistics } from "./Statistics.ts"
 import type { Signature } from "./TensorSpec.ts"
 
@@ -30,8 +31,8 @@ export interface RunningModel {
   readonly batching: Batching
   /** Whether it answers what it was asked before without an execution. Default false. */
   readonly responseCache?: boolean
-  /** What executes its batches here; 0 for a model that runs elsewhere. */
-  readonly instances: number
+  /** What executes its batches here; none for a model that runs elsewhere. */
+  readonly instanceGroups: ReadonlyArray<InstanceGroup>
   readonly statistics: Statistics
   /** Why it does not run and never will; absent for one that runs. */
   readonly unavailable?: string

@@ -89,7 +89,7 @@ const harness = Effect.fnUntraced(function* (
     decoupled: false,
     keepsInputs: true,
     batching: resolve("m", 4, { inputs: [], outputs: [] }, {}),
-    instances: instances.length,
+    instanceGroups: [],
     statistics,
     ...scheduler,
   }

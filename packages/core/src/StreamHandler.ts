@@ -8,7 +8,7 @@ import type { ModelClass, Sample } from "./Definition.ts"
 import { type InferenceError, InvalidRequest } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
 import * as Handler from "./Handler.ts"
-import type { Failure, Given } from "./Provide.ts"
+import type { Given } from "./Provide.ts"
 import { errorPrefix, noParameters, type Parameters, type Request, type Response } from "./Inference.ts"
 import { fromEffect } from "./Instance.ts"
 import { withoutBatch } from "./BatchedTensors.ts"
@@ -52,7 +52,7 @@ export const stream = <
   model: ModelClass<Self, N, I, O>,
   make: Effect.Effect<StreamHandler<I, O, E, R>, EMake, RMake> | StreamHandler<I, O, E, R>,
   options?: Given<Options, StreamOptions<I>>,
-): Layer.Layer<Self, EMake | Failure<Options>, Handler.Needs<RMake, Exclude<R, RequestContext>>> => {
+): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, Exclude<R, RequestContext>, Options>> => {
   const { name, signature, inputs, outputs, maxBatchSize } = model.definition
   const inputCodec = SampleCodec.make(inputs, signature.inputs)
   const outputCodec = SampleCodec.make(outputs, signature.outputs)

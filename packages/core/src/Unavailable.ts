@@ -55,7 +55,7 @@ const make = (definition: Definition<Fields, Fields>, unavailable: string): Runn
     decoupled: false,
     keepsInputs: true,
     batching,
-    instances: 0,
+    instanceGroups: [],
     statistics,
     unavailable,
     isReady: () => false,

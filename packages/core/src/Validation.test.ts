@@ -26,7 +26,7 @@ const running = {
   platform: "test",
   decoupled: false,
   keepsInputs: true,
-  instances: 1,
+  instanceGroups: [],
   statistics: new Statistics(),
   isReady: () => true,
   pending: () => 0,

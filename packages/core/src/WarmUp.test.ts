@@ -189,6 +189,7 @@ it("options out of range are found at declaration", () => {
   )
   expect(given({ batchSize: [1, 0] })).toThrow("warmUp.batchSize must be an integer of at least 1, but 0 was given.")
   expect(given({ count: 0 })).toThrow("warmUp.count must be an integer of at least 1, but 0 was given.")
+  // @ts-expect-error no dim of an input
   expect(given({ sizes: { m: 1 } })).toThrow('Model "scale": warmUp.sizes: no input has a dim "m".')
   expect(given({ sizes: { n: -1 } })).toThrow("warmUp.sizes.n must be an integer of at least 1, but -1 was given.")
   expect(given({ timeout: 0 })).toThrow("warmUp.timeout must be a time above 0, but 0 was given.")

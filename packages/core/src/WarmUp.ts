@@ -7,7 +7,7 @@ import { Clock, Duration, Effect, Option, Result, type Scope, Stream } from "eff
 import { requireInteger } from "./Batching.ts"
 import type { Definition, Sample } from "./Definition.ts"
 import type { InferenceError } from "./Errors.ts"
-import type { Fields } from "./Field.ts"
+import type { Fields, SymbolsOf } from "./Field.ts"
 import { noParameters, type Request } from "./Inference.ts"
 import type { Instance } from "./Instance.ts"
 import { infer, type RunningModel, stream } from "./RunningModel.ts"
@@ -23,7 +23,7 @@ export interface WarmUpOptions<I extends Fields> {
    */
   readonly inputs?: WarmUpInput.MadeUp | ReadonlyArray<Sample<I>>
   /** Extents of symbolic dims in what is made up, by their name. Default 1, as always that of dims of -1. */
-  readonly sizes?: WarmUpInput.Sizes
+  readonly sizes?: { readonly [N in SymbolsOf<I>]?: number }
   /** Rows of a request that is made up; of several, one request of each. Default 1. */
   readonly batchSize?: number | ReadonlyArray<number>
   /** How often all of this. Default 1. */
@@ -87,7 +87,10 @@ const check = <I extends Fields, O extends Fields>(
     if (size > most) throw wrong(`batchSize must not exceed maxBatchSize ${maxBatchSize}, but ${size} was given`)
   }
   const symbols = new Set(signature.inputs.flatMap(({ dims }) => dims.filter((dim) => typeof dim === "string")))
-  for (const [dim, size] of Object.entries(sizes)) {
+  const given = Object.entries<number | undefined>(sizes).flatMap(([dim, size]) =>
+    size === undefined ? [] : [[dim, size] as const],
+  )
+  for (const [dim, size] of given) {
     if (!symbols.has(dim)) throw wrong(`sizes: no input has a dim "${dim}"`)
     requireInteger(name, `warmUp.sizes.${dim}`, size, 1)
   }
@@ -95,7 +98,7 @@ const check = <I extends Fields, O extends Fields>(
   if (Option.isNone(duration) || Duration.toMillis(duration.value) <= 0) {
     throw wrong(`timeout must be a time above 0, but ${String(timeout)} was given`)
   }
-  return { inputs, sizes, batchSizes, count, timeout: duration.value }
+  return { inputs, sizes: Object.fromEntries(given), batchSizes, count, timeout: duration.value }
 }
 
 const execute = <I extends Fields, O extends Fields>(

@@ -10,7 +10,7 @@ import { readFile } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
 import * as OnnxFile from "./OnnxFile.ts"
 import * as OnnxLoadError from "./OnnxLoadError.ts"
-import type { Provider } from "./Provider.ts"
+import * as SessionPlan from "./SessionPlan.ts"
 import { mismatches } from "./SignatureCheck.ts"
 import * as Supervisor from "./Supervisor.ts"
 import * as WorkerInstance from "./WorkerInstance.ts"
@@ -19,8 +19,11 @@ import type { GraphOptimization } from "./WorkerProtocol.ts"
 export interface Options {
   /** Path or file URL; a relative path is relative to the working directory. */
   readonly file: string | URL
-  /** Sessions, each in a thread that it blocks while it runs. More give throughput up to the number of cores. Default 1. */
-  readonly instances?: number
+  /**
+   * Sessions, each in a thread that it blocks while it runs: a number of them, or a list of groups with execution providers of
+   * their own, such as one per device. More give throughput up to the number of cores. Default 1.
+   */
+  readonly instances?: SessionPlan.SessionsOption
   /** Threads within an operator: for latency, at the price of throughput. Default 1. */
   readonly intraOpThreads?: number
   /** Operators that run at the same time; above 1 the graph is executed in parallel mode. Default 1. */
@@ -32,7 +35,7 @@ export interface Options {
    * list: then a warning is logged. Single operators that a provider does not know run on the CPU, as always in ONNX
    * Runtime. Default `["cpu"]`.
    */
-  readonly providers?: readonly [Provider, ...Array<Provider>]
+  readonly providers?: SessionPlan.Providers
   /** How a worker thread that died is started again. */
   readonly restart?: Supervisor.RestartOptions
 }
@@ -45,21 +48,23 @@ export const instances = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<Instance>, OnnxLoadError.OnnxLoadError, Scope.Scope> {
   const file = options.file instanceof URL ? fileURLToPath(options.file) : options.file
   const { name } = definition
-  const reason = wrongCount(options) ?? wrongProviders(options) ?? Supervisor.wrongRestart(options.restart)
+  const reason =
+    wrongCount(options) ??
+    SessionPlan.providersProblem("providers", options.providers) ??
+    Supervisor.wrongRestart(options.restart)
   if (reason !== undefined) return yield* OnnxLoadError.make(name, file, reason)
   yield* check(definition, file)
-  const session = {
+  const shared = {
     file,
     intraOpThreads: options.intraOpThreads ?? 1,
     interOpThreads: options.interOpThreads ?? 1,
     graphOptimization: options.graphOptimization ?? "all",
-    providers: options.providers ?? ["cpu"],
   }
-  const { instances: count = 1, restart = {} } = options
+  const { restart = {} } = options
   return yield* Effect.forEach(
-    Array.from({ length: count }, (_, index) => `${name}_0_${index}`),
-    (name) => {
-      const start = WorkerInstance.start({ name, definition, session, spawn })
+    SessionPlan.make(name, options.instances, options.providers).sessions,
+    ({ name, providers }) => {
+      const start = WorkerInstance.start({ name, definition, session: { ...shared, providers }, spawn })
       return Supervisor.make({ name, start, restart })
     },
     { concurrency: "unbounded" },
@@ -68,17 +73,12 @@ export const instances = Effect.fnUntraced(function* (
 
 /** What is wrong with the options that count something; undefined for nothing. */
 const wrongCount = (options: Options): string | undefined => {
-  for (const option of ["instances", "intraOpThreads", "interOpThreads"] as const) {
-    const value = options[option] ?? 1
-    if (Number.isSafeInteger(value) && value >= 1) continue
-    return `${option} must be an integer of at least 1, but ${value} was given`
+  for (const option of ["intraOpThreads", "interOpThreads"] as const) {
+    const wrong = SessionPlan.countProblem(option, options[option] ?? 1)
+    if (wrong !== undefined) return wrong
   }
-  return undefined
+  return SessionPlan.problem(options.instances)
 }
-
-/** The type demands one, but JavaScript has no types. */
-const wrongProviders = ({ providers }: { readonly providers?: ReadonlyArray<Provider> }): string | undefined =>
-  providers?.length === 0 ? "providers must name at least one execution provider, but none was given" : undefined
 
 /** Fails unless the file is there, is a model, and has the declared signature. */
 const check = Effect.fnUntraced(function* (definition: Definition<Fields, Fields>, file: string) {

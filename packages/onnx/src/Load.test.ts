@@ -84,6 +84,14 @@ describe("files", () => {
 it.live("options out of range", () =>
   Effect.gen(function* () {
     assert.equal(
+      (yield* failure(good, { instances: [] })).reason,
+      "instances must name at least one group, but none was given",
+    )
+    assert.equal(
+      (yield* failure(good, { instances: [{}, { count: 0 }] })).reason,
+      "instances[1].count must be an integer of at least 1, but 0 was given",
+    )
+    assert.equal(
       (yield* failure(good, { instances: 0 })).reason,
       "instances must be an integer of at least 1, but 0 was given",
     )

@@ -239,6 +239,25 @@ it.live("a response cache knows its answers by their inputs alone: a file sees n
   ),
 )
 
+it.live("instances in groups, each with its execution providers", () =>
+  Effect.gen(function* () {
+    const { model, infer } = yield* Digits
+    assert.deepEqual(model.instanceGroups, [
+      { name: "digits_0", kind: "CPU", count: 2, gpus: [] },
+      { name: "digits_1", kind: "GPU", count: 1, gpus: [1] },
+    ])
+    assert.equal(largest((yield* infer({ image: picture(7) })).logits.data), 7)
+  }).pipe(
+    Effect.provide(
+      Onnx.layer(Digits, {
+        file: new URL("digits.onnx", examples),
+        // Falls back to the CPU where there is no such device.
+        instances: [{ count: 2 }, { providers: [{ name: "cuda", deviceId: 1 }, "cpu"] }],
+      }),
+    ),
+  ),
+)
+
 describe("strings", () => {
   it.live("of any language, and empty ones", () =>
     using(

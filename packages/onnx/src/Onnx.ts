@@ -5,12 +5,14 @@ import type { ModelClass } from "@nereid/core/Definition"
 import type { Fields } from "@nereid/core/Field"
 import * as Provide from "@nereid/core/Provide"
 import type { Layer, Scope } from "effect"
+import * as SessionPlan from "./SessionPlan.ts"
 import { instances, type Options } from "./Instances.ts"
 import type { OnnxLoadError } from "./OnnxLoadError.ts"
 
 export type { Options } from "./Instances.ts"
 export { OnnxLoadError } from "./OnnxLoadError.ts"
 export type { Provider, ProviderName } from "./Provider.ts"
+export type { SessionGroup } from "./SessionPlan.ts"
 export type { RestartOptions } from "./Supervisor.ts"
 export type { GraphOptimization } from "./WorkerProtocol.ts"
 
@@ -32,6 +34,7 @@ export const layer = <Self, N extends string, I extends Fields, O extends Fields
       // Copied into shared memory, or into a message.
       keepsInputs: false,
       readsRequest: false,
+      groups: SessionPlan.make(model.definition.name, options.instances, options.providers).groups,
       instances: instances(model.definition, options),
     },
     options,

@@ -190,12 +190,34 @@ it.live("an unknown model or version is not found", () =>
   }),
 )
 
+it.live("instances in groups, as they were declared", () =>
+  Effect.gen(function* () {
+    class Grouped extends Model.Service<Grouped>()("grouped", {
+      inputs: { X: Tensor.FP32(1) },
+      outputs: { X: Tensor.FP32(1) },
+    }) {}
+    const instances = [{ count: 2 }, { kind: "GPU", gpus: [0, 1], count: 2 }, Layer.empty] as const
+    const layer = Model.each(Grouped, ({ X }) => ({ X }), { instances })
+    const { model } = yield* Effect.provideContext(Grouped, yield* Layer.build(layer))
+    const { get, call } = yield* serve([model])
+    const groups = [
+      { name: "grouped_0", kind: "KIND_CPU", count: 2 },
+      { name: "grouped_1", kind: "KIND_GPU", count: 2, gpus: [0, 1] },
+      { name: "grouped_2", kind: "KIND_CPU", count: 1 },
+    ]
+    expect(JSON.parse((yield* get("/v2/models/grouped/config")).text).instance_group).toMatchObject(groups)
+    expect(yield* call(modelConfig, { name: "grouped" })).toMatchObject({
+      response: { config: { instanceGroup: groups.map(({ name, count }) => ({ name, count })) } },
+    })
+  }),
+)
+
 it.live("a file's format follows its backend; a model that runs elsewhere has no instances here", () =>
   Effect.gen(function* () {
     const { preferring } = yield* harness
     const onnx = ModelConfiguration.make({ ...preferring, platform: "onnxruntime_onnx" })
     expect(onnx).toMatchObject({ platform: "onnxruntime_onnx", backend: "onnxruntime" })
-    expect(ModelConfiguration.make({ ...preferring, instances: 0 }).instanceGroup).toEqual([])
+    expect(ModelConfiguration.make({ ...preferring, instanceGroups: [] }).instanceGroup).toEqual([])
   }),
 )
 

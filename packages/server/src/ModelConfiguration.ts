@@ -19,7 +19,7 @@ export const make = (model: RunningModel): ModelConfig => create(ModelConfigSche
 export const json = (configuration: ModelConfig) => print(ModelConfigSchema, configuration)
 
 const configuration = (model: RunningModel): MessageInitShape<typeof ModelConfigSchema> => {
-  const { name, platform, maxBatchSize, signature, instances } = model
+  const { name, platform, maxBatchSize, signature, instanceGroups } = model
   return {
     name,
     platform,
@@ -29,7 +29,12 @@ const configuration = (model: RunningModel): MessageInitShape<typeof ModelConfig
     maxBatchSize,
     input: signature.inputs.map((spec) => ({ ...tensor(spec), optional: spec.optional })),
     output: signature.outputs.map(tensor),
-    instanceGroup: instances === 0 ? [] : [{ name: `${name}_0`, kind: Kind.CPU, count: instances }],
+    instanceGroup: instanceGroups.map(({ name, kind, count, gpus }) => ({
+      name,
+      kind: Kind[kind],
+      count,
+      gpus: [...gpus],
+    })),
     optimization: { inputPinnedMemory: { enable: true }, outputPinnedMemory: { enable: true } },
     ...(model.responseCache ? { responseCache: { enable: true } } : {}),
     ...(model.decoupled ? { modelTransactionPolicy: { decoupled: true } } : {}),

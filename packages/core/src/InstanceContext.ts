@@ -1,0 +1,35 @@
+/** What a handler may know of its instance while it is built. Not what executes (Instance.ts), nor of any request. */
+import { Context } from "effect"
+
+/** Where an instance is to run, as its group says. */
+export type DeviceKind = "CPU" | "GPU"
+
+/** An instance as those that build it see it. */
+export interface BuiltInstance {
+  /** `<model>_<group>_<index>`, as in the log. */
+  readonly name: string
+  readonly model: string
+  readonly version: string
+  /** Of its group among those of the model, from 0. */
+  readonly group: number
+  /** Among those of its group, from 0. */
+  readonly index: number
+  readonly kind: DeviceKind
+  /** Of the GPU; undefined for the CPU. */
+  readonly gpu: number | undefined
+}
+
+/**
+ * Provided to the effect that builds a handler, and to the layers of its instance, so that it is no need of the model's layer:
+ *
+ * ```ts
+ * Model.batch(Embed, Effect.gen(function* () {
+ *   const { gpu } = yield* InstanceContext
+ *   const session = yield* Effect.acquireRelease(open({ device: gpu }), close)
+ *   return ({ ids }) => session.run(ids)
+ * }), { instances: [{ kind: "GPU", gpus: [0, 1] }] })
+ * ```
+ */
+export class InstanceContext extends Context.Service<InstanceContext, BuiltInstance>()(
+  "@nereid/core/InstanceContext",
+) {}
