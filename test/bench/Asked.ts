@@ -4,6 +4,7 @@ import * as GrpcUnary from "@nereid/bench/GrpcUnary"
 import * as HttpInfer from "@nereid/bench/HttpInfer"
 import type { Target } from "@nereid/bench/Load"
 import type { Child } from "./Child.ts"
+import { prefixLength } from "./GrpcPrefix.ts"
 import * as Probe from "./Probe.ts"
 import * as Request from "./Request.ts"
 
@@ -63,7 +64,7 @@ export const target = ({ ports }: Child, { protocol, request }: Asked, replyLeng
 /** The same for echo.ts, whose path says how many bytes come and how many go back. */
 export const echoed = (asked: Asked, replyLength: number): Asked => {
   const { protocol, request } = asked
-  const prefix = protocol === "HTTP" ? 0 : Request.prefixLength
+  const prefix = protocol === "HTTP" ? 0 : prefixLength
   const path = `/${prefix + request.body.length}/${prefix + replyLength}`
   return { ...asked, request: { ...request, path } }
 }

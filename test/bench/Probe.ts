@@ -4,7 +4,8 @@
  */
 import { request as requestHttp } from "node:http"
 import { connect } from "node:http2"
-import { framed, prefixLength, type Request } from "./Request.ts"
+import { framed, prefixLength } from "./GrpcPrefix.ts"
+import type { Request } from "./Request.ts"
 
 /** The message of the answer. */
 export const grpc = async (port: number, { path, headers, body }: Request): Promise<Buffer> => {

@@ -66,16 +66,6 @@ const grpcCall = (rpc: "modelInfer" | "modelStreamInfer", model: ModelName, id: 
   }
 }
 
-/** Bytes of what stands before a message of gRPC. */
-export const prefixLength = 5
-
-/** Behind its prefix: not compressed, and so long. */
-export const framed = (message: Uint8Array): Buffer => {
-  const prefix = Buffer.alloc(prefixLength)
-  prefix.writeUInt32BE(message.length, 1)
-  return Buffer.concat([prefix, message])
-}
-
 export const grpc = (model: ModelName): Request => grpcCall("modelInfer", model, "")
 
 export const grpcStream = (model: ModelName, id: string): Request => grpcCall("modelStreamInfer", model, id)
