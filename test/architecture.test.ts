@@ -9,11 +9,12 @@ import { expect, it } from "vitest"
 
 const root = join(import.meta.dirname, "..")
 
-/** protocol → core → {onnx, server, client, bench} → cli */
+/** protocol → core → {onnx, worker, server, client, bench} → cli */
 const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   protocol: [],
   core: ["protocol"],
   onnx: ["core", "protocol"],
+  worker: ["core"],
   server: ["core", "protocol"],
   client: ["core", "protocol"],
   bench: ["core", "protocol"],

@@ -8,6 +8,7 @@ import type { Handling } from "./Caller.ts"
 import type { ModelClass } from "./Definition.ts"
 import { ExecutionFailed, InvalidRequest, type InferenceError, isInferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
+import { Hosting } from "./Hosting.ts"
 import { errorPrefix, type Request } from "./Inference.ts"
 import type { Execution, Instance } from "./Instance.ts"
 import { InstanceContext } from "./InstanceContext.ts"
@@ -75,7 +76,7 @@ export const instances = <
       const context = yield* own(planned, shared, scope)
       const handler = Effect.isEffect(make) ? yield* provided(make, context) : make
       built.push({
-        name: planned.name,
+        name: planned.details.name,
         concurrency,
         asker,
         status: () => "available",
@@ -106,10 +107,11 @@ export const instances = <
 
 /** The services of one instance: those of all, its own, and what it is. */
 const own = Effect.fnUntraced(function* (
-  { layer, ...details }: InstancePlan.PlannedInstance,
+  { layer, details: planned }: InstancePlan.PlannedInstance,
   shared: Context.Context<never>,
   scope: Scope.Scope,
 ) {
+  const details = Context.get(shared, Hosting) ?? planned
   const context = shared.pipe(Context.add(Scope.Scope, scope), Context.add(InstanceContext, details))
   if (layer === undefined) return context
   // Not shared with other instances that have the same layer.

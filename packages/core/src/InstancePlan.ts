@@ -47,7 +47,8 @@ export type Failure<Options> = Layer.Error<LayerOf<Options>>
 export type Needs<Options> = Exclude<Layer.Services<LayerOf<Options>>, InstanceContext>
 
 /** One instance that is to be built. */
-export interface PlannedInstance extends BuiltInstance {
+export interface PlannedInstance {
+  readonly details: BuiltInstance
   readonly layer: AnyLayer | undefined
 }
 
@@ -80,15 +81,8 @@ const planGroup = (model: string, version: string, group: number, options: Group
   const devices = kind === "GPU" ? gpus : [undefined]
   const instances = devices
     .flatMap((gpu) => Array.from({ length: count }, () => gpu))
-    .map((gpu, index): PlannedInstance => ({
-      name: `${name}_${index}`,
-      model,
-      version,
-      group,
-      index,
-      kind,
-      gpu,
-      layer,
-    }))
+    .map((gpu, index): PlannedInstance => {
+      return { details: { name: `${name}_${index}`, model, version, group, index, kind, gpu }, layer }
+    })
   return { instances, group: { name, kind, count, gpus } }
 }

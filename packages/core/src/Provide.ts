@@ -8,6 +8,7 @@ import { askedBy, Caller, type CallerService } from "./Caller.ts"
 import type { Definition, Inference, ModelClass } from "./Definition.ts"
 import type { InferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
+import { Hosting } from "./Hosting.ts"
 import type { Cancel } from "./Inference.ts"
 import type { Instance, InstanceGroup } from "./Instance.ts"
 import * as Padding from "./Padding.ts"
@@ -21,8 +22,11 @@ import * as WarmUp from "./WarmUp.ts"
 export interface InstancesOptions<E, R> {
   /** What runs the model, for metadata. */
   readonly platform: string
-  /** Whether they answer a request by any number of responses, through its `emit`; each batch is one request then. */
-  readonly decoupled?: boolean
+  /**
+   * Whether they answer a request by any number of responses, through its `emit`; each batch is one request then. A function is
+   * asked once they are built.
+   */
+  readonly decoupled?: boolean | (() => boolean)
   /** As in RunningModel. Default true. */
   readonly keepsInputs?: boolean | undefined
   /**
@@ -71,7 +75,7 @@ export const fromInstances = <
 ): Layer.Layer<Self, E | Failure<Options>, Exclude<R, Scope.Scope>> => {
   const { definition } = model
   const cache = ResponseCache.check(definition.name, serving?.responseCache)
-  if (options.decoupled && cache !== undefined) {
+  if (options.decoupled === true && cache !== undefined) {
     throw new TypeError(`Model "${definition.name}": responseCache is not for a model with any number of responses.`)
   }
   const trial = WarmUp.make(definition, serving?.warmUp)
@@ -79,7 +83,8 @@ export const fromInstances = <
     model,
     Effect.gen(function* () {
       const [loading, instances] = yield* Effect.timed(warmed(definition, options, trial))
-      const running = yield* run(definition, options, instances, cache)
+      const isHosted = (yield* Hosting) !== undefined
+      const running = yield* run(isHosted ? atOnce(definition) : definition, options, instances, cache)
       running.statistics.loadSeconds = Duration.toSeconds(loading)
       const watch = yield* Watcher
       watch(running)
@@ -98,19 +103,27 @@ const warmed = Effect.fnUntraced(function* <E, R, EW>(
 ): Effect.fn.Return<ReadonlyArray<Instance>, E | EW, R> {
   const instances = yield* options.instances
   if (trial === undefined) return instances
-  const atOnce = { ...definition, batching: { ...definition.batching, ...withoutDelay } }
-  const alone = (instance: Instance) => run(atOnce, options, [instance])
+  const alone = (instance: Instance) => run(atOnce(definition), options, [instance])
   yield* Effect.forEach(instances, (instance) => trial(instance, alone), { concurrency: "unbounded", discard: true })
   return instances
 })
 
-const withoutDelay = { maxQueueDelay: Duration.zero, preferredBatchSizes: [] }
+/** The same where nobody waits for others, and nobody is refused. */
+const atOnce = <I extends Fields, O extends Fields>(definition: Definition<I, O>): Definition<I, O> => ({
+  ...definition,
+  batching: {
+    ...definition.batching,
+    maxQueueDelay: Duration.zero,
+    preferredBatchSizes: [],
+    maxQueueSize: Number.MAX_SAFE_INTEGER,
+  },
+})
 
 const run = Effect.fnUntraced(function* (
   definition: Definition<Fields, Fields>,
   {
     platform,
-    decoupled = false,
+    decoupled: isDecoupled = false,
     keepsInputs = true,
     joins = true,
     readsRequest = true,
@@ -120,6 +133,7 @@ const run = Effect.fnUntraced(function* (
   cache?: ResponseCache.ResponseCacheOptions,
 ) {
   const { name, version, signature, maxBatchSize, batching } = definition
+  const decoupled = typeof isDecoupled === "function" ? isDecoupled() : isDecoupled
   const statistics = new Statistics()
   const padding = joins ? Padding.rule(batching) : undefined
   const scheduler = yield* Scheduler.make({

@@ -5,6 +5,7 @@
 import type { Definition } from "@nereid/core/Definition"
 import type { Fields } from "@nereid/core/Field"
 import type { Instance } from "@nereid/core/Instance"
+import * as Supervisor from "@nereid/core/Supervisor"
 import { Effect, type Scope } from "effect"
 import { readFile } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
@@ -12,7 +13,7 @@ import * as OnnxFile from "./OnnxFile.ts"
 import * as OnnxLoadError from "./OnnxLoadError.ts"
 import * as SessionPlan from "./SessionPlan.ts"
 import { mismatches } from "./SignatureCheck.ts"
-import * as Supervisor from "./Supervisor.ts"
+import * as Slots from "./Slots.ts"
 import * as WorkerInstance from "./WorkerInstance.ts"
 import type { GraphOptimization } from "./WorkerProtocol.ts"
 
@@ -65,7 +66,7 @@ export const instances = Effect.fnUntraced(function* (
     SessionPlan.make(name, options.instances, options.providers).sessions,
     ({ name, providers }) => {
       const start = WorkerInstance.start({ name, definition, session: { ...shared, providers }, spawn })
-      return Supervisor.make({ name, start, restart })
+      return Supervisor.make({ name, concurrency: () => Slots.slotCount, start, restart })
     },
     { concurrency: "unbounded" },
   )

@@ -13,7 +13,7 @@ export type { Options } from "./Instances.ts"
 export { OnnxLoadError } from "./OnnxLoadError.ts"
 export type { Provider, ProviderName } from "./Provider.ts"
 export type { SessionGroup } from "./SessionPlan.ts"
-export type { RestartOptions } from "./Supervisor.ts"
+export type { RestartOptions } from "@nereid/core/Supervisor"
 export type { GraphOptimization } from "./WorkerProtocol.ts"
 
 /** Of the sessions, and of the model around them. */

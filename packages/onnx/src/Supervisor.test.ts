@@ -11,7 +11,7 @@ import { TestClock } from "effect/testing"
 import { Worker } from "node:worker_threads"
 import { file, slow } from "../../../test/fixtures/onnx.ts"
 import { instances } from "./Instances.ts"
-import type { RestartOptions } from "./Supervisor.ts"
+import type { RestartOptions } from "@nereid/core/Supervisor"
 import { type Spawn, spawn } from "./WorkerInstance.ts"
 
 class Slow extends Model.Service<Slow>()("slow", {

@@ -11,7 +11,8 @@ import type { Definition } from "@nereid/core/Definition"
 import { ExecutionFailed, type InferenceError, type InvalidRequest, Unavailable } from "@nereid/core/Errors"
 import type { Fields } from "@nereid/core/Field"
 import type { Response } from "@nereid/core/Inference"
-import type { Execution, Settle } from "@nereid/core/Instance"
+import type { Execution, Interrupt, Settle } from "@nereid/core/Instance"
+import type { Supervised } from "@nereid/core/Supervisor"
 import type { TensorSpec } from "@nereid/core/TensorSpec"
 import { Deferred, Effect, Exit, Result } from "effect"
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker, type WorkerOptions } from "node:worker_threads"
@@ -104,7 +105,7 @@ interface InFlight {
   readonly settle: Settle
 }
 
-export class WorkerInstance {
+export class WorkerInstance implements Supervised {
   /** Completed with the reason once the thread has ended, asked or not. */
   readonly exited = Deferred.makeUnsafe<string>()
 
@@ -150,7 +151,12 @@ export class WorkerInstance {
   }
 
   /** What is in a slot cannot be taken back, and the slot is free when the worker says so: nothing interrupts this. */
-  execute(batch: Batch.Batch, settle: Settle): void {
+  execute(batch: Batch.Batch, settle: Settle): Interrupt {
+    this.#begin(batch, settle)
+    return nothing
+  }
+
+  #begin(batch: Batch.Batch, settle: Settle): void {
     if (!this.#takesText) return this.#run(batch, settle)
     const refusals = batch.requests.map((request) => GeneralBatch.refusal(this.#definition, request))
     const accepted = refusals.flatMap((refusal, index) => (refusal === undefined ? [index] : []))
@@ -280,6 +286,8 @@ export class WorkerInstance {
     return new Unavailable({ message: `the worker thread of model '${this.#definition.name}' is not running` })
   }
 }
+
+const nothing = () => {}
 
 /** The outcomes of all requests, given those of the requests that were not refused. */
 const withRefusals = (

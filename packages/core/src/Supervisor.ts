@@ -1,12 +1,11 @@
 /**
- * An instance that outlives its worker: when the thread dies, its batches fail, no other, and it is started again with
- * growing pauses, until it has died or failed to load too often in a row.
+ * An instance that outlives what executes its batches, such as a worker thread: when that dies, its batches fail, no other, and
+ * it is started again with growing pauses, until it has died or failed to start too often in a row. What a worker is, and how it
+ * starts and stops, is its owner's business.
  */
-import type { Instance, InstanceStatus } from "@nereid/core/Instance"
+import type { Batch } from "./Batch.ts"
+import type { Instance, InstanceStatus, Interrupt, Settle } from "./Instance.ts"
 import { Deferred, Duration, Effect, Exit, Option, Result } from "effect"
-import type { OnnxLoadError } from "./OnnxLoadError.ts"
-import * as Slots from "./Slots.ts"
-import type { WorkerInstance } from "./WorkerInstance.ts"
 
 export interface RestartOptions {
   /** Restarts in a row, without a batch that succeeds between them. Default 5. */
@@ -15,10 +14,24 @@ export interface RestartOptions {
   readonly delay?: Duration.Input
 }
 
-export interface SupervisorOptions {
+/** What executes batches until it ends. */
+export interface Supervised {
+  readonly isAlive: boolean
+  /** Completed with the reason once it has ended, asked or not. */
+  readonly exited: Deferred.Deferred<string>
+  /** Whether its owner has ended it, so that it does not count as a death. Default no. */
+  readonly wasEnded?: boolean
+  readonly execute: (batch: Batch, settle: Settle) => Interrupt
+  /** Asks it to end, and waits until it has. Harmless when it has already. */
+  readonly stop: Effect.Effect<void>
+}
+
+export interface SupervisorOptions<W extends Supervised, E extends { readonly message: string }, R> {
   readonly name: string
-  /** A loaded worker; not to be interrupted. */
-  readonly start: Effect.Effect<WorkerInstance, OnnxLoadError>
+  /** Batches that a worker takes at once; asked once the first one has started. */
+  readonly concurrency: () => number
+  /** A worker that has started; not to be interrupted. */
+  readonly start: Effect.Effect<W, E, R>
   readonly restart: RestartOptions
 }
 
@@ -37,11 +50,16 @@ export const wrongRestart = (options: RestartOptions = {}): string | undefined =
 }
 
 /** The first start is part of this: its failure is the caller's. The scope's end stops the worker and waits for it. */
-export const make = Effect.fnUntraced(function* ({ name, start, restart: options }: SupervisorOptions) {
+export const make = Effect.fnUntraced(function* <W extends Supervised, E extends { readonly message: string }, R>({
+  name,
+  concurrency,
+  start,
+  restart: options,
+}: SupervisorOptions<W, E, R>) {
   const { times = defaultTimes, delay = defaultDelay } = options
   const firstDelay = Duration.toMillis(delay)
   // Set by the start itself: an interruption that waited for it keeps the next line of this function from being reached.
-  let worker!: WorkerInstance
+  let worker!: W
   const begin = Effect.map(start, (started) => {
     worker = started
   })
@@ -71,6 +89,7 @@ export const make = Effect.fnUntraced(function* ({ name, start, restart: options
   const supervise = Effect.gen(function* () {
     for (;;) {
       const reason = yield* Deferred.await(worker.exited)
+      if (worker.wasEnded) restarts = 0
       become("restarting")
       yield* Effect.logWarning(`The worker thread of instance ${name} died: ${reason}`)
       if (!(yield* restart)) break
@@ -83,20 +102,16 @@ export const make = Effect.fnUntraced(function* ({ name, start, restart: options
 
   const instance: Instance = {
     name,
-    concurrency: Slots.slotCount,
+    concurrency: concurrency(),
     // A thread may have ended before its supervisor has noticed.
     status: () => (status === "available" && !worker.isAlive ? "restarting" : status),
     onStatusChange: () => {},
-    execute: (batch, settle) => {
+    execute: (batch, settle) =>
       worker.execute(batch, (exit) => {
         if (Exit.isSuccess(exit)) restarts = 0
         settle(exit)
-      })
-      return nothing
-    },
+      }),
   }
   yield* Effect.forkScoped(supervise, { startImmediately: true })
   return instance
 })
-
-const nothing = () => {}

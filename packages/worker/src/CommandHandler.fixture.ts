@@ -1,0 +1,59 @@
+/** A handler that computes, waits, logs, fails or dies, as its text says. No test is in here. */
+import { Errors, InstanceContext, Model, RequestContext } from "@nereid/core"
+import { Effect } from "effect"
+import { isMainThread, threadId } from "node:worker_threads"
+import { Command } from "./Command.fixture.ts"
+
+let asked = 0
+
+const answers: Record<string, (rest: string) => Effect.Effect<string, unknown, RequestContext>> = {
+  echo: (rest) => Effect.succeed(rest),
+  thread: () => Effect.succeed(`${isMainThread} ${threadId > 0} ${(asked += 1)}`),
+  exit: (code) => Effect.sync(() => process.exit(Number(code))),
+  throw: (rest) =>
+    Effect.callback(() => {
+      setTimeout(() => {
+        throw new Error(rest)
+      }, 0)
+    }),
+  heap: () =>
+    Effect.sync(() => {
+      const kept: Array<unknown> = []
+      for (;;) kept.push(Array.from({ length: 1000 }, () => ({})))
+    }),
+  abort: () => Effect.sync(() => process.abort()),
+  spin: () =>
+    Effect.andThen(
+      Effect.log("begins"),
+      Effect.sync(() => {
+        for (;;);
+      }),
+    ),
+  wait: () =>
+    Effect.andThen(Effect.log("begins"), Effect.never).pipe(Effect.onInterrupt(() => Effect.log("interrupted"))),
+  fail: (tag) => Effect.fail(Errors.fromTag(tag, `it is ${tag}`) ?? new Error(tag)),
+  die: (rest) => Effect.die(new Error(rest)),
+  context: () =>
+    Effect.gen(function* () {
+      const { id, rows, parameters, requestedOutputs, remaining, setParameter } = yield* RequestContext
+      yield* setParameter("seen", 7n)
+      const left = remaining()
+      const isLeft = left !== undefined && left > 0 && left <= 60_000
+      return `${id} ${rows} ${String(parameters["a"])} ${String(requestedOutputs)} ${isLeft}`
+    }),
+}
+
+export default Model.each(
+  Command,
+  Effect.gen(function* () {
+    const { name, gpu } = yield* InstanceContext
+    yield* Effect.acquireRelease(Effect.log(`${name} on ${gpu} initializes`), () => Effect.log(`${name} finalizes`))
+    return Effect.fnUntraced(function* ({ TEXT }) {
+      const [command = "", rest = ""] = TEXT.split(/ (.*)/)
+      if (command === "instance") return { ANSWER: name }
+      if (command === "log") return yield* Effect.as(Effect.logWarning(rest), { ANSWER: "logged" })
+      const answer = answers[command] ?? (() => Effect.fail(new Error(`no command '${command}'`)))
+      return { ANSWER: yield* answer(rest) }
+    })
+  }),
+)

@@ -1,0 +1,134 @@
+/**
+ * A model inside a worker thread: built from the layer that its module exports, asked by the messages of WorkerThread.ts, which
+ * it answers. What a handler is, and how a batch is executed, is core's business, here as elsewhere.
+ */
+import { type Inference as Service, modelKeyPrefix } from "@nereid/core/Definition"
+import type { Fields } from "@nereid/core/Field"
+import { Hosting } from "@nereid/core/Hosting"
+import type { Cancel, Emit, Request, Response } from "@nereid/core/Inference"
+import type { BuiltInstance } from "@nereid/core/InstanceContext"
+import type { RunningModel } from "@nereid/core/RunningModel"
+import { Effect, Layer, Result, type Scope } from "effect"
+import { ParcelWriter, unpack } from "./Parcel.ts"
+import type { FromThread, OutcomeMessage, RequestMessage, ResponseMessage, ToThread } from "./WorkerProtocol.ts"
+
+/** Builds the model; dies where the module exports no layer of it. */
+export const load = Effect.fnUntraced(function* (
+  module: string,
+  instance: BuiltInstance,
+): Effect.fn.Return<RunningModel, unknown, Scope.Scope> {
+  const exported: { readonly default?: unknown } = yield* Effect.tryPromise({
+    try: () => import(module),
+    catch: (error) => error,
+  })
+  const { default: layer } = exported
+  if (!isClosed(layer)) return yield* Effect.fail(new TypeError("its default export is no layer of a model"))
+  const context = yield* Effect.provideService(Layer.build(layer), Hosting, instance)
+  const services: ReadonlyMap<string, Service<Fields, Fields>> = context.mapUnsafe
+  const found = services.get(modelKeyPrefix + instance.model)?.model
+  if (found !== undefined && found.version === instance.version) return found
+  const wanted = `model '${instance.model}' version ${instance.version}`
+  return yield* Effect.fail(new TypeError(`the layer that it exports provides no ${wanted}`))
+})
+
+/** Whether it needs anything no value tells: then it dies when it looks for it. */
+const isClosed = (layer: unknown): layer is Layer.Layer<never, unknown> => Layer.isLayer(layer)
+
+export class HostedModel {
+  readonly #model: RunningModel
+  readonly #post: (message: FromThread, transfer: ReadonlyArray<ArrayBuffer>) => void
+  readonly #batches = new Map<number, RunningBatch>()
+
+  constructor(model: RunningModel, post: (message: FromThread, transfer: ReadonlyArray<ArrayBuffer>) => void) {
+    this.#model = model
+    this.#post = post
+  }
+
+  get ready(): FromThread {
+    const { decoupled, maxBatchSize, signature } = this.#model
+    const [inputs, outputs] = [signature.inputs, signature.outputs].map((specs) =>
+      specs.map(({ name, datatype, dims, optional }) => ({ name, datatype, dims, optional })),
+    )
+    return { _tag: "Ready", decoupled, maxBatchSize, inputs: inputs ?? [], outputs: outputs ?? [] }
+  }
+
+  receive(message: Exclude<ToThread, { _tag: "Stop" }>): void {
+    const running = this.#batches.get(message.batch)
+    switch (message._tag) {
+      case "Execute":
+        return this.#execute(message.batch, message.requests, message.buffer)
+      case "More":
+        return running?.more?.()
+      case "Cancel":
+        // Its callers have left: whatever their outcomes were, nobody looks at them.
+        if (running === undefined) return
+        for (const cancel of running.cancels) cancel()
+        return this.#end(message.batch, [])
+    }
+  }
+
+  #execute(batch: number, requests: ReadonlyArray<RequestMessage>, buffer: ArrayBuffer): void {
+    const running: RunningBatch = { cancels: [], more: undefined }
+    this.#batches.set(batch, running)
+    const outcomes: Array<Result.Result<Response, { readonly _tag: string; readonly message: string }>> = []
+    let open = requests.length
+    for (const [index, request] of requests.entries()) {
+      const cancel = this.#model.submit(this.#request(request, buffer, batch, running), (outcome) => {
+        outcomes[index] = outcome
+        open -= 1
+        if (open === 0) this.#end(batch, outcomes)
+      })
+      running.cancels.push(cancel)
+    }
+  }
+
+  #request(
+    { inputs, remaining, ...request }: RequestMessage,
+    buffer: ArrayBuffer,
+    batch: number,
+    running: RunningBatch,
+  ): Request {
+    const deadline = remaining === undefined ? undefined : Date.now() + remaining
+    const tensors = inputs.map((tensor) => tensor && unpack(buffer, tensor))
+    const asked = { ...request, inputs: tensors, deadline }
+    return this.#model.decoupled ? { ...asked, emit: this.#emit(batch, running) } : asked
+  }
+
+  /** The next response is asked for once the other side has taken this one. */
+  #emit(batch: number, running: RunningBatch): Emit {
+    return (response) =>
+      Effect.callback((resume) => {
+        running.more = () => resume(Effect.void)
+        const parcel = new ParcelWriter()
+        const message = packed(parcel, response)
+        const buffer = parcel.end()
+        this.#post({ _tag: "Response", batch, response: message, buffer }, [buffer])
+      })
+  }
+
+  #end(
+    batch: number,
+    outcomes: ReadonlyArray<Result.Result<Response, { readonly _tag: string; readonly message: string }>>,
+  ): void {
+    if (!this.#batches.delete(batch)) return
+    const parcel = new ParcelWriter()
+    const messages = outcomes.map((outcome): OutcomeMessage =>
+      Result.isSuccess(outcome)
+        ? { _tag: "Answered", response: packed(parcel, outcome.success) }
+        : { _tag: "Refused", tag: outcome.failure._tag, message: outcome.failure.message },
+    )
+    const buffer = parcel.end()
+    this.#post({ _tag: "Outcomes", batch, outcomes: messages, buffer }, [buffer])
+  }
+}
+
+interface RunningBatch {
+  readonly cancels: Array<Cancel>
+  /** Of a decoupled model: goes on after a response. */
+  more: (() => void) | undefined
+}
+
+const packed = (parcel: ParcelWriter, { outputs, parameters }: Response): ResponseMessage => ({
+  outputs: outputs.map((tensor) => parcel.add(tensor)),
+  parameters,
+})

@@ -1,0 +1,23 @@
+/** Whether the model of a module is the one that was declared: a thread has its own copy of the declaration. */
+import type { Definition } from "@nereid/core/Definition"
+import type { Fields } from "@nereid/core/Field"
+import { print } from "@nereid/core/TensorSpec"
+import type { FromThread, SpecMessage } from "./WorkerProtocol.ts"
+
+type Ready = Extract<FromThread, { _tag: "Ready" }>
+
+/** What is different; undefined for nothing. */
+export const difference = (
+  { maxBatchSize, signature }: Pick<Definition<Fields, Fields>, "maxBatchSize" | "signature">,
+  ready: Ready,
+): string | undefined => {
+  for (const side of ["inputs", "outputs"] as const) {
+    const [declared, found] = [signature[side], ready[side]].map((specs) => specs.map(printed).join(", "))
+    if (declared !== found) return `its ${side} are not the declared ones: expected ${declared}, got ${found}`
+  }
+  if (maxBatchSize === ready.maxBatchSize) return undefined
+  return `its maxBatchSize is not the declared one: expected ${maxBatchSize}, got ${ready.maxBatchSize}`
+}
+
+const printed = ({ name, datatype, dims, optional }: SpecMessage) =>
+  `${name}${optional ? "?" : ""}: ${print(datatype, dims)}`

@@ -1,0 +1,12 @@
+/** A handler of whole batches. No test is in here. */
+import { Model, Tensor } from "@nereid/core"
+import { Rows } from "./Command.fixture.ts"
+
+/** Answers with memory that it goes on using. */
+const memory = new Int32Array(4)
+
+export default Model.batch(Rows, ({ x }) => {
+  const [rows] = x.shape
+  memory.fill(rows)
+  return { y: x, rows: Tensor.make("INT32", [rows, 1], memory.subarray(0, rows)) }
+})

@@ -1,0 +1,324 @@
+/** Models whose handlers run in worker threads: that they are what they are elsewhere, and what becomes of a thread that dies. */
+import { assert, describe, it } from "@effect/vitest"
+import { type Model, Tensor } from "@nereid/core"
+import type { Request } from "@nereid/core/Inference"
+import { infer } from "@nereid/core/RunningModel"
+import { Effect, Exit, Fiber, Layer, Logger, Queue, Result, Scope, Stream } from "effect"
+import type * as contract from "./Command.fixture.ts"
+import { Command, Count, OtherRows, Rows } from "./Command.fixture.ts"
+import type * as commandHandler from "./CommandHandler.fixture.ts"
+import type * as countHandler from "./CountHandler.fixture.ts"
+import type * as rowsHandler from "./RowsHandler.fixture.ts"
+import { Worker } from "./index.ts"
+import type * as unready from "./Unready.fixture.ts"
+
+const module = (name: string) => new URL(`./${name}.fixture.ts`, import.meta.url)
+
+const command = (options: Worker.LayerOptions<(typeof Command)["definition"]["inputs"]> = {}) =>
+  Worker.layer<typeof commandHandler>()(Command, module("CommandHandler"), options)
+
+/** What is logged, as it comes. */
+const logs = Effect.gen(function* () {
+  const lines = yield* Queue.unbounded<string>()
+  const layer = Logger.layer([
+    Logger.make(({ message, logLevel }) => void Queue.offerUnsafe(lines, `${logLevel}: ${String(message)}`)),
+  ])
+  const until = (pattern: RegExp) =>
+    Queue.take(lines).pipe(Effect.repeat({ until: (line) => pattern.test(line) }), Effect.timeout("20 seconds"))
+  return { layer, until, all: Queue.takeAll(lines) }
+})
+
+/** The model of the layer; `ask` it with texts. */
+const running = Effect.fnUntraced(function* (options: Parameters<typeof command>[0] = {}) {
+  const log = yield* logs
+  const build = Layer.build(command({ restart: { delay: 1 }, ...options })).pipe(
+    Effect.provide(yield* Layer.build(log.layer)),
+  )
+  const { infer, model } = yield* Effect.provideContext(Command, yield* build)
+  const ask = (TEXT: string) => Effect.map(infer({ TEXT }), ({ ANSWER }) => ANSWER)
+  return { ask, model, log }
+})
+
+const ready = (model: { readonly isReady: () => boolean }) =>
+  Effect.sleep("5 millis").pipe(Effect.repeat({ until: () => model.isReady() }), Effect.timeout("20 seconds"))
+
+describe("a handler in a thread", () => {
+  it.live("is not on the main thread, is built once, and has its context", () =>
+    Effect.gen(function* () {
+      const { ask, model } = yield* running()
+      assert.equal(yield* ask("thread"), "false true 1")
+      assert.equal(yield* ask("thread"), "false true 2")
+      const request: Request = {
+        id: "a",
+        inputs: [Tensor.make("BYTES", [1, 1], [new TextEncoder().encode("context")])],
+        rows: 1,
+        parameters: { a: 2n },
+        deadline: Date.now() + 60_000,
+        requestedOutputs: ["ANSWER"],
+      }
+      const { outputs, parameters } = yield* infer(model, request)
+      assert.equal(new TextDecoder().decode(outputs[0]?.bytes.subarray(4)), "a 1 2 ANSWER true")
+      assert.deepEqual(parameters, { seen: 7n })
+    }),
+  )
+
+  it.live("requests of one batch are executed together, and fail alone, by their tags", () =>
+    Effect.gen(function* () {
+      const { ask, model } = yield* running()
+      const texts = ["echo a", "fail InvalidRequest", "fail QueueFull", "fail Strange", "die a bug", "echo b"]
+      const answers = yield* Effect.forEach(texts, (text) => Effect.result(ask(text)), { concurrency: "unbounded" })
+      assert.deepEqual(
+        answers.map((answer) =>
+          Result.isSuccess(answer) ? answer.success : `${answer.failure._tag}: ${answer.failure.message}`,
+        ),
+        [
+          "a",
+          "InvalidRequest: it is InvalidRequest",
+          "QueueFull: it is QueueFull",
+          "ExecutionFailed: Failed to execute the request(s) for model 'command': Strange",
+          "ExecutionFailed: Failed to execute the request(s) for model 'command'; its log says why",
+          "b",
+        ],
+      )
+      assert.equal(model.statistics.executionCount, 2)
+      assert.equal(model.platform, "nereid")
+      // Node forbids it to threads: a failure like any other.
+      assert.equal((yield* Effect.flip(ask("abort")))._tag, "ExecutionFailed")
+      assert.equal(yield* ask("echo c"), "c")
+    }),
+  )
+
+  it.live("of whole batches: tensors and optional ones arrive, and answers are not those of the handler's memory", () =>
+    Effect.gen(function* () {
+      const layer = Worker.layer<typeof rowsHandler>()(Rows, module("RowsHandler"))
+      const rows = yield* Effect.provideContext(Rows, yield* Layer.build(layer))
+      const x = (value: number) => Tensor.make("FP32", [3], Float32Array.of(value, value, value))
+      const values = [1, 2, 3, 4, 5, 6]
+      const answers = yield* Effect.forEach(values, (value) => rows.infer({ x: x(value) }), {
+        concurrency: "unbounded",
+      })
+      assert.deepEqual(
+        answers.map(({ y }) => y.data[0]),
+        values,
+      )
+      assert.deepEqual(answers.map(({ rows }) => rows.data[0]).toSorted(), [2, 2, 4, 4, 4, 4])
+      const text = Tensor.make("BYTES", [1], [Uint8Array.of(0, 255, 0)])
+      const { y } = yield* rows.infer({ x: x(7), text })
+      assert.deepEqual([...y.data], [7, 7, 7])
+    }),
+  )
+
+  it.live("that is decoupled answers by a stream; a slow reader slows it, one that leaves stops it", () =>
+    Effect.gen(function* () {
+      const layer = Worker.layer<typeof countHandler>()(Count, module("CountHandler"))
+      const count = yield* Effect.provideContext(Count, yield* Layer.build(layer))
+      assert.isTrue(count.model.decoupled)
+      const numbers = (yield* Stream.runCollect(count.stream({ TO: 40 }))).map(({ N }) => N)
+      assert.deepEqual(
+        numbers,
+        Array.from({ length: 40 }, (_, index) => index + 1),
+      )
+      assert.deepEqual(yield* Stream.runCollect(count.stream({ TO: 0 })), [])
+      const failure = yield* Effect.flip(Stream.runDrain(count.stream({ TO: -1 })))
+      assert.match(failure.message, /below zero/)
+      const first = yield* Stream.runCollect(Stream.take(count.stream({ TO: 1_000_000 }), 2))
+      assert.lengthOf(first, 2)
+      // It is ahead of its reader by what may wait for it, and by no more.
+      const [next] = yield* Stream.runCollect(count.stream({ TO: 1 }))
+      assert.isBelow(next?.PULLED ?? Infinity, 40 + 2 + 40)
+    }),
+  )
+
+  it.live("is told which instance it is; requests go to whichever is free", () =>
+    Effect.gen(function* () {
+      const { ask, model } = yield* running({ instances: [{ count: 1 }, { kind: "GPU", gpus: [3] }] })
+      const waiting = yield* Effect.forkChild(ask("wait"), { startImmediately: true })
+      const names = yield* Effect.forEach([1, 2], () => ask("instance"))
+      assert.deepEqual(names, ["command_1_0", "command_1_0"])
+      yield* Fiber.interrupt(waiting)
+      assert.deepEqual(model.instanceGroups, [
+        { name: "command_0", kind: "CPU", count: 1, gpus: [] },
+        { name: "command_1", kind: "GPU", count: 1, gpus: [3] },
+      ])
+    }),
+  )
+
+  it.live("logs through the main thread's logger; initializes once, and finalizes when the model unloads", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const { ask, log } = yield* Scope.provide(running(), scope)
+      yield* ask("log careful")
+      yield* Scope.close(scope, Exit.void)
+      assert.deepEqual(yield* log.all, [
+        "Info: command_0_0 on undefined initializes",
+        "Warn: careful",
+        "Info: command_0_0 finalizes",
+      ])
+    }),
+  )
+
+  it.live("a warm-up and a response cache are as elsewhere", () =>
+    Effect.gen(function* () {
+      const { ask, model } = yield* running({
+        instances: 2,
+        warmUp: { inputs: [{ TEXT: "thread" }] },
+        responseCache: true,
+      })
+      assert.equal(yield* ask("thread"), "false true 2")
+      assert.equal(yield* ask("thread"), "false true 2")
+      assert.equal(model.statistics.cacheHit.count, 1)
+    }),
+  )
+})
+
+describe("a thread that dies", () => {
+  it.live("fails its batch, says why, and is started again, whatever it died of", () =>
+    Effect.gen(function* () {
+      const { ask, model, log } = yield* running({ maxHeapBytes: 64 * 2 ** 20 })
+      for (const [way, reason] of [
+        ["exit 3", "exit code 3"],
+        ["throw out of luck", "out of luck"],
+        ["heap", "Worker terminated due to reaching memory limit: JS heap out of memory"],
+      ] as const) {
+        const failure = yield* Effect.flip(ask(way))
+        assert.equal(failure._tag, "ExecutionFailed")
+        assert.equal(failure.message, `the worker thread of model 'command' died while it had this batch: ${reason}`)
+        assert.isFalse(model.isReady())
+        yield* log.until(/has started again/)
+        yield* ready(model)
+        assert.equal(yield* ask("thread"), "false true 1")
+      }
+    }),
+  )
+
+  it.live("takes neither the other instances nor the queue with it", () =>
+    Effect.gen(function* () {
+      const { ask, model } = yield* running({ instances: 2 })
+      const dying = yield* Effect.forkChild(Effect.flip(ask("exit 1")), { startImmediately: true })
+      // In a batch of their own.
+      yield* Effect.yieldNow.pipe(Effect.repeat({ until: () => model.pending() === 0 }))
+      const texts = ["echo a", "echo b", "echo c", "echo d", "echo e"]
+      const answers = yield* Effect.forEach(texts, ask, { concurrency: "unbounded" })
+      assert.deepEqual(answers, ["a", "b", "c", "d", "e"])
+      assert.equal((yield* Fiber.join(dying))._tag, "ExecutionFailed")
+      assert.isTrue(model.isReady())
+    }),
+  )
+
+  it.live("too often in a row is not started again: the model says so, and refuses", () =>
+    Effect.gen(function* () {
+      const { ask, model, log } = yield* running({ restart: { times: 1, delay: 1 } })
+      yield* Effect.flip(ask("exit 1"))
+      yield* log.until(/has started again/)
+      yield* ready(model)
+      yield* Effect.flip(ask("exit 1"))
+      yield* log.until(/has failed for good, after 1 restarts in a row/)
+      assert.equal((yield* Effect.flip(ask("echo a")))._tag, "ModelNotReady")
+      assert.isFalse(model.isReady())
+    }),
+  )
+})
+
+describe("a call that nobody waits for any more", () => {
+  it.live("is interrupted in its thread, which goes on", () =>
+    Effect.gen(function* () {
+      const { ask, log } = yield* running()
+      assert.equal(yield* ask("thread"), "false true 1")
+      const fiber = yield* Effect.forkChild(ask("wait"), { startImmediately: true })
+      yield* log.until(/begins/)
+      yield* Fiber.interrupt(fiber)
+      yield* log.until(/interrupted/)
+      assert.equal(yield* ask("thread"), "false true 2")
+    }),
+  )
+
+  it.live("and does not end is ended with its thread, which does not count as a death", () =>
+    Effect.gen(function* () {
+      const { ask, model, log } = yield* running({ cancelTimeout: "20 millis", restart: { times: 1, delay: 1 } })
+      for (let turn = 0; turn < 2; turn++) {
+        const fiber = yield* Effect.forkChild(ask("spin"), { startImmediately: true })
+        yield* log.until(/begins/)
+        yield* Fiber.interrupt(fiber)
+        yield* log.until(/a batch did not end after nobody waited for it any more/)
+        yield* log.until(/has started again/)
+        yield* ready(model)
+      }
+      assert.equal(yield* ask("thread"), "false true 1")
+    }),
+  )
+})
+
+describe("what cannot be loaded", () => {
+  const failure = <Self>(layer: Layer.Layer<Self, Worker.WorkerLoadError>) =>
+    Effect.map(Effect.flip(Effect.scoped(Layer.build(layer))), ({ message }) => message)
+
+  it.live("says why: no module, one that fails, no layer, another model, another signature, no weights", () =>
+    Effect.gen(function* () {
+      const cannot = (name: string) => `cannot load model 'command' from '${module(name).href}': `
+      assert.include(
+        yield* failure(Worker.layer()(Command, module("Missing"))),
+        `${cannot("Missing")}Cannot find module`,
+      )
+      const broken = new URL("data:text/javascript,throw new Error('nothing to load')")
+      assert.match(
+        yield* failure(Worker.layer()(Command, broken)),
+        /^cannot load model .* from 'data:.*: nothing to load$/,
+      )
+      assert.equal(
+        yield* failure(Worker.layer()(Command, module("Command"))),
+        `${cannot("Command")}its default export is no layer of a model`,
+      )
+      assert.equal(
+        yield* failure(Worker.layer()(Command, module("RowsHandler"))),
+        `${cannot("RowsHandler")}the layer that it exports provides no model 'command' version 1`,
+      )
+      assert.equal(
+        yield* failure(Worker.layer()(OtherRows, module("RowsHandler"))),
+        `cannot load model 'rows' from '${module("RowsHandler").href}': its outputs are not the declared ones: ` +
+          `expected y: FP32["n"], rows: INT64[1], got y: FP32["n"], rows: INT32[1]`,
+      )
+      assert.equal(
+        yield* failure(Worker.layer<typeof unready>()(Command, module("Unready"))),
+        `${cannot("Unready")}no weights`,
+      )
+    }),
+  )
+
+  it.live("takes no longer than it may; what loads beside it is ended", () =>
+    Effect.gen(function* () {
+      const options = { instances: [{ kind: "GPU" }], startTimeout: "500 millis" } as const
+      const message = yield* failure(Worker.layer<typeof unready>()(Command, module("Unready"), options))
+      assert.match(message, /it was not ready after 500 ms$/)
+    }),
+  )
+
+  it.live("a cache of a decoupled model is refused when it is known to be one", () =>
+    Effect.gen(function* () {
+      const message = yield* failure(Worker.layer()(Count, module("CountHandler"), { responseCache: true }))
+      assert.match(message, /responseCache is not for a model with any number of responses$/)
+    }),
+  )
+})
+
+it("the module's layer must be that of the model, and closed; options are checked at declaration", () => {
+  const url = module("CommandHandler")
+  const fits: Layer.Layer<Command, Worker.WorkerLoadError> = Worker.layer<typeof commandHandler>()(Command, url)
+  // @ts-expect-error the module is that of another model
+  const other = Worker.layer<typeof commandHandler>()(Rows, url)
+  // @ts-expect-error the module exports no layer
+  const none = Worker.layer<typeof contract>()(Command, url)
+  // @ts-expect-error its layer needs a service that no thread has
+  const open = Worker.layer<{ readonly default: Layer.Layer<Command, never, Rows> }>()(Command, url)
+  const warm: Layer.Layer<Command, Worker.WorkerLoadError | Model.WarmUpFailed> = Worker.layer<typeof commandHandler>()(
+    Command,
+    url,
+    { warmUp: "zeros" },
+  )
+  // @ts-expect-error an unknown option
+  const misspelt = Worker.layer<typeof commandHandler>()(Command, url, { instance: 2 })
+  assert.isTrue([fits, other, none, open, warm, misspelt].every(Layer.isLayer))
+  assert.throws(() => command({ instances: 0 }), 'Model "command": instances must be an integer of at least 1')
+  assert.throws(() => command({ maxHeapBytes: 0 }), "maxHeapBytes must be an integer of at least 1, but 0 was given")
+  assert.throws(() => command({ cancelTimeout: 0 }), "cancelTimeout must be a time above 0 and below 24 days")
+  assert.throws(() => command({ restart: { times: -1 } }), "restart.times must be an integer of at least 0")
+})

@@ -1,0 +1,12 @@
+/** Why a module does not become the instance of a model. */
+import { Data } from "effect"
+
+export class WorkerLoadError extends Data.TaggedError("WorkerLoadError")<{
+  readonly model: string
+  /** URL of the module. */
+  readonly module: string
+  readonly message: string
+}> {}
+
+export const make = (model: string, module: string, reason: string): WorkerLoadError =>
+  new WorkerLoadError({ model, module, message: `cannot load model '${model}' from '${module}': ${reason}` })

@@ -1,0 +1,78 @@
+/** What an instance and its thread say to each other. Tensors travel in one buffer per message (Parcel.ts). Types only. */
+import type { BuiltInstance } from "@nereid/core/InstanceContext"
+import type { Parameters } from "@nereid/core/Inference"
+import type { TensorSpec } from "@nereid/core/TensorSpec"
+import type { PackedTensor } from "./Parcel.ts"
+
+/** `workerData`. */
+export interface Start {
+  /** URL of the module. */
+  readonly module: string
+  readonly instance: BuiltInstance
+}
+
+/** A tensor of the model, as far as both sides must agree. */
+export type SpecMessage = Pick<TensorSpec, "name" | "datatype" | "dims" | "optional">
+
+export interface RequestMessage {
+  readonly id: string
+  /** By position in the signature's inputs. */
+  readonly inputs: ReadonlyArray<PackedTensor | undefined>
+  readonly rows: number
+  readonly parameters: Parameters
+  /** Milliseconds until its deadline: the clocks of both sides need not agree. */
+  readonly remaining: number | undefined
+  readonly requestedOutputs: ReadonlyArray<string>
+}
+
+export interface ResponseMessage {
+  readonly outputs: ReadonlyArray<PackedTensor>
+  readonly parameters: Parameters
+}
+
+export type OutcomeMessage =
+  | { readonly _tag: "Answered"; readonly response: ResponseMessage }
+  /** `tag` is one of core's Errors. */
+  | { readonly _tag: "Refused"; readonly tag: string; readonly message: string }
+
+/** To the thread. Batches are called by numbers. */
+export type ToThread =
+  | {
+      readonly _tag: "Execute"
+      readonly batch: number
+      readonly requests: ReadonlyArray<RequestMessage>
+      readonly buffer: ArrayBuffer
+    }
+  /** Nobody waits for it any more. */
+  | { readonly _tag: "Cancel"; readonly batch: number }
+  /** The last response of this request of a decoupled model was taken. */
+  | { readonly _tag: "More"; readonly batch: number }
+  /** No further batch comes: release everything, and exit. */
+  | { readonly _tag: "Stop" }
+
+export type FromThread =
+  | {
+      readonly _tag: "Ready"
+      readonly decoupled: boolean
+      readonly maxBatchSize: number
+      readonly inputs: ReadonlyArray<SpecMessage>
+      readonly outputs: ReadonlyArray<SpecMessage>
+    }
+  /** It exits by itself afterwards. */
+  | { readonly _tag: "LoadFailed"; readonly message: string }
+  /** One of the responses of a decoupled model. */
+  | {
+      readonly _tag: "Response"
+      readonly batch: number
+      readonly response: ResponseMessage
+      readonly buffer: ArrayBuffer
+    }
+  | {
+      readonly _tag: "Outcomes"
+      readonly batch: number
+      readonly outcomes: ReadonlyArray<OutcomeMessage>
+      readonly buffer: ArrayBuffer
+    }
+  | { readonly _tag: "Log"; readonly level: LogLevelName; readonly message: string }
+
+export type LogLevelName = "Fatal" | "Error" | "Warn" | "Info" | "Debug" | "Trace"

@@ -1,0 +1,253 @@
+/**
+ * One worker thread with a handler, from its start to its exit, as the main thread sees it: hands it batches, takes outcomes
+ * and responses, tells it what nobody waits for, stops it. It lives once: who starts the next one is core's Supervisor.ts.
+ */
+import type { Batch } from "@nereid/core/Batch"
+import type { Definition } from "@nereid/core/Definition"
+import { ExecutionFailed, fromTag, type InferenceError, Unavailable } from "@nereid/core/Errors"
+import type { Fields } from "@nereid/core/Field"
+import type { Request, Response } from "@nereid/core/Inference"
+import type { BuiltInstance } from "@nereid/core/InstanceContext"
+import type { Execution, Interrupt, Settle } from "@nereid/core/Instance"
+import type { Supervised } from "@nereid/core/Supervisor"
+import { Clock, type Context, Deferred, Effect, Exit, Result } from "effect"
+import { Worker, type WorkerOptions } from "node:worker_threads"
+import { difference } from "./ModuleCheck.ts"
+import { ParcelWriter, unpack } from "./Parcel.ts"
+import * as WorkerLoadError from "./WorkerLoadError.ts"
+import type { FromThread, OutcomeMessage, ResponseMessage, Start, ToThread } from "./WorkerProtocol.ts"
+
+export interface ThreadOptions {
+  readonly definition: Definition<Fields, Fields>
+  /** URL of the module. */
+  readonly module: string
+  readonly instance: BuiltInstance
+  readonly startTimeout: number
+  /** How long a batch that nobody waits for may go on before its thread is ended. Milliseconds, as the others. */
+  readonly cancelTimeout: number
+  readonly stopTimeout: number
+  /** Of its JavaScript heap; undefined for Node's own limit. */
+  readonly maxHeapBytes: number | undefined
+}
+
+/** Not to be interrupted; when it fails, the thread has ended. */
+export const start = Effect.fnUntraced(function* (options: ThreadOptions) {
+  const context = yield* Effect.context<never>()
+  const { definition, module } = options
+  return yield* Effect.callback<WorkerThread, WorkerLoadError.WorkerLoadError>((resume) => {
+    const fail = (reason: string) => resume(Effect.fail(WorkerLoadError.make(definition.name, module, reason)))
+    let worker: Worker
+    try {
+      worker = spawn(options)
+    } catch (error) {
+      return fail(`its worker thread does not start: ${text(error)}`)
+    }
+    let reason: string | undefined
+    const end = (why: string) => {
+      reason = why
+      void worker.terminate()
+    }
+    const timer = setTimeout(() => end(`it was not ready after ${options.startTimeout} ms`), options.startTimeout)
+    const onError = (error: unknown) => (reason ??= `its worker thread died: ${text(error)}`)
+    const onExit = (code: number) => {
+      clearTimeout(timer)
+      fail(reason ?? `its worker thread exited with code ${code}`)
+    }
+    const onMessage = (message: FromThread) => {
+      if (message._tag === "Log") return log(context, message)
+      if (message._tag === "LoadFailed") return end(message.message)
+      if (message._tag !== "Ready") return
+      const different = difference(definition, message)
+      if (different !== undefined) return end(different)
+      clearTimeout(timer)
+      worker.off("error", onError).off("exit", onExit).off("message", onMessage)
+      resume(Effect.succeed(new WorkerThread(options, worker, context, message.decoupled)))
+    }
+    worker.once("error", onError).once("exit", onExit).on("message", onMessage)
+  })
+}, Effect.uninterruptible)
+
+// `import.meta.resolve` goes through the package's exports: the same line works from source and when built.
+const spawn = ({ instance, module, maxHeapBytes }: ThreadOptions): Worker => {
+  const workerData: Start = { module, instance }
+  const limits: WorkerOptions =
+    maxHeapBytes === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: Math.ceil(maxHeapBytes / 2 ** 20) } }
+  return new Worker(new URL(import.meta.resolve("@nereid/worker/worker")), {
+    name: instance.name,
+    workerData,
+    ...limits,
+  })
+}
+
+const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** By the logger of whoever has started it. */
+const log = (context: Context.Context<never>, { level, message }: Extract<FromThread, { _tag: "Log" }>) =>
+  void Effect.runForkWith(context)(Effect.logWithLevel(level)(message))
+
+interface InFlight {
+  readonly batch: Batch
+  readonly settle: Settle
+  readonly inputDuration: number
+  timer: NodeJS.Timeout | undefined
+}
+
+export class WorkerThread implements Supervised {
+  readonly exited = Deferred.makeUnsafe<string>()
+  /** Whether the model of its module answers a request by any number of responses. */
+  readonly decoupled: boolean
+  readonly #options: ThreadOptions
+  readonly #worker: Worker
+  readonly #context: Context.Context<never>
+  readonly #inFlight = new Map<number, InFlight>()
+  #next = 0
+  #state: "running" | "stopping" | "exited" = "running"
+  #wasEnded = false
+
+  constructor(options: ThreadOptions, worker: Worker, context: Context.Context<never>, decoupled: boolean) {
+    this.#options = options
+    this.decoupled = decoupled
+    this.#worker = worker
+    this.#context = context
+    let reason: string | undefined
+    worker.on("error", (error: unknown) => (reason ??= text(error)))
+    worker.on("messageerror", (error: unknown) => (reason ??= text(error)))
+    worker.once("exit", (code) => this.#exit(reason ?? `exit code ${code}`))
+    worker.on("message", (message: FromThread) => this.#receive(message))
+    // Nothing in flight: the thread alone does not keep the process alive.
+    worker.unref()
+  }
+
+  get isAlive(): boolean {
+    return this.#state !== "exited"
+  }
+
+  get wasEnded(): boolean {
+    return this.#wasEnded
+  }
+
+  execute(batch: Batch, settle: Settle): Interrupt {
+    if (this.#state !== "running") {
+      settle(Exit.fail(this.#unavailable()))
+      return nothing
+    }
+    const startedAt = performance.now()
+    const number = this.#next++
+    const parcel = new ParcelWriter()
+    const clock = Effect.runSyncWith(this.#context)(Clock.Clock)
+    const now = clock.currentTimeMillisUnsafe()
+    const requests = batch.requests.map(({ id, inputs, rows, parameters, deadline, requestedOutputs = [] }) => ({
+      id,
+      inputs: inputs.map((tensor) => tensor && parcel.add(tensor)),
+      rows,
+      parameters,
+      remaining: deadline === undefined ? undefined : deadline - now,
+      requestedOutputs,
+    }))
+    const buffer = parcel.end()
+    this.#send({ _tag: "Execute", batch: number, requests, buffer }, [buffer])
+    if (this.#inFlight.size === 0) this.#worker.ref()
+    const inputDuration = (performance.now() - startedAt) * 1e6
+    this.#inFlight.set(number, { batch, settle, inputDuration, timer: undefined })
+    return () => this.#cancel(number)
+  }
+
+  /** What does not end soon is ended with its thread: no code can be interrupted that does not look. */
+  #cancel(number: number): void {
+    const entry = this.#inFlight.get(number)
+    if (entry === undefined || entry.timer !== undefined || this.#state === "exited") return
+    this.#send({ _tag: "Cancel", batch: number })
+    entry.timer = setTimeout(() => {
+      this.#wasEnded = true
+      void this.#worker.terminate()
+    }, this.#options.cancelTimeout)
+  }
+
+  /** Asks the thread to exit, and waits until it has; ends it where it does not. Harmless when it has exited already. */
+  get stop(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      if (this.#state === "running") {
+        this.#state = "stopping"
+        this.#worker.ref()
+        this.#send({ _tag: "Stop" })
+        const timer = setTimeout(() => void this.#worker.terminate(), this.#options.stopTimeout)
+        this.#worker.once("exit", () => clearTimeout(timer))
+      }
+      return Effect.asVoid(Deferred.await(this.exited))
+    }).pipe(Effect.uninterruptible)
+  }
+
+  #send(message: ToThread, transfer: ReadonlyArray<ArrayBuffer> = []): void {
+    this.#worker.postMessage(message, transfer)
+  }
+
+  #receive(message: FromThread): void {
+    switch (message._tag) {
+      case "Log":
+        return log(this.#context, message)
+      case "Response":
+        return this.#respond(message.batch, unpacked(message.buffer, message.response))
+      case "Outcomes": {
+        const startedAt = performance.now()
+        const entry = this.#take(message.batch)
+        if (entry === undefined) return
+        const outcomes = message.outcomes.map((outcome) => this.#outcome(message.buffer, outcome))
+        const outputDuration = (performance.now() - startedAt) * 1e6
+        return entry.settle(Exit.succeed({ outcomes, inputDuration: entry.inputDuration, outputDuration }))
+      }
+      default:
+    }
+  }
+
+  #outcome(buffer: ArrayBuffer, outcome: OutcomeMessage): Execution["outcomes"][number] {
+    if (outcome._tag === "Answered") return Result.succeed(unpacked(buffer, outcome.response))
+    const { tag, message } = outcome
+    return Result.fail(fromTag(tag, message) ?? new ExecutionFailed({ message }))
+  }
+
+  /** One of the responses of a decoupled model, whose batches are one request: the next is asked for once it was taken. */
+  #respond(number: number, response: Response): void {
+    const request: Request | undefined = this.#inFlight.get(number)?.batch.requests[0]
+    if (request?.emit === undefined) return
+    const fiber = Effect.runForkWith(this.#context)(request.emit(response))
+    fiber.addObserver((exit) => {
+      if (!this.#inFlight.has(number) || this.#state === "exited") return
+      if (Exit.isSuccess(exit)) this.#send({ _tag: "More", batch: number })
+      else this.#cancel(number)
+    })
+  }
+
+  #take(number: number): InFlight | undefined {
+    const entry = this.#inFlight.get(number)
+    if (entry === undefined) return undefined
+    this.#inFlight.delete(number)
+    clearTimeout(entry.timer)
+    if (this.#inFlight.size === 0 && this.#state === "running") this.#worker.unref()
+    return entry
+  }
+
+  #exit(reason: string): void {
+    this.#state = "exited"
+    const why = this.#wasEnded ? "a batch did not end after nobody waited for it any more" : reason
+    for (const number of this.#inFlight.keys()) this.#take(number)?.settle(Exit.fail(this.#died(why)))
+    Deferred.doneUnsafe(this.exited, Effect.succeed(why))
+  }
+
+  #died(reason: string): InferenceError {
+    const { name } = this.#options.definition
+    return new ExecutionFailed({
+      message: `the worker thread of model '${name}' died while it had this batch: ${reason}`,
+    })
+  }
+
+  #unavailable(): InferenceError {
+    return new Unavailable({ message: `the worker thread of model '${this.#options.definition.name}' is not running` })
+  }
+}
+
+const nothing = () => {}
+
+const unpacked = (buffer: ArrayBuffer, { outputs, parameters }: ResponseMessage): Response => ({
+  outputs: outputs.map((tensor) => unpack(buffer, tensor)),
+  parameters,
+})
