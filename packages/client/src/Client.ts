@@ -4,7 +4,7 @@
  */
 import { Effect, Exit, Layer, Scope } from "effect"
 import type { Transport } from "@connectrpc/connect"
-import type { Batched, Definition, ModelClass, Sample } from "@nereid/core/Definition"
+import type { Batched, Definition, Input, InputBatch, ModelClass, Sample } from "@nereid/core/Definition"
 import type { Fields } from "@nereid/core/Field"
 import { ask, type PromiseCallOptions } from "@nereid/core/PromiseCall"
 import { inference } from "@nereid/core/Provide"
@@ -45,8 +45,8 @@ export const layer = <Self, N extends string, I extends Fields, O extends Fields
 
 /** A model as callers without Effect see it. Calls reject with the tagged errors of `Errors`. */
 export interface PromiseClient<I extends Fields, O extends Fields> extends AsyncDisposable {
-  readonly infer: (sample: Sample<I>, options?: PromiseCallOptions) => Promise<Sample<O>>
-  readonly inferBatch: (batch: Batched<I>, options?: PromiseCallOptions) => Promise<Batched<O>>
+  readonly infer: (sample: Input<I>, options?: PromiseCallOptions) => Promise<Sample<O>>
+  readonly inferBatch: (batch: InputBatch<I>, options?: PromiseCallOptions) => Promise<Batched<O>>
   /** Calls that still wait reject with Unavailable. */
   readonly close: () => Promise<void>
 }

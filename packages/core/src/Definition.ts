@@ -5,6 +5,7 @@
  */
 import { Context, type Duration, type Effect, type Schema, type Stream } from "effect"
 import { type Batching, type BatchingOptions, requireInteger, resolve } from "./Batching.ts"
+import * as Defaults from "./Defaults.ts"
 import type { InferenceError } from "./Errors.ts"
 import { type Field, type Fields, spec } from "./Field.ts"
 import type { Parameters } from "./Inference.ts"
@@ -12,13 +13,21 @@ import type { RunningModel } from "./RunningModel.ts"
 import type { Signature } from "./TensorSpec.ts"
 import type { TypedTensor } from "./TypedTensor.ts"
 
-/** What one sample of these fields is in code: `{ TEXT: string }`. Optional fields are optional keys. */
+/** What one sample of these fields is in code: `{ TEXT: string }`. Optional fields without a default are optional keys. */
 export type Sample<F extends Fields> = Schema.Struct.Type<F>
+
+/** The same as callers give it: a field with a default is an optional key too. */
+export type Input<F extends Fields> = { readonly [K in keyof Schema.Struct.Encoded<F>]: F[K]["Type"] }
 
 type BatchedTensor<T> = T extends TypedTensor<infer D, infer S> ? TypedTensor<D, readonly [number, ...S]> : never
 
 /** The same fields as tensors of many samples, along axis 0. */
 export type Batched<F extends Fields> = {
+  readonly [K in keyof Schema.Struct.Type<F>]: BatchedTensor<F[K]["Encoded"]>
+}
+
+/** The same as callers give them. */
+export type InputBatch<F extends Fields> = {
   readonly [K in keyof Schema.Struct.Encoded<F>]: BatchedTensor<Schema.Struct.Encoded<F>[K]>
 }
 
@@ -33,10 +42,10 @@ export interface CallOptions {
 
 /** A model as its callers see it. */
 export interface Inference<I extends Fields, O extends Fields> {
-  readonly infer: (sample: Sample<I>, options?: CallOptions) => Effect.Effect<Sample<O>, InferenceError>
+  readonly infer: (sample: Input<I>, options?: CallOptions) => Effect.Effect<Sample<O>, InferenceError>
   /** The responses of one sample, as they come: any number from a decoupled model, one from any other. */
-  readonly stream: (sample: Sample<I>, options?: CallOptions) => Stream.Stream<Sample<O>, InferenceError>
-  readonly inferBatch: (batch: Batched<I>, options?: CallOptions) => Effect.Effect<Batched<O>, InferenceError>
+  readonly stream: (sample: Input<I>, options?: CallOptions) => Stream.Stream<Sample<O>, InferenceError>
+  readonly inferBatch: (batch: InputBatch<I>, options?: CallOptions) => Effect.Effect<Batched<O>, InferenceError>
   /** The model without its types, as front ends and the registry use it. */
   readonly model: RunningModel
 }
@@ -110,6 +119,8 @@ const define = <I extends Fields, O extends Fields>(
   requireInteger(name, "maxBatchSize", maxBatchSize, 0)
   requireInteger(name, "version", version, 1)
   const signature = { inputs: specs(inputs), outputs: specs(outputs) }
+  const unfilled = Defaults.problem(signature)
+  if (unfilled !== undefined) throw new TypeError(`Model "${name}": ${unfilled}.`)
   return {
     name,
     version: String(version),

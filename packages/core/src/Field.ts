@@ -8,7 +8,8 @@
 import { Effect, Schema, SchemaAST, SchemaIssue, SchemaTransformation } from "effect"
 import { type DataType, type Elements, view, byteWidth, type FixedDataType } from "./DataType.ts"
 import { jsonExample } from "./codec/JsonExample.ts"
-import { type Dim, matches, print, type ShapeOf, type TensorSpec } from "./TensorSpec.ts"
+import { type Element, elementBytes } from "./Element.ts"
+import { type DefaultTensor, type Dim, matches, print, type ShapeOf, type TensorSpec } from "./TensorSpec.ts"
 import { make, TypedTensor, type Shape } from "./TypedTensor.ts"
 
 declare module "effect/Schema" {
@@ -16,6 +17,8 @@ declare module "effect/Schema" {
     interface Annotations {
       /** Datatype and dims of the tensor that this Schema stands for on the wire. */
       readonly tensor?: TensorAnnotation | undefined
+      /** What an optional input is where a request leaves it out. */
+      readonly tensorDefault?: DefaultTensor | undefined
     }
   }
 }
@@ -198,8 +201,84 @@ export const labels = <const L extends ReadonlyArray<string>>(
     ),
   )
 
-/** An input that a request may leave out; its key is optional in code. */
-export const optional = <F extends Field>(field: F): Schema.optionalKey<F> => Schema.optionalKey(field)
+/** A field that callers may leave out, and that handlers have in any case. */
+export interface WithDefault<F extends Field> extends Schema.BottomLazy<
+  F["ast"],
+  WithDefault<F>,
+  F["~type.parameters"],
+  F["~type.mutability"],
+  "required",
+  "no-default",
+  F["~encoded.mutability"],
+  "optional"
+> {
+  readonly Type: F["Type"]
+  readonly Encoded: F["Encoded"]
+  readonly DecodingServices: never
+  readonly EncodingServices: never
+  readonly "~type.make.in": F["~type.make.in"]
+  readonly "~type.make": F["~type.make"]
+  readonly Iso: F["Iso"]
+  readonly schema: F
+}
+
+/** The value of a field; of one that shows its tensor also one element, which then is every element. */
+type DefaultOf<F extends Field> =
+  F extends Plain<infer D, infer S, infer N>
+    ? [N] extends [never]
+      ? TypedTensor<D, S> | (number extends S[number] ? never : Element<D>)
+      : Element<D>
+    : F["Type"]
+
+/**
+ * An input that a request may leave out. Its key is optional in code, unless there is a default: then handlers have that in
+ * its place, in each row.
+ *
+ * ```ts
+ * inputs: {
+ *   TEXT: Tensor.utf8(),
+ *   LANGUAGE: Tensor.optional(Tensor.utf8(), { default: "en" }),
+ *   WEIGHTS: Tensor.optional(Tensor.FP32(16), { default: 1 }),
+ * }
+ * ```
+ *
+ * Of symbolic dims the default is one element; their extents are those of the request's other inputs.
+ * @throws TypeError where the default does not fit the field
+ */
+export const optional: {
+  <F extends Field>(field: F): Schema.optionalKey<F>
+  <F extends Field>(field: F, options: { readonly default: NoInfer<DefaultOf<F>> }): WithDefault<F>
+} = (field: Field, options?: { readonly default: unknown }): never => {
+  const marked =
+    options === undefined
+      ? field
+      : Schema.annotate({ tensorDefault: defaultTensor(field, options.default) })(field as Field & Schema.Top)
+  return Schema.optionalKey(marked) as never
+}
+
+const defaultTensor = (field: Field, value: unknown): DefaultTensor => {
+  const annotation = annotationOf(field.ast)
+  if (annotation === undefined) throw new TypeError("A default is of a field that encodes to a tensor.")
+  const { datatype, dims } = annotation
+  const refuse = (text: string) => new TypeError(`The default of an input ${print(datatype, dims)} ${text}.`)
+  if (isPlain(field) && !(value instanceof TypedTensor)) {
+    const element = isElement(value) ? elementBytes(datatype, value) : undefined
+    if (element === undefined) throw refuse(`is neither a tensor nor an element of it: ${String(value)}`)
+    if (dims.includes(-1)) throw refuse("must be a tensor, as nothing tells how many elements it has")
+    return { element }
+  }
+  if (dims.some((dim) => typeof dim === "string"))
+    throw refuse("must be one element, as its extents are those of others")
+  const codec: Schema.Codec<unknown, unknown> = field as Field & Schema.Codec<unknown, unknown>
+  const row = Schema.encodeUnknownSync(codec)(value)
+  if (!(row instanceof TypedTensor) || row.datatype !== datatype || !matches(dims, row.shape)) {
+    throw refuse("does not fit it")
+  }
+  return { row }
+}
+
+const isElement = (value: unknown): value is Element<DataType> =>
+  ["number", "bigint", "boolean", "string"].includes(typeof value)
 
 /** The spec of a field, from the annotation at the encoded end of its Schema. */
 export const spec = (name: string, field: Field): TensorSpec => {
@@ -207,7 +286,13 @@ export const spec = (name: string, field: Field): TensorSpec => {
   if (annotation === undefined) {
     throw new TypeError(`Field ${JSON.stringify(name)} does not encode to a tensor: build it from Tensor.* fields.`)
   }
-  return { name, ...annotation, optional: SchemaAST.isOptional(field.ast) }
+  const preset = field.ast.annotations?.["tensorDefault"]
+  return {
+    name,
+    ...annotation,
+    optional: SchemaAST.isOptional(field.ast),
+    ...(preset === undefined ? {} : { default: preset as DefaultTensor }),
+  }
 }
 
 /** Whether the field shows the tensor itself, so that code may pass it on without asking Schema. */

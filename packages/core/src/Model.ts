@@ -10,6 +10,8 @@ export {
   type Definition,
   type DefinitionOptions,
   type Inference,
+  type Input,
+  type InputBatch,
   type ModelClass,
   type Sample,
   Service,

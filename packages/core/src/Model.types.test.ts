@@ -183,6 +183,59 @@ export class Locate extends Model.Service<Locate>()("locate", {
   outputs: { name: Tensor.utf8().check(Schema.isMinLength(1)) },
 }) {}
 
+class Translate extends Model.Service<Translate>()("translate", {
+  inputs: {
+    TEXT: Tensor.utf8(),
+    LANGUAGE: Tensor.optional(Tensor.utf8(), { default: "en" }),
+    WEIGHTS: Tensor.optional(Tensor.FP32(2), { default: 1 }),
+    STYLE: Tensor.optional(Tensor.utf8()),
+  },
+  outputs: { TEXT: Tensor.utf8() },
+  maxBatchSize: 4,
+}) {}
+
+/** An input with a default is one that callers may leave out and handlers have. */
+export const Translated = Model.each(Translate, ({ TEXT, LANGUAGE, WEIGHTS, STYLE }) => {
+  const language: string = LANGUAGE
+  const weights: Float32Array = WEIGHTS.data
+  // @ts-expect-error without a default it may be missing
+  const style: string = STYLE
+  return { TEXT: `${TEXT} ${language} ${weights} ${style}` }
+})
+
+export const TranslatedBatch = Model.batch(Translate, ({ LANGUAGE, STYLE }) => {
+  const shape: readonly [number, 1] = LANGUAGE.shape
+  // @ts-expect-error without a default it may be missing
+  void STYLE.shape
+  return { TEXT: Tensor.make("BYTES", shape, LANGUAGE.data) }
+})
+
+export const translating = Effect.gen(function* () {
+  const model = yield* Translate
+  yield* model.infer({ TEXT: "hi" })
+  yield* model.infer({ TEXT: "hi", LANGUAGE: "de", WEIGHTS: Tensor.make("FP32", [2], Float32Array.of(1, 2)) })
+  yield* model.inferBatch({ TEXT: Tensor.make("BYTES", [1, 1], [new Uint8Array()]) })
+  // @ts-expect-error a wrong type, although it may be left out
+  yield* model.infer({ TEXT: "hi", LANGUAGE: 1 })
+})
+
+export const defaults = () => [
+  // @ts-expect-error a default of another type
+  Tensor.optional(Tensor.utf8(), { default: 1 }),
+  // @ts-expect-error a default that is none of the labels
+  Tensor.optional(Tensor.labels(["a", "b"]), { default: "c" }),
+  // @ts-expect-error the elements of INT64 are bigint
+  Tensor.optional(Tensor.INT64(2), { default: 1 }),
+  // @ts-expect-error another shape
+  Tensor.optional(Tensor.FP32(2), { default: Tensor.make("FP32", [3], new Float32Array(3)) }),
+  // @ts-expect-error another datatype
+  Tensor.optional(Tensor.FP32(2), { default: Tensor.make("FP64", [2], new Float64Array(2)) }),
+  // @ts-expect-error of a symbolic dim only the other inputs know the extent
+  Tensor.optional(Tensor.FP32("n"), { default: Tensor.make("FP32", [2], new Float32Array(2)) }),
+  // @ts-expect-error nothing tells how many elements there are
+  Tensor.optional(Tensor.FP32(-1), { default: 1 }),
+]
+
 export const refused = () => {
   // @ts-expect-error a Schema that does not encode to a tensor is no field
   class NoTensor extends Model.Service<NoTensor>()("no-tensor", { inputs: { x: Schema.String }, outputs: {} }) {}

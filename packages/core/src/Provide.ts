@@ -5,6 +5,7 @@
 import { Clock, Duration, Effect, Layer, type Scope, Stream } from "effect"
 import * as Batch from "./Batch.ts"
 import { askedBy, Caller, type CallerService } from "./Caller.ts"
+import * as Defaults from "./Defaults.ts"
 import type { Definition, Inference, ModelClass } from "./Definition.ts"
 import type { InferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
@@ -148,7 +149,11 @@ const run = Effect.fnUntraced(function* (
     maxQueueDelay: Duration.toMillis(batching.maxQueueDelay) * 1e6,
     maxQueueSize: batching.maxQueueSize,
   })
-  const { submit } = scheduler
+  const asked: RunningModel["submit"] = cache
+    ? yield* ResponseCache.make({ ...cache, model: name, readsRequest, statistics, submit: scheduler.submit })
+    : scheduler.submit
+  // What a model has not declared costs its requests nothing, not even a call.
+  const fill = Defaults.filler(signature, maxBatchSize > 0)
   const running: RunningModel = {
     name,
     version,
@@ -164,7 +169,7 @@ const run = Effect.fnUntraced(function* (
     isReady: scheduler.isReady,
     pending: scheduler.pending,
     responseCache: cache !== undefined,
-    submit: cache ? yield* ResponseCache.make({ ...cache, model: name, readsRequest, statistics, submit }) : submit,
+    submit: fill === undefined ? asked : (request, reply) => asked(fill(request), reply),
   }
   return running
 })

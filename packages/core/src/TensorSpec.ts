@@ -3,6 +3,7 @@
  * an ONNX file, or taken from a server's metadata. Not the value: that is TypedTensor.ts.
  */
 import type { DataType } from "./DataType.ts"
+import type { TypedTensor } from "./TypedTensor.ts"
 
 /** A fixed extent, -1 for any, or a name: any, but the same wherever the name stands in one request. */
 export type Dim = number | string
@@ -12,6 +13,9 @@ export type ShapeOf<Dims extends ReadonlyArray<Dim>> = {
   readonly [K in keyof Dims]: Dims[K] extends number ? (Dims[K] extends -1 ? number : Dims[K]) : number
 }
 
+/** The tensor of one row, without the batch dimension; or the bytes of every element of it, of BYTES without their length. */
+export type DefaultTensor = { readonly row: TypedTensor } | { readonly element: Uint8Array }
+
 export interface TensorSpec {
   readonly name: string
   readonly datatype: DataType
@@ -19,6 +23,8 @@ export interface TensorSpec {
   readonly dims: ReadonlyArray<Dim>
   /** An input that a request may leave out. */
   readonly optional: boolean
+  /** What it is then; absent where the model is to see that it is missing. */
+  readonly default?: DefaultTensor
   /** Names of the classes, where the tensor holds an index into them, or one score for each. */
   readonly labels?: ReadonlyArray<string>
   /** A text that the one BYTES element may be, where it may not be any. */

@@ -5,7 +5,7 @@
 import { Duration, Result } from "effect"
 import { askedBy, bounded, type CallerService } from "./Caller.ts"
 import { collect, named, withBatch, withoutBatch } from "./BatchedTensors.ts"
-import type { Batched, CallOptions, Definition, Sample } from "./Definition.ts"
+import type { Batched, CallOptions, Definition, Input, InputBatch, Sample } from "./Definition.ts"
 import { ExecutionFailed, InvalidRequest, type InferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
 import { type Cancel, noParameters, type Request, type Response } from "./Inference.ts"
@@ -22,14 +22,14 @@ export type TypedReply<A> = (outcome: Result.Result<A, InferenceError>) => void
  */
 export interface TypedCalls<I extends Fields, O extends Fields> {
   readonly infer: (
-    sample: Sample<I>,
+    sample: Input<I>,
     options: CallOptions | undefined,
     now: number,
     reply: TypedReply<Sample<O>>,
     caller?: CallerService,
   ) => Cancel
   readonly inferBatch: (
-    batch: Batched<I>,
+    batch: InputBatch<I>,
     options: CallOptions | undefined,
     now: number,
     reply: TypedReply<Batched<O>>,
@@ -37,7 +37,7 @@ export interface TypedCalls<I extends Fields, O extends Fields> {
   ) => Cancel
   /** What `infer` asks. */
   readonly request: (
-    sample: Sample<I>,
+    sample: Input<I>,
     options: CallOptions | undefined,
     now: number,
     caller?: CallerService,
@@ -83,7 +83,7 @@ export const make = <I extends Fields, O extends Fields>(
   }
 
   const batchRequest = (
-    batch: Batched<I>,
+    batch: InputBatch<I>,
     options: CallOptions | undefined,
     now: number,
     caller: CallerService | undefined,

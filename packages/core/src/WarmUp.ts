@@ -5,7 +5,7 @@
  */
 import { Clock, Duration, Effect, Option, Result, type Scope, Stream } from "effect"
 import { requireInteger } from "./Batching.ts"
-import type { Definition, Sample } from "./Definition.ts"
+import type { Definition, Input } from "./Definition.ts"
 import type { InferenceError } from "./Errors.ts"
 import type { Fields, SymbolsOf } from "./Field.ts"
 import { noParameters, type Request } from "./Inference.ts"
@@ -21,7 +21,7 @@ export interface WarmUpOptions<I extends Fields> {
    * from the signature, without the optional ones. Default zeros: numbers 0, texts that are empty. Random ones are the same at
    * each start.
    */
-  readonly inputs?: WarmUpInput.MadeUp | ReadonlyArray<Sample<I>>
+  readonly inputs?: WarmUpInput.MadeUp | ReadonlyArray<Input<I>>
   /** Extents of symbolic dims in what is made up, by their name. Default 1, as always that of dims of -1. */
   readonly sizes?: { readonly [N in SymbolsOf<I>]?: number }
   /** Rows of a request that is made up; of several, one request of each. Default 1. */
@@ -67,7 +67,7 @@ export const make = <I extends Fields, O extends Fields, const W extends WarmUp<
 }
 
 interface Settings<I extends Fields> {
-  readonly inputs: WarmUpInput.MadeUp | ReadonlyArray<Sample<I>>
+  readonly inputs: WarmUpInput.MadeUp | ReadonlyArray<Input<I>>
   readonly sizes: WarmUpInput.Sizes
   readonly batchSizes: ReadonlyArray<number>
   readonly count: number

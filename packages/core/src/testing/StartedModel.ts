@@ -4,7 +4,7 @@
  */
 import { type Context, type Duration, Effect, Exit, Layer, Scope, Stream } from "effect"
 import * as TestClock from "effect/testing/TestClock"
-import type { Batched, CallOptions, Inference, Sample } from "../Definition.ts"
+import type { Batched, CallOptions, Inference, Input, InputBatch, Sample } from "../Definition.ts"
 import type { Fields } from "../Field.ts"
 import * as PromiseCall from "../PromiseCall.ts"
 import type { AnyModel, Execution } from "./Journal.ts"
@@ -17,9 +17,9 @@ import type { GenerateDocument, InferDocument } from "./WireCalls.ts"
  * the tagged errors of `Errors`.
  */
 export interface StartedModel<I extends Fields, O extends Fields> extends AsyncDisposable {
-  readonly infer: (sample: Sample<I>, options?: PromiseCall.PromiseCallOptions) => Promise<Sample<O>>
-  readonly inferBatch: (batch: Batched<I>, options?: PromiseCall.PromiseCallOptions) => Promise<Batched<O>>
-  readonly stream: (sample: Sample<I>, options?: CallOptions) => AsyncIterable<Sample<O>>
+  readonly infer: (sample: Input<I>, options?: PromiseCall.PromiseCallOptions) => Promise<Sample<O>>
+  readonly inferBatch: (batch: InputBatch<I>, options?: PromiseCall.PromiseCallOptions) => Promise<Batched<O>>
+  readonly stream: (sample: Input<I>, options?: CallOptions) => AsyncIterable<Sample<O>>
   /** This and the next two as in WireCalls. */
   readonly inferJson: (document: string | object) => Promise<InferDocument>
   readonly inferProtobuf: (message: Uint8Array) => Promise<Uint8Array>
