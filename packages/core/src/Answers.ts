@@ -36,7 +36,7 @@ export class Answers {
   ): void {
     if (!this.#end(entry)) return
     const { statistics, nanos } = this.#options
-    statistics.succeeded(elapsed, elapsed - compute.input - compute.infer - compute.output, compute)
+    entry.statistics.succeeded(elapsed, elapsed - compute.input - compute.infer - compute.output, compute)
     if (entry.request.emit !== undefined) {
       statistics.response(entry.responses)?.emptyResponse.add(nanos() - entry.respondedAt)
     }
@@ -66,7 +66,7 @@ export class Answers {
   #failed(entry: Entry, reason: FailureReason): void {
     const { statistics, nanos } = this.#options
     const now = nanos()
-    statistics.failed(reason, now - entry.queuedAt)
+    entry.statistics.failed(reason, now - entry.queuedAt)
     if (entry.request.emit === undefined || entry.running === undefined) return
     const response = statistics.response(entry.responses)
     const ended = reason === "CANCELED" ? response?.cancel : response?.fail

@@ -1,13 +1,12 @@
 /**
- * Requests that are executed together: which of them agree, and how their rows become one tensor per input and back. What
- * their tensors lack to agree is Padding.ts's. Pure: no clock, no fiber. When a batch is closed is the scheduler's business.
+ * Requests that are executed together: how their rows become one tensor per input, and back. Which of them may be is
+ * Grouping.ts's business, what their tensors lack to agree Padding.ts's, and when a batch is closed the scheduler's. Pure: no
+ * clock, no fiber.
  */
-import type { RaggedDim } from "./Batching.ts"
 import type { Request, Response } from "./Inference.ts"
 import { noParameters } from "./Inference.ts"
 import * as Padding from "./Padding.ts"
-import { isDynamic, type Signature } from "./TensorSpec.ts"
-import { concat, sameRow, type Shape, split as splitRows, type TypedTensor } from "./TypedTensor.ts"
+import { concat, split as splitRows, type TypedTensor } from "./TypedTensor.ts"
 
 export interface Batch {
   readonly requests: ReadonlyArray<Request>
@@ -32,49 +31,6 @@ export const select = ({ requests, padding }: Batch, indexes: ReadonlyArray<numb
 
 /** The rows of its tensors: those of its requests, and those that fill it up. */
 export const totalRows = ({ rows, padding }: Batch): number => padding?.rows ?? rows
-
-/**
- * The key on which requests must agree to share a batch: which inputs are present, and the extents of their dynamic and
- * symbolic dims, of ragged ones only the bucket. The same constant for all requests where the signature fixes both.
- */
-export const groupKey = (
-  signature: Signature,
-  batching: boolean,
-  ragged: ReadonlyArray<RaggedDim> = [],
-): ((request: Request) => string) => {
-  const varying = signature.inputs.flatMap(({ optional, dims }, position) => {
-    if (!optional && !dims.some(isDynamic)) return []
-    return [{ position, ragged: dims.map((name) => ragged.find((dim) => dim.name === name)) }]
-  })
-  if (varying.length === 0 || !batching) return () => ""
-  // Most requests have the shapes of the one before them: its key is theirs.
-  let shapes: Array<Shape | undefined> | undefined
-  let known = ""
-  return ({ inputs }) => {
-    if (shapes !== undefined && agree(shapes, inputs)) return known
-    shapes = inputs.map((tensor) => tensor?.shape)
-    let key = ""
-    for (const { position, ragged } of varying) {
-      const shape = inputs[position]?.shape
-      if (shape === undefined) key += "-"
-      else for (const [axis, dim] of ragged.entries()) key += `${extentKey(shape[axis + 1] ?? 0, dim)},`
-      key += ";"
-    }
-    return (known = key)
-  }
-}
-
-const agree = (shapes: ReadonlyArray<Shape | undefined>, inputs: Request["inputs"]): boolean => {
-  for (let index = 0; index < shapes.length; index++) {
-    const one = shapes[index]
-    const other = inputs[index]?.shape
-    if (one === undefined || other === undefined ? one !== other : !sameRow(one, other)) return false
-  }
-  return true
-}
-
-const extentKey = (extent: number, dim: RaggedDim | undefined): number | string =>
-  dim === undefined ? extent : (Padding.bucket(dim, extent) ?? "*")
 
 /** One tensor per input with all rows along axis 0: the request's own for a single one that fits, else copied once. */
 export const inputs = ({ requests, padding }: Batch): ReadonlyArray<TypedTensor | undefined> => {

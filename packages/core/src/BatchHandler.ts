@@ -4,7 +4,7 @@ import * as Batch from "./Batch.ts"
 import * as BatchCall from "./BatchCall.ts"
 import type { Batched, ModelClass } from "./Definition.ts"
 import type { Fields } from "./Field.ts"
-import type { HandledBatch } from "./HandledBatch.ts"
+import { type JoinedBatch, JoinedInputs, JoinedScope } from "./JoinedBatch.ts"
 import * as Handler from "./Handler.ts"
 import type { Given } from "./Provide.ts"
 import { collect, named, withBatch, withoutBatch } from "./BatchedTensors.ts"
@@ -14,7 +14,7 @@ import * as UserCode from "./UserCode.ts"
 /** The whole batch in and out, one tensor per input and output, along axis 0; out as a value, a promise or an effect. */
 export type BatchHandler<I extends Fields, O extends Fields, E, R> = (
   batch: Batched<I>,
-  context: HandledBatch,
+  context: JoinedBatch<I>,
 ) => UserCode.Returned<Batched<O>, E, R>
 
 /**
@@ -38,6 +38,7 @@ export const batch = <
 ): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, R, Options>> => {
   const { name, signature, maxBatchSize } = model.definition
   const batching = maxBatchSize > 0
+  const inputs = new JoinedInputs<I>(model.definition)
 
   return Handler.instances(model, make, options, (handler, context: Context.Context<R>, handling) =>
     BatchCall.execute<Batched<O>, E, R>(name, context, handling, {
@@ -45,7 +46,8 @@ export const batch = <
         const tensors = Batch.inputs(requests)
         const batched = batching ? tensors : tensors.map((tensor) => tensor && withBatch(tensor))
         // Validation has matched every tensor to its spec, so the record has the shape of Batched<I>.
-        return UserCode.call(handler, named(signature.inputs, batched) as Batched<I>, scope, fork)
+        const joined = new JoinedScope(inputs, requests, scope, batched)
+        return UserCode.call(handler, named(signature.inputs, batched) as Batched<I>, joined, fork)
       },
       answer: (requests, scope, outputs) => {
         const collected = collect(signature.outputs, outputs, Batch.totalRows(requests))

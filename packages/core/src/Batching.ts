@@ -34,11 +34,26 @@ export interface BatchingOptions<I extends Fields> extends QueueingOptions {
    */
   readonly ragged?: Ragged<I>
   /**
+   * Requests share a batch only where these agree: the values of inputs, byte by byte, and of request parameters, of which
+   * missing is one. A request whose rows differ in such an input is executed in parts, each with others of its value, and
+   * answered as one. Without effect on `Model.each`, which has one sample at a time. Default none.
+   *
+   * ```ts
+   * groupBy: { inputs: ["temperature"], parameters: ["language"] }
+   * ```
+   */
+  readonly groupBy?: GroupBy<I>
+  /**
    * What becomes of a batch that fails: its requests fail with it, or it is executed again in halves, until those that
    * fail are alone and all others have their answers. Only for models that may execute a request twice; n requests that
    * all fail take 2n - 1 executions. Default "fail".
    */
   readonly onFailure?: "fail" | "bisect"
+}
+
+export interface GroupBy<I extends Fields> {
+  readonly inputs?: ReadonlyArray<keyof I & string>
+  readonly parameters?: ReadonlyArray<string>
 }
 
 /** By the names of symbolic dims. */
@@ -67,6 +82,7 @@ type InputsWith<I extends Fields, N extends string> = {
 interface UntypedOptions extends QueueingOptions {
   readonly padTo?: ReadonlyArray<number> | "preferred"
   readonly ragged?: { readonly [dim: string]: UntypedDimOptions | undefined }
+  readonly groupBy?: { readonly inputs?: ReadonlyArray<string>; readonly parameters?: ReadonlyArray<string> }
   readonly onFailure?: "fail" | "bisect"
 }
 
@@ -84,6 +100,8 @@ export interface Batching {
   /** The smallest first; the last one is `maxBatchSize`. Empty: batches are never filled up. */
   readonly padTo: ReadonlyArray<number>
   readonly ragged: ReadonlyArray<RaggedDim>
+  /** Positions of inputs, and names of parameters. */
+  readonly groupBy: { readonly inputs: ReadonlyArray<number>; readonly parameters: ReadonlyArray<string> }
   readonly onFailure: "fail" | "bisect"
 }
 
@@ -122,6 +140,7 @@ export const resolve = <I extends Fields>(
     maxQueueSize = 1024,
     padTo,
     ragged = {},
+    groupBy = {},
     onFailure = "fail",
   } = options as UntypedOptions
   requireInteger(model, "maxQueueSize", maxQueueSize, 1)
@@ -138,6 +157,7 @@ export const resolve = <I extends Fields>(
     maxQueueSize,
     padTo: sizes.length === 0 ? [] : [...new Set([...sizes, maxBatchSize])].toSorted((a, b) => a - b),
     ragged: dims.map((dim) => raggedDim(model, signature, dim)),
+    groupBy: { inputs: positions(model, signature, groupBy.inputs ?? []), parameters: groupBy.parameters ?? [] },
     onFailure,
   }
 }
@@ -170,6 +190,13 @@ const raggedDim = (
   if (stranger !== undefined) throw refuse(`is not in an input "${stranger}" that could be padded`)
   return { name, buckets: buckets.toSorted((a, b) => a - b), to, inputs: given, outputs: computed }
 }
+
+const positions = (model: string, { inputs }: Signature, names: ReadonlyArray<string>): ReadonlyArray<number> =>
+  names.map((name) => {
+    const position = inputs.findIndex((spec) => spec.name === name)
+    if (position >= 0) return position
+    throw new TypeError(`Model "${model}": groupBy has an input "${name}", but there is none of this name.`)
+  })
 
 const requireSizes = (model: string, option: string, sizes: ReadonlyArray<number>, maxBatchSize: number) => {
   for (const size of sizes) {

@@ -6,7 +6,7 @@ import { Effect, Exit, type Layer } from "effect"
 import { batch } from "./BatchHandler.ts"
 import { type Batched, type DefinitionOptions, type ModelClass, Service } from "./Definition.ts"
 import type { Field, Fields } from "./Field.ts"
-import type { HandledBatch } from "./HandledBatch.ts"
+import type { JoinedBatch } from "./JoinedBatch.ts"
 import type * as Handler from "./Handler.ts"
 import type { GroupOptions } from "./InstancePlan.ts"
 import { isPromise, type Returned } from "./UserCode.ts"
@@ -49,7 +49,7 @@ type Only<F> = F extends { readonly tensor: infer T }
 /** Tensors of the whole batch in, and out, each along axis 0; out as a value, a promise or an effect. */
 export type BoundHandler<I extends Positions, O extends Positions, E, R> = (
   inputs: Positional<I>,
-  context: HandledBatch,
+  context: JoinedBatch<Named<"INPUT", I>>,
 ) => Returned<Positional<O>, E, R>
 
 export interface BindOptions<N extends string, I extends Positions, O extends Positions, W = WarmUp<Named<"INPUT", I>>>
@@ -117,7 +117,8 @@ export const bind = <
   const model = Service<Bound<N>>()(name, { ...options, inputs: inputFields, outputs: outputFields })
 
   const byName =
-    (handler: BoundHandler<I, O, E, R>) => (tensors: Batched<Named<"INPUT", I>>, context: HandledBatch) => {
+    (handler: BoundHandler<I, O, E, R>) =>
+    (tensors: Batched<Named<"INPUT", I>>, context: JoinedBatch<Named<"INPUT", I>>) => {
       const positional: unknown = inputNames.map((input): unknown => Reflect.get(tensors, input))
       return mapped(
         handler(positional as Positional<I>, context),

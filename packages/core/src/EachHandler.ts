@@ -49,7 +49,7 @@ export const each = <
     options,
     (handler, context: Context.Context<Exclude<R, RequestContext>>, handling) =>
       execute({ name, signature, batching: maxBatchSize > 0, inputCodec, outputCodec, handler, context, handling }),
-    { joins: false },
+    { sees: "sample" },
   )
 }
 

@@ -5,10 +5,13 @@
 import type { Reply, Request } from "./Inference.ts"
 import type { Group } from "./RequestQueue.ts"
 import type { RunningBatch } from "./RunningBatch.ts"
+import type { RequestStatistics } from "./Statistics.ts"
 
 export class Entry {
   readonly request: Request
   readonly reply: Reply
+  /** Where it is counted. */
+  readonly statistics: RequestStatistics
   /** When it was submitted, in the scheduler's nanoseconds. */
   readonly queuedAt: number
   /** Ended, in whatever way: its reply has been called, or never will be. */
@@ -24,9 +27,10 @@ export class Entry {
   /** When its compute began, or its last response was taken. */
   respondedAt = 0
 
-  constructor(request: Request, reply: Reply, queuedAt: number) {
+  constructor(request: Request, reply: Reply, statistics: RequestStatistics, queuedAt: number) {
     this.request = request
     this.reply = reply
+    this.statistics = statistics
     this.queuedAt = queuedAt
   }
 }

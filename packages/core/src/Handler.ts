@@ -60,7 +60,7 @@ export const instances = <
   {
     concurrency = 1,
     ...more
-  }: { readonly concurrency?: number } & Pick<Provide.InstancesOptions<EMake, RMake>, "decoupled" | "joins"> = {},
+  }: { readonly concurrency?: number } & Pick<Provide.InstancesOptions<EMake, RMake>, "decoupled" | "sees"> = {},
 ): Layer.Layer<Self, EMake | Failure<Options>, Needs<RMake, R, Options>> => {
   const { name, version } = model.definition
   const { instances: option, keepsInputs }: HandlerOptions<I> = options ?? {}

@@ -210,6 +210,19 @@ export const TranslatedBatch = Model.batch(Translate, ({ LANGUAGE, STYLE }) => {
   return { TEXT: Tensor.make("BYTES", shape, LANGUAGE.data) }
 })
 
+/** What a batch has in common is as in samples. */
+export const Common = Model.batch(Translate, ({ TEXT }, { value, extents }) => {
+  const language: string = value("LANGUAGE")
+  // @ts-expect-error without a default it may be missing
+  const style: string = value("STYLE")
+  // @ts-expect-error no such input
+  void value("OTHER")
+  // @ts-expect-error no input has such a dim
+  void extents("sequence")
+  void [language, style]
+  return { TEXT }
+})
+
 export const translating = Effect.gen(function* () {
   const model = yield* Translate
   yield* model.infer({ TEXT: "hi" })
@@ -271,9 +284,21 @@ export const refused = () => {
     // @ts-expect-error an input without this dim
     batching: { ragged: { sequence: { pad: { fixed: 1 } } } },
   }) {}
+  class Grouped extends Model.Service<Grouped>()("grouped", {
+    inputs,
+    outputs: {},
+    maxBatchSize: 4,
+    batching: { groupBy: { inputs: ["fixed"], parameters: ["language"] } },
+  }) {}
+  class WrongKey extends Model.Service<WrongKey>()("wrong-key", {
+    inputs,
+    outputs: {},
+    // @ts-expect-error an input that there is none of
+    batching: { groupBy: { inputs: ["temperature"] } },
+  }) {}
   // @ts-expect-error an unknown option
   class Misspelt extends Model.Service<Misspelt>()("misspelt", { inputs: {}, outputs: {}, maxBatch: 1 }) {}
-  return [NoTensor, Misspelt, NoDim, WrongPad, WrongInput]
+  return [NoTensor, Misspelt, NoDim, WrongPad, WrongInput, Grouped, WrongKey]
 }
 
 it("refuses what a cast has smuggled past the types when the model is declared", () => {

@@ -11,8 +11,10 @@ import type { InferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
 import { Hosting } from "./Hosting.ts"
 import type { Cancel } from "./Inference.ts"
+import * as Grouping from "./Grouping.ts"
 import type { Instance, InstanceGroup } from "./Instance.ts"
 import * as Padding from "./Padding.ts"
+import * as PartedRequest from "./PartedRequest.ts"
 import { type RunningModel, stream, Watcher } from "./RunningModel.ts"
 import * as ResponseCache from "./ResponseCache.ts"
 import * as Scheduler from "./Scheduler.ts"
@@ -31,10 +33,10 @@ export interface InstancesOptions<E, R> {
   /** As in RunningModel. Default true. */
   readonly keepsInputs?: boolean | undefined
   /**
-   * Whether an instance joins the tensors of a batch's requests, which have to agree for that. Where not, requests of any
-   * shapes share a batch. Default true.
+   * What its code sees at a time: a batch whose tensors are joined, and have to agree for that; the requests of a batch; or
+   * one sample, whatever the others of its batch are. Default "batch".
    */
-  readonly joins?: boolean
+  readonly sees?: "batch" | "requests" | "sample"
   /** Whether an answer may depend on more of a request than its inputs. Default true. */
   readonly readsRequest?: boolean
   /** What they are called. */
@@ -126,7 +128,7 @@ const run = Effect.fnUntraced(function* (
     platform,
     decoupled: isDecoupled = false,
     keepsInputs = true,
-    joins = true,
+    sees = "batch",
     readsRequest = true,
     groups,
   }: Omit<InstancesOptions<never, never>, "instances">,
@@ -136,12 +138,17 @@ const run = Effect.fnUntraced(function* (
   const { name, version, signature, maxBatchSize, batching } = definition
   const decoupled = typeof isDecoupled === "function" ? isDecoupled() : isDecoupled
   const statistics = new Statistics()
+  const joins = sees === "batch" && maxBatchSize > 0 && !decoupled
+  const agrees = sees !== "sample" && !decoupled
   const padding = joins ? Padding.rule(batching) : undefined
   const scheduler = yield* Scheduler.make({
     model: name,
     instances,
     statistics,
-    groupKey: Batch.groupKey(signature, joins && maxBatchSize > 0, batching.ragged),
+    groupKey: Grouping.combine(
+      joins ? Grouping.byShapes(signature, batching.ragged) : undefined,
+      agrees ? Grouping.byValues(batching.groupBy) : undefined,
+    ),
     bisects: batching.onFailure === "bisect",
     batchOf: padding === undefined ? Batch.make : (requests) => Batch.make(requests, padding(requests)),
     maxBatchSize: decoupled ? 1 : Math.max(1, maxBatchSize),
@@ -149,10 +156,17 @@ const run = Effect.fnUntraced(function* (
     maxQueueDelay: Duration.toMillis(batching.maxQueueDelay) * 1e6,
     maxQueueSize: batching.maxQueueSize,
   })
-  const asked: RunningModel["submit"] = cache
-    ? yield* ResponseCache.make({ ...cache, model: name, readsRequest, statistics, submit: scheduler.submit })
-    : scheduler.submit
+  const parted: RunningModel["submit"] = (request, reply) => {
+    const parts = Grouping.parts(batching.groupBy, request)
+    if (parts === undefined) return scheduler.submit(request, reply)
+    const { submit } = scheduler
+    return PartedRequest.submit({ model: name, outputs: signature.outputs, statistics, submit }, request, parts, reply)
+  }
   // What a model has not declared costs its requests nothing, not even a call.
+  const submit: RunningModel["submit"] = agrees && batching.groupBy.inputs.length > 0 ? parted : scheduler.submit
+  const asked: RunningModel["submit"] = cache
+    ? yield* ResponseCache.make({ ...cache, model: name, readsRequest, statistics, submit })
+    : submit
   const fill = Defaults.filler(signature, maxBatchSize > 0)
   const running: RunningModel = {
     name,

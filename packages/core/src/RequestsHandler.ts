@@ -100,7 +100,7 @@ export const requests = <
           return Result.succeed(Handler.execution(outcomes))
         },
       }),
-    { joins: false },
+    { sees: "requests" },
   )
 }
 

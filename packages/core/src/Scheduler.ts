@@ -20,14 +20,14 @@ import type { Instance } from "./Instance.ts"
 import { type QueueOptions, RequestQueue } from "./RequestQueue.ts"
 import { counted } from "./ResponseCount.ts"
 import { stopping } from "./RunningBatch.ts"
-import type { Statistics } from "./Statistics.ts"
+import type { RequestStatistics, Statistics } from "./Statistics.ts"
 
 export interface SchedulerOptions extends QueueOptions {
   /** Name of the model, for messages. */
   readonly model: string
   readonly instances: ReadonlyArray<Instance>
   readonly statistics: Statistics
-  /** Requests share a batch only where this agrees (Batch.groupKey). */
+  /** Requests share a batch only where this agrees (Grouping.ts). */
   readonly groupKey: (request: Request) => string
   /** Whether the halves of a batch that fails are executed by themselves. */
   readonly bisects: boolean
@@ -35,7 +35,8 @@ export interface SchedulerOptions extends QueueOptions {
 }
 
 export interface Scheduler {
-  readonly submit: (request: Request, reply: Reply) => Cancel
+  /** Counted in the model's statistics, or where it is told. */
+  readonly submit: (request: Request, reply: Reply, counts?: RequestStatistics) => Cancel
   /** Requests that no instance has yet. */
   readonly pending: () => number
   /** False while no instance is available. */
@@ -91,17 +92,18 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
     return dispatcher.stop
   })
 
-  const submit = (request: Request, reply: Reply): Cancel => {
+  const submit = (request: Request, reply: Reply, counts: RequestStatistics = statistics): Cancel => {
     const { emit } = request
     const queuedAt = nanos()
     const entry: Entry = new Entry(
       emit === undefined ? request : { ...request, emit: counted(emit, () => entry, statistics, nanos) },
       reply,
+      counts,
       queuedAt,
     )
     const refusal = admit(entry)
     if (refusal !== undefined) {
-      statistics.failed("REJECTED", 0)
+      counts.failed("REJECTED", 0)
       reply(Result.fail(refusal))
       return nothing
     }

@@ -53,6 +53,9 @@ export interface Observer {
   readonly hit?: (total: number, queued: number, lookup: number) => void
 }
 
+/** What is told of single requests. */
+export type RequestStatistics = Pick<Statistics, "succeeded" | "failed">
+
 export class Statistics {
   readonly success = new StatisticDuration()
   readonly fail = new StatisticDuration()
