@@ -2,8 +2,9 @@
 import { connect } from "node:net"
 import { Client } from "@nereid/client"
 import { expect, it } from "vitest"
+import { Fatal } from "./fixtures/modules/fatal.ts"
 import { Patient } from "./fixtures/modules/patient.ts"
-import { Program } from "./Program.ts"
+import { nereid, Program } from "./Program.ts"
 
 const refuses = (port: number) =>
   new Promise<boolean>((resolve) => {
@@ -26,3 +27,56 @@ it.each(["blocking", "background"])(
     for (const port of [http, grpc]) expect(await refuses(Number(port))).toBe(true)
   },
 )
+
+/** Makes it unrecoverable, over `transport`; what the caller was told, and how the process ended. */
+const lose = async (program: Program, http: string, grpc: string, transport: "http" | "grpc") => {
+  const url = `${transport}://127.0.0.1:${transport === "http" ? http : grpc}`
+  await using model = await Client.connect(Fatal, { url })
+  expect(await model.infer({ TEXT: "fine" })).toEqual({ TEXT: "fine" })
+  await expect(model.infer({ TEXT: "lose the device" })).rejects.toMatchObject({
+    _tag: "ExecutionFailed",
+    message: expect.stringContaining("the device is lost"),
+  })
+  const ended = await program.ended
+  for (const port of [http, grpc]) expect(await refuses(Number(port))).toBe(true)
+  return ended
+}
+
+it.each([
+  ["teardown", "http", 1],
+  ["teardown", "grpc", 1],
+  ["default", "grpc", 130],
+  ["bare", "http", 1],
+  ["background", "grpc", 3],
+] as const)(
+  "%s, over %s: a model that cannot recover ends its server and the process, with %i, for somebody to start it again",
+  async (way, transport, code) => {
+    const program = new Program(["test/fixtures/programs/fatal.ts", way])
+    const [, http = "", grpc = ""] = await program.match(/^(\d+) (\d+)\n/)
+    const ended = await lose(program, http, grpc, transport)
+    expect(ended).toMatchObject({ code, signal: null })
+    expect(ended.output).toContain("Model 'fatal' cannot recover, so the server stops: the device is lost")
+    if (way !== "bare") expect(ended.output).toContain("unloaded")
+    if (way === "background") expect(ended.output).toContain("stopped: the device is lost")
+  },
+)
+
+it("nereid serve: so too, and requests in flight have their answers before", async () => {
+  const program = nereid(
+    "serve",
+    "test/fixtures/modules/fatal.ts",
+    "--http-port=0",
+    "--grpc-port=0",
+    "--metrics-port=0",
+  )
+  const [, http = ""] = await program.match(/HTTPService at .*:(\d+)/)
+  const [, grpc = ""] = await program.match(/GRPCInferenceService at .*:(\d+)/)
+  await using patient = await Client.connect(Patient, { url: `http://127.0.0.1:${http}` })
+  const answer = patient.infer({ TEXT: "in flight" })
+  await program.match(/entered/)
+  const [ended] = await Promise.all([
+    lose(program, http, grpc, "grpc"),
+    expect(answer).resolves.toEqual({ TEXT: "in flight" }),
+  ])
+  expect(ended).toMatchObject({ code: 1, signal: null })
+})

@@ -62,6 +62,18 @@ export class RegionNotFound extends Data.TaggedError("RegionNotFound")<Message> 
 export class RegionExists extends Data.TaggedError("RegionExists")<Message> {}
 export class RegionFailed extends Data.TaggedError("RegionFailed")<Message> {}
 
+/**
+ * What a handler fails with, throws or dies of where nothing but a new process helps, such as a device that is lost. Its caller
+ * has it as any ExecutionFailed. The model takes no more requests, readiness turns false, and the server drains and stops; its
+ * process ends with an exit code that is not 0, for an orchestrator to start it again (`ServerOptions.onUnrecoverable`).
+ *
+ * ```ts
+ * Model.batch(M, (batch) => {
+ *   if (device.isLost) throw new Errors.Unrecoverable({ message: "the device is lost" })
+ * ```
+ */
+export class Unrecoverable extends ExecutionFailed {}
+
 const constructors = {
   InvalidRequest,
   MalformedRequest,

@@ -6,7 +6,7 @@ import { Cause, Clock, Context, Effect, Layer, Result, Scope } from "effect"
 import { Asker } from "./Asker.ts"
 import type { Handling } from "./Caller.ts"
 import type { ModelClass } from "./Definition.ts"
-import { ExecutionFailed, InvalidRequest, type InferenceError, isInferenceError } from "./Errors.ts"
+import { ExecutionFailed, InvalidRequest, type InferenceError, isInferenceError, Unrecoverable } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
 import { Hosting } from "./Hosting.ts"
 import { errorPrefix, type Request } from "./Inference.ts"
@@ -136,6 +136,11 @@ export const failure = (
   model: string,
   cause: Cause.Cause<unknown>,
 ): { readonly error: InferenceError; readonly unexpected: Cause.Cause<unknown> | undefined } => {
+  for (const reason of cause.reasons) {
+    if (Cause.isDieReason(reason) && reason.defect instanceof Unrecoverable) {
+      return { error: reason.defect, unexpected: undefined }
+    }
+  }
   const found = Cause.findError(cause)
   if (Result.isFailure(found)) return { error: defect(model), unexpected: cause }
   const error = failed(model, found.success)

@@ -181,6 +181,7 @@ const run = Effect.fnUntraced(function* (
     statistics,
     asker: instances[0]?.asker,
     isReady: scheduler.isReady,
+    unrecoverable: scheduler.unrecoverable,
     pending: scheduler.pending,
     responseCache: cache !== undefined,
     submit: fill === undefined ? asked : (request, reply) => asked(fill(request), reply),

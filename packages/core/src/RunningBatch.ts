@@ -6,7 +6,7 @@ import { Cause, Exit, Result } from "effect"
 import type { Answers } from "./Answers.ts"
 import type * as Batch from "./Batch.ts"
 import type { Entry } from "./Entry.ts"
-import { ExecutionFailed, type InferenceError, Unavailable } from "./Errors.ts"
+import { ExecutionFailed, type InferenceError, Unavailable, Unrecoverable } from "./Errors.ts"
 import type { Request, Trace } from "./Inference.ts"
 import type { Execution, Instance, Interrupt } from "./Instance.ts"
 import type { ComputeDurations, Statistics } from "./Statistics.ts"
@@ -22,6 +22,8 @@ export interface RunningBatchOptions {
   readonly batchOf: (requests: ReadonlyArray<Request>) => Batch.Batch
   /** Has entries executed once more, together; undefined where what has failed is not tried again. */
   readonly retry: ((entries: ReadonlyArray<Entry>) => void) | undefined
+  /** What makes the model of no use. */
+  readonly onUnrecoverable: (error: Unrecoverable) => void
   /** What an instance dies of. */
   readonly onDefect: (instance: string, cause: Cause.Cause<InferenceError>) => void
 }
@@ -109,7 +111,7 @@ export class RunningBatch {
       const outcome = outcomes[index]
       if (entry === undefined) continue
       if (outcome === undefined) answers.refuse(entry, "BACKEND", this.#missing())
-      else if (Result.isFailure(outcome)) answers.refuse(entry, "BACKEND", outcome.failure)
+      else if (Result.isFailure(outcome)) this.#refuse(entry, outcome.failure)
       else answers.succeed(entry, outcome, this.#startedAt - entry.queuedAt + total, compute)
     }
   }
@@ -121,7 +123,7 @@ export class RunningBatch {
     }
     if (this.#bisect(cause)) return
     const error = this.#errorOf(cause)
-    for (const entry of this.#entries) this.#options.answers.refuse(entry, "BACKEND", error)
+    for (const entry of this.#entries) this.#refuse(entry, error)
     if (Cause.hasDies(cause)) this.#options.onDefect(this.#instance.name, cause)
   }
 
@@ -129,13 +131,19 @@ export class RunningBatch {
   #bisect(cause: Cause.Cause<InferenceError>): boolean {
     const { retry } = this.#options
     if (retry === undefined || this.#waiting < 2 || this.#isInterrupted || Cause.hasInterruptsOnly(cause)) return false
-    if (this.#instance.status() !== "available") return false
+    if (this.#instance.status() !== "available" || this.#errorOf(cause) instanceof Unrecoverable) return false
     const waiting = this.#entries.filter((entry) => !entry.done)
     for (const entry of waiting) entry.running = undefined
     const middle = Math.ceil(waiting.length / 2)
     retry(waiting.slice(0, middle))
     retry(waiting.slice(middle))
     return true
+  }
+
+  #refuse(entry: Entry, error: InferenceError): void {
+    // Ahead of the answer: a caller that asks next whether the model is ready is told that it is not.
+    if (error instanceof Unrecoverable) this.#options.onUnrecoverable(error)
+    this.#options.answers.refuse(entry, "BACKEND", error)
   }
 
   #errorOf(cause: Cause.Cause<InferenceError>): InferenceError {

@@ -5,7 +5,7 @@
 import { Cause, Context, Effect, Queue, Result, Stream } from "effect"
 import type { Asker } from "./Asker.ts"
 import type { Batching } from "./Batching.ts"
-import { ExecutionFailed, type InferenceError } from "./Errors.ts"
+import { ExecutionFailed, type InferenceError, type Unrecoverable } from "./Errors.ts"
 import type { Cancel, Reply, Request, Response } from "./Inference.ts"
 import type { InstanceGroup } from "./Instance.ts"
 import type { Statistics } from "./Statistics.ts"
@@ -40,6 +40,8 @@ export interface RunningModel {
   readonly asker?: Asker | undefined
   /** Whether a request would be executed now. */
   readonly isReady: () => boolean
+  /** Waits for the failure that makes the model, and the process that it runs in, of no use; absent where none is. */
+  readonly unrecoverable?: Effect.Effect<Unrecoverable>
   /** Requests accepted and not yet handed to an instance. */
   readonly pending: () => number
   readonly submit: (request: Request, reply: Reply) => Cancel

@@ -3,18 +3,19 @@
  *
  *   submit ─► RequestQueue ─► Dispatcher ─► instance.execute(batch) ─► RunningBatch ─► reply, per request
  *     │ full: QueueFull   │ Deadlines: DeadlineExceeded         │ fails: every request of that batch, no other;
- *     │                   │                                     │        or its halves go to the queue again
+ *     │                   │                                     │        or its halves go to the queue again;
+ *     │                   │                                     │        Unrecoverable: it was the last batch
  *                         │ cancel: leaves at once              │ cancel of all its requests: interrupted
  *
  * A free instance pulls: with `maxQueueDelay` 0 (the default) nothing ever waits for company while an instance is free.
  */
-import { Cause, Clock, Effect, Result } from "effect"
+import { Cause, Clock, Deferred, Effect, Result } from "effect"
 import { Answers } from "./Answers.ts"
 import type { Batch } from "./Batch.ts"
 import * as Deadlines from "./Deadlines.ts"
 import * as Dispatcher from "./Dispatcher.ts"
 import { Entry } from "./Entry.ts"
-import { DeadlineExceeded, type InferenceError, ModelNotReady, QueueFull } from "./Errors.ts"
+import { DeadlineExceeded, type InferenceError, ModelNotReady, QueueFull, type Unrecoverable } from "./Errors.ts"
 import { type Cancel, errorPrefix, type Reply, type Request } from "./Inference.ts"
 import type { Instance } from "./Instance.ts"
 import { type QueueOptions, RequestQueue } from "./RequestQueue.ts"
@@ -41,6 +42,8 @@ export interface Scheduler {
   readonly pending: () => number
   /** False while no instance is available. */
   readonly isReady: () => boolean
+  /** Waits for the failure after which it executes nothing any more. */
+  readonly unrecoverable: Effect.Effect<Unrecoverable>
 }
 
 const nothing = () => {}
@@ -52,6 +55,8 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
   const nanos = () => Number(clock.monotonicTimeNanosUnsafe())
   const log = (message: string, cause: Cause.Cause<unknown>) => void runFork(Effect.logError(message, cause))
   let isStopped = false
+  let fatal: Unrecoverable | undefined
+  const unrecoverable = Deferred.makeUnsafe<Unrecoverable>()
 
   const queue = new RequestQueue(options)
   const deadlines = yield* Deadlines.make<Entry>((entry) =>
@@ -77,6 +82,12 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
     batches: {
       model,
       batchOf,
+      onUnrecoverable: (error) => {
+        if (fatal !== undefined) return
+        fatal = error
+        refuseQueued(() => lost("", error))
+        Deferred.doneUnsafe(unrecoverable, Effect.succeed(error))
+      },
       retry: bisects ? again : undefined,
       answers,
       statistics,
@@ -117,6 +128,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
   const admit = (entry: Entry): InferenceError | undefined => {
     const { request } = entry
     if (isStopped) return stopping()
+    if (fatal !== undefined) return lost(errorPrefix(request), fatal)
     if (instances.every((instance) => instance.status() === "failed")) return notRunning(errorPrefix(request))
     if (request.deadline !== undefined && request.deadline <= clock.currentTimeMillisUnsafe()) return expired(request)
     if (queue.offer(entry, groupKey(request))) return undefined
@@ -126,10 +138,14 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
   const notRunning = (prefix: string) =>
     new ModelNotReady({ message: `${prefix}no instance of model '${model}' is running` })
 
+  const lost = (prefix: string, { message }: Unrecoverable) =>
+    new ModelNotReady({ message: `${prefix}model '${model}' takes no more requests: ${message}` })
+
   const scheduler: Scheduler = {
     submit,
     pending: () => queue.size,
-    isReady: () => !isStopped && instances.some((instance) => instance.status() === "available"),
+    unrecoverable: Deferred.await(unrecoverable),
+    isReady: () => !isStopped && fatal === undefined && instances.some((instance) => instance.status() === "available"),
   }
   return scheduler
 })

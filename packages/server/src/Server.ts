@@ -4,9 +4,11 @@
  *
  *   start:  models (their layers) ─► registry ─► gateway ─► metrics, HTTP, gRPC listen
  *   stop:   readiness off ─► listeners close, in-flight requests finish (at most `drainTimeout`) ─► models unload
+ *   a model fails unrecoverably:  readiness off ─► stop, by whoever holds the server
  */
 import { totalmem } from "node:os"
 import { Cause, Context, Duration, Effect, Exit, Fiber, Layer, Option, Runtime, Scope } from "effect"
+import type { Unrecoverable } from "@nereid/core/Errors"
 import { Registry, Served } from "@nereid/core/Registry"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import * as Cors from "./port/Cors.ts"
@@ -23,6 +25,7 @@ import * as MetricsServer from "./metrics/MetricsServer.ts"
 import * as OnePort from "./OnePort.ts"
 import type { Restriction } from "./RestrictedApis.ts"
 import * as Pretenuring from "./Pretenuring.ts"
+import * as SelfStop from "./SelfStop.ts"
 import { ServeError } from "./ServeError.ts"
 import * as SharedMemory from "./memory/SharedMemory.ts"
 import { SystemSharedMemory } from "./memory/SystemSharedMemory.ts"
@@ -103,6 +106,12 @@ export interface ServerOptions {
   readonly tuneGarbageCollector?: boolean
   /** How long a stop waits for requests in flight. Default 30 seconds. */
   readonly drainTimeout?: Duration.Input
+  /**
+   * What becomes of a server of which a model has failed unrecoverably (`Errors.Unrecoverable`): called once, when readiness
+   * is off, it has to close what holds the server. Default: it ends the process as SIGTERM does, with exit code 1. A server
+   * of `Server.start` stops in any case.
+   */
+  readonly onUnrecoverable?: (error: Unrecoverable) => void
 }
 
 export interface Address {
@@ -188,6 +197,11 @@ export interface Started<
    * free again. Any further call waits for the same stop.
    */
   readonly stop: () => Promise<void>
+  /**
+   * Fulfilled once it has stopped: with what a model has failed with unrecoverably, where that made it stop by itself; then
+   * the process is better ended, `if (await server.stopped) process.exit(1)`.
+   */
+  readonly stopped: Promise<Unrecoverable | undefined>
 }
 
 /**
@@ -216,14 +230,25 @@ export const start = async <
 ): Promise<Started<H, G, P, M>> => {
   const scope = Scope.makeUnsafe()
   const close = Effect.suspend(() => Scope.close(scope, Exit.void))
-  const served = layer(models, options).pipe(Layer.provide(provided))
+  let stopping: Promise<void> | undefined
+  let fatal: Unrecoverable | undefined
+  const stopped = Promise.withResolvers<Unrecoverable | undefined>()
+  const stop = () => {
+    stopping ??= Effect.runPromise(close)
+    void stopping.finally(() => stopped.resolve(fatal)).catch(() => {})
+    return stopping
+  }
+  const onUnrecoverable = (error: Unrecoverable) => {
+    fatal = error
+    void stop().catch(() => {})
+    options.onUnrecoverable?.(error)
+  }
+  const served = layer(models, { ...options, onUnrecoverable }).pipe(Layer.provide(provided))
   const exit = await Effect.runPromiseExit(Layer.buildWithScope(served, scope))
   if (Exit.isFailure(exit)) {
     await Effect.runPromiseExit(close)
     throw Cause.squash(exit.cause)
   }
-  let stopped: Promise<void> | undefined
-  const stop = () => (stopped ??= Effect.runPromise(close))
   const { http, grpc, port, metrics, models: running, isReady } = Context.get(exit.value, Server)
   return {
     // What is undefined follows from these options, as the types have it.
@@ -234,6 +259,7 @@ export const start = async <
     models: running,
     isReady,
     stop,
+    stopped: stopped.promise,
     [Symbol.asyncDispose]: stop,
   }
 }
@@ -305,6 +331,11 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
   const grpcAt = yield* listen(yield* ownPort("grpc", grpc, port, tls), (address) =>
     GrpcServer.make(gateway, { ...address, ...listener, tls: tls.grpc, ...grpcOptions }),
   )
+  yield* SelfStop.watch(models, {
+    readinessOff: gateway.beginDrain,
+    drain: stop(gateway, frontEnds, drainTimeout),
+    onUnrecoverable: options.onUnrecoverable,
+  })
   return Server.of({ http: httpAt, grpc: grpcAt, port: portAt, metrics: metricsAt, models, isReady: gateway.isReady })
 })
 
@@ -349,7 +380,10 @@ const stop = Effect.fnUntraced(function* (
 
 /**
  * How the process ends, for `NodeRuntime.runMain(program, { teardown: Server.teardown })`: a stop by SIGTERM or SIGINT is
- * a success, exit code 0. Effect's own default for an interrupted program is 130.
+ * a success, exit code 0, unless something has set `process.exitCode`, as a server does that stops because a model of it
+ * cannot recover. Effect's own default for an interrupted program is 130.
  */
 export const teardown: Runtime.Teardown = (exit, onExit) =>
-  Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? onExit(0) : Runtime.defaultTeardown(exit, onExit)
+  Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
+    ? onExit(Number(process.exitCode ?? 0))
+    : Runtime.defaultTeardown(exit, onExit)

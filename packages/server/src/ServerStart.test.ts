@@ -1,7 +1,7 @@
 /** A server in the background, as a program without Effect has it: started, asked, stopped, and started again. */
 import { createServer, type AddressInfo } from "node:net"
 import { expect, it, onTestFinished } from "vitest"
-import { Model, Tensor } from "@nereid/core"
+import { Errors, Model, Tensor } from "@nereid/core"
 import { Data, Deferred, Effect, Layer } from "effect"
 import * as Server from "./Server.ts"
 
@@ -148,4 +148,28 @@ it("rejects where a model is given twice", async () => {
     _tag: "ServeError",
     message: expect.stringContaining("Model 'echo' version 1 is given twice"),
   })
+})
+
+it("says that it has stopped: asked to, or by itself, as a model cannot recover", async () => {
+  const asked = await Server.start([Echo], echo, free)
+  await asked.stop()
+  expect(await asked.stopped).toBeUndefined()
+
+  const lost = new Errors.Unrecoverable({ message: "the device is lost" })
+  const told: Array<unknown> = []
+  const { instances, layer } = counted()
+  const onUnrecoverable = (error: unknown) => told.push(error)
+  const server = await Server.start(
+    [Echo, Other],
+    Layer.merge(
+      layer,
+      Model.each(Other, () => Effect.fail(lost)),
+    ),
+    { ...free, onUnrecoverable, drainTimeout: "1 second" },
+  )
+  expect(await ask(server.http.port, "other")).toEqual([500, { error: "the device is lost" }])
+  expect(await server.stopped).toBe(lost)
+  expect([server.isReady(), instances.loaded, told]).toEqual([false, 0, [lost]])
+  await take(server.http.port)
+  await server.stop()
 })
