@@ -59,7 +59,7 @@ export class Answers {
     entry.done = true
     this.#options.deadlines.delete(entry)
     if (entry.running === undefined) this.#options.queue.remove(entry)
-    else entry.running.leave()
+    else entry.running.leave(entry)
     return true
   }
 

@@ -56,7 +56,8 @@ export const execute = <A, E, R>(
       return nothing
     }
     begun.addObserver((exit) => settle(executed(exit)))
-    return () => {
+    return (request) => {
+      if (request !== undefined) return scope.leave(request)
       isInterrupted = true
       scope.cancel()
       begun.interruptUnsafe()

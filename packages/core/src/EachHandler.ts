@@ -68,7 +68,8 @@ const execute =
         }),
     )
     for (const answer of answers) answer.begin()
-    return () => {
+    return (request) => {
+      if (request !== undefined) return answers[request]?.interrupt()
       isInterrupted = true
       for (const answer of answers) answer.interrupt()
     }

@@ -24,6 +24,8 @@ export class BatchScope implements HandledBatch, CallerService {
   readonly #handling: Handling
   readonly #cancellation = new Cancellation()
   #requests: ReadonlyArray<RequestScope> | undefined
+  /** Those that nobody waits for any more, of a batch that goes on. */
+  #left: Array<number> | undefined
 
   constructor(batch: Batch, handling: Handling) {
     this.#batch = batch
@@ -32,9 +34,7 @@ export class BatchScope implements HandledBatch, CallerService {
 
   /** Made once somebody asks for them: most handlers want the tensors alone. */
   get requests(): ReadonlyArray<RequestScope> {
-    return (this.#requests ??= this.#batch.requests.map(
-      (request) => new RequestScope(request, this.#handling, this.#cancellation),
-    ))
+    return (this.#requests ??= this.#made())
   }
 
   get asker() {
@@ -72,7 +72,23 @@ export class BatchScope implements HandledBatch, CallerService {
     return this.#requests?.[index]?.responseParameters() ?? noParameters
   }
 
+  /** Of one of the requests. */
+  leave(index: number): void {
+    this.#left ??= []
+    this.#left.push(index)
+    this.#requests?.[index]?.cancel()
+  }
+
   cancel(): void {
     this.#cancellation.cancel()
+    for (const request of this.#requests ?? []) request.cancel()
+  }
+
+  #made(): ReadonlyArray<RequestScope> {
+    const requests = this.#batch.requests.map((request) => new RequestScope(request, this.#handling))
+    for (const [index, request] of requests.entries()) {
+      if (this.#cancellation.isCancelled || this.#left?.includes(index)) request.cancel()
+    }
+    return requests
   }
 }

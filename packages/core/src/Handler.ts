@@ -79,6 +79,7 @@ export const instances = <
         name: planned.details.name,
         concurrency,
         asker,
+        interruptsRequests: true,
         status: () => "available",
         onStatusChange: () => {},
         // The services of handling are those of the layer and of the instance, as its type has it.

@@ -25,8 +25,11 @@ export type InstanceStatus = "available" | "restarting" | "failed"
 /** Takes the end of a batch, once. A failure is the failure of every request of the batch. */
 export type Settle = (exit: Exit.Exit<Execution, InferenceError>) => void
 
-/** Nobody waits for the batch any more. What may be interrupted ends soon; it settles in any case. */
-export type Interrupt = () => void
+/**
+ * Nobody waits for the batch any more; or for the request at this place in it, where the instance takes care of single ones. What
+ * may be interrupted ends soon; the batch settles in any case.
+ */
+export type Interrupt = (request?: number) => void
 
 /** Instances that are alike, as the protocol's configuration shows them. */
 export interface InstanceGroup {
@@ -44,6 +47,8 @@ export interface Instance {
   readonly concurrency: number
   /** The model's, where the code of its instances may ask other models. */
   readonly asker?: Asker
+  /** Whether it is to be told of single requests that nobody waits for any more. Default false. */
+  readonly interruptsRequests?: boolean
   readonly status: () => InstanceStatus
   /** Set by the scheduler: the instance calls it whenever its status has changed. */
   onStatusChange: () => void
@@ -60,5 +65,7 @@ export const fromEffect =
   (batch, settle) => {
     const fiber = Effect.runForkWith(context)(execute(batch))
     fiber.addObserver(settle)
-    return () => fiber.interruptUnsafe()
+    return (request) => {
+      if (request === undefined) fiber.interruptUnsafe()
+    }
   }

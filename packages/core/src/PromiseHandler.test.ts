@@ -1,6 +1,6 @@
 /** Functions that return promises, as handlers of every mode that answers once. */
 import { expect, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Scope, Layer } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Result, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { InvalidRequest } from "./Errors.ts"
 import * as Model from "./Model.ts"
@@ -84,6 +84,73 @@ it.effect("a caller that leaves aborts the signal; the instance is busy until th
       end()
       yield* Fiber.join(next)
       expect(events).toEqual(["begin slow", "abort slow", "end slow", "begin next", "end next"])
+    }).pipe(Effect.provide(handler))
+  }),
+)
+
+const waiting = (signal: AbortSignal) =>
+  new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()))
+
+it.effect("a caller that leaves a batch of others aborts the signal of its own request alone", () =>
+  Effect.gen(function* () {
+    const events: Array<string> = []
+    const each = Model.each(Shout, async ({ TEXT }, { signal }) => {
+      events.push(`begin ${TEXT}`)
+      await Promise.race([waiting(signal).then(() => events.push(`abort ${TEXT}`)), gate.promise])
+      return { TEXT }
+    })
+    const requests = Model.requests(Shout, async (requests, { signal: all }) => {
+      all.addEventListener("abort", () => events.push("abort all"))
+      for (const { inputs, signal } of requests) {
+        const [TEXT] = inputs.TEXT.data.map((text) => new TextDecoder().decode(text))
+        events.push(`begin ${TEXT}`)
+        signal.addEventListener("abort", () => events.push(`abort ${TEXT}`))
+      }
+      await gate.promise
+      return requests.map(({ inputs }) => Result.succeed({ TEXT: inputs.TEXT }))
+    })
+    let gate = Promise.withResolvers<void>()
+    for (const handler of [each, requests]) {
+      gate = Promise.withResolvers<void>()
+      yield* Effect.gen(function* () {
+        const { infer } = yield* Shout
+        const [leaves, stays] = [
+          yield* Effect.forkChild(infer({ TEXT: "leaves" }), { startImmediately: true }),
+          yield* Effect.forkChild(infer({ TEXT: "stays" }), { startImmediately: true }),
+        ]
+        yield* TestClock.adjust(0)
+        yield* Fiber.interrupt(leaves)
+        yield* TestClock.adjust(0)
+        expect(events.splice(0)).toEqual(["begin leaves", "begin stays", "abort leaves"])
+        gate.resolve()
+        expect(yield* Fiber.join(stays)).toEqual({ TEXT: "stays" })
+        expect(events).toEqual([])
+      }).pipe(Effect.provide(handler))
+    }
+  }),
+)
+
+it.effect("an effect is interrupted as soon as its own caller has left, and the others of its batch go on", () =>
+  Effect.gen(function* () {
+    const events: Array<string> = []
+    const handler = Model.each(Shout, ({ TEXT }) =>
+      Effect.as(Effect.sleep("1 second"), { TEXT }).pipe(
+        Effect.onInterrupt(() => Effect.sync(() => events.push(TEXT))),
+      ),
+    )
+    yield* Effect.gen(function* () {
+      const { infer, model } = yield* Shout
+      const stays = yield* Effect.forkChild(infer({ TEXT: "stays" }), { startImmediately: true })
+      const late = yield* Effect.forkChild(Effect.result(infer({ TEXT: "late" }, { timeout: "10 millis" })), {
+        startImmediately: true,
+      })
+      yield* TestClock.adjust("10 millis")
+      expect(events).toEqual(["late"])
+      expect(yield* Fiber.join(late)).toMatchObject({ failure: { _tag: "DeadlineExceeded" } })
+      yield* TestClock.adjust("1 second")
+      expect(yield* Fiber.join(stays)).toEqual({ TEXT: "stays" })
+      const { success, failures, executionCount, inferenceCount } = model.statistics
+      expect([success.count, failures.CANCELED, executionCount, inferenceCount]).toEqual([1, 1, 1, 1])
     }).pipe(Effect.provide(handler))
   }),
 )

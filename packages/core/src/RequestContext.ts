@@ -35,7 +35,7 @@ export interface HandledRequest {
   readonly remaining: () => number | undefined
   /** Names of the outputs that the caller wants; empty for all. The others may be anything, and are not sent. */
   readonly requestedOutputs: ReadonlyArray<string>
-  /** Aborted once nobody waits for any answer of the execution that this request is part of. */
+  /** Aborted once nobody waits for its answer. */
   readonly signal: AbortSignal
   /**
    * Sets a parameter of the response; the last value counts, also among the rows of one request, which share it. Dies

@@ -13,17 +13,16 @@ export class RequestScope implements HandledRequest, CallerService {
   readonly deadline: number | undefined
   readonly requestedOutputs: ReadonlyArray<string>
   readonly #handling: Handling
-  readonly #cancellation: Cancellation
+  readonly #cancellation = new Cancellation()
   #responseParameters: Map<string, Parameter> | undefined
 
-  constructor(request: Request, handling: Handling, cancellation: Cancellation = new Cancellation()) {
+  constructor(request: Request, handling: Handling) {
     this.id = request.id
     this.rows = request.rows
     this.parameters = request.parameters
     this.deadline = request.deadline
     this.requestedOutputs = request.requestedOutputs ?? []
     this.#handling = handling
-    this.#cancellation = cancellation
   }
 
   get asker() {

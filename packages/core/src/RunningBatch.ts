@@ -74,9 +74,10 @@ export class RunningBatch {
   }
 
   /** An entry has ended. */
-  leave(): void {
+  leave(entry: Entry): void {
     this.#waiting -= 1
     if (this.#waiting === 0) this.interrupt()
+    else if (this.#instance.interruptsRequests) this.#interrupt?.(this.#entries.indexOf(entry))
   }
 
   interrupt(): void {
