@@ -2,7 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import { Model, Tensor } from "@nereid/core"
 import { Effect, type Layer } from "effect"
-import { file, initializer, model, node, value } from "../../../test/fixtures/onnx.ts"
+import { addSub, file, initializer, model, node, value } from "../../../test/fixtures/onnx.ts"
 import { Onnx } from "./index.ts"
 
 /** Y = X + the sum of X along an axis, so that every element tells what its batch was. */
@@ -139,4 +139,48 @@ it.live("a request that ONNX Runtime fails on fails alone, where its batch may b
       expect([executionCount, inferenceCount, failures.BACKEND]).toEqual([2, 4, 1])
     }),
   ),
+)
+
+class Masked extends Model.Service<Masked>()("masked", {
+  inputs: { A: Tensor.FP32("n"), B: Tensor.optional(Tensor.FP32("n"), { default: 100 }) },
+  outputs: { SUM: Tensor.FP32("n"), DIFFERENCE: Tensor.FP32("n") },
+  maxBatchSize: 8,
+  batching: { maxQueueDelay: "50 millis", preferredBatchSizes: [2], ragged: { n: {} } },
+}) {}
+
+class Offset extends Model.Service<Offset>()("offset", {
+  inputs: { A: Tensor.FP32(2), B: Tensor.optional(Tensor.FP32(2), { default: 100 }) },
+  outputs: { SUM: Tensor.FP32(2), DIFFERENCE: Tensor.FP32(2) },
+  maxBatchSize: 8,
+}) {}
+
+it.live("an input that the file requires may be left out where it has a default", () =>
+  Effect.gen(function* () {
+    yield* using(
+      addSub("FP32", ["batch", "n"]),
+      (path) => Onnx.layer(Masked, { file: path }),
+      Effect.gen(function* () {
+        const masked = yield* Masked
+        const answers = yield* Effect.forEach(
+          [{ A: row(1) }, { A: row(1, 2), B: row(3, 4) }],
+          (sample) => masked.infer(sample),
+          {
+            concurrency: "unbounded",
+          },
+        )
+        expect(answers.map(({ SUM }) => [...SUM.data])).toEqual([[101], [4, 6]])
+        expect(masked.model.statistics.executionCount).toBe(1)
+      }),
+    )
+    yield* using(
+      addSub("FP32", ["batch", 2]),
+      (path) => Onnx.layer(Offset, { file: path }),
+      Effect.gen(function* () {
+        const offset = yield* Offset
+        expect([...(yield* offset.infer({ A: Tensor.make("FP32", [2], Float32Array.of(1, 2)) })).SUM.data]).toEqual([
+          101, 102,
+        ])
+      }),
+    )
+  }),
 )

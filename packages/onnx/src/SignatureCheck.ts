@@ -39,7 +39,9 @@ const compare = (
 const difference = (kind: Kind, spec: TensorSpec, maxBatchSize: number, tensor: FileTensor): string | undefined => {
   if (spec.datatype !== tensor.datatype) return ""
   if (spec.datatype === "BF16") return ", but onnxruntime-node has no BF16 tensors"
-  if (kind === "input" && spec.optional) return ", which the file requires, but the declaration has as optional"
+  if (kind === "input" && spec.optional && spec.default === undefined) {
+    return ", which the file requires, but the declaration has as optional, without a default"
+  }
   if (tensor.dims === undefined) return undefined
   if (maxBatchSize === 0) return fits(spec.dims, tensor.dims) ? undefined : ""
   const [batch, ...rest] = tensor.dims
