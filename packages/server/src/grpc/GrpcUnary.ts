@@ -23,6 +23,7 @@ import type { CallRecord } from "../log/CallRecord.ts"
 import { isWhole, type MessageLimits, MessageReader, prefixLength, writePrefix } from "./MessageReader.ts"
 import type { Prepare } from "../Preparation.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
+import * as OwnMemory from "../OwnMemory.ts"
 
 export interface CallOptions extends MessageLimits {
   readonly gateway: Gateway
@@ -52,6 +53,8 @@ export class UnaryCall extends Expiring implements Call {
   /** Set from the message's last byte to the answer. */
   #cancel: Cancel | undefined
   #asked = false
+  /** The message, where it came in parts and has memory of its own. */
+  #joined: Uint8Array | undefined
   /** Answered, failed or gone: whatever comes now is ignored. */
   #done = false
   /** For the record. */
@@ -75,6 +78,7 @@ export class UnaryCall extends Expiring implements Call {
     reader.add(chunk)
     if (reader.next()) {
       if (!reader.isBetween) return this.#failExtra()
+      this.#joined = reader.bytes
       this.#ask(reader.bytes, reader.start, reader.end)
     } else if (reader.failure !== undefined) this.fail(reader.failure)
   }
@@ -133,6 +137,7 @@ export class UnaryCall extends Expiring implements Call {
 
   #reply(response: WireResponse): void {
     const frame = ProtobufCodec.encode(response, prefixLength, Buffer.allocUnsafe)
+    this.#giveBack(response)
     const length = frame.length - prefixLength
     const { maxMessageSize } = this.#options
     if (length > maxMessageSize) return this.fail(GrpcStatus.tooLarge(length, maxMessageSize))
@@ -140,6 +145,15 @@ export class UnaryCall extends Expiring implements Call {
     this.#done = true
     this.#status = "OK"
     this.#stream.reply(frame)
+  }
+
+  /** The memory of the message, of which the answer was made and is none any more. */
+  #giveBack({ modelName, modelVersion }: WireResponse): void {
+    const joined = this.#joined
+    this.#joined = undefined
+    if (joined === undefined) return
+    const model = this.#options.gateway.model(modelName, modelVersion)
+    if (Result.isSuccess(model) && !model.success.keepsInputs) OwnMemory.free(joined)
   }
 
   #failExtra(): void {

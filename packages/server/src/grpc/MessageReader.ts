@@ -1,10 +1,11 @@
 /**
  * The messages in the body of a call, whose bytes come cut in any way: each behind a prefix of a flag and a length. A message
  * that has come in one piece stays where it is; parts of one are kept, within what all callers together may keep, and
- * joined once. How long a message may take is not here.
+ * joined once, in memory of their own. How long a message may take is not here.
  */
 import { GrpcCode } from "@nereid/core/Errors"
 import type { GrpcStatus } from "./GrpcStatus.ts"
+import * as OwnMemory from "../OwnMemory.ts"
 import type { ReceiveBudget } from "../port/ReceiveBudget.ts"
 
 export interface MessageLimits {
@@ -125,7 +126,7 @@ export class MessageReader {
       if (last.length > 0) this.#keep(last)
       return false
     }
-    this.bytes = Buffer.concat([...this.#parts, last], expected)
+    this.bytes = joined([...this.#parts, last], expected)
     this.start = prefixLength
     this.end = expected
     const [chunk, offset] = [this.#chunk, this.#offset]
@@ -186,3 +187,14 @@ export class MessageReader {
 }
 
 const noBytes: Uint8Array = new Uint8Array(0)
+
+/** A message ends with its last raw tensor, which can be read where it is if that ends where an element may begin. */
+const joined = (parts: ReadonlyArray<Uint8Array>, length: number): Uint8Array => {
+  const bytes = OwnMemory.allocate(length, length)
+  let offset = 0
+  for (const part of parts) {
+    bytes.set(part, offset)
+    offset += part.length
+  }
+  return bytes
+}

@@ -1,0 +1,87 @@
+/** What becomes of the memory of a large message: where its tensor begins, when it is given back, and when it is not. */
+import { fromBinary } from "@bufbuild/protobuf"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { Model, Registry, Tensor } from "@nereid/core"
+import * as Gateway from "../Gateway.ts"
+import { inferFrame, modelInfer, rawCall, rawSession } from "./GrpcServer.fixture.ts"
+import * as GrpcServer from "./GrpcServer.ts"
+
+class Mirror extends Model.Service<Mirror>()("mirror", {
+  inputs: { X: Tensor.FP32("n") },
+  outputs: { Y: Tensor.FP32("n") },
+}) {}
+
+const picture = Float32Array.from({ length: 150_000 }, (_, index) => index / 8)
+
+/** Of a handler that keeps what it was asked, and answers that. */
+const served = Effect.fnUntraced(function* (options: Pick<Model.HandlerOptions, "keepsInputs"> = {}) {
+  const kept: Array<Tensor.Tensor<"FP32">> = []
+  const layer = Model.each(
+    Mirror,
+    ({ X }) => {
+      kept.push(X)
+      const [first = 0] = X.data
+      if (first < 0) throw new Error("negative")
+      return { Y: X }
+    },
+    options,
+  )
+  const { model } = yield* Effect.provideContext(Mirror, yield* Layer.build(layer))
+  const gateway = Gateway.make(Registry.make([model]), { id: "nereid", version: "0" })
+  const server = yield* GrpcServer.make(gateway, { host: "127.0.0.1", port: 0, stopTimeoutMillis: 1_000 })
+  const session = yield* rawSession({ authority: `http://127.0.0.1:${server.port}` })
+  /** With an id of so many characters, which moves the tensor within its message. */
+  const ask = (data: Float32Array, characters = 0) =>
+    rawCall(session, {
+      chunks: [
+        inferFrame({
+          modelName: "mirror",
+          id: "i".repeat(characters),
+          inputs: [{ name: "X", datatype: "FP32", shape: [BigInt(data.length)] }],
+          rawInputContents: [new Uint8Array(data.buffer)],
+        }),
+      ],
+    })
+  return { kept, ask }
+})
+
+const isPicture = (body: Uint8Array): boolean => {
+  const [output] = fromBinary(modelInfer.output, body.subarray(5)).rawOutputContents
+  return output !== undefined && Buffer.compare(output, new Uint8Array(picture.buffer)) === 0
+}
+
+describe("the memory of a large message", () => {
+  it.live("is a handler's to keep, who can read its tensor without a copy, wherever it stands", () =>
+    Effect.gen(function* () {
+      const { kept, ask } = yield* served()
+      for (let characters = 0; characters < 8; characters++) {
+        assert(isPicture((yield* ask(picture, characters)).body))
+      }
+      for (const { bytes, data } of kept) {
+        assert.strictEqual(data.buffer, bytes.buffer)
+        assert.strictEqual(Buffer.compare(bytes, new Uint8Array(picture.buffer)), 0)
+      }
+    }),
+  )
+
+  it.live("is given back where its handler keeps none, once the answer has been made of it", () =>
+    Effect.gen(function* () {
+      const { kept, ask } = yield* served({ keepsInputs: false })
+      for (let time = 0; time < 3; time++) assert(isPicture((yield* ask(picture)).body))
+      for (const { bytes } of kept) assert.strictEqual(bytes.length, 0)
+    }),
+  )
+
+  it.live("stays where the request has failed, and where it is small", () =>
+    Effect.gen(function* () {
+      const { kept, ask } = yield* served({ keepsInputs: false })
+      assert.strictEqual((yield* ask(picture.map((value) => -1 - value))).status, "13")
+      assert.strictEqual((yield* ask(picture.slice(0, 100))).status, "0")
+      assert.deepStrictEqual(
+        kept.map(({ bytes }) => bytes.length),
+        [4 * picture.length, 400],
+      )
+    }),
+  )
+})
