@@ -17,10 +17,15 @@ export const make = (connection: GrpcConnection): Channel => {
   const headers = connection.headers(path)
   return {
     infer: (wire, timeoutMs, reply) => {
-      const call = connection.call(headers, InferMessage.encode(wire, prefixLength), timeoutMs, (outcome) => {
-        if (Result.isFailure(outcome)) return reply(Result.fail(inferenceError(outcome.failure)))
-        reply(read(outcome.success.message))
-      })
+      const call = connection.call(
+        headers,
+        InferMessage.encode(wire, prefixLength, Buffer.allocUnsafe),
+        timeoutMs,
+        (outcome) => {
+          if (Result.isFailure(outcome)) return reply(Result.fail(inferenceError(outcome.failure)))
+          reply(read(outcome.success.message))
+        },
+      )
       return () => call.cancel()
     },
     close: () => connection.close(),

@@ -36,7 +36,7 @@ export const fromHeaders = (headers: IncomingHttpHeaders): GrpcFailure | undefin
   const status = Number(headers[":status"])
   if (status !== 200) return failure(codeOfStatus(status), `the server answered with HTTP status ${status}`)
   const type = headers["content-type"] ?? ""
-  if (!/^application\/grpc(?:\+proto)?(?:$|;)/.test(type)) {
+  if (type !== "application/grpc" && !/^application\/grpc(?:\+proto)?(?:$|;)/.test(type)) {
     return failure(
       GrpcCode.UNKNOWN,
       `the server answered with content-type ${JSON.stringify(type)}, not application/grpc`,

@@ -1,53 +1,41 @@
 /**
  * Wire requests and responses as the messages of gRPC's ModelInfer. Requests send their tensors raw; a response may
- * bring them raw, as Triton does, or as typed contents, as some other servers do.
+ * bring them raw, as Triton does, or as typed contents, as some other servers do. What is plain is read and written by hand
+ * (PlainRequest.ts, PlainResponse.ts).
  */
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
+import { fromBinary } from "@bufbuild/protobuf"
 import { isDataType } from "../DataType.ts"
 import * as DataType from "../DataType.ts"
 import { noParameters, type Parameters } from "../Inference.ts"
-import { writeParameters } from "./ProtobufCodec.ts"
+import * as PlainRequest from "./PlainRequest.ts"
+import * as PlainResponse from "./PlainResponse.ts"
 import { encodeElements } from "../TypedTensor.ts"
 import type { WireRequest, WireResponse, WireTensor } from "../WireRequest.ts"
 import {
   type InferParameter,
   type InferTensorContents,
-  ModelInferRequestSchema,
   type ModelInferResponse_InferOutputTensor,
   ModelInferResponseSchema,
 } from "@nereid/protocol/grpc_service"
 
+/** Makes room for so many bytes, whose content may be anything. */
+export type Allocate = (length: number) => Uint8Array
+
+const allocateZeros: Allocate = (length) => new Uint8Array(length)
+
 /** The bytes of a request, after `headroom` bytes that are left for the caller. */
-export const encode = (wire: WireRequest, headroom: number): Uint8Array => {
-  const { modelName, modelVersion, id } = wire
-  const head = toBinary(
-    ModelInferRequestSchema,
-    create(ModelInferRequestSchema, {
-      modelName,
-      modelVersion,
-      id,
-      parameters: writeParameters(wire.parameters),
-      inputs: wire.inputs.map(({ name, datatype, shape }) => ({ name, datatype, shape: shape.map(BigInt) })),
-      outputs: wire.outputs.map(({ name }) => ({ name })),
-    }),
-  )
-  let length = headroom + head.length
-  for (const { bytes } of wire.inputs) length += 1 + varintLength(bytes.length) + bytes.length
-  const message = new Uint8Array(length)
-  message.set(head, headroom)
-  // raw_input_contents is the last field of the message; written here, a tensor is copied once and not twice.
-  let offset = headroom + head.length
-  for (const { bytes } of wire.inputs) {
-    message[offset++] = rawInputContentsTag
-    offset = writeVarint(message, offset, bytes.length)
-    message.set(bytes, offset)
-    offset += bytes.length
-  }
+export const encode = (wire: WireRequest, headroom: number, allocate = allocateZeros): Uint8Array => {
+  const message = allocate(headroom + PlainRequest.length(wire))
+  PlainRequest.write(wire, message, headroom)
   return message
 }
 
 /** @throws Error where the bytes are no such message, or its tensors cannot be read */
-export const decode = (bytes: Uint8Array): WireResponse => {
+export const decode = (bytes: Uint8Array): WireResponse =>
+  PlainResponse.read(bytes, 0, bytes.length) ?? decodeAny(bytes)
+
+/** The same by the general codec, which reads every form. */
+export const decodeAny = (bytes: Uint8Array): WireResponse => {
   const { modelName, modelVersion, id, parameters, outputs, rawOutputContents } = fromBinary(
     ModelInferResponseSchema,
     bytes,
@@ -116,22 +104,4 @@ const parametersIn = (parameters: { readonly [name: string]: InferParameter }): 
       parameterChoice.value === undefined ? [] : [[name, parameterChoice.value]],
     ),
   )
-}
-
-/** Field 7, length-delimited. */
-const rawInputContentsTag = (7 << 3) | 2
-
-const varintLength = (value: number): number => {
-  let length = 1
-  for (let rest = value; rest >= 0x80; rest = Math.floor(rest / 0x80)) length += 1
-  return length
-}
-
-/** The offset behind it. */
-const writeVarint = (bytes: Uint8Array, offset: number, value: number): number => {
-  let end = offset
-  let rest = value
-  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes[end++] = (rest % 0x80) | 0x80
-  bytes[end++] = rest
-  return end
 }

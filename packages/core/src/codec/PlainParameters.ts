@@ -7,15 +7,28 @@ import * as KnownParameters from "../KnownParameters.ts"
 import * as ProtobufReader from "./ProtobufReader.ts"
 import * as ProtobufWriter from "./ProtobufWriter.ts"
 
-/** The parameter whose entry stands up to `end`; undefined where it is not in its usual form, or none that may be. */
-export const read = (reader: ProtobufReader.ProtobufReader, end: number): readonly [string, Parameter] | undefined => {
+/** A parameter of a message, and how it said its type. */
+interface Entry {
+  readonly name: string
+  readonly choice: Choice
+}
+
+/** The parameter whose entry stands up to `end`; undefined where it is not in its usual form. */
+export const read = (reader: ProtobufReader.ProtobufReader, end: number): Entry | undefined => {
   if (reader.tag() !== tags.name) return undefined
   const name = reader.name(reader.end(end))
   if (reader.failed || reader.tag() !== tags.value || reader.end(end) !== end) return undefined
   const choice = readChoice(reader, end)
-  if (reader.failed || choice === undefined || reader.position !== end) return undefined
-  if (KnownParameters.messageProblem(name, choice) !== undefined) return undefined
-  return [name, choice.value]
+  // An assignment would not make a property of that name.
+  if (reader.failed || choice === undefined || reader.position !== end || name === "__proto__") return undefined
+  return { name, choice }
+}
+
+/** The same of a request; undefined also where it is none that one may have. */
+export const readOfRequest = (reader: ProtobufReader.ProtobufReader, end: number): Entry | undefined => {
+  const entry = read(reader, end)
+  if (entry === undefined || KnownParameters.messageProblem(entry.name, entry.choice) !== undefined) return undefined
+  return entry
 }
 
 type Choice = Exclude<KnownParameters.Choice, { readonly case: undefined }>

@@ -1,13 +1,14 @@
 /**
  * A ModelInferRequest in its plain form, which is nearly every one there is: names, datatypes, shapes and parameters, tensors
- * raw or as typed contents. Read by hand, at a fraction of what a general codec costs; what is not plain (parameters of
+ * raw or as typed contents. Read and written by hand, at a fraction of what a general codec costs; what is not plain (parameters of
  * tensors, unknown fields, whatever is malformed) is left to ProtobufCodec.ts, whose verdict counts.
  */
 import { noParameters, type Parameter } from "../Inference.ts"
 import * as PlainContents from "./PlainContents.ts"
 import * as PlainParameters from "./PlainParameters.ts"
 import * as ProtobufReader from "./ProtobufReader.ts"
-import type { RequestedOutput, WireRequest } from "../WireRequest.ts"
+import { delimitedLength, optionalLength, ProtobufWriter, shapeLength } from "./ProtobufWriter.ts"
+import type { RequestedOutput, WireRequest, WireTensor } from "../WireRequest.ts"
 
 /** The request that stands from `start` to `end`; undefined where it is not plain. Its tensors are views on `bytes`. */
 export const read = (bytes: Uint8Array, start: number, end: number): WireRequest | undefined => {
@@ -35,11 +36,10 @@ export const read = (bytes: Uint8Array, start: number, end: number): WireRequest
         id = reader.text(fieldEnd)
         break
       case tags.parameters: {
-        const parameter = PlainParameters.read(reader, fieldEnd)
-        // An assignment would not make a property of that name.
-        if (parameter === undefined || parameter[0] === "__proto__") return undefined
+        const parameter = PlainParameters.readOfRequest(reader, fieldEnd)
+        if (parameter === undefined) return undefined
         parameters ??= {}
-        parameters[parameter[0]] = parameter[1]
+        parameters[parameter.name] = parameter.choice.value
         break
       }
       case tags.inputs: {
@@ -69,6 +69,40 @@ export const read = (bytes: Uint8Array, start: number, end: number): WireRequest
   if (reader.position !== end || (raw === 0 ? inputs.some(isUnsent) : raw !== inputs.length)) return undefined
   return { modelName, modelVersion, id, parameters: parameters ?? noParameters, inputs, outputs }
 }
+
+/** Bytes of a request as a client writes it: all of its tensors raw, of its outputs the names. */
+export const length = ({ modelName, modelVersion, id, parameters, inputs, outputs }: WireRequest): number => {
+  let sum = optionalLength(modelName) + optionalLength(modelVersion) + optionalLength(id)
+  if (parameters !== noParameters) sum += PlainParameters.length(parameters)
+  for (const input of inputs) sum += delimitedLength(inputLength(input)) + delimitedLength(input.bytes.length)
+  for (const { name } of outputs) sum += delimitedLength(optionalLength(name))
+  return sum
+}
+
+/** Writes it from `position` on, and returns the position behind it. Byte for byte what the general codec writes. */
+export const write = (request: WireRequest, bytes: Uint8Array, position: number): number => {
+  const { modelName, modelVersion, id, parameters, inputs, outputs } = request
+  const writer = new ProtobufWriter(bytes, position)
+  writer.optional(tags.modelName, modelName)
+  writer.optional(tags.modelVersion, modelVersion)
+  writer.optional(tags.id, id)
+  if (parameters !== noParameters) PlainParameters.write(writer, tags.parameters, parameters)
+  for (const input of inputs) {
+    writer.open(tags.inputs, inputLength(input))
+    writer.optional(inputTags.name, input.name)
+    writer.optional(inputTags.datatype, input.datatype)
+    writer.shape(inputTags.shape, input.shape)
+  }
+  for (const { name } of outputs) {
+    writer.open(tags.outputs, optionalLength(name))
+    writer.optional(outputTag, name)
+  }
+  for (const { bytes } of inputs) writer.bytes(tags.rawInputContents, bytes)
+  return writer.position
+}
+
+const inputLength = ({ name, datatype, shape }: WireTensor): number =>
+  optionalLength(name) + optionalLength(datatype) + shapeLength(shape)
 
 interface Input {
   readonly name: string
@@ -119,7 +153,7 @@ const readInput = (reader: ProtobufReader.ProtobufReader, end: number): Input | 
 const readOutput = (reader: ProtobufReader.ProtobufReader, end: number): string | undefined => {
   if (reader.position === end) return ""
   const tag = reader.tag()
-  if (tag !== ProtobufReader.delimited(1) || reader.end(end) !== end || reader.failed) return undefined
+  if (tag !== outputTag || reader.end(end) !== end || reader.failed) return undefined
   return reader.name(end)
 }
 
@@ -132,6 +166,8 @@ const tags = {
   outputs: ProtobufReader.delimited(6),
   rawInputContents: ProtobufReader.delimited(7),
 } as const
+
+const outputTag = ProtobufReader.delimited(1)
 
 const inputTags = {
   name: ProtobufReader.delimited(1),

@@ -1,11 +1,12 @@
 /**
  * A ModelInferResponse, and the ModelStreamInferResponse around it, written by hand: each byte once, behind a length that is
- * known beforehand. Byte for byte what the general codec writes.
+ * known beforehand. Byte for byte what the general codec writes. A response whose tensors are raw, as servers send them, is
+ * read by hand too; any other form of it is left to InferMessage.ts.
  */
-import { noParameters } from "../Inference.ts"
+import { noParameters, type Parameter } from "../Inference.ts"
 import * as PlainParameters from "./PlainParameters.ts"
 import * as ProtobufReader from "./ProtobufReader.ts"
-import { delimitedLength, ProtobufWriter, textLength, varintLength } from "./ProtobufWriter.ts"
+import { delimitedLength, optionalLength, ProtobufWriter, shapeLength } from "./ProtobufWriter.ts"
 import * as RegionReference from "../RegionReference.ts"
 import type { StreamResponse, WireResponse, WireTensor } from "../WireRequest.ts"
 
@@ -30,7 +31,7 @@ export const streamLength = ({ error, response }: StreamResponse): number =>
 
 export const writeStream = ({ error, response }: StreamResponse, bytes: Uint8Array, position: number): number => {
   const writer = new ProtobufWriter(bytes, position)
-  writeOptional(writer, streamTags.error, error)
+  writer.optional(streamTags.error, error)
   writer.open(streamTags.response, length(response))
   writeResponse(writer, response)
   return writer.position
@@ -38,9 +39,9 @@ export const writeStream = ({ error, response }: StreamResponse, bytes: Uint8Arr
 
 const writeResponse = (writer: ProtobufWriter, response: WireResponse): void => {
   const { modelName, modelVersion, id, parameters, outputs } = response
-  writeOptional(writer, tags.modelName, modelName)
-  writeOptional(writer, tags.modelVersion, modelVersion)
-  writeOptional(writer, tags.id, id)
+  writer.optional(tags.modelName, modelName)
+  writer.optional(tags.modelVersion, modelVersion)
+  writer.optional(tags.id, id)
   if (parameters !== noParameters) PlainParameters.write(writer, tags.parameters, parameters)
   for (const output of outputs) {
     writer.open(tags.outputs, outputLength(output))
@@ -50,32 +51,102 @@ const writeResponse = (writer: ProtobufWriter, response: WireResponse): void => 
 }
 
 const writeOutput = (writer: ProtobufWriter, { name, datatype, shape, region }: WireTensor): void => {
-  writeOptional(writer, outputTags.name, name)
-  writeOptional(writer, outputTags.datatype, datatype)
-  if (shape.length > 0) {
-    writer.open(outputTags.shape, shapeLength(shape))
-    for (const extent of shape) writer.varint(extent)
-  }
+  writer.optional(outputTags.name, name)
+  writer.optional(outputTags.datatype, datatype)
+  writer.shape(outputTags.shape, shape)
   if (region !== undefined) PlainParameters.write(writer, outputTags.parameters, RegionReference.parameters(region))
 }
 
 const outputLength = ({ name, datatype, shape, region }: WireTensor): number => {
-  const extents = shape.length === 0 ? 0 : delimitedLength(shapeLength(shape))
   const parameters = region === undefined ? 0 : PlainParameters.length(RegionReference.parameters(region))
-  return optionalLength(name) + optionalLength(datatype) + extents + parameters
+  return optionalLength(name) + optionalLength(datatype) + shapeLength(shape) + parameters
 }
 
-const shapeLength = (shape: ReadonlyArray<number>): number => {
-  let sum = 0
-  for (const extent of shape) sum += varintLength(extent)
-  return sum
+/** The response that stands there in its plain form; undefined where it is not. Its tensors are views on `bytes`. */
+export const read = (bytes: Uint8Array, start: number, end: number): WireResponse | undefined => {
+  const reader = new ProtobufReader.ProtobufReader(bytes, start, end)
+  const outputs: Array<Output> = []
+  let modelName = ""
+  let modelVersion = ""
+  let id = ""
+  let parameters: { [name: string]: Parameter } | undefined
+  /** Outputs that have their raw contents. */
+  let raw = 0
+  while (reader.position < end) {
+    const tag = reader.tag()
+    const fieldEnd = reader.end()
+    if (reader.failed) return undefined
+    switch (tag) {
+      case tags.modelName:
+        modelName = reader.name(fieldEnd)
+        break
+      case tags.modelVersion:
+        modelVersion = reader.name(fieldEnd)
+        break
+      case tags.id:
+        id = reader.text(fieldEnd)
+        break
+      case tags.parameters: {
+        const parameter = PlainParameters.read(reader, fieldEnd)
+        if (parameter === undefined) return undefined
+        parameters ??= {}
+        parameters[parameter.name] = parameter.choice.value
+        break
+      }
+      case tags.outputs: {
+        const output = readOutput(reader, fieldEnd)
+        if (output === undefined) return undefined
+        outputs.push(output)
+        break
+      }
+      case tags.rawOutputContents: {
+        const output = outputs[raw++]
+        if (output === undefined) return undefined
+        output.bytes = reader.view(fieldEnd)
+        break
+      }
+      default:
+        return undefined
+    }
+    if (reader.failed) return undefined
+  }
+  if (reader.position !== end || raw !== outputs.length) return undefined
+  return { modelName, modelVersion, id, parameters: parameters ?? noParameters, outputs }
 }
 
-/** An empty text is the default, and not written. */
-const optionalLength = (text: string): number => (text === "" ? 0 : textLength(text))
+interface Output {
+  readonly name: string
+  readonly datatype: string
+  readonly shape: ReadonlyArray<number>
+  bytes: Uint8Array
+}
 
-const writeOptional = (writer: ProtobufWriter, tag: number, text: string): void => {
-  if (text !== "") writer.text(tag, text)
+const noBytes = new Uint8Array(0)
+
+const readOutput = (reader: ProtobufReader.ProtobufReader, end: number): Output | undefined => {
+  const shape: Array<number> = []
+  let name = ""
+  let datatype = ""
+  while (reader.position < end) {
+    const tag = reader.tag()
+    const fieldEnd = reader.end(end)
+    if (reader.failed) return undefined
+    switch (tag) {
+      case outputTags.name:
+        name = reader.name(fieldEnd)
+        break
+      case outputTags.datatype:
+        datatype = reader.name(fieldEnd)
+        break
+      case outputTags.shape:
+        while (reader.position < fieldEnd) shape.push(reader.varint())
+        break
+      default:
+        return undefined
+    }
+    if (reader.failed || reader.position !== fieldEnd) return undefined
+  }
+  return { name, datatype, shape, bytes: noBytes }
 }
 
 const streamTags = { error: ProtobufReader.delimited(1), response: ProtobufReader.delimited(2) } as const

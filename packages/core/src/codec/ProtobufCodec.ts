@@ -326,7 +326,7 @@ const readRegion = (parameters: {
 const maxInt64 = 2n ** 63n - 1n
 
 /** As the fields of a message. */
-export const writeParameters = (parameters: Parameters): { [name: string]: InferParameter } =>
+const writeParameters = (parameters: Parameters): { [name: string]: InferParameter } =>
   Object.fromEntries(Object.entries(parameters).map(([name, value]) => [name, writeParameter(value)]))
 
 const writeParameter = (value: Parameter): InferParameter => {

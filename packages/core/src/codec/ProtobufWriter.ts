@@ -50,6 +50,21 @@ export class ProtobufWriter {
     this.position += length
   }
 
+  /** The same, but for an empty text, which is the default. */
+  optional(tag: number, text: string): void {
+    if (text !== "") this.text(tag, text)
+  }
+
+  /** Extents in one packed run. */
+  shape(tag: number, shape: ReadonlyArray<number>): void {
+    if (shape.length === 0) return
+    this.open(tag, extentsLength(shape))
+    for (const extent of shape) {
+      if (extent >= 0) this.varint(extent)
+      else this.varint64(BigInt(extent))
+    }
+  }
+
   bytes(tag: number, bytes: Uint8Array): void {
     this.open(tag, bytes.length)
     this.#bytes.set(bytes, this.position)
@@ -62,6 +77,19 @@ export const delimitedLength = (length: number): number => 1 + varintLength(leng
 
 /** Of such a field with a text. */
 export const textLength = (text: string): number => delimitedLength(utf8Length(text))
+
+/** An empty text is the default, and not written. */
+export const optionalLength = (text: string): number => (text === "" ? 0 : textLength(text))
+
+/** Of a field with extents. */
+export const shapeLength = (shape: ReadonlyArray<number>): number =>
+  shape.length === 0 ? 0 : delimitedLength(extentsLength(shape))
+
+const extentsLength = (shape: ReadonlyArray<number>): number => {
+  let sum = 0
+  for (const extent of shape) sum += extent >= 0 ? varintLength(extent) : varint64Length(BigInt(extent))
+  return sum
+}
 
 export const varintLength = (value: number): number => {
   let length = 1
