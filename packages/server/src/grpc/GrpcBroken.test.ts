@@ -7,6 +7,7 @@ import {
   frame,
   inferFrame,
   isHealthy,
+  modelInferPath,
   oneByte,
   type RawAnswer,
   type RawCall,
@@ -78,6 +79,14 @@ describe.each([true, false])("fastInference: %s", (fastInference) => {
       const session = yield* rawSession(yield* serve({ fastInference, maxMessageSize }))
       expect(yield* rawCall(session, call)).toMatchObject(expected)
       expect(yield* isHealthy(session)).toBe(true)
+    }),
+  )
+
+  it.live.each(["ModelInfer", "ModelStreamInfer"])("%s: who asks whether to send a body is told to", (method) =>
+    Effect.gen(function* () {
+      const session = yield* rawSession(yield* serve({ fastInference }))
+      const headers = { expect: "100-continue", ":path": modelInferPath.replace("ModelInfer", method) }
+      expect(yield* rawCall(session, { chunks: [whole], headers })).toMatchObject({ status: "0" })
     }),
   )
 

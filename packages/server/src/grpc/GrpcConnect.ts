@@ -13,6 +13,7 @@ import type { CallRecords } from "../log/CallRecord.ts"
 import type { Policy } from "../port/Cors.ts"
 import type { ForwardedHeaders } from "../ForwardedHeaders.ts"
 import type { Gateway } from "../Gateway.ts"
+import { Envelopes } from "./Envelopes.ts"
 import * as GrpcApis from "./GrpcApis.ts"
 import * as GrpcCompression from "./GrpcCompression.ts"
 import * as GrpcRecords from "./GrpcRecords.ts"
@@ -20,8 +21,9 @@ import * as GrpcRoutes from "./GrpcRoutes.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
 import * as GrpcTimeout from "./GrpcTimeout.ts"
 import * as HalfOpen from "./HalfOpen.ts"
+import { pieces } from "./Pieces.ts"
 import type { ReceiveBudget } from "../port/ReceiveBudget.ts"
-import { limitReceiving } from "./ReceiveLimit.ts"
+import { isEnveloped, limitReceiving } from "./ReceiveLimit.ts"
 import type { RestrictedApis } from "../RestrictedApis.ts"
 import * as Timer from "../port/Timer.ts"
 
@@ -69,6 +71,7 @@ export const make = (options: ConnectOptions): ConnectHandler => {
     limitReceiving(request, receiveTimeoutMillis, receiveBudget, streamPaths.has(url))
     GrpcCompression.restrict(request.headers, url, responseCompression)
     dropEndlessTimeout(request.headers)
+    inPieces(request)
     try {
       connect(request, response)
     } catch (defect) {
@@ -76,6 +79,13 @@ export const make = (options: ConnectOptions): ConnectHandler => {
       refuse(response, 500)
     }
   }
+}
+
+/** Connect reads a request as an iterable. */
+const inPieces = (request: Request): void => {
+  const chunks = { [Symbol.asyncIterator]: request[Symbol.asyncIterator].bind(request) }
+  const envelopes = isEnveloped(request.headers["content-type"]) ? new Envelopes() : undefined
+  Object.defineProperty(request, Symbol.asyncIterator, { value: () => pieces(chunks, envelopes) })
 }
 
 const streamPaths: ReadonlySet<string> = new Set(

@@ -285,7 +285,7 @@ export interface RawCall {
   readonly last?: "end" | "reset" | "nothing"
 }
 
-/** A call as it is put on the wire, until its stream is closed. */
+/** A call as it is put on the wire, until its stream is closed. One that asks whether to send its body waits to be told. */
 export const rawCall = (session: ClientHttp2Session, { chunks, headers, last = "end" }: RawCall) =>
   Effect.callback<RawAnswer>((resume) => {
     const stream = session.request({
@@ -320,7 +320,8 @@ export const rawCall = (session: ClientHttp2Session, { chunks, headers, last = "
       if (last === "end") stream.end()
       if (last === "reset") stream.close(8)
     }
-    send(0)
+    if (headers?.["expect"] === undefined) send(0)
+    else stream.on("continue", () => send(0))
   })
 
 /** Whether the server still answers. */

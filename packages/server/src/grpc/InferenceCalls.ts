@@ -1,6 +1,7 @@
 /**
  * Which calls are answered before Connect, and by what: plain ModelInfer and ModelStreamInfer, as nearly all are. What is
- * compressed either way, gRPC-Web, and callers whom inference is restricted for, Connect answers.
+ * compressed either way, gRPC-Web, callers whom inference is restricted for, and those who ask first whether to send a
+ * body, Connect answers.
  */
 import { GrpcCode } from "@nereid/core/Errors"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
@@ -65,6 +66,7 @@ const isPlain = (headers: Headers): boolean => {
   const type = headers["content-type"]
   return (
     headers[":method"] === "POST" &&
+    headers["expect"] === undefined &&
     (encoding === undefined || encoding === "identity") &&
     (type === "application/grpc" || /^application\/grpc(\+proto)?(;|$)/.test(String(type)))
   )

@@ -52,4 +52,4 @@ export const limitReceiving = (
 }
 
 /** All but the unary calls of the Connect protocol, whose body is the message. */
-const isEnveloped = (contentType = ""): boolean => /^application\/(grpc|connect\+)/.test(contentType)
+export const isEnveloped = (contentType = ""): boolean => /^application\/(grpc|connect\+)/.test(contentType)
