@@ -4,14 +4,20 @@
  * requests, and takes longer than answering them. Counted together with the heap, buffers are freed by the small
  * collections of young objects, and the heap is marked when it has grown.
  *
+ * It also guesses which objects will live long, from those that were made at the same place before, and puts these where
+ * only full collections look. Tables of node:http2 that have been replaced keep the streams they held, and these what was
+ * made for them; seeing so much survive, V8 takes all of their kind for old, and from then on it is. Without the guess a
+ * small gRPC request leaves 150 bytes to the full collections and not 900, and costs an eighth less.
+ *
  * Holds for the whole process (docs/performance.md).
  */
 import { setFlagsFromString } from "node:v8"
 
-/** V8 has it since then. Unknown flags are complained about on stderr. */
+/** V8 counts buffers with its heap since then. Unknown flags are complained about on stderr. */
 const sinceMajor = 14
 
 export const tune = (): void => {
+  setFlagsFromString("--no-allocation-site-pretenuring")
   if (Number.parseInt(process.versions.v8) < sinceMajor) return
   setFlagsFromString("--external-memory-accounted-in-global-limit")
 }
