@@ -3,6 +3,7 @@
  * it answers. What a handler is, and how a batch is executed, is core's business, here as elsewhere.
  */
 import { type Inference as Service, modelKeyPrefix } from "@nereid/core/Definition"
+import { Unrecoverable } from "@nereid/core/Errors"
 import type { Fields } from "@nereid/core/Field"
 import { Hosting } from "@nereid/core/Hosting"
 import type { Cancel, Emit, Request, Response } from "@nereid/core/Inference"
@@ -70,7 +71,7 @@ export class HostedModel {
   #execute(batch: number, requests: ReadonlyArray<RequestMessage>, buffer: ArrayBuffer): void {
     const running: RunningBatch = { cancels: [], more: undefined }
     this.#batches.set(batch, running)
-    const outcomes: Array<Result.Result<Response, { readonly _tag: string; readonly message: string }>> = []
+    const outcomes: Array<Result.Result<Response, Failure>> = []
     let open = requests.length
     for (const [index, request] of requests.entries()) {
       const cancel = this.#model.submit(this.#request(request, buffer, batch, running), (outcome) => {
@@ -106,20 +107,22 @@ export class HostedModel {
       })
   }
 
-  #end(
-    batch: number,
-    outcomes: ReadonlyArray<Result.Result<Response, { readonly _tag: string; readonly message: string }>>,
-  ): void {
+  #end(batch: number, outcomes: ReadonlyArray<Result.Result<Response, Failure>>): void {
     if (!this.#batches.delete(batch)) return
     const parcel = new ParcelWriter()
     const messages = outcomes.map((outcome): OutcomeMessage =>
       Result.isSuccess(outcome)
         ? { _tag: "Answered", response: packed(parcel, outcome.success) }
-        : { _tag: "Refused", tag: outcome.failure._tag, message: outcome.failure.message },
+        : refused(outcome.failure),
     )
     const buffer = parcel.end()
     this.#post({ _tag: "Outcomes", batch, outcomes: messages, buffer }, [buffer])
   }
+}
+
+interface Failure {
+  readonly _tag: string
+  readonly message: string
 }
 
 interface RunningBatch {
@@ -127,6 +130,13 @@ interface RunningBatch {
   /** Of a decoupled model: goes on after a response. */
   more: (() => void) | undefined
 }
+
+const refused = (failure: Failure): OutcomeMessage => ({
+  _tag: "Refused",
+  tag: failure._tag,
+  message: failure.message,
+  unrecoverable: failure instanceof Unrecoverable,
+})
 
 const packed = (parcel: ParcelWriter, { outputs, parameters }: Response): ResponseMessage => ({
   outputs: outputs.map((tensor) => parcel.add(tensor)),

@@ -1,6 +1,7 @@
 /** Models whose handlers run in worker threads: that they are what they are elsewhere, and what becomes of a thread that dies. */
 import { assert, describe, it } from "@effect/vitest"
 import { type Model, Tensor } from "@nereid/core"
+import { Unrecoverable } from "@nereid/core/Errors"
 import type { Request } from "@nereid/core/Inference"
 import { infer } from "@nereid/core/RunningModel"
 import { Effect, Exit, Fiber, Layer, Logger, Queue, Result, Scope, Stream } from "effect"
@@ -85,6 +86,18 @@ describe("a handler in a thread", () => {
       // Node forbids it to threads: a failure like any other.
       assert.equal((yield* Effect.flip(ask("abort")))._tag, "ExecutionFailed")
       assert.equal(yield* ask("echo c"), "c")
+    }),
+  )
+
+  it.live("what a handler cannot recover from is that of its model", () =>
+    Effect.gen(function* () {
+      const { ask, model } = yield* running()
+      assert.equal(yield* ask("echo a"), "a")
+      const failure = yield* Effect.flip(ask("lose the device"))
+      assert.instanceOf(failure, Unrecoverable)
+      assert.equal(failure.message, "the device")
+      assert.equal(model.isReady(), false)
+      assert.equal((yield* Effect.flip(ask("echo b")))._tag, "ModelNotReady")
     }),
   )
 

@@ -33,7 +33,7 @@ export interface ResponseMessage {
 export type OutcomeMessage =
   | { readonly _tag: "Answered"; readonly response: ResponseMessage }
   /** `tag` is one of core's Errors. */
-  | { readonly _tag: "Refused"; readonly tag: string; readonly message: string }
+  | { readonly _tag: "Refused"; readonly tag: string; readonly message: string; readonly unrecoverable: boolean }
 
 /** To the thread. Batches are called by numbers. */
 export type ToThread =

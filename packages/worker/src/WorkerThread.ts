@@ -4,7 +4,7 @@
  */
 import type { Batch } from "@nereid/core/Batch"
 import type { Definition } from "@nereid/core/Definition"
-import { ExecutionFailed, fromTag, type InferenceError, Unavailable } from "@nereid/core/Errors"
+import { ExecutionFailed, fromTag, type InferenceError, Unavailable, Unrecoverable } from "@nereid/core/Errors"
 import type { Fields } from "@nereid/core/Field"
 import type { Request, Response } from "@nereid/core/Inference"
 import type { BuiltInstance } from "@nereid/core/InstanceContext"
@@ -201,7 +201,8 @@ export class WorkerThread implements Supervised {
 
   #outcome(buffer: ArrayBuffer, outcome: OutcomeMessage): Execution["outcomes"][number] {
     if (outcome._tag === "Answered") return Result.succeed(unpacked(buffer, outcome.response))
-    const { tag, message } = outcome
+    const { tag, message, unrecoverable } = outcome
+    if (unrecoverable) return Result.fail(new Unrecoverable({ message }))
     return Result.fail(fromTag(tag, message) ?? new ExecutionFailed({ message }))
   }
 
