@@ -17,6 +17,57 @@ it.effect("an identity in one line", () =>
   }).pipe(Effect.provide(Identity.layer)),
 )
 
+const Bucketed = Model.bind(
+  {
+    name: "bucketed",
+    inputs: [Tensor.FP32("n"), ["scale", Tensor.optional(Tensor.scalar("FP32"), { default: 2 })]],
+    outputs: [Tensor.FP32("n")],
+    maxBatchSize: 4,
+    batching: {
+      ragged: { n: { pad: { INPUT_1: -1 } } },
+      groupBy: { inputs: ["scale"] },
+      preferredBatchSizes: [2],
+      maxQueueDelay: "10 seconds",
+    },
+  },
+  ([x], { value, extents }) => {
+    const scale: number = value("scale")
+    expect(extents("n")).toEqual([1, 2])
+    return [
+      Tensor.make(
+        "FP32",
+        x.shape,
+        x.data.map((one) => one * scale),
+      ),
+    ] as const
+  },
+)
+
+it.effect("what it declares of its batches knows the names of its positions", () =>
+  Effect.gen(function* () {
+    const { infer } = yield* Bucketed
+    const answers = yield* Effect.forEach(
+      [[1], [2, 3]],
+      (values) => infer({ INPUT_1: Tensor.make("FP32", [values.length], Float32Array.from(values)) }),
+      { concurrency: "unbounded" },
+    )
+    expect(answers.map(({ OUTPUT_1 }) => [...OUTPUT_1.data])).toEqual([[2], [4, 6]])
+  }).pipe(Effect.provide(Bucketed.layer)),
+)
+
+export const misnamed = () => [
+  Model.bind(
+    // @ts-expect-error no input has this dim
+    { name: "m", inputs: [Tensor.FP32("n")], outputs: [], maxBatchSize: 2, batching: { ragged: { m: {} } } },
+    () => [],
+  ),
+  Model.bind(
+    // @ts-expect-error no input has this name
+    { name: "m", inputs: [Tensor.FP32("n")], outputs: [], maxBatchSize: 2, batching: { groupBy: { inputs: ["n"] } } },
+    () => [],
+  ),
+]
+
 const AddSub = Model.bind(
   {
     name: "add-sub",

@@ -4,6 +4,7 @@
  */
 import { Effect, Exit, type Layer } from "effect"
 import { batch } from "./BatchHandler.ts"
+import type { BatchingOptions } from "./Batching.ts"
 import { type Batched, type DefinitionOptions, type ModelClass, Service } from "./Definition.ts"
 import type { Field, Fields } from "./Field.ts"
 import type { JoinedBatch } from "./JoinedBatch.ts"
@@ -54,13 +55,15 @@ export type BoundHandler<I extends Positions, O extends Positions, E, R> = (
 
 export interface BindOptions<N extends string, I extends Positions, O extends Positions, W = WarmUp<Named<"INPUT", I>>>
   extends
-    Omit<DefinitionOptions<Fields, Fields>, "inputs" | "outputs">,
+    Omit<DefinitionOptions<Fields, Fields>, "inputs" | "outputs" | "batching">,
     Omit<Handler.HandlerOptions<Named<"INPUT", I>>, "warmUp" | "instances"> {
   readonly name: N
   /** `INPUT_1` and so on, where they have no name of their own. */
   readonly inputs: I
   /** `OUTPUT_1` and so on. */
   readonly outputs: O
+  /** As that of any model; its inputs have these names. */
+  readonly batching?: BatchingOptions<Named<"INPUT", NoInfer<I>>>
   /** As those of any handler, but for layers. Default 1. */
   readonly instances?: number | ReadonlyArray<Omit<GroupOptions, "layer">>
   /** As that of any handler; its samples have these names. */

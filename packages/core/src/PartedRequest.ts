@@ -84,8 +84,9 @@ const join = (
   responses: ReadonlyArray<Response>,
 ): Result.Result<Response, InferenceError> => {
   const outputs: Array<TypedTensor> = []
-  const order = parts.flat()
-  const places = order.map((_, row) => order.indexOf(row))
+  // By row of the request, which of the rows of all parts it is.
+  const places: Array<number> = []
+  for (const [place, row] of parts.flat().entries()) places[row] = place
   for (const [position, { name }] of specs.entries()) {
     const tensors = responses.flatMap(({ outputs }) => outputs[position] ?? [])
     const shape = tensors[0]?.shape ?? []
