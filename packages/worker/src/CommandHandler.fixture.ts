@@ -1,5 +1,5 @@
 /** A handler that computes, waits, logs, fails or dies, as its text says. No test is in here. */
-import { Errors, InstanceContext, Model, RequestContext } from "@nereid/core"
+import { Errors, InstanceContext, Metrics, Model, RequestContext } from "@nereid/core"
 import { Effect } from "effect"
 import { isMainThread, threadId } from "node:worker_threads"
 import { Command } from "./Command.fixture.ts"
@@ -17,9 +17,14 @@ const answers: Record<string, (rest: string) => Effect.Effect<string, unknown, R
       }, 0)
     }),
   heap: () =>
-    Effect.sync(() => {
+    Effect.callback(() => {
       const kept: Array<unknown> = []
-      for (;;) kept.push(Array.from({ length: 1000 }, () => ({})))
+      // Little by little: code that takes memory faster than V8 can stop it takes the process with it.
+      const more = () => {
+        kept.push(Array.from({ length: 10_000 }, () => ({})))
+        setImmediate(more)
+      }
+      more()
     }),
   abort: () => Effect.sync(() => process.abort()),
   spin: () =>
@@ -48,9 +53,14 @@ export default Model.each(
   Command,
   Effect.gen(function* () {
     const { name, gpu } = yield* InstanceContext
+    const commands = yield* Metrics.counter("test_commands", {
+      description: "Commands, by name",
+      labels: { command: 20 },
+    })
     yield* Effect.acquireRelease(Effect.log(`${name} on ${gpu} initializes`), () => Effect.log(`${name} finalizes`))
     return Effect.fnUntraced(function* ({ TEXT }) {
       const [command = "", rest = ""] = TEXT.split(/ (.*)/)
+      commands.add(1, { command })
       if (command === "instance") return { ANSWER: name }
       if (command === "log") return yield* Effect.as(Effect.logWarning(rest), { ANSWER: "logged" })
       const answer = answers[command] ?? (() => Effect.fail(new Error(`no command '${command}'`)))

@@ -4,7 +4,7 @@ import { type Model, Tensor } from "@nereid/core"
 import { Unrecoverable } from "@nereid/core/Errors"
 import type { Request } from "@nereid/core/Inference"
 import { infer } from "@nereid/core/RunningModel"
-import { Effect, Exit, Fiber, Layer, Logger, Queue, Result, Scope, Stream } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Logger, Metric, Queue, Result, Scope, Stream } from "effect"
 import type * as contract from "./Command.fixture.ts"
 import { Command, Count, OtherRows, Rows } from "./Command.fixture.ts"
 import type * as commandHandler from "./CommandHandler.fixture.ts"
@@ -167,6 +167,31 @@ describe("a handler in a thread", () => {
         "Warn: careful",
         "Info: command_0_0 finalizes",
       ])
+    }),
+  )
+
+  it.live("has metrics that are kept on the main thread, for as long as it is there", () =>
+    Effect.gen(function* () {
+      const registry: Metric.MetricRegistry = new Map()
+      const scope = yield* Scope.make()
+      const measured = () =>
+        Metric.snapshotUnsafe(Context.make(Metric.MetricRegistry, registry)).map(({ id, attributes, state }) => [
+          id,
+          attributes,
+          state,
+        ])
+      const { ask } = yield* running().pipe(
+        Effect.provideService(Metric.MetricRegistry, registry),
+        Scope.provide(scope),
+      )
+      for (const text of ["echo a", "echo b", "thread"]) yield* ask(text)
+      const labels = { model: "command", version: "1" }
+      assert.deepEqual(measured(), [
+        ["test_commands", { command: "echo", ...labels }, { count: 2, incremental: true }],
+        ["test_commands", { command: "thread", ...labels }, { count: 1, incremental: true }],
+      ])
+      yield* Scope.close(scope, Exit.void)
+      assert.deepEqual(measured(), [])
     }),
   )
 

@@ -34,7 +34,10 @@ export interface LayerOptions<I extends Fields = Fields> extends Provide.Serving
   readonly cancelTimeout?: Duration.Input
   /** How long the finalizers of a handler may take before its thread is ended. Default 10 seconds. */
   readonly stopTimeout?: Duration.Input
-  /** Bytes of the JavaScript heap of each thread; more ends the thread, and no other. Default Node's own limit. */
+  /**
+   * Bytes of the JavaScript heap of each thread; more ends the thread, and no other, unless its code takes memory faster than V8 can
+   * stop it: then V8 ends the process. Default Node's own limit.
+   */
   readonly maxHeapBytes?: number
 }
 
@@ -64,7 +67,7 @@ export interface HandlerModule<Self> {
  * Errors, stream. Requests and answers are copied once, and transferred. What handlers log goes through the logger of the main
  * thread. Models that a handler calls must be provided by its module, so in its thread.
  *
- * A thread that dies (`process.exit`, an error that nobody catches, too large a heap) takes the batch that it had, which fails, and
+ * A thread that dies (`process.exit`, an error that nobody catches, a heap that has grown too large) takes the batch that it had, which fails, and
  * nothing else; another one is started. Native code that aborts takes the process with it, as threads share it.
  */
 export const layer =

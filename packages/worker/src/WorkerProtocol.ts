@@ -1,4 +1,5 @@
 /** What an instance and its thread say to each other. Tensors travel in one buffer per message (Parcel.ts). Types only. */
+import type { FamilySpec } from "@nereid/core/MetricFamily"
 import type { BuiltInstance } from "@nereid/core/InstanceContext"
 import type { Parameters } from "@nereid/core/Inference"
 import type { TensorSpec } from "@nereid/core/TensorSpec"
@@ -74,5 +75,14 @@ export type FromThread =
       readonly buffer: ArrayBuffer
     }
   | { readonly _tag: "Log"; readonly level: LogLevelName; readonly message: string }
+  /** Metrics that the handler declares, by numbers. */
+  | { readonly _tag: "Metric"; readonly metric: number; readonly spec: FamilySpec }
+  | { readonly _tag: "Measured"; readonly updates: ReadonlyArray<MetricUpdate> }
+
+export interface MetricUpdate {
+  readonly metric: number
+  readonly labels: ReadonlyArray<string>
+  readonly value: number
+}
 
 export type LogLevelName = "Fatal" | "Error" | "Warn" | "Info" | "Debug" | "Trace"

@@ -10,10 +10,11 @@ import type { Request, Response } from "@nereid/core/Inference"
 import type { BuiltInstance } from "@nereid/core/InstanceContext"
 import type { Execution, Interrupt, Settle } from "@nereid/core/Instance"
 import type { Supervised } from "@nereid/core/Supervisor"
-import { Clock, type Context, Deferred, Effect, Exit, Result } from "effect"
+import { Clock, Context, Deferred, Effect, Exit, Metric, Result } from "effect"
 import { Worker, type WorkerOptions } from "node:worker_threads"
 import { difference } from "./ModuleCheck.ts"
 import { ParcelWriter, unpack } from "./Parcel.ts"
+import { type MetricMessage, ThreadMetrics } from "./ThreadMetrics.ts"
 import * as WorkerLoadError from "./WorkerLoadError.ts"
 import type { FromThread, OutcomeMessage, ResponseMessage, Start, ToThread } from "./WorkerProtocol.ts"
 
@@ -48,20 +49,30 @@ export const start = Effect.fnUntraced(function* (options: ThreadOptions) {
       void worker.terminate()
     }
     const timer = setTimeout(() => end(`it was not ready after ${options.startTimeout} ms`), options.startTimeout)
+    const metrics = new ThreadMetrics(options.instance, Context.get(context, Metric.MetricRegistry))
+    const measure = (message: MetricMessage) => {
+      try {
+        metrics.receive(message)
+      } catch (error) {
+        end(text(error))
+      }
+    }
     const onError = (error: unknown) => (reason ??= `its worker thread died: ${text(error)}`)
     const onExit = (code: number) => {
       clearTimeout(timer)
+      metrics.release()
       fail(reason ?? `its worker thread exited with code ${code}`)
     }
     const onMessage = (message: FromThread) => {
       if (message._tag === "Log") return log(context, message)
+      if (message._tag === "Metric" || message._tag === "Measured") return measure(message)
       if (message._tag === "LoadFailed") return end(message.message)
       if (message._tag !== "Ready") return
       const different = difference(definition, message)
       if (different !== undefined) return end(different)
       clearTimeout(timer)
       worker.off("error", onError).off("exit", onExit).off("message", onMessage)
-      resume(Effect.succeed(new WorkerThread(options, worker, context, message.decoupled)))
+      resume(Effect.succeed(new WorkerThread(options, worker, context, metrics, message.decoupled)))
     }
     worker.once("error", onError).once("exit", onExit).on("message", onMessage)
   })
@@ -99,13 +110,21 @@ export class WorkerThread implements Supervised {
   readonly #options: ThreadOptions
   readonly #worker: Worker
   readonly #context: Context.Context<never>
+  readonly #metrics: ThreadMetrics
   readonly #inFlight = new Map<number, InFlight>()
   #next = 0
   #state: "running" | "stopping" | "exited" = "running"
   #wasEnded = false
 
-  constructor(options: ThreadOptions, worker: Worker, context: Context.Context<never>, decoupled: boolean) {
+  constructor(
+    options: ThreadOptions,
+    worker: Worker,
+    context: Context.Context<never>,
+    metrics: ThreadMetrics,
+    decoupled: boolean,
+  ) {
     this.#options = options
+    this.#metrics = metrics
     this.decoupled = decoupled
     this.#worker = worker
     this.#context = context
@@ -134,7 +153,7 @@ export class WorkerThread implements Supervised {
     const startedAt = performance.now()
     const number = this.#next++
     const parcel = new ParcelWriter()
-    const clock = Effect.runSyncWith(this.#context)(Clock.Clock)
+    const clock = Context.get(this.#context, Clock.Clock)
     const now = clock.currentTimeMillisUnsafe()
     const requests = batch.requests.map(({ id, inputs, rows, parameters, deadline, requestedOutputs = [] }) => ({
       id,
@@ -185,6 +204,9 @@ export class WorkerThread implements Supervised {
     switch (message._tag) {
       case "Log":
         return log(this.#context, message)
+      case "Metric":
+      case "Measured":
+        return this.#metrics.receive(message)
       case "Response":
         return this.#respond(message.batch, unpacked(message.buffer, message.response))
       case "Outcomes": {
@@ -229,6 +251,7 @@ export class WorkerThread implements Supervised {
 
   #exit(reason: string): void {
     this.#state = "exited"
+    this.#metrics.release()
     const why = this.#wasEnded ? "a batch did not end after nobody waited for it any more" : reason
     for (const number of this.#inFlight.keys()) this.#take(number)?.settle(Exit.fail(this.#died(why)))
     Deferred.doneUnsafe(this.exited, Effect.succeed(why))

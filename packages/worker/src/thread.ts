@@ -2,6 +2,8 @@
 import { Cause, Effect, Exit, Layer, Logger, Scope } from "effect"
 import { parentPort, workerData } from "node:worker_threads"
 import { inspect } from "node:util"
+import { MetricSink } from "@nereid/core/MetricSink"
+import * as ForwardedMetrics from "./ForwardedMetrics.ts"
 import { HostedModel, load } from "./HostedModel.ts"
 import type { FromThread, LogLevelName, Start, ToThread } from "./WorkerProtocol.ts"
 
@@ -11,7 +13,7 @@ const post = (message: FromThread, transfer: ReadonlyArray<ArrayBuffer> = []) =>
   parentPort?.postMessage(message, [...transfer])
 
 /** What is logged here goes through the logger of the main thread. */
-const forwarding = Logger.layer([
+const logging = Logger.layer([
   Logger.make(({ cause, logLevel, message }) => {
     const parts = (Array.isArray(message) ? message : [message]).map((part) =>
       typeof part === "string" ? part : inspect(part),
@@ -25,9 +27,10 @@ const levels: ReadonlyArray<string> = ["Fatal", "Error", "Warn", "Info", "Debug"
 
 const levelName = (level: string): LogLevelName => (levels.includes(level) ? (level as LogLevelName) : "Info")
 
+const metrics = ForwardedMetrics.make(post)
 const scope = Scope.makeUnsafe()
-const build = Effect.flatMap(Layer.build(forwarding), (context) =>
-  Effect.provideContext(load(module, instance), context),
+const build = Effect.flatMap(Layer.build(logging), (context) =>
+  load(module, instance).pipe(Effect.provideService(MetricSink, metrics.declare), Effect.provideContext(context)),
 )
 const loaded = await Effect.runPromiseExit(Scope.provide(build, scope))
 
@@ -42,7 +45,10 @@ if (Exit.isFailure(loaded)) {
   post({ _tag: "LoadFailed", message: error instanceof Error ? error.message : String(error) })
   await stop()
 } else {
-  const model = new HostedModel(loaded.value, post)
+  const model = new HostedModel(loaded.value, (message, transfer) => {
+    metrics.flush()
+    post(message, transfer)
+  })
   parentPort?.on("message", (message: ToThread) => {
     if (message._tag === "Stop") void stop()
     else model.receive(message)

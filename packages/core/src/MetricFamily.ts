@@ -1,0 +1,93 @@
+/**
+ * A metric that a model's code declares: its name, its kind, its labels, and the series of their values, which are bounded. Data
+ * and checks; where the series are kept is MetricSink.ts's, and how code says it Metrics.ts's.
+ */
+
+/** Values of each label: a list of those there are, or the number of different ones that there may be. */
+export interface LabelValues {
+  readonly [label: string]: ReadonlyArray<string> | number
+}
+
+/** As plain data: it may come from a worker thread. */
+export interface FamilySpec {
+  readonly kind: "counter" | "gauge" | "histogram"
+  readonly name: string
+  readonly description: string
+  readonly labels: LabelValues
+  /** Of a histogram's buckets, ascending. */
+  readonly boundaries: ReadonlyArray<number>
+}
+
+/** Series of one metric of one model. */
+const mostSeries = 1000
+
+/** What the value of a label is called when there are more different ones than there may be. */
+export const other = "other"
+
+const metricName = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/
+const labelName = /^[a-zA-Z_][a-zA-Z0-9_]*$/
+
+/** Added to every series, or Prometheus' own. */
+const reserved = new Set(["model", "version", "le", "quantile"])
+
+/** @throws TypeError where a name is none that Prometheus takes, or there may be too many series */
+export const check = ({ name, labels, boundaries, kind }: FamilySpec): void => {
+  const wrong = (text: string) => new TypeError(`Metric ${JSON.stringify(name)}: ${text}.`)
+  if (!metricName.test(name)) throw wrong("a name has letters, digits, _ and :, and begins with no digit")
+  if (name.startsWith("nv_")) throw wrong("names that begin with nv_ are the server's own")
+  let series = 1
+  for (const [label, values] of Object.entries(labels)) {
+    if (!labelName.test(label) || label.startsWith("__")) {
+      throw wrong(
+        `${JSON.stringify(label)} is no name of a label: those have letters, digits and _, and begin with no digit`,
+      )
+    }
+    if (reserved.has(label)) throw wrong(`the label ${label} is not for models`)
+    const count = typeof values === "number" ? values : values.length
+    if (!Number.isSafeInteger(count) || count < 1)
+      throw wrong(`the label ${label} must have at least 1 value, got ${count}`)
+    series *= typeof values === "number" ? count + 1 : count
+  }
+  if (series > mostSeries) throw wrong(`its labels make ${series} series, at most ${mostSeries} are kept`)
+  if (kind !== "histogram") return
+  const isAscending = boundaries.every(
+    (value, index) => Number.isFinite(value) && !(value <= (boundaries[index - 1] ?? -Infinity)),
+  )
+  if (boundaries.length === 0 || !isAscending) {
+    throw wrong(`boundaries must be finite and ascending, and at least one, got [${boundaries}]`)
+  }
+}
+
+/** The label values of all series that there are from the start: those of labels with lists. */
+export const initialSeries = ({ labels }: FamilySpec): ReadonlyArray<ReadonlyArray<string>> => {
+  let series: ReadonlyArray<ReadonlyArray<string>> = [[]]
+  for (const values of Object.values(labels)) {
+    if (typeof values === "number") return []
+    series = series.flatMap((before) => values.map((value) => [...before, value]))
+  }
+  return series
+}
+
+/** Which value each label has in the metrics, so that there are never more than there may be. */
+export class LabelBounds {
+  readonly #known: ReadonlyArray<{ readonly values: Set<string>; readonly most: number }>
+
+  constructor({ labels }: FamilySpec) {
+    this.#known = Object.values(labels).map((values) =>
+      typeof values === "number"
+        ? { values: new Set(), most: values }
+        : { values: new Set(values), most: values.length },
+    )
+  }
+
+  /** Both in the order of the declaration. */
+  values(given: ReadonlyArray<string>): ReadonlyArray<string> {
+    return this.#known.map(({ values, most }, index) => {
+      const value = given[index] ?? ""
+      if (values.has(value)) return value
+      if (values.size >= most) return other
+      values.add(value)
+      return value
+    })
+  }
+}

@@ -1,0 +1,38 @@
+/**
+ * Metrics of a handler in a thread: declared and updated there, kept on the main thread, which has what /metrics shows. Updates
+ * of one turn of the thread's event loop travel together.
+ */
+import { check } from "@nereid/core/MetricFamily"
+import type { Declare } from "@nereid/core/MetricSink"
+import type { FromThread, MetricUpdate } from "./WorkerProtocol.ts"
+
+export interface ForwardedMetrics {
+  readonly declare: Declare
+  /** Sends what has not been sent yet: an answer is behind the updates of its handler. */
+  readonly flush: () => void
+}
+
+export const make = (post: (message: FromThread) => void): ForwardedMetrics => {
+  let next = 0
+  let updates: Array<MetricUpdate> = []
+  const flush = () => {
+    if (updates.length === 0) return
+    const sent = updates
+    updates = []
+    post({ _tag: "Measured", updates: sent })
+  }
+  const declare: Declare = (spec) => {
+    check(spec)
+    const metric = next++
+    post({ _tag: "Metric", metric, spec })
+    return {
+      update: (labels, value) => {
+        if (updates.length === 0) queueMicrotask(flush)
+        updates.push({ metric, labels, value })
+      },
+      // With the thread, which its owner sees.
+      release: () => {},
+    }
+  }
+  return { declare, flush }
+}

@@ -1,0 +1,32 @@
+/** The metrics of one thread, where /metrics finds them: as long as the thread lives. What it sends is ForwardedMetrics.ts's. */
+import type { BuiltInstance } from "@nereid/core/InstanceContext"
+import { declare, type FamilySeries } from "@nereid/core/MetricSink"
+import type { Metric } from "effect"
+import type { FromThread } from "./WorkerProtocol.ts"
+
+export type MetricMessage = Extract<FromThread, { _tag: "Metric" | "Measured" }>
+
+export class ThreadMetrics {
+  readonly #instance: BuiltInstance
+  readonly #registry: Metric.MetricRegistry
+  readonly #families = new Map<number, FamilySeries>()
+
+  constructor(instance: BuiltInstance, registry: Metric.MetricRegistry) {
+    this.#instance = instance
+    this.#registry = registry
+  }
+
+  /** @throws TypeError where a name is that of another metric */
+  receive(message: MetricMessage): void {
+    if (message._tag === "Metric") {
+      this.#families.set(message.metric, declare(message.spec, this.#instance, this.#registry))
+      return
+    }
+    for (const { metric, labels, value } of message.updates) this.#families.get(metric)?.update(labels, value)
+  }
+
+  release(): void {
+    for (const { release } of this.#families.values()) release()
+    this.#families.clear()
+  }
+}
