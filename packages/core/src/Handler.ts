@@ -71,8 +71,7 @@ export const instances = <
     const clock = yield* Clock.Clock
     const built: Array<Instance> = []
     for (const planned of plan.instances) {
-      // What is closed when the model unloads, or when another instance cannot be built.
-      const scope = yield* Scope.fork(yield* Scope.Scope)
+      const scope = yield* scopeOf(planned.details.name)
       const context = yield* own(planned, shared, scope)
       const handler = Effect.isEffect(make) ? yield* provided(make, context) : make
       built.push({
@@ -105,6 +104,17 @@ export const instances = <
     Options
   >(model, how, options)
 }
+
+/**
+ * What is closed when the model unloads, or when another instance cannot be built. What a finalizer fails with is logged, and
+ * keeps nothing else from being released.
+ */
+const scopeOf = (instance: string) =>
+  Effect.acquireRelease(Scope.make(), (scope, exit) =>
+    Effect.catchCause(Scope.close(scope, exit), (cause) =>
+      Effect.logError(`Instance ${instance} failed while it was released`, cause),
+    ),
+  )
 
 /** The services of one instance: those of all, its own, and what it is. */
 const own = Effect.fnUntraced(function* (

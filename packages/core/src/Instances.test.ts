@@ -1,6 +1,6 @@
 /** Instances of a model from code: how many there are, what each has for itself, and who gets the next request. */
 import { expect, it } from "@effect/vitest"
-import { Context, Data, Effect, Exit, Fiber, Layer, Scope } from "effect"
+import { Context, Data, Effect, Exit, Fiber, Layer, Logger, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { InstanceContext } from "./InstanceContext.ts"
 import * as Model from "./Model.ts"
@@ -143,6 +143,22 @@ it.effect("initialize runs once per instance, whatever it is asked; finalize aft
     expect(events).toEqual(["initialize where_0_0", "initialize where_0_1"])
     yield* Scope.close(scope, Exit.void)
     expect(events.slice(2)).toEqual(["finalize where_0_1", "finalize where_0_0"])
+  }),
+)
+
+it.effect("a finalize that fails is logged, and the unload goes on", () =>
+  Effect.gen(function* () {
+    const events: Array<string> = []
+    const logger = Logger.layer([Logger.make(({ message }) => void events.push(String(message)))])
+    const handler = Effect.gen(function* () {
+      const { index } = yield* InstanceContext
+      yield* Effect.addFinalizer(() => Effect.sync(() => events.push(`released ${index}`)))
+      yield* Effect.addFinalizer(() => (index === 1 ? Effect.die(new Error("stuck")) : Effect.void))
+      return () => ({ NAME: "" })
+    })
+    const closed = Effect.scoped(Layer.build(Model.each(Where, handler, { instances: 2 })))
+    yield* Effect.provide(closed, logger)
+    expect(events).toEqual(["released 1", "Instance where_0_1 failed while it was released", "released 0"])
   }),
 )
 

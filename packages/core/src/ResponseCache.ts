@@ -119,7 +119,7 @@ export const make = Effect.fnUntraced(function* (options: CacheOptions) {
       const insertedAt = nanos()
       const stored = copy(outcome.success)
       store.set(flight.key, stored)
-      statistics.cacheMiss.add(lookup + nanos() - insertedAt)
+      statistics.missed(lookup + nanos() - insertedAt)
       answer(flight, outcome, stored, lookup)
     })
     if (!isOver) flight.cancel = cancel

@@ -51,6 +51,7 @@ export interface Observer {
   readonly succeeded?: (total: number, queued: number, compute: ComputeDurations) => void
   readonly firstResponse?: (total: number) => void
   readonly hit?: (total: number, queued: number, lookup: number) => void
+  readonly missed?: (duration: number) => void
 }
 
 /** What is told of single requests. */
@@ -131,6 +132,12 @@ export class Statistics {
     this.cachedCount += rows
     this.lastInference = atMillis
     for (const observer of this.observers) observer.hit?.(total, total - lookup, lookup)
+  }
+
+  /** One request whose answer went to the cache: looking for one, and inserting it. */
+  missed(duration: number): void {
+    this.cacheMiss.add(duration)
+    for (const observer of this.observers) observer.missed?.(duration)
   }
 
   /** One request that failed, `total` after it was accepted. */

@@ -24,7 +24,7 @@ const harness = Effect.gen(function* () {
   const services = yield* Effect.provideContext(Effect.all([Cached, Plain]), yield* Layer.build(layers))
   const models = services.map(({ model }) => model)
   const ports = yield* serve(models)
-  const { text } = yield* Metrics.make(models, { cpu: false })
+  const { text } = yield* Metrics.make(models, { cpu: false, summaryLatencies: true })
   const infer = (data: ReadonlyArray<number>, id = "") => {
     const inputs = [{ name: "X", datatype: "FP32", shape: [1, data.length], data }]
     return ports.post("/v2/models/cached/infer", JSON.stringify({ id, inputs }))
@@ -69,6 +69,14 @@ it.live("ten identical requests, over both ports: one execution, nine hits", () 
     expect(samples("nv_cache_num_misses_per_model")).toEqual([["cached", 1]])
     expect(samples("nv_cache_hit_duration_per_model")).toEqual([["cached", expect.any(Number)]])
     expect(samples("nv_cache_miss_duration_per_model")).toEqual([["cached", expect.any(Number)]])
+    const counted = (family: string) =>
+      families()
+        .get(family)
+        ?.samples.flatMap(({ name, labels, value }) => (name === `${family}_count` ? [[labels["model"], value]] : []))
+    expect(counted("nv_cache_hit_summary_per_model")).toEqual([["cached", 9]])
+    expect(counted("nv_cache_miss_summary_per_model")).toEqual([["cached", 1]])
+    expect(counted("nv_inference_request_summary_us")).toContainEqual(["cached", 10])
+    expect(counted("nv_inference_compute_infer_summary_us")).toContainEqual(["cached", 1])
     expect(samples("nv_inference_request_success")).toContainEqual(["cached", 10])
     expect(samples("nv_inference_count")).toContainEqual(["cached", 1])
     expect(samples("nv_inference_exec_count")).toContainEqual(["cached", 1])

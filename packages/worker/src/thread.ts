@@ -35,7 +35,11 @@ const build = Effect.flatMap(Layer.build(logging), (context) =>
 const loaded = await Effect.runPromiseExit(Scope.provide(build, scope))
 
 const stop = async () => {
-  await Effect.runPromise(Scope.close(scope, Exit.void))
+  const closed = await Effect.runPromiseExit(Scope.close(scope, Exit.void))
+  if (Exit.isFailure(closed)) {
+    const message = `Instance ${instance.name} failed while it was released ${Cause.pretty(closed.cause)}`
+    post({ _tag: "Log", level: "Error", message })
+  }
   // What the module has left open, such as a timer, does not keep the thread.
   process.exit(0)
 }

@@ -87,6 +87,8 @@ interface Part {
   readonly words: string
   readonly ofAll: (statistics: Statistics) => number
   readonly ofOne: (...request: Parameters<Statistics["succeeded"]>) => number
+  /** Of one that the cache answers, where that has the part. */
+  readonly ofHit?: (total: number, queued: number) => number
 }
 
 const parts: ReadonlyArray<Part> = [
@@ -95,8 +97,15 @@ const parts: ReadonlyArray<Part> = [
     words: "from accepting to answering",
     ofAll: ({ success }) => success.ns,
     ofOne: (total) => total,
+    ofHit: (total) => total,
   },
-  { name: "queue", words: "in the queue", ofAll: ({ queue }) => queue.ns, ofOne: (_, queued) => queued },
+  {
+    name: "queue",
+    words: "in the queue",
+    ofAll: ({ queue }) => queue.ns,
+    ofOne: (_, queued) => queued,
+    ofHit: (_, queued) => queued,
+  },
   {
     name: "compute_input",
     words: "of bringing inputs in",
@@ -131,8 +140,8 @@ export const register = Effect.fnUntraced(function* (
   const addCounter = (name: string, description: string, count: () => number, attributes = labels(model)) =>
     add(Metric.counter(name, { description, attributes }), () => ({ count: count(), incremental: true }))
 
-  const ofCache = model.responseCache ? [...cacheCounters, ...(counterLatencies ? cacheLatencies : [])] : []
-  for (const { name, description, value } of [...counters, ...ofCache])
+  const countersOfCache = model.responseCache ? [...cacheCounters, ...(counterLatencies ? cacheLatencies : [])] : []
+  for (const { name, description, value } of [...counters, ...countersOfCache])
     addCounter(name, description, () => value(model))
   for (const reason of reasons) {
     const count = () => statistics.failures[reason]
@@ -146,10 +155,10 @@ export const register = Effect.fnUntraced(function* (
     add(Metric.gauge(name, { description, attributes: labels(model) }), () => ({ value: value(model) }))
   }
   if (quantiles !== undefined) {
-    const summaries = yield* summarize(statistics)
-    for (const { name, words, durations } of summaries) {
-      const metric = Metric.summary(`nv_inference_${name}_summary_us`, {
-        description: `Microseconds ${words}, of the requests of the last minute`,
+    const summaries = yield* summarize(model)
+    for (const { family, words, durations } of summaries) {
+      const metric = Metric.summary(family, {
+        description: `Microseconds ${words}`,
         attributes: labels(model),
         quantiles,
         // Effect only writes it; the observations are ours.
@@ -172,18 +181,50 @@ export const register = Effect.fnUntraced(function* (
   }
 })
 
-/** The parts of requests' time, from now on until the scope closes. */
-const summarize = Effect.fnUntraced(function* (statistics: Statistics) {
-  const summaries = parts.map((part) => ({ ...part, durations: new SlidingQuantiles() }))
+/** What a summary is of; of the kinds of requests that it does not know it sees nothing. In nanoseconds. */
+interface Summarized {
+  readonly family: string
+  readonly words: string
+  readonly ofExecuted?: (...request: Parameters<Statistics["succeeded"]>) => number
+  readonly ofHit?: (total: number, queued: number, lookup: number) => number
+  readonly ofMiss?: (duration: number) => number
+}
+
+const ofInference: ReadonlyArray<Summarized> = parts.map(({ name, words, ofOne, ofHit }) => ({
+  family: `nv_inference_${name}_summary_us`,
+  words: `${words}, of the requests of the last minute`,
+  ofExecuted: ofOne,
+  ...(ofHit === undefined ? {} : { ofHit }),
+}))
+
+const ofCache: ReadonlyArray<Summarized> = [
+  {
+    family: "nv_cache_hit_summary_per_model",
+    words: "of finding answers in the response cache, of the hits of the last minute",
+    ofHit: (_total, _queued, lookup) => lookup,
+  },
+  {
+    family: "nv_cache_miss_summary_per_model",
+    words: "of looking into the response cache and of inserting, of the misses of the last minute",
+    ofMiss: (duration) => duration,
+  },
+]
+
+/** From now on until the scope closes. */
+const summarize = Effect.fnUntraced(function* ({ statistics, responseCache = false }: RunningModel) {
+  const summaries = [...ofInference, ...(responseCache ? ofCache : [])].map((summarized) => {
+    const durations = new SlidingQuantiles()
+    return { ...summarized, durations, add: (ns: number) => durations.observe(microseconds(ns)) }
+  })
   yield* observe(statistics, {
     succeeded: (...request) => {
-      for (const { durations, ofOne } of summaries) durations.observe(microseconds(ofOne(...request)))
+      for (const { ofExecuted, add } of summaries) if (ofExecuted !== undefined) add(ofExecuted(...request))
     },
-    hit: (total, queued) => {
-      for (const { durations, name, ofOne } of summaries) {
-        if (name === "request" || name === "queue")
-          durations.observe(microseconds(ofOne(total, queued, nothingComputed)))
-      }
+    hit: (...hit) => {
+      for (const { ofHit, add } of summaries) if (ofHit !== undefined) add(ofHit(...hit))
+    },
+    missed: (duration) => {
+      for (const { ofMiss, add } of summaries) if (ofMiss !== undefined) add(ofMiss(duration))
     },
   })
   yield* Effect.sync(() => summaries.forEach(({ durations }) => durations.rotate())).pipe(
@@ -193,8 +234,6 @@ const summarize = Effect.fnUntraced(function* (statistics: Statistics) {
   )
   return summaries
 })
-
-const nothingComputed = { input: 0, infer: 0, output: 0 }
 
 const observe = (statistics: Statistics, observer: Observer) =>
   Effect.acquireRelease(
