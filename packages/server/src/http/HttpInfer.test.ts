@@ -1,0 +1,161 @@
+/**
+ * What a request is promised holds for the second one too, whose path is remembered and whose document looks like that of
+ * the first (RequestTemplates.ts). Cancelled, late and traced ones: HttpServer.test.ts, Tracing.test.ts.
+ */
+import { connect } from "node:net"
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { Model, Tensor } from "@nereid/core"
+import type { RunningModel } from "@nereid/core/RunningModel"
+import { ask, json, serve } from "./HttpInfer.fixture.ts"
+
+class Bytes extends Model.Service<Bytes>()("bytes", {
+  inputs: { X: Tensor.UINT8("n") },
+  outputs: { Y: Tensor.UINT8("n") },
+  maxBatchSize: 2,
+}) {}
+
+/** Gives back its input, and the parameters of the request. */
+const BytesLive = Model.each(Bytes, ({ X }, { parameters, setParameterUnsafe }) =>
+  Effect.sync(() => {
+    for (const [name, value] of Object.entries(parameters)) setParameterUnsafe(name, value)
+    return { Y: X }
+  }),
+)
+
+const document = (id: string, data: ReadonlyArray<number>) =>
+  `{"id":"${id}","inputs":[{"name":"X","datatype":"UINT8","shape":[1,${data.length}],"data":[${data.join()}]}]}`
+
+/** A document and, behind it, an input of so many bytes. */
+const binary = (length: number, bytes: Uint8Array) => {
+  const input = { name: "X", datatype: "UINT8", shape: [1, length], parameters: { binary_data_size: length } }
+  const text = Buffer.from(JSON.stringify({ inputs: [input], parameters: { binary_data_output: true } }))
+  return { body: Buffer.concat([text, bytes]), headers: { "inference-header-content-length": text.length } }
+}
+
+const harness = Effect.fnUntraced(function* (options: Parameters<typeof serve>[2] = {}) {
+  let model: RunningModel | undefined
+  const watched = Effect.tap(Bytes, (bytes) => Effect.sync(() => void (model = bytes.model)))
+  const at = yield* serve(BytesLive, [watched], options)
+  return { at, counted: () => model?.statistics }
+})
+
+it.live("an answer has the id and the elements of its own request", () =>
+  Effect.gen(function* () {
+    const { at } = yield* harness()
+    for (const [id, data] of [
+      ["a", [1, 2]],
+      ["b", [3, 4]],
+      ["", [5, 6]],
+    ] as const) {
+      const answer = json(yield* ask(at, "bytes", document(id, data)))
+      const output = { name: "Y", datatype: "UINT8", shape: [1, 2], data }
+      const named = { ...(id === "" ? {} : { id }), model_name: "bytes", model_version: "1" }
+      assert.deepStrictEqual(answer, { ...named, outputs: [output] })
+    }
+  }),
+)
+
+it.live("every byte of a small tensor comes back as it was, and of one that is no longer small", () =>
+  Effect.gen(function* () {
+    const { at } = yield* harness()
+    for (const length of [256, 256, 8_000, 8_300, 70_000]) {
+      const bytes = Uint8Array.from({ length }, (_, index) => index)
+      const { body, headers } = binary(length, bytes)
+      const answer = yield* ask(at, "bytes", body, headers)
+      const head = Number(answer.headers["inference-header-content-length"])
+      assert.strictEqual(Number(answer.headers["content-length"]), answer.body.length)
+      assert(answer.body.subarray(head).equals(bytes), `${length}`)
+    }
+  }),
+)
+
+it.live("a tensor that is too short or too long is refused, after one that is not", () =>
+  Effect.gen(function* () {
+    const { at, counted } = yield* harness()
+    const { headers } = binary(2, Buffer.alloc(2))
+    const sent = (bytes: number) => ask(at, "bytes", binary(2, Buffer.alloc(bytes)).body, headers)
+    assert.strictEqual((yield* sent(2)).status, 200)
+    const missing = "unexpected size for input 'X', expecting 1 additional bytes for model 'bytes'"
+    assert.deepStrictEqual(json(yield* sent(1)), { error: missing })
+    assert.deepStrictEqual(json(yield* sent(3)), { error: "unexpected additional input data for model 'bytes'" })
+    assert.strictEqual((yield* sent(2)).status, 200)
+    assert.deepStrictEqual(counted()?.success.count, 2)
+  }),
+)
+
+it.live("more rows than the model takes are refused, each time", () =>
+  Effect.gen(function* () {
+    const { at } = yield* harness()
+    const rows = '{"inputs":[{"name":"X","datatype":"UINT8","shape":[3,1],"data":[1,2,3]}]}'
+    for (const _ of [1, 2]) {
+      const answer = yield* ask(at, "bytes", rows)
+      assert.strictEqual(answer.status, 400)
+      assert.deepStrictEqual(json(answer), {
+        error: "[request id: <id_unknown>] inference request batch-size must be <= 2 for 'bytes'",
+      })
+    }
+  }),
+)
+
+it.live("the limit holds for a body like an earlier one", () =>
+  Effect.gen(function* () {
+    const most = document("a", [1, 2]).length
+    const { at } = yield* harness({ maxInputSize: most })
+    assert.strictEqual((yield* ask(at, "bytes", document("a", [1, 2]))).status, 200)
+    assert.strictEqual((yield* ask(at, "bytes", document("a", [1, 20]))).status, 400)
+  }),
+)
+
+it.live("headers that are forwarded are those of the request, and none of an earlier one", () =>
+  Effect.gen(function* () {
+    const { at } = yield* harness({ forwardHeaders: "^x-" })
+    const parameters = Effect.fnUntraced(function* (headers: Record<string, string>) {
+      const answer = json(yield* ask(at, "bytes", document("a", [1, 2]), headers))
+      return answer !== null && typeof answer === "object" && "parameters" in answer ? answer.parameters : undefined
+    })
+    assert.deepStrictEqual(yield* parameters({ "x-one": "1" }), { "x-one": "1" })
+    assert.deepStrictEqual(yield* parameters({ "x-two": "2" }), { "x-two": "2" })
+    assert.strictEqual(yield* parameters({}), undefined)
+  }),
+)
+
+it.live("a path that is remembered still asks for the secret, and for the method", () =>
+  Effect.gen(function* () {
+    const { at } = yield* harness({ restrictedApis: [{ apis: ["inference"], key: "secret", value: "s" }] })
+    const status = (headers: Record<string, string>) =>
+      Effect.map(ask(at, "bytes", document("a", [1, 2]), headers), (answer) => answer.status)
+    assert.deepStrictEqual(
+      [
+        yield* status({ secret: "s" }),
+        yield* status({}),
+        yield* status({ secret: "t" }),
+        yield* status({ secret: "s" }),
+      ],
+      [200, 403, 403, 200],
+    )
+    const got = yield* Effect.promise(() => fetch(`http://127.0.0.1:${at.port}/v2/models/bytes/infer`))
+    assert.deepStrictEqual([got.status, got.headers.get("allow")], [405, "POST"])
+  }),
+)
+
+it.live("pipelined requests that look alike are answered in their order, each with its own", () =>
+  Effect.gen(function* () {
+    const { at } = yield* harness()
+    const requests = Array.from({ length: 50 }, (_, index) => document(`${index}`, [index, 1]))
+    const head = "POST /v2/models/bytes/infer HTTP/1.1\r\nhost: x\r\ncontent-length: "
+    const text = yield* Effect.callback<string>((resume) => {
+      let received = ""
+      const socket = connect(at.port, "127.0.0.1")
+      const last = (index: number) => (index === requests.length - 1 ? "\r\nconnection: close" : "")
+      socket.write(requests.map((body, index) => `${head}${body.length}${last(index)}\r\n\r\n${body}`).join(""))
+      socket.on("data", (chunk: Buffer) => (received += chunk.toString("latin1")))
+      socket.on("close", () => resume(Effect.succeed(received)))
+    })
+    const answered = [...text.matchAll(/"id":"(\d+)".*?"data":\[(\d+),1\]/g)].map(([, id, first]) => [id, first])
+    assert.deepStrictEqual(
+      answered,
+      requests.map((_, index) => [`${index}`, `${index}`]),
+    )
+  }),
+)
