@@ -82,11 +82,15 @@ it("requests are sent at a rate, whether or not those before them are answered",
   expect(code).toBe(0)
 })
 
-it("writes what it has found out: JSON, a table and a picture", async () => {
+it("takes inputs from a file, and writes what it has found out: JSON, a table and a picture", async () => {
   const file = (name: string) => join(folder, name)
+  const inputs = { data: [{ IN: { content: [1, 2, 3], shape: [3] } }, { IN: { content: [1], shape: [1] } }] }
+  await writeFile(file("inputs.json"), JSON.stringify(inputs))
   const flags = [`--json=${file("a.json")}`, `--svg=${file("a.svg")}`, "-f", file("a.csv"), "--percentile=95"]
-  const { code, output } = await bench("-m=sum", `-u=${http}`, "--shape=IN:3", "--concurrency-range=1:3:2", ...flags)
+  const asked = [`--input-data=${file("inputs.json")}`, "--concurrency-range=1:3:2"]
+  const { code, output } = await bench("-m=sum", `-u=${http}`, ...asked, ...flags)
   expect(code, output).toBe(0)
+  expect(output).toContain("sends IN FP32[1,3]; 12 bytes, 2 requests in turn")
   expect(JSON.parse(await readFile(file("a.json"), "utf8"))).toMatchObject({
     url: http,
     protocol: "http",
@@ -108,17 +112,6 @@ it("writes what it has found out: JSON, a table and a picture", async () => {
   expect(await readFile(file("a.csv"), "utf8")).toMatch(/^concurrency,.*p95 ms.*\n1,.*\n3,.*\n$/)
 })
 
-it("inputs come from a file", async () => {
-  const path = join(folder, "inputs.json")
-  await writeFile(
-    path,
-    JSON.stringify({ data: [{ IN: { content: [1, 2, 3], shape: [3] } }, { IN: { content: [1], shape: [1] } }] }),
-  )
-  const { code, output } = await bench("-m=sum", `-u=${http}`, `--input-data=${path}`)
-  expect(output).toContain("sends IN FP32[1,3]; 12 bytes, 2 requests in turn")
-  expect(code).toBe(0)
-})
-
 it("speaks TLS with a server whose authority it is told", async () => {
   const file = (name: string) => join(folder, name)
   const ours = authority()
@@ -135,15 +128,12 @@ it("speaks TLS with a server whose authority it is told", async () => {
   const [, grpcs] = await secure.match(/GRPCInferenceService at .*:(\d+)/)
   const [, https] = await secure.match(/HTTPService at .*:(\d+)/)
   const asked = (url: string, ...flags: ReadonlyArray<string>) => bench("-m=sum", `-u=${url}`, "--shape=IN:5", ...flags)
-  const [trusting, alsoTrusting, doubting] = await Promise.all([
+  const [trusting, doubting] = await Promise.all([
     asked(`grpcs://localhost:${grpcs}`, `--tls-ca=${file("ca.crt")}`),
-    asked(`https://localhost:${https}`, `--tls-ca=${file("ca.crt")}`),
     asked(`https://localhost:${https}`),
   ])
-  for (const { code, output } of [trusting, alsoTrusting]) {
-    expect(output).toContain(" (TLS)\n")
-    expect(code, output).toBe(0)
-  }
+  expect(trusting.output).toContain(" (TLS)\n")
+  expect(trusting.code, trusting.output).toBe(0)
   expect(doubting).toMatchObject({
     code: 1,
     output: expect.stringMatching(/^Error: cannot connect to localhost:\d+: .*certificate/),
@@ -186,12 +176,8 @@ it("ends with 130 when it is stopped", async () => {
   expect((await program.ended).code).toBe(130)
 })
 
-it.each([
-  ["a shape that is missing", ["-m=sum"], "where -1 may be anything: give it a shape, such as IN:8"],
-  ["a file that cannot be written", ["-m=sum", "--svg=/absent/a.svg"], "ENOENT"],
-])("says what is wrong in a line, and ends with 1: %s", async (_, flags, message) => {
-  const { code, output } = await bench(`-u=${http}`, ...flags)
-  expect(output).toMatch(/^Error: .*\n$/)
-  expect(output).toContain(message)
+it("says what is wrong in a line, and ends with 1", async () => {
+  const { code, output } = await bench(`-u=${http}`, "-m=sum", "--shape=IN:3", "--svg=/absent/a.svg")
+  expect(output).toMatch(/^Error: .*ENOENT.*\n$/)
   expect(code).toBe(1)
 })

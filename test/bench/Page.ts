@@ -1,38 +1,72 @@
-/** docs/performance.md, of which the part between two markers is the benchmark's to write. */
-import { readFileSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
-import * as Results from "./Results.ts"
-import { cases } from "./Suite.ts"
+/** docs/performance.md, of which the parts between markers are the benchmark's to write: its cases, and their results. */
+import type { Entry, Published } from "./Published.ts"
+import { verdict } from "./Results.ts"
+import type { Case } from "./Suite.ts"
+import * as Table from "./Table.ts"
 
-const file = join(import.meta.dirname, "../../docs/performance.md")
-const begin = "<!-- results: written by `npm run bench -- --write` -->"
-const end = "<!-- end of results -->"
+/** The page with its two parts as these cases and figures have them. */
+export const render = (page: string, cases: ReadonlyArray<Case>, published: Published): string =>
+  replace(replace(page, "cases", casesTable(cases)), "results", results(cases, published))
 
-/** The rows of cases that were not run stay as they are. */
-export const write = (machine: string, how: string, rows: ReadonlyArray<Results.Row>): void => {
-  const page = readFileSync(file, "utf8")
-  const [before, rest] = page.split(begin)
-  const [old, after] = rest?.split(end) ?? []
-  if (before === undefined || old === undefined || after === undefined)
-    throw new Error(`${file} lacks ${begin} … ${end}`)
-  const day = new Date().toISOString().slice(0, 10)
-  const known = new Map<string, ReadonlyArray<string>>(
-    old.split("\n").flatMap((line) => {
-      const cells = line
-        .split("|")
-        .slice(1, -1)
-        .map((cell) => cell.trim())
-      const [name] = cells
-      return name === undefined ? [] : [[name, cells] as const]
-    }),
-  )
-  for (const row of rows) known.set(row.of.name, Results.cells(row))
-  const table = Results.table(
-    cases.flatMap(({ name }) => {
-      const cells = known.get(name)
-      return cells === undefined ? [] : [cells]
-    }),
-  )
-  const results = `Measured on ${day} on ${machine}; ${how}.\n\n${table}`
-  writeFileSync(file, `${before}${begin}\n${results}\n${end}${after}`)
+const replace = (page: string, part: string, text: string): string => {
+  const [begin, end] = [`<!-- ${part}: written by \`npm run bench -- --write\` -->`, `<!-- end of ${part} -->`]
+  const [before, rest, ...more] = page.split(begin)
+  const [old, after, ...others] = rest?.split(end) ?? []
+  if (before === undefined || old === undefined || after === undefined || more.length + others.length > 0) {
+    throw new Error(`the page has to have ${begin} … ${end} once`)
+  }
+  return `${before}${begin}\n${text}\n${end}${after}`
 }
+
+const casesTable = (cases: ReadonlyArray<Case>): string =>
+  Table.table(
+    [
+      ["case", "what", "beside"],
+      ["---", "---", "---"],
+    ],
+    cases.map(({ name, what, baseline }) => [`\`${name}\``, what, baseline]),
+  )
+
+const results = (cases: ReadonlyArray<Case>, { machine, cases: entries }: Published): string => {
+  const known = cases.flatMap((one) => {
+    const entry = entries[one.name]
+    return entry === undefined ? [] : [{ one, entry }]
+  })
+  if (known.length === 0) return "Nothing has been measured since the benchmark was last changed."
+  const compared = known.filter(({ entry }) => entry.reached !== "")
+  const listed = known.filter(({ entry }) => entry.reached === "")
+  return [
+    `On ${machine}.`,
+    Table.table(
+      [
+        ["case", "target", "reached", "", "Nereid / baseline", "CPU µs/request"],
+        ["---", "---", "--:", "---", "--:", "--:"],
+      ],
+      compared.map(({ one: { name, target }, entry: { reached, met, figures, cpu } }) => [
+        `\`${name}\``,
+        target,
+        `**${reached}**`,
+        verdict(met),
+        figures.join("; "),
+        cpu,
+      ]),
+    ),
+    ...listed.map(({ one, entry }) => `${one.what}:\n\n${entry.figures.map((line) => `- ${line}`).join("\n")}`),
+    "How it was measured:",
+    Table.table(
+      [
+        ["case", "busy %", "load busy %", "others", "errors", "measured"],
+        ["---", "--:", "--:", "--:", "--:", "---"],
+      ],
+      known.map(({ one: { name }, entry }) => [`\`${name}\``, ...steadiness(entry)]),
+    ),
+  ].join("\n\n")
+}
+
+const steadiness = ({ busy, other, taken, errors, measured }: Entry): ReadonlyArray<string> => [
+  busy,
+  other,
+  taken.toFixed(2),
+  String(errors),
+  measured,
+]

@@ -1,4 +1,4 @@
-/** The results as the table of docs/performance.md, which is also what the terminal shows. */
+/** The results as the terminal shows them. */
 import type { Case, Result } from "./Suite.ts"
 import * as Table from "./Table.ts"
 
@@ -34,7 +34,7 @@ export const cells = ({ of: { name, what, baseline, target }, result, taken }: R
   target,
   result.reached,
   verdict(result.met),
-  result.figures,
+  result.lines.join("; "),
   result.cpu,
   result.busy,
   result.other,
@@ -48,11 +48,12 @@ export const table = (rows: ReadonlyArray<ReadonlyArray<string>>): string => Tab
 export const summary = ({ of: { target }, result, taken }: Row): string =>
   [
     `  ${result.reached} (target ${target}${result.met === false ? ", NOT REACHED" : ""})`,
-    `${result.figures}; CPU µs ${result.cpu}; busy % ${result.busy}; load busy % ${result.other}`,
+    `${result.lines.join("; ")}; CPU µs ${result.cpu}; busy % ${result.busy}; load busy % ${result.other}`,
     `others kept ${taken.toFixed(2)} cores busy; ${result.errors.length} errors`,
   ].join("\n  ")
 
-const verdict = (met: boolean | undefined): string => {
+/** Of a target, if there is one. */
+export const verdict = (met: boolean | undefined): string => {
   if (met === undefined) return ""
   return met ? "OK" : "**not reached**"
 }

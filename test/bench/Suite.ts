@@ -1,6 +1,6 @@
 /**
  * The cases: what is measured, beside what, and what is to be reached. Each starts the processes that it needs; how they
- * are compared is the business of Comparison.ts, how results look that of Table.ts.
+ * are compared is the business of Comparison.ts, how results look that of Results.ts and Page.ts.
  */
 import * as Asked from "./Asked.ts"
 import type { Child } from "./Child.ts"
@@ -26,8 +26,8 @@ export interface Bench {
 
 /** A line of the table. Pairs are `Nereid / baseline`. */
 export interface Result {
-  readonly figures: string
-  /** The number that the target is about. */
+  readonly lines: ReadonlyArray<string>
+  /** The number that the target is about; empty where the lines are all. */
   readonly reached: string
   /** Undefined where there is no target. */
   readonly met: boolean | undefined
@@ -65,7 +65,7 @@ const rate =
     const ratio = ours.perSecond / baseline.perSecond
     return {
       ...pairs(comparison),
-      figures: `${pair(ours.perSecond, baseline.perSecond, ours.perSecond < 1000 ? 1 : 0)} /s`,
+      lines: [`${pair(ours.perSecond, baseline.perSecond, ours.perSecond < 1000 ? 1 : 0)} /s`],
       reached: ratio.toFixed(2),
       met: least === undefined ? undefined : ratio >= least,
     }
@@ -80,7 +80,7 @@ const delay =
     const added = micros(ours) - micros(baseline)
     return {
       ...pairs(comparison),
-      figures: `${pair(micros(ours), micros(baseline), 0)} µs`,
+      lines: [`${pair(micros(ours), micros(baseline), 0)} µs`],
       reached: `${added < 0 ? "" : "+"}${added.toFixed(0)} µs`,
       met: most === undefined ? undefined : added <= most,
     }
@@ -145,7 +145,7 @@ const digits = (name: string, what: string, place: "server" | "both"): Case => (
     }
     const bare = Side.worker(session, () => ({ concurrency: 1, port: 0, rows }))
     const result = rate(0.75)(await compare(name, { ...ours, run }, bare, bench.settings))
-    return { ...result, figures: `${result.figures}, batches of ${rows.toFixed(1)}` }
+    return { ...result, lines: [...result.lines, `batches of ${rows.toFixed(1)}`] }
   },
 })
 
@@ -175,7 +175,7 @@ const loop: Case = {
     const seconds = settings.seconds * settings.rounds
     const { delay, perSecond, executions, inferences, errors } = await saturate(server, "digits", asked, seconds)
     return {
-      figures: `${perSecond.toFixed(0)} /s, batches of ${(inferences / executions).toFixed(1)}`,
+      lines: [`${perSecond.toFixed(0)} /s`, `batches of ${(inferences / executions).toFixed(1)}`],
       reached: `${delay.toFixed(1)} ms`,
       met: delay < 20,
       cpu: "",
@@ -198,7 +198,7 @@ const memory: Case = {
       await bench.start("echo", "server", ["--expose-gc"]),
     ]
     const { lines, errors } = await Memory.measure(server, bare, bench.settings.seconds >= 1)
-    return { figures: lines.join("; "), reached: "", met: undefined, cpu: "", busy: "", other: "", errors, notes: [] }
+    return { lines, reached: "", met: undefined, cpu: "", busy: "", other: "", errors, notes: [] }
   },
 }
 

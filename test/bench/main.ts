@@ -2,13 +2,15 @@
  * `npm run bench`: what the server and the client reach beside bare Node that does nothing but move the bytes.
  * docs/performance.md says what is measured and how to read it.
  */
-import { mkdirSync } from "node:fs"
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { cpus } from "node:os"
+import { join } from "node:path"
 import { parseArgs } from "node:util"
 import * as Child from "./Child.ts"
 import * as Cores from "./Cores.ts"
 import * as Neighbours from "./Neighbours.ts"
 import * as Page from "./Page.ts"
+import * as Published from "./Published.ts"
 import * as Results from "./Results.ts"
 import { type Bench, type Case, cases } from "./Suite.ts"
 
@@ -28,6 +30,8 @@ const { values: flags } = parseArgs({
   },
 })
 if (flags.short && flags.write) throw new Error("--write is for numbers that mean something: not with --short")
+
+const page = join(import.meta.dirname, "../../docs/performance.md")
 
 const positive = (name: string, text: string): number => {
   const number = Number(text)
@@ -53,8 +57,7 @@ const pinned =
     ? "not pinned to cores"
     : `the servers pinned to core ${cores.server}, the load to core ${cores.load}`
 const machine = `${cpus().length} cores of ${cpus()[0]?.model ?? "unknown"}, Node ${process.version}; ${pinned}`
-const how = `medians of ${settings.rounds} rounds of ${settings.seconds} s`
-console.log(`${machine}; ${how}\n`)
+console.log(`${machine}; medians of ${settings.rounds} × ${settings.seconds} s\n`)
 
 /** Every case has processes of its own: what one has made of them is not to show in another. */
 const inItsOwnProcesses = async (
@@ -90,7 +93,17 @@ for (const one of chosen) {
 }
 
 console.log(Results.table(rows.map(Results.cells)))
-if (flags.write) Page.write(machine, how, rows)
+if (flags.write) {
+  const day = new Date().toISOString().slice(0, 10)
+  const published = Published.merged(
+    Published.read(),
+    machine,
+    `${day}, ${settings.rounds} × ${settings.seconds} s`,
+    rows,
+  )
+  Published.write(published)
+  writeFileSync(page, Page.render(readFileSync(page, "utf8"), cases, published))
+}
 
 const errors = rows.flatMap(({ result }) => result.errors)
 if (errors.length > 0) {

@@ -1,0 +1,55 @@
+/**
+ * What was measured last of each case, as numbers and texts: results.json, from which the page is made. Cases that are
+ * measured one by one come together here, as long as it is on the same machine.
+ */
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import type { Row } from "./Results.ts"
+
+/** The figures of one case. */
+export interface Entry {
+  readonly reached: string
+  readonly met?: boolean
+  readonly figures: ReadonlyArray<string>
+  readonly cpu: string
+  readonly busy: string
+  readonly other: string
+  /** Cores that other programs kept busy meanwhile. */
+  readonly taken: number
+  readonly errors: number
+  /** When, and how long. */
+  readonly measured: string
+}
+
+export interface Published {
+  readonly machine: string
+  readonly cases: Readonly<Record<string, Entry>>
+}
+
+const file = join(import.meta.dirname, "results.json")
+
+export const read = (from = file): Published => JSON.parse(readFileSync(from, "utf8"))
+
+/** With these rows; those of other cases stay, unless they are of another machine. */
+export const merged = (before: Published, machine: string, measured: string, rows: ReadonlyArray<Row>): Published => ({
+  machine,
+  cases: {
+    ...(before.machine === machine ? before.cases : {}),
+    ...Object.fromEntries(rows.map((row) => [row.of.name, entry(row, measured)])),
+  },
+})
+
+const entry = ({ result, taken }: Row, measured: string): Entry => ({
+  reached: result.reached,
+  ...(result.met === undefined ? {} : { met: result.met }),
+  figures: result.lines,
+  cpu: result.cpu,
+  busy: result.busy,
+  other: result.other,
+  taken: Math.round(taken * 100) / 100,
+  errors: result.errors.length,
+  measured,
+})
+
+export const write = (published: Published, to = file): void =>
+  writeFileSync(to, `${JSON.stringify(published, null, 2)}\n`)
