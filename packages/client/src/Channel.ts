@@ -9,6 +9,20 @@ import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
 
 export type ChannelReply = (outcome: Result.Result<WireResponse, InferenceError>) => void
 
+/** Takes the responses of a request, and their end. */
+export interface ChannelReceiver {
+  readonly response: (response: WireResponse) => void
+  /** Called once, behind all responses; not after a cancel. */
+  readonly end: (outcome: Result.Result<void, InferenceError>) => void
+}
+
+/** A request whose responses come. */
+export interface ChannelStream {
+  readonly cancel: Cancel
+  /** No further responses for now, or again: the server waits meanwhile, as far as its protocol can tell it to. */
+  readonly flow: (waits: boolean) => void
+}
+
 export interface Channel {
   /**
    * Opens a connection where there is none. The reply is called once, perhaps before this returns, and not after the
@@ -16,6 +30,11 @@ export interface Channel {
    * time is up to the caller.
    */
   readonly infer: (wire: WireRequest, timeoutMs: number | undefined, reply: ChannelReply) => Cancel
+  /**
+   * The same for a caller that takes any number of responses. Absent where the protocol has no such calls, or this server's
+   * models of one response are all that it is for.
+   */
+  readonly stream?: (wire: WireRequest, timeoutMs: number | undefined, receiver: ChannelReceiver) => ChannelStream
   /** Closes the connections, also under running calls: their replies say so. */
   readonly close: () => Promise<void>
 }

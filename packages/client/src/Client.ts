@@ -2,11 +2,11 @@
  * Clients of models that are served elsewhere: by Nereid, or by another server that speaks the v2 protocol. `layer`
  * provides the model's service; `connect` is the same with promises. Both check every reply against the declaration.
  */
-import { Effect, Exit, Layer, Scope } from "effect"
+import { Context, Effect, Exit, Layer, Scope } from "effect"
 import type { Transport } from "@connectrpc/connect"
 import type { Batched, Definition, Input, InputBatch, ModelClass, Sample } from "@nereid/core/Definition"
 import type { Fields } from "@nereid/core/Field"
-import { ask, type PromiseCallOptions } from "@nereid/core/PromiseCall"
+import { ask, type PromiseCallOptions, runner } from "@nereid/core/PromiseCall"
 import { inference } from "@nereid/core/Provide"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import * as TypedCalls from "@nereid/core/TypedCalls"
@@ -46,6 +46,11 @@ export const layer = <Self, N extends string, I extends Fields, O extends Fields
 /** A model as callers without Effect see it. Calls reject with the tagged errors of `Errors`. */
 export interface PromiseClient<I extends Fields, O extends Fields> extends AsyncDisposable {
   readonly infer: (sample: Input<I>, options?: PromiseCallOptions) => Promise<Sample<O>>
+  /**
+   * The responses of one sample, as they come: any number from a decoupled model, one from any other. The request is made
+   * once they are iterated; a loop that is left takes it back.
+   */
+  readonly stream: (sample: Input<I>, options?: PromiseCallOptions) => AsyncIterable<Sample<O>>
   readonly inferBatch: (batch: InputBatch<I>, options?: PromiseCallOptions) => Promise<Batched<O>>
   /** Calls that still wait reject with Unavailable. */
   readonly close: () => Promise<void>
@@ -69,9 +74,11 @@ export const connect = async <Self, N extends string, I extends Fields, O extend
   const scope = await Effect.runPromise(Scope.make())
   const running = await Effect.runPromise(Scope.provide(remote(model.definition, settings), scope))
   const { infer, inferBatch } = TypedCalls.make(model.definition, running)
+  const { stream } = inference(model.definition, running)
   const close = () => Effect.runPromise(Scope.close(scope, Exit.void))
   return {
     infer: (sample, options) => ask((reply) => infer(sample, options, Date.now(), reply), options),
+    stream: (sample, options) => runner(Context.empty, () => options?.signal)(stream(sample, options)),
     inferBatch: (batch, options) => ask((reply) => inferBatch(batch, options, Date.now(), reply), options),
     close,
     [Symbol.asyncDispose]: close,
@@ -111,4 +118,4 @@ const remote = (
   Effect.suspend(() => RemoteModel.make(definition, channel(settings), settings))
 
 const channel = (settings: Settings): Channel =>
-  settings.endpoint.protocol === "grpc" ? GrpcChannel.make(new GrpcConnection(settings)) : HttpChannel.make(settings)
+  settings.endpoint.protocol === "grpc" ? GrpcChannel.make(settings) : HttpChannel.make(settings)

@@ -176,7 +176,7 @@ export class GrpcCall {
 const noBytes = new Uint8Array(0)
 
 /** Of a stream that has ended without a status. */
-const unfinished = (code: number | undefined): GrpcStatus.GrpcFailure => {
+export const unfinished = (code: number | undefined): GrpcStatus.GrpcFailure => {
   if (code === undefined || code === constants.NGHTTP2_NO_ERROR) {
     return GrpcStatus.failure(GrpcCode.UNAVAILABLE, "the server ended its answer without a status")
   }

@@ -1,20 +1,35 @@
 /**
- * ModelInfer as a channel, straight on the connection: Connect's Transport interface would cost a promise, an abort
+ * ModelInfer and ModelStreamInfer as a channel, straight on the connection: Connect's Transport interface would cost a promise, an abort
  * signal and two Headers a call.
  */
 import { Result } from "effect"
-import { ExecutionFailed, fromGrpc, fromTag, type InferenceError, tagHeader } from "@nereid/core/Errors"
+import { ExecutionFailed, fromGrpc, GrpcCode, fromTag, type InferenceError, tagHeader } from "@nereid/core/Errors"
 import * as InferMessage from "@nereid/core/InferMessage"
 import type { WireResponse } from "@nereid/core/WireRequest"
 import type { Channel } from "./Channel.ts"
+import type { Settings } from "./ClientOptions.ts"
 import { prefixLength } from "./GrpcCall.ts"
-import type { GrpcConnection } from "./GrpcConnection.ts"
+import { GrpcConnection } from "./GrpcConnection.ts"
 import type { GrpcFailure } from "./GrpcStatus.ts"
 
 const path = "/inference.GRPCInferenceService/ModelInfer"
 
-export const make = (connection: GrpcConnection): Channel => {
+const streamPath = "/inference.GRPCInferenceService/ModelStreamInfer"
+
+/**
+ * Bytes that a stream's server may be ahead of its reader: a reader that is slow is to slow the model. So streams have a
+ * session of their own, as one window is that of all calls of a session.
+ */
+const streamWindow = 64 * 1024
+
+/** Servers that know it end the stream with the status of its first failure, which says more than a text in band. */
+const errorMode = { triton_grpc_error: "true" }
+
+export const make = (settings: Settings): Channel => {
+  const connection = new GrpcConnection(settings)
+  const streams = new GrpcConnection(settings, streamWindow)
   const headers = connection.headers(path)
+  const streamHeaders = streams.headers(streamPath, errorMode)
   return {
     infer: (wire, timeoutMs, reply) => {
       const call = connection.call(
@@ -28,13 +43,35 @@ export const make = (connection: GrpcConnection): Channel => {
       )
       return () => call.cancel()
     },
-    close: () => connection.close(),
+    stream: (wire, timeoutMs, receiver) => {
+      const call = streams.stream(streamHeaders, InferMessage.encode(wire, prefixLength), timeoutMs, {
+        message: (message) => {
+          const outcome = readStreamed(message)
+          if (Result.isSuccess(outcome)) return receiver.response(outcome.success)
+          call.cancel()
+          receiver.end(Result.fail(outcome.failure))
+        },
+        end: (outcome) => receiver.end(Result.mapError(outcome, inferenceError)),
+      })
+      return { cancel: () => call.cancel(), flow: (waits) => (waits ? call.pause() : call.resume()) }
+    },
+    close: () => Promise.all([connection.close(), streams.close()]).then(() => {}),
   }
 }
 
 const read = (message: Uint8Array): Result.Result<WireResponse, InferenceError> => {
   try {
     return Result.succeed(InferMessage.decode(message))
+  } catch (error) {
+    return Result.fail(new ExecutionFailed({ message: `the server's reply cannot be read: ${text(error)}` }))
+  }
+}
+
+/** A response of a stream, or the failure that it tells of in its place. */
+const readStreamed = (message: Uint8Array): Result.Result<WireResponse, InferenceError> => {
+  try {
+    const { error, response } = InferMessage.decodeStreamed(message)
+    return error === "" ? Result.succeed(response) : Result.fail(fromGrpc(GrpcCode.INTERNAL, error))
   } catch (error) {
     return Result.fail(new ExecutionFailed({ message: `the server's reply cannot be read: ${text(error)}` }))
   }

@@ -1,5 +1,5 @@
 /**
- * Unary gRPC calls to one server, over one HTTP/2 session that is opened when it is needed and again after it has ended.
+ * gRPC calls with one request message to one server, over one HTTP/2 session that is opened when it is needed and again after it has ended.
  * It knows headers and bytes, but no message; GrpcTransport.ts and GrpcChannel.ts do.
  *
  *   none ──first call──► session ──GOAWAY, close, error──► none
@@ -11,17 +11,31 @@ import { connectionLost } from "./ConnectionLost.ts"
 import * as Endpoint from "./Endpoint.ts"
 import { GrpcCall, type GrpcOutcome, prefixLength } from "./GrpcCall.ts"
 import { GrpcSession } from "./GrpcSession.ts"
+import { type GrpcReader, GrpcStreamCall } from "./GrpcStreamCall.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
+
+/** A call that waits for its stream. */
+export interface Startable {
+  readonly headers: OutgoingHttpHeaders
+  readonly frame: Uint8Array
+  readonly listen: (session: GrpcSession, stream: ClientHttp2Stream) => void
+  readonly fail: (failure: GrpcStatus.GrpcFailure) => void
+}
+
+const defaultWindow = 4 * 1024 * 1024
 
 export class GrpcConnection {
   readonly #settings: Settings
+  readonly #window: number
   readonly #authority: string
   readonly #sessions = new Set<GrpcSession>()
   #current: GrpcSession | undefined
   #closed = false
 
-  constructor(settings: Settings) {
+  /** `window`: bytes that a call may be sent before it reads them; 4 MiB for messages that are read as they come. */
+  constructor(settings: Settings, window = defaultWindow) {
     this.#settings = settings
+    this.#window = window
     this.#authority = Endpoint.address(settings.endpoint)
   }
 
@@ -49,15 +63,26 @@ export class GrpcConnection {
     reply: (outcome: GrpcOutcome) => void,
   ): GrpcCall {
     writePrefix(frame)
-    const timed =
-      timeoutMs === undefined ? headers : { ...headers, "grpc-timeout": GrpcStatus.timeoutHeader(timeoutMs) }
-    const call = new GrpcCall(this, timed, frame, this.#settings.maxResponseSize, reply)
+    const call = new GrpcCall(this, timed(headers, timeoutMs), frame, this.#settings.maxResponseSize, reply)
+    this.start(call)
+    return call
+  }
+
+  /** The same for an RPC that answers by any number of messages. */
+  stream(
+    headers: OutgoingHttpHeaders,
+    frame: Uint8Array,
+    timeoutMs: number | undefined,
+    reader: GrpcReader,
+  ): GrpcStreamCall {
+    writePrefix(frame)
+    const call = new GrpcStreamCall(this, timed(headers, timeoutMs), frame, this.#settings.maxResponseSize, reader)
     this.start(call)
     return call
   }
 
   /** Gives a call its stream, the first one or another, and sends its message. */
-  start(call: GrpcCall): void {
+  start(call: Startable): void {
     if (this.#closed) return call.fail(this.#unavailable("is"))
     let session: GrpcSession
     let stream: ClientHttp2Stream
@@ -98,7 +123,7 @@ export class GrpcConnection {
     const current = this.#current
     if (current?.isUsable === true) return current
     current?.retire()
-    const session = new GrpcSession(this.#settings)
+    const session = new GrpcSession(this.#settings, this.#window)
     this.#sessions.add(session)
     session.onClosed(() => {
       this.#sessions.delete(session)
@@ -107,6 +132,9 @@ export class GrpcConnection {
     return (this.#current = session)
   }
 }
+
+const timed = (headers: OutgoingHttpHeaders, timeoutMs: number | undefined): OutgoingHttpHeaders =>
+  timeoutMs === undefined ? headers : { ...headers, "grpc-timeout": GrpcStatus.timeoutHeader(timeoutMs) }
 
 /** Not compressed, which is 0, and the length of the message. */
 const writePrefix = (frame: Uint8Array): void => {

@@ -23,10 +23,11 @@ export class GrpcSession {
   #connected = false
   #error: Error | undefined
 
-  constructor({ endpoint, tls, connectTimeout }: Settings) {
+  /** `window`: bytes that a call may be sent before it reads them. */
+  constructor({ endpoint, tls, connectTimeout }: Settings, window: number) {
     this.#endpoint = endpoint
     const http2 = connect(Endpoint.origin(endpoint), {
-      settings: { initialWindowSize: 4 * mebibyte, enablePush: false },
+      settings: { initialWindowSize: window, enablePush: false },
       // Node's 10 MB would reset calls with large tensors; what bounds them is maxInFlight and maxResponseSize.
       maxSessionMemory: Number.MAX_SAFE_INTEGER,
       ...tls,

@@ -6,12 +6,13 @@ import { Clock, Effect, Result } from "effect"
 import type { Definition } from "@nereid/core/Definition"
 import { DeadlineExceeded, type InferenceError, QueueFull, Unavailable } from "@nereid/core/Errors"
 import type { Fields } from "@nereid/core/Field"
-import { type Cancel, errorPrefix, type Request, type Response } from "@nereid/core/Inference"
+import { type Cancel, errorPrefix, noParameters, type Request, type Response } from "@nereid/core/Inference"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import { type FailureReason, Statistics } from "@nereid/core/Statistics"
 import type { WireRequest } from "@nereid/core/WireRequest"
 import type { Channel } from "./Channel.ts"
 import type { Settings } from "./ClientOptions.ts"
+import { receive } from "./Emission.ts"
 import * as Endpoint from "./Endpoint.ts"
 import * as OutputCheck from "./OutputCheck.ts"
 
@@ -29,6 +30,7 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
   const { name, version, signature, maxBatchSize, batching } = definition
   const { endpoint, maxInFlight, timeout } = settings
   const clock = yield* Clock.Clock
+  const fork = Effect.runForkWith(yield* Effect.context<never>())
   const statistics = new Statistics()
   /** Ends a waiting call with an error, and takes it back from the server. */
   const waiting = new Set<(error: InferenceError) => void>()
@@ -79,15 +81,34 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
     if (remaining !== undefined && remaining <= longestTimer) {
       timer = setTimeout(() => end(expired(request)), Math.ceil(remaining))
     }
-    takeBack = channel.infer(wireRequest(definition, settings.version, request), remaining, (outcome) => {
-      const answeredAt = nanos()
-      const checked: Result.Result<Response, InferenceError> = Result.isSuccess(outcome)
-        ? OutputCheck.check({ name, signature, rows: maxBatchSize > 0 ? request.rows : undefined }, outcome.success)
-        : Result.fail(outcome.failure)
-      if (!finish(Result.isSuccess(checked) ? undefined : reasonOf(checked.failure))) return
-      if (Result.isSuccess(checked)) succeeded(request.rows, startedAt, answeredAt)
-      reply(checked)
-    })
+    const wire = wireRequest(definition, settings.version, request)
+    const expected = { name, signature, rows: maxBatchSize > 0 ? request.rows : undefined }
+    const answer = (answeredAt: number, outcome: Result.Result<Response, InferenceError>) => {
+      if (!finish(Result.isSuccess(outcome) ? undefined : reasonOf(outcome.failure))) return
+      if (Result.isSuccess(outcome)) succeeded(request.rows, startedAt, answeredAt)
+      reply(outcome)
+    }
+    const { emit } = request
+    if (emit === undefined) {
+      takeBack = channel.infer(wire, remaining, (outcome) => {
+        const answeredAt = nanos()
+        answer(
+          answeredAt,
+          Result.flatMap(outcome, (response) => OutputCheck.check(expected, response)),
+        )
+      })
+    } else {
+      takeBack = receive(channel, wire, remaining, {
+        emit,
+        fork,
+        check: (response) => OutputCheck.check(expected, response),
+        end: (outcome) =>
+          answer(
+            nanos(),
+            Result.map(outcome, () => last),
+          ),
+      })
+    }
     return () => {
       if (finish("CANCELED")) takeBack()
     }
@@ -107,8 +128,9 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
     platform: "nereid_client",
     signature,
     maxBatchSize,
-    // Its channels make unary calls, which a server refuses for a decoupled model.
+    // It may be: a request for one response is a unary call, which a server refuses for a decoupled model.
     decoupled: false,
+    emits: true,
     keepsInputs: true,
     batching,
     instanceGroups: [],
@@ -119,6 +141,9 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
   }
   return running
 })
+
+/** Says that there are no more. */
+const last: Response = { outputs: [], parameters: noParameters }
 
 const wireRequest = (definition: Definition<Fields, Fields>, version: string, request: Request): WireRequest => ({
   modelName: definition.name,

@@ -6,7 +6,7 @@
 import { type Clock, Context, Result } from "effect"
 import type { Asker } from "./Asker.ts"
 import type { Request } from "./Inference.ts"
-import type { RunningModel } from "./RunningModel.ts"
+import type { Askable, RunningModel } from "./RunningModel.ts"
 
 export interface CallerService {
   /** The model whose code it is. */
@@ -40,14 +40,13 @@ export const bounded = (request: Request, caller: CallerService | undefined): Re
   }
 }
 
-type Askable = Pick<RunningModel, "decoupled" | "submit">
-
 /** The model as this caller may ask it. One that is never asked by code, and one that asks nobody, cost nothing. */
 export const askedBy = (caller: CallerService | undefined, model: RunningModel): Askable => {
-  const { asker: asked, decoupled, statistics } = model
+  const { asker: asked, statistics } = model
   if (caller === undefined || asked === undefined) return model
   return {
-    decoupled,
+    decoupled: model.decoupled,
+    emits: model.emits ?? model.decoupled,
     submit: (request, reply) => {
       const refusal = caller.asker.begin(asked)
       if (refusal !== undefined) {

@@ -9,7 +9,7 @@ import { askedBy, bounded, Caller } from "./Caller.ts"
 import type { CallOptions } from "./Definition.ts"
 import { type InferenceError, InvalidRequest, ModelNotReady } from "./Errors.ts"
 import { noParameters, type Response } from "./Inference.ts"
-import { ask, type RunningModel, stream } from "./RunningModel.ts"
+import { ask, type Askable, type RunningModel, stream } from "./RunningModel.ts"
 import type { TypedTensor } from "./TypedTensor.ts"
 import { type Validated, validate } from "./Validation.ts"
 
@@ -74,7 +74,7 @@ const batches: Form = {
 /** A question that has passed all checks. */
 interface Question {
   readonly model: RunningModel
-  readonly askable: Pick<RunningModel, "decoupled" | "submit">
+  readonly askable: Askable
   readonly validated: Validated
 }
 

@@ -25,12 +25,15 @@ export const run = async <A, E, R>(
 }
 
 /** Effects as promises and streams as what can be iterated, until the signal is aborted. */
-export const runner = <R>(context: () => Context.Context<R>, signal: () => AbortSignal): Run<R> => {
+export const runner = <R>(context: () => Context.Context<R>, signal: () => AbortSignal | undefined): Run<R> => {
   function running<A, E>(effect: Effect.Effect<A, E, R>): Promise<A>
   function running<A, E>(stream: Stream.Stream<A, E, R>): AsyncIterable<A>
   function running<A, E>(it: Effect.Effect<A, E, R> | Stream.Stream<A, E, R>) {
-    if (!Stream.isStream(it)) return run(it, context(), { signal: signal() })
-    return Stream.toAsyncIterableWith(Stream.interruptWhen(it, aborted(signal())), context())
+    const ends = signal()
+    if (Stream.isStream(it)) {
+      return Stream.toAsyncIterableWith(ends === undefined ? it : Stream.interruptWhen(it, aborted(ends)), context())
+    }
+    return run(it, context(), ends === undefined ? {} : { signal: ends })
   }
   return running
 }

@@ -23,6 +23,11 @@ export interface RunningModel {
   /** Whether a request has any number of responses, and not exactly one. */
   readonly decoupled: boolean
   /**
+   * Whether a request that has an `emit` is answered through it. Default `decoupled`; also where the model is elsewhere, and
+   * may be decoupled or not.
+   */
+  readonly emits?: boolean
+  /**
    * Whether anything may use the bytes of a request's inputs once it has succeeded. Where nothing does, their memory is
    * given back at that moment, and not when the garbage collector comes to it.
    */
@@ -52,8 +57,11 @@ export const Watcher = Context.Reference<(model: RunningModel) => void>("@nereid
   defaultValue: () => () => {},
 })
 
+/** What a request is made to. */
+export type Askable = Pick<RunningModel, "decoupled" | "emits" | "submit">
+
 /** Asks for exactly one response: a decoupled model that answers by none or by several fails. */
-export const ask = (model: Pick<RunningModel, "decoupled" | "submit">, request: Request, reply: Reply): Cancel => {
+export const ask = (model: Askable, request: Request, reply: Reply): Cancel => {
   if (!model.decoupled) return model.submit(request, reply)
   let first: Response | undefined
   const notSingle = (count: string) =>
@@ -83,23 +91,21 @@ export const infer = (model: RunningModel, request: Request): Effect.Effect<Resp
 const ahead = 16
 
 /** The responses of one request, as they come: one where the model is not decoupled. A reader that leaves takes it back. */
-export const stream = (
-  model: Pick<RunningModel, "decoupled" | "submit">,
-  request: Request,
-): Stream.Stream<Response, InferenceError> =>
+export const stream = (model: Askable, request: Request): Stream.Stream<Response, InferenceError> =>
   Stream.callback<Response, InferenceError>(
     (queue) =>
       Effect.acquireRelease(
-        Effect.sync(() =>
-          model.submit(
-            model.decoupled ? { ...request, emit: (response) => Queue.offer(queue, response) } : request,
+        Effect.sync(() => {
+          const { decoupled, emits = decoupled } = model
+          return model.submit(
+            emits ? { ...request, emit: (response) => Queue.offer(queue, response) } : request,
             (outcome) => {
               if (Result.isFailure(outcome)) return void Queue.failCauseUnsafe(queue, Cause.fail(outcome.failure))
-              if (!model.decoupled) Queue.offerUnsafe(queue, outcome.success)
+              if (!emits) Queue.offerUnsafe(queue, outcome.success)
               Queue.endUnsafe(queue)
             },
-          ),
-        ),
+          )
+        }),
         (cancel) => Effect.sync(cancel),
       ),
     { bufferSize: ahead },

@@ -9,7 +9,7 @@ import type { Batched, CallOptions, Definition, Input, InputBatch, Sample } from
 import { ExecutionFailed, InvalidRequest, type InferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
 import { type Cancel, noParameters, type Request, type Response } from "./Inference.ts"
-import { ask, type RunningModel } from "./RunningModel.ts"
+import { ask, type Askable, type RunningModel } from "./RunningModel.ts"
 import * as SampleCodec from "./SampleCodec.ts"
 import { symbolMismatch } from "./SymbolMismatch.ts"
 
@@ -131,7 +131,7 @@ export const make = <I extends Fields, O extends Fields>(
 }
 
 const calling = <A>(
-  model: Pick<RunningModel, "decoupled" | "submit">,
+  model: Askable,
   request: Result.Result<Request, InferenceError>,
   read: (response: Response) => Result.Result<A, InferenceError>,
   reply: TypedReply<A>,

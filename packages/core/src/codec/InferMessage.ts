@@ -10,12 +10,14 @@ import { noParameters, type Parameters } from "../Inference.ts"
 import * as PlainRequest from "./PlainRequest.ts"
 import * as PlainResponse from "./PlainResponse.ts"
 import { encodeElements } from "../TypedTensor.ts"
-import type { WireRequest, WireResponse, WireTensor } from "../WireRequest.ts"
+import type { StreamResponse, WireRequest, WireResponse, WireTensor } from "../WireRequest.ts"
 import {
   type InferParameter,
   type InferTensorContents,
   type ModelInferResponse_InferOutputTensor,
+  type ModelInferResponse,
   ModelInferResponseSchema,
+  ModelStreamInferResponseSchema,
 } from "@nereid/protocol/grpc_service"
 
 /** Makes room for so many bytes, whose content may be anything. */
@@ -35,11 +37,19 @@ export const decode = (bytes: Uint8Array): WireResponse =>
   PlainResponse.read(bytes, 0, bytes.length) ?? decodeAny(bytes)
 
 /** The same by the general codec, which reads every form. */
-export const decodeAny = (bytes: Uint8Array): WireResponse => {
-  const { modelName, modelVersion, id, parameters, outputs, rawOutputContents } = fromBinary(
-    ModelInferResponseSchema,
-    bytes,
-  )
+export const decodeAny = (bytes: Uint8Array): WireResponse => response(fromBinary(ModelInferResponseSchema, bytes))
+
+/**
+ * Of ModelStreamInfer. Without outputs where it tells of a failure.
+ * @throws Error where the bytes are no such message, or its tensors cannot be read
+ */
+export const decodeStreamed = (bytes: Uint8Array): StreamResponse => {
+  const { errorMessage, inferResponse } = fromBinary(ModelStreamInferResponseSchema, bytes)
+  return { error: errorMessage, response: response(inferResponse ?? create(ModelInferResponseSchema)) }
+}
+
+const response = (message: ModelInferResponse): WireResponse => {
+  const { modelName, modelVersion, id, parameters, outputs, rawOutputContents } = message
   if (rawOutputContents.length > 0 && rawOutputContents.length !== outputs.length) {
     throw new Error(`${outputs.length} outputs have ${rawOutputContents.length} raw contents`)
   }

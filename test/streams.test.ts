@@ -1,0 +1,157 @@
+/**
+ * Decoupled models over sockets: what one handler answers, read by the typed client over gRPC, with plain HTTP and in
+ * process; that a slow reader slows it, and one that leaves ends it.
+ */
+import { Client } from "@nereid/client"
+import { Errors, Model, Tensor } from "@nereid/core"
+import { Server } from "@nereid/server"
+import { Effect, Layer, Stream } from "effect"
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest"
+
+class Count extends Model.Service<Count>()("count", {
+  inputs: {
+    TO: Tensor.scalar("INT32"),
+    /** Bytes beside each number. */
+    SIZE: Tensor.optional(Tensor.scalar("INT32")),
+    /** What follows the last number. Default: the end. */
+    THEN: Tensor.optional(Tensor.labels(["nothing", "failure"])),
+  },
+  outputs: { N: Tensor.scalar("INT32"), PAD: Tensor.UINT8("size") },
+  maxBatchSize: 4,
+}) {}
+
+class Twice extends Model.Service<Twice>()("twice", {
+  inputs: { x: Tensor.scalar("INT32") },
+  outputs: { y: Tensor.scalar("INT32") },
+  maxBatchSize: 4,
+}) {}
+
+/** How far the count has come, and how often it has ended. */
+const seen = { made: 0, ended: 0 }
+let ended = () => {}
+
+const CountLive = Model.stream(Count, ({ TO, SIZE = 0, THEN }) =>
+  Stream.range(1, TO).pipe(
+    Stream.rechunk(1),
+    Stream.map((N) => {
+      seen.made = N
+      return { N, PAD: Tensor.make("UINT8", [SIZE], new Uint8Array(SIZE)) }
+    }),
+    Stream.concat(
+      THEN === undefined
+        ? Stream.empty
+        : THEN === "nothing"
+          ? Stream.never
+          : Stream.fail(new Errors.QueueFull({ message: "no room for more" })),
+    ),
+    Stream.ensuring(
+      Effect.sync(() => {
+        seen.ended += 1
+        ended()
+      }),
+    ),
+  ),
+)
+const TwiceLive = Model.each(Twice, ({ x }) => ({ y: x * 2 }))
+
+const anywhere = { host: "127.0.0.1", port: 0 } as const
+const start = () =>
+  Server.start([Count, Twice], Layer.merge(CountLive, TwiceLive), { http: anywhere, grpc: anywhere, metrics: false })
+let server: Awaited<ReturnType<typeof start>>
+beforeAll(async () => void (server = await start()))
+afterAll(() => server.stop())
+beforeEach(() => void Object.assign(seen, { made: 0, ended: 0 }))
+
+const url = () => `grpc://127.0.0.1:${server.grpc.port}`
+const connect = () => Client.connect(Count, { url: url() })
+const whenEnded = () => new Promise<void>((resolve) => (ended = resolve))
+const numbers = async (stream: AsyncIterable<{ readonly N: number }>) => {
+  const all: Array<number> = []
+  for await (const { N } of stream) all.push(N)
+  return all
+}
+
+describe("the typed client over gRPC", () => {
+  it.each([0, 1, 5, 12])("reads %d responses", async (TO) => {
+    await using count = await connect()
+    expect(await numbers(count.stream({ TO }))).toEqual(Array.from({ length: TO }, (_, index) => index + 1))
+  })
+
+  it("reads responses that are larger than what the server may be ahead by", async () => {
+    await using count = await connect()
+    const sizes: Array<number> = []
+    for await (const { PAD } of count.stream({ TO: 3, SIZE: 300_000 })) sizes.push(PAD.data.length)
+    expect(sizes).toEqual([300_000, 300_000, 300_000])
+  })
+
+  it("reads the one response of a model that answers once", async () => {
+    await using twice = await Client.connect(Twice, { url: url() })
+    expect(await Array.fromAsync(twice.stream({ x: 4 }))).toEqual([{ y: 8 }])
+  })
+
+  it("gives what came before a failure, and then the failure with its tag", async () => {
+    await using count = await connect()
+    const got: Array<number> = []
+    const all = async () => {
+      for await (const { N } of count.stream({ TO: 3, THEN: "failure" })) got.push(N)
+    }
+    await expect(all()).rejects.toEqual(new Errors.QueueFull({ message: "no room for more" }))
+    expect(got).toEqual([1, 2, 3])
+  })
+
+  it("is slowed by a reader that is slow, and so is the model", async () => {
+    await using count = await connect()
+    await using twice = await Client.connect(Twice, { url: url() })
+    const reader = count.stream({ TO: 500, SIZE: 20_000 })[Symbol.asyncIterator]()
+    expect((await reader.next()).value).toMatchObject({ N: 1 })
+    // Time enough for the server to get as far as it does by itself.
+    for (let x = 0; x < 200; x++) await twice.infer({ x })
+    expect(seen.made).toBeLessThan(100)
+    const rest = await numbers({ [Symbol.asyncIterator]: () => reader })
+    expect(rest.at(-1)).toBe(500)
+    expect(rest).toHaveLength(499)
+  })
+
+  it("ends the model when its reader leaves the loop", async () => {
+    await using count = await connect()
+    const gone = whenEnded()
+    for await (const { N } of count.stream({ TO: 2, THEN: "nothing" })) if (N === 2) break
+    await gone
+    expect(seen.ended).toBe(1)
+  })
+
+  it("and when its signal is aborted, also while nothing comes", async () => {
+    await using count = await connect()
+    const abort = new AbortController()
+    const gone = whenEnded()
+    const reader = count.stream({ TO: 1, THEN: "nothing" }, { signal: abort.signal })[Symbol.asyncIterator]()
+    await reader.next()
+    const next = reader.next()
+    abort.abort(new Error("enough"))
+    await expect(next).rejects.toThrow("enough")
+    await gone
+  })
+
+  it("ends with DeadlineExceeded when its time is over, and the model with it", async () => {
+    await using count = await connect()
+    const gone = whenEnded()
+    await expect(numbers(count.stream({ TO: 1, THEN: "nothing" }, { timeout: "100 millis" }))).rejects.toMatchObject({
+      _tag: "DeadlineExceeded",
+    })
+    await gone
+  })
+
+  it("ends with Unavailable when it is closed", async () => {
+    const count = await connect()
+    const reading = numbers(count.stream({ TO: 1, THEN: "nothing" }))
+    const outcome = expect(reading).rejects.toMatchObject({ _tag: "Unavailable" })
+    await count.close()
+    await outcome
+  })
+
+  it("refuses inputs that do not fit before it asks", async () => {
+    await using count = await connect()
+    const bad = numbers(count.stream({ TO: 2 ** 40 }))
+    await expect(bad).rejects.toMatchObject({ _tag: "InvalidRequest" })
+  })
+})
