@@ -1,10 +1,9 @@
 /** Two models in code over one way to read pictures; the second one asks a third, the network of ../digits. */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Errors, Model, Tensor } from "@nereid/core"
+import { Errors, Logits, Model, Tensor } from "@nereid/core"
 import { Server } from "@nereid/server"
 import { Effect, Layer } from "effect"
 import { Digits, DigitsLive } from "../digits/server.ts"
-import { softmax } from "../Softmax.ts"
 import { PhotographedDigit, Preprocess } from "./contract.ts"
 import * as Figure from "./Figure.ts"
 import * as Ink from "./Ink.ts"
@@ -39,9 +38,9 @@ export const PhotographedDigitLive = Model.each(
       }
       const image = Tensor.make("FP32", [1, Figure.side, Figure.side], figure)
       const { logits } = yield* digits.infer({ image }) // shares the batches of everyone who asks it
-      const probabilities = softmax(logits.data)
-      const PROBABILITY = Math.max(...probabilities)
-      return { DIGIT: probabilities.indexOf(PROBABILITY), PROBABILITY }
+      const probabilities = Logits.softmax(logits.data)
+      const DIGIT = Logits.argmax(probabilities)
+      return { DIGIT, PROBABILITY: probabilities[DIGIT] ?? 0 }
     })
   }),
 ).pipe(Layer.provide(DigitsLive))

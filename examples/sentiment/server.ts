@@ -1,10 +1,9 @@
 /** Three models, in code and in ONNX Runtime, and a fourth that is a pipeline of them. */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import { Model, Tensor } from "@nereid/core"
+import { Logits, Model, Tensor } from "@nereid/core"
 import { Onnx } from "@nereid/onnx"
 import { Server } from "@nereid/server"
 import { Effect, Layer } from "effect"
-import { softmax } from "../Softmax.ts"
 import { Bert, Sentiment, Tokenize, Verdict } from "./contract.ts"
 import * as Tokenizer from "./Tokenizer.ts"
 
@@ -27,7 +26,7 @@ export const TokenizeLive = Model.each(
 export const BertLive = Onnx.layer(Bert, { file: new URL("bert.onnx", import.meta.url) })
 
 export const VerdictLive = Model.each(Verdict, ({ logits }) => {
-  const [negative = 0, positive = 0] = softmax(logits.data)
+  const [negative = 0, positive = 0] = Logits.softmax(logits.data)
   return Effect.succeed(
     positive > negative
       ? ({ CLASS: "positive", PROB: positive } as const)

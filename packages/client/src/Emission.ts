@@ -2,7 +2,7 @@
  * The responses of one request on their way from a channel to the caller, who takes them one at a time: while one is not
  * taken, the channel waits.
  */
-import { Effect, Exit, type Fiber, Result } from "effect"
+import { type Effect, Exit, type Fiber, Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
 import type { Cancel, Emit, Response } from "@nereid/core/Inference"
 import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"

@@ -1,5 +1,6 @@
 /** What users import: the vocabulary of models and tensors. Inside the repository, import the module itself. */
 export * as Errors from "./Errors.ts"
+export * as Logits from "./Logits.ts"
 export * as Metrics from "./Metrics.ts"
 export * as Model from "./Model.ts"
 export * as Tensor from "./Tensor.ts"

@@ -3,7 +3,7 @@
  * bring them raw, as Triton does, or as typed contents, as some other servers do. What is plain is read and written by hand
  * (PlainRequest.ts, PlainResponse.ts).
  */
-import { fromBinary } from "@bufbuild/protobuf"
+import { create, fromBinary } from "@bufbuild/protobuf"
 import { isDataType } from "../DataType.ts"
 import * as DataType from "../DataType.ts"
 import { noParameters, type Parameters } from "../Inference.ts"

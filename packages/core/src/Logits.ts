@@ -1,0 +1,79 @@
+/**
+ * What a classifier's outputs become: probabilities, and the classes that they speak for. Functions of plain numbers, for
+ * handlers; the class results that a caller asks of any output are Classification.ts's.
+ *
+ * Each takes a typed array, as `tensor.data` is one, or an array. `softmax` and `argmax` of a whole batch take the number of
+ * classes too, the length of one row.
+ */
+export type Numbers = ArrayLike<number>
+
+/**
+ * Logits as probabilities, which add up to 1 in each row of `classes` values. Default: all are one row. Of any size: what
+ * exp cannot hold is never asked of it.
+ * @throws RangeError where the values are no whole rows
+ */
+export const softmax = (logits: Numbers, classes = logits.length): Float32Array<ArrayBuffer> => {
+  const probabilities = new Float32Array(logits.length)
+  for (const start of rows(logits, classes)) {
+    const end = start + classes
+    let largest = -Infinity
+    for (let index = start; index < end; index++) largest = Math.max(largest, at(logits, index))
+    let sum = 0
+    for (let index = start; index < end; index++) sum += Math.exp(at(logits, index) - largest)
+    for (let index = start; index < end; index++) probabilities[index] = Math.exp(at(logits, index) - largest) / sum
+  }
+  return probabilities
+}
+
+/** Each logit as a probability of its own, for classes that do not exclude each other. */
+export const sigmoid = (logits: Numbers): Float32Array<ArrayBuffer> => {
+  const probabilities = new Float32Array(logits.length)
+  for (let index = 0; index < logits.length; index++) probabilities[index] = 1 / (1 + Math.exp(-at(logits, index)))
+  return probabilities
+}
+
+/** The index of the largest value: of equal ones the first, and never of NaN. -1 where there is none. */
+export const argmax = (values: Numbers): number => largest(values, 0, values.length)
+
+/**
+ * The same in each row of `classes` values, counted from the beginning of its row.
+ * @throws RangeError where the values are no whole rows
+ */
+export const argmaxRows = (values: Numbers, classes: number): ReadonlyArray<number> =>
+  rows(values, classes).map((start) => {
+    const found = largest(values, start, start + classes)
+    return found < 0 ? -1 : found - start
+  })
+
+export interface Ranked {
+  readonly index: number
+  readonly value: number
+}
+
+/** The `count` largest values, the largest first and of equal ones the first; fewer where there are no more. No NaN. */
+export const topK = (values: Numbers, count: number): ReadonlyArray<Ranked> =>
+  Array.from(values, (value, index): Ranked => ({ index, value }))
+    .filter(({ value }) => !Number.isNaN(value))
+    .toSorted((a, b) => b.value - a.value || a.index - b.index)
+    .slice(0, Math.max(0, count))
+
+const largest = (values: Numbers, start: number, end: number): number => {
+  let found = -1
+  for (let index = start; index < end; index++) {
+    const value = at(values, index)
+    if (!Number.isNaN(value) && (found < 0 || value > at(values, found))) found = index
+  }
+  return found
+}
+
+/** Where each row begins. */
+const rows = (values: Numbers, classes: number): ReadonlyArray<number> => {
+  if (values.length === 0) return []
+  if (!Number.isInteger(classes) || classes < 1 || values.length % classes !== 0) {
+    throw new RangeError(`${values.length} values are no whole rows of ${classes} classes`)
+  }
+  return Array.from({ length: values.length / classes }, (_, row) => row * classes)
+}
+
+/** Within the bounds that the loops keep. */
+const at = (values: Numbers, index: number): number => values[index] ?? 0
