@@ -4,10 +4,11 @@
  */
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import type { Transport } from "@connectrpc/connect"
-import type { Batched, Definition, Input, InputBatch, ModelClass, Sample } from "@nereid/core/Definition"
+import type { Batched, CallArguments, Definition, Input, InputBatch, ModelClass, Sample } from "@nereid/core/Definition"
 import type { Fields } from "@nereid/core/Field"
+import type { Declared } from "@nereid/core/ParameterFields"
 import { ask, type PromiseCallOptions, runner } from "@nereid/core/PromiseCall"
-import { inference } from "@nereid/core/Provide"
+import { inference, responses } from "@nereid/core/Provide"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import * as TypedCalls from "@nereid/core/TypedCalls"
 import type { Channel } from "./Channel.ts"
@@ -32,8 +33,8 @@ export type { ClientOptions, TlsOptions } from "./ClientOptions.ts"
  * cannot be reached is Unavailable. Interrupting a call cancels it on the server.
  * @throws TypeError where the URL or another option is none
  */
-export const layer = <Self, N extends string, I extends Fields, O extends Fields>(
-  model: ModelClass<Self, N, I, O>,
+export const layer = <Self, N extends string, I extends Fields, O extends Fields, P extends Declared>(
+  model: ModelClass<Self, N, I, O, P>,
   options: ClientOptions,
 ): Layer.Layer<Self> => {
   const settings = read(options)
@@ -44,14 +45,21 @@ export const layer = <Self, N extends string, I extends Fields, O extends Fields
 }
 
 /** A model as callers without Effect see it. Calls reject with the tagged errors of `Errors`. */
-export interface PromiseClient<I extends Fields, O extends Fields> extends AsyncDisposable {
-  readonly infer: (sample: Input<I>, options?: PromiseCallOptions) => Promise<Sample<O>>
+export interface PromiseClient<
+  I extends Fields,
+  O extends Fields,
+  P extends Declared = undefined,
+> extends AsyncDisposable {
+  readonly infer: (sample: Input<I>, ...options: CallArguments<P, PromiseCallOptions<P>>) => Promise<Sample<O>>
   /**
    * The responses of one sample, as they come: any number from a decoupled model, one from any other. The request is made
    * once they are iterated; a loop that is left takes it back.
    */
-  readonly stream: (sample: Input<I>, options?: PromiseCallOptions) => AsyncIterable<Sample<O>>
-  readonly inferBatch: (batch: InputBatch<I>, options?: PromiseCallOptions) => Promise<Batched<O>>
+  readonly stream: (sample: Input<I>, ...options: CallArguments<P, PromiseCallOptions<P>>) => AsyncIterable<Sample<O>>
+  readonly inferBatch: (
+    batch: InputBatch<I>,
+    ...options: CallArguments<P, PromiseCallOptions<P>>
+  ) => Promise<Batched<O>>
   /** Calls that still wait reject with Unavailable. */
   readonly close: () => Promise<void>
 }
@@ -66,20 +74,21 @@ export interface PromiseClient<I extends Fields, O extends Fields> extends Async
  *
  * Rejects with a TypeError where the URL or another option is none; the server is asked at the first call only.
  */
-export const connect = async <Self, N extends string, I extends Fields, O extends Fields>(
-  model: ModelClass<Self, N, I, O>,
+export const connect = async <Self, N extends string, I extends Fields, O extends Fields, P extends Declared>(
+  model: ModelClass<Self, N, I, O, P>,
   options: ClientOptions,
-): Promise<PromiseClient<I, O>> => {
+): Promise<PromiseClient<I, O, P>> => {
   const settings = read(options)
   const scope = await Effect.runPromise(Scope.make())
   const running = await Effect.runPromise(Scope.provide(remote(model.definition, settings), scope))
-  const { infer, inferBatch } = TypedCalls.make(model.definition, running)
-  const { stream } = inference(model.definition, running)
+  const calls = TypedCalls.make(model.definition, running)
+  const { infer, inferBatch } = calls
   const close = () => Effect.runPromise(Scope.close(scope, Exit.void))
   return {
-    infer: (sample, options) => ask((reply) => infer(sample, options, Date.now(), reply), options),
-    stream: (sample, options) => runner(Context.empty, () => options?.signal)(stream(sample, options)),
-    inferBatch: (batch, options) => ask((reply) => inferBatch(batch, options, Date.now(), reply), options),
+    infer: (sample, ...[options]) => ask((reply) => infer(sample, options, Date.now(), reply), options),
+    stream: (sample, ...[options]) =>
+      runner(Context.empty, () => options?.signal)(responses(calls, running, sample, options)),
+    inferBatch: (batch, ...[options]) => ask((reply) => inferBatch(batch, options, Date.now(), reply), options),
     close,
     [Symbol.asyncDispose]: close,
   }

@@ -6,30 +6,31 @@ import type { InferenceError } from "./Errors.ts"
 import { BatchScope } from "./HandledBatch.ts"
 import * as Handler from "./Handler.ts"
 import type { Execution, Instance } from "./Instance.ts"
+import type { Declared } from "./ParameterFields.ts"
 import type { Going, Thrown } from "./UserCode.ts"
 
-export interface BatchCall<A, E, R> {
+export interface BatchCall<A, E, R, P extends Declared> {
   /** Calls the handler. What it throws itself is a defect of the instance, not the handler's. */
   readonly begin: (
     batch: Batch,
-    scope: BatchScope,
+    scope: BatchScope<P>,
     fork: (effect: Effect.Effect<A, E, R>) => Fiber.Fiber<A, E>,
   ) => Exit.Exit<A, E | Thrown> | Going<A, E | Thrown>
   /** What the handler has returned, as outcomes of the requests; a failure is that of all of them. */
-  readonly answer: (batch: Batch, scope: BatchScope, returned: A) => Result.Result<Execution, InferenceError>
+  readonly answer: (batch: Batch, scope: BatchScope<P>, returned: A) => Result.Result<Execution, InferenceError>
 }
 
 /** An instance's way to execute its batches by such calls. */
-export const execute = <A, E, R>(
+export const execute = <A, E, R, P extends Declared>(
   model: string,
   context: Context.Context<R>,
   handling: Handling,
-  { begin, answer }: BatchCall<A, E, R>,
+  { begin, answer }: BatchCall<A, E, R, P>,
 ): Instance["execute"] => {
   const fork = Effect.runForkWith(handling.context)
 
   return (batch, settle) => {
-    const scope = new BatchScope(batch, handling)
+    const scope = new BatchScope<P>(batch, handling)
     let isInterrupted = false
 
     const executed = (exit: Exit.Exit<A, E | Thrown>): Exit.Exit<Execution, InferenceError> => {

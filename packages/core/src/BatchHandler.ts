@@ -9,12 +9,13 @@ import * as Handler from "./Handler.ts"
 import type { Given } from "./Provide.ts"
 import { collect, named, withBatch, withoutBatch } from "./BatchedTensors.ts"
 import * as Padding from "./Padding.ts"
+import type { Declared } from "./ParameterFields.ts"
 import * as UserCode from "./UserCode.ts"
 
 /** The whole batch in and out, one tensor per input and output, along axis 0; out as a value, a promise or an effect. */
-export type BatchHandler<I extends Fields, O extends Fields, E, R> = (
+export type BatchHandler<I extends Fields, O extends Fields, E, R, P extends Declared = undefined> = (
   batch: Batched<I>,
-  context: JoinedBatch<I>,
+  context: JoinedBatch<I, P>,
 ) => UserCode.Returned<Batched<O>, E, R>
 
 /**
@@ -30,10 +31,11 @@ export const batch = <
   R = never,
   EMake = never,
   RMake = never,
+  P extends Declared = undefined,
   const Options extends Handler.HandlerOptions<I> = {},
 >(
-  model: ModelClass<Self, N, I, O>,
-  make: Effect.Effect<BatchHandler<I, O, E, R>, EMake, RMake> | BatchHandler<I, O, E, R>,
+  model: ModelClass<Self, N, I, O, P>,
+  make: Effect.Effect<BatchHandler<I, O, E, R, P>, EMake, RMake> | BatchHandler<I, O, E, R, P>,
   options?: Given<Options, Handler.HandlerOptions<I>>,
 ): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, R, Options>> => {
   const { name, signature, maxBatchSize } = model.definition
@@ -41,7 +43,7 @@ export const batch = <
   const inputs = new JoinedInputs<I>(model.definition)
 
   return Handler.instances(model, make, options, (handler, context: Context.Context<R>, handling) =>
-    BatchCall.execute<Batched<O>, E, R>(name, context, handling, {
+    BatchCall.execute<Batched<O>, E, R, P>(name, context, handling, {
       begin: (requests, scope, fork) => {
         const tensors = Batch.inputs(requests)
         const batched = batching ? tensors : tensors.map((tensor) => tensor && withBatch(tensor))

@@ -8,7 +8,7 @@ import { type Batching, type BatchingOptions, requireInteger, resolve } from "./
 import * as Defaults from "./Defaults.ts"
 import type { InferenceError } from "./Errors.ts"
 import { type Field, type Fields, spec } from "./Field.ts"
-import type { Parameters } from "./Inference.ts"
+import type { Asked, Declared } from "./ParameterFields.ts"
 import type { RunningModel } from "./RunningModel.ts"
 import type { Signature } from "./TensorSpec.ts"
 import type { TypedTensor } from "./TypedTensor.ts"
@@ -31,28 +31,42 @@ export type InputBatch<F extends Fields> = {
   readonly [K in keyof Schema.Struct.Encoded<F>]: BatchedTensor<Schema.Struct.Encoded<F>[K]>
 }
 
-export interface CallOptions {
+interface CommonCallOptions {
   /** Shows up in logs and error texts. */
   readonly id?: string
   /** The answer must be there within this time; a queued request leaves its queue when it has passed. */
   readonly timeout?: Duration.Input
-  /** Of the request, for the handler (RequestContext). Integers are bigint, doubles number. */
-  readonly parameters?: Parameters
 }
 
+/**
+ * How a model is called. `parameters` are those of the request, for the handler (RequestContext): what the model declares, and
+ * where it declares none, any; then integers are bigint, doubles number.
+ */
+export type CallOptions<P extends Declared = undefined> = CommonCallOptions &
+  ({} extends Asked<P> ? { readonly parameters?: Asked<P> } : { readonly parameters: Asked<P> })
+
+/** The options as the last argument: of a model with a required parameter they cannot be left out. */
+export type CallArguments<P extends Declared, Options = CallOptions<P>> =
+  {} extends Asked<P> ? [options?: Options] : [options: Options]
+
 /** A model as its callers see it. */
-export interface Inference<I extends Fields, O extends Fields> {
-  readonly infer: (sample: Input<I>, options?: CallOptions) => Effect.Effect<Sample<O>, InferenceError>
+export interface Inference<I extends Fields, O extends Fields, P extends Declared = undefined> {
+  readonly infer: (sample: Input<I>, ...options: CallArguments<P>) => Effect.Effect<Sample<O>, InferenceError>
   /** The responses of one sample, as they come: any number from a decoupled model, one from any other. */
-  readonly stream: (sample: Input<I>, options?: CallOptions) => Stream.Stream<Sample<O>, InferenceError>
-  readonly inferBatch: (batch: InputBatch<I>, options?: CallOptions) => Effect.Effect<Batched<O>, InferenceError>
+  readonly stream: (sample: Input<I>, ...options: CallArguments<P>) => Stream.Stream<Sample<O>, InferenceError>
+  readonly inferBatch: (batch: InputBatch<I>, ...options: CallArguments<P>) => Effect.Effect<Batched<O>, InferenceError>
   /** The model without its types, as front ends and the registry use it. */
   readonly model: RunningModel
 }
 
-export interface DefinitionOptions<I extends Fields, O extends Fields> {
+export interface DefinitionOptions<I extends Fields, O extends Fields, P extends Declared = undefined> {
   readonly inputs: I
   readonly outputs: O
+  /**
+   * Schemas of parameters that requests may have, or must; by name, which is the lower-case one for a forwarded header. A
+   * request with one that does not fit is an InvalidRequest. Default: what comes reaches the handler as it is.
+   */
+  readonly parameters?: P
   /** The most rows of one batch. Default 0: the model has no batch dimension, one request is one execution. */
   readonly maxBatchSize?: number
   /** A positive integer. Default 1. */
@@ -60,11 +74,13 @@ export interface DefinitionOptions<I extends Fields, O extends Fields> {
   readonly batching?: BatchingOptions<NoInfer<I>>
 }
 
-export interface Definition<I extends Fields, O extends Fields> {
+export interface Definition<I extends Fields, O extends Fields, P extends Declared = Declared> {
   readonly name: string
   readonly version: string
   readonly inputs: I
   readonly outputs: O
+  /** As declared. */
+  readonly parameters: P | undefined
   readonly maxBatchSize: number
   readonly batching: Batching
   /** The specs of inputs and outputs, derived from their Schemas. */
@@ -77,12 +93,14 @@ export const modelKeyPrefix = "@nereid/model/"
 export type ModelKey<N extends string> = `${typeof modelKeyPrefix}${N}`
 
 /** The class that `Model.Service` makes: a service key and the model's definition. */
-export interface ModelClass<Self, N extends string, I extends Fields, O extends Fields> extends Context.ServiceClass<
+export interface ModelClass<
   Self,
-  ModelKey<N>,
-  Inference<I, O>
-> {
-  readonly definition: Definition<I, O>
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  P extends Declared = undefined,
+> extends Context.ServiceClass<Self, ModelKey<N>, Inference<I, O, P>> {
+  readonly definition: Definition<I, O, P>
 }
 
 /**
@@ -99,21 +117,22 @@ export interface ModelClass<Self, N extends string, I extends Fields, O extends 
  */
 export const Service =
   <Self>() =>
-  <const N extends string, const I extends Fields, const O extends Fields>(
+  <const N extends string, const I extends Fields, const O extends Fields, const P extends Declared = undefined>(
     name: N,
-    options: DefinitionOptions<I, O>,
-  ): ModelClass<Self, N, I, O> => {
+    options: DefinitionOptions<I, O, P>,
+  ): ModelClass<Self, N, I, O, P> => {
     const key: ModelKey<N> = `${modelKeyPrefix}${name}`
-    const service: Context.ServiceClass<Self, ModelKey<N>, Inference<I, O>> = Context.Service<Self, Inference<I, O>>()(
-      key,
-    )
+    const service: Context.ServiceClass<Self, ModelKey<N>, Inference<I, O, P>> = Context.Service<
+      Self,
+      Inference<I, O, P>
+    >()(key)
     return Object.assign(service, { definition: define(name, options) })
   }
 
-const define = <I extends Fields, O extends Fields>(
+const define = <I extends Fields, O extends Fields, P extends Declared>(
   name: string,
-  options: DefinitionOptions<I, O>,
-): Definition<I, O> => {
+  options: DefinitionOptions<I, O, P>,
+): Definition<I, O, P> => {
   const { inputs, outputs, maxBatchSize = 0, version = 1, batching = {} } = options
   if (name === "" || name.includes("/")) throw new TypeError(`${JSON.stringify(name)} cannot be the name of a model.`)
   requireInteger(name, "maxBatchSize", maxBatchSize, 0)
@@ -126,6 +145,7 @@ const define = <I extends Fields, O extends Fields>(
     version: String(version),
     inputs,
     outputs,
+    parameters: options.parameters,
     maxBatchSize,
     batching: resolve(name, maxBatchSize, signature, batching),
     signature,

@@ -10,6 +10,7 @@ import type { Fields } from "./Field.ts"
 import * as Handler from "./Handler.ts"
 import type { Request, Response } from "./Inference.ts"
 import { withoutBatch } from "./BatchedTensors.ts"
+import type { Declared } from "./ParameterFields.ts"
 import type { HandledRequest, RequestContext } from "./RequestContext.ts"
 import { RequestScope } from "./RequestScope.ts"
 import type { SampleCodec, SampleError } from "./SampleCodec.ts"
@@ -18,21 +19,21 @@ import { concat, sameRow, split, type TypedTensor } from "./TypedTensor.ts"
 import * as UserCode from "./UserCode.ts"
 
 /** What all answers of one instance have in common. */
-export interface Answering<I extends Fields, O extends Fields, E, R> {
+export interface Answering<I extends Fields, O extends Fields, E, R, P extends Declared> {
   readonly name: string
   readonly signature: Signature
   readonly batching: boolean
   readonly inputCodec: SampleCodec
   readonly outputCodec: SampleCodec
-  readonly handler: (sample: Sample<I>, request: HandledRequest) => UserCode.Returned<Sample<O>, E, R>
+  readonly handler: (sample: Sample<I>, request: HandledRequest<P>) => UserCode.Returned<Sample<O>, E, R>
   readonly context: Context.Context<Exclude<R, RequestContext>>
   readonly handling: Handling
 }
 
 type Outcome = Result.Result<Response, InferenceError>
 
-export class EachAnswer<I extends Fields, O extends Fields, E, R> {
-  readonly #answering: Answering<I, O, E, R>
+export class EachAnswer<I extends Fields, O extends Fields, E, R, P extends Declared> {
+  readonly #answering: Answering<I, O, E, R, P>
   readonly #request: Request
   readonly #ended: (outcome: Outcome) => void
   /** Outputs by row, of those that have ended. */
@@ -43,16 +44,16 @@ export class EachAnswer<I extends Fields, O extends Fields, E, R> {
   #failure: InferenceError | undefined
   /** Rows that have not ended at once. */
   #going: Array<UserCode.Going<unknown, unknown>> | undefined
-  readonly #scope: RequestScope
+  readonly #scope: RequestScope<P>
   #isInterrupted = false
 
   /** `ended` takes the outcome once every row has ended. */
-  constructor(answering: Answering<I, O, E, R>, request: Request, ended: (outcome: Outcome) => void) {
+  constructor(answering: Answering<I, O, E, R, P>, request: Request, ended: (outcome: Outcome) => void) {
     this.#answering = answering
     this.#request = request
     this.#ended = ended
     this.#open = request.rows
-    this.#scope = new RequestScope(request, answering.handling)
+    this.#scope = new RequestScope<P>(request, answering.handling)
   }
 
   begin(): void {

@@ -8,15 +8,16 @@ import { type Answering, EachAnswer } from "./EachAnswer.ts"
 import type { Fields } from "./Field.ts"
 import * as Handler from "./Handler.ts"
 import type { Execution, Instance } from "./Instance.ts"
+import type { Declared } from "./ParameterFields.ts"
 import type { Given } from "./Provide.ts"
 import type { HandledRequest, RequestContext } from "./RequestContext.ts"
 import * as SampleCodec from "./SampleCodec.ts"
 import type { Returned } from "./UserCode.ts"
 
 /** One decoded sample in, one out: a value, a promise, or an effect, which may need RequestContext. */
-export type EachHandler<I extends Fields, O extends Fields, E, R> = (
+export type EachHandler<I extends Fields, O extends Fields, E, R, P extends Declared = undefined> = (
   sample: Sample<I>,
-  request: HandledRequest,
+  request: HandledRequest<P>,
 ) => Returned<Sample<O>, E, R>
 
 /**
@@ -34,10 +35,11 @@ export const each = <
   R = never,
   EMake = never,
   RMake = never,
+  P extends Declared = undefined,
   const Options extends Handler.HandlerOptions<I> = {},
 >(
-  model: ModelClass<Self, N, I, O>,
-  make: Effect.Effect<EachHandler<I, O, E, R>, EMake, RMake> | EachHandler<I, O, E, R>,
+  model: ModelClass<Self, N, I, O, P>,
+  make: Effect.Effect<EachHandler<I, O, E, R, P>, EMake, RMake> | EachHandler<I, O, E, R, P>,
   options?: Given<Options, Handler.HandlerOptions<I>>,
 ): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, Exclude<R, RequestContext>, Options>> => {
   const { name, signature, inputs, outputs, maxBatchSize } = model.definition
@@ -54,7 +56,9 @@ export const each = <
 }
 
 const execute =
-  <I extends Fields, O extends Fields, E, R>(answering: Answering<I, O, E, R>): Instance["execute"] =>
+  <I extends Fields, O extends Fields, E, R, P extends Declared>(
+    answering: Answering<I, O, E, R, P>,
+  ): Instance["execute"] =>
   ({ requests }, settle) => {
     const outcomes: Array<Execution["outcomes"][number]> = []
     let open = requests.length

@@ -4,26 +4,27 @@ import type { Batch } from "./Batch.ts"
 import { Caller, type CallerService, type Handling } from "./Caller.ts"
 import { Cancellation } from "./Cancellation.ts"
 import { noParameters, type Parameters } from "./Inference.ts"
+import type { Declared } from "./ParameterFields.ts"
 import * as PromiseCall from "./PromiseCall.ts"
 import type { HandledRequest, Run } from "./RequestContext.ts"
 import { RequestScope } from "./RequestScope.ts"
 
 /** A batch as its handler sees it, beside its tensors. */
-export interface HandledBatch {
+export interface HandledBatch<P extends Declared = undefined> {
   /** In the order of their rows. */
-  readonly requests: ReadonlyArray<HandledRequest>
+  readonly requests: ReadonlyArray<HandledRequest<P>>
   /** Aborted once nobody waits for any of them. */
   readonly signal: AbortSignal
   /** Runs effects and streams, such as calls of other models, for functions that are no effects. */
   readonly run: Run
 }
 
-export class BatchScope implements HandledBatch, CallerService {
+export class BatchScope<P extends Declared = Declared> implements HandledBatch<P>, CallerService {
   readonly id = ""
   readonly #batch: Batch
   readonly #handling: Handling
   readonly #cancellation = new Cancellation()
-  #requests: ReadonlyArray<RequestScope> | undefined
+  #requests: ReadonlyArray<RequestScope<P>> | undefined
   /** Those that nobody waits for any more, of a batch that goes on. */
   #left: Array<number> | undefined
 
@@ -33,7 +34,7 @@ export class BatchScope implements HandledBatch, CallerService {
   }
 
   /** Made once somebody asks for them: most handlers want the tensors alone. */
-  get requests(): ReadonlyArray<RequestScope> {
+  get requests(): ReadonlyArray<RequestScope<P>> {
     return (this.#requests ??= this.#made())
   }
 
@@ -84,8 +85,8 @@ export class BatchScope implements HandledBatch, CallerService {
     for (const request of this.#requests ?? []) request.cancel()
   }
 
-  #made(): ReadonlyArray<RequestScope> {
-    const requests = this.#batch.requests.map((request) => new RequestScope(request, this.#handling))
+  #made(): ReadonlyArray<RequestScope<P>> {
+    const requests = this.#batch.requests.map((request) => new RequestScope<P>(request, this.#handling))
     for (const [index, request] of requests.entries()) {
       if (this.#cancellation.isCancelled || this.#left?.includes(index)) request.cancel()
     }

@@ -13,6 +13,7 @@ import { errorPrefix, type Request } from "./Inference.ts"
 import type { Execution, Instance } from "./Instance.ts"
 import { InstanceContext } from "./InstanceContext.ts"
 import * as InstancePlan from "./InstancePlan.ts"
+import type { Declared } from "./ParameterFields.ts"
 import * as Provide from "./Provide.ts"
 import type * as SampleCodec from "./SampleCodec.ts"
 import type { TypedTensor } from "./TypedTensor.ts"
@@ -51,9 +52,10 @@ export const instances = <
   EMake,
   RMake,
   R,
+  P extends Declared,
   Options extends HandlerOptions<I>,
 >(
-  model: ModelClass<Self, N, I, O>,
+  model: ModelClass<Self, N, I, O, P>,
   make: Effect.Effect<H, EMake, RMake> | H,
   options: Provide.Given<Options, HandlerOptions<I>> | undefined,
   execute: (handler: H, context: Context.Context<R>, handling: Handling) => Instance["execute"],
@@ -99,6 +101,7 @@ export const instances = <
     N,
     I,
     O,
+    P,
     EMake | InstancePlan.Failure<Options>,
     Needs<RMake, R, Options> | Scope.Scope,
     Options

@@ -20,6 +20,8 @@ export interface Request {
   /** Extent of the batch dimension; 1 for a model that does not batch. */
   readonly rows: number
   readonly parameters: Parameters
+  /** Those that the model declares, decoded; absent where it declares none. */
+  readonly declared?: { readonly [name: string]: unknown }
   /** Milliseconds of the clock after which nobody waits for the answer any more. */
   readonly deadline: number | undefined
   /** Names of the outputs that the caller wants; absent or empty for all. A model answers all of them in any case. */

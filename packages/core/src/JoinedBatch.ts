@@ -5,12 +5,13 @@ import { withoutBatch } from "./BatchedTensors.ts"
 import type { Definition, Sample } from "./Definition.ts"
 import type { Fields, SymbolsOf } from "./Field.ts"
 import type { BatchScope, HandledBatch } from "./HandledBatch.ts"
+import type { Declared } from "./ParameterFields.ts"
 import type { HandledRequest, Run } from "./RequestContext.ts"
 import * as SampleCodec from "./SampleCodec.ts"
 import type { TensorSpec } from "./TensorSpec.ts"
 import { slice, type TypedTensor } from "./TypedTensor.ts"
 
-export interface JoinedBatch<I extends Fields> extends HandledBatch {
+export interface JoinedBatch<I extends Fields, P extends Declared = undefined> extends HandledBatch<P> {
   /**
    * The value that an input has in every row, as samples have it; undefined where it was left out. For what `groupBy` makes
    * the same.
@@ -45,16 +46,16 @@ export class JoinedInputs<I extends Fields> {
 }
 
 /** `tensors` by position of the inputs, with their batch dimension. */
-export class JoinedScope<I extends Fields> implements JoinedBatch<I> {
+export class JoinedScope<I extends Fields, P extends Declared> implements JoinedBatch<I, P> {
   readonly #inputs: JoinedInputs<I>
   readonly #batch: Batch.Batch
-  readonly #scope: BatchScope
+  readonly #scope: BatchScope<P>
   readonly #tensors: ReadonlyArray<TypedTensor | undefined>
 
   constructor(
     inputs: JoinedInputs<I>,
     batch: Batch.Batch,
-    scope: BatchScope,
+    scope: BatchScope<P>,
     tensors: ReadonlyArray<TypedTensor | undefined>,
   ) {
     this.#inputs = inputs
@@ -63,7 +64,7 @@ export class JoinedScope<I extends Fields> implements JoinedBatch<I> {
     this.#tensors = tensors
   }
 
-  get requests(): ReadonlyArray<HandledRequest> {
+  get requests(): ReadonlyArray<HandledRequest<P>> {
     return this.#scope.requests
   }
 

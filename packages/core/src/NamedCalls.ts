@@ -17,7 +17,7 @@ export interface NamedTensors {
   readonly [name: string]: TypedTensor
 }
 
-export interface NamedCallOptions extends CallOptions {
+export type NamedCallOptions = CallOptions & {
   /** Of the model. Default: its highest. */
   readonly version?: string | number
   /** Names of the outputs that are wanted. Default: all. */

@@ -2,11 +2,12 @@
 import { Cause, type Context, Effect, Exit, Result, Stream } from "effect"
 import type { CallOptions } from "./Definition.ts"
 import type { Cancel } from "./Inference.ts"
+import type { Declared } from "./ParameterFields.ts"
 import type { Run } from "./RequestContext.ts"
 import type { TypedReply } from "./TypedCalls.ts"
 
 /** How a call may be told to end early; see CallOptions for the rest. */
-export interface PromiseCallOptions extends CallOptions {
+export type PromiseCallOptions<P extends Declared = undefined> = CallOptions<P> & {
   /** Aborting it cancels the request; the call rejects with the signal's reason. */
   readonly signal?: AbortSignal
 }
@@ -15,7 +16,7 @@ export interface PromiseCallOptions extends CallOptions {
 export const run = async <A, E, R>(
   effect: Effect.Effect<A, E, R>,
   context: Context.Context<R>,
-  { signal }: Pick<PromiseCallOptions, "signal"> = {},
+  { signal }: { readonly signal?: AbortSignal } = {},
 ): Promise<A> => {
   signal?.throwIfAborted()
   const exit = await Effect.runPromiseExitWith(context)(effect, signal === undefined ? undefined : { signal })
@@ -50,7 +51,7 @@ const aborted = (signal: AbortSignal): Effect.Effect<never> =>
 /** The same for a call that is no effect, without a fiber. */
 export const ask = <A>(
   call: (reply: TypedReply<A>) => Cancel,
-  { signal }: Pick<PromiseCallOptions, "signal"> = {},
+  { signal }: { readonly signal?: AbortSignal } = {},
 ): Promise<A> =>
   new Promise((resolve, reject) => {
     signal?.throwIfAborted()

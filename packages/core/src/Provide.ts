@@ -6,13 +6,15 @@ import { Clock, Duration, Effect, Layer, type Scope, Stream } from "effect"
 import * as Batch from "./Batch.ts"
 import { askedBy, Caller, type CallerService } from "./Caller.ts"
 import * as Defaults from "./Defaults.ts"
-import type { Definition, Inference, ModelClass } from "./Definition.ts"
+import type { CallOptions, Definition, Inference, Input, ModelClass, Sample } from "./Definition.ts"
 import type { InferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
 import { Hosting } from "./Hosting.ts"
 import type { Cancel } from "./Inference.ts"
 import * as Grouping from "./Grouping.ts"
 import type { Instance, InstanceGroup } from "./Instance.ts"
+import type { Declared } from "./ParameterFields.ts"
+import { checked } from "./ParameterCheck.ts"
 import * as Padding from "./Padding.ts"
 import * as PartedRequest from "./PartedRequest.ts"
 import { type RunningModel, stream, Watcher } from "./RunningModel.ts"
@@ -68,11 +70,12 @@ export const fromInstances = <
   N extends string,
   I extends Fields,
   O extends Fields,
+  P extends Declared,
   E,
   R,
   Options extends ServingOptions<I> = {},
 >(
-  model: ModelClass<Self, N, I, O>,
+  model: ModelClass<Self, N, I, O, P>,
   options: InstancesOptions<E, R>,
   serving?: Options,
 ): Layer.Layer<Self, E | Failure<Options>, Exclude<R, Scope.Scope>> => {
@@ -184,37 +187,49 @@ const run = Effect.fnUntraced(function* (
     unrecoverable: scheduler.unrecoverable,
     pending: scheduler.pending,
     responseCache: cache !== undefined,
-    submit: fill === undefined ? asked : (request, reply) => asked(fill(request), reply),
+    submit: checked(
+      definition,
+      statistics,
+      fill === undefined ? asked : (request, reply) => asked(fill(request), reply),
+    ),
   }
   return running
 })
 
 /** The typed face of a running model: samples and batches in, samples and batches out. */
-export const inference = <I extends Fields, O extends Fields>(
-  definition: Definition<I, O>,
+export const inference = <I extends Fields, O extends Fields, P extends Declared>(
+  definition: Definition<I, O, P>,
   model: RunningModel,
-): Inference<I, O> => {
+): Inference<I, O, P> => {
   const calls = TypedCalls.make(definition, model)
   return {
     model,
-    infer: (sample, options) => asking((now, caller, reply) => calls.infer(sample, options, now, reply, caller)),
-    inferBatch: (batch, options) =>
+    infer: (sample, ...[options]) => asking((now, caller, reply) => calls.infer(sample, options, now, reply, caller)),
+    inferBatch: (batch, ...[options]) =>
       asking((now, caller, reply) => calls.inferBatch(batch, options, now, reply, caller)),
-    stream: (sample, options) =>
-      Stream.unwrap(
-        Effect.withFiber((fiber) => {
-          const caller = fiber.getRef(Caller)
-          const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
-          const request = Effect.fromResult(calls.request(sample, options, now, caller))
-          return Effect.map(request, (request) =>
-            Stream.mapEffect(stream(askedBy(caller, model), request), (response) =>
-              Effect.fromResult(calls.sample(response)),
-            ),
-          )
-        }),
-      ),
+    stream: (sample, ...[options]) => responses(calls, model, sample, options),
   }
 }
+
+/** What a typed face streams. */
+export const responses = <I extends Fields, O extends Fields, P extends Declared>(
+  calls: TypedCalls.TypedCalls<I, O, P>,
+  model: RunningModel,
+  sample: Input<I>,
+  options: CallOptions<P> | undefined,
+): Stream.Stream<Sample<O>, InferenceError> =>
+  Stream.unwrap(
+    Effect.withFiber((fiber) => {
+      const caller = fiber.getRef(Caller)
+      const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+      const request = Effect.fromResult(calls.request(sample, options, now, caller))
+      return Effect.map(request, (request) =>
+        Stream.mapEffect(stream(askedBy(caller, model), request), (response) =>
+          Effect.fromResult(calls.sample(response)),
+        ),
+      )
+    }),
+  )
 
 /** A call as an effect, which takes it back when it is interrupted. */
 const asking = <A>(

@@ -3,7 +3,8 @@
  * its outputs. Not a way to the caller: a handler answers by what it returns.
  */
 import { Context, type Effect, type Stream } from "effect"
-import type { Parameter, Parameters } from "./Inference.ts"
+import type { Parameter } from "./Inference.ts"
+import type { Declared, Handled } from "./ParameterFields.ts"
 
 /**
  * For handlers that are no effects: what an effect or a stream gives, as part of the request. It ends with the request (its
@@ -22,13 +23,16 @@ export interface Run<R = never> {
 }
 
 /** A request as its handler sees it. */
-export interface HandledRequest {
+export interface HandledRequest<P extends Declared = undefined> {
   /** The caller's id; empty if it gave none. */
   readonly id: string
   /** Samples in it: the extent of the batch dimension, 1 for a model that does not batch. */
   readonly rows: number
-  /** Integers are bigint, doubles number. Forwarded headers are among them, as strings, by their lower-case names. */
-  readonly parameters: Parameters
+  /**
+   * What the model declares, decoded. Where it declares none, all that came: integers are bigint, doubles number, and
+   * forwarded headers are among them, as strings, by their lower-case names.
+   */
+  readonly parameters: Handled<P>
   /** Milliseconds since the epoch after which nobody waits for the answer; undefined where the caller set none. */
   readonly deadline: number | undefined
   /** Milliseconds until then, by now, at least 0; undefined where the caller set no deadline. */
@@ -62,5 +66,7 @@ export interface HandledRequest {
  *   return yield* decide(TEXT, context.parameters["threshold"])
  * }))
  * ```
+ *
+ * Its parameters are as they came: it does not know whose they are, and so what is declared of them.
  */
 export class RequestContext extends Context.Service<RequestContext, HandledRequest>()("@nereid/core/RequestContext") {}

@@ -3,15 +3,17 @@ import { Context, Effect } from "effect"
 import { Caller, type CallerService, type Handling } from "./Caller.ts"
 import { Cancellation } from "./Cancellation.ts"
 import { noParameters, type Parameter, type Parameters, type Request } from "./Inference.ts"
+import type { Declared, Handled } from "./ParameterFields.ts"
 import * as PromiseCall from "./PromiseCall.ts"
 import { type HandledRequest, RequestContext, type Run } from "./RequestContext.ts"
 
-export class RequestScope implements HandledRequest, CallerService {
+export class RequestScope<P extends Declared = Declared> implements HandledRequest<P>, CallerService {
   readonly id: string
   readonly rows: number
-  readonly parameters: Parameters
+  readonly parameters: Handled<P>
   readonly deadline: number | undefined
   readonly requestedOutputs: ReadonlyArray<string>
+  readonly #request: Request
   readonly #handling: Handling
   readonly #cancellation = new Cancellation()
   #responseParameters: Map<string, Parameter> | undefined
@@ -19,9 +21,11 @@ export class RequestScope implements HandledRequest, CallerService {
   constructor(request: Request, handling: Handling) {
     this.id = request.id
     this.rows = request.rows
-    this.parameters = request.parameters
+    // Decoded by the Schemas of P, ahead of the queue.
+    this.parameters = (request.declared ?? request.parameters) as Handled<P>
     this.deadline = request.deadline
     this.requestedOutputs = request.requestedOutputs ?? []
+    this.#request = request
     this.#handling = handling
   }
 
@@ -60,7 +64,29 @@ export class RequestScope implements HandledRequest, CallerService {
   /** For the code that answers this request. */
   context<R>(context: Context.Context<Exclude<R, RequestContext>>): Context.Context<R> {
     // R is what was given and what is added here, which no type can say of an R that is not known yet.
-    return Context.add(Context.add(context, RequestContext, this), Caller, this) as Context.Context<R>
+    return Context.add(Context.add(context, RequestContext, this.#undeclared()), Caller, this) as Context.Context<R>
+  }
+
+  /** The same request with its parameters as they came. */
+  #undeclared(): HandledRequest {
+    const { declared, parameters } = this.#request
+    if (declared === undefined) return this as RequestScope<Declared> as RequestScope<undefined>
+    const { id, rows, deadline, requestedOutputs, remaining, setParameter, setParameterUnsafe, run } = this
+    const signal = () => this.signal
+    return {
+      id,
+      rows,
+      parameters,
+      deadline,
+      requestedOutputs,
+      remaining,
+      setParameter,
+      setParameterUnsafe,
+      run,
+      get signal() {
+        return signal()
+      },
+    }
   }
 
   /** Those that have been set so far. */

@@ -12,17 +12,18 @@ import * as Handler from "./Handler.ts"
 import type { Given } from "./Provide.ts"
 import type { Response } from "./Inference.ts"
 import { collect, named, withBatch, withoutBatch } from "./BatchedTensors.ts"
+import type { Declared } from "./ParameterFields.ts"
 import type { HandledRequest } from "./RequestContext.ts"
 import * as UserCode from "./UserCode.ts"
 
 /** One of the requests, with its tensors: its rows along axis 0, one where the model does not batch. */
-export interface ModelRequest<I extends Fields> extends HandledRequest {
+export interface ModelRequest<I extends Fields, P extends Declared = undefined> extends HandledRequest<P> {
   readonly inputs: Batched<I>
 }
 
 /** One Result per request, in their order, as a value, a promise or an effect; what they fail with is as in an effect. */
-export type RequestsHandler<I extends Fields, O extends Fields, E, R> = (
-  requests: ReadonlyArray<ModelRequest<I>>,
+export type RequestsHandler<I extends Fields, O extends Fields, E, R, P extends Declared = undefined> = (
+  requests: ReadonlyArray<ModelRequest<I, P>>,
   context: Pick<HandledBatch, "signal">,
 ) => UserCode.Returned<ReadonlyArray<Result.Result<Batched<O>, unknown>>, E, R>
 
@@ -51,10 +52,11 @@ export const requests = <
   R = never,
   EMake = never,
   RMake = never,
+  P extends Declared = undefined,
   const Options extends Handler.HandlerOptions<I> = {},
 >(
-  model: ModelClass<Self, N, I, O>,
-  make: Effect.Effect<RequestsHandler<I, O, E, R>, EMake, RMake> | RequestsHandler<I, O, E, R>,
+  model: ModelClass<Self, N, I, O, P>,
+  make: Effect.Effect<RequestsHandler<I, O, E, R, P>, EMake, RMake> | RequestsHandler<I, O, E, R, P>,
   options?: Given<Options, Handler.HandlerOptions<I>>,
 ): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, R, Options>> => {
   const { name, signature, maxBatchSize } = model.definition
@@ -62,7 +64,7 @@ export const requests = <
 
   const outcome = (
     result: unknown,
-    request: HandledRequest,
+    request: Pick<HandledRequest, "id" | "rows">,
   ): Result.Result<Pick<Response, "outputs">, InferenceError> => {
     if (!Result.isResult(result)) return Result.fail(noResult(name, request))
     if (Result.isFailure(result)) return Result.fail(Handler.failed(name, result.failure))
@@ -78,9 +80,9 @@ export const requests = <
     make,
     options,
     (handler, context: Context.Context<R>, handling) =>
-      BatchCall.execute<ReadonlyArray<Result.Result<Batched<O>, unknown>>, E, R>(name, context, handling, {
+      BatchCall.execute<ReadonlyArray<Result.Result<Batched<O>, unknown>>, E, R, P>(name, context, handling, {
         begin: (batch, scope, fork) => {
-          const handled = scope.requests.map((request, index): ModelRequest<I> => {
+          const handled = scope.requests.map((request, index): ModelRequest<I, P> => {
             const given = batch.requests[index]?.inputs ?? []
             const tensors = batching ? given : given.map((tensor) => tensor && withBatch(tensor))
             // Validation has matched every tensor to its spec, so the record has the shape of Batched<I>.
@@ -104,7 +106,7 @@ export const requests = <
   )
 }
 
-const noResult = (model: string, { id }: HandledRequest) => {
+const noResult = (model: string, { id }: Pick<HandledRequest, "id">) => {
   const which = id === "" ? "a request" : `request '${id}'`
   return new ExecutionFailed({
     message: `the handler of model '${model}' answered ${which} with something that is no Result`,

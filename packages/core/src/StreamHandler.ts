@@ -12,6 +12,7 @@ import type { Given } from "./Provide.ts"
 import { errorPrefix, noParameters, type Parameters, type Request, type Response } from "./Inference.ts"
 import { fromEffect } from "./Instance.ts"
 import { withoutBatch } from "./BatchedTensors.ts"
+import type { Declared } from "./ParameterFields.ts"
 import type { HandledRequest, RequestContext } from "./RequestContext.ts"
 import { RequestScope } from "./RequestScope.ts"
 import * as SampleCodec from "./SampleCodec.ts"
@@ -21,9 +22,9 @@ import { Thrown } from "./UserCode.ts"
 export type Responses<A, E, R> = Stream.Stream<A, E, R> | AsyncIterable<A> | Iterable<A>
 
 /** One decoded sample in, any number out. */
-export type StreamHandler<I extends Fields, O extends Fields, E, R> = (
+export type StreamHandler<I extends Fields, O extends Fields, E, R, P extends Declared = undefined> = (
   sample: Sample<I>,
-  request: HandledRequest,
+  request: HandledRequest<P>,
 ) => Responses<Sample<O>, E, R>
 
 /** Its responses come one by one: nothing keeps them. */
@@ -47,10 +48,11 @@ export const stream = <
   R = never,
   EMake = never,
   RMake = never,
+  P extends Declared = undefined,
   const Options extends StreamOptions<I> = {},
 >(
-  model: ModelClass<Self, N, I, O>,
-  make: Effect.Effect<StreamHandler<I, O, E, R>, EMake, RMake> | StreamHandler<I, O, E, R>,
+  model: ModelClass<Self, N, I, O, P>,
+  make: Effect.Effect<StreamHandler<I, O, E, R, P>, EMake, RMake> | StreamHandler<I, O, E, R, P>,
   options?: Given<Options, StreamOptions<I>>,
 ): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, Exclude<R, RequestContext>, Options>> => {
   const { name, signature, inputs, outputs, maxBatchSize } = model.definition
@@ -64,8 +66,8 @@ export const stream = <
     return request.emit?.({ outputs: Handler.present(encoded.success), parameters }) ?? Effect.void
   }
 
-  const answer = (handler: StreamHandler<I, O, E, R>, request: Request, handling: Handling) => {
-    const scope = new RequestScope(request, handling)
+  const answer = (handler: StreamHandler<I, O, E, R, P>, request: Request, handling: Handling) => {
+    const scope = new RequestScope<P>(request, handling)
     return Effect.suspend(() => {
       if (request.rows > 1) return Effect.fail(tooManyRows(name, request))
       const tensors = batching ? request.inputs.map((tensor) => tensor && withoutBatch(tensor)) : request.inputs
@@ -97,10 +99,10 @@ export const stream = <
 }
 
 /** What the handler answers, as a stream: it is pulled one by one, and what it throws is a failure. */
-const responses = <I, A, E, R>(
-  handler: (sample: I, request: HandledRequest) => Responses<A, E, R>,
+const responses = <I, A, E, R, P extends Declared>(
+  handler: (sample: I, request: HandledRequest<P>) => Responses<A, E, R>,
   sample: I,
-  request: HandledRequest,
+  request: HandledRequest<P>,
 ): Stream.Stream<A, E | Thrown, R> => {
   try {
     const returned = handler(sample, request)

@@ -8,7 +8,10 @@ import { collect, named, withBatch, withoutBatch } from "./BatchedTensors.ts"
 import type { Batched, CallOptions, Definition, Input, InputBatch, Sample } from "./Definition.ts"
 import { ExecutionFailed, InvalidRequest, type InferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
-import { type Cancel, noParameters, type Request, type Response } from "./Inference.ts"
+import { type Cancel, noParameters, type Parameters, type Request, type Response } from "./Inference.ts"
+import { wrongParameter } from "./ParameterCheck.ts"
+import * as ParameterFields from "./ParameterFields.ts"
+import type { Declared } from "./ParameterFields.ts"
 import { ask, type Askable, type RunningModel } from "./RunningModel.ts"
 import * as SampleCodec from "./SampleCodec.ts"
 import { symbolMismatch } from "./SymbolMismatch.ts"
@@ -20,17 +23,17 @@ export type TypedReply<A> = (outcome: Result.Result<A, InferenceError>) => void
  * `now` is what the model's clock says, in milliseconds: a call's timeout begins there. `caller` is that of the code
  * which calls, undefined where it answers nothing itself.
  */
-export interface TypedCalls<I extends Fields, O extends Fields> {
+export interface TypedCalls<I extends Fields, O extends Fields, P extends Declared = undefined> {
   readonly infer: (
     sample: Input<I>,
-    options: CallOptions | undefined,
+    options: CallOptions<P> | undefined,
     now: number,
     reply: TypedReply<Sample<O>>,
     caller?: CallerService,
   ) => Cancel
   readonly inferBatch: (
     batch: InputBatch<I>,
-    options: CallOptions | undefined,
+    options: CallOptions<P> | undefined,
     now: number,
     reply: TypedReply<Batched<O>>,
     caller?: CallerService,
@@ -38,7 +41,7 @@ export interface TypedCalls<I extends Fields, O extends Fields> {
   /** What `infer` asks. */
   readonly request: (
     sample: Input<I>,
-    options: CallOptions | undefined,
+    options: CallOptions<P> | undefined,
     now: number,
     caller?: CallerService,
   ) => Result.Result<Request, InferenceError>
@@ -46,13 +49,14 @@ export interface TypedCalls<I extends Fields, O extends Fields> {
   readonly sample: (response: Response) => Result.Result<Sample<O>, InferenceError>
 }
 
-export const make = <I extends Fields, O extends Fields>(
-  definition: Definition<I, O>,
+export const make = <I extends Fields, O extends Fields, P extends Declared>(
+  definition: Definition<I, O, P>,
   model: RunningModel,
-): TypedCalls<I, O> => {
+): TypedCalls<I, O, P> => {
   const { name, signature, maxBatchSize } = definition
   const inputs = SampleCodec.make(definition.inputs, signature.inputs)
   const outputs = SampleCodec.make(definition.outputs, signature.outputs)
+  const declared = definition.parameters === undefined ? undefined : ParameterFields.make(definition.parameters)
   const batching = maxBatchSize > 0
 
   const wrongInput = ({ field, message }: SampleCodec.SampleError) =>
@@ -61,30 +65,34 @@ export const make = <I extends Fields, O extends Fields>(
   const asked = (
     tensors: Request["inputs"],
     rows: number,
-    options: CallOptions | undefined,
+    options: CallOptions<P> | undefined,
     now: number,
     caller: CallerService | undefined,
   ): Result.Result<Request, InferenceError> => {
     const disagreement = symbolMismatch(name, signature.inputs, tensors)
     if (disagreement !== undefined) return Result.fail(new InvalidRequest({ message: disagreement }))
+    const { id = "", timeout, parameters: given = noParameters } = options ?? {}
+    const parameters = // Where none are declared, they are what came.
+      declared === undefined ? Result.succeed(given as Parameters) : declared.encode(given)
+    if (Result.isFailure(parameters)) return Result.fail(wrongParameter(name, { id }, parameters.failure))
     const request: Request = {
-      id: options?.id ?? "",
+      id,
       inputs: tensors,
       rows,
-      parameters: options?.parameters ?? noParameters,
-      deadline: options?.timeout === undefined ? undefined : now + Duration.toMillis(options.timeout),
+      parameters: parameters.success,
+      deadline: timeout === undefined ? undefined : now + Duration.toMillis(timeout),
     }
     return Result.succeed(bounded(request, caller))
   }
 
-  const request: TypedCalls<I, O>["request"] = (sample, options, now, caller) => {
+  const request: TypedCalls<I, O, P>["request"] = (sample, options, now, caller) => {
     const encoded = inputs.encode(sample, batching)
     return Result.isFailure(encoded) ? wrongInput(encoded.failure) : asked(encoded.success, 1, options, now, caller)
   }
 
   const batchRequest = (
     batch: InputBatch<I>,
-    options: CallOptions | undefined,
+    options: CallOptions<P> | undefined,
     now: number,
     caller: CallerService | undefined,
   ): Result.Result<Request, InferenceError> => {
@@ -105,7 +113,7 @@ export const make = <I extends Fields, O extends Fields>(
     )
   }
 
-  const sample: TypedCalls<I, O>["sample"] = (response) => {
+  const sample: TypedCalls<I, O, P>["sample"] = (response) => {
     const decoded = outputs.decode(batching ? response.outputs.map(withoutBatch) : response.outputs)
     if (Result.isFailure(decoded)) {
       const { field, message } = decoded.failure

@@ -7,6 +7,7 @@ import type { Definition, ModelClass } from "./Definition.ts"
 import { ModelNotReady } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
 import { errorPrefix } from "./Inference.ts"
+import type { Declared } from "./ParameterFields.ts"
 import { inference } from "./Provide.ts"
 import type { RunningModel } from "./RunningModel.ts"
 import { Statistics } from "./Statistics.ts"
@@ -20,8 +21,8 @@ import { Statistics } from "./Statistics.ts"
  *
  * What the layer has begun to build is released at once. The server is not ready as long as one of its models is not.
  */
-export const orUnavailable = <Self, N extends string, I extends Fields, O extends Fields, E, R>(
-  model: ModelClass<Self, N, I, O>,
+export const orUnavailable = <Self, N extends string, I extends Fields, O extends Fields, P extends Declared, E, R>(
+  model: ModelClass<Self, N, I, O, P>,
   layer: Layer.Layer<Self, E, R>,
 ): Layer.Layer<Self, never, R> =>
   Layer.effectContext(

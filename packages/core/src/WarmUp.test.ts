@@ -159,6 +159,32 @@ it.effect("a defect, a wrong output, a refused sample and one that takes too lon
   }),
 )
 
+class Limited extends Model.Service<Limited>()("limited", {
+  inputs: { x: Tensor.scalar("INT32") },
+  outputs: { x: Tensor.scalar("INT32") },
+  parameters: { limit: Schema.Int },
+}) {}
+
+it.effect("parameters that a model declares are given with what it is asked", () =>
+  Effect.gen(function* () {
+    const limits: Array<number> = []
+    const limited = (warmUp: Model.WarmUp<(typeof Limited)["definition"]["inputs"]>) =>
+      Model.each(
+        Limited,
+        ({ x }, { parameters: { limit } }) => {
+          limits.push(limit)
+          return { x }
+        },
+        { warmUp },
+      )
+    yield* Testing.model(limited({ parameters: { limit: 3n } }))
+    yield* Testing.model(limited({ inputs: [{ x: 1 }], parameters: { limit: 4n } }))
+    expect(limits).toEqual([3, 4])
+    const { message } = yield* Effect.flip(Testing.model(limited("zeros")))
+    expect(message).toContain("parameter 'limit' of model 'limited': Missing key")
+  }),
+)
+
 it.effect("a decoupled model is warm at its first response", () =>
   Effect.gen(function* () {
     let given = 0

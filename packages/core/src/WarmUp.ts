@@ -8,7 +8,7 @@ import { requireInteger } from "./Batching.ts"
 import type { Definition, Input } from "./Definition.ts"
 import type { InferenceError } from "./Errors.ts"
 import type { Fields, SymbolsOf } from "./Field.ts"
-import { noParameters, type Request } from "./Inference.ts"
+import { noParameters, type Parameters, type Request } from "./Inference.ts"
 import type { Instance } from "./Instance.ts"
 import { infer, type RunningModel, stream } from "./RunningModel.ts"
 import * as TypedCalls from "./TypedCalls.ts"
@@ -26,6 +26,8 @@ export interface WarmUpOptions<I extends Fields> {
   readonly sizes?: { readonly [N in SymbolsOf<I>]?: number }
   /** Rows of a request that is made up; of several, one request of each. Default 1. */
   readonly batchSize?: number | ReadonlyArray<number>
+  /** Of each request, as on the wire: integers are bigint, doubles number. Default none. */
+  readonly parameters?: Parameters
   /** How often all of this. Default 1. */
   readonly count?: number
   /** How long each request may take. Default 5 minutes. */
@@ -70,14 +72,16 @@ interface Settings<I extends Fields> {
   readonly inputs: WarmUpInput.MadeUp | ReadonlyArray<Input<I>>
   readonly sizes: WarmUpInput.Sizes
   readonly batchSizes: ReadonlyArray<number>
+  readonly parameters: Parameters
   readonly count: number
   readonly timeout: Duration.Duration
 }
 
 const check = <I extends Fields, O extends Fields>(
   { name, maxBatchSize, signature }: Definition<I, O>,
-  { inputs = "zeros", sizes = {}, batchSize = 1, count = 1, timeout = "5 minutes" }: WarmUpOptions<I>,
+  options: WarmUpOptions<I>,
 ): Settings<I> => {
+  const { inputs = "zeros", sizes = {}, batchSize = 1, count = 1, timeout = "5 minutes" } = options
   const wrong = (text: string) => new TypeError(`Model "${name}": warmUp.${text}.`)
   requireInteger(name, "warmUp.count", count, 1)
   const batchSizes = typeof batchSize === "number" ? [batchSize] : batchSize
@@ -98,7 +102,8 @@ const check = <I extends Fields, O extends Fields>(
   if (Option.isNone(duration) || Duration.toMillis(duration.value) <= 0) {
     throw wrong(`timeout must be a time above 0, but ${String(timeout)} was given`)
   }
-  return { inputs, sizes: Object.fromEntries(given), batchSizes, count, timeout: duration.value }
+  const { parameters = noParameters } = options
+  return { inputs, sizes: Object.fromEntries(given), batchSizes, parameters, count, timeout: duration.value }
 }
 
 const execute = <I extends Fields, O extends Fields>(
@@ -122,13 +127,15 @@ const execute = <I extends Fields, O extends Fields>(
 
 const requests = <I extends Fields, O extends Fields>(
   definition: Definition<I, O>,
-  { inputs, sizes, batchSizes, timeout }: Settings<I>,
+  { inputs, sizes, batchSizes, parameters, timeout }: Settings<I>,
   model: RunningModel,
   now: number,
 ): Result.Result<ReadonlyArray<Request>, InferenceError> => {
   if (typeof inputs !== "string") {
+    const withParameters = (request: Request): Request => ({ ...request, parameters })
     const calls = TypedCalls.make(definition, model)
-    return Result.all(inputs.map((sample) => calls.request(sample, { id, timeout }, now)))
+    const request = (sample: Input<I>) => Result.map(calls.request(sample, { id, timeout }, now), withParameters)
+    return Result.all(inputs.map(request))
   }
   const random = WarmUpInput.random()
   const batching = definition.maxBatchSize > 0
@@ -140,7 +147,7 @@ const requests = <I extends Fields, O extends Fields>(
       return WarmUpInput.tensor(spec, batching ? [rows, ...row] : row, inputs, random)
     }),
     rows,
-    parameters: noParameters,
+    parameters,
     deadline: now + Duration.toMillis(timeout),
   }))
   return Result.succeed(madeUp)

@@ -3,6 +3,7 @@
  */
 import type { ModelClass } from "@nereid/core/Definition"
 import type { Fields } from "@nereid/core/Field"
+import type { Declared } from "@nereid/core/ParameterFields"
 import * as Provide from "@nereid/core/Provide"
 import type { Layer, Scope } from "effect"
 import * as SessionPlan from "./SessionPlan.ts"
@@ -23,11 +24,18 @@ export interface LayerOptions<I extends Fields = Fields> extends Options, Provid
  * Provides a model from a file. The file's signature is compared with the declaration, and every session is loaded, before
  * the layer is there. When it is released, what runs is finished first.
  */
-export const layer = <Self, N extends string, I extends Fields, O extends Fields, const Given extends LayerOptions<I>>(
-  model: ModelClass<Self, N, I, O>,
+export const layer = <
+  Self,
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  P extends Declared,
+  const Given extends LayerOptions<I>,
+>(
+  model: ModelClass<Self, N, I, O, P>,
   options: Provide.Given<Given, LayerOptions<I>>,
 ): Layer.Layer<Self, OnnxLoadError | Provide.Failure<Given>> =>
-  Provide.fromInstances<Self, N, I, O, OnnxLoadError, Scope.Scope, Given>(
+  Provide.fromInstances<Self, N, I, O, P, OnnxLoadError, Scope.Scope, Given>(
     model,
     {
       platform: "onnxruntime_onnx",

@@ -6,6 +6,7 @@ import type { ModelClass } from "@nereid/core/Definition"
 import type { Fields } from "@nereid/core/Field"
 import type { BuiltInstance } from "@nereid/core/InstanceContext"
 import * as InstancePlan from "@nereid/core/InstancePlan"
+import type { Declared } from "@nereid/core/ParameterFields"
 import * as Provide from "@nereid/core/Provide"
 import * as Supervisor from "@nereid/core/Supervisor"
 import { Duration, Effect, type Layer, Option, type Scope } from "effect"
@@ -72,8 +73,15 @@ export interface HandlerModule<Self> {
  */
 export const layer =
   <Module = unknown>() =>
-  <Self, N extends string, I extends Fields, O extends Fields, const Given extends LayerOptions<I> = {}>(
-    model: ModelClass<Self, N, I, O> & Fitting<Module, Self>,
+  <
+    Self,
+    N extends string,
+    I extends Fields,
+    O extends Fields,
+    P extends Declared,
+    const Given extends LayerOptions<I> = {},
+  >(
+    model: ModelClass<Self, N, I, O, P> & Fitting<Module, Self>,
     module: URL | string,
     options?: Provide.Given<Given, LayerOptions<I>>,
   ): Layer.Layer<Self, WorkerLoadError.WorkerLoadError | Provide.Failure<Given>> => {
@@ -103,7 +111,7 @@ export const layer =
         }),
       { concurrency: "unbounded" },
     )
-    return Provide.fromInstances<Self, N, I, O, WorkerLoadError.WorkerLoadError, Scope.Scope, Given>(
+    return Provide.fromInstances<Self, N, I, O, P, WorkerLoadError.WorkerLoadError, Scope.Scope, Given>(
       model,
       // Copied into messages.
       { platform: "nereid", decoupled: () => decoupled, keepsInputs: false, groups: plan.groups, instances: build },

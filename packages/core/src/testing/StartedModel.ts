@@ -4,8 +4,9 @@
  */
 import { type Context, type Duration, Effect, Exit, Layer, Scope, Stream } from "effect"
 import * as TestClock from "effect/testing/TestClock"
-import type { Batched, CallOptions, Inference, Input, InputBatch, Sample } from "../Definition.ts"
+import type { Batched, CallArguments, Inference, Input, InputBatch, Sample } from "../Definition.ts"
 import type { Fields } from "../Field.ts"
+import type { Declared } from "../ParameterFields.ts"
 import * as PromiseCall from "../PromiseCall.ts"
 import type { AnyModel, Execution } from "./Journal.ts"
 import * as TestModel from "./TestModel.ts"
@@ -16,10 +17,20 @@ import type { GenerateDocument, InferDocument } from "./WireCalls.ts"
  * As a client of the model would have it (it is a Client.PromiseClient), over the wire, and what it has done. Calls reject with
  * the tagged errors of `Errors`.
  */
-export interface StartedModel<I extends Fields, O extends Fields> extends AsyncDisposable {
-  readonly infer: (sample: Input<I>, options?: PromiseCall.PromiseCallOptions) => Promise<Sample<O>>
-  readonly inferBatch: (batch: InputBatch<I>, options?: PromiseCall.PromiseCallOptions) => Promise<Batched<O>>
-  readonly stream: (sample: Input<I>, options?: CallOptions) => AsyncIterable<Sample<O>>
+export interface StartedModel<
+  I extends Fields,
+  O extends Fields,
+  P extends Declared = undefined,
+> extends AsyncDisposable {
+  readonly infer: (
+    sample: Input<I>,
+    ...options: CallArguments<P, PromiseCall.PromiseCallOptions<P>>
+  ) => Promise<Sample<O>>
+  readonly inferBatch: (
+    batch: InputBatch<I>,
+    ...options: CallArguments<P, PromiseCall.PromiseCallOptions<P>>
+  ) => Promise<Batched<O>>
+  readonly stream: (sample: Input<I>, ...options: CallArguments<P>) => AsyncIterable<Sample<O>>
   /** This and the next two as in WireCalls. */
   readonly inferJson: (document: string | object) => Promise<InferDocument>
   readonly inferProtobuf: (message: Uint8Array) => Promise<Uint8Array>
@@ -38,8 +49,8 @@ export interface StartedModel<I extends Fields, O extends Fields> extends AsyncD
 }
 
 /** The model of which this is the class. */
-export type StartedModelOf<Self> = Self extends { readonly Service: Inference<infer I, infer O> }
-  ? StartedModel<I, O>
+export type StartedModelOf<Self> = Self extends { readonly Service: Inference<infer I, infer O, infer P> }
+  ? StartedModel<I, O, P>
   : never
 
 /**

@@ -5,13 +5,15 @@
 import { Context, Effect, Layer, Scope } from "effect"
 import { type Inference, modelKeyPrefix } from "../Definition.ts"
 import type { Fields } from "../Field.ts"
+import type { Declared } from "../ParameterFields.ts"
 import { Registry, Served } from "../Registry.ts"
 import { type RunningModel, Watcher } from "../RunningModel.ts"
 import { type AnyModel, type Execution, Journal } from "./Journal.ts"
 import * as WireCalls from "./WireCalls.ts"
 
 /** A model with the types of its declaration, over the wire, and what it has done. */
-export interface TestModel<I extends Fields, O extends Fields> extends Inference<I, O>, WireCalls.WireCalls {
+export interface TestModel<I extends Fields, O extends Fields, P extends Declared = undefined>
+  extends Inference<I, O, P>, WireCalls.WireCalls {
   /** The batches that its instances were given so far, the first one first; also those that failed. */
   readonly executions: Effect.Effect<ReadonlyArray<Execution>>
   /** Those of another model that its layer brings, such as one that it calls. Dies where there is none of this name. */
@@ -19,7 +21,9 @@ export interface TestModel<I extends Fields, O extends Fields> extends Inference
 }
 
 /** The model of which this is the class. */
-export type ModelOf<Self> = Self extends { readonly Service: Inference<infer I, infer O> } ? TestModel<I, O> : never
+export type ModelOf<Self> = Self extends { readonly Service: Inference<infer I, infer O, infer P> }
+  ? TestModel<I, O, P>
+  : never
 
 /**
  * The model that a layer provides; `which` of them, where it provides several.
