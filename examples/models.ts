@@ -12,4 +12,4 @@ export {
   Verdict,
   VerdictLive,
 } from "./sentiment/server.ts"
-export { Words, WordsLive } from "./words/server.ts"
+export { Words, WordsLive } from "./streaming/server.ts"

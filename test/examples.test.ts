@@ -59,9 +59,16 @@ it("sentiment prints what its README says, over gRPC and HTTP", async () => {
   }
 })
 
-it("words prints what its README says, and goes on from another prompt", async () => {
-  expect(await run("examples/words/client.ts", http)).toBe(printed("examples/words/README.md"))
-  expect(await run("examples/words/client.ts", http, "A cat")).toMatch(/^A cat \w.*\.\n$/)
+it("streaming prints what its README says, and goes on from another prompt", async () => {
+  const readme = "examples/streaming/README.md"
+  expect(await run("examples/streaming/client.ts", grpc)).toBe(printed(readme))
+  expect(await run("examples/streaming/client.ts", grpc, "A cat")).toMatch(/^A cat \w.*\.\n$/)
+})
+
+it.skipIf(!hasCurl)("streaming's README shows what curl reads", async () => {
+  const readme = readFileSync(`${root}/examples/streaming/README.md`, "utf8")
+  const [, line = "", shown] = /^(curl .*)\n```\n\n```\n([\s\S]*?)```/m.exec(readme) ?? []
+  expect(await shell(line.replace("localhost:8000", http))).toBe(shown)
 })
 
 it.skipIf(!hasCurl)("each curl line of the start works as it is printed", async () => {

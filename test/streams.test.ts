@@ -155,3 +155,55 @@ describe("the typed client over gRPC", () => {
     await expect(bad).rejects.toMatchObject({ _tag: "InvalidRequest" })
   })
 })
+
+describe("over HTTP", () => {
+  const http = () => `http://127.0.0.1:${server.http.port}`
+
+  it("the typed client streams the one response of a model that answers once, and says what it cannot", async () => {
+    await using twice = await Client.connect(Twice, { url: http() })
+    expect(await Array.fromAsync(twice.stream({ x: 4 }))).toEqual([{ y: 8 }])
+    await using count = await Client.connect(Count, { url: http() })
+    await expect(numbers(count.stream({ TO: 1 }))).rejects.toMatchObject({
+      _tag: "Unsupported",
+      message: expect.stringContaining("any number of responses needs a grpc:// URL"),
+    })
+  })
+
+  it("generate_stream reads the same handler, and ends it when its reader leaves", async () => {
+    const gone = whenEnded()
+    const abort = new AbortController()
+    const answer = await fetch(`${http()}/v2/models/count/generate_stream`, {
+      method: "POST",
+      body: JSON.stringify({ TO: 2, THEN: 0 }),
+      signal: abort.signal,
+    })
+    const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader()
+    expect((await reader?.read())?.value).toContain('"N":1')
+    abort.abort()
+    await gone
+    expect(seen.ended).toBe(1)
+  })
+
+  it("generate takes the one response of a model that may have more", async () => {
+    const ask = async (TO: number) => {
+      const body = JSON.stringify({ TO })
+      const headers = { connection: "close" }
+      const answer = await fetch(`${http()}/v2/models/count/generate`, { method: "POST", headers, body })
+      return [answer.status, await answer.json()]
+    }
+    expect(await ask(1)).toMatchObject([200, { N: 1 }])
+    expect(await ask(2)).toMatchObject([501, { error: expect.stringContaining("exactly 1 response") }])
+    expect(await ask(0)).toMatchObject([501, { error: expect.stringContaining("exactly 1 response") }])
+  })
+})
+
+it("in process, a model without end is slowed by its reader, and ended when it has enough", async () => {
+  const program = Effect.gen(function* () {
+    const count = yield* Count
+    return yield* Stream.runCollect(Stream.take(count.stream({ TO: 100_000 }), 3))
+  })
+  const three = await Effect.runPromise(Effect.provide(program, CountLive))
+  expect(three.map(({ N }) => N)).toEqual([1, 2, 3])
+  expect(seen.made).toBeLessThan(100)
+  expect(seen.ended).toBe(1)
+})

@@ -3,7 +3,7 @@
  * taken, the channel waits.
  */
 import { type Effect, Exit, type Fiber, Result } from "effect"
-import type { InferenceError } from "@nereid/core/Errors"
+import { type InferenceError, Unsupported } from "@nereid/core/Errors"
 import type { Cancel, Emit, Response } from "@nereid/core/Inference"
 import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
 import type { Channel, ChannelStream } from "./Channel.ts"
@@ -28,7 +28,7 @@ export const receive = (
   if (channel.stream === undefined) {
     const emission = new Emission(receiving, () => {})
     const cancel = channel.infer(wire, timeoutMs, (outcome) => {
-      const checked = Result.flatMap(outcome, receiving.check)
+      const checked = Result.flatMap(Result.mapError(outcome, explained), receiving.check)
       if (Result.isSuccess(checked)) emission.push(checked.success)
       emission.end(Result.map(checked, () => undefined))
     })
@@ -63,6 +63,12 @@ export const receive = (
     stream.cancel()
   }
 }
+
+/** What such a server says of a model that this channel cannot ask. */
+const explained = (error: InferenceError): InferenceError =>
+  error._tag === "Unsupported"
+    ? new Unsupported({ message: `${error.message}; any number of responses needs a grpc:// URL` })
+    : error
 
 class Emission {
   readonly #options: Pick<Receiving, "emit" | "fork" | "end">

@@ -1,4 +1,4 @@
-/** Words after a prompt, one response each. Imported by the server; callers over the network need no more than its names. */
+/** Words after a prompt, one response each. Imported by the server and by the client. */
 import { Model, Tensor } from "@nereid/core"
 import { Schema } from "effect"
 
