@@ -62,6 +62,7 @@ it("sentiment prints what its README says, over gRPC and HTTP", async () => {
 it("streaming prints what its README says, and goes on from another prompt", async () => {
   const readme = "examples/streaming/README.md"
   expect(await run("examples/streaming/client.ts", grpc)).toBe(printed(readme))
+  expect(await run("examples/streaming/client.ts", http)).toBe(printed(readme))
   expect(await run("examples/streaming/client.ts", grpc, "A cat")).toMatch(/^A cat \w.*\.\n$/)
 })
 

@@ -1,5 +1,5 @@
 /**
- * Decoupled models over sockets: what one handler answers, read by the typed client over gRPC, with plain HTTP and in
+ * Decoupled models over sockets: what one handler answers, read by the typed client over gRPC and HTTP, with plain HTTP and in
  * process; that a slow reader slows it, and one that leaves ends it.
  */
 import { Client } from "@nereid/client"
@@ -62,8 +62,6 @@ beforeAll(async () => void (server = await start()))
 afterAll(() => server.stop())
 beforeEach(() => void Object.assign(seen, { made: 0, ended: 0 }))
 
-const url = () => `grpc://127.0.0.1:${server.grpc.port}`
-const connect = () => Client.connect(Count, { url: url() })
 const whenEnded = () => new Promise<void>((resolve) => (ended = resolve))
 const numbers = async (stream: AsyncIterable<{ readonly N: number }>) => {
   const all: Array<number> = []
@@ -71,7 +69,10 @@ const numbers = async (stream: AsyncIterable<{ readonly N: number }>) => {
   return all
 }
 
-describe("the typed client over gRPC", () => {
+describe.each(["grpc", "http"] as const)("the typed client over %s", (protocol) => {
+  const url = () => `${protocol}://127.0.0.1:${server[protocol].port}`
+  const connect = () => Client.connect(Count, { url: url() })
+
   it.each([0, 1, 5, 12])("reads %d responses", async (TO) => {
     await using count = await connect()
     expect(await numbers(count.stream({ TO }))).toEqual(Array.from({ length: TO }, (_, index) => index + 1))
@@ -89,27 +90,31 @@ describe("the typed client over gRPC", () => {
     expect(await Array.fromAsync(twice.stream({ x: 4 }))).toEqual([{ y: 8 }])
   })
 
-  it("gives what came before a failure, and then the failure with its tag", async () => {
+  it("gives what came before a failure, and then the failure", async () => {
     await using count = await connect()
     const got: Array<number> = []
     const all = async () => {
       for await (const { N } of count.stream({ TO: 3, THEN: "failure" })) got.push(N)
     }
-    await expect(all()).rejects.toEqual(new Errors.QueueFull({ message: "no room for more" }))
+    // An event has no place for a tag.
+    const expected = protocol === "grpc" ? Errors.QueueFull : Errors.ExecutionFailed
+    await expect(all()).rejects.toEqual(new expected({ message: "no room for more" }))
     expect(got).toEqual([1, 2, 3])
   })
 
   it("is slowed by a reader that is slow, and so is the model", async () => {
     await using count = await connect()
     await using twice = await Client.connect(Twice, { url: url() })
-    const reader = count.stream({ TO: 500, SIZE: 20_000 })[Symbol.asyncIterator]()
+    const reader = count.stream({ TO: 2000, SIZE: 20_000 })[Symbol.asyncIterator]()
     expect((await reader.next()).value).toMatchObject({ N: 1 })
     // Time enough for the server to get as far as it does by itself.
     for (let x = 0; x < 200; x++) await twice.infer({ x })
-    expect(seen.made).toBeLessThan(100)
-    const rest = await numbers({ [Symbol.asyncIterator]: () => reader })
-    expect(rest.at(-1)).toBe(500)
-    expect(rest).toHaveLength(499)
+    // gRPC has a window; of HTTP/1.1 the kernel takes what its buffers hold.
+    const ahead = seen.made
+    expect(ahead).toBeLessThan(protocol === "grpc" ? 100 : 1000)
+    for (let N = 2; N <= ahead + 50; N++) expect((await reader.next()).value).toMatchObject({ N })
+    expect(seen.made).toBeGreaterThan(ahead)
+    await reader.return?.()
   })
 
   it("ends the model when its reader leaves the loop", async () => {
@@ -149,6 +154,12 @@ describe("the typed client over gRPC", () => {
     await outcome
   })
 
+  it("a failure ahead of the first response has its tag", async () => {
+    await using count = await connect()
+    const none = numbers(count.stream({ TO: 0, THEN: "failure" }))
+    await expect(none).rejects.toEqual(new Errors.QueueFull({ message: "no room for more" }))
+  })
+
   it("refuses inputs that do not fit before it asks", async () => {
     await using count = await connect()
     const bad = numbers(count.stream({ TO: 2 ** 40 }))
@@ -156,18 +167,8 @@ describe("the typed client over gRPC", () => {
   })
 })
 
-describe("over HTTP", () => {
+describe("plain HTTP", () => {
   const http = () => `http://127.0.0.1:${server.http.port}`
-
-  it("the typed client streams the one response of a model that answers once, and says what it cannot", async () => {
-    await using twice = await Client.connect(Twice, { url: http() })
-    expect(await Array.fromAsync(twice.stream({ x: 4 }))).toEqual([{ y: 8 }])
-    await using count = await Client.connect(Count, { url: http() })
-    await expect(numbers(count.stream({ TO: 1 }))).rejects.toMatchObject({
-      _tag: "Unsupported",
-      message: expect.stringContaining("any number of responses needs a grpc:// URL"),
-    })
-  })
 
   it("generate_stream reads the same handler, and ends it when its reader leaves", async () => {
     const gone = whenEnded()

@@ -4,6 +4,7 @@
  */
 import type { Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
+import type { Generating } from "@nereid/core/GenerateMessage"
 import type { Cancel } from "@nereid/core/Inference"
 import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
 
@@ -31,10 +32,14 @@ export interface Channel {
    */
   readonly infer: (wire: WireRequest, timeoutMs: number | undefined, reply: ChannelReply) => Cancel
   /**
-   * The same for a caller that takes any number of responses. Absent where the protocol has no such calls, or this server's
-   * models of one response are all that it is for.
+   * The same for a caller that takes any number of responses.
    */
-  readonly stream?: (wire: WireRequest, timeoutMs: number | undefined, receiver: ChannelReceiver) => ChannelStream
+  readonly stream: (
+    wire: WireRequest,
+    timeoutMs: number | undefined,
+    receiver: ChannelReceiver,
+    model: Generating,
+  ) => ChannelStream
   /** Closes the connections, also under running calls: their replies say so. */
   readonly close: () => Promise<void>
 }

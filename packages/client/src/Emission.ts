@@ -3,10 +3,11 @@
  * taken, the channel waits.
  */
 import { type Effect, Exit, type Fiber, Result } from "effect"
-import { type InferenceError, Unsupported } from "@nereid/core/Errors"
+import type { InferenceError } from "@nereid/core/Errors"
+import type { Generating } from "@nereid/core/GenerateMessage"
 import type { Cancel, Emit, Response } from "@nereid/core/Inference"
 import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
-import type { Channel, ChannelStream } from "./Channel.ts"
+import type { Channel, ChannelReceiver, ChannelStream } from "./Channel.ts"
 
 /** What is on the other end of a channel, and what becomes of it. */
 export interface Receiving {
@@ -23,20 +24,9 @@ export const receive = (
   channel: Channel,
   wire: WireRequest,
   timeoutMs: number | undefined,
+  model: Generating,
   receiving: Receiving,
 ): Cancel => {
-  if (channel.stream === undefined) {
-    const emission = new Emission(receiving, () => {})
-    const cancel = channel.infer(wire, timeoutMs, (outcome) => {
-      const checked = Result.flatMap(Result.mapError(outcome, explained), receiving.check)
-      if (Result.isSuccess(checked)) emission.push(checked.success)
-      emission.end(Result.map(checked, () => undefined))
-    })
-    return () => {
-      emission.cancel()
-      cancel()
-    }
-  }
   let stream: ChannelStream | undefined
   const emission = new Emission(
     {
@@ -49,7 +39,7 @@ export const receive = (
     },
     (waits) => stream?.flow(waits),
   )
-  stream = channel.stream(wire, timeoutMs, {
+  const receiver: ChannelReceiver = {
     response: (response) => {
       const checked = receiving.check(response)
       if (Result.isSuccess(checked)) return emission.push(checked.success)
@@ -57,18 +47,13 @@ export const receive = (
       emission.end(Result.fail(checked.failure))
     },
     end: (outcome) => emission.end(outcome),
-  })
+  }
+  stream = channel.stream(wire, timeoutMs, receiver, model)
   return () => {
     emission.cancel()
     stream.cancel()
   }
 }
-
-/** What such a server says of a model that this channel cannot ask. */
-const explained = (error: InferenceError): InferenceError =>
-  error._tag === "Unsupported"
-    ? new Unsupported({ message: `${error.message}; any number of responses needs a grpc:// URL` })
-    : error
 
 class Emission {
   readonly #options: Pick<Receiving, "emit" | "fork" | "end">

@@ -1,17 +1,20 @@
 /**
- * `POST /v2/models/{model}/infer` as a channel, over a pool of HTTP/1.1 connections, with binary tensors both ways. It
+ * `POST /v2/models/{model}/infer`, and `generate_stream`, as a channel, over a pool of HTTP/1.1 connections, with binary tensors both ways. It
  * drives undici's dispatcher itself: a cancel needs no abort signal, and a body is collected once and within its limit.
  */
 import type { IncomingHttpHeaders } from "node:http"
 import { Result } from "effect"
 import { type Dispatcher, Pool } from "undici"
 import * as BinaryExtension from "@nereid/core/BinaryExtension"
-import { ExecutionFailed, fromHttp, fromTag, type InferenceError, tagHeader, Unavailable } from "@nereid/core/Errors"
+import { ExecutionFailed, type InferenceError, Unavailable } from "@nereid/core/Errors"
+import * as GenerateMessage from "@nereid/core/GenerateMessage"
 import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
-import type { Channel, ChannelReply } from "./Channel.ts"
+import type { Channel, ChannelReply, ChannelStream } from "./Channel.ts"
 import type { Settings } from "./ClientOptions.ts"
 import { connectionLost } from "./ConnectionLost.ts"
 import * as Endpoint from "./Endpoint.ts"
+import * as HttpStatus from "./HttpStatus.ts"
+import { HttpStream } from "./HttpStream.ts"
 
 /** Each carries one request at a time; further ones wait for a free one. */
 const connections = 128
@@ -38,16 +41,34 @@ export const make = (settings: Settings): Channel => {
       }
       const timeout = timeoutHeader(timeoutMs)
       if (timeout !== undefined) own[BinaryExtension.timeoutHeader] = timeout
-      pool.dispatch({ path: endpoint.path + path(wire), method: "POST", headers: own, body }, exchange)
+      pool.dispatch({ path: endpoint.path + path(wire, "infer"), method: "POST", headers: own, body }, exchange)
       return () => exchange.cancel()
+    },
+    stream: (wire, timeoutMs, receiver, model) => {
+      const problem = GenerateMessage.problem(model)
+      const body = problem === undefined ? GenerateMessage.encode(wire) : Result.fail(problem)
+      if (Result.isFailure(body)) {
+        receiver.end(Result.fail(body.failure))
+        return nowhere
+      }
+      const stream = new HttpStream(settings, model, receiver)
+      const own: Record<string, string> = { ...headers, "content-type": "application/json" }
+      const timeout = timeoutHeader(timeoutMs)
+      if (timeout !== undefined) own[BinaryExtension.timeoutHeader] = timeout
+      const target = endpoint.path + path(wire, "generate_stream")
+      pool.dispatch({ path: target, method: "POST", headers: own, body: body.success }, stream)
+      return { cancel: () => stream.cancel(), flow: (waits) => stream.flow(waits) }
     },
     close: () => pool.destroy(),
   }
 }
 
-const path = ({ modelName, modelVersion }: WireRequest): string => {
+/** Of a request that was never made. */
+const nowhere: ChannelStream = { cancel: () => {}, flow: () => {} }
+
+const path = ({ modelName, modelVersion }: WireRequest, route: string): string => {
   const version = modelVersion === "" ? "" : `/versions/${encodeURIComponent(modelVersion)}`
-  return `/v2/models/${encodeURIComponent(modelName)}${version}/infer`
+  return `/v2/models/${encodeURIComponent(modelName)}${version}/${route}`
 }
 
 /** The most that a server has to read: twelve digits, which are thirty years. */
@@ -111,7 +132,9 @@ class Exchange implements Dispatcher.DispatchHandler {
     // Whoever gets a tensor may count on slice() being a copy, which a Buffer's is not.
     const body = new Uint8Array(buffer, byteOffset, length)
     this.#settle(
-      this.#status === 200 ? decode(this.#headers, body) : Result.fail(failure(this.#status, this.#headers, body)),
+      this.#status === 200
+        ? decode(this.#headers, body)
+        : Result.fail(HttpStatus.failure(this.#status, this.#headers, body)),
     )
   }
 
@@ -130,29 +153,10 @@ class Exchange implements Dispatcher.DispatchHandler {
 const decode = (headers: IncomingHttpHeaders, body: Uint8Array): Result.Result<WireResponse, InferenceError> => {
   const unreadable = ({ message }: InferenceError) =>
     new ExecutionFailed({ message: `the server's reply cannot be read: ${message}` })
-  return BinaryExtension.parseHeaderLength(single(headers[BinaryExtension.headerLengthHeader])).pipe(
+  return BinaryExtension.parseHeaderLength(HttpStatus.single(headers[BinaryExtension.headerLengthHeader])).pipe(
     Result.flatMap((length): Result.Result<WireResponse, InferenceError> =>
       BinaryExtension.decodeResponse(body, length),
     ),
     Result.mapError(unreadable),
   )
 }
-
-const failure = (status: number, headers: IncomingHttpHeaders, body: Uint8Array): InferenceError => {
-  const message = errorText(body) ?? `the server answered with HTTP status ${status}`
-  return fromTag(single(headers[tagHeader]) ?? "", message) ?? fromHttp(status, message)
-}
-
-/** The text of `{"error": text}`, which is how the protocol's servers say it; a proxy's page says nothing of use. */
-const errorText = (body: Uint8Array): string | undefined => {
-  try {
-    const parsed: unknown = JSON.parse(new TextDecoder().decode(body))
-    if (typeof parsed !== "object" || parsed === null || !("error" in parsed)) return undefined
-    return typeof parsed.error === "string" ? parsed.error : undefined
-  } catch {
-    return undefined
-  }
-}
-
-const single = (value: string | ReadonlyArray<string> | undefined): string | undefined =>
-  typeof value === "object" ? value[0] : value

@@ -98,7 +98,7 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
         )
       })
     } else {
-      takeBack = receive(channel, wire, remaining, {
+      takeBack = receive(channel, wire, remaining, definition, {
         emit,
         fork,
         check: (response) => OutputCheck.check(expected, response),

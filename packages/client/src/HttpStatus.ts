@@ -1,0 +1,25 @@
+/** What an answer over HTTP is where it is no success: the failure of our own servers, or the one that comes closest. */
+import type { IncomingHttpHeaders } from "node:http"
+import { fromHttp, fromTag, type InferenceError, tagHeader } from "@nereid/core/Errors"
+
+export const failure = (status: number, headers: IncomingHttpHeaders, body: Uint8Array): InferenceError => {
+  const message = errorText(body) ?? `the server answered with HTTP status ${status}`
+  return fromTag(single(headers[tagHeader]) ?? "", message) ?? fromHttp(status, message)
+}
+
+/**
+ * The text of `{"error": text}`, which is how the protocol's servers say it, on a stream as an event; a proxy's page says
+ * nothing of use.
+ */
+const errorText = (body: Uint8Array): string | undefined => {
+  try {
+    const parsed: unknown = JSON.parse(new TextDecoder().decode(body).replace(/^data: /, ""))
+    if (typeof parsed !== "object" || parsed === null || !("error" in parsed)) return undefined
+    return typeof parsed.error === "string" ? parsed.error : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export const single = (value: string | ReadonlyArray<string> | undefined): string | undefined =>
+  typeof value === "object" ? value[0] : value

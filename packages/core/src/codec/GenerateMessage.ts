@@ -1,0 +1,100 @@
+/**
+ * The JSON of the generate extension as its callers have it: requests written, responses read. What a server reads and
+ * writes is GenerateDecoder.ts's and GenerateEncoder.ts's.
+ *
+ * The JSON has elements and no shapes, which follow from the signature where at most one dim varies.
+ */
+import { Result } from "effect"
+import { ExecutionFailed, type InferenceError, Unsupported } from "../Errors.ts"
+import type { Parameter } from "../Inference.ts"
+import { isDynamic, type Signature, type TensorSpec } from "../TensorSpec.ts"
+import { elementCount } from "../TypedTensor.ts"
+import type { WireRequest, WireResponse, WireTensor } from "../WireRequest.ts"
+import { readTensor } from "./GenerateTensor.ts"
+import { caught, readString, wrongKind } from "./JsonMembers.ts"
+import { readParameter } from "./JsonParameter.ts"
+import { JsonReader } from "./JsonReader.ts"
+import { JsonWriter } from "./JsonWriter.ts"
+
+/** What of a model must be known to both. */
+export interface Generating {
+  readonly name: string
+  readonly signature: Signature
+  /** 0 for a model without a batch dimension. */
+  readonly maxBatchSize: number
+}
+
+/** Why a model of this signature cannot be asked so; undefined where it can. */
+export const problem = ({ name, signature }: Generating): Unsupported | undefined => {
+  const lost = [...signature.inputs, ...signature.outputs].find((spec) => spec.dims.filter(varies).length > 1)
+  if (lost === undefined) return undefined
+  const message = `'${lost.name}' of model '${name}' has more than one dim that varies, which generate cannot tell`
+  return new Unsupported({ message })
+}
+
+const varies = (dim: TensorSpec["dims"][number]) => typeof dim === "string" || isDynamic(dim)
+
+/** Fails where an input has no JSON form, as FP16 and bytes that are no text. */
+export const encode = (wire: WireRequest): Result.Result<Uint8Array, Unsupported> => {
+  const writer = new JsonWriter()
+  let before = "{"
+  const key = (name: string) => {
+    writer.ascii(before)
+    before = ","
+    writer.string(name)
+    writer.ascii(":")
+  }
+  if (wire.id !== "") {
+    key("id")
+    writer.string(wire.id)
+  }
+  for (const tensor of wire.inputs) {
+    key(tensor.name)
+    const isArray = elementCount(tensor.shape) !== 1
+    if (isArray) writer.ascii("[")
+    const problem = writer.elements(tensor)
+    if (problem !== undefined) return Result.fail(new Unsupported({ message: problem }))
+    if (isArray) writer.ascii("]")
+  }
+  key("parameters")
+  before = "{"
+  for (const [name, value] of Object.entries(wire.parameters)) {
+    key(name)
+    writer.scalar(value)
+  }
+  writer.ascii(before === "{" ? "{}}" : "}}")
+  return Result.succeed(writer.written())
+}
+
+/** One response of a model, or the failure that stands in its place. */
+export const decode = (
+  document: Uint8Array,
+  { name, signature, maxBatchSize }: Generating,
+): Result.Result<WireResponse, InferenceError> => {
+  const specs = new Map(signature.outputs.map((spec) => [spec.name, spec]))
+  const outputs: Array<WireTensor> = []
+  const parameters: Record<string, Parameter> = {}
+  const texts: { [K in "id" | "model_name" | "model_version" | "error"]?: string } = {}
+  return caught(() => {
+    const reader = new JsonReader(document, "response")
+    if (reader.kind() !== "object") wrongKind(reader, "response", "object")
+    reader.object((key) => {
+      const spec = specs.get(key)
+      if (spec !== undefined) outputs.push(readTensor(reader, spec, maxBatchSize > 0))
+      else if (key === "id" || key === "model_name" || key === "model_version" || key === "error") {
+        texts[key] = readString(reader, key)
+      } else {
+        const value = readParameter(reader)
+        if (value !== undefined) parameters[key] = value
+      }
+    })
+    reader.end()
+  }).pipe(
+    Result.mapError(({ message }) => new ExecutionFailed({ message: `the server's reply cannot be read: ${message}` })),
+    Result.flatMap((): Result.Result<WireResponse, InferenceError> => {
+      const { id = "", model_name: modelName = name, model_version: modelVersion = "", error } = texts
+      if (error !== undefined) return Result.fail(new ExecutionFailed({ message: error }))
+      return Result.succeed({ id, modelName, modelVersion, parameters, outputs })
+    }),
+  )
+}
