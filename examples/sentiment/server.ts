@@ -27,11 +27,7 @@ export const BertLive = Onnx.layer(Bert, { file: new URL("bert.onnx", import.met
 
 export const VerdictLive = Model.each(Verdict, ({ logits }) => {
   const [negative = 0, positive = 0] = Logits.softmax(logits.data)
-  return Effect.succeed(
-    positive > negative
-      ? ({ CLASS: "positive", PROB: positive } as const)
-      : ({ CLASS: "negative", PROB: negative } as const),
-  )
+  return positive > negative ? { CLASS: "positive", PROB: positive } : { CLASS: "negative", PROB: negative }
 })
 
 export const SentimentLive = Model.each(

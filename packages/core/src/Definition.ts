@@ -19,6 +19,14 @@ export type Sample<F extends Fields> = Schema.Struct.Type<F>
 /** The same as callers give it: a field with a default is an optional key too. */
 export type Input<F extends Fields> = { readonly [K in keyof Schema.Struct.Encoded<F>]: F[K]["Type"] }
 
+/**
+ * Of samples, those whose values are all texts and numbers: nothing that a sample is not. Beside Sample in what a function is
+ * to return it has the compiler keep the text of a literal, which it would widen to string while O is not known.
+ */
+export type Literals<F extends Fields> = {
+  readonly [K in keyof F]: Extract<F[K]["Type"], string | number | bigint | boolean>
+}
+
 type BatchedTensor<T> = T extends TypedTensor<infer D, infer S> ? TypedTensor<D, readonly [number, ...S]> : never
 
 /** The same fields as tensors of many samples, along axis 0. */

@@ -4,7 +4,7 @@
  */
 import { Cause, type Context, Effect, Exit, Result } from "effect"
 import type { Handling } from "./Caller.ts"
-import type { Sample } from "./Definition.ts"
+import type { Literals, Sample } from "./Definition.ts"
 import type { InferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
 import * as Handler from "./Handler.ts"
@@ -25,7 +25,7 @@ export interface Answering<I extends Fields, O extends Fields, E, R, P extends D
   readonly batching: boolean
   readonly inputCodec: SampleCodec
   readonly outputCodec: SampleCodec
-  readonly handler: (sample: Sample<I>, request: HandledRequest<P>) => UserCode.Returned<Sample<O>, E, R>
+  readonly handler: (sample: Sample<I>, request: HandledRequest<P>) => UserCode.Returned<Sample<O> | Literals<O>, E, R>
   readonly context: Context.Context<Exclude<R, RequestContext>>
   readonly handling: Handling
 }
@@ -103,7 +103,7 @@ export class EachAnswer<I extends Fields, O extends Fields, E, R, P extends Decl
     }
   }
 
-  #outputs(exit: Exit.Exit<Sample<O>, E | UserCode.Thrown>): Result.Result<ReadonlyArray<TypedTensor>, InferenceError> {
+  #outputs(exit: Exit.Exit<unknown, E | UserCode.Thrown>): Result.Result<ReadonlyArray<TypedTensor>, InferenceError> {
     const { name, outputCodec, batching } = this.#answering
     if (Exit.isFailure(exit)) return Result.fail(this.#failureOf(exit.cause))
     try {

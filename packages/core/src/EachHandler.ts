@@ -3,7 +3,7 @@
  * batches are BatchHandler.ts's.
  */
 import { type Context, type Effect, Exit, type Layer } from "effect"
-import type { ModelClass, Sample } from "./Definition.ts"
+import type { Literals, ModelClass, Sample } from "./Definition.ts"
 import { type Answering, EachAnswer } from "./EachAnswer.ts"
 import type { Fields } from "./Field.ts"
 import * as Handler from "./Handler.ts"
@@ -18,7 +18,7 @@ import type { Returned } from "./UserCode.ts"
 export type EachHandler<I extends Fields, O extends Fields, E, R, P extends Declared = undefined> = (
   sample: Sample<I>,
   request: HandledRequest<P>,
-) => Returned<Sample<O>, E, R>
+) => Returned<Sample<O> | Literals<O>, E, R>
 
 /**
  * A model from a function of one sample. The samples of a batch run concurrently; a failure is that of its request, whose

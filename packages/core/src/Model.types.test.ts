@@ -3,7 +3,7 @@
  * loads. (Missing model layers and remote clients: test/types.test.ts.)
  */
 import { expect, it } from "@effect/vitest"
-import { Context, Effect, type Layer, Schema, type Scope } from "effect"
+import { Context, Effect, type Layer, Schema, type Scope, Stream } from "effect"
 import * as Model from "./Model.ts"
 import { RequestContext } from "./RequestContext.ts"
 import * as Tensor from "./Tensor.ts"
@@ -109,6 +109,41 @@ export const needs = (withContext: typeof WithContext, built: typeof BuiltWithCo
   const closed: Layer.Layer<Sentiment> = built
   return { needsTokenizer, closed }
 }
+
+/** Whatever a function is, and however it returns: a label is a label. */
+export const literals = [
+  Model.each(Sentiment, () => ({ CLASS: "positive", PROB: 1 })),
+  Model.each(Sentiment, ({ TEXT }) => ({ CLASS: TEXT === "" ? "negative" : "positive", PROB: 1 })),
+  Model.each(Sentiment, ({ TEXT }) => {
+    if (TEXT === "") return { CLASS: "negative", PROB: 1 }
+    return { CLASS: "positive", PROB: 1 }
+  }),
+  Model.each(Sentiment, async ({ TEXT }) => ({ CLASS: TEXT === "" ? "negative" : "positive", PROB: 1 })),
+  Model.each(Sentiment, () => Effect.succeed({ CLASS: "positive", PROB: 1 })),
+  Model.each(
+    Sentiment,
+    Effect.map(
+      Effect.void,
+      () =>
+        ({ TEXT }) =>
+          TEXT === "" ? { CLASS: "negative", PROB: 1 } : { CLASS: "positive", PROB: 1 },
+    ),
+  ),
+  Model.stream(Sentiment, function* () {
+    yield { CLASS: "positive", PROB: 1 }
+  }),
+  Model.stream(Sentiment, () => [{ CLASS: "positive", PROB: 1 }]),
+  Model.stream(Sentiment, () => Stream.make({ CLASS: "positive", PROB: 1 })),
+]
+
+// @ts-expect-error wrong output label
+export const wrongPlainLabel = Model.each(Sentiment, ({ TEXT }) => ({
+  CLASS: TEXT === "" ? "neutral" : "positive",
+  PROB: 1,
+}))
+
+// @ts-expect-error missing output
+export const missingPlainOutput = Model.each(Sentiment, () => ({ CLASS: "positive" }))
 
 // @ts-expect-error wrong output label
 export const wrongLabel = Model.each(Sentiment, () => Effect.succeed({ CLASS: "neutral", PROB: 1 }))

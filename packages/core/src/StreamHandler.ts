@@ -4,7 +4,7 @@
  */
 import { type Context, Effect, Exit, type Layer, Result, Stream } from "effect"
 import type { Handling } from "./Caller.ts"
-import type { ModelClass, Sample } from "./Definition.ts"
+import type { Literals, ModelClass, Sample } from "./Definition.ts"
 import { type InferenceError, InvalidRequest } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
 import * as Handler from "./Handler.ts"
@@ -25,7 +25,7 @@ export type Responses<A, E, R> = Stream.Stream<A, E, R> | AsyncIterable<A> | Ite
 export type StreamHandler<I extends Fields, O extends Fields, E, R, P extends Declared = undefined> = (
   sample: Sample<I>,
   request: HandledRequest<P>,
-) => Responses<Sample<O>, E, R>
+) => Responses<Sample<O> | Literals<O>, E, R>
 
 /** Its responses come one by one: nothing keeps them. */
 export type StreamOptions<I extends Fields = Fields> = Omit<Handler.HandlerOptions<I>, "responseCache">
@@ -60,7 +60,7 @@ export const stream = <
   const outputCodec = SampleCodec.make(outputs, signature.outputs)
   const batching = maxBatchSize > 0
 
-  const emit = (request: Request, sample: Sample<O>, parameters: Parameters): Effect.Effect<void, InferenceError> => {
+  const emit = (request: Request, sample: unknown, parameters: Parameters): Effect.Effect<void, InferenceError> => {
     const encoded = outputCodec.encode(sample, batching)
     if (Result.isFailure(encoded)) return Effect.fail(Handler.wrongOutput(name, encoded.failure))
     return request.emit?.({ outputs: Handler.present(encoded.success), parameters }) ?? Effect.void
