@@ -9,16 +9,17 @@ import { expect, it } from "vitest"
 
 const root = join(import.meta.dirname, "..")
 
-/** protocol → core → {onnx, worker, server, client, bench} → cli */
+/** protocol → core → {onnx → repository, worker, server, client, bench} → cli */
 const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   protocol: [],
   core: ["protocol"],
   onnx: ["core", "protocol"],
   worker: ["core"],
+  repository: ["core", "protocol", "onnx"],
   server: ["core", "protocol"],
   client: ["core", "protocol"],
   bench: ["core", "protocol"],
-  cli: ["core", "protocol", "onnx", "server", "client", "bench"],
+  cli: ["core", "protocol", "onnx", "repository", "server", "client", "bench"],
 }
 
 const sources = (folder: string): ReadonlyArray<string> =>

@@ -1,5 +1,6 @@
 /** What a start prints: the models as a table, where the server listens, and for each model a request that works. */
 import type { Server } from "@nereid/server"
+import type { IndexEntry } from "@nereid/core/ModelRepository"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import { print, type TensorSpec } from "@nereid/core/TensorSpec"
 import { curl } from "./Curl.ts"
@@ -7,7 +8,11 @@ import { curl } from "./Curl.ts"
 /** `tls` names the ports that speak it. */
 export const banner = (server: Server.Server["Service"], tls: Server.ServerOptions["tls"] = {}): string => {
   const { http, grpc, port, metrics, models } = server
-  const lines = [table(["MODEL", "VERSION", "STATUS", "MAX BATCH", "INPUTS", "OUTPUTS"], models.map(row)), ""]
+  const heads = ["MODEL", "VERSION", "STATUS", "MAX BATCH", "INPUTS", "OUTPUTS"]
+  const rows = server.index().map((entry) => row(entry, models))
+  const lines = [table(heads, rows), ""]
+  const reasons = server.index().flatMap(reasonOf)
+  if (reasons.length > 0) lines.push(...reasons, "")
   if (grpc !== undefined) lines.push(`Started GRPCInferenceService at ${grpc.host}:${grpc.port}`)
   if (http !== undefined) lines.push(`Started HTTPService at ${http.host}:${http.port}`)
   if (port !== undefined) lines.push(`Started HTTPService and GRPCInferenceService at ${port.host}:${port.port}`)
@@ -26,14 +31,23 @@ const url = ({ host, port }: Server.Address, tls: Server.Tls | undefined): strin
   return `${tls === undefined ? "http" : "https"}://${name}:${port}`
 }
 
-const row = (model: RunningModel): ReadonlyArray<string> => [
-  model.name,
-  model.version,
-  model.isReady() ? "READY" : "UNAVAILABLE",
-  String(model.maxBatchSize),
-  model.signature.inputs.map(tensor).join(", "),
-  model.signature.outputs.map(tensor).join(", "),
-]
+/** A model that is not there has no more than its status. */
+const row = ({ name, version = "-", state }: IndexEntry, models: ReadonlyArray<RunningModel>) => {
+  const model = models.find((other) => other.name === name && other.version === version)
+  const status = [name, version, state ?? "not loaded"]
+  if (model === undefined) return [...status, "", "", ""]
+  const { maxBatchSize, signature } = model
+  return [
+    ...status,
+    String(maxBatchSize),
+    signature.inputs.map(tensor).join(", "),
+    signature.outputs.map(tensor).join(", "),
+  ]
+}
+
+/** Below the table, which long texts would make unreadable. */
+const reasonOf = ({ name, version, state, reason = "" }: IndexEntry): ReadonlyArray<string> =>
+  reason === "" ? [] : [`${name}${version === undefined ? "" : ` version ${version}`} is ${state}: ${reason}`]
 
 /** With a question mark where it may be left out. */
 const tensor = ({ name, datatype, dims, optional }: TensorSpec): string =>

@@ -21,6 +21,9 @@ export interface ModelModule {
   readonly layers: readonly [Layer.Layer<unknown, unknown>, ...ReadonlyArray<Layer.Layer<unknown, unknown>>]
 }
 
+/** What is served beside it comes from elsewhere. Its layer provides nothing, which is all that no model needs. */
+export const none: ModelModule = { models: [], layers: [Layer.empty as Layer.Layer<unknown>] }
+
 export const load = Effect.fnUntraced(function* (path: string) {
   const module = yield* Effect.tryPromise({
     try: (): Promise<Record<string, unknown>> => import(pathToFileURL(path).href),

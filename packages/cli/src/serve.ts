@@ -1,11 +1,16 @@
-/** `nereid serve <module>`: serves the models that a module exports until it is told to stop. */
+/**
+ * `nereid serve [module] [--model-repository DIR]…`: serves the models that a module exports, and those of repositories, until
+ * it is told to stop.
+ */
 import { Registry } from "@nereid/core/Registry"
+import { Repository } from "@nereid/repository"
 import { Logging, Server } from "@nereid/server"
-import { Console, Effect, Layer, Predicate } from "effect"
+import { Console, Effect, Layer, Option, Predicate } from "effect"
 import { Argument, CliError, Command } from "effect/cli"
 import { banner } from "./Banner.ts"
 import * as ForcedExit from "./ForcedExit.ts"
 import * as ModelModule from "./ModelModule.ts"
+import * as RepositoryFlags from "./flags/RepositoryFlags.ts"
 import * as ServerFlags from "./flags/ServerFlags.ts"
 
 /** Failures whose message says all: where in our code they come from is nothing to their reader. */
@@ -20,19 +25,26 @@ export const serve = Command.make(
   {
     module: Argument.String("module").pipe(
       Argument.withDescription(
-        "A TypeScript or JavaScript module that exports models and the layers that provide them",
+        "A TypeScript or JavaScript module that exports models and the layers that provide them; may be left out where there is a model repository",
       ),
+      Argument.optional,
     ),
     flags: ServerFlags.flags,
   },
   Effect.fnUntraced(function* ({ module: path, flags }) {
     const options = yield* ServerFlags.options(flags)
+    const repository = yield* RepositoryFlags.options(flags.repository)
+    if (Option.isNone(path) && repository === undefined) {
+      const cause = "there is nothing to serve: give a module that exports models, or --model-repository=DIR, or both"
+      return yield* new CliError.UserError({ cause })
+    }
     const ignored = ServerFlags.ignored(flags)
     if (ignored.length > 0) yield* Console.error(`Without effect here: ${ignored.join(", ")}`)
     ForcedExit.install(flags.general.exitTimeout)
-    const module = yield* ModelModule.load(path)
+    const module = Option.isNone(path) ? ModelModule.none : yield* ModelModule.load(path.value)
     const models = Layer.effectContext(ModelModule.build(module))
-    const served = Server.layer(module.models, options)
+    const stored = repository === undefined ? Layer.empty : Repository.layer(repository)
+    const served = Server.layer(module.models, options).pipe(Layer.provide(stored))
     const announced = Layer.effectDiscard(
       Effect.flatMap(Server.Server, (server) => Console.log(banner(server, options.tls))),
     ).pipe(Layer.provide(served))
@@ -43,4 +55,4 @@ export const serve = Command.make(
       Layer.launch,
     )
   }, Effect.mapError(inOneLine)),
-).pipe(Command.withDescription("Serve the models that a module exports"))
+).pipe(Command.withDescription("Serve the models that a module exports, those of a model repository, or both"))

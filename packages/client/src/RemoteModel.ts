@@ -2,7 +2,7 @@
  * A model that runs on a server, as the RunningModel that any other is: so its typed face, its front ends and its tests
  * cannot tell. It keeps the deadlines, counts the statistics and checks the replies; a channel carries the requests.
  */
-import { Clock, Effect, Result } from "effect"
+import { Clock, Effect, Latch, Result } from "effect"
 import type { Definition } from "@nereid/core/Definition"
 import { DeadlineExceeded, type InferenceError, QueueFull, Unavailable } from "@nereid/core/Errors"
 import type { Fields } from "@nereid/core/Field"
@@ -35,6 +35,7 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
   /** Ends a waiting call with an error, and takes it back from the server. */
   const waiting = new Set<(error: InferenceError) => void>()
   let closed = false
+  const idle = Latch.makeUnsafe(true)
 
   const unavailable = () => new Unavailable({ message: `the client of ${Endpoint.address(endpoint)} is closed` })
 
@@ -69,6 +70,7 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
       open = false
       clearTimeout(timer)
       waiting.delete(end)
+      if (waiting.size === 0) idle.openUnsafe()
       if (reason !== undefined) statistics.failed(reason, nanos() - startedAt)
       return true
     }
@@ -78,6 +80,7 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
       reply(Result.fail(error))
     }
     waiting.add(end)
+    idle.closeUnsafe()
     if (remaining !== undefined && remaining <= longestTimer) {
       timer = setTimeout(() => end(expired(request)), Math.ceil(remaining))
     }
@@ -138,6 +141,7 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
     isReady: () => !closed,
     pending: () => waiting.size,
     submit,
+    drained: idle.await,
   }
   return running
 })

@@ -18,6 +18,8 @@ export interface AnswersOptions {
   readonly nanos: () => number
   /** Of a caller, on its answer. */
   readonly onDefect: (defect: unknown) => void
+  /** One request more has ended; its caller is told next. */
+  readonly onEnd: () => void
 }
 
 export class Answers {
@@ -57,6 +59,7 @@ export class Answers {
   #end(entry: Entry): boolean {
     if (entry.done) return false
     entry.done = true
+    this.#options.onEnd()
     this.#options.deadlines.delete(entry)
     if (entry.running === undefined) this.#options.queue.remove(entry)
     else entry.running.leave(entry)

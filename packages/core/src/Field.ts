@@ -201,6 +201,12 @@ export const labels = <const L extends ReadonlyArray<string>>(
     ),
   )
 
+/** The field of a spec that only the running program knows, from a file or from another server: it shows the tensor itself. */
+export const fromSpec = ({ datatype, dims, labels, optional: isOptional }: Omit<TensorSpec, "name">): Field => {
+  const field = annotated(datatype, dims, labels === undefined ? {} : { labels })
+  return isOptional ? Schema.optionalKey(field) : field
+}
+
 /** A field that callers may leave out, and that handlers have in any case. */
 export interface WithDefault<F extends Field> extends Schema.BottomLazy<
   F["ast"],

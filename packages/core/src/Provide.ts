@@ -39,6 +39,8 @@ export interface InstancesOptions<E, R> {
    * one sample, whatever the others of its batch are. Default "batch".
    */
   readonly sees?: "batch" | "requests" | "sample"
+  /** Whether requests share batches at all; where not, each is a batch of its own, whatever its rows. Default true. */
+  readonly batches?: boolean
   /** Whether an answer may depend on more of a request than its inputs. Default true. */
   readonly readsRequest?: boolean
   /** What they are called. */
@@ -132,6 +134,7 @@ const run = Effect.fnUntraced(function* (
     decoupled: isDecoupled = false,
     keepsInputs = true,
     sees = "batch",
+    batches = true,
     readsRequest = true,
     groups,
   }: Omit<InstancesOptions<never, never>, "instances">,
@@ -143,6 +146,7 @@ const run = Effect.fnUntraced(function* (
   const statistics = new Statistics()
   const joins = sees === "batch" && maxBatchSize > 0 && !decoupled
   const agrees = sees !== "sample" && !decoupled
+  const isAlone = decoupled || !batches
   const padding = joins ? Padding.rule(batching) : undefined
   const scheduler = yield* Scheduler.make({
     model: name,
@@ -154,8 +158,8 @@ const run = Effect.fnUntraced(function* (
     ),
     bisects: batching.onFailure === "bisect",
     batchOf: padding === undefined ? Batch.make : (requests) => Batch.make(requests, padding(requests)),
-    maxBatchSize: decoupled ? 1 : Math.max(1, maxBatchSize),
-    preferredBatchSizes: decoupled ? [] : batching.preferredBatchSizes,
+    maxBatchSize: isAlone ? 1 : Math.max(1, maxBatchSize),
+    preferredBatchSizes: isAlone ? [] : batching.preferredBatchSizes,
     maxQueueDelay: Duration.toMillis(batching.maxQueueDelay) * 1e6,
     maxQueueSize: batching.maxQueueSize,
   })
@@ -187,6 +191,7 @@ const run = Effect.fnUntraced(function* (
     unrecoverable: scheduler.unrecoverable,
     pending: scheduler.pending,
     responseCache: cache !== undefined,
+    drained: scheduler.drained,
     submit: checked(
       definition,
       statistics,

@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { Result } from "effect"
+import { Effect, Result } from "effect"
 import { resolve } from "./Batching.ts"
 import { Registry } from "./Registry.ts"
 import type { RunningModel } from "./RunningModel.ts"
@@ -17,6 +17,7 @@ const model = (name: string, version: string): RunningModel => ({
   instanceGroups: [],
   statistics: new Statistics(),
   isReady: () => true,
+  drained: Effect.void,
   pending: () => 0,
   submit: () => () => {},
 })
@@ -58,4 +59,22 @@ it.each([
 
 it("refuses two models of the same name and version", () => {
   expect(() => Registry.make([model("m", "1"), model("m", "1")])).toThrow("Model 'm' version 1 is given twice.")
+})
+
+it("takes models in and lets them go, all versions of a name at once, and tells of it", () => {
+  const registry = Registry.make([model("code", "1")])
+  const seen: Array<string> = []
+  const names = () => registry.models.map(({ name, version }) => `${name} ${version}`).join(", ")
+  const unwatch = registry.onChange(() => seen.push(names()))
+  registry.replace("m", [model("m", "2"), model("m", "1")])
+  const [held] = registry.versions("m")
+  registry.replace("other", [model("other", "1")])
+  registry.replace("m", [model("m", "3")])
+  registry.replace("m", [])
+  unwatch()
+  registry.replace("other", [])
+  expect(seen).toEqual(["code 1, m 2, m 1", "code 1, m 2, m 1, other 1", "code 1, m 3, other 1", "code 1, other 1"])
+  expect(names()).toBe("code 1")
+  expect(held).toMatchObject({ version: "1" })
+  expect(Result.isFailure(registry.get("m", ""))).toBe(true)
 })

@@ -1,6 +1,6 @@
 /**
  * Which model answers to a name and a version. The front ends ask it for every request, and handlers that choose a model at
- * run time; nothing here loads or unloads.
+ * run time; nothing here loads or unloads, but what does (ModelRepository.ts) puts models in and takes them out meanwhile.
  */
 import { Context, Effect, Layer, Result, type Scope } from "effect"
 import { InvalidRequest, ModelNotFound } from "./Errors.ts"
@@ -30,23 +30,48 @@ export class Registry extends Context.Service<
   static readonly layer: Layer.Layer<Registry | Served> = Layer.effectContext(Effect.sync(() => shared()))
 
   /** @throws TypeError where two models have the same name and version */
-  static make(models: ReadonlyArray<RunningModel>): Registry["Service"] {
-    const byName = new Map<string, Array<RunningModel>>()
+  static make(models: ReadonlyArray<RunningModel>): OpenRegistry {
+    const byName = new Map<string, ReadonlyArray<RunningModel>>()
+    const listeners = new Set<() => void>()
+    let all = models
     for (const model of models) {
       const versions = byName.get(model.name) ?? []
       if (versions.some(({ version }) => version === model.version)) {
         throw new TypeError(`Model '${model.name}' version ${model.version} is given twice.`)
       }
-      versions.push(model)
-      byName.set(
-        model.name,
-        versions.toSorted((a, b) => Number(a.version) - Number(b.version)),
-      )
+      byName.set(model.name, inOrder([...versions, model]))
     }
     const versions = (name: string) => byName.get(name) ?? []
     const get = getFrom(versions)
-    return Registry.of({ models, versions, get, ...NamedCalls.make(get) })
+    return {
+      get models() {
+        return all
+      },
+      replace: (name, versions) => {
+        if (versions.length === 0) byName.delete(name)
+        else byName.set(name, inOrder(versions))
+        const first = all.findIndex((model) => model.name === name)
+        const others = all.filter((model) => model.name !== name)
+        all = others.toSpliced(first < 0 ? others.length : first, 0, ...versions)
+        for (const listener of listeners) listener()
+      },
+      onChange: (listener) => {
+        listeners.add(listener)
+        return () => void listeners.delete(listener)
+      },
+      versions,
+      get,
+      ...NamedCalls.make(get),
+    }
   }
+}
+
+/** A registry that models may enter and leave. */
+export type OpenRegistry = Registry["Service"] & {
+  /** From now on these are all versions of a model, and none where there are none. Who has an older one keeps it. */
+  readonly replace: (name: string, versions: ReadonlyArray<RunningModel>) => void
+  /** Calls the listener after every change, until the returned function is called. */
+  readonly onChange: (listener: () => void) => () => void
 }
 
 /** Where servers say what they serve, for Registry.layer. */
@@ -90,6 +115,9 @@ const getFrom =
     const model = version === "" ? versions.at(-1) : versions.find((other) => other.version === wanted)
     return model === undefined ? Result.fail(notFound(name, version, versions)) : Result.succeed(model)
   }
+
+const inOrder = (versions: ReadonlyArray<RunningModel>): ReadonlyArray<RunningModel> =>
+  versions.toSorted((a, b) => Number(a.version) - Number(b.version))
 
 const notFound = (
   name: string,

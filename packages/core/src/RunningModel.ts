@@ -10,6 +10,7 @@ import type { Cancel, Reply, Request, Response } from "./Inference.ts"
 import type { InstanceGroup } from "./Instance.ts"
 import type { Statistics } from "./Statistics.ts"
 import type { Signature } from "./TensorSpec.ts"
+import type { ModelConfig } from "@nereid/protocol/model_config"
 
 export interface RunningModel {
   readonly name: string
@@ -50,6 +51,10 @@ export interface RunningModel {
   /** Requests accepted and not yet handed to an instance. */
   readonly pending: () => number
   readonly submit: (request: Request, reply: Reply) => Cancel
+  /** Completes once every request that it has accepted is answered. For a model that is given no more of them. */
+  readonly drained: Effect.Effect<void>
+  /** What it was loaded with; undefined for one that was declared in code. */
+  readonly configuration?: ModelConfig
 }
 
 /** Is shown every model that comes to run while it is provided, ahead of its first request. Default: nobody looks. */

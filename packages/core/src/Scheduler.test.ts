@@ -630,3 +630,21 @@ it.effect(
       ])
     }),
 )
+
+it.effect("is drained once all it has accepted is answered, failed or taken back", () =>
+  Effect.gen(function* () {
+    const { scheduler, send, settle, complete } = yield* harness()
+    yield* scheduler.drained
+    const running = yield* send(1)
+    yield* settle
+    const queued = yield* send(1)
+    yield* settle
+    const drained = yield* Effect.forkChild(scheduler.drained, { startImmediately: true })
+    yield* complete(0, Exit.fail(new ExecutionFailed({ message: "broken" })))
+    yield* Fiber.await(running)
+    expect(drained.pollUnsafe()).toBeUndefined()
+    yield* Fiber.interrupt(queued)
+    yield* Fiber.join(drained)
+    yield* scheduler.drained
+  }),
+)

@@ -9,7 +9,7 @@
  *
  * A free instance pulls: with `maxQueueDelay` 0 (the default) nothing ever waits for company while an instance is free.
  */
-import { Cause, Clock, Deferred, Effect, Result } from "effect"
+import { Cause, Clock, Deferred, Effect, Latch, Result } from "effect"
 import { Answers } from "./Answers.ts"
 import type { Batch } from "./Batch.ts"
 import * as Deadlines from "./Deadlines.ts"
@@ -44,6 +44,8 @@ export interface Scheduler {
   readonly isReady: () => boolean
   /** Waits for the failure after which it executes nothing any more. */
   readonly unrecoverable: Effect.Effect<Unrecoverable>
+  /** Completes once every request that was accepted has ended. */
+  readonly drained: Effect.Effect<void>
 }
 
 const nothing = () => {}
@@ -57,6 +59,9 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
   let isStopped = false
   let fatal: Unrecoverable | undefined
   const unrecoverable = Deferred.makeUnsafe<Unrecoverable>()
+  /** Requests that were accepted and have not ended. */
+  let unanswered = 0
+  const drained = Latch.makeUnsafe(true)
 
   const queue = new RequestQueue(options)
   const deadlines = yield* Deadlines.make<Entry>((entry) =>
@@ -67,6 +72,10 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
     deadlines,
     statistics,
     nanos,
+    onEnd: () => {
+      unanswered -= 1
+      if (unanswered === 0) drained.openUnsafe()
+    },
     onDefect: (defect) => log(`A caller of model '${model}' failed on its answer`, Cause.die(defect)),
   })
   const refuseQueued = (error: () => InferenceError) => {
@@ -118,6 +127,8 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
       reply(Result.fail(refusal))
       return nothing
     }
+    if (unanswered === 0) drained.closeUnsafe()
+    unanswered += 1
     deadlines.add(entry)
     request.trace?.at("QUEUE_START", queuedAt)
     dispatcher.wake()
@@ -146,6 +157,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
     pending: () => queue.size,
     unrecoverable: Deferred.await(unrecoverable),
     isReady: () => !isStopped && fatal === undefined && instances.some((instance) => instance.status() === "available"),
+    drained: drained.await,
   }
   return scheduler
 })

@@ -61,6 +61,7 @@ const make = (definition: Definition<Fields, Fields>, unavailable: string): Runn
     unavailable,
     isReady: () => false,
     pending: () => 0,
+    drained: Effect.void,
     submit: (request, reply) => {
       statistics.failed("REJECTED", 0)
       const message = `${errorPrefix(request)}model '${name}' version ${version} is unavailable: ${unavailable}`

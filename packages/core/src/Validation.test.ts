@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { Result } from "effect"
+import { Effect, Result } from "effect"
 import * as Model from "./Model.ts"
 import { Statistics } from "./Statistics.ts"
 import * as Tensor from "./Tensor.ts"
@@ -29,6 +29,7 @@ const running = {
   instanceGroups: [],
   statistics: new Statistics(),
   isReady: () => true,
+  drained: Effect.void,
   pending: () => 0,
   submit: () => () => {},
 }

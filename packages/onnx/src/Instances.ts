@@ -31,6 +31,8 @@ export interface Options {
   readonly interOpThreads?: number
   /** Default `all`. */
   readonly graphOptimization?: GraphOptimization
+  /** Whether the CPU provider keeps memory between runs: faster, and never given back. Default true. */
+  readonly memoryArena?: boolean
   /**
    * Execution providers, the most wanted first. One that is not there fails the load, unless another one follows it in the
    * list: then a warning is logged. Single operators that a provider does not know run on the CPU, as always in ONNX
@@ -47,19 +49,31 @@ export const instances = Effect.fnUntraced(function* (
   options: Options,
   spawn: WorkerInstance.Spawn = WorkerInstance.spawn,
 ): Effect.fn.Return<ReadonlyArray<Instance>, OnnxLoadError.OnnxLoadError, Scope.Scope> {
-  const file = options.file instanceof URL ? fileURLToPath(options.file) : options.file
-  const { name } = definition
+  const file = pathOf(options)
   const reason =
     wrongCount(options) ??
     SessionPlan.providersProblem("providers", options.providers) ??
     Supervisor.wrongRestart(options.restart)
-  if (reason !== undefined) return yield* OnnxLoadError.make(name, file, reason)
+  if (reason !== undefined) return yield* OnnxLoadError.make(definition.name, file, reason)
   yield* check(definition, file)
+  return yield* sessions(definition, options, spawn)
+})
+
+const pathOf = ({ file }: Options): string => (file instanceof URL ? fileURLToPath(file) : file)
+
+/** The same for options and a signature that have been looked at. */
+export const sessions = Effect.fnUntraced(function* (
+  definition: Definition<Fields, Fields>,
+  options: Options,
+  spawn: WorkerInstance.Spawn = WorkerInstance.spawn,
+): Effect.fn.Return<ReadonlyArray<Instance>, OnnxLoadError.OnnxLoadError, Scope.Scope> {
+  const { name } = definition
   const shared = {
-    file,
+    file: pathOf(options),
     intraOpThreads: options.intraOpThreads ?? 1,
     interOpThreads: options.interOpThreads ?? 1,
     graphOptimization: options.graphOptimization ?? "all",
+    memoryArena: options.memoryArena ?? true,
   }
   const { restart = {} } = options
   return yield* Effect.forEach(

@@ -15,6 +15,7 @@ export interface SessionOptions {
   readonly intraOpThreads: number
   readonly interOpThreads: number
   readonly graphOptimization: GraphOptimization
+  readonly memoryArena: boolean
   /** The most wanted first. */
   readonly providers: ReadonlyArray<Provider>
 }

@@ -51,6 +51,7 @@ const sessionOptions = (providers: SessionOptions["providers"]): InferenceSessio
   interOpNumThreads: options.interOpThreads,
   executionMode: options.interOpThreads > 1 ? "parallel" : "sequential",
   graphOptimizationLevel: options.graphOptimization,
+  enableCpuMemArena: options.memoryArena,
   logSeverityLevel: silent,
   // Spinning threads take the cores from the front end.
   ...(options.intraOpThreads > 1 ? { extra: { session: { intra_op: { allow_spinning: "0" } } } } : {}),

@@ -6,8 +6,9 @@ import { Effect, Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
 import { InvalidRequest, QueueFull, Unsupported } from "@nereid/core/Errors"
 import { type Cancel, type Emit, errorPrefix, type Response } from "@nereid/core/Inference"
+import { type Control, type IndexEntry, none as noRepository, type OpenRepository } from "@nereid/core/ModelRepository"
 import { notReady } from "@nereid/core/NamedCalls"
-import type { Registry } from "@nereid/core/Registry"
+import type { OpenRegistry, Registry } from "@nereid/core/Registry"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import { type TensorSpec, wireDims } from "@nereid/core/TensorSpec"
 import { validate, wireResponse } from "@nereid/core/Validation"
@@ -60,7 +61,7 @@ export interface Receiver {
 
 export interface Gateway {
   readonly isLive: () => boolean
-  /** Every model is ready and the server is not stopping. */
+  /** Every model is ready, where that is asked for, and the server is not stopping. */
   readonly isReady: () => boolean
   readonly metadata: ServerMetadata
   readonly modelReady: (name: string, version: string) => Result.Result<boolean, InferenceError>
@@ -77,9 +78,9 @@ export interface Gateway {
   readonly stream: (wire: WireRequest, deadline: number | undefined, receiver: Receiver) => Cancel
   readonly repositoryIndex: (
     request: Repository.IndexRequest,
-  ) => Result.Result<ReadonlyArray<Repository.IndexEntry>, InferenceError>
-  /** To load or unload a model of a repository, empty for the only one. */
-  readonly repositoryControl: (repository: string) => Result.Result<never, InferenceError>
+  ) => Result.Result<ReadonlyArray<IndexEntry>, InferenceError>
+  /** What loads and unloads the models of a repository, empty for the only one. */
+  readonly repositoryControl: (repository: string) => Result.Result<Control, InferenceError>
   /** The trace settings of a model, of all models where its name is empty; after these changes. */
   readonly traceSettings: (model: string, changes: TraceChanges) => Result.Result<TraceSettings, InferenceError>
   readonly tracing: Tracing.Tracing
@@ -87,7 +88,8 @@ export interface Gateway {
   readonly logging: LogSettings.LogControl
   /** What its callers have registered. */
   readonly sharedMemory: SharedMemory.SharedMemory
-  readonly models: ReadonlyArray<RunningModel>
+  /** The models of now, and a word of every change of them. */
+  readonly registry: Pick<OpenRegistry, "models" | "onChange">
   /** For what a front end must know of a model before it has a request to it. */
   readonly model: (name: string, version: string) => Result.Result<RunningModel, InferenceError>
   /** Aborted when a stop begins. */
@@ -111,7 +113,7 @@ const extensions = [
 ]
 
 export const make = (
-  registry: Registry["Service"],
+  registry: OpenRegistry,
   options: {
     readonly id: string
     readonly version: string
@@ -123,9 +125,15 @@ export const make = (
     readonly sharedMemory?: SharedMemory.SharedMemory
     /** Bytes that requests hold together until they are answered. Default: any number. */
     readonly maxInFlightSize?: number
+    /** Default: there is none. */
+    readonly repository?: OpenRepository
+    /** Whether the server is ready only while all its models are. Default true. */
+    readonly strictReadiness?: boolean
   },
 ): Gateway => {
   const { sharedMemory = SharedMemory.disabled, tracing = Tracing.off, maxInFlightSize = Infinity } = options
+  const { repository = noRepository, strictReadiness = true } = options
+  const isComplete = () => registry.models.every((model) => model.isReady()) && repository.isReady()
   /** Bytes of the requests that are not answered. */
   let inFlight = 0
   const stopping = new AbortController()
@@ -188,17 +196,17 @@ export const make = (
 
   return {
     isLive: () => true,
-    isReady: () => !stopping.signal.aborted && registry.models.every((model) => model.isReady()),
+    isReady: () => !stopping.signal.aborted && (!strictReadiness || isComplete()),
     metadata: { name: options.id, version: options.version, extensions },
-    repositoryIndex: (request) => Repository.index(registry.models, request),
-    repositoryControl: Repository.control,
+    repositoryIndex: (request) => Repository.index(registry.models, repository, request),
+    repositoryControl: (chosen) => Repository.control(repository, chosen),
     tracing,
     traceSettings: (model, changes) =>
       model === "" || registry.versions(model).length > 0
         ? Result.succeed(tracing.change(model, changes))
         : Result.fail(new InvalidRequest({ message: `Request for unknown model : ${model}` })),
     logging: options.logging ?? LogSettings.make(),
-    models: registry.models,
+    registry,
     sharedMemory,
     model: registry.get,
     modelReady: (name, version) =>

@@ -1,6 +1,6 @@
 /**
  * A model's configuration in the protocol's own message, normalised: what a configuration file would leave to a default is
- * filled in. It describes the declaration and the instances; nothing is configured by it.
+ * filled in. Of a model in code it describes the declaration and the instances; one of a repository brings its own.
  */
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { Duration } from "effect"
@@ -14,7 +14,8 @@ import {
 } from "@nereid/protocol/model_config"
 import { print } from "./MessageJson.ts"
 
-export const make = (model: RunningModel): ModelConfig => create(ModelConfigSchema, configuration(model))
+export const make = (model: RunningModel): ModelConfig =>
+  model.configuration ?? create(ModelConfigSchema, configuration(model))
 
 export const json = (configuration: ModelConfig) => print(ModelConfigSchema, configuration)
 

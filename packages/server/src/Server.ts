@@ -2,13 +2,14 @@
  * The server as one layer: the models it serves are its needs, the addresses it listens on its service. It owns the order
  * of start and stop, and nothing else: what a request does is the gateway's, how it travels the front ends'.
  *
- *   start:  models (their layers) ─► registry ─► gateway ─► metrics, HTTP, gRPC listen
+ *   start:  models (their layers) ─► registry ─► repository, if any, loads its models ─► gateway ─► metrics, HTTP, gRPC listen
  *   stop:   readiness off ─► listeners close, in-flight requests finish (at most `drainTimeout`) ─► models unload
  *   a model fails unrecoverably:  readiness off ─► stop, by whoever holds the server
  */
 import { totalmem } from "node:os"
 import { Cause, Context, Duration, Effect, Exit, Fiber, Layer, Option, Runtime, Scope } from "effect"
 import type { Unrecoverable } from "@nereid/core/Errors"
+import { type IndexEntry, ModelRepository } from "@nereid/core/ModelRepository"
 import { Registry, Served } from "@nereid/core/Registry"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import * as Cors from "./port/Cors.ts"
@@ -23,6 +24,7 @@ import * as Logging from "./log/Logging.ts"
 import type { LogControl } from "./log/LogSettings.ts"
 import * as MetricsServer from "./metrics/MetricsServer.ts"
 import * as OnePort from "./OnePort.ts"
+import * as Repository from "./Repository.ts"
 import type { Restriction } from "./RestrictedApis.ts"
 import * as SelfStop from "./SelfStop.ts"
 import { ServeError } from "./ServeError.ts"
@@ -99,6 +101,8 @@ export interface ServerOptions {
    * more may be waiting to be collected. Default true.
    */
   readonly tuneGarbageCollector?: boolean
+  /** Whether the server is ready only while all its models are; else while it serves at all. Default true. */
+  readonly strictReadiness?: boolean
   /** How long a stop waits for requests in flight. Default 30 seconds. */
   readonly drainTimeout?: Duration.Input
   /**
@@ -124,7 +128,10 @@ export class Server extends Context.Service<
     /** Of everything on one port. */
     readonly port: Address | undefined
     readonly metrics: Address | undefined
+    /** Those of now, where a repository puts some in and takes some out. */
     readonly models: ReadonlyArray<RunningModel>
+    /** Every model there is, also those of a repository that are not loaded. */
+    readonly index: () => ReadonlyArray<IndexEntry>
     readonly isReady: () => boolean
   }
 >()("@nereid/server/Server") {}
@@ -244,14 +251,17 @@ export const start = async <
     await Effect.runPromiseExit(close)
     throw Cause.squash(exit.cause)
   }
-  const { http, grpc, port, metrics, models: running, isReady } = Context.get(exit.value, Server)
+  const server = Context.get(exit.value, Server)
+  const { http, grpc, port, metrics, isReady } = server
   return {
     // What is undefined follows from these options, as the types have it.
     http: http as OwnPort<H, P>,
     grpc: grpc as OwnPort<G, P>,
     port: port as ListensAt<P>,
     metrics: metrics as ListensAt<M>,
-    models: running,
+    get models() {
+      return server.models
+    },
     isReady,
     stop,
     stopped: stopped.promise,
@@ -283,6 +293,8 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
     catch: (error) => new ServeError({ message: error instanceof Error ? error.message : String(error) }),
   })
   yield* (yield* Served).include(registry)
+  const openRepository = yield* ModelRepository
+  const repository = yield* openRepository(registry).pipe(Effect.mapError(({ message }) => new ServeError({ message })))
   const sharedMemory = allowClientSharedMemory ? yield* openSharedMemory : SharedMemory.disabled
   const tracing = yield* Tracing.make(registry, options.trace ?? {})
   const gateway = Gateway.make(registry, {
@@ -292,6 +304,8 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
     tracing,
     sharedMemory,
     maxInFlightSize,
+    repository,
+    ...(options.strictReadiness === undefined ? {} : { strictReadiness: options.strictReadiness }),
   })
 
   // In parallel: all listeners close at once, none while it waits for the calls of another.
@@ -330,7 +344,17 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
     drain: stop(gateway, frontEnds, drainTimeout),
     onUnrecoverable: options.onUnrecoverable,
   })
-  return Server.of({ http: httpAt, grpc: grpcAt, port: portAt, metrics: metricsAt, models, isReady: gateway.isReady })
+  return Server.of({
+    http: httpAt,
+    grpc: grpcAt,
+    port: portAt,
+    metrics: metricsAt,
+    get models() {
+      return registry.models
+    },
+    index: () => Repository.all(registry.models, repository),
+    isReady: gateway.isReady,
+  })
 })
 
 const address = (at: Exclude<Listen, false>): Address => (typeof at === "number" ? { host: "0.0.0.0", port: at } : at)

@@ -8,6 +8,11 @@ export const flags = {
   exitTimeout: FlagKind.integer("exit-timeout-secs", "Seconds that a stop waits for requests in flight", 30, {
     minimum: 0,
   }),
+  strictReadiness: FlagKind.boolean(
+    "strict-readiness",
+    "Whether the server is ready only while all its models are; else while it serves at all",
+    true,
+  ),
   maxConnections: FlagKind.integer(
     "max-connections",
     "Connections at one time, on each port but that of metrics",
@@ -33,11 +38,13 @@ type Values = Command.Command.Config.Infer<typeof flags>
 export const options = ({
   id,
   exitTimeout,
+  strictReadiness,
   maxConnections,
   maxInFlightSize,
   allowSharedMemory,
 }: Values): ServerOptions => ({
   ...(id === undefined ? {} : { id }),
+  strictReadiness,
   maxConnections,
   ...(maxInFlightSize === undefined ? {} : { maxInFlightSize }),
   allowClientSharedMemory: allowSharedMemory,

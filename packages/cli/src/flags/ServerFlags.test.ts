@@ -78,6 +78,7 @@ describe("options", () => {
 
   it.effect.each<readonly [string, ServerOptions]>([
     ["--id triton", { id: "triton" }],
+    ["--strict-readiness 0", { strictReadiness: false }],
     ["--exit-timeout-secs 0", { drainTimeout: "0 seconds" }],
     ["--max-connections 5", { maxConnections: 5 }],
     ["--max-in-flight-size 4096", { maxInFlightSize: 4096 }],
@@ -250,11 +251,8 @@ describe("what is refused", () => {
       "--grpc-keepalive-time 0",
       'Invalid value for flag --grpc-keepalive-time: "0". Expected: an integer of at least 1',
     ],
-    ["--model-repository /models", "--model-repository is not supported: models come from the module"],
-    ["--model-control-mode explicit", "--model-control-mode=explicit is not supported: models are loaded at start"],
     ["--cache-config local,size=1048576", "--cache-config is not supported: there is no response cache"],
     ["--rate-limit execution_count", "--rate-limit=execution_count is not supported: there is no rate limiter"],
-    ["--load-model m", "--load-model is not supported: models come from the module"],
   ])("%s, and with =", ([flag, message]) =>
     Effect.gen(function* () {
       for (const args of spelled(flag)) {
@@ -282,10 +280,10 @@ it.effect("flags of tritonserver that cannot matter are taken, and named", () =>
     const { options, ignored } = yield* parse(
       [
         "--http-thread-count=8 --cuda-memory-pool-byte-size 0:1024 --cuda-memory-pool-byte-size=1:0",
-        "--disable-auto-complete-config --http-port 1 --model-control-mode=none --strict-readiness=true",
+        "--http-port 1 --model-load-retry-count=2",
       ].flatMap((line) => line.split(" ")),
     )
-    expect(ignored).toEqual(["--http-thread-count", "--cuda-memory-pool-byte-size", "--disable-auto-complete-config"])
+    expect(ignored).toEqual(["--http-thread-count", "--cuda-memory-pool-byte-size", "--model-load-retry-count"])
     expect(options).toMatchObject({ http: { port: 1 } })
   }),
 )
@@ -295,12 +293,12 @@ it.effect(
   () =>
     Effect.gen(function* () {
       for (const flags of [
-        "--strict-readiness=1 --exit-on-error=True --model-namespacing=0 --allow-vertex-ai FALSE --reuse-http-port=off",
-        "--response-cache-byte-size=0 --rate-limit=OFF --model-control-mode NONE",
+        "--model-namespacing=0 --allow-vertex-ai FALSE --reuse-http-port=off",
+        "--response-cache-byte-size=0 --rate-limit=OFF",
       ]) {
         expect((yield* parse(flags.split(" "))).errors, flags).toBeUndefined()
       }
-      for (const flag of ["--strict-readiness=0", "--model-namespacing=1", "--response-cache-byte-size=1"]) {
+      for (const flag of ["--model-namespacing=1", "--response-cache-byte-size=1"]) {
         expect((yield* parse([flag])).errors).toEqual([expect.stringContaining(`${flag} is not supported: `)])
       }
     }),

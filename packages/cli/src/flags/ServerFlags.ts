@@ -10,12 +10,14 @@ import * as KeepaliveFlags from "./KeepaliveFlags.ts"
 import * as LogFlags from "./LogFlags.ts"
 import * as MetricsFlags from "./MetricsFlags.ts"
 import * as PortFlags from "./PortFlags.ts"
+import * as RepositoryFlags from "./RepositoryFlags.ts"
 import * as TlsFlags from "./TlsFlags.ts"
 import * as TraceFlags from "./TraceFlags.ts"
 import * as TritonFlags from "./TritonFlags.ts"
 
 export const flags = {
   general: GeneralFlags.flags,
+  repository: RepositoryFlags.flags,
   http: HttpFlags.flags,
   grpc: GrpcFlags.flags,
   keepalive: KeepaliveFlags.flags,
@@ -67,6 +69,7 @@ export interface Group {
 
 export const groups: ReadonlyArray<Group> = [
   { title: "Server", first: "id" },
+  { title: "Model repository", first: "model-repository" },
   { title: "HTTP", first: "allow-http" },
   { title: "gRPC", first: "allow-grpc" },
   { title: "Connections of gRPC", first: "grpc-keepalive-time" },
@@ -76,5 +79,5 @@ export const groups: ReadonlyArray<Group> = [
   { title: "Tracing", first: "trace-config" },
   { title: "Metrics", first: "allow-metrics" },
   { title: "Of tritonserver, without effect here", first: "http-thread-count" },
-  { title: "Of tritonserver, refused", first: "model-repository" },
+  { title: "Of tritonserver, refused", first: "model-namespacing" },
 ]

@@ -26,9 +26,8 @@ const withoutEffect = {
     "host-policy",
     "allow-gpu-metrics",
   ],
-  "models are declared in code, complete": ["strict-model-config"],
   "there are no such directories": ["backend-directory", "repoagent-directory", "cache-directory"],
-  "there is no model repository": ["repository-poll-secs", "model-load-retry-count"],
+  "a model is loaded when it can be": ["model-load-retry-count"],
   "there is no such endpoint": [
     "sagemaker-port",
     "sagemaker-safe-port-range",
@@ -46,18 +45,8 @@ interface Refusal {
   readonly why: string
 }
 
-const noRepository = "models come from the module, not from a model repository"
-
 const refusals: ReadonlyArray<Refusal> = [
-  { name: "model-repository", why: noRepository },
-  { name: "model-store", why: noRepository },
-  { name: "model-control-mode", accepted: "none", why: "models are loaded at start, and stay" },
-  { name: "load-model", why: noRepository },
-  { name: "model-config-name", why: noRepository },
   { name: "model-namespacing", accepted: "false", why: "names of models are unique" },
-  { name: "exit-on-error", accepted: "true", why: "a model that cannot be loaded ends the start" },
-  { name: "strict-readiness", accepted: "true", why: "the server is ready when all its models are" },
-  { name: "backend-config", why: "what runs a model, and how, is set by its layer in the module" },
   { name: "cache-config", why: "there is no response cache" },
   { name: "response-cache-byte-size", accepted: "0", why: "there is no response cache" },
   { name: "rate-limit", accepted: "off", why: "there is no rate limiter" },
@@ -69,20 +58,12 @@ const refusals: ReadonlyArray<Refusal> = [
 ]
 
 /** The names of those that were given. */
-export const ignored: ReadonlyArray<Flag.Flag<ReadonlyArray<string>>> = [
-  ...Object.entries(withoutEffect).flatMap(([why, names]) =>
+export const ignored: ReadonlyArray<Flag.Flag<ReadonlyArray<string>>> = Object.entries(withoutEffect).flatMap(
+  ([why, names]) =>
     names.map((name) =>
       FlagKind.collected(name, { takes: "any", description: `No effect: ${why}` }, () => Result.succeed(name)),
     ),
-  ),
-  // The one flag of tritonserver that takes no value.
-  Flag.Boolean("disable-auto-complete-config").pipe(
-    Flag.withoutNegation,
-    Flag.withDescription("No effect: models are declared in code, complete"),
-    Flag.atLeast(0),
-    Flag.map((given) => given.map(() => "disable-auto-complete-config")),
-  ),
-]
+)
 
 export const refused: ReadonlyArray<Flag.Flag<unknown>> = refusals.map(({ name, accepted, why }) =>
   Flag.String(name).pipe(

@@ -11,7 +11,7 @@ import {
   type StreamRequest,
   type StreamResponse,
 } from "@connectrpc/connect"
-import { Result } from "effect"
+import { Effect, Result } from "effect"
 import { type InferenceError, ModelNotFound, tagHeader } from "@nereid/core/Errors"
 import * as ProtobufCodec from "@nereid/core/ProtobufCodec"
 import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
@@ -26,6 +26,7 @@ import * as GrpcRecords from "./GrpcRecords.ts"
 import * as LogSettings from "../log/LogSettings.ts"
 import * as Preparation from "../Preparation.ts"
 import * as Reflection from "./Reflection.ts"
+import * as Repository from "../Repository.ts"
 import * as TraceSettings from "../trace/TraceSettings.ts"
 import type { Region } from "../memory/SharedMemory.ts"
 
@@ -54,8 +55,16 @@ export const make =
       repositoryIndex: ({ repositoryName, ready }) => ({
         models: [...orThrow(gateway.repositoryIndex({ repository: repositoryName, readyOnly: ready }))],
       }),
-      repositoryModelLoad: ({ repositoryName }) => orThrow(gateway.repositoryControl(repositoryName)),
-      repositoryModelUnload: ({ repositoryName }) => orThrow(gateway.repositoryControl(repositoryName)),
+      repositoryModelLoad: ({ repositoryName, modelName, parameters }) => {
+        const { load } = orThrow(gateway.repositoryControl(repositoryName))
+        const overrides = orThrow(Repository.loadOverrides(Repository.fromMessage(parameters)))
+        return done(load(modelName, overrides))
+      },
+      repositoryModelUnload: ({ repositoryName, modelName, parameters }) => {
+        const { unload } = orThrow(gateway.repositoryControl(repositoryName))
+        const dependents = orThrow(Repository.unloadDependents(Repository.fromMessage(parameters)))
+        return done(unload(modelName, dependents))
+      },
       traceSetting: (request) => {
         const changes = orThrow(TraceSettings.fromMessage(request))
         return TraceSettings.message(orThrow(gateway.traceSettings(request.modelName, changes)))
@@ -172,6 +181,12 @@ const infer = (gateway: Gateway, wire: WireRequest, context: HandlerContext): Pr
 const orThrow = <A>(result: Result.Result<A, InferenceError>): A => {
   if (Result.isFailure(result)) throw connectError(result.failure)
   return result.success
+}
+
+/** To its end, also where the caller leaves. */
+const done = async (control: Effect.Effect<void, InferenceError>): Promise<Record<never, never>> => {
+  orThrow(await Effect.runPromise(Effect.result(control)))
+  return {}
 }
 
 const connectError = (error: InferenceError): ConnectError => {

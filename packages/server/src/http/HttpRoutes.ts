@@ -144,7 +144,7 @@ export const make = (gateway: Gateway, options: RoutesOptions): Handler => {
       path: new RegExp(`^/v2/cudasharedmemory${region}/unregister$`),
       answer: ({ response }) => sendEmpty(response, 200),
     },
-    ...HttpSettings.routes(gateway),
+    ...HttpSettings.routes(gateway, options.maxInputSize),
   ]
 
   const guarded = routes.map((route) => ({ ...route, apiGuard: options.restrictedApis(route.api) }))

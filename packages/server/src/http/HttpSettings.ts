@@ -2,12 +2,14 @@
  * Routes about the server and not about inference: their body is a small JSON object of settings, or nothing, and their
  * answer JSON. What the settings mean is in Repository.ts, LogSettings.ts and TraceSettings.ts.
  */
-import { Result } from "effect"
+import { Effect, Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
+import * as ControlDocument from "@nereid/core/ControlDocument"
+import type { Control } from "@nereid/core/ModelRepository"
 import * as SettingsDocument from "@nereid/core/SettingsDocument"
 import type { Gateway } from "../Gateway.ts"
 import { collect } from "./HttpBody.ts"
-import { sendJson, sendResult } from "./HttpReply.ts"
+import { sendEmpty, sendError, sendJson, sendResult } from "./HttpReply.ts"
 import type { HttpCall } from "./HttpCall.ts"
 import type { Route } from "./HttpRoute.ts"
 import * as LogSettings from "../log/LogSettings.ts"
@@ -18,7 +20,8 @@ const repository = "/v2/repository(?:/(?<repository>[^/]+))?"
 
 const traceSetting = /^\/v2(?:\/models\/(?<name>[^/]+))?\/trace\/setting$/
 
-export const routes = (gateway: Gateway): ReadonlyArray<Route> => [
+/** `maxInputSize`: the most bytes of a body that may hold files. */
+export const routes = (gateway: Gateway, maxInputSize: number): ReadonlyArray<Route> => [
   {
     method: "POST",
     api: "model-repository",
@@ -33,9 +36,20 @@ export const routes = (gateway: Gateway): ReadonlyArray<Route> => [
   {
     method: "POST",
     api: "model-repository",
-    path: new RegExp(`^${repository}/models/(?<name>[^/]+)/(?:load|unload)$`),
-    // Whatever the body asks for, so that nobody has to send all of it.
-    answer: ({ response, repository }) => sendResult(response, gateway.repositoryControl(repository)),
+    path: new RegExp(`^${repository}/models/(?<name>[^/]+)/load$`),
+    answer: (call) =>
+      control(gateway, call, maxInputSize, ({ load }, parameters) =>
+        Result.map(Repository.loadOverrides(parameters), (overrides) => load(call.model.name, overrides)),
+      ),
+  },
+  {
+    method: "POST",
+    api: "model-repository",
+    path: new RegExp(`^${repository}/models/(?<name>[^/]+)/unload$`),
+    answer: (call) =>
+      control(gateway, call, largest, ({ unload }, parameters) =>
+        Result.map(Repository.unloadDependents(parameters), (dependents) => unload(call.model.name, dependents)),
+      ),
   },
   {
     method: "GET",
@@ -83,3 +97,35 @@ const withSettings = (
   collect(request, response, largest, (body) =>
     guard(() => sendResult(response, Result.flatMap(SettingsDocument.read(body), use))),
   )
+
+/** Loads or unloads a model, to its end, also where the caller leaves. */
+const control = (
+  gateway: Gateway,
+  { request, response, guard, repository }: HttpCall,
+  limit: number,
+  use: (
+    control: Control,
+    parameters: Repository.Parameters,
+  ) => Result.Result<Effect.Effect<void, InferenceError>, InferenceError>,
+): void => {
+  const permitted = gateway.repositoryControl(repository)
+  // Told before what may be wrong with a body that nobody wants.
+  if (Result.isFailure(permitted)) return sendError(response, permitted.failure)
+  collect(request, response, limit, (body) =>
+    guard(() => {
+      const asked = Result.flatMap(ControlDocument.read(body), (parameters) => use(permitted.success, parameters))
+      if (Result.isFailure(asked)) return sendError(response, asked.failure)
+      Effect.runPromise(Effect.result(asked.success)).then(
+        (result) =>
+          guard(() => {
+            if (Result.isFailure(result)) sendError(response, result.failure)
+            else sendEmpty(response, 200)
+          }),
+        (defect) =>
+          guard(() => {
+            throw defect
+          }),
+      )
+    }),
+  )
+}

@@ -3,8 +3,9 @@ import { totalmem } from "node:os"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Metric, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { Model, Tensor } from "@nereid/core"
+import { Model, Registry, Tensor } from "@nereid/core"
 import { ask } from "../http/HttpInfer.fixture.ts"
+import { Statistics } from "@nereid/core/Statistics"
 import * as Metrics from "./Metrics.ts"
 import { parse, type Sample } from "./PrometheusText.fixture.ts"
 import * as Server from "../Server.ts"
@@ -103,7 +104,7 @@ describe("counting", () => {
 /** The samples of the model's families, with what its requests took in milliseconds. */
 const observing = Effect.fnUntraced(function* (options: Metrics.MetricsOptions) {
   const { model } = yield* Effect.provideContext(Root, yield* Layer.build(RootLive))
-  const { text } = yield* Metrics.make([model], { cpu: false, ...options })
+  const { text } = yield* Metrics.make(Registry.make([model]), { cpu: false, ...options })
   const took = (total: number) =>
     model.statistics.succeeded(total * 1e6, total * 1e5, { input: total * 1e4, infer: total * 8e5, output: -1 })
   return { took, families: () => parse(text()), statistics: model.statistics }
@@ -163,7 +164,7 @@ describe("summaries", () => {
       const { model } = yield* Effect.provideContext(Root, yield* Layer.build(RootLive))
       yield* Effect.scoped(
         Effect.gen(function* () {
-          yield* Metrics.make([model], { summaryLatencies: true })
+          yield* Metrics.make(Registry.make([model]), { summaryLatencies: true })
           expect(model.statistics.observers.size).toBe(1)
         }),
       )
@@ -187,9 +188,9 @@ it.effect("the time to the first response, of decoupled models, as a histogram w
     const name = "nv_inference_first_response_histogram_ms"
     const slow = yield* Slow
     const models = [slow.model, (yield* Root).model]
-    const off = yield* Metrics.make(models)
+    const off = yield* Metrics.make(Registry.make(models))
     expect(off.text()).not.toContain(name)
-    const { text } = yield* Metrics.make(models, { histogramLatencies: true })
+    const { text } = yield* Metrics.make(Registry.make(models), { histogramLatencies: true })
     const samples = () => parse(text()).get(name)?.samples ?? []
     const empty = samples()
     expect(empty.every(({ labels, value }) => labels["model"] === "slow" && value === 0)).toBe(true)
@@ -228,7 +229,7 @@ describe("options", () => {
     [{ interval: Infinity }, "metricsOptions.interval: expected at least 1 ms and an end, got Infinity"],
   ] as const)("%o are refused", ([options, message]) =>
     Effect.gen(function* () {
-      const error = yield* Effect.flip(Metrics.make([], options))
+      const error = yield* Effect.flip(Metrics.make(Registry.make([]), options))
       expect(error).toMatchObject({ _tag: "ServeError", message })
     }),
   )
@@ -237,7 +238,7 @@ describe("options", () => {
 describe("the machine", () => {
   it.live("processors and memory, looked at in intervals", () =>
     Effect.gen(function* () {
-      const { text } = yield* Metrics.make([], { interval: "1 millis" })
+      const { text } = yield* Metrics.make(Registry.make([]), { interval: "1 millis" })
       const first = text()
       const families = parse(first)
       const value = (name: string) => families.get(name)?.samples[0]?.value ?? Number.NaN
@@ -253,7 +254,7 @@ describe("the machine", () => {
 
   it.effect("is left out where it is off", () =>
     Effect.gen(function* () {
-      expect((yield* Metrics.make([], { cpu: false })).text()).toBe("")
+      expect((yield* Metrics.make(Registry.make([]), { cpu: false })).text()).toBe("")
     }),
   )
 })
@@ -276,7 +277,7 @@ it.effect("servers of one process tell their own models only, and each what it w
   Effect.gen(function* () {
     const root = yield* observing({ summaryLatencies: true })
     const slow = (yield* Slow).model
-    const other = yield* Metrics.make([slow], { cpu: false, histogramLatencies: true })
+    const other = yield* Metrics.make(Registry.make([slow]), { cpu: false, histogramLatencies: true })
     root.took(5)
     slow.statistics.firstResponse(1e6)
     const models = (families: ReturnType<typeof parse>) => [
@@ -286,9 +287,32 @@ it.effect("servers of one process tell their own models only, and each what it w
     expect(other.text()).not.toContain("summary")
     expect([...root.families().keys()].filter((name) => name.includes("histogram"))).toEqual([])
     // The same model, on a second server that begins later.
-    const again = parse((yield* Metrics.make([slow], { cpu: false, histogramLatencies: true })).text())
+    const again = parse((yield* Metrics.make(Registry.make([slow]), { cpu: false, histogramLatencies: true })).text())
     const name = "nv_inference_first_response_histogram_ms"
     expect(values(again.get(name)?.samples, "slow")[`${name}_count`]).toBe(0)
     expect(values(parse(other.text()).get(name)?.samples, "slow")[`${name}_count`]).toBe(1)
+  }).pipe(Effect.provide(SlowLive)),
+)
+
+it.effect("tells a model from the moment it is there until it is gone, and one in its place from the start", () =>
+  Effect.gen(function* () {
+    const { model } = yield* Slow
+    const registry = Registry.make([])
+    const metrics = yield* Metrics.make(registry)
+    const successes = Effect.gen(function* () {
+      // The registration is a fiber's.
+      yield* TestClock.adjust(0)
+      return parse(metrics.text())
+        .get("nv_inference_request_success")
+        ?.samples.map(({ value }) => value)
+    })
+    model.statistics.success.add(1)
+    expect(yield* successes).toBeUndefined()
+    registry.replace("slow", [model])
+    expect(yield* successes).toEqual([1])
+    registry.replace("slow", [{ ...model, statistics: new Statistics() }])
+    expect(yield* successes).toEqual([0])
+    registry.replace("slow", [])
+    expect(yield* successes).toBeUndefined()
   }).pipe(Effect.provide(SlowLive)),
 )

@@ -2,11 +2,12 @@
  * What a server tells Prometheus: its models and its machine, in a registry of its own, and every other Effect metric of
  * the program, in its text format. What is off is neither observed nor written.
  */
-import { Context, Duration, Effect, Metric, type Scope } from "effect"
+import { Context, Duration, Effect, Exit, Metric, Queue, Scope } from "effect"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import * as CpuMetrics from "./CpuMetrics.ts"
 import * as ModelMetrics from "./ModelMetrics.ts"
+import type { Gateway } from "../Gateway.ts"
 import { ServeError } from "../ServeError.ts"
 
 export interface MetricsOptions {
@@ -30,7 +31,7 @@ export interface Metrics {
 }
 
 export const make = Effect.fnUntraced(function* (
-  models: ReadonlyArray<RunningModel>,
+  served: Gateway["registry"],
   options: MetricsOptions = {},
 ): Effect.fn.Return<Metrics, ServeError, Scope.Scope> {
   const { counterLatencies = true, histogramLatencies = false, summaryLatencies = false, cpu = true } = options
@@ -46,7 +47,7 @@ export const make = Effect.fnUntraced(function* (
   const registry = Context.make(Metric.MetricRegistry, own)
   const quantiles = summaryLatencies ? [...new Set(summaryQuantiles)].toSorted((a, b) => a - b) : undefined
   const latencies = { counterLatencies, histogramLatencies, quantiles }
-  for (const model of models) yield* ModelMetrics.register(model, latencies, registry)
+  yield* follow(served, (model) => ModelMetrics.register(model, latencies, registry))
   if (cpu) yield* CpuMetrics.register(interval, registry)
   return {
     text: () => {
@@ -55,6 +56,37 @@ export const make = Effect.fnUntraced(function* (
       return PrometheusMetrics.formatUnsafe(Context.make(Metric.MetricRegistry, all))
     },
   }
+})
+
+/** Registers the models of now and of later, each for as long as it is there. */
+const follow = Effect.fnUntraced(function* (
+  served: Gateway["registry"],
+  register: (model: RunningModel) => Effect.Effect<void, never, Scope.Scope>,
+) {
+  const scope = yield* Scope.Scope
+  const registered = new Map<RunningModel, Scope.Closeable>()
+  const update = Effect.gen(function* () {
+    const current = new Set(served.models)
+    // First those that are gone: what comes in their place has the same labels.
+    for (const [model, own] of registered) {
+      if (current.has(model)) continue
+      registered.delete(model)
+      yield* Scope.close(own, Exit.void)
+    }
+    for (const model of current) {
+      if (registered.has(model)) continue
+      const own = yield* Scope.fork(scope)
+      registered.set(model, own)
+      yield* Scope.provide(register(model), own)
+    }
+  })
+  const changes = yield* Queue.sliding<void>(1)
+  yield* Effect.acquireRelease(
+    Effect.sync(() => served.onChange(() => Queue.offerUnsafe(changes, undefined))),
+    (unwatch) => Effect.sync(unwatch),
+  )
+  yield* update
+  yield* Queue.take(changes).pipe(Effect.andThen(update), Effect.forever, Effect.forkScoped)
 })
 
 const refused = (option: string, expected: string, got: string) =>

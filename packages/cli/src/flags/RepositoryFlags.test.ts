@@ -1,0 +1,68 @@
+/** The command line of a model repository, as the options that it gets (reference, A13). */
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import { expect, it } from "@effect/vitest"
+import { Effect, Layer, Result } from "effect"
+import { CliOutput, Command } from "effect/cli"
+import * as RepositoryFlags from "./RepositoryFlags.ts"
+
+const parse = (line: string) =>
+  Effect.gen(function* () {
+    let parsed: unknown
+    const command = Command.make("serve", { flags: RepositoryFlags.flags }, ({ flags }) =>
+      Effect.map(Effect.result(RepositoryFlags.options(flags)), (result) => {
+        parsed = Result.isSuccess(result) ? result.success : result.failure.message
+      }),
+    )
+    const presenter = CliOutput.layerPresenter({
+      present: (event) =>
+        Effect.sync(() => {
+          if (event._tag === "InvalidInvocation") parsed = event.errors.map(({ message }) => message).join("\n")
+        }),
+    })
+    yield* Command.runWith(command, { version: "0" })(line.split(" ").filter((word) => word !== "")).pipe(
+      Effect.ignore,
+      Effect.provide(Layer.merge(NodeServices.layer, presenter)),
+    )
+    return parsed
+  })
+
+it.effect.each([
+  ["--model-repository=/a", { directories: ["/a"], control: "none", load: [], autoComplete: true, exitOnError: true }],
+  ["--model-repository /a --model-store=/b", { directories: ["/a", "/b"], pollInterval: "15 seconds" }],
+  [
+    "--model-repository=/a --model-control-mode=poll --repository-poll-secs=3",
+    { control: "poll", pollInterval: "3 seconds" },
+  ],
+  [
+    "--model-repository=/a --model-control-mode=EXPLICIT --load-model=m --load-model=n",
+    { control: "explicit", load: ["m", "n"] },
+  ],
+  ["--model-repository=/a --model-config-name=big --exit-on-error=0", { configName: "big", exitOnError: false }],
+  ["--model-repository=/a --disable-auto-complete-config", { autoComplete: false }],
+  ["--model-repository=/a --strict-model-config=true", { autoComplete: false }],
+  ["--model-repository=/a --backend-config=onnxruntime,default-max-batch-size=16", { defaultMaxBatchSize: 16 }],
+  ["--model-repository=/a --backend-config=default-max-batch-size=0", { defaultMaxBatchSize: 0 }],
+  ["--exit-on-error=false", undefined],
+] as const)("%s", ([line, expected]) =>
+  Effect.gen(function* () {
+    const parsed = yield* parse(line)
+    if (expected === undefined) expect(parsed).toBeUndefined()
+    else expect(parsed).toMatchObject(expected)
+  }),
+)
+
+it.effect.each([
+  ["--model-control-mode=explicit", "--model-control-mode=explicit is of no use without --model-repository"],
+  ["--model-control-mode=some", 'Invalid value for flag --model-control-mode: "some". Expected: none, explicit, poll'],
+  ["--model-repository=/a --load-model=m", "--load-model needs --model-control-mode=explicit"],
+  [
+    "--model-repository=/a --model-control-mode=explicit --load-model=* --load-model=m",
+    "Wildcard model name '*' must be the ONLY startup model if specified at all.",
+  ],
+  ["--backend-config=tensorflow,version=2", "Expected: onnxruntime,default-max-batch-size=4"],
+  ["--backend-config=onnxruntime,default-max-batch-size=-1", "Expected: an integer from 0 to 2147483647"],
+] as const)("%s is refused", ([line, message]) =>
+  Effect.gen(function* () {
+    expect(yield* parse(line)).toContain(message)
+  }),
+)

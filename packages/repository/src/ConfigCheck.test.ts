@@ -1,0 +1,149 @@
+/** The validations of the reference's A11, each with its text. */
+import { Result } from "effect"
+import { describe, expect, it } from "vitest"
+import * as ConfigCheck from "./ConfigCheck.ts"
+import * as ConfigDefaults from "./ConfigDefaults.ts"
+import * as ConfigText from "./ConfigText.ts"
+
+const parse = (text: string) => Result.getOrThrow(ConfigText.parse(text))
+
+const problem = (text: string) => ConfigCheck.problem(ConfigDefaults.filled({ ...parse(text), name: "m" }))
+
+describe("name, platform and backend", () => {
+  it.each([
+    ['name: "m"', undefined],
+    ["", undefined],
+    ['name: "other"', "unexpected directory name 'm' for model 'other', directory name must equal model name"],
+    ["max_batch_size: -1", "'max_batch_size' must be non-negative value for m"],
+    ['platform: "x"', "unexpected platform type 'x' for m"],
+    [
+      'platform: "onnxruntime_onnx" backend: "tensorrt"',
+      "unexpected 'platform' and 'backend' pair, got:onnxruntime_onnx, tensorrt",
+    ],
+  ])("%s", (text, expected) => {
+    expect(ConfigCheck.identityProblem(parse(text), "m")).toBe(expected)
+  })
+})
+
+const cases: Readonly<Record<string, ReadonlyArray<readonly [text: string, problem: string | undefined]>>> = {
+  batching: [
+    ["max_batch_size: 8 dynamic_batching { preferred_batch_size: [4, 8] }", undefined],
+    ["max_batch_size: 8 dynamic_batching {}", undefined],
+    [
+      "max_batch_size: 8 dynamic_batching { preferred_batch_size: [0] }",
+      "dynamic batching preferred size must be positive for m",
+    ],
+    [
+      "max_batch_size: 8 dynamic_batching { preferred_batch_size: [9] }",
+      "dynamic batching preferred size must be <= max batch size for m",
+    ],
+    ["dynamic_batching { priority_levels: 2 }", "default priority level must be in range [1, 2] for m"],
+    [
+      "dynamic_batching { priority_levels: 2 default_priority_level: 1 priority_queue_policy { key: 3 value {} } }",
+      "priority queue policy must have priority level in range [1, 2] for m",
+    ],
+    [
+      "dynamic_batching { priority_levels: 2 default_priority_level: 1 preserve_ordering: true }",
+      "Only one priority level is allowed when 'preserve_ordering' is true for m",
+    ],
+    [
+      "dynamic_batching { preserve_ordering: true default_queue_policy { timeout_action: DELAY default_timeout_microseconds: 1 } }",
+      "Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true for m",
+    ],
+    ["ensemble_scheduling {}", "ensemble scheduling cannot be set for model 'm' whose platform is not ensemble"],
+    ['platform: "ensemble"', "ensemble scheduling must be set for ensemble m whose platform is ensemble"],
+    [
+      "response_cache { enable: true } sequence_batching {}",
+      "Response Cache does not currently support model m with sequence batching scheduler. Please disable the response cache.",
+    ],
+    [
+      "response_cache { enable: true } model_transaction_policy { decoupled: true }",
+      "Response Cache does not currently support model m with 'Decoupled' transaction policy. Please disable the response cache.",
+    ],
+  ],
+  tensors: [
+    ["input { name: 'X' data_type: TYPE_FP32 dims: [-1, 3] }", undefined],
+    ["input {}", "model input must specify 'name'"],
+    ["output { name: 'Y' }", "model output 'Y' must specify 'data_type'"],
+    ["input { name: 'X' data_type: TYPE_FP32 }", "model input 'X' must specify 'dims'"],
+    [
+      "input { name: 'X' data_type: TYPE_FP32 dims: 0 }",
+      "model input 'X' dimension must be integer >= 1, or -1 to indicate a variable-size dimension",
+    ],
+    [
+      "output { name: 'Y' data_type: TYPE_FP32 dims: 4 reshape { shape: [2, -2] } }",
+      "model output 'Y' reshape dimensions must be integer >= 1, or -1 to indicate a variable-size dimension",
+    ],
+    [
+      "input { name: 'X' data_type: TYPE_FP32 dims: 4 reshape { shape: [2, 3] } }",
+      "model input 'X' has different size for dims and reshape",
+    ],
+    ["input { name: 'X' data_type: TYPE_FP32 dims: [2, 4, -1, 6] reshape { shape: [8, -1, 1, 6] } }", undefined],
+    ["input { name: 'X' data_type: TYPE_FP32 dims: 1 reshape {} }", undefined],
+    [
+      "input { name: 'X' data_type: TYPE_FP32 dims: [-1, 4] reshape { shape: [-1, -1] } }",
+      "model input 'X' has different number of variable-size dimensions for dims and reshape",
+    ],
+    [
+      "input { name: 'X' data_type: TYPE_FP32 dims: [-1, 4] reshape { shape: [2, -1, 4] } }",
+      "model input 'X' has different size for dims and reshape",
+    ],
+    [
+      "input { name: 'X' data_type: TYPE_FP32 dims: 4 is_shape_tensor: true }",
+      "model input 'X' shape tensors are only supported for TensorRT platform",
+    ],
+    [
+      "input { name: 'X' data_type: TYPE_FP32 dims: 4 format: FORMAT_NHWC }",
+      "model input 'X' NHWC/NCHW require 3 dims",
+    ],
+    [
+      "input [ { name: 'X' data_type: TYPE_FP32 dims: 4 }, { name: 'X' data_type: TYPE_INT8 dims: 4 } ]",
+      "model input 'X' of m is given twice",
+    ],
+  ],
+  instances: [
+    ["instance_group [ { kind: KIND_CPU count: 3 }, { kind: KIND_AUTO }, { kind: KIND_MODEL } ]", undefined],
+    [
+      "instance_group { kind: KIND_GPU }",
+      "instance group m_0 of model m has kind KIND_GPU but server does not support GPUs",
+    ],
+    [
+      "instance_group { kind: KIND_CPU gpus: 0 }",
+      "instance group m_0 of model m has kind KIND_CPU but specifies one or more GPUs",
+    ],
+    [
+      "instance_group [ {}, { name: 'second' kind: KIND_CPU count: -2 } ]",
+      "instance group second of model m must have at least one instance, but its count is -2",
+    ],
+    [
+      'platform: "ensemble" ensemble_scheduling {} instance_group { count: 1 }',
+      "instance group should not be specified for ensemble 'm'",
+    ],
+  ],
+}
+
+describe.each(Object.entries(cases))("%s", (_, texts) => {
+  it.each([...texts])("%s", (text, expected) => {
+    expect(problem(text)).toBe(expected)
+  })
+})
+
+it("what is left out is filled in", () => {
+  const config = parse(
+    "max_batch_size: 4 dynamic_batching {} instance_group [ { count: 3 }, { name: 'b' kind: KIND_CPU } ]",
+  )
+  const filled = ConfigDefaults.filled(ConfigDefaults.identified(config, "m", new Set(["model.onnx"])))
+  expect(filled).toMatchObject({
+    name: "m",
+    platform: "onnxruntime_onnx",
+    backend: "onnxruntime",
+    defaultModelFilename: "model.onnx",
+    versionPolicy: { policyChoice: { case: "latest", value: { numVersions: 1 } } },
+    instanceGroup: [
+      { name: "m_0", kind: 2, count: 3 },
+      { name: "b", kind: 2, count: 2 },
+    ],
+    optimization: { inputPinnedMemory: { enable: true }, outputPinnedMemory: { enable: true } },
+    schedulingChoice: { case: "dynamicBatching", value: { preferredBatchSize: [4] } },
+  })
+})

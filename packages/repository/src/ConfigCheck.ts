@@ -1,0 +1,83 @@
+/**
+ * What is wrong with a configuration by itself, in the words that users of the protocol know (reference, A11). Looked at
+ * once it is complete; whether it is that of its model file is SignatureCheck.ts's business.
+ */
+import type { ModelConfig, ModelDynamicBatching, ModelQueuePolicy } from "@nereid/protocol/model_config"
+import { ModelQueuePolicy_TimeoutAction as TimeoutAction } from "@nereid/protocol/model_config"
+import * as InstanceGroupCheck from "./InstanceGroupCheck.ts"
+import * as TensorCheck from "./TensorCheck.ts"
+
+/** The first problem; undefined for none. */
+export const problem = (config: ModelConfig): string | undefined =>
+  schedulingProblem(config) ??
+  transactionProblem(config) ??
+  TensorCheck.problem(config) ??
+  InstanceGroupCheck.problem(config)
+
+/** Of the name and of what runs it, which is decided before the file is looked at. */
+export const identityProblem = (config: ModelConfig, directory: string): string | undefined => {
+  const { name, platform, backend } = config
+  if (name !== "" && name !== directory) {
+    return `unexpected directory name '${directory}' for model '${name}', directory name must equal model name`
+  }
+  if (config.maxBatchSize < 0) return `'max_batch_size' must be non-negative value for ${directory}`
+  if (platform !== "" && !(platform in backends)) return `unexpected platform type '${platform}' for ${directory}`
+  const implied = backends[platform]
+  if (implied !== undefined && backend !== "" && implied !== backend) {
+    return `unexpected 'platform' and 'backend' pair, got:${platform}, ${backend}`
+  }
+  return undefined
+}
+
+/** The backend that a platform stands for, of those that configurations name. */
+export const backends: Readonly<Record<string, string>> = {
+  onnxruntime_onnx: "onnxruntime",
+  tensorrt_plan: "tensorrt",
+  tensorflow_graphdef: "tensorflow",
+  tensorflow_savedmodel: "tensorflow",
+  pytorch_libtorch: "pytorch",
+  ensemble: "",
+}
+
+const schedulingProblem = (config: ModelConfig): string | undefined => {
+  const { name, schedulingChoice: scheduling } = config
+  if (config.platform === "ensemble" && scheduling.case !== "ensembleScheduling") {
+    return `ensemble scheduling must be set for ensemble ${name} whose platform is ensemble`
+  }
+  if (config.platform !== "ensemble" && scheduling.case === "ensembleScheduling") {
+    return `ensemble scheduling cannot be set for model '${name}' whose platform is not ensemble`
+  }
+  return scheduling.case === "dynamicBatching" ? batchingProblem(config, scheduling.value) : undefined
+}
+
+const batchingProblem = ({ name, maxBatchSize }: ModelConfig, batching: ModelDynamicBatching): string | undefined => {
+  for (const size of batching.preferredBatchSize) {
+    if (size <= 0) return `dynamic batching preferred size must be positive for ${name}`
+    if (size > maxBatchSize) return `dynamic batching preferred size must be <= max batch size for ${name}`
+  }
+  const { priorityLevels: levels, defaultPriorityLevel } = batching
+  const isLevel = (level: bigint) => level >= 1n && level <= levels
+  if (levels > 0n) {
+    if (!isLevel(defaultPriorityLevel)) return `default priority level must be in range [1, ${levels}] for ${name}`
+    if (!Object.keys(batching.priorityQueuePolicy).every((level) => isLevel(BigInt(level)))) {
+      return `priority queue policy must have priority level in range [1, ${levels}] for ${name}`
+    }
+  }
+  if (!batching.preserveOrdering) return undefined
+  if (levels > 1n) return `Only one priority level is allowed when 'preserve_ordering' is true for ${name}`
+  const { defaultQueuePolicy, priorityQueuePolicy } = batching
+  return [defaultQueuePolicy, ...Object.values(priorityQueuePolicy)].some(isDelayed)
+    ? `Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true for ${name}`
+    : undefined
+}
+
+const isDelayed = (policy: ModelQueuePolicy | undefined): boolean =>
+  policy !== undefined && policy.defaultTimeoutMicroseconds > 0n && policy.timeoutAction === TimeoutAction.DELAY
+
+const transactionProblem = (config: ModelConfig): string | undefined => {
+  if (config.responseCache?.enable !== true) return undefined
+  const refusal = (what: string) =>
+    `Response Cache does not currently support model ${config.name} with ${what}. Please disable the response cache.`
+  if (config.schedulingChoice.case === "sequenceBatching") return refusal("sequence batching scheduler")
+  return config.modelTransactionPolicy?.decoupled === true ? refusal("'Decoupled' transaction policy") : undefined
+}

@@ -1,0 +1,94 @@
+/**
+ * What a configuration leaves out and the protocol has defaults for, filled in: what the config endpoint then shows. What
+ * only the model file tells is ConfigCompletion.ts's business.
+ */
+import { create } from "@bufbuild/protobuf"
+import {
+  type ModelConfig,
+  ModelDynamicBatchingSchema,
+  type ModelInstanceGroup,
+  ModelInstanceGroup_Kind as Kind,
+  ModelInstanceGroupSchema,
+  type ModelOptimizationPolicy,
+  ModelOptimizationPolicy_PinnedMemoryBufferSchema as PinnedMemorySchema,
+  ModelOptimizationPolicySchema,
+  ModelVersionPolicySchema,
+} from "@nereid/protocol/model_config"
+import { backends } from "./ConfigCheck.ts"
+
+/** The files that tell what runs a model whose configuration does not, and their defaults in `default_model_filename`. */
+const modelFiles: Readonly<Record<string, { readonly backend: string; readonly platform: string }>> = {
+  "model.onnx": { backend: "onnxruntime", platform: "onnxruntime_onnx" },
+  "model.py": { backend: "python", platform: "" },
+}
+
+/** Name and backend, by the directory, its platform and the files of its versions. */
+export const identified = (config: ModelConfig, directory: string, files: ReadonlySet<string>): ModelConfig => {
+  const guess = Object.entries(modelFiles).find(
+    ([file, { backend, platform }]) =>
+      (config.backend === "" || config.backend === backend) &&
+      (config.platform === "" || config.platform === platform) &&
+      (files.has(file) || config.backend !== "" || config.platform !== ""),
+  )
+  const [file, { backend, platform }] = guess ?? ["", { backend: backends[config.platform] ?? "", platform: "" }]
+  return {
+    ...config,
+    name: directory,
+    backend: config.backend === "" ? backend : config.backend,
+    platform: config.platform === "" ? platform : config.platform,
+    defaultModelFilename: config.defaultModelFilename === "" ? file : config.defaultModelFilename,
+  }
+}
+
+/** Instances of one group, where it does not say how many, on a CPU. */
+const defaultCounts: Readonly<Record<string, number>> = { onnxruntime: 2 }
+
+export const filled = (config: ModelConfig): ModelConfig => ({
+  ...config,
+  versionPolicy: config.versionPolicy?.policyChoice.case === undefined ? latest : config.versionPolicy,
+  instanceGroup: config.schedulingChoice.case === "ensembleScheduling" ? config.instanceGroup : groups(config),
+  optimization: optimization(config.optimization),
+  schedulingChoice: scheduling(config),
+})
+
+const latest = create(ModelVersionPolicySchema, { policyChoice: { case: "latest", value: { numVersions: 1 } } })
+
+const groups = ({ name, backend, instanceGroup }: ModelConfig): Array<ModelInstanceGroup> => {
+  const count = defaultCounts[backend] ?? 1
+  if (instanceGroup.length === 0) return [create(ModelInstanceGroupSchema, { name, kind: Kind.CPU, count })]
+  return instanceGroup.map((group, index) => ({
+    ...group,
+    name: group.name === "" ? `${name}_${index}` : group.name,
+    // There is nothing else here that it could be.
+    kind: group.kind === Kind.AUTO && group.gpus.length === 0 ? Kind.CPU : group.kind,
+    count: group.count === 0 ? count : group.count,
+  }))
+}
+
+const optimization = (given: ModelOptimizationPolicy | undefined): ModelOptimizationPolicy => {
+  const policy = given ?? create(ModelOptimizationPolicySchema)
+  return {
+    ...policy,
+    inputPinnedMemory: policy.inputPinnedMemory ?? pinned,
+    outputPinnedMemory: policy.outputPinnedMemory ?? pinned,
+  }
+}
+
+const pinned = create(PinnedMemorySchema, { enable: true })
+
+const scheduling = ({ schedulingChoice, maxBatchSize }: ModelConfig): ModelConfig["schedulingChoice"] => {
+  if (schedulingChoice.case === "dynamicBatching" && schedulingChoice.value.preferredBatchSize.length === 0) {
+    const preferredBatchSize = maxBatchSize > 0 ? [maxBatchSize] : []
+    return { case: "dynamicBatching", value: { ...schedulingChoice.value, preferredBatchSize } }
+  }
+  if (schedulingChoice.case === "sequenceBatching" && schedulingChoice.value.maxSequenceIdleMicroseconds === 0n) {
+    return { case: "sequenceBatching", value: { ...schedulingChoice.value, maxSequenceIdleMicroseconds: 1_000_000n } }
+  }
+  return schedulingChoice
+}
+
+/** What the completion from a model file turns on. */
+export const dynamicBatching: ModelConfig["schedulingChoice"] = {
+  case: "dynamicBatching",
+  value: create(ModelDynamicBatchingSchema),
+}

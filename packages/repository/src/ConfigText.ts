@@ -1,0 +1,58 @@
+/**
+ * config.pbtxt, read: protobuf's text format into our ModelConfig. Where it is wrong is told by line and column, which the
+ * library's parser does not tell. What the configuration means is not looked at here: that is ConfigCheck.ts.
+ */
+import { fromText } from "@bufbuild/protobuf/txtpb"
+import { Result } from "effect"
+import { type ModelConfig, ModelConfigSchema } from "@nereid/protocol/model_config"
+
+export interface ConfigTextError {
+  readonly message: string
+  /** From 1. */
+  readonly line: number
+  /** From 1, in UTF-16 units, as editors count. */
+  readonly column: number
+}
+
+export const parse = (text: string): Result.Result<ModelConfig, ConfigTextError> => {
+  const parsed = read(text)
+  return Result.mapError(parsed, (message) => ({ message, ...position(text, message) }))
+}
+
+const read = (text: string): Result.Result<ModelConfig, string> =>
+  Result.try({
+    try: () => fromText(ModelConfigSchema, text),
+    catch: (error) => (error instanceof Error ? error.message : String(error)),
+  })
+
+/**
+ * Where the parser gave up. It reads from left to right and knows nothing of what comes behind the word that it refuses, so
+ * every text that ends behind this word is refused for the same reason, and every one that ends before it for another one
+ * or not at all. First the line is looked for, as no word reaches beyond one, then the place in it.
+ */
+const position = (text: string, message: string): Pick<ConfigTextError, "line" | "column"> => {
+  const isRefusedAt = (end: number) => {
+    const parsed = read(text.slice(0, end))
+    return Result.isFailure(parsed) && parsed.failure === message
+  }
+  // What can be said only of the end of a text is said of other things once more follows.
+  const continued = read(`${text}\n]`)
+  if (Result.isFailure(continued) && continued.failure !== message) return lineAndColumn(text, text.length)
+  const ends = [...text.matchAll(/\n/g)].map(({ index }) => index + 1)
+  let [accepted, refused] = [-1, ends.length]
+  while (refused - accepted > 1) {
+    const middle = (accepted + refused) >> 1
+    if (isRefusedAt(ends[middle] ?? text.length)) refused = middle
+    else accepted = middle
+  }
+  const lineStart = ends[accepted] ?? 0
+  let end = ends[refused] ?? text.length
+  while (end > lineStart && isRefusedAt(end - 1)) end -= 1
+  const word = /(?:"[^"]*"?|'[^']*'?|[\w.+-]+|[^])$/.exec(text.slice(lineStart, end))?.[0] ?? ""
+  return lineAndColumn(text, end - word.length)
+}
+
+const lineAndColumn = (text: string, offset: number) => {
+  const before = text.slice(0, offset).split("\n")
+  return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 }
+}

@@ -1,0 +1,75 @@
+/**
+ * The model class that a configuration stands for: as if somebody had declared it in code. So a model of a repository has
+ * all that a model in code has, and nothing of its own.
+ */
+import { Duration } from "effect"
+import { type Definition, type ModelClass, Service } from "@nereid/core/Definition"
+import { type DataType, isDataType } from "@nereid/core/DataType"
+import * as Field from "@nereid/core/Field"
+import type { Signature, TensorSpec } from "@nereid/core/TensorSpec"
+import { DataTypeSchema, type ModelConfig, type ModelInput, type ModelOutput } from "@nereid/protocol/model_config"
+import type { ModelPlan } from "./ModelPlan.ts"
+
+export type RepositoryModelClass = ModelClass<unknown, string, Field.Fields, Field.Fields>
+
+/** A version of the model, as its clients see it. */
+export const make = ({ config, labels }: ModelPlan, version: number): RepositoryModelClass =>
+  Service<unknown>()(config.name, {
+    inputs: fields(config.input, ({ optional }) => ({ optional })),
+    outputs: fields(config.output, ({ name }) => ({ labels: labels.get(name) })),
+    maxBatchSize: config.maxBatchSize,
+    version,
+    batching: batching(config),
+  })
+
+const fields = <T extends ModelInput | ModelOutput>(
+  tensors: ReadonlyArray<T>,
+  more: (tensor: T) => { readonly optional?: boolean; readonly labels?: ReadonlyArray<string> | undefined },
+): Field.Fields =>
+  Object.fromEntries(
+    tensors.map((tensor) => {
+      const { optional = false, labels } = more(tensor)
+      // Checked before: no configuration without a datatype comes here.
+      const spec = { datatype: datatypeOf(tensor) ?? "FP32", dims: tensor.dims.map(Number), optional }
+      return [tensor.name, Field.fromSpec(labels === undefined ? spec : { ...spec, labels })]
+    }),
+  )
+
+/** What the model itself takes and gives, where the configuration reshapes; undefined where it does not. */
+export const inner = (
+  { input, output }: ModelConfig,
+  definition: Definition<Field.Fields, Field.Fields>,
+): Definition<Field.Fields, Field.Fields> | undefined => {
+  if ([...input, ...output].every(({ reshape }) => reshape === undefined)) return undefined
+  const { inputs, outputs } = definition.signature
+  const signature: Signature = {
+    inputs: inputs.map((spec) => reshaped(spec, input)),
+    outputs: outputs.map((spec) => reshaped(spec, output)),
+  }
+  return { ...definition, signature }
+}
+
+/** By name: an object's keys that are numbers do not keep the order of the configuration. */
+const reshaped = (spec: TensorSpec, tensors: ReadonlyArray<ModelInput | ModelOutput>): TensorSpec => {
+  const shape = tensors.find(({ name }) => name === spec.name)?.reshape?.shape
+  return shape === undefined ? spec : { ...spec, dims: shape.map(Number) }
+}
+
+/** In the words of the protocol; undefined where there is none. */
+export const datatypeOf = ({ dataType }: Pick<ModelInput, "dataType">): DataType | undefined => {
+  const name = DataTypeSchema.value[dataType]?.name.replace(/^TYPE_/, "")
+  if (name === "STRING") return "BYTES"
+  return name !== undefined && isDataType(name) ? name : undefined
+}
+
+const batching = ({ schedulingChoice }: ModelConfig) => {
+  if (schedulingChoice.case !== "dynamicBatching") return {}
+  const { maxQueueDelayMicroseconds, preferredBatchSize, defaultQueuePolicy } = schedulingChoice.value
+  const maxQueueSize = defaultQueuePolicy?.maxQueueSize ?? 0
+  return {
+    maxQueueDelay: Duration.micros(maxQueueDelayMicroseconds),
+    preferredBatchSizes: preferredBatchSize,
+    // No limit in the protocol, which only memory would then set.
+    ...(maxQueueSize > 0 ? { maxQueueSize } : {}),
+  }
+}

@@ -1,0 +1,84 @@
+/**
+ * Whether a configuration is that of its model file: names, datatypes and shapes, in the words that users of the protocol
+ * know (reference, A11).
+ */
+import { isDynamic, wireDims } from "@nereid/core/TensorSpec"
+import type { FileSignature, FileTensor } from "@nereid/onnx/OnnxFile"
+import { DataTypeSchema, type ModelConfig, type ModelInput, type ModelOutput } from "@nereid/protocol/model_config"
+import { configDataType } from "./ConfigCompletion.ts"
+
+type Kind = "input" | "output"
+
+/** The first disagreement; undefined for none. Outputs that the configuration does not name are left alone. */
+export const problem = (config: ModelConfig, file: FileSignature): string | undefined => {
+  for (const input of config.input) {
+    const found = tensorProblem(config, "input", input, file.inputs)
+    if (found !== undefined) return found
+    if (input.optional) {
+      return `model '${config.name}', tensor '${input.name}': the model requires it but the model configuration has it as optional`
+    }
+  }
+  if (config.input.length !== file.inputs.length) {
+    const [expected, given] = [file.inputs.length, config.input.length]
+    return `unable to load model '${config.name}', the model expects ${expected} inputs but the model configuration specifies ${given}`
+  }
+  for (const output of config.output) {
+    const found = tensorProblem(config, "output", output, file.outputs)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+const tensorProblem = (
+  { name: model, maxBatchSize }: ModelConfig,
+  kind: Kind,
+  tensor: ModelInput | ModelOutput,
+  found: ReadonlyArray<FileTensor>,
+): string | undefined => {
+  const { name, dataType } = tensor
+  const file = found.find((other) => other.name === name)
+  if (file === undefined) {
+    return `unexpected inference ${kind} '${name}', allowed ${kind}s are: ${found.map(({ name }) => name).join(", ")}`
+  }
+  const where = `model '${model}', tensor '${name}'`
+  const given = DataTypeSchema.value[dataType]?.name ?? String(dataType)
+  if (file.datatype === undefined)
+    return `${where}: the model expects ${file.type}, which is no tensor that can be served`
+  if (configDataType(file.datatype) !== dataType) {
+    const expected = DataTypeSchema.value[configDataType(file.datatype)]?.name
+    return `${where}: the model expects datatype ${expected} but the model configuration specifies ${given}`
+  }
+  if (file.datatype === "BF16") return `${where}: onnxruntime-node has no ${given} tensors`
+  const dims = (tensor.reshape?.shape ?? tensor.dims).map(Number)
+  return file.dims === undefined ? undefined : shapeProblem(where, wireDims(file.dims), dims, maxBatchSize)
+}
+
+const shapeProblem = (
+  where: string,
+  expected: ReadonlyArray<number>,
+  dims: ReadonlyArray<number>,
+  maxBatchSize: number,
+): string | undefined => {
+  if (maxBatchSize > 0 && expected[0] !== -1) {
+    return (
+      `${where}: for the model to support batching the shape should have at least 1 dimension and the first dimension ` +
+      `must be -1; but shape expected by the model is ${print(expected)}`
+    )
+  }
+  const full = maxBatchSize > 0 ? [-1, ...dims] : dims
+  const agrees = expected.every((extent, axis) => {
+    const other = full[axis] ?? -1
+    return isDynamic(extent) || isDynamic(other) || extent === other
+  })
+  if (expected.length === full.length && agrees) return undefined
+  const batching =
+    maxBatchSize > 0
+      ? "an initial batch dimension because max_batch_size > 0 followed by the explicit tensor shape, making complete "
+      : ""
+  return (
+    `${where}: the model expects ${expected.length} dimensions (shape ${print(expected)}) but the model configuration ` +
+    `specifies ${full.length} dimensions (${batching}shape ${print(full)})`
+  )
+}
+
+const print = (shape: ReadonlyArray<number>) => `[${shape.join(",")}]`

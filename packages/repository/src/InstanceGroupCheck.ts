@@ -1,0 +1,32 @@
+/** What is wrong with the instance groups of a configuration. Part of ConfigCheck.ts. */
+import {
+  type ModelConfig,
+  type ModelInstanceGroup,
+  ModelInstanceGroup_Kind as Kind,
+  ModelInstanceGroup_KindSchema as KindSchema,
+} from "@nereid/protocol/model_config"
+
+export const problem = (config: ModelConfig): string | undefined => {
+  const { name, instanceGroup } = config
+  const isEnsemble = config.schedulingChoice.case === "ensembleScheduling"
+  if (isEnsemble) {
+    return instanceGroup.length > 0 ? `instance group should not be specified for ensemble '${name}'` : undefined
+  }
+  if (instanceGroup.length === 0) return `must specify one or more 'instance group's for ${name}`
+  for (const group of instanceGroup) {
+    const found = groupProblem(name, group)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+const groupProblem = (model: string, { name, kind, gpus, count }: ModelInstanceGroup): string | undefined => {
+  const subject = `instance group ${name} of model ${model}`
+  const kindName = KindSchema.value[kind]?.name
+  if (kindName === undefined) return `${subject} has unexpected kind ${kind}`
+  if (kind === Kind.GPU) return `${subject} has kind KIND_GPU but server does not support GPUs`
+  if (gpus.length > 0 && kind !== Kind.AUTO) {
+    return `${subject} has kind ${kindName} but specifies one or more GPUs`
+  }
+  return count > 0 ? undefined : `${subject} must have at least one instance, but its count is ${count}`
+}

@@ -1,0 +1,95 @@
+/**
+ * A model's directory as it is on disk: the text of its configuration, and the files of its versions. What they mean is
+ * ModelPlan.ts's business.
+ *
+ *   <repository>/<model>/config.pbtxt            or configs/<configName>.pbtxt
+ *                       /<label file>
+ *                       /<version>/model.onnx
+ */
+import { Effect } from "effect"
+import type { Dirent } from "node:fs"
+import { readdir, readFile, stat } from "node:fs/promises"
+import { join } from "node:path"
+import { LoadFailure, text } from "./LoadFailure.ts"
+
+export interface ModelDirectory {
+  readonly name: string
+  readonly path: string
+  /** Undefined where there is none. */
+  readonly config: { readonly file: string; readonly text: string } | undefined
+  /** The files and directories of each version, by their names. */
+  readonly versions: ReadonlyMap<number, ReadonlySet<string>>
+}
+
+/** `configName`: of a configuration that is taken where the model has it. */
+export const read = Effect.fnUntraced(function* (name: string, path: string, configName?: string) {
+  const entries = yield* list(path)
+  const versions = new Map<number, ReadonlySet<string>>()
+  for (const entry of entries) {
+    const version = /^[1-9][0-9]*$/.test(entry.name) ? Number(entry.name) : 0
+    if (version === 0 || version > Number.MAX_SAFE_INTEGER || !(yield* isDirectory(path, entry))) continue
+    versions.set(version, new Set((yield* list(join(path, entry.name))).map((file) => file.name)))
+  }
+  const named = configName === undefined ? undefined : yield* textOf(join(path, "configs", `${configName}.pbtxt`))
+  const config = named ?? (yield* textOf(join(path, "config.pbtxt")))
+  return { name, path, config, versions } satisfies ModelDirectory
+})
+
+/** The names of the directories in a repository; hidden ones are none of it. */
+export const models = Effect.fnUntraced(function* (repository: string) {
+  const names: Array<string> = []
+  for (const entry of yield* list(repository)) {
+    if (!entry.name.startsWith(".") && (yield* isDirectory(repository, entry))) names.push(entry.name)
+  }
+  return names
+})
+
+/** Lines of a file of the model, without those that are empty at the end. */
+export const lines = Effect.fnUntraced(function* (path: string) {
+  const content = yield* failing(path, () => readFile(path, "utf8"))
+  return content.replace(/\s+$/, "").split(/\r?\n/)
+})
+
+/** Changes with any file of the directory, whether it is replaced or written to. */
+export const stamp = Effect.fnUntraced(function* (path: string): Effect.fn.Return<string, LoadFailure> {
+  const found = yield* failing(path, () => readdir(path, { recursive: true, withFileTypes: true }))
+  const stamps = yield* Effect.forEach(
+    found.filter((entry) => !entry.isDirectory()),
+    ({ parentPath, name }) => {
+      const file = join(parentPath, name)
+      return Effect.map(
+        failing(file, () => stat(file)),
+        ({ ino, size, mtimeMs }) => `${file} ${ino} ${size} ${mtimeMs}`,
+      )
+    },
+  )
+  return stamps.toSorted().join("\n")
+})
+
+const list = (path: string) => failing(path, () => readdir(path, { withFileTypes: true }))
+
+/** Also where it is a link to one. */
+const isDirectory = (path: string, entry: Dirent): Effect.Effect<boolean> => {
+  if (!entry.isSymbolicLink()) return Effect.succeed(entry.isDirectory())
+  return Effect.promise(() =>
+    stat(join(path, entry.name)).then(
+      (target) => target.isDirectory(),
+      () => false,
+    ),
+  )
+}
+
+/** The most bytes of a configuration; real ones have a few thousand. */
+const largest = 4 * 1024 * 1024
+
+const textOf = Effect.fnUntraced(function* (file: string) {
+  const found = yield* Effect.promise(() => stat(file).catch(() => undefined))
+  if (found === undefined || !found.isFile()) return undefined
+  if (found.size > largest) {
+    return yield* new LoadFailure({ message: `${file} has ${found.size} bytes, a configuration at most ${largest}` })
+  }
+  return { file, text: yield* failing(file, () => readFile(file, "utf8")) }
+})
+
+const failing = <A>(path: string, run: () => Promise<A>): Effect.Effect<A, LoadFailure> =>
+  Effect.tryPromise({ try: run, catch: (error) => new LoadFailure({ message: `cannot read ${path}: ${text(error)}` }) })

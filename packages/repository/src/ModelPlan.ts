@@ -1,0 +1,146 @@
+/**
+ * All that is decided before anything of a model is loaded: its configuration, read, completed, checked and with its
+ * defaults, the versions that are to be there, and the labels of its classes. Loading is ModelVersion.ts's business.
+ */
+import { create, equals, fromJson } from "@bufbuild/protobuf"
+import { Effect, Result } from "effect"
+import { readFile } from "node:fs/promises"
+import { join } from "node:path"
+import * as OnnxFile from "@nereid/onnx/OnnxFile"
+import { type ModelConfig, ModelConfigSchema } from "@nereid/protocol/model_config"
+import * as ConfigCheck from "./ConfigCheck.ts"
+import * as ConfigCompletion from "./ConfigCompletion.ts"
+import * as ConfigDefaults from "./ConfigDefaults.ts"
+import * as ConfigText from "./ConfigText.ts"
+import { LoadFailure, text } from "./LoadFailure.ts"
+import * as ModelDirectory from "./ModelDirectory.ts"
+import * as ModelWarmUp from "./ModelWarmUp.ts"
+import * as Support from "./Support.ts"
+import * as VersionPolicy from "./VersionPolicy.ts"
+
+export interface PlanOptions {
+  /** Whether what the configuration leaves out is read from the model file. */
+  readonly autoComplete: boolean
+  /** Of a model that can batch, and whose configuration does not say how many rows. */
+  readonly defaultMaxBatchSize: number
+}
+
+export interface PlannedVersion {
+  readonly version: number
+  /** The model file. */
+  readonly file: string
+  /** Changes with the files of this version. */
+  readonly stamp: string
+}
+
+export interface ModelPlan {
+  readonly config: ModelConfig
+  /** At least one, the lowest first. */
+  readonly versions: ReadonlyArray<PlannedVersion>
+  /** By the name of the output. */
+  readonly labels: ReadonlyMap<string, ReadonlyArray<string>>
+  /** What each version is tried with before it takes requests. */
+  readonly warmUp: ReadonlyArray<ModelWarmUp.Sample>
+  /** What the configuration asks for and is not done. */
+  readonly warnings: ReadonlyArray<string>
+}
+
+/** `override`: a configuration as JSON, in place of the directory's. */
+export const make = Effect.fnUntraced(function* (
+  directory: ModelDirectory.ModelDirectory,
+  { autoComplete, defaultMaxBatchSize }: PlanOptions,
+  override?: string,
+): Effect.fn.Return<ModelPlan, LoadFailure> {
+  const { name, path } = directory
+  const given = yield* Effect.fromResult(override === undefined ? written(directory) : overriding(override))
+  yield* refuse(ConfigCheck.identityProblem(given, name))
+  const files = new Set([...directory.versions.values()].flatMap((names) => [...names]))
+  const identified = ConfigDefaults.identified(given, name, files)
+  yield* refuse(Support.backendProblem(identified))
+  const numbers = VersionPolicy.chosen(identified.versionPolicy, [...directory.versions.keys()])
+  const latest = numbers.at(-1)
+  if (latest === undefined) {
+    const message = `at least one version must be available under the version policy of model '${name}'`
+    return yield* new LoadFailure({ message })
+  }
+  const versions = yield* Effect.forEach(
+    numbers,
+    Effect.fnUntraced(function* (version) {
+      const folder = join(path, String(version))
+      const file = join(folder, identified.defaultModelFilename)
+      return { version, file, stamp: yield* ModelDirectory.stamp(folder) }
+    }),
+  )
+  const completed = autoComplete
+    ? yield* Effect.flatMap(signature(join(path, String(latest), identified.defaultModelFilename)), (file) =>
+        Effect.fromResult(Result.mapError(ConfigCompletion.complete(identified, file, defaultMaxBatchSize), failure)),
+      )
+    : identified
+  const config = ConfigDefaults.filled(completed)
+  yield* refuse(ConfigCheck.problem(config) ?? Support.problem(config))
+  return {
+    config,
+    versions,
+    labels: yield* labels(config, path),
+    warmUp: yield* ModelWarmUp.samples(config, path),
+    warnings: Support.warnings(config),
+  }
+})
+
+/** Whether the same would be loaded. */
+export const isSame = (one: ModelPlan, other: ModelPlan): boolean =>
+  isSameModel(one, other) &&
+  one.versions.length === other.versions.length &&
+  one.versions.every((version, index) => isSameVersion(version, other.versions[index]))
+
+/** Whether a version that is the same in both would be loaded in the same way. */
+export const isSameModel = (one: ModelPlan, other: ModelPlan): boolean =>
+  equals(ModelConfigSchema, one.config, withPolicyOf(one.config, other.config)) &&
+  JSON.stringify([...one.labels]) === JSON.stringify([...other.labels])
+
+export const isSameVersion = (one: PlannedVersion, other: PlannedVersion | undefined): boolean =>
+  one.version === other?.version && one.file === other.file && one.stamp === other.stamp
+
+/** Which versions are loaded says nothing of how they are. */
+const withPolicyOf = ({ versionPolicy }: ModelConfig, config: ModelConfig): ModelConfig =>
+  versionPolicy === undefined ? config : { ...config, versionPolicy }
+
+/** The signature of a model file. */
+export const signature = Effect.fnUntraced(function* (file: string) {
+  const bytes = yield* Effect.tryPromise({
+    try: (signal) => readFile(file, { signal }),
+    catch: (error) => failure(isMissing(error) ? `unable to find '${file}'` : `cannot read ${file}: ${text(error)}`),
+  })
+  return yield* Effect.try({
+    try: () => OnnxFile.signature(bytes),
+    catch: (error) => failure(`${file} is not an ONNX model: ${text(error)}`),
+  })
+})
+
+const isMissing = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT"
+
+const failure = (message: string) => new LoadFailure({ message })
+
+const refuse = (problem: string | undefined): Effect.Effect<void, LoadFailure> =>
+  problem === undefined ? Effect.void : Effect.fail(failure(problem))
+
+const written = ({ config }: ModelDirectory.ModelDirectory): Result.Result<ModelConfig, LoadFailure> => {
+  if (config === undefined) return Result.succeed(create(ModelConfigSchema))
+  return Result.mapError(ConfigText.parse(config.text), ({ message, line, column }) =>
+    failure(`failed to read text proto from ${config.file}:${line}:${column}: ${message}`),
+  )
+}
+
+const overriding = (json: string): Result.Result<ModelConfig, LoadFailure> =>
+  Result.try({
+    try: () => fromJson(ModelConfigSchema, JSON.parse(json)),
+    catch: (error) => failure(`Invalid config override: ${text(error)}`),
+  })
+
+const labels = Effect.fnUntraced(function* ({ output }: ModelConfig, path: string) {
+  const all = new Map<string, ReadonlyArray<string>>()
+  for (const { name, labelFilename } of output) {
+    if (labelFilename !== "") all.set(name, yield* ModelDirectory.lines(join(path, labelFilename)))
+  }
+  return all
+})

@@ -1,0 +1,61 @@
+/** One version of a model, loaded: from its plan to something that takes requests, for as long as the scope is open. */
+import { Context, Effect, Layer, type Scope } from "effect"
+import type { Instance } from "@nereid/core/Instance"
+import * as Provide from "@nereid/core/Provide"
+import type { RunningModel } from "@nereid/core/RunningModel"
+import * as Instances from "@nereid/onnx/Instances"
+import * as Declaration from "./Declaration.ts"
+import * as FileCheck from "./FileCheck.ts"
+import { LoadFailure } from "./LoadFailure.ts"
+import * as ModelPlan from "./ModelPlan.ts"
+import * as OnnxParameters from "./OnnxParameters.ts"
+import * as ReshapedInstance from "./ReshapedInstance.ts"
+
+export const load = Effect.fnUntraced(function* (
+  plan: ModelPlan.ModelPlan,
+  { version, file }: ModelPlan.PlannedVersion,
+): Effect.fn.Return<RunningModel, LoadFailure, Scope.Scope> {
+  const { config } = plan
+  const problem = FileCheck.problem(config, yield* ModelPlan.signature(file))
+  if (problem !== undefined) return yield* new LoadFailure({ message: problem })
+  const declared = Declaration.make(plan, version)
+  const { warmUp } = plan
+  const serving: Provide.ServingOptions = {
+    ...(warmUp.length > 0 ? { warmUp: { inputs: warmUp } } : {}),
+    responseCache: config.responseCache?.enable === true,
+  }
+  const layer = Provide.fromInstances(
+    declared,
+    {
+      platform: config.platform,
+      // Copied into shared memory, or into a message.
+      keepsInputs: false,
+      readsRequest: false,
+      batches: config.schedulingChoice.case === "dynamicBatching",
+      instances: instances(plan, declared, file),
+      groups: config.instanceGroup.map(({ name, count }) => ({ name, count, kind: "CPU", gpus: [] })),
+    },
+    serving,
+  )
+  const built = Effect.mapError(Layer.build(layer), ({ message }) => new LoadFailure({ message }))
+  const { model } = Context.get(yield* built, declared)
+  return { ...model, configuration: config }
+})
+
+const instances = Effect.fnUntraced(function* (
+  { config }: ModelPlan.ModelPlan,
+  { definition }: Declaration.RepositoryModelClass,
+  file: string,
+): Effect.fn.Return<ReadonlyArray<Instance>, LoadFailure, Scope.Scope> {
+  const options = yield* Effect.mapError(
+    Effect.fromResult(OnnxParameters.options(config, file)),
+    (message) => new LoadFailure({ message }),
+  )
+  const inner = Declaration.inner(config, definition)
+  const loaded = yield* Instances.sessions(inner ?? definition, options).pipe(
+    Effect.mapError(({ message }) => new LoadFailure({ message })),
+  )
+  if (inner === undefined) return loaded
+  const { signature, maxBatchSize } = definition
+  return loaded.map((instance) => ReshapedInstance.make(instance, signature, inner.signature, maxBatchSize > 0))
+})

@@ -1,0 +1,43 @@
+/** What the tests of repositories share: one on disk, opened without a port. No test is in here. */
+import { Effect } from "effect"
+import { Registry, Tensor } from "@nereid/core"
+import type { LoadOverrides, OpenRepository } from "@nereid/core/ModelRepository"
+import { infer, type RunningModel } from "@nereid/core/RunningModel"
+import type { TypedTensor } from "@nereid/core/TypedTensor"
+import * as Repository from "./Repository.ts"
+
+const noOverrides: LoadOverrides = { files: new Map() }
+
+/** A repository with a registry of its own, as a server has it. */
+export const open = Effect.fnUntraced(function* (
+  fixture: { readonly path: string },
+  options: Partial<Repository.Options> = {},
+) {
+  const registry = Registry.make([])
+  const opened = yield* Repository.open({ directories: [fixture.path], exitOnError: false, ...options })(registry)
+  /** What a model makes of 0; the version in front where it is asked for. */
+  const answer = (name: string, version = "") =>
+    Effect.gen(function* () {
+      const model = yield* Effect.fromResult(registry.get(name, version))
+      const shape = model.maxBatchSize > 0 ? [1, 1] : [1]
+      const [output] = yield* ask(model, [Tensor.make("FP32", shape, new Float32Array(1))])
+      return [...(output?.data ?? [])][0]
+    })
+  const load = (name: string, overrides: Partial<LoadOverrides> = {}) =>
+    control(opened).load(name, { ...noOverrides, ...overrides })
+  return { ...opened, registry, answer, load, unload: (name: string) => control(opened).unload(name, false) }
+})
+
+const control = ({ control }: OpenRepository) => {
+  if (control === undefined) throw new Error("nobody may load models here")
+  return control
+}
+
+/** The outputs for these inputs, in the order of the signature; of as many rows as the first one has. */
+export const ask = (model: RunningModel, inputs: ReadonlyArray<TypedTensor | undefined>) => {
+  const rows = model.maxBatchSize > 0 ? (inputs.find((tensor) => tensor !== undefined)?.shape[0] ?? 1) : 1
+  return Effect.map(
+    infer(model, { id: "", inputs, rows, parameters: {}, deadline: undefined }),
+    ({ outputs }) => outputs,
+  )
+}

@@ -1,0 +1,340 @@
+/** Directories as models that a registry has; with real files and the real ONNX Runtime, without a port. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Exit, Fiber, Layer, Result, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { Model, Registry, Tensor } from "@nereid/core"
+import { plus, repository } from "../../../test/fixtures/repository.ts"
+import { open } from "./Repository.fixture.ts"
+import * as Repository from "./Repository.ts"
+
+const explicit = { control: "explicit" } as const
+
+describe("at the start", () => {
+  it.live("all models are there, by their configurations or without", () =>
+    Effect.gen(function* () {
+      const fixture = yield* repository
+      fixture.adding("bare", 1, 10)
+      fixture.adding("configured", 1, 20, 'name: "configured" platform: "onnxruntime_onnx" max_batch_size: 8')
+      const { index, answer, registry, isReady } = yield* open(fixture)
+      expect(index()).toEqual([
+        { name: "bare", version: "1", state: "READY", reason: "" },
+        { name: "configured", version: "1", state: "READY", reason: "" },
+      ])
+      expect([yield* answer("bare"), yield* answer("configured")]).toEqual([10, 20])
+      const [[bare], [configured]] = [registry.versions("bare"), registry.versions("configured")]
+      expect(bare).toMatchObject({ maxBatchSize: 4, platform: "onnxruntime_onnx", instanceGroups: [{ count: 2 }] })
+      expect(configured).toMatchObject({ maxBatchSize: 8, configuration: { maxBatchSize: 8, name: "configured" } })
+      expect(isReady()).toBe(true)
+    }),
+  )
+
+  it.live("versions are those of the policy, and the highest answers where none is asked for", () =>
+    Effect.gen(function* () {
+      const fixture = yield* repository
+      for (const version of [1, 2, 10]) fixture.adding("latest", version, version)
+      for (const version of [1, 2, 10])
+        fixture.adding("two", version, version, "version_policy { latest { num_versions: 2 } }")
+      for (const version of [1, 2, 10]) fixture.adding("all", version, version, "version_policy { all {} }")
+      for (const version of [1, 2, 10]) {
+        fixture.adding("specific", version, version, "version_policy { specific { versions: [1, 2] } }")
+      }
+      // None of these is a version.
+      for (const name of ["0", "01", "x", "-1"]) fixture.write(`latest/${name}/model.onnx`, plus(99))
+      fixture.write("latest/11", "a file")
+      const { registry, answer } = yield* open(fixture)
+      const versions = (name: string) => registry.versions(name).map(({ version }) => version)
+      expect([versions("latest"), versions("two"), versions("all"), versions("specific")]).toEqual([
+        ["10"],
+        ["2", "10"],
+        ["1", "2", "10"],
+        ["1", "2"],
+      ])
+      expect([yield* answer("all"), yield* answer("all", "2"), yield* answer("specific")]).toEqual([10, 2, 2])
+    }),
+  )
+
+  it.live("a bad model is unavailable with its reason, and the others are there", () =>
+    Effect.gen(function* () {
+      const fixture = yield* repository
+      fixture.adding("good", 1, 1)
+      fixture.adding("text", 1, 1, 'max_batch_size: 2\ninput {\n  nam: "X"\n}')
+      fixture.adding("batch", 1, 1, "max_batch_size: -1")
+      fixture.adding("shape", 1, 1, "max_batch_size: 2 input { name: 'X' data_type: TYPE_FP32 dims: 7 }")
+      fixture.write("broken/1/model.onnx", "no model")
+      fixture.write("empty/1/readme.txt", "nothing here")
+      fixture.write("python/1/model.py", "")
+      fixture.write("none/config.pbtxt", 'backend: "onnxruntime"')
+      fixture.write("absent/1/weights.bin", "")
+      fixture.write("absent/config.pbtxt", 'backend: "onnxruntime"')
+      const { index, isReady, registry } = yield* open(fixture)
+      const reasons = Object.fromEntries(index().map(({ name, state, reason }) => [name, `${state}: ${reason}`]))
+      expect(reasons).toEqual({
+        good: "READY: ",
+        text: `UNAVAILABLE: failed to read text proto from ${fixture.path}/text/config.pbtxt:3:3: unknown field "nam" for message inference.ModelInput`,
+        batch: "UNAVAILABLE: 'max_batch_size' must be non-negative value for batch",
+        shape: expect.stringContaining("the model expects 2 dimensions (shape [-1,1]) but the model configuration"),
+        broken: expect.stringMatching(/^UNAVAILABLE: .*model\.onnx is not an ONNX model/),
+        empty: "UNAVAILABLE: must specify 'platform' or 'backend' for 'empty'",
+        python: "UNAVAILABLE: model.py needs Triton's Python backend, which is no part of this server",
+        none: "UNAVAILABLE: at least one version must be available under the version policy of model 'none'",
+        absent: `UNAVAILABLE: unable to find '${fixture.path}/absent/1/model.onnx'`,
+      })
+      expect(isReady()).toBe(false)
+      expect(registry.models.map(({ name }) => name)).toEqual(["good"])
+    }),
+  )
+
+  it.live("a bad model ends the start where that is asked for, with all reasons", () =>
+    Effect.gen(function* () {
+      const fixture = yield* repository
+      fixture.adding("good", 1, 1)
+      fixture.write("broken/1/model.onnx", "no model")
+      fixture.write("empty/readme.txt", "")
+      const failed = yield* Effect.flip(open(fixture, { exitOnError: true }))
+      expect(failed).toMatchObject({ _tag: "RepositoryError", message: expect.stringMatching(/broken: .*\n.*empty: /) })
+    }),
+  )
+
+  it.live("several repositories are one, but for names that are in two of them, or in code", () =>
+    Effect.gen(function* () {
+      const [first, second] = [yield* repository, yield* repository]
+      first.adding("one", 1, 1)
+      second.adding("two", 1, 2)
+      first.adding("both", 1, 3)
+      second.adding("both", 1, 4)
+      first.adding("code", 1, 5)
+      class Code extends Model.Service<Code>()("code", {
+        inputs: { X: Tensor.FP32(1) },
+        outputs: { X: Tensor.FP32(1) },
+      }) {}
+      const layer = Model.batch(Code, ({ X }) => ({ X }))
+      const { model } = yield* Effect.provideContext(Code, yield* Layer.build(layer))
+      const registry = Registry.make([model])
+      const directories = [first.path, second.path] as const
+      const { index } = yield* Repository.open({ directories, exitOnError: false })(registry)
+      expect(index()).toMatchObject([
+        { name: "both", state: "UNAVAILABLE", reason: "model appears in two or more repositories" },
+        { name: "code", state: "UNAVAILABLE", reason: "a model of this name is in code, too" },
+        { name: "one", state: "READY" },
+        { name: "two", state: "READY" },
+      ])
+      expect(registry.versions("code")).toEqual([model])
+    }),
+  )
+})
+
+describe("explicit control", () => {
+  it.live("loads what it is told to, and shows what there is besides", () =>
+    Effect.gen(function* () {
+      const fixture = yield* repository
+      fixture.adding("a", 1, 1)
+      fixture.adding("b", 1, 2)
+      const { index, answer, load, unload, registry } = yield* open(fixture, { ...explicit, load: ["a"] })
+      expect(index()).toEqual([{ name: "a", version: "1", state: "READY", reason: "" }, { name: "b" }])
+      yield* load("b")
+      expect(yield* answer("b")).toBe(2)
+      yield* unload("a")
+      yield* Effect.promise(() =>
+        expect.poll(index).toMatchObject([{ name: "a", version: "1", reason: "unloaded" }, { state: "READY" }]),
+      )
+      expect(registry.versions("a")).toEqual([])
+      yield* load("a")
+      expect(yield* answer("a")).toBe(1)
+      fixture.adding("later", 3, 7)
+      yield* load("later")
+      expect(yield* answer("later", "3")).toBe(7)
+    }),
+  )
+
+  it.live("'*' loads all there are", () =>
+    Effect.gen(function* () {
+      const fixture = yield* repository
+      fixture.adding("a", 1, 1)
+      fixture.adding("b", 1, 2)
+      const { registry } = yield* open(fixture, { ...explicit, load: ["*"] })
+      expect(registry.models.map(({ name }) => name).toSorted()).toEqual(["a", "b"])
+    }),
+  )
+
+  it.live.each([
+    ["no", "ExecutionFailed", "failed to load 'no', failed to poll from model repository"],
+    ["", "InvalidRequest", "Model name cannot be empty. Please enter a valid name to deploy."],
+    ["../a", "InvalidRequest", "invalid model name '../a', model name must not contain path traversal characters"],
+    ["..", "InvalidRequest", "invalid model name '..', model name must not contain path traversal characters"],
+    [
+      "bad",
+      "InvalidRequest",
+      /^load failed for model 'bad': version 1 is at UNAVAILABLE state: model 'bad', tensor 'X'.*;$/,
+    ],
+    ["text", "InvalidRequest", /^load failed for model 'text': failed to read text proto from .*:1:1: /],
+  ] as const)("of '%s' is refused", ([name, tag, message]) =>
+    Effect.gen(function* () {
+      const fixture = yield* repository
+      fixture.adding("bad", 1, 1, "input { name: 'X' data_type: TYPE_INT8 dims: 1 } output { name: 'Y' }")
+      fixture.adding("text", 1, 1, "foo: 1")
+      const { load } = yield* open(fixture, explicit)
+      expect(yield* Effect.flip(load(name))).toMatchObject({ _tag: tag, message: expect.stringMatching(message) })
+    }),
+  )
+
+  it.live("a reload replaces, a failed one keeps, and one without a change does nothing", () =>
+    Effect.gen(function* () {
+      const fixture = yield* repository
+      fixture.adding("m", 1, 1)
+      const { answer, load, registry, index, isReady } = yield* open(fixture, { ...explicit, load: ["m"] })
+      const [first] = registry.versions("m")
+      yield* load("m")
+      expect(registry.versions("m")[0]).toBe(first)
+      fixture.write("m/1/model.onnx", plus(5))
+      yield* load("m")
+      expect(yield* answer("m")).toBe(5)
+      const [second] = registry.versions("m")
+      fixture.write("m/1/model.onnx", "no model")
+      expect(Result.isFailure(yield* Effect.result(load("m")))).toBe(true)
+      fixture.adding("m", 1, 1, "max_batch_size: -2")
+      expect(Result.isFailure(yield* Effect.result(load("m")))).toBe(true)
+      expect(registry.versions("m")[0]).toBe(second)
+      expect([yield* answer("m"), isReady()]).toEqual([5, true])
+      expect(index()).toEqual([{ name: "m", version: "1", state: "READY", reason: "" }])
+    }),
+  )
+
+  it.live(
+    "a version that comes along leaves those that are there alone, and one that goes takes no other with it",
+    () =>
+      Effect.gen(function* () {
+        const fixture = yield* repository
+        fixture.adding("m", 1, 1, "version_policy { all {} }")
+        const { load, registry, index, answer } = yield* open(fixture, { ...explicit, load: ["m"] })
+        const [first] = registry.versions("m")
+        fixture.adding("m", 2, 2)
+        yield* load("m")
+        expect(registry.versions("m")).toEqual([first, expect.objectContaining({ version: "2" })])
+        const [, second] = registry.versions("m")
+        fixture.remove("m/1")
+        yield* load("m")
+        expect(registry.versions("m")).toEqual([second])
+        expect(yield* answer("m")).toBe(2)
+        yield* Effect.promise(() => expect.poll(() => index()[0]).toMatchObject({ version: "1", reason: "unloaded" }))
+      }),
+  )
+
+  it.live("requests that were accepted are answered by the model that accepted them", () =>
+    Effect.gen(function* () {
+      const fixture = yield* repository
+      const delayed = "max_batch_size: 4 dynamic_batching { max_queue_delay_microseconds: 50000 }"
+      fixture.adding("m", 1, 1, delayed)
+      const { answer, load, unload } = yield* open(fixture, { ...explicit, load: ["m"] })
+      const first = yield* Effect.forkChild(answer("m"), { startImmediately: true })
+      fixture.write("m/1/model.onnx", plus(2))
+      yield* load("m")
+      const second = yield* Effect.forkChild(answer("m"), { startImmediately: true })
+      yield* unload("m")
+      const { _tag } = yield* Effect.flip(answer("m"))
+      expect(_tag).toBe("ModelNotFound")
+      expect([yield* Fiber.join(first), yield* Fiber.join(second)]).toEqual([1, 2])
+    }),
+  )
+
+  it.live(
+    "a configuration may come with the request, and so may all files; the next load has the directory's again",
+    () =>
+      Effect.gen(function* () {
+        const fixture = yield* repository
+        fixture.adding("m", 1, 1)
+        const { answer, load, registry } = yield* open(fixture, explicit)
+        yield* load("m", { config: '{"maxBatchSize":16,"instance_group":[{"count":1,"kind":"KIND_CPU"}]}' })
+        expect(registry.models).toMatchObject([{ maxBatchSize: 16, instanceGroups: [{ count: 1 }] }])
+        const files = new Map([["7/model.onnx", plus(70)]])
+        yield* load("m", { config: "{}", files })
+        expect(registry.models).toMatchObject([{ version: "7", maxBatchSize: 4 }])
+        expect(yield* answer("m")).toBe(70)
+        yield* load("m")
+        expect(registry.models).toMatchObject([{ version: "1" }])
+        yield* load("elsewhere", { config: "{}", files })
+        expect(yield* answer("elsewhere")).toBe(70)
+        const refusals = yield* Effect.forEach(
+          [{ config: "{" }, { config: '{"foo":1}' }, { files }, { config: "{}", files: new Map([["../x", plus(1)]]) }],
+          (overrides) => Effect.map(Effect.flip(load("m", overrides)), ({ message }) => message),
+        )
+        expect(refusals).toEqual([
+          expect.stringMatching(/^load failed for model 'm': Invalid config override: /),
+          expect.stringMatching(/^load failed for model 'm': Invalid config override: .*"foo"/),
+          "load failed for model 'm': override model directory requires the parameter 'config'",
+          "load failed for model 'm': invalid file '../x', which is not below the directory of model 'm'",
+        ])
+        expect(yield* answer("m")).toBe(1)
+      }),
+  )
+})
+
+it.effect("polling follows what is added, changed and removed, and leaves alone what is as it was", () =>
+  Effect.gen(function* () {
+    const fixture = yield* repository
+    fixture.adding("stays", 1, 1)
+    fixture.adding("changes", 1, 2)
+    fixture.adding("goes", 1, 3)
+    const { registry, index, control } = yield* open(fixture, { control: "poll", pollInterval: "1 minute" })
+    const [stays] = registry.versions("stays")
+    fixture.adding("comes", 1, 4)
+    fixture.adding("changes", 2, 20)
+    fixture.remove("goes")
+    const changed = Effect.callback<void>((resume) => {
+      const unwatch = registry.onChange(() => {
+        if (
+          registry.models
+            .map(({ name, version }) => name + version)
+            .toSorted()
+            .join() !== "changes2,comes1,stays1"
+        )
+          return
+        unwatch()
+        resume(Effect.void)
+      })
+    })
+    const waiting = yield* Effect.forkChild(changed, { startImmediately: true })
+    yield* TestClock.adjust("1 minute")
+    yield* Fiber.join(waiting)
+    expect(registry.versions("stays")[0]).toBe(stays)
+    expect(index().map(({ name }) => name)).not.toContain("goes")
+    expect(control).toBeUndefined()
+  }),
+)
+
+it.live("a configuration is taken from configs/ where it has the name that is asked for", () =>
+  Effect.gen(function* () {
+    const fixture = yield* repository
+    for (const name of ["a", "b"]) fixture.adding(name, 1, 1, "max_batch_size: 2")
+    fixture.write("a/configs/big.pbtxt", "max_batch_size: 32")
+    const { registry } = yield* open(fixture, { configName: "big" })
+    expect(Object.fromEntries(registry.models.map(({ name, maxBatchSize }) => [name, maxBatchSize]))).toEqual({
+      a: 32,
+      b: 2,
+    })
+  }),
+)
+
+it.live("a model file may have any name, and none is completed where that is turned off", () =>
+  Effect.gen(function* () {
+    const fixture = yield* repository
+    fixture.write("named/1/weights.onnx", plus(3))
+    fixture.write("named/config.pbtxt", "backend: 'onnxruntime' default_model_filename: 'weights.onnx'")
+    const { answer } = yield* open(fixture)
+    expect(yield* answer("named")).toBe(3)
+    const { index } = yield* open(fixture, { autoComplete: false })
+    expect(index()).toMatchObject([{ reason: expect.stringContaining("the model expects 1 inputs") }])
+  }),
+)
+
+it.live("the end of the scope unloads all there is", () =>
+  Effect.gen(function* () {
+    const fixture = yield* repository
+    fixture.adding("m", 1, 1)
+    const scope = yield* Scope.make()
+    const { registry } = yield* Scope.provide(open(fixture), scope)
+    const [model] = registry.models
+    expect(model?.isReady()).toBe(true)
+    yield* Scope.close(scope, Exit.void)
+    expect(model?.isReady()).toBe(false)
+  }),
+)

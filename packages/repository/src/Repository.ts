@@ -1,0 +1,132 @@
+/**
+ * Directories of models in Triton's layout, as what a server gets its models from: which models there are, when they are
+ * loaded, and who may say so. What becomes of one model is RepositoryModel.ts's business.
+ */
+import { type Duration, Effect, Layer, Result, Scope } from "effect"
+import { InvalidRequest } from "@nereid/core/Errors"
+import {
+  type Control,
+  type LoadOverrides,
+  ModelRepository,
+  type Open,
+  type OpenRepository,
+  RepositoryError,
+} from "@nereid/core/ModelRepository"
+import { Catalogue } from "./Catalogue.ts"
+import type { LoadFailure } from "./LoadFailure.ts"
+
+export interface Options {
+  /** Each holds a directory for each of its models. A name that is in two of them is loaded from neither. */
+  readonly directories: readonly [string, ...ReadonlyArray<string>]
+  /**
+   * `none`: all models are loaded at the start, and stay. `explicit`: those of `load`, and from then on what callers load and
+   * unload. `poll`: all, and what is added, changed and removed later. Default `none`.
+   */
+  readonly control?: "none" | "explicit" | "poll"
+  /** With `explicit`: the models to load at the start; `*` alone for all there are. Default none. */
+  readonly load?: ReadonlyArray<string>
+  /** With `poll`: how often the directories are looked at. Default 15 seconds. */
+  readonly pollInterval?: Duration.Input
+  /** A model that has a `configs/<name>.pbtxt` of this name is configured by it. Default none. */
+  readonly configName?: string
+  /** Whether what a configuration leaves out is read from its model file. Default true. */
+  readonly autoComplete?: boolean
+  /** Rows of a batch of a model that can batch, and whose configuration does not say how many. Default 4. */
+  readonly defaultMaxBatchSize?: number
+  /** Whether a model that cannot be loaded at the start ends the start. Default true. */
+  readonly exitOnError?: boolean
+}
+
+/**
+ * Servers that are built with this layer serve the models of these directories, beside those in code:
+ *
+ * ```ts
+ * Server.layer([], { http: 8000 }).pipe(Layer.provide(Repository.layer({ directories: ["models"] })))
+ * ```
+ */
+export const layer = (options: Options): Layer.Layer<never> => Layer.succeed(ModelRepository, open(options))
+
+/** Models that are loaded at the same time, at the start and in one look at the directories. */
+const concurrency = 4
+
+export const open =
+  (options: Options): Open =>
+  (registry) =>
+    Effect.gen(function* () {
+      const { control = "none", load: wanted = [], exitOnError = true } = options
+      const catalogue = new Catalogue(options, registry, yield* Scope.Scope)
+      const found = yield* Effect.mapError(catalogue.scan, ({ message }) => new RepositoryError({ message }))
+      const isAll = control !== "explicit" || (wanted.length === 1 && wanted[0] === "*")
+      const problems = yield* loadAll(catalogue, isAll ? [...found.keys()] : [...new Set(wanted)])
+      if (exitOnError && problems.length > 0) {
+        const message = `failed to load all models\n${problems.map((problem) => `  ${problem}`).join("\n")}`
+        return yield* new RepositoryError({ message })
+      }
+      if (control === "poll") yield* poll(catalogue, options.pollInterval ?? "15 seconds")
+      const opened: OpenRepository = {
+        index: () => catalogue.index(),
+        isReady: () => catalogue.isReady(),
+        control: control === "explicit" ? yield* controlOf(catalogue) : undefined,
+      }
+      return opened
+    })
+
+/** What kept models from being loaded, each of which is logged. */
+const loadAll = Effect.fnUntraced(function* (catalogue: Catalogue, names: ReadonlyArray<string>) {
+  const problems = yield* Effect.forEach(
+    names,
+    Effect.fnUntraced(function* (name) {
+      const result = yield* Effect.result(catalogue.load(name, noOverrides))
+      return Result.isFailure(result) ? [`${name}: ${result.failure.message}`] : []
+    }),
+    { concurrency },
+  )
+  for (const problem of problems.flat()) yield* Effect.logError(`Failed to load model ${problem}`)
+  return problems.flat()
+})
+
+/** Follows the directories until the scope closes. */
+const poll = (catalogue: Catalogue, interval: Duration.Input) =>
+  catalogue.changes.pipe(
+    Effect.flatMap(({ changed, gone }) =>
+      Effect.andThen(
+        Effect.forEach(gone, (name) => catalogue.forget(name), { discard: true }),
+        loadAll(catalogue, changed),
+      ),
+    ),
+    Effect.catch(({ message }) => Effect.logError(`The model repository cannot be read: ${message}`)),
+    Effect.delay(interval),
+    Effect.forever,
+    Effect.forkScoped,
+  )
+
+const noOverrides: LoadOverrides = { files: new Map() }
+
+/** What callers may do, whose effects run with what the server runs with. */
+const controlOf = Effect.fnUntraced(function* (catalogue: Catalogue) {
+  const context = yield* Effect.context<never>()
+  const control: Control = {
+    load: (name, overrides) =>
+      nameProblem(name).pipe(
+        Effect.andThen(catalogue.load(name, overrides)),
+        Effect.mapError((error) => (error._tag === "LoadFailure" ? refused(name, error) : error)),
+        Effect.provideContext(context),
+      ),
+    unload: (name) => nameProblem(name).pipe(Effect.andThen(catalogue.unload(name)), Effect.provideContext(context)),
+  }
+  return control
+})
+
+const refused = (name: string, { message }: LoadFailure) =>
+  new InvalidRequest({ message: `load failed for model '${name}': ${message}` })
+
+const nameProblem = (name: string): Effect.Effect<void, InvalidRequest> => {
+  if (name === "") {
+    return Effect.fail(
+      new InvalidRequest({ message: "Model name cannot be empty. Please enter a valid name to deploy." }),
+    )
+  }
+  const isPath = /[/\\]/.test(name) || name === "." || name === ".."
+  const message = `invalid model name '${name}', model name must not contain path traversal characters`
+  return isPath ? Effect.fail(new InvalidRequest({ message })) : Effect.void
+}

@@ -1,0 +1,181 @@
+/**
+ * One model of a repository over its life: which versions take requests, what becomes of those that come after them, and
+ * what the index says of both. Changes are made one after the other, each to its end.
+ *
+ *   load:    plan ─► every new version loads ─► registry ─► those that they replace answer what they have, and unload
+ *                 └─ fails ────────────────────┴─► what was there stays
+ *   unload:  out of the registry ─► what is there answers what it has, and unloads
+ */
+import { Effect, Exit, Result, Scope, Semaphore } from "effect"
+import type { IndexEntry, ModelState } from "@nereid/core/ModelRepository"
+import type { OpenRegistry } from "@nereid/core/Registry"
+import type { RunningModel } from "@nereid/core/RunningModel"
+import { LoadFailure } from "./LoadFailure.ts"
+import * as ModelPlan from "./ModelPlan.ts"
+import * as ModelVersion from "./ModelVersion.ts"
+
+/** What a model is loaded from. */
+export interface Source {
+  /** Versions that there are, for the index, whatever the plan makes of them. */
+  readonly versions: ReadonlyArray<number>
+  readonly plan: Effect.Effect<ModelPlan.ModelPlan, LoadFailure>
+  /** Its files stay where they are while the scope is open. */
+  readonly hold: Effect.Effect<void, never, Scope.Scope>
+}
+
+export interface RepositoryModel {
+  /** One entry for each version; one without a version where none has been loaded. */
+  readonly index: () => ReadonlyArray<IndexEntry>
+  /** Whether what was asked for is there; also where it is an earlier plan, because a later one failed. */
+  readonly isReady: () => boolean
+  /** Completes once all versions take requests. */
+  readonly load: (source: Source) => Effect.Effect<void, LoadFailure>
+  /** Completes once no version takes requests. */
+  readonly unload: Effect.Effect<void>
+}
+
+interface LoadedVersion extends ModelPlan.PlannedVersion {
+  readonly running: RunningModel
+  readonly scope: Scope.Closeable
+}
+
+interface Loaded {
+  readonly plan: ModelPlan.ModelPlan
+  readonly versions: ReadonlyArray<LoadedVersion>
+}
+
+interface Status {
+  readonly state: ModelState
+  readonly reason: string
+}
+
+const ready: Status = { state: "READY", reason: "" }
+
+/** What is loaded lives at most as long as `scope`. */
+export const make = (name: string, registry: OpenRegistry, scope: Scope.Scope): RepositoryModel => {
+  const turn = Semaphore.makeUnsafe(1)
+  const statuses = new Map<number, Status>()
+  /** Why nothing is there of a model of which there is no version, either. */
+  let reason: string | undefined
+  let isWanted = false
+  let loaded: Loaded | undefined
+
+  const loadVersion = Effect.fnUntraced(function* (
+    { hold }: Source,
+    plan: ModelPlan.ModelPlan,
+    planned: ModelPlan.PlannedVersion,
+  ) {
+    const own = yield* Scope.fork(scope)
+    const running = yield* hold.pipe(
+      Effect.andThen(ModelVersion.load(plan, planned)),
+      Scope.provide(own),
+      Effect.onExit((exit) => (Exit.isFailure(exit) ? Scope.close(own, exit) : Effect.void)),
+    )
+    return { ...planned, running, scope: own } satisfies LoadedVersion
+  })
+
+  /** Answers what it has, and unloads; nobody waits for it. */
+  const retire = Effect.fnUntraced(function* ({ version, running, scope: own }: LoadedVersion, state: ModelState) {
+    const leaving: Status = { state, reason: "" }
+    if (state === "UNLOADING") statuses.set(version, leaving)
+    yield* running.drained.pipe(
+      Effect.andThen(Scope.close(own, Exit.void)),
+      // It may be there again meanwhile.
+      Effect.andThen(Effect.sync(() => statuses.get(version) === leaving && statuses.set(version, unloaded))),
+      Effect.forkIn(scope),
+    )
+  })
+
+  const apply = Effect.fnUntraced(function* (source: Source, plan: ModelPlan.ModelPlan) {
+    const before = loaded?.versions ?? []
+    const reusable = loaded !== undefined && ModelPlan.isSameModel(loaded.plan, plan) ? before : []
+    const kept = reusable.filter((version) => plan.versions.some((other) => ModelPlan.isSameVersion(version, other)))
+    const added = plan.versions.filter(({ version }) => !kept.some((other) => other.version === version))
+    const isServed = (version: number) => before.some((other) => other.version === version)
+    for (const { version } of added) if (!isServed(version)) statuses.set(version, { state: "LOADING", reason: "" })
+    const results = yield* Effect.forEach(
+      added,
+      (planned) => Effect.map(Effect.result(loadVersion(source, plan, planned)), (result) => ({ planned, result })),
+      { concurrency: "unbounded" },
+    )
+    const fresh = results.flatMap(({ result }) => (Result.isSuccess(result) ? [result.success] : []))
+    const failures = results.flatMap(({ planned: { version }, result }) =>
+      Result.isFailure(result) ? [{ version, reason: result.failure.message }] : [],
+    )
+    for (const { version, reason } of failures) {
+      if (!isServed(version)) statuses.set(version, { state: "UNAVAILABLE", reason })
+    }
+    const failure = new LoadFailure({
+      message: failures
+        .map(({ version, reason }) => `version ${version} is at UNAVAILABLE state: ${reason};`)
+        .join(" "),
+    })
+    if (failures.length > 0 && before.length > 0) {
+      for (const version of fresh) yield* Scope.close(version.scope, Exit.void)
+      return yield* failure
+    }
+    const versions = [...kept, ...fresh]
+    const gone = before.filter((version) => !versions.includes(version))
+    loaded = { plan, versions }
+    for (const { version } of versions) statuses.set(version, ready)
+    registry.replace(
+      name,
+      versions.map(({ running }) => running),
+    )
+    for (const version of gone) {
+      const isReplaced = versions.some((other) => other.version === version.version)
+      yield* retire(version, isReplaced ? "READY" : "UNLOADING")
+    }
+    if (failures.length > 0) return yield* failure
+    for (const warning of plan.warnings) yield* Effect.logWarning(`Model '${name}': without effect here: ${warning}`)
+  })
+
+  const load = Effect.fnUntraced(function* (source: Source) {
+    isWanted = true
+    yield* source.hold
+    const plan = yield* source.plan.pipe(
+      Effect.tapError(({ message }) =>
+        Effect.sync(() => {
+          if (loaded !== undefined) return
+          reason = message
+          statuses.clear()
+          for (const version of source.versions) statuses.set(version, { state: "UNAVAILABLE", reason: message })
+        }),
+      ),
+    )
+    if (loaded !== undefined && ModelPlan.isSame(loaded.plan, plan)) return
+    if (loaded === undefined) statuses.clear()
+    yield* apply(source, plan)
+  })
+
+  return {
+    index: () =>
+      statuses.size === 0
+        ? [{ name, ...(isWanted && reason !== undefined ? { state: "UNAVAILABLE" as const, reason } : {}) }]
+        : [...statuses]
+            .toSorted(([a], [b]) => a - b)
+            .map(([version, status]) => ({ name, version: String(version), ...observed(status, version) })),
+    isReady: () => !isWanted || (loaded !== undefined && loaded.versions.length === loaded.plan.versions.length),
+    load: (source) => turn.withPermit(Effect.scoped(load(source))),
+    unload: turn.withPermit(
+      Effect.gen(function* () {
+        isWanted = false
+        reason = undefined
+        const before = loaded?.versions ?? []
+        loaded = undefined
+        for (const [version, { state }] of statuses) if (state === "UNAVAILABLE") statuses.set(version, unloaded)
+        registry.replace(name, [])
+        for (const version of before) yield* retire(version, "UNLOADING")
+      }),
+    ),
+  }
+
+  /** A model that was loaded may yet be in trouble. */
+  function observed(status: Status, version: number): Status {
+    const running = loaded?.versions.find((other) => other.version === version)?.running
+    if (status.state !== "READY" || running === undefined || running.isReady()) return status
+    return { state: "UNAVAILABLE", reason: "none of its instances takes requests now" }
+  }
+}
+
+const unloaded: Status = { state: "UNAVAILABLE", reason: "unloaded" }

@@ -1,0 +1,80 @@
+/**
+ * What is wrong with the inputs and outputs of a configuration: names, datatypes, dims, and shapes that they are to be given
+ * in between. Part of ConfigCheck.ts.
+ */
+import {
+  DataType,
+  type ModelConfig,
+  ModelInput_Format as Format,
+  type ModelInput,
+  type ModelOutput,
+} from "@nereid/protocol/model_config"
+
+export const problem = (config: ModelConfig): string | undefined => {
+  for (const input of config.input) {
+    const found = ioProblem("input", input) ?? inputProblem(config, input)
+    if (found !== undefined) return found
+  }
+  for (const output of config.output) {
+    const found = ioProblem("output", output)
+    if (found !== undefined) return found
+  }
+  return twice("input", config) ?? twice("output", config)
+}
+
+const ioProblem = (kind: "input" | "output", tensor: ModelInput | ModelOutput): string | undefined => {
+  const { name, dataType, dims, reshape } = tensor
+  if (name === "") return `model ${kind} must specify 'name'`
+  const subject = `model ${kind} '${name}'`
+  if (dataType === DataType.TYPE_INVALID) return `${subject} must specify 'data_type'`
+  if (dims.length === 0) return `${subject} must specify 'dims'`
+  if (!dims.every(isExtent)) return `${subject} dimension ${extents}`
+  if (tensor.isShapeTensor) return `${subject} shape tensors are only supported for TensorRT platform`
+  if (tensor.isNonLinearFormatIo) return `${subject} Non-linear IO format is only supported for TensorRT platform`
+  if (reshape === undefined) return undefined
+  if (!reshape.shape.every(isExtent)) return `${subject} reshape dimensions ${extents}`
+  return reshapeProblem(subject, dims, reshape.shape)
+}
+
+const isExtent = (extent: bigint): boolean => extent >= 1n || extent === -1n
+
+const extents = "must be integer >= 1, or -1 to indicate a variable-size dimension"
+
+/** Elements between variable extents must be as many on both sides: [2,4,-1,6] may be [8,-1,1,6]. */
+const reshapeProblem = (
+  subject: string,
+  dims: ReadonlyArray<bigint>,
+  shape: ReadonlyArray<bigint>,
+): string | undefined => {
+  const [from, to] = [counts(dims), counts(shape)]
+  if (from.length !== to.length && from.length > 1 && to.length > 1) {
+    return `${subject} has different number of variable-size dimensions for dims and reshape`
+  }
+  return from.length === to.length && from.every((count, index) => count === to[index])
+    ? undefined
+    : `${subject} has different size for dims and reshape`
+}
+
+/** Elements of each part that variable extents divide the dims into. */
+const counts = (dims: ReadonlyArray<bigint>): ReadonlyArray<bigint> => {
+  const parts = [1n]
+  for (const dim of dims) {
+    if (dim === -1n) parts.push(1n)
+    else parts[parts.length - 1] = (parts.at(-1) ?? 1n) * dim
+  }
+  return parts
+}
+
+const inputProblem = ({ maxBatchSize }: ModelConfig, input: ModelInput): string | undefined => {
+  const { name, format, dims, allowRaggedBatch } = input
+  if (format !== Format.NONE && dims.length !== 3) return `model input '${name}' NHWC/NCHW require 3 dims`
+  return allowRaggedBatch && maxBatchSize === 0
+    ? `model input '${name}' can not have ragged batch without batching: 'max_batch_size' is 0`
+    : undefined
+}
+
+const twice = (kind: "input" | "output", config: ModelConfig): string | undefined => {
+  const names = config[kind].map(({ name }) => name)
+  const name = names.find((name, index) => names.indexOf(name) < index)
+  return name === undefined ? undefined : `model ${kind} '${name}' of ${config.name} is given twice`
+}
