@@ -183,8 +183,8 @@ it("lists its flags by groups, where asked to", async () => {
 })
 
 it("refuses flags that would change what is served", async () => {
-  const { code, output } = await nereid("serve", "examples/models.ts", "--model-repository=/models").ended
-  expect(output).toContain("--model-repository is not supported: models come from the module")
+  const { code, output } = await nereid("serve", "examples/models.ts", "--rate-limit=execution_count").ended
+  expect(output).toContain("--rate-limit=execution_count is not supported: there is no rate limiter")
   expect(code).toBe(1)
 })
 
