@@ -11,6 +11,7 @@ export const codes: { readonly [T in Tag]: { readonly http: number; readonly grp
   ModelNotFound: { http: 404, grpc: 5 },
   ModelNotReady: { http: 503, grpc: 14 },
   QueueFull: { http: 503, grpc: 14 },
+  QueueTimeout: { http: 503, grpc: 14 },
   Unavailable: { http: 503, grpc: 14 },
   DeadlineExceeded: { http: 503, grpc: 4 },
   Cancelled: { http: 400, grpc: 1 },

@@ -136,6 +136,44 @@ class Stuck extends Model.Service<Stuck>()("stuck", {
 /** How many requests have come to run in it. */
 export const stuck = { entered: 0 }
 
+/** Three levels of requests, each with its own room, that wait while one called `hold` runs. */
+class Levels extends Model.Service<Levels>()("levels", {
+  inputs: { X: Tensor.INT32(1) },
+  outputs: { X: Tensor.INT32(1) },
+  batching: {
+    maxQueueSize: 4,
+    defaultTimeout: "20 seconds",
+    allowTimeoutOverride: true,
+    priorities: { levels: 3, default: 2, policies: { 1: { maxQueueSize: 1 } } },
+  },
+}) {}
+
+/** The same with times that delay, and no levels. */
+class Delays extends Model.Service<Delays>()("delays", {
+  inputs: { X: Tensor.INT32(1) },
+  outputs: { X: Tensor.INT32(1) },
+  batching: { defaultTimeout: "20 seconds", timeoutAction: "DELAY", allowTimeoutOverride: true },
+}) {}
+
+/** Two at a time, answered in the order in which they came. */
+class Ordered extends Model.Service<Ordered>()("ordered", {
+  inputs: { X: Tensor.INT32(1) },
+  outputs: { X: Tensor.INT32(1) },
+  batching: { preserveOrdering: true },
+}) {}
+
+/** The ids of the requests that have come to run in these models, and what ends the last one called `hold`. */
+export const held = { ran: new Array<string>(), letGo: () => {} }
+
+const holding = <S>(sample: S) =>
+  Effect.flatMap(RequestContext, ({ id }) => {
+    held.ran.push(id)
+    if (id !== "hold") return Effect.succeed(sample)
+    return Effect.callback<S>((resume) => {
+      held.letGo = () => resume(Effect.succeed(sample))
+    })
+  })
+
 /** Waits for four rows, and not for ever. */
 class Gathers extends Model.Service<Gathers>()("gathers", {
   inputs: { X: Tensor.INT32(1) },
@@ -208,6 +246,9 @@ export const layer = Layer.mergeAll(
     return Effect.never
   }),
   Model.each(Gathers, (sample) => Effect.succeed(sample)),
+  Model.each(Levels, holding),
+  Model.each(Delays, holding),
+  Model.each(Ordered, holding, { instances: 2 }),
   Model.each(Asked, () => asked),
   Model.stream(Counts, ({ X: { data } }) => counted(data[0] ?? 0)),
   ...echoes.map(({ layer }) => layer),
@@ -244,6 +285,9 @@ export const models = [
   Fail,
   Stuck,
   Gathers,
+  Levels,
+  Delays,
+  Ordered,
   Asked,
   Counts,
   ...echoes.map(({ model }) => model),

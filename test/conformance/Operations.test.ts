@@ -1,60 +1,17 @@
 /** What a server does over more than one request: what it counts, when it is full, and who has gone. */
-import { setImmediate } from "node:timers/promises"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { Connections } from "./Connections.ts"
+import { counters, metric, until } from "./Counters.ts"
 import { encode as encodeGrpc } from "./GrpcEncoding.ts"
 import { HttpConnection } from "./HttpConnection.ts"
 import { encode as encodeHttp } from "./HttpEncoding.ts"
 import { type InferRequest, tensor } from "./InferRequest.ts"
 import * as Models from "./Models.ts"
-import { parse } from "./JsonText.ts"
 
 type Connected = Connections["Service"]
 
 const stuck: InferRequest = { model: "stuck", inputs: [tensor("X", "INT32", [1], [1])] }
-
-/** A value of /metrics, of a model's first version. */
-const metric = async (connections: Connected, name: string, model: string, more = ""): Promise<number> => {
-  const connection = await HttpConnection.open(connections.servers.normal.metrics)
-  const { body } = await connection.request({ path: "/metrics" })
-  connection.close()
-  const line = `${name}{model="${model}"${more},version="1"} `
-  const found = body
-    .toString()
-    .split("\n")
-    .find((text) => text.startsWith(line))
-  return found === undefined ? Number.NaN : Number(found.slice(line.length))
-}
-
-/** Asks again and again until it is so; the test's own limit ends it where that never is. */
-const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
-  while (!(await holds())) await setImmediate()
-}
-
-/** Counters of a model: what its metrics say, which its statistics must say too. */
-const counters = async (connections: Connected, model: string) => {
-  const connection = await connections.http("normal")
-  const { body } = await connection.request({ path: `/v2/models/${model}/stats` })
-  const statistics = JSON.stringify(parse(body.toString()))
-  const number = (pattern: RegExp) => Number(pattern.exec(statistics)?.[1])
-  const reason = (name: string) => metric(connections, "nv_inference_request_failure", model, `,reason="${name}"`)
-  const reasons = await Promise.all(["REJECTED", "CANCELED", "BACKEND", "OTHER"].map(reason))
-  const counted = {
-    success: await metric(connections, "nv_inference_request_success", model),
-    rows: await metric(connections, "nv_inference_count", model),
-    executions: await metric(connections, "nv_inference_exec_count", model),
-    reasons,
-  }
-  assert.strictEqual(number(/"inference_count":\{"number":"([0-9]+)"/), counted.rows)
-  assert.strictEqual(number(/"execution_count":\{"number":"([0-9]+)"/), counted.executions)
-  assert.strictEqual(number(/"success":\{"count":\{"number":"([0-9]+)"/), counted.success)
-  assert.strictEqual(
-    number(/"fail":\{"count":\{"number":"([0-9]+)"/),
-    reasons.reduce((sum, count) => sum + count, 0),
-  )
-  return counted
-}
 
 layer(Connections.layer, { excludeTestServices: true })("operations", (it) => {
   const live = (name: string, test: (connections: Connected) => Promise<void>) =>

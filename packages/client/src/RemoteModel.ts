@@ -172,6 +172,7 @@ const reasonOf = (error: InferenceError): FailureReason => {
     case "ExecutionFailed":
       return "BACKEND"
     case "QueueFull":
+    case "QueueTimeout":
     case "DeadlineExceeded":
       return "REJECTED"
     case "Cancelled":

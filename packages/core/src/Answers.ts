@@ -7,11 +7,14 @@ import type { Deadlines } from "./Deadlines.ts"
 import type { Entry } from "./Entry.ts"
 import type { InferenceError } from "./Errors.ts"
 import type { Response } from "./Inference.ts"
-import type { RequestQueue } from "./RequestQueue.ts"
+import { Ordering } from "./Ordering.ts"
+import type { Queue } from "./Queue.ts"
 import type { ComputeDurations, FailureReason, Statistics } from "./Statistics.ts"
 
 export interface AnswersOptions {
-  readonly queue: RequestQueue
+  /** Whether answers keep the order of their requests. */
+  readonly preserveOrdering: boolean
+  readonly queue: Queue
   readonly deadlines: Deadlines<Entry>
   readonly statistics: Statistics
   /** The monotonic time in nanoseconds. */
@@ -23,10 +26,13 @@ export interface AnswersOptions {
 }
 
 export class Answers {
+  /** Undefined where answers leave as they are ready. */
+  readonly ordering: Ordering | undefined
   readonly #options: AnswersOptions
 
   constructor(options: AnswersOptions) {
     this.#options = options
+    this.ordering = options.preserveOrdering ? new Ordering((entry, outcome) => this.#tell(entry, outcome)) : undefined
   }
 
   /** Harmless where it has ended already, as are the others. */
@@ -42,25 +48,33 @@ export class Answers {
     if (entry.request.emit !== undefined) {
       statistics.response(entry.responses)?.emptyResponse.add(nanos() - entry.respondedAt)
     }
-    this.#tell(entry, answer)
+    if (this.ordering === undefined) this.#tell(entry, answer)
+    else this.ordering.settle(entry, answer)
   }
 
   refuse(entry: Entry, reason: FailureReason, error: InferenceError): void {
-    if (!this.#end(entry)) return
-    this.#failed(entry, reason)
-    this.#tell(entry, Result.fail(error))
+    const { ordering } = this
+    const outcome = Result.fail(error)
+    if (this.#end(entry)) {
+      this.#failed(entry, reason)
+      if (ordering !== undefined && reason === "BACKEND") return ordering.settle(entry, outcome)
+      // It has ended, but its answer may still wait for its turn.
+    } else if (ordering?.holds(entry) !== true) return
+    ordering?.leave(entry)
+    this.#tell(entry, outcome)
   }
 
   /** Without a word to its caller, who has left. */
   cancel(entry: Entry): void {
     if (this.#end(entry)) this.#failed(entry, "CANCELED")
+    this.#options.deadlines.delete(entry)
+    this.ordering?.leave(entry)
   }
 
   #end(entry: Entry): boolean {
     if (entry.done) return false
     entry.done = true
     this.#options.onEnd()
-    this.#options.deadlines.delete(entry)
     if (entry.running === undefined) this.#options.queue.remove(entry)
     else entry.running.leave(entry)
     return true
@@ -78,6 +92,7 @@ export class Answers {
 
   /** What a caller throws is its own failure: it keeps back neither the answers of others nor an instance. */
   #tell(entry: Entry, outcome: Result.Result<Response, InferenceError>): void {
+    this.#options.deadlines.delete(entry)
     try {
       entry.reply(outcome)
     } catch (defect) {

@@ -5,19 +5,20 @@
 import { Duration } from "effect"
 import type { DataType } from "./DataType.ts"
 import type { DataTypeOf, Fields, SymbolsOf } from "./Field.ts"
+import { defaultMaxQueueSize, type Queueing, type QueueingOptions, resolve as resolveQueueing } from "./QueuePolicy.ts"
 import type { Signature } from "./TensorSpec.ts"
 import { type Element, elementBytes } from "./Element.ts"
 
-interface QueueingOptions {
+interface ClosingOptions {
   /** How long a request may wait for others. Default 0: a free instance takes what is there. */
   readonly maxQueueDelay?: Duration.Input
   /** Numbers of rows at which a batch goes at once; only of use together with a delay. */
   readonly preferredBatchSizes?: ReadonlyArray<number>
-  /** Requests that may wait; one more is refused. Default 1024. */
-  readonly maxQueueSize?: number
 }
 
-export interface BatchingOptions<I extends Fields> extends QueueingOptions {
+export type BatchingOptions<I extends Fields> = ClosingOptions & SharingOptions<I> & QueueingOptions
+
+interface SharingOptions<I extends Fields> {
   /**
    * Numbers of rows that batches are filled up to, the smallest that holds them, behind the largest `maxBatchSize`: their
    * last row is repeated, and what comes out of the copies is dropped. For what is slow at sizes that it has not seen.
@@ -79,12 +80,13 @@ type InputsWith<I extends Fields, N extends string> = {
 }[keyof I]
 
 /** The options of any model. */
-interface UntypedOptions extends QueueingOptions {
-  readonly padTo?: ReadonlyArray<number> | "preferred"
-  readonly ragged?: { readonly [dim: string]: UntypedDimOptions | undefined }
-  readonly groupBy?: { readonly inputs?: ReadonlyArray<string>; readonly parameters?: ReadonlyArray<string> }
-  readonly onFailure?: "fail" | "bisect"
-}
+type UntypedOptions = ClosingOptions &
+  QueueingOptions & {
+    readonly padTo?: ReadonlyArray<number> | "preferred"
+    readonly ragged?: { readonly [dim: string]: UntypedDimOptions | undefined }
+    readonly groupBy?: { readonly inputs?: ReadonlyArray<string>; readonly parameters?: ReadonlyArray<string> }
+    readonly onFailure?: "fail" | "bisect"
+  }
 
 interface UntypedDimOptions {
   readonly buckets?: ReadonlyArray<number>
@@ -97,6 +99,8 @@ export interface Batching {
   readonly maxQueueDelay: Duration.Duration
   readonly preferredBatchSizes: ReadonlyArray<number>
   readonly maxQueueSize: number
+  /** Undefined where all requests are equal, and wait as long as they like. */
+  readonly queueing?: Queueing | undefined
   /** The smallest first; the last one is `maxBatchSize`. Empty: batches are never filled up. */
   readonly padTo: ReadonlyArray<number>
   readonly ragged: ReadonlyArray<RaggedDim>
@@ -137,13 +141,12 @@ export const resolve = <I extends Fields>(
   const {
     maxQueueDelay = 0,
     preferredBatchSizes = [],
-    maxQueueSize = 1024,
     padTo,
     ragged = {},
     groupBy = {},
     onFailure = "fail",
+    ...queueing
   } = options as UntypedOptions
-  requireInteger(model, "maxQueueSize", maxQueueSize, 1)
   requireSizes(model, "preferredBatchSizes", preferredBatchSizes, maxBatchSize)
   const sizes = padTo === "preferred" ? preferredBatchSizes : (padTo ?? [])
   requireSizes(model, "padTo", sizes, maxBatchSize)
@@ -154,7 +157,8 @@ export const resolve = <I extends Fields>(
   return {
     maxQueueDelay: Duration.fromInputUnsafe(maxQueueDelay),
     preferredBatchSizes,
-    maxQueueSize,
+    maxQueueSize: queueing.maxQueueSize ?? defaultMaxQueueSize,
+    queueing: resolveQueueing(model, queueing),
     padTo: sizes.length === 0 ? [] : [...new Set([...sizes, maxBatchSize])].toSorted((a, b) => a - b),
     ragged: dims.map((dim) => raggedDim(model, signature, dim)),
     groupBy: { inputs: positions(model, signature, groupBy.inputs ?? []), parameters: groupBy.parameters ?? [] },

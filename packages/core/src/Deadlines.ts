@@ -1,6 +1,7 @@
 /** Whose deadlines are to come, and one alarm for the earliest of them. What becomes of an entry then is its owner's. */
 import { Clock, Effect } from "effect"
 import * as Alarm from "./Alarm.ts"
+import { Expiries } from "./Expiries.ts"
 import type { Request } from "./Inference.ts"
 
 /** Whoever waits for the answer of a request. */
@@ -17,22 +18,12 @@ export interface Deadlines<T extends Expiring> {
 /** `expire` takes those whose deadline has passed, each once. */
 export const make = Effect.fnUntraced(function* <T extends Expiring>(expire: (entry: T) => void) {
   const clock = yield* Clock.Clock
-  const entries = new Set<T>()
-  let earliest = Infinity
+  const expiries = new Expiries<T>()
 
   const ring = () => {
     const now = clock.currentTimeMillisUnsafe()
-    earliest = Infinity
-    for (const entry of entries) {
-      const { deadline = Infinity } = entry.request
-      if (deadline > now) {
-        if (deadline < earliest) earliest = deadline
-      } else {
-        entries.delete(entry)
-        expire(entry)
-      }
-    }
-    if (earliest !== Infinity) alarm.set(earliest - now)
+    for (const entry of expiries.take(now)) expire(entry)
+    if (expiries.earliest !== Infinity) alarm.set(expiries.earliest - now)
   }
   const alarm = yield* Alarm.make(ring)
 
@@ -40,13 +31,12 @@ export const make = Effect.fnUntraced(function* <T extends Expiring>(expire: (en
     add: (entry) => {
       const { deadline } = entry.request
       if (deadline === undefined) return
-      entries.add(entry)
-      if (deadline >= earliest) return
-      earliest = deadline
-      alarm.set(deadline - clock.currentTimeMillisUnsafe())
+      const isEarliest = deadline < expiries.earliest
+      expiries.add(entry, deadline)
+      if (isEarliest) alarm.set(deadline - clock.currentTimeMillisUnsafe())
     },
     delete: (entry) => {
-      if (entry.request.deadline !== undefined) entries.delete(entry)
+      if (entry.request.deadline !== undefined) expiries.delete(entry)
     },
   }
   return deadlines

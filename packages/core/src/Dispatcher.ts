@@ -9,8 +9,9 @@
  */
 import { Clock, Context, Effect, Latch, Scheduler } from "effect"
 import * as Alarm from "./Alarm.ts"
+import type { Entry } from "./Entry.ts"
 import type { Instance } from "./Instance.ts"
-import type { RequestQueue } from "./RequestQueue.ts"
+import type { Queue } from "./Queue.ts"
 import { RunningBatch, type RunningBatchOptions } from "./RunningBatch.ts"
 
 export interface Dispatcher {
@@ -21,7 +22,7 @@ export interface Dispatcher {
 }
 
 export interface DispatcherOptions {
-  readonly queue: RequestQueue
+  readonly queue: Queue
   readonly instances: ReadonlyArray<Instance>
   readonly batches: RunningBatchOptions
   /** No instance will ever take what is queued. */
@@ -71,7 +72,7 @@ export const make = Effect.fnUntraced(function* ({ queue, instances, batches, on
     const decision = queue.decide(now)
     if (decision._tag === "Wait") wait(decision.until - now)
     if (decision._tag !== "Take") return false
-    start(load, queue.take(decision.group))
+    start(load, decision.entries)
     return !isAwake
   }
 
@@ -81,7 +82,7 @@ export const make = Effect.fnUntraced(function* ({ queue, instances, batches, on
     else wake()
   }
 
-  const start = (load: Load, entries: ReturnType<typeof queue.take>) => {
+  const start = (load: Load, entries: ReadonlyArray<Entry>) => {
     const batch = new RunningBatch(batches, load.instance, entries)
     load.batches += 1
     running.add(batch)

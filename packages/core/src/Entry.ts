@@ -1,9 +1,9 @@
 /**
  * One request on its way through the scheduler: it waits in the queue, or an instance has it, or it has ended. Data alone;
- * who moves it is RequestQueue.ts, RunningBatch.ts and, for its end, Scheduler.ts.
+ * who moves it is its queue, RunningBatch.ts and, for its end, Scheduler.ts.
  */
 import type { Reply, Request } from "./Inference.ts"
-import type { Group } from "./RequestQueue.ts"
+import type { Group } from "./Group.ts"
 import type { RunningBatch } from "./RunningBatch.ts"
 import type { RequestStatistics } from "./Statistics.ts"
 

@@ -18,6 +18,7 @@ it("an unknown tag is none", () => {
 
 it.each([
   [14, "Exceeds maximum queue size", "QueueFull"],
+  [14, "Request timeout expired", "QueueTimeout"],
   [14, "connection refused", "Unavailable"],
   [8, "Received message larger than max (9 vs. 8)", "InvalidRequest"],
   [8, "too busy", "QueueFull"],
@@ -34,6 +35,7 @@ it.each([
 
 it.each([
   [503, "[request id: 1] Exceeds maximum queue size", "QueueFull"],
+  [503, "Request timeout expired", "QueueTimeout"],
   [503, "stopping", "Unavailable"],
   [502, "bad gateway", "Unavailable"],
   [504, "late", "DeadlineExceeded"],

@@ -26,6 +26,8 @@ export const table = {
   ModelNotFound: { grpc: GrpcCode.NOT_FOUND, http: 404 },
   ModelNotReady: { grpc: GrpcCode.UNAVAILABLE, http: 503 },
   QueueFull: { grpc: GrpcCode.UNAVAILABLE, http: 503 },
+  /** The request has waited for as long as the model lets one wait in its queue. */
+  QueueTimeout: { grpc: GrpcCode.UNAVAILABLE, http: 503 },
   /** The server, or the model, is stopping or cannot be reached. */
   Unavailable: { grpc: GrpcCode.UNAVAILABLE, http: 503 },
   /** The caller's deadline passed before there was an answer. */
@@ -53,6 +55,7 @@ export class MalformedRequest extends Data.TaggedError("MalformedRequest")<Messa
 export class ModelNotFound extends Data.TaggedError("ModelNotFound")<Message> {}
 export class ModelNotReady extends Data.TaggedError("ModelNotReady")<Message> {}
 export class QueueFull extends Data.TaggedError("QueueFull")<Message> {}
+export class QueueTimeout extends Data.TaggedError("QueueTimeout")<Message> {}
 export class Unavailable extends Data.TaggedError("Unavailable")<Message> {}
 export class DeadlineExceeded extends Data.TaggedError("DeadlineExceeded")<Message> {}
 export class Cancelled extends Data.TaggedError("Cancelled")<Message> {}
@@ -80,6 +83,7 @@ const constructors = {
   ModelNotFound,
   ModelNotReady,
   QueueFull,
+  QueueTimeout,
   Unavailable,
   DeadlineExceeded,
   Cancelled,
@@ -107,6 +111,7 @@ export const fromTag = (tag: string, message: string): InferenceError | undefine
 /** The failure that comes closest to a gRPC status of a server that sends no tag. */
 export const fromGrpc = (code: number, message: string): InferenceError => {
   if (message.includes("Exceeds maximum queue size")) return new QueueFull({ message })
+  if (message.includes("Request timeout expired")) return new QueueTimeout({ message })
   switch (code) {
     case GrpcCode.CANCELLED:
       return new Cancelled({ message })
@@ -131,6 +136,7 @@ export const fromGrpc = (code: number, message: string): InferenceError => {
 /** The failure that comes closest to an HTTP status of a server that sends no tag. */
 export const fromHttp = (status: number, message: string): InferenceError => {
   if (message.includes("Exceeds maximum queue size")) return new QueueFull({ message })
+  if (message.includes("Request timeout expired")) return new QueueTimeout({ message })
   if (status === 404) return new ModelNotFound({ message })
   if (status === 501) return new Unsupported({ message })
   if (status === 503 || status === 502) return new Unavailable({ message })

@@ -124,6 +124,7 @@ const atOnce = <I extends Fields, O extends Fields>(definition: Definition<I, O>
     maxQueueDelay: Duration.zero,
     preferredBatchSizes: [],
     maxQueueSize: Number.MAX_SAFE_INTEGER,
+    queueing: undefined,
   },
 })
 
@@ -162,6 +163,7 @@ const run = Effect.fnUntraced(function* (
     preferredBatchSizes: isAlone ? [] : batching.preferredBatchSizes,
     maxQueueDelay: Duration.toMillis(batching.maxQueueDelay) * 1e6,
     maxQueueSize: batching.maxQueueSize,
+    queueing: batching.queueing,
   })
   const parted: RunningModel["submit"] = (request, reply) => {
     const parts = Grouping.parts(batching.groupBy, request)

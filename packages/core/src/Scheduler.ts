@@ -15,10 +15,21 @@ import type { Batch } from "./Batch.ts"
 import * as Deadlines from "./Deadlines.ts"
 import * as Dispatcher from "./Dispatcher.ts"
 import { Entry } from "./Entry.ts"
-import { DeadlineExceeded, type InferenceError, ModelNotReady, QueueFull, type Unrecoverable } from "./Errors.ts"
-import { type Cancel, errorPrefix, type Reply, type Request } from "./Inference.ts"
+import {
+  DeadlineExceeded,
+  type InferenceError,
+  ModelNotReady,
+  QueueFull,
+  QueueTimeout,
+  type Unrecoverable,
+} from "./Errors.ts"
+import { type Cancel, type Emit, errorPrefix, type Reply, type Request } from "./Inference.ts"
 import type { Instance } from "./Instance.ts"
-import { type QueueOptions, RequestQueue } from "./RequestQueue.ts"
+import { PolicyQueue } from "./PolicyQueue.ts"
+import type { QueueOptions } from "./Queue.ts"
+import { plain, type Queueing } from "./QueuePolicy.ts"
+import * as QueueTimeouts from "./QueueTimeouts.ts"
+import { RequestQueue } from "./RequestQueue.ts"
 import { counted } from "./ResponseCount.ts"
 import { stopping } from "./RunningBatch.ts"
 import type { RequestStatistics, Statistics } from "./Statistics.ts"
@@ -28,6 +39,10 @@ export interface SchedulerOptions extends QueueOptions {
   readonly model: string
   readonly instances: ReadonlyArray<Instance>
   readonly statistics: Statistics
+  /** Rows at which a batch goes at once; empty: only `maxBatchSize`. */
+  readonly preferredBatchSizes: ReadonlyArray<number>
+  /** Undefined where all requests are equal, and wait as long as they like. */
+  readonly queueing?: Queueing | undefined
   /** Requests share a batch only where this agrees (Grouping.ts). */
   readonly groupKey: (request: Request) => string
   /** Whether the halves of a batch that fails are executed by themselves. */
@@ -51,7 +66,7 @@ export interface Scheduler {
 const nothing = () => {}
 
 export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
-  const { model, instances, statistics, groupKey, batchOf, bisects } = options
+  const { model, instances, statistics, groupKey, batchOf, bisects, preferredBatchSizes, queueing } = options
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const nanos = () => Number(clock.monotonicTimeNanosUnsafe())
@@ -63,11 +78,20 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
   let unanswered = 0
   const drained = Latch.makeUnsafe(true)
 
-  const queue = new RequestQueue(options)
+  const queue =
+    queueing === undefined && preferredBatchSizes.length === 0
+      ? new RequestQueue(options)
+      : new PolicyQueue({
+          ...options,
+          queueing: queueing ?? plain(options.maxQueueSize),
+          reject: (entry) => answers.refuse(entry, "REJECTED", waitedTooLong()),
+        })
+  const timeouts = queue instanceof PolicyQueue ? yield* QueueTimeouts.make(queue, nanos) : undefined
   const deadlines = yield* Deadlines.make<Entry>((entry) =>
     answers.refuse(entry, entry.running === undefined ? "REJECTED" : "CANCELED", expired(entry.request)),
   )
   const answers = new Answers({
+    preserveOrdering: queueing?.preserveOrdering === true,
     queue,
     deadlines,
     statistics,
@@ -78,6 +102,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
     },
     onDefect: (defect) => log(`A caller of model '${model}' failed on its answer`, Cause.die(defect)),
   })
+  const { ordering } = answers
   const refuseQueued = (error: () => InferenceError) => {
     for (const entry of queue.clear()) answers.refuse(entry, "OTHER", error())
   }
@@ -116,7 +141,17 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
     const { emit } = request
     const queuedAt = nanos()
     const entry: Entry = new Entry(
-      emit === undefined ? request : { ...request, emit: counted(emit, () => entry, statistics, nanos) },
+      emit === undefined
+        ? request
+        : {
+            ...request,
+            emit: counted(
+              inTurn(() => entry, emit),
+              () => entry,
+              statistics,
+              nanos,
+            ),
+          },
       reply,
       counts,
       queuedAt,
@@ -129,11 +164,15 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
     }
     if (unanswered === 0) drained.closeUnsafe()
     unanswered += 1
+    ordering?.add(entry)
     deadlines.add(entry)
+    timeouts?.added()
     request.trace?.at("QUEUE_START", queuedAt)
     dispatcher.wake()
     return () => answers.cancel(entry)
   }
+
+  const inTurn = (entry: () => Entry, emit: Emit) => ordering?.inTurn(entry, emit) ?? emit
 
   /** Queues the entry, or says why not. */
   const admit = (entry: Entry): InferenceError | undefined => {
@@ -142,7 +181,8 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
     if (fatal !== undefined) return lost(errorPrefix(request), fatal)
     if (instances.every((instance) => instance.status() === "failed")) return notRunning(errorPrefix(request))
     if (request.deadline !== undefined && request.deadline <= clock.currentTimeMillisUnsafe()) return expired(request)
-    if (queue.offer(entry, groupKey(request))) return undefined
+    const hasRoom = ordering === undefined || queue.size + ordering.held < options.maxQueueSize
+    if (hasRoom && queue.offer(entry, groupKey(request))) return undefined
     return new QueueFull({ message: `${errorPrefix(request)}Exceeds maximum queue size` })
   }
 
@@ -161,5 +201,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
   }
   return scheduler
 })
+
+const waitedTooLong = () => new QueueTimeout({ message: "Request timeout expired" })
 
 const expired = (request: Request) => new DeadlineExceeded({ message: `${errorPrefix(request)}Deadline Exceeded` })

@@ -30,6 +30,29 @@ class Single extends Model.Service<Single>()("single", {
   version: 3,
 }) {}
 
+/** Without a batch dimension: its queue is one all the same. */
+class Levels extends Model.Service<Levels>()("levels", {
+  inputs: { X: Tensor.BOOL(1) },
+  outputs: { X: Tensor.BOOL(1) },
+  batching: {
+    maxQueueSize: 9,
+    defaultTimeout: "1500 micros",
+    timeoutAction: "DELAY",
+    priorities: {
+      levels: 12,
+      default: 3,
+      policies: { 2: { allowTimeoutOverride: true }, 3: { maxQueueSize: 5, defaultTimeout: "1 second" } },
+    },
+  },
+}) {}
+
+class Ordered extends Model.Service<Ordered>()("ordered", {
+  inputs: { X: Tensor.BOOL(1) },
+  outputs: { X: Tensor.BOOL(1) },
+  maxBatchSize: 2,
+  batching: { preserveOrdering: true },
+}) {}
+
 const harness = Effect.gen(function* () {
   const layers = Layer.mergeAll(
     Model.each(Batching, () => Effect.succeed({ SCORE: 0, ROW: Tensor.make("FP64", [], Float64Array.of(0)) }), {
@@ -37,12 +60,13 @@ const harness = Effect.gen(function* () {
     }),
     Model.each(Preferring, ({ X }) => Effect.succeed({ X })),
     Model.each(Single, ({ X }) => Effect.succeed({ X })),
+    Model.each(Levels, ({ X }) => Effect.succeed({ X })),
+    Model.each(Ordered, ({ X }) => Effect.succeed({ X })),
   )
   const services = yield* Layer.build(layers)
-  const [batching, preferring, single] = yield* Effect.all([Batching, Preferring, Single]).pipe(
-    Effect.provideContext(services),
-  )
-  const ports = yield* serve([batching, preferring, single].map(({ model }) => model))
+  const all = yield* Effect.all([Batching, Preferring, Single, Levels, Ordered]).pipe(Effect.provideContext(services))
+  const [, preferring] = all
+  const ports = yield* serve(all.map(({ model }) => model))
   return { ...ports, preferring: preferring.model }
 })
 
@@ -148,10 +172,28 @@ it.live("a model that does not batch has no dynamic_batching", () =>
   }),
 )
 
+it.live("levels and policies are printed as they are set", () =>
+  Effect.gen(function* () {
+    const { get } = yield* harness
+    const policy = (action: string, timeout: number, override: boolean, size: number) =>
+      `{"timeout_action":"${action}","default_timeout_microseconds":${timeout},"allow_timeout_override":${override},` +
+      `"max_queue_size":${size}}`
+    expect((yield* get("/v2/models/levels/config")).text).toContain(
+      '"dynamic_batching":{"preferred_batch_size":[],"max_queue_delay_microseconds":0,"preserve_ordering":false,' +
+        '"priority_levels":12,"default_priority_level":3,' +
+        `"default_queue_policy":${policy("DELAY", 1500, false, 9)},` +
+        `"priority_queue_policy":{"2":${policy("REJECT", 0, true, 1024)},"3":${policy("REJECT", 1_000_000, false, 5)}}}`,
+    )
+    expect((yield* get("/v2/models/ordered/config")).text).toContain(
+      '"preferred_batch_size":[2],"max_queue_delay_microseconds":0,"preserve_ordering":true,',
+    )
+  }),
+)
+
 it.live("gRPC gives the message that HTTP prints", () =>
   Effect.gen(function* () {
     const { get, call } = yield* harness
-    for (const name of ["batching", "preferring", "single"]) {
+    for (const name of ["batching", "preferring", "single", "levels", "ordered"]) {
       const outcome = yield* call(modelConfig, { name })
       const config = "response" in outcome ? outcome.response.config : undefined
       expect(config).toBeDefined()

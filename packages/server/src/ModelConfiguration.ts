@@ -4,13 +4,16 @@
  */
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { Duration } from "effect"
+import * as QueuePolicy from "@nereid/core/QueuePolicy"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import { type TensorSpec, wireDims } from "@nereid/core/TensorSpec"
 import {
   DataType,
   type ModelConfig,
   ModelConfigSchema,
+  type ModelDynamicBatchingSchema,
   ModelInstanceGroup_Kind as Kind,
+  ModelQueuePolicy_TimeoutAction,
 } from "@nereid/protocol/model_config"
 import { print } from "./MessageJson.ts"
 
@@ -40,7 +43,9 @@ const configuration = (model: RunningModel): MessageInitShape<typeof ModelConfig
     ...(model.responseCache ? { responseCache: { enable: true } } : {}),
     ...(model.decoupled ? { modelTransactionPolicy: { decoupled: true } } : {}),
     schedulingChoice:
-      maxBatchSize === 0 ? { case: undefined } : { case: "dynamicBatching", value: dynamicBatching(model) },
+      maxBatchSize === 0 && model.batching.queueing === undefined
+        ? { case: undefined }
+        : { case: "dynamicBatching", value: dynamicBatching(model) },
   }
 }
 
@@ -51,11 +56,38 @@ const tensor = ({ name, datatype, dims }: TensorSpec) => ({
   dims: wireDims(dims).map(BigInt),
 })
 
-const dynamicBatching = ({ maxBatchSize, batching }: RunningModel) => ({
-  preferredBatchSize: batching.preferredBatchSizes.length === 0 ? [maxBatchSize] : [...batching.preferredBatchSizes],
-  maxQueueDelayMicroseconds: microseconds(batching.maxQueueDelay),
-  defaultQueuePolicy: { maxQueueSize: batching.maxQueueSize },
+const dynamicBatching = ({
+  maxBatchSize,
+  batching,
+}: RunningModel): MessageInitShape<typeof ModelDynamicBatchingSchema> => {
+  const { preferredBatchSizes, maxQueueDelay, maxQueueSize, queueing = QueuePolicy.plain(maxQueueSize) } = batching
+  const preferred = preferredBatchSizes.length === 0 && maxBatchSize > 0 ? [maxBatchSize] : [...preferredBatchSizes]
+  return {
+    preferredBatchSize: preferred,
+    maxQueueDelayMicroseconds: microseconds(maxQueueDelay),
+    preserveOrdering: queueing.preserveOrdering,
+    priorityLevels: queueing.priorityLevels,
+    defaultPriorityLevel: queueing.defaultPriorityLevel,
+    defaultQueuePolicy: queuePolicy(queueing.defaultPolicy),
+    priorityQueuePolicy: Object.fromEntries(
+      [...queueing.policies].map(([level, policy]) => [String(level), queuePolicy(policy)]),
+    ),
+  }
+}
+
+const queuePolicy = ({
+  maxQueueSize,
+  defaultTimeout,
+  timeoutAction,
+  allowTimeoutOverride,
+}: QueuePolicy.QueuePolicy) => ({
+  timeoutAction: ModelQueuePolicy_TimeoutAction[timeoutAction],
+  defaultTimeoutMicroseconds: Duration.isFinite(defaultTimeout) ? microseconds(defaultTimeout) : 0n,
+  allowTimeoutOverride,
+  maxQueueSize: Math.min(maxQueueSize, mostUint32),
 })
+
+const mostUint32 = 2 ** 32 - 1
 
 /** A delay without end has no number of its own. */
 const microseconds = (delay: Duration.Duration) =>

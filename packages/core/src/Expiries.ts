@@ -1,0 +1,36 @@
+/** What expires, by the time at which it does. Pure data, in whatever unit of time its owner counts. */
+export class Expiries<T> {
+  readonly #times = new Map<T, number>()
+  #earliest = Infinity
+
+  /** No entry expires before it; perhaps none does at it, where the one that would have has left. */
+  get earliest(): number {
+    return this.#earliest
+  }
+
+  add(entry: T, time: number): void {
+    this.#times.set(entry, time)
+    if (time < this.#earliest) this.#earliest = time
+  }
+
+  /** Harmless where it is not there (any more). */
+  delete(entry: T): void {
+    this.#times.delete(entry)
+  }
+
+  /** Takes out those whose time has come, each once, in the order in which they were added. */
+  take(now: number): ReadonlyArray<T> {
+    if (now < this.#earliest) return []
+    const taken: Array<T> = []
+    this.#earliest = Infinity
+    for (const [entry, time] of this.#times) {
+      if (time > now) {
+        if (time < this.#earliest) this.#earliest = time
+      } else {
+        this.#times.delete(entry)
+        taken.push(entry)
+      }
+    }
+    return taken
+  }
+}

@@ -1,0 +1,50 @@
+/** What a server under test has counted, as its metrics and its statistics tell it, and waiting until it has. */
+import { setImmediate } from "node:timers/promises"
+import { assert } from "@effect/vitest"
+import type { Connections } from "./Connections.ts"
+import { HttpConnection } from "./HttpConnection.ts"
+import { parse } from "./JsonText.ts"
+
+type Connected = Connections["Service"]
+
+/** A value of /metrics, of a model's first version. */
+export const metric = async (connections: Connected, name: string, model: string, more = ""): Promise<number> => {
+  const connection = await HttpConnection.open(connections.servers.normal.metrics)
+  const { body } = await connection.request({ path: "/metrics" })
+  connection.close()
+  const line = `${name}{model="${model}"${more},version="1"} `
+  const found = body
+    .toString()
+    .split("\n")
+    .find((text) => text.startsWith(line))
+  return found === undefined ? Number.NaN : Number(found.slice(line.length))
+}
+
+/** Asks again and again until it is so; the test's own limit ends it where that never is. */
+export const until = async (holds: () => boolean | Promise<boolean>): Promise<void> => {
+  while (!(await holds())) await setImmediate()
+}
+
+/** Counters of a model: what its metrics say, which its statistics must say too. */
+export const counters = async (connections: Connected, model: string) => {
+  const connection = await connections.http("normal")
+  const { body } = await connection.request({ path: `/v2/models/${model}/stats` })
+  const statistics = JSON.stringify(parse(body.toString()))
+  const number = (pattern: RegExp) => Number(pattern.exec(statistics)?.[1])
+  const reason = (name: string) => metric(connections, "nv_inference_request_failure", model, `,reason="${name}"`)
+  const reasons = await Promise.all(["REJECTED", "CANCELED", "BACKEND", "OTHER"].map(reason))
+  const counted = {
+    success: await metric(connections, "nv_inference_request_success", model),
+    rows: await metric(connections, "nv_inference_count", model),
+    executions: await metric(connections, "nv_inference_exec_count", model),
+    reasons,
+  }
+  assert.strictEqual(number(/"inference_count":\{"number":"([0-9]+)"/), counted.rows)
+  assert.strictEqual(number(/"execution_count":\{"number":"([0-9]+)"/), counted.executions)
+  assert.strictEqual(number(/"success":\{"count":\{"number":"([0-9]+)"/), counted.success)
+  assert.strictEqual(
+    number(/"fail":\{"count":\{"number":"([0-9]+)"/),
+    reasons.reduce((sum, count) => sum + count, 0),
+  )
+  return counted
+}
