@@ -11,6 +11,7 @@ import type { InferenceError } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
 import { Hosting } from "./Hosting.ts"
 import type { Cancel } from "./Inference.ts"
+import * as FlatBatch from "./FlatBatch.ts"
 import * as Grouping from "./Grouping.ts"
 import type { Instance, InstanceGroup } from "./Instance.ts"
 import type { Declared } from "./ParameterFields.ts"
@@ -41,6 +42,8 @@ export interface InstancesOptions<E, R> {
   readonly sees?: "batch" | "requests" | "sample"
   /** Whether requests share batches at all; where not, each is a batch of its own, whatever its rows. Default true. */
   readonly batches?: boolean
+  /** How requests of different shapes share a batch, where its instances know about it; they are FlatInstances then. */
+  readonly flat?: FlatBatch.FlatBatch | undefined
   /** Whether an answer may depend on more of a request than its inputs. Default true. */
   readonly readsRequest?: boolean
   /** What they are called. */
@@ -138,6 +141,7 @@ const run = Effect.fnUntraced(function* (
     batches = true,
     readsRequest = true,
     groups,
+    flat,
   }: Omit<InstancesOptions<never, never>, "instances">,
   instances: ReadonlyArray<Instance>,
   cache?: ResponseCache.ResponseCacheOptions,
@@ -154,7 +158,7 @@ const run = Effect.fnUntraced(function* (
     instances,
     statistics,
     groupKey: Grouping.combine(
-      joins ? Grouping.byShapes(signature, batching.ragged) : undefined,
+      joins ? Grouping.byShapes(flat ? FlatBatch.agreeing(flat, signature) : signature, batching.ragged) : undefined,
       agrees ? Grouping.byValues(batching.groupBy) : undefined,
     ),
     bisects: batching.onFailure === "bisect",
@@ -186,6 +190,7 @@ const run = Effect.fnUntraced(function* (
     decoupled,
     keepsInputs,
     batching,
+    flat,
     instanceGroups: groups,
     statistics,
     asker: instances[0]?.asker,

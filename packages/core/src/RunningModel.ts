@@ -6,6 +6,7 @@ import { Cause, Context, Effect, Queue, Result, Stream } from "effect"
 import type { Asker } from "./Asker.ts"
 import type { Batching } from "./Batching.ts"
 import { ExecutionFailed, type InferenceError, type Unrecoverable } from "./Errors.ts"
+import type { FlatBatch } from "./FlatBatch.ts"
 import type { Cancel, Reply, Request, Response } from "./Inference.ts"
 import type { InstanceGroup } from "./Instance.ts"
 import type { Statistics } from "./Statistics.ts"
@@ -35,6 +36,8 @@ export interface RunningModel {
   readonly keepsInputs: boolean
   /** As declared. */
   readonly batching: Batching
+  /** How requests of different shapes share a batch; undefined where they do not, or as `batching` says. */
+  readonly flat?: FlatBatch | undefined
   /** Whether it answers what it was asked before without an execution. Default false. */
   readonly responseCache?: boolean
   /** What executes its batches here; none for a model that runs elsewhere. */

@@ -1,11 +1,13 @@
 /**
  * The vocabulary for users: `Onnx.layer` provides a model from an .onnx file. The parts live in Instances.ts.
  */
-import type { ModelClass } from "@nereid/core/Definition"
+import type { Definition, ModelClass } from "@nereid/core/Definition"
 import type { Fields } from "@nereid/core/Field"
+import * as FlatBatch from "@nereid/core/FlatBatch"
+import { FlatInstance } from "@nereid/core/FlatInstance"
 import type { Declared } from "@nereid/core/ParameterFields"
 import * as Provide from "@nereid/core/Provide"
-import type { Layer, Scope } from "effect"
+import { Effect, type Layer, type Scope } from "effect"
 import * as SessionPlan from "./SessionPlan.ts"
 import { instances, type Options } from "./Instances.ts"
 import type { OnnxLoadError } from "./OnnxLoadError.ts"
@@ -18,11 +20,26 @@ export type { RestartOptions } from "@nereid/core/Supervisor"
 export type { GraphOptimization } from "./WorkerProtocol.ts"
 
 /** Of the sessions, and of the model around them. */
-export interface LayerOptions<I extends Fields = Fields> extends Options, Provide.ServingOptions<I> {}
+export interface LayerOptions<I extends Fields = Fields> extends Options, Provide.ServingOptions<I> {
+  /**
+   * How requests of different shapes share a batch, for a file that takes their elements one behind another (Triton's ragged
+   * batching). Default: only requests of equal shapes share one, or as the declaration's `batching.ragged` says.
+   *
+   * ```ts
+   * flat: {
+   *   inputs: ["X"],
+   *   batchInputs: { ENDS: { kind: "BATCH_ACCUMULATED_ELEMENT_COUNT", datatype: "INT32", source: "X" } },
+   *   batchOutputs: { Y: "X" },
+   * }
+   * ```
+   */
+  readonly flat?: FlatBatch.FlatOptions<keyof I & string>
+}
 
 /**
  * Provides a model from a file. The file's signature is compared with the declaration, and every session is loaded, before
  * the layer is there. When it is released, what runs is finished first.
+ * @throws TypeError where `flat` names what is not there
  */
 export const layer = <
   Self,
@@ -34,16 +51,25 @@ export const layer = <
 >(
   model: ModelClass<Self, N, I, O, P>,
   options: Provide.Given<Given, LayerOptions<I>>,
-): Layer.Layer<Self, OnnxLoadError | Provide.Failure<Given>> =>
-  Provide.fromInstances<Self, N, I, O, P, OnnxLoadError, Scope.Scope, Given>(
+): Layer.Layer<Self, OnnxLoadError | Provide.Failure<Given>> => {
+  const { definition } = model
+  const flat = options.flat && FlatBatch.resolve(definition, options.flat)
+  return Provide.fromInstances<Self, N, I, O, P, OnnxLoadError, Scope.Scope, Given>(
     model,
     {
       platform: "onnxruntime_onnx",
       // Copied into shared memory, or into a message.
       keepsInputs: false,
       readsRequest: false,
-      groups: SessionPlan.make(model.definition.name, options.instances, options.providers).groups,
-      instances: instances(model.definition, options),
+      groups: SessionPlan.make(definition.name, options.instances, options.providers).groups,
+      flat,
+      instances: flat ? flatInstances(definition, flat, options) : instances(definition, options),
     },
     options,
+  )
+}
+
+const flatInstances = (definition: Definition<Fields, Fields>, flat: FlatBatch.FlatBatch, options: Options) =>
+  Effect.map(instances(FlatBatch.inner(flat, definition), options), (all) =>
+    all.map((instance) => new FlatInstance(definition, flat, instance)),
   )

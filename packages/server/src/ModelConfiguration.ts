@@ -4,10 +4,13 @@
  */
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { Duration } from "effect"
+import type { FlatBatch } from "@nereid/core/FlatBatch"
 import * as QueuePolicy from "@nereid/core/QueuePolicy"
 import type { RunningModel } from "@nereid/core/RunningModel"
-import { type TensorSpec, wireDims } from "@nereid/core/TensorSpec"
+import { type Signature, type TensorSpec, wireDims } from "@nereid/core/TensorSpec"
 import {
+  BatchInput_Kind,
+  BatchOutput_Kind,
   DataType,
   type ModelConfig,
   ModelConfigSchema,
@@ -23,7 +26,7 @@ export const make = (model: RunningModel): ModelConfig =>
 export const json = (configuration: ModelConfig) => print(ModelConfigSchema, configuration)
 
 const configuration = (model: RunningModel): MessageInitShape<typeof ModelConfigSchema> => {
-  const { name, platform, maxBatchSize, signature, instanceGroups } = model
+  const { name, platform, maxBatchSize, signature, instanceGroups, flat } = model
   return {
     name,
     platform,
@@ -31,8 +34,13 @@ const configuration = (model: RunningModel): MessageInitShape<typeof ModelConfig
     backend: platform.split("_", 1)[0] ?? platform,
     versionPolicy: { policyChoice: { case: "latest", value: { numVersions: 1 } } },
     maxBatchSize,
-    input: signature.inputs.map((spec) => ({ ...tensor(spec), optional: spec.optional })),
+    input: signature.inputs.map((spec, position) => ({
+      ...tensor(spec),
+      optional: spec.optional,
+      allowRaggedBatch: flat?.inputs.has(position) === true,
+    })),
     output: signature.outputs.map(tensor),
+    ...(flat === undefined ? {} : ragged(flat, signature)),
     instanceGroup: instanceGroups.map(({ name, kind, count, gpus }) => ({
       name,
       kind: Kind[kind],
@@ -48,6 +56,20 @@ const configuration = (model: RunningModel): MessageInitShape<typeof ModelConfig
         : { case: "dynamicBatching", value: dynamicBatching(model) },
   }
 }
+
+const ragged = ({ batchInputs, batchOutputs }: FlatBatch, { inputs, outputs }: Signature) => ({
+  batchInput: batchInputs.map(({ name, kind, datatype, source }) => ({
+    kind: BatchInput_Kind[kind],
+    targetName: [name],
+    dataType: DataType[`TYPE_${datatype}`],
+    sourceInput: [inputs[source]?.name ?? ""],
+  })),
+  batchOutput: [...batchOutputs].map(([position, source]) => ({
+    targetName: [outputs[position]?.name ?? ""],
+    kind: BatchOutput_Kind.BATCH_SCATTER_WITH_INPUT_SHAPE,
+    sourceInput: [inputs[source]?.name ?? ""],
+  })),
+})
 
 /** Dims without the batch dimension, so none for what is one element without a shape. */
 const tensor = ({ name, datatype, dims }: TensorSpec) => ({
