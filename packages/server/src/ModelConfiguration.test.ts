@@ -263,6 +263,26 @@ it.live("a file's format follows its backend; a model that runs elsewhere has no
   }),
 )
 
+it.live("ragged inputs, and what is made of them, are told as they are given", () =>
+  Effect.gen(function* () {
+    const { preferring } = yield* harness
+    const source = { kind: "BATCH_ACCUMULATED_ELEMENT_COUNT", datatype: "INT32", source: 0 } as const
+    const flat = { inputs: new Set([0]), batchInputs: [{ name: "END", ...source }], batchOutputs: new Map([[0, 0]]) }
+    expect(ModelConfiguration.json(ModelConfiguration.make({ ...preferring, flat }))).toMatchObject({
+      input: [{ name: "X", allow_ragged_batch: true }],
+      batch_input: [
+        {
+          kind: "BATCH_ACCUMULATED_ELEMENT_COUNT",
+          target_name: ["END"],
+          data_type: "TYPE_INT32",
+          source_input: ["X"],
+        },
+      ],
+      batch_output: [{ target_name: ["X"], kind: "BATCH_SCATTER_WITH_INPUT_SHAPE", source_input: ["X"] }],
+    })
+  }),
+)
+
 it.live("the server says that it has both extensions", () =>
   Effect.gen(function* () {
     const { get, call } = yield* harness
