@@ -8,7 +8,7 @@ import type { Fields } from "@nereid/core/Field"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import { make } from "@nereid/core/TypedTensor"
 import { Onnx } from "@nereid/onnx"
-import { addSub, file } from "../fixtures/onnx.ts"
+import { addSub, file, ragged } from "../fixtures/onnx.ts"
 
 /** One of every datatype, of any length. */
 const vectors = {
@@ -52,6 +52,14 @@ class OnnxSimple extends Model.Service<OnnxSimple>()("onnx_simple", {
   inputs: { A: Tensor.FP32(2), B: Tensor.FP32(2) },
   outputs: { SUM: Tensor.FP32(2), DIFFERENCE: Tensor.FP32(2) },
   maxBatchSize: 4,
+}) {}
+
+/** Requests of any lengths in one batch, one behind another, by ONNX Runtime: Y = X + X. */
+class Ragged extends Model.Service<Ragged>()("ragged", {
+  inputs: { X: Tensor.FP32("n", 2) },
+  outputs: { Y: Tensor.FP32("n", 2) },
+  maxBatchSize: 4,
+  batching: { maxQueueDelay: "2 millis" },
 }) {}
 
 /** Shapes of all kinds in one signature; B may be left out, and is answered as no elements then. */
@@ -222,9 +230,18 @@ const onnxLive = Layer.unwrap(
   Effect.map(file(addSub("FP32", ["batch", 2])), (path) => Onnx.layer(OnnxSimple, { file: path })),
 )
 
+const flat = {
+  inputs: ["X"],
+  batchInputs: { ENDS: { kind: "BATCH_ACCUMULATED_ELEMENT_COUNT", datatype: "INT32", source: "X" } },
+  batchOutputs: { Y: "X" },
+} as const
+
+const raggedLive = Layer.unwrap(Effect.map(file(ragged()), (path) => Onnx.layer(Ragged, { file: path, flat })))
+
 /** Provides them all. */
 export const layer = Layer.mergeAll(
   onnxLive,
+  raggedLive,
   thirdLive,
   stoppedLive,
   Model.each(First, version(1)),
@@ -275,6 +292,7 @@ export const layer = Layer.mergeAll(
 export const models = [
   Simple,
   OnnxSimple,
+  Ragged,
   Shapes,
   Matrix,
   Pair,

@@ -2,7 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import { Model, Tensor } from "@nereid/core"
 import { Effect } from "effect"
-import { file, model, node, value } from "../../../test/fixtures/onnx.ts"
+import { file, ragged } from "../../../test/fixtures/onnx.ts"
 import { Onnx } from "./index.ts"
 
 class Lines extends Model.Service<Lines>()("lines", {
@@ -12,12 +12,7 @@ class Lines extends Model.Service<Lines>()("lines", {
   batching: { maxQueueDelay: "5 seconds", preferredBatchSizes: [3] },
 }) {}
 
-/** Y = X + X, flat; END tells each request where its elements end. */
-const bytes = model({
-  inputs: [value("X", "FP32", ["elements"]), value("ENDS", "INT32", ["requests"])],
-  outputs: [value("Y", "FP32", ["elements"]), value("END", "INT32", ["requests"])],
-  nodes: [node("Add", ["X", "X"], ["Y"]), node("Identity", ["ENDS"], ["END"])],
-})
+const bytes = ragged()
 
 const flat = {
   inputs: ["X"],

@@ -88,4 +88,25 @@ const optional: ReadonlyArray<InferCase> = [
   },
 ]
 
-export const models: ReadonlyArray<InferCase> = [...found, ...optional]
+const twice = (shape: ReadonlyArray<number>): InferCase => {
+  const elements = Array.from({ length: shape.reduce((product, extent) => product * extent, 1) }, (_, index) => index)
+  return {
+    name: `a ragged input of [${shape}] is answered in its own shape`,
+    request: { model: "ragged", inputs: [tensor("X", "FP32", shape, elements)] },
+    expected: {
+      outputs: [
+        tensor(
+          "Y",
+          "FP32",
+          shape,
+          elements.map((element) => element * 2),
+        ),
+      ],
+    },
+  }
+}
+
+/** One after another, but each in all encodings at the same time. */
+const ragged = [twice([1, 3, 2]), twice([4, 1, 2]), twice([1, 0, 2]), twice([2, 500, 2])]
+
+export const models: ReadonlyArray<InferCase> = [...found, ...optional, ...ragged]
