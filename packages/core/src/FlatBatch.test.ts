@@ -4,6 +4,7 @@ import { Result } from "effect"
 import * as Batch from "./Batch.ts"
 import * as FlatBatch from "./FlatBatch.ts"
 import type { Fields } from "./Field.ts"
+import * as Grouping from "./Grouping.ts"
 import { noParameters, type Request } from "./Inference.ts"
 import * as Model from "./Model.ts"
 import * as Tensor from "./Tensor.ts"
@@ -145,7 +146,7 @@ it.each([
 })
 
 it("requests agree whatever the shapes of their ragged inputs are, not where one is left out", () => {
-  const key = Batch.groupKey(FlatBatch.agreeing(flat, definition.signature), true)
+  const key = Grouping.combine(Grouping.byShapes(FlatBatch.agreeing(flat, definition.signature), []), undefined)
   expect(key(request(1, 2, 3))).toBe(key(request(2, 1, 2)))
   const { inputs } = request(1, 2, 3)
   const whole = request(1, 2, 3, { inputs: [...inputs.slice(0, 3), make("INT32", [1, 1], Int32Array.of(1))] })

@@ -4,6 +4,7 @@ import { Entry } from "./Entry.ts"
 import { noParameters } from "./Inference.ts"
 import { PolicyQueue } from "./PolicyQueue.ts"
 import { resolve } from "./QueuePolicy.ts"
+import { Statistics } from "./Statistics.ts"
 
 interface Waiting {
   readonly entry: Entry
@@ -71,7 +72,7 @@ it.each([1, 2, 3])("seed %i", (seed) => {
     const timeout = below(3) === 0 ? below(80) : 0
     const parameters = { priority: BigInt(priority), timeout: BigInt(timeout) }
     const request = { id: "", inputs: [], rows: 1 + below(3), parameters, deadline: undefined }
-    const entry = new Entry(request, () => {}, now)
+    const entry = new Entry(request, () => {}, new Statistics(), now)
     const level = priority >= 1 && priority <= 4 ? priority : 3
     const key = "ab"[below(2)] ?? ""
     const most = level === 4 ? 5 : level === 2 ? 1024 : 40
@@ -139,7 +140,12 @@ it("an entry that was never in it, or has left, is removed without harm", () => 
     queueing,
     reject: () => {},
   })
-  const entry = new Entry({ id: "", inputs: [], rows: 1, parameters: noParameters, deadline: undefined }, () => {}, 0)
+  const entry = new Entry(
+    { id: "", inputs: [], rows: 1, parameters: noParameters, deadline: undefined },
+    () => {},
+    new Statistics(),
+    0,
+  )
   queue.remove(entry)
   queue.offer(entry, "a")
   queue.remove(entry)
