@@ -44,12 +44,12 @@ export const inputs = ({ requests, padding }: Batch): ReadonlyArray<TypedTensor 
       const tensor = inputs[index]
       if (tensor !== undefined) all.push(tensor)
     }
-    return joined(padding === undefined ? all : Padding.fill(padding, index, all))
+    const parts = padding === undefined ? all : Padding.fill(padding, index, all)
+    return isFilled(parts) ? concat(parts) : undefined
   })
 }
 
-const joined = ([first, ...rest]: ReadonlyArray<TypedTensor>): TypedTensor | undefined =>
-  first && concat([first, ...rest])
+const isFilled = (tensors: Array<TypedTensor>): tensors is [TypedTensor, ...Array<TypedTensor>] => tensors.length > 0
 
 /** The outputs of the whole batch, cut into the rows of each request and to its extents; views, where no byte moves. */
 export const split = ({ requests, padding }: Batch, outputs: ReadonlyArray<TypedTensor>): ReadonlyArray<Response> => {

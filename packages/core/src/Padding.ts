@@ -71,7 +71,7 @@ export const fill = (
   { rows, dims }: Padding,
   position: number,
   tensors: ReadonlyArray<TypedTensor>,
-): ReadonlyArray<TypedTensor> => {
+): Array<TypedTensor> => {
   const filled = tensors.map((tensor) => {
     let result = tensor
     for (const { dim, extent } of dims) {
