@@ -22,10 +22,12 @@ const marked = (tuned: boolean): number => {
     count(observer.takeRecords())
     console.log(marked)
   `
-  return Number(execFileSync(process.execPath, ["--input-type=module", "--eval", program], { encoding: "utf8" }))
+  // With nothing beside it and nothing in small steps, V8 does the same each time, however busy the machine is.
+  const flags = ["--single-threaded-gc", "--no-incremental-marking", "--input-type=module"]
+  return Number(execFileSync(process.execPath, [...flags, "--eval", program], { encoding: "utf8" }))
 }
 
 it.skipIf(Number.parseInt(process.versions.v8) < 14)("buffers come and go while the heap is marked a few times", () => {
   const [tuned, plain] = [marked(true), marked(false)]
-  assert(tuned * 2 < plain, `${tuned} times, untuned ${plain}`)
+  assert(tuned * 3 < plain, `${tuned} times, untuned ${plain}`)
 })
