@@ -2,7 +2,11 @@
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
-import { ModelInferRequestSchema, ModelInferResponseSchema } from "@nereid/protocol/grpc_service"
+import {
+  ModelInferRequestSchema,
+  ModelInferResponseSchema,
+  ModelStreamInferResponseSchema,
+} from "@nereid/protocol/grpc_service"
 import { noParameters, type Parameters } from "../Inference.ts"
 import * as InferMessage from "./InferMessage.ts"
 import * as PlainResponse from "./PlainResponse.ts"
@@ -121,4 +125,39 @@ it("tensors that come as typed contents are read by the general codec", () => {
   expect(isPlain(bytes)).toBe(false)
   const [output] = InferMessage.decode(bytes).outputs
   expect(output?.bytes).toEqual(new Uint8Array(Int32Array.of(1, -2).buffer))
+})
+
+const encodeStreamed = (init: MessageInitShape<typeof ModelStreamInferResponseSchema>) =>
+  toBinary(ModelStreamInferResponseSchema, create(ModelStreamInferResponseSchema, init))
+
+const streamed = fc
+  .record({
+    errorMessage: fc.oneof({ weight: 9, arbitrary: fc.constant("") }, name),
+    inferResponse: fc.option(response, { nil: undefined, freq: 9 }),
+  })
+  .map(({ errorMessage, inferResponse }) =>
+    encodeStreamed(inferResponse === undefined ? { errorMessage } : { errorMessage, inferResponse }),
+  )
+
+it.each([
+  ["a response of a stream", streamed],
+  ["bytes that are nearly one", mutated(streamed)],
+] as const)("%s: read as the general codec reads it", (_, messages) => {
+  const readBy = (decode: typeof InferMessage.decodeStreamed, bytes: Uint8Array) => {
+    try {
+      return decode(bytes)
+    } catch {
+      return "no response"
+    }
+  }
+  let plain = 0
+  fc.assert(
+    fc.property(messages, (bytes) => {
+      plain += Number(PlainResponse.readStreamed(bytes) !== undefined)
+      expect(readBy(InferMessage.decodeStreamed, bytes)).toEqual(readBy(InferMessage.decodeStreamedAny, bytes))
+    }),
+    { numRuns: 3000 },
+  )
+  expect(plain).toBeGreaterThan(20)
+  expect(plain).toBeLessThan(2950)
 })

@@ -44,6 +44,12 @@ export const decodeAny = (bytes: Uint8Array): WireResponse => response(fromBinar
  * @throws Error where the bytes are no such message, or its tensors cannot be read
  */
 export const decodeStreamed = (bytes: Uint8Array): StreamResponse => {
+  const plain = PlainResponse.readStreamed(bytes)
+  return plain === undefined ? decodeStreamedAny(bytes) : { error: "", response: plain }
+}
+
+/** The same by the general codec, which reads every form. */
+export const decodeStreamedAny = (bytes: Uint8Array): StreamResponse => {
   const { errorMessage, inferResponse } = fromBinary(ModelStreamInferResponseSchema, bytes)
   return { error: errorMessage, response: response(inferResponse ?? create(ModelInferResponseSchema)) }
 }

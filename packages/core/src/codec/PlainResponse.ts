@@ -62,6 +62,13 @@ const outputLength = ({ name, datatype, shape, region }: WireTensor): number => 
   return optionalLength(name) + optionalLength(datatype) + shapeLength(shape) + parameters
 }
 
+/** The response of a message of ModelStreamInfer that has no error; undefined where it is not in its plain form. */
+export const readStreamed = (bytes: Uint8Array): WireResponse | undefined => {
+  const reader = new ProtobufReader.ProtobufReader(bytes, 0, bytes.length)
+  if (reader.tag() !== streamTags.response || reader.end() !== bytes.length || reader.failed) return undefined
+  return read(bytes, reader.position, bytes.length)
+}
+
 /** The response that stands there in its plain form; undefined where it is not. Its tensors are views on `bytes`. */
 export const read = (bytes: Uint8Array, start: number, end: number): WireResponse | undefined => {
   const reader = new ProtobufReader.ProtobufReader(bytes, start, end)
