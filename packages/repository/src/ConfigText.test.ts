@@ -55,6 +55,8 @@ describe("what is wrong", () => {
       3,
       'unknown field "foo" for message inference.ModelConfig',
     ],
+    ["what comes behind a string", 'name: "it\'s"   foo: 3', 1, 16, 'unknown field "foo"'],
+    ["what comes behind two strings", 'name: \'a\' "b\\"" max_batch_size: x', 1, 33, 'expected an integer, got "x"'],
     ["an unknown field of a part", "input [\n  { name: 'X' },\n  { nam: 'Y' }\n]", 3, 5, 'unknown field "nam"'],
     ["an unknown enum value", "input {\n  data_type: TYPE_X\n}", 2, 14, 'unknown enum value "TYPE_X"'],
     ["a number of the wrong kind", "max_batch_size: 1.5", 1, 17, 'expected an integer, got "1.5"'],

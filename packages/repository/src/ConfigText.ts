@@ -48,9 +48,12 @@ const position = (text: string, message: string): Pick<ConfigTextError, "line" |
   const lineStart = ends[accepted] ?? 0
   let end = ends[refused] ?? text.length
   while (end > lineStart && isRefusedAt(end - 1)) end -= 1
-  const word = /(?:"[^"]*"?|'[^']*'?|[\w.+-]+|[^])$/.exec(text.slice(lineStart, end))?.[0] ?? ""
+  // From the start of the line, as a quote tells only there whether it opens a string or closes one.
+  const word = text.slice(lineStart, end).match(words)?.at(-1) ?? ""
   return lineAndColumn(text, end - word.length)
 }
+
+const words = /"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|[\w.+-]+|[^]/g
 
 const lineAndColumn = (text: string, offset: number) => {
   const before = text.slice(0, offset).split("\n")
