@@ -27,6 +27,14 @@ const levels: ReadonlyArray<string> = ["Fatal", "Error", "Warn", "Info", "Debug"
 
 const levelName = (level: string): LogLevelName => (levels.includes(level) ? (level as LogLevelName) : "Info")
 
+let model: HostedModel | undefined
+
+// From the beginning: it keeps the thread, also while what it loads waits for something that does not.
+parentPort?.on("message", (message: ToThread) => {
+  if (message._tag === "Stop") void stop()
+  else model?.receive(message)
+})
+
 const metrics = ForwardedMetrics.make(post)
 const scope = Scope.makeUnsafe()
 const build = Effect.flatMap(Layer.build(logging), (context) =>
@@ -49,13 +57,9 @@ if (Exit.isFailure(loaded)) {
   post({ _tag: "LoadFailed", message: error instanceof Error ? error.message : String(error) })
   await stop()
 } else {
-  const model = new HostedModel(loaded.value, (message, transfer) => {
+  model = new HostedModel(loaded.value, (message, transfer) => {
     metrics.flush()
     post(message, transfer)
-  })
-  parentPort?.on("message", (message: ToThread) => {
-    if (message._tag === "Stop") void stop()
-    else model.receive(message)
   })
   post(model.ready)
 }
