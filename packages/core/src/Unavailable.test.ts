@@ -1,6 +1,6 @@
 /** A model whose layer cannot be built: what is said of it, and that nothing of it stays. */
 import { expect, it } from "@effect/vitest"
-import { Data, Effect, Exit, Fiber, Layer } from "effect"
+import { Context, Data, Effect, Exit, Fiber, Layer } from "effect"
 import * as Model from "./Model.ts"
 import * as Tensor from "./Tensor.ts"
 import * as Testing from "./testing/Testing.ts"
@@ -49,6 +49,46 @@ it.effect("a failed warm-up and a defect are such failures, a layer that can be 
     )
     expect(good.model.unavailable).toBe(undefined)
     expect(yield* good.infer({ X: 1 })).toEqual({ X: 1 })
+  }),
+)
+
+it.effect("what it has below it is what others have, and goes with its last user", () =>
+  Effect.gen(function* () {
+    class Weights extends Context.Service<Weights, { readonly by: number }>()("Weights") {}
+    let loads = 0
+    let released = 0
+    const weights = Layer.effect(
+      Weights,
+      Effect.acquireRelease(
+        Effect.sync(() => ({ by: (loads += 1) })),
+        () => Effect.sync(() => (released += 1)),
+      ),
+    )
+    class Scale extends Model.Service<Scale>()("scale", {
+      inputs: { X: Tensor.scalar("INT32") },
+      outputs: { X: Tensor.scalar("INT32") },
+    }) {}
+    const scale = Model.each(
+      Scale,
+      Effect.map(Weights, ({ by }) => ({ X }) => ({ X: X * by })),
+    ).pipe(Layer.provide(weights))
+    const cold = Model.each(
+      Echo,
+      Effect.as(Weights, () => Effect.fail("cold")),
+      { warmUp: "zeros" },
+    )
+    const both = Layer.merge(scale, Model.orUnavailable(Echo, cold.pipe(Layer.provide(weights))))
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        const context = yield* Layer.build(both)
+        const { model } = yield* Effect.provideContext(Echo, context)
+        const { infer } = yield* Effect.provideContext(Scale, context)
+        expect(model.unavailable).toContain("cold")
+        expect(yield* infer({ X: 3 })).toEqual({ X: 3 })
+        expect([loads, released]).toEqual([1, 0])
+      }),
+    )
+    expect([loads, released]).toEqual([1, 1])
   }),
 )
 

@@ -2,7 +2,7 @@
  * A model that does not come to run, in the place of one that was to: a server that has it lives, says that the model is
  * unavailable and why, and refuses its requests. Not a model whose instances are away for a while.
  */
-import { Cause, Effect, Exit, Layer, Result, Scope } from "effect"
+import { Cause, Context, Effect, Exit, Layer, Result, Scope } from "effect"
 import type { Definition, ModelClass } from "./Definition.ts"
 import { ModelNotReady } from "./Errors.ts"
 import type { Fields } from "./Field.ts"
@@ -25,17 +25,17 @@ export const orUnavailable = <Self, N extends string, I extends Fields, O extend
   model: ModelClass<Self, N, I, O, P>,
   layer: Layer.Layer<Self, E, R>,
 ): Layer.Layer<Self, never, R> =>
-  Layer.effectContext(
+  // With the memo map of the whole, so that layers below it are those that others have.
+  Layer.fromBuild((memoMap, outer) =>
     Effect.gen(function* () {
-      const scope = yield* Scope.fork(yield* Scope.Scope)
-      const exit = yield* Effect.exit(Layer.buildWithScope(layer, scope))
+      const scope = yield* Scope.fork(outer)
+      const exit = yield* Effect.exit(Layer.buildWithMemoMap(layer, memoMap, scope))
       if (Exit.isSuccess(exit)) return exit.value
       yield* Scope.close(scope, exit)
       if (Cause.hasInterruptsOnly(exit.cause)) return yield* Effect.interrupt
-      const { name, version } = model.definition
-      yield* Effect.logError(`Model '${name}' version ${version} is unavailable`, exit.cause)
       const { definition } = model
-      return yield* Layer.build(Layer.succeed(model, inference(definition, make(definition, reason(exit.cause)))))
+      yield* Effect.logError(`Model '${definition.name}' version ${definition.version} is unavailable`, exit.cause)
+      return Context.make(model, inference(definition, make(definition, reason(exit.cause))))
     }),
   )
 
