@@ -116,7 +116,8 @@ export const resolve = (model: string, options: QueueingOptions): Queueing | und
   return isPlain(queueing) ? undefined : queueing
 }
 
-const isPlain = ({ preserveOrdering, priorityLevels, defaultPolicy }: Queueing): boolean => {
+/** Whether it asks for no more than a size. */
+export const isPlain = ({ preserveOrdering, priorityLevels, defaultPolicy }: Queueing): boolean => {
   const { defaultTimeout, timeoutAction, allowTimeoutOverride } = defaultPolicy
   const isTimed = Duration.isFinite(defaultTimeout) || timeoutAction === "DELAY" || allowTimeoutOverride
   return !preserveOrdering && priorityLevels === 0n && !isTimed

@@ -79,7 +79,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
   const drained = Latch.makeUnsafe(true)
 
   const queue =
-    queueing === undefined && preferredBatchSizes.length === 0
+    queueing === undefined && preferredBatchSizes.every((size) => size === options.maxBatchSize)
       ? new RequestQueue(options)
       : new PolicyQueue({
           ...options,

@@ -4,7 +4,7 @@
 import type { Definition, ModelClass } from "@nereid/core/Definition"
 import type { Fields } from "@nereid/core/Field"
 import * as FlatBatch from "@nereid/core/FlatBatch"
-import { FlatInstance } from "@nereid/core/FlatInstance"
+import * as FlatInstance from "@nereid/core/FlatInstance"
 import type { Declared } from "@nereid/core/ParameterFields"
 import * as Provide from "@nereid/core/Provide"
 import { Effect, type Layer, type Scope } from "effect"
@@ -71,5 +71,5 @@ export const layer = <
 
 const flatInstances = (definition: Definition<Fields, Fields>, flat: FlatBatch.FlatBatch, options: Options) =>
   Effect.map(instances(FlatBatch.inner(flat, definition), options), (all) =>
-    all.map((instance) => new FlatInstance(definition, flat, instance)),
+    all.map((instance) => FlatInstance.make(definition, flat, instance)),
   )

@@ -3,6 +3,7 @@
  * all that a model in code has, and nothing of its own.
  */
 import { Duration } from "effect"
+import * as BatchingMessage from "@nereid/core/BatchingMessage"
 import { type Definition, type ModelClass, Service } from "@nereid/core/Definition"
 import { type DataType, isDataType } from "@nereid/core/DataType"
 import * as Field from "@nereid/core/Field"
@@ -13,14 +14,19 @@ import type { ModelPlan } from "./ModelPlan.ts"
 export type RepositoryModelClass = ModelClass<unknown, string, Field.Fields, Field.Fields>
 
 /** A version of the model, as its clients see it. */
-export const make = ({ config, labels }: ModelPlan, version: number): RepositoryModelClass =>
-  Service<unknown>()(config.name, {
+export const make = ({ config, labels }: ModelPlan, version: number): RepositoryModelClass => {
+  const declared = Service<unknown>()(config.name, {
     inputs: fields(config.input, ({ optional }) => ({ optional })),
     outputs: fields(config.output, ({ name }) => ({ labels: labels.get(name) })),
     maxBatchSize: config.maxBatchSize,
     version,
     batching: batching(config),
   })
+  const { definition } = declared
+  return Object.assign(declared, {
+    definition: { ...definition, batching: { ...definition.batching, queueing: queueing(config) } },
+  })
+}
 
 const fields = <T extends ModelInput | ModelOutput>(
   tensors: ReadonlyArray<T>,
@@ -61,6 +67,10 @@ export const datatypeOf = ({ dataType }: Pick<ModelInput, "dataType">): DataType
   if (name === "STRING") return "BYTES"
   return name !== undefined && isDataType(name) ? name : undefined
 }
+
+/** Levels are more than numbers can tell, and what they are with is checked already. */
+const queueing = ({ schedulingChoice }: ModelConfig) =>
+  schedulingChoice.case === "dynamicBatching" ? BatchingMessage.queueing(schedulingChoice.value) : undefined
 
 const batching = ({ schedulingChoice }: ModelConfig) => {
   if (schedulingChoice.case !== "dynamicBatching") return {}

@@ -9,11 +9,12 @@ import {
   ModelDynamicBatchingSchema,
   ModelQueuePolicy_TimeoutAction,
 } from "@nereid/protocol/model_config"
-import { plain } from "../QueuePolicy.ts"
 import * as BatchingMessage from "./BatchingMessage.ts"
 
 it("nothing said is the engine's default", () => {
-  expect(BatchingMessage.queueing(create(ModelDynamicBatchingSchema))).toEqual(plain(1024))
+  expect(BatchingMessage.queueing(create(ModelDynamicBatchingSchema))).toBeUndefined()
+  const sized = create(ModelDynamicBatchingSchema, { defaultQueuePolicy: { maxQueueSize: 9 } })
+  expect(BatchingMessage.queueing(sized)).toBeUndefined()
 })
 
 it("levels, policies and the order of answers are taken over", () => {

@@ -12,18 +12,23 @@ import {
   ModelQueuePolicy_TimeoutAction,
 } from "@nereid/protocol/model_config"
 import type { BatchInputKind, BatchInputOptions, FlatOptions } from "../FlatBatch.ts"
-import { defaultMaxQueueSize, plain, type Queueing, type QueuePolicy } from "../QueuePolicy.ts"
+import { defaultMaxQueueSize, isPlain, plain, type Queueing, type QueuePolicy } from "../QueuePolicy.ts"
 
-/** A maximum size of 0 is the engine's default: no queue is without bound. */
-export const queueing = (message: ModelDynamicBatching): Queueing => ({
-  preserveOrdering: message.preserveOrdering,
-  priorityLevels: message.priorityLevels,
-  defaultPriorityLevel: message.defaultPriorityLevel,
-  defaultPolicy: policy(message.defaultQueuePolicy),
-  policies: new Map(
-    Object.entries(message.priorityQueuePolicy).map(([level, message]) => [BigInt(level), policy(message)]),
-  ),
-})
+/**
+ * Undefined where it asks for no more than a size. A maximum size of 0 is the engine's default: no queue is without bound.
+ */
+export const queueing = (message: ModelDynamicBatching): Queueing | undefined => {
+  const queueing = {
+    preserveOrdering: message.preserveOrdering,
+    priorityLevels: message.priorityLevels,
+    defaultPriorityLevel: message.defaultPriorityLevel,
+    defaultPolicy: policy(message.defaultQueuePolicy),
+    policies: new Map(
+      Object.entries(message.priorityQueuePolicy).map(([level, message]) => [BigInt(level), policy(message)]),
+    ),
+  }
+  return isPlain(queueing) ? undefined : queueing
+}
 
 const policy = (message: ModelQueuePolicy | undefined): QueuePolicy => {
   if (message === undefined) return plain(defaultMaxQueueSize).defaultPolicy

@@ -1,0 +1,33 @@
+/**
+ * A configuration with ragged batches as its model file has to be: without a batch dimension of the configuration's own, with
+ * flat tensors where those of the requests lie one behind another, and with the inputs that are made of them.
+ */
+import { create } from "@bufbuild/protobuf"
+import type { FlatOptions } from "@nereid/core/FlatBatch"
+import { BatchInput_Kind, type ModelConfig, type ModelInput, ModelInputSchema } from "@nereid/protocol/model_config"
+
+export const inFile = (config: ModelConfig, { inputs, batchOutputs = {} }: FlatOptions): ModelConfig => {
+  const made = config.batchInput.flatMap(({ kind, targetName, dataType }) => {
+    const dims = kind === BatchInput_Kind.BATCH_ITEM_SHAPE ? [-1n, -1n] : [-1n]
+    return targetName.map((name) => create(ModelInputSchema, { name, dataType, dims }))
+  })
+  return {
+    ...config,
+    maxBatchSize: 0,
+    input: [
+      ...config.input.map((input) => ({ ...input, ...(inputs.includes(input.name) ? flat : withRows(input)) })),
+      ...made,
+    ],
+    output: config.output.map((output) => ({
+      ...output,
+      ...(Object.hasOwn(batchOutputs, output.name) ? flat : withRows(output)),
+    })),
+  }
+}
+
+const flat = { dims: [-1n], reshape: undefined }
+
+const withRows = ({ dims, reshape }: Pick<ModelInput, "dims" | "reshape">) => ({
+  dims: [-1n, ...(reshape?.shape ?? dims)],
+  reshape: undefined,
+})
