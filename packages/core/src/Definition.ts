@@ -9,6 +9,7 @@ import * as Defaults from "./Defaults.ts"
 import type { InferenceError } from "./Errors.ts"
 import { type Field, type Fields, spec } from "./Field.ts"
 import type { Asked, Declared } from "./ParameterFields.ts"
+import type { QueuedCallOptions } from "./QueuedCall.ts"
 import type { RunningModel } from "./RunningModel.ts"
 import type { Signature } from "./TensorSpec.ts"
 import type { TypedTensor } from "./TypedTensor.ts"
@@ -39,7 +40,7 @@ export type InputBatch<F extends Fields> = {
   readonly [K in keyof Schema.Struct.Encoded<F>]: BatchedTensor<Schema.Struct.Encoded<F>[K]>
 }
 
-interface CommonCallOptions {
+interface CommonCallOptions extends QueuedCallOptions {
   /** Shows up in logs and error texts. */
   readonly id?: string
   /** The answer must be there within this time; a queued request leaves its queue when it has passed. */

@@ -34,6 +34,12 @@ export const callers = Effect.gen(function* () {
   const probability: number = PROB
   yield* sentiment.infer({ TEXT: "great", MAX: 3 })
 
+  yield* sentiment.infer({ TEXT: "great" }, { priority: 1, queueTimeout: "10 millis" })
+
+  // @ts-expect-error a level is a number
+  yield* sentiment.infer({ TEXT: "great" }, { priority: "high" })
+  // @ts-expect-error no duration
+  yield* sentiment.infer({ TEXT: "great" }, { queueTimeout: "soon" })
   // @ts-expect-error wrong input name
   yield* sentiment.infer({ text: "great" })
   // @ts-expect-error missing input

@@ -9,6 +9,8 @@ import { askedBy, bounded, Caller } from "./Caller.ts"
 import type { CallOptions } from "./Definition.ts"
 import { type InferenceError, InvalidRequest, ModelNotReady } from "./Errors.ts"
 import { noParameters, type Response } from "./Inference.ts"
+import { wrongParameter } from "./ParameterCheck.ts"
+import * as QueuedCall from "./QueuedCall.ts"
 import { ask, type Askable, type RunningModel, stream } from "./RunningModel.ts"
 import type { TypedTensor } from "./TypedTensor.ts"
 import { type Validated, validate } from "./Validation.ts"
@@ -89,6 +91,8 @@ export const make = (
     fiber: Fiber.Fiber<unknown, unknown>,
   ): Result.Result<Question, InferenceError> => {
     const { version = "", outputs = [], id = "", parameters = noParameters, timeout } = options
+    const asked = QueuedCall.parameters(parameters, options)
+    if (Result.isFailure(asked)) return Result.fail(wrongParameter(name, { id }, asked.failure))
     const found = find(name, String(version))
     if (Result.isFailure(found)) return Result.fail(found.failure)
     const model = found.success
@@ -101,7 +105,7 @@ export const make = (
       modelName: name,
       modelVersion: model.version,
       id,
-      parameters,
+      parameters: asked.success,
       inputs: Object.entries(tensors).map(([name, given]) => {
         const { datatype, shape, bytes } = form.input(model, given)
         return { name, datatype, shape, bytes }

@@ -12,6 +12,7 @@ import { type Cancel, noParameters, type Parameters, type Request, type Response
 import { wrongParameter } from "./ParameterCheck.ts"
 import * as ParameterFields from "./ParameterFields.ts"
 import type { Declared } from "./ParameterFields.ts"
+import * as QueuedCall from "./QueuedCall.ts"
 import { ask, type Askable, type RunningModel } from "./RunningModel.ts"
 import * as SampleCodec from "./SampleCodec.ts"
 import { symbolMismatch } from "./SymbolMismatch.ts"
@@ -72,8 +73,9 @@ export const make = <I extends Fields, O extends Fields, P extends Declared>(
     const disagreement = symbolMismatch(name, signature.inputs, tensors)
     if (disagreement !== undefined) return Result.fail(new InvalidRequest({ message: disagreement }))
     const { id = "", timeout, parameters: given = noParameters } = options ?? {}
-    const parameters = // Where none are declared, they are what came.
+    const own = // Where none are declared, they are what came.
       declared === undefined ? Result.succeed(given as Parameters) : declared.encode(given)
+    const parameters = options === undefined ? own : Result.flatMap(own, (own) => QueuedCall.parameters(own, options))
     if (Result.isFailure(parameters)) return Result.fail(wrongParameter(name, { id }, parameters.failure))
     const request: Request = {
       id,
