@@ -1,5 +1,5 @@
 /** Messages come out as they went in, wherever their bytes are cut; and what was kept for them is given back. */
-import { expect, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { frame } from "./GrpcServer.fixture.ts"
 import { isWhole, MessageReader } from "./MessageReader.ts"
@@ -83,4 +83,41 @@ it.each([
   [new Uint8Array(4), false],
 ])("%o is one whole message: %s", (chunk, expected) => {
   expect(isWhole(chunk, limits())).toBe(expected)
+})
+
+describe("a large message that comes in parts", () => {
+  const length = 300_001
+  const message = Uint8Array.from({ length }, (_, index) => index % 251)
+
+  it.each([
+    ["is joined as it comes", 2 ** 20],
+    ["is kept in parts where it may not be joined ahead", 400_000],
+  ])("%s, and ends where an element may end", (_, budget) => {
+    const options = limits(2 ** 20, budget)
+    for (const size of [1, 1000, 16_384, 299_000]) {
+      // Single bytes would each cost a reader more than they are.
+      const bytes = size === 1 ? [...frame(message).subarray(0, 10)].map((byte) => Uint8Array.of(byte)) : []
+      const reader = new MessageReader(options)
+      for (const byte of bytes) expect(readAll(reader, byte)).toEqual([])
+      let found: ReadonlyArray<Uint8Array> = []
+      for (let start = bytes.length; start < length + 5; start += Math.max(10_000, size)) {
+        found = readAll(reader, frame(message).subarray(start, start + Math.max(10_000, size)))
+      }
+      expect(reader.failure).toBeUndefined()
+      expect(found.map((one) => Buffer.compare(one, message))).toEqual([0])
+      expect((reader.bytes.byteOffset + reader.end) % 8).toBe(0)
+      expect(options.receiveBudget.take(budget)).toBeUndefined()
+      options.receiveBudget.give(budget)
+    }
+  })
+
+  it("holds no more than half of what all may keep with memory ahead of what has come", () => {
+    const options = limits(2 ** 20, 800_000)
+    const readers = Array.from({ length: 3 }, () => new MessageReader(options))
+    const part = frame(message).subarray(0, 10_000)
+    for (const reader of readers) expect(readAll(reader, part)).toEqual([])
+    // One has reserved its message, the others hold what they have.
+    expect(options.receiveBudget.take(800_000 - 300_006 - 2 * 10_256)).toBeUndefined()
+    expect(options.receiveBudget.take(1)).toMatch(/at most 800000/)
+  })
 })

@@ -1,7 +1,7 @@
 /**
  * The messages in the body of a call, whose bytes come cut in any way: each behind a prefix of a flag and a length. A message
  * that has come in one piece stays where it is; parts of one are kept, within what all callers together may keep, and
- * joined once, in memory of their own. How long a message may take is not here.
+ * joined in memory of their own: those of a large one as they come, while they are in the cache. How long a message may take is not here.
  */
 import { GrpcCode } from "@nereid/core/Errors"
 import type { GrpcStatus } from "./GrpcStatus.ts"
@@ -43,6 +43,12 @@ export const writePrefix = (bytes: Uint8Array, position: number, length: number)
   bytes[position + 4] = length
 }
 
+/** Bytes of a message from which on its parts are joined as they come. */
+const large = 64 * 1024
+
+/** Memory is made for so many times what has come, and for no more than the message. */
+const ahead = 64
+
 export class MessageReader {
   readonly #limits: MessageLimits
   /** What `next` has found: the message stands in `bytes` from `start` to `end`. */
@@ -57,6 +63,8 @@ export class MessageReader {
   /** Of a message that is not whole, with its prefix; and bytes of them. */
   #parts: Array<Uint8Array> = []
   #received = 0
+  /** Of a large one, in their place: memory with all that was received, to which more is added. */
+  #joined: Uint8Array | undefined
   /** Of such a message, with its prefix; unknown until the prefix is there. */
   #expected: number | undefined
   /** Taken from the budget for the parts. */
@@ -104,6 +112,7 @@ export class MessageReader {
   /** Keeps nothing any more. To be called at the end, whatever it was. */
   release(): void {
     this.#parts = []
+    this.#joined = undefined
     this.#received = 0
     this.#expected = undefined
     this.#chunk = noBytes
@@ -126,7 +135,7 @@ export class MessageReader {
       if (last.length > 0) this.#keep(last)
       return false
     }
-    this.bytes = joined([...this.#parts, last], expected)
+    this.bytes = this.#add(last) ? (this.#joined ?? last) : joined([...this.#parts, last], expected)
     this.start = prefixLength
     this.end = expected
     const [chunk, offset] = [this.#chunk, this.#offset]
@@ -155,6 +164,7 @@ export class MessageReader {
   }
 
   #keep(part: Uint8Array): boolean {
+    if (this.#add(part)) return true
     const cost = part.length + chunkCost
     const message = this.#limits.receiveBudget.take(cost)
     if (message !== undefined) {
@@ -165,6 +175,36 @@ export class MessageReader {
     this.#received += part.length
     this.#parts.push(part.length < part.buffer.byteLength * smallPart ? new Uint8Array(part) : part)
     return true
+  }
+
+  /** Adds a part to the memory of a large message. False where there is none, and parts are kept as they are. */
+  #add(part: Uint8Array): boolean {
+    const received = this.#received + part.length
+    if ((this.#joined?.length ?? 0) < received && !this.#makeRoom(received)) return false
+    this.#joined?.set(part, this.#received)
+    this.#received = received
+    return true
+  }
+
+  #makeRoom(received: number): boolean {
+    const expected = this.#expected ?? 0
+    const length = Math.min(expected, ahead * received)
+    if (length < large || length < received || !this.#limits.receiveBudget.reserve(length)) return this.#keepJoined()
+    const known = this.#joined === undefined ? this.#parts : [this.#joined.subarray(0, this.#received)]
+    const room = joined(known, length, expected)
+    if (this.#joined !== undefined) OwnMemory.free(this.#joined)
+    this.#joined = room
+    this.#parts = []
+    this.#limits.receiveBudget.give(this.#held)
+    this.#held = length
+    return true
+  }
+
+  /** What is joined is a part from now on. */
+  #keepJoined(): false {
+    if (this.#joined !== undefined) this.#parts = [this.#joined.subarray(0, this.#received)]
+    this.#joined = undefined
+    return false
   }
 
   /** The length of the message whose prefix stands here; undefined where there is none that may be. */
@@ -188,9 +228,12 @@ export class MessageReader {
 
 const noBytes: Uint8Array = new Uint8Array(0)
 
-/** A message ends with its last raw tensor, which can be read where it is if that ends where an element may begin. */
-const joined = (parts: ReadonlyArray<Uint8Array>, length: number): Uint8Array => {
-  const bytes = OwnMemory.allocate(length, length)
+/**
+ * Memory that begins with these parts. The message that ends at `end` ends with its last raw tensor, which can be read where
+ * it is if that is where an element may begin.
+ */
+const joined = (parts: ReadonlyArray<Uint8Array>, length: number, end = length): Uint8Array => {
+  const bytes = OwnMemory.allocate(length, end)
   let offset = 0
   for (const part of parts) {
     bytes.set(part, offset)

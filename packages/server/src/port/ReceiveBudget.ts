@@ -20,6 +20,16 @@ export class ReceiveBudget {
     return undefined
   }
 
+  /**
+   * Takes them for memory that is ahead of what has come: of the first half only, so that who announces much and sends
+   * little keeps nobody out. False, and nothing is taken, where there is no room.
+   */
+  reserve(bytes: number): boolean {
+    if (this.#held + bytes > this.#limit / 2) return false
+    this.#held += bytes
+    return true
+  }
+
   give(bytes: number): void {
     this.#held -= bytes
   }
