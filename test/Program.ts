@@ -40,6 +40,10 @@ export class Program {
     }
   }
 
+  get pid(): number {
+    return this.#process.pid ?? 0
+  }
+
   get output(): string {
     return this.#output
   }

@@ -1,4 +1,4 @@
-/** `nereid serve --model-repository` as a user meets it: the start, the index, and control over both transports (C32 to C35). */
+/** `nereid serve --model-repository` as a user meets it: the start, the index, and control over both transports (C32, C33). */
 import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { Effect, Exit, Scope } from "effect"

@@ -7,6 +7,7 @@ import { join } from "node:path"
 import { ExecutionFailed } from "@nereid/core/Errors"
 import type { IndexEntry, LoadOverrides } from "@nereid/core/ModelRepository"
 import type { OpenRegistry } from "@nereid/core/Registry"
+import * as Gpus from "./Gpus.ts"
 import { LoadFailure } from "./LoadFailure.ts"
 import * as ModelDirectory from "./ModelDirectory.ts"
 import * as ModelPlan from "./ModelPlan.ts"
@@ -26,6 +27,7 @@ export class Catalogue {
   readonly #scope: Scope.Scope
   /** Of models in code. */
   readonly #taken: ReadonlySet<string>
+  readonly #gpus = Gpus.numbers()
   readonly #models = new Map<string, RepositoryModel.RepositoryModel>()
   /** Of the directory from which a model was last loaded, or was to be. */
   readonly #stamps = new Map<string, string>()
@@ -139,7 +141,7 @@ export class Catalogue {
     const directory = Effect.andThen(refusal, ModelDirectory.read(name, path ?? "", configName))
     return Effect.map(Effect.result(directory), (read) => {
       const plan = Effect.flatMap(Effect.fromResult(read), (found) =>
-        ModelPlan.make(found, { autoComplete, defaultMaxBatchSize }, config),
+        ModelPlan.make(found, { autoComplete, defaultMaxBatchSize, gpus: this.#gpus }, config),
       )
       return { versions: read._tag === "Success" ? [...read.success.versions.keys()] : [], plan, hold: Effect.void }
     })

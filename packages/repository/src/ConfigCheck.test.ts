@@ -4,10 +4,12 @@ import { describe, expect, it } from "vitest"
 import * as ConfigCheck from "./ConfigCheck.ts"
 import * as ConfigDefaults from "./ConfigDefaults.ts"
 import * as ConfigText from "./ConfigText.ts"
+import * as OnnxParameters from "./OnnxParameters.ts"
 
 const parse = (text: string) => Result.getOrThrow(ConfigText.parse(text))
 
-const problem = (text: string) => ConfigCheck.problem(ConfigDefaults.filled({ ...parse(text), name: "m" }))
+const problem = (text: string, gpus: ReadonlyArray<number> = []) =>
+  ConfigCheck.problem(ConfigDefaults.filled({ ...parse(text), name: "m" }, gpus), gpus)
 
 describe("name, platform and backend", () => {
   it.each([
@@ -102,7 +104,7 @@ const cases: Readonly<Record<string, ReadonlyArray<readonly [text: string, probl
     ],
   ],
   instances: [
-    ["instance_group [ { kind: KIND_CPU count: 3 }, { kind: KIND_AUTO }, { kind: KIND_MODEL } ]", undefined],
+    ["instance_group [ { kind: KIND_CPU count: 3 }, { kind: KIND_AUTO gpus: 0 }, { kind: KIND_MODEL } ]", undefined],
     [
       "instance_group { kind: KIND_GPU }",
       "instance group m_0 of model m has kind KIND_GPU but server does not support GPUs",
@@ -132,7 +134,7 @@ it("what is left out is filled in", () => {
   const config = parse(
     "max_batch_size: 4 dynamic_batching {} instance_group [ { count: 3 }, { name: 'b' kind: KIND_CPU } ]",
   )
-  const filled = ConfigDefaults.filled(ConfigDefaults.identified(config, "m", new Set(["model.onnx"])))
+  const filled = ConfigDefaults.filled(ConfigDefaults.identified(config, "m", new Set(["model.onnx"])), [])
   expect(filled).toMatchObject({
     name: "m",
     platform: "onnxruntime_onnx",
@@ -145,5 +147,50 @@ it("what is left out is filled in", () => {
     ],
     optimization: { inputPinnedMemory: { enable: true }, outputPinnedMemory: { enable: true } },
     schedulingChoice: { case: "dynamicBatching", value: { preferredBatchSize: [4] } },
+  })
+})
+
+describe("on a machine with GPUs 0 and 1", () => {
+  const gpus = [0, 1]
+
+  it.each([
+    ["instance_group { kind: KIND_GPU }", undefined],
+    ["instance_group { kind: KIND_GPU gpus: [1] }", undefined],
+    ["instance_group { gpus: 0 }", undefined],
+    [
+      "instance_group { kind: KIND_GPU gpus: [0, 2] }",
+      "instance group m_0 of model m specifies invalid or unsupported gpu id 2. GPUs that there are: 0, 1",
+    ],
+    [
+      "instance_group { kind: KIND_MODEL gpus: 0 }",
+      "instance group m_0 of model m has kind KIND_MODEL but specifies one or more GPUs",
+    ],
+  ])("%s", (text, expected) => {
+    expect(problem(text, gpus)).toBe(expected)
+  })
+
+  it("sessions are on each GPU of their group, or on the CPU", () => {
+    const config = parse(`instance_group [ { kind: KIND_GPU }, { count: 3 }, { count: 2 gpus: 1 } ]
+      optimization { execution_accelerators { gpu_execution_accelerator { name: "tensorrt" } } }`)
+    const options = Result.getOrThrow(OnnxParameters.options(ConfigDefaults.filled(config, gpus), "m.onnx"))
+    const on = (deviceId: number) => [
+      { name: "tensorrt", deviceId },
+      { name: "cuda", deviceId },
+    ]
+    expect(options.instances).toEqual([
+      { count: 1, providers: on(0) },
+      { count: 1, providers: on(1) },
+      { count: 3 },
+      { count: 2, providers: on(1) },
+    ])
+  })
+
+  it("an accelerator that there is none of is refused", () => {
+    const asked = (kind: string, name: string) => {
+      const text = `optimization { execution_accelerators { ${kind}_execution_accelerator { name: "${name}" } } }`
+      return Result.getOrThrow(Result.flip(OnnxParameters.options(ConfigDefaults.filled(parse(text), gpus), "m.onnx")))
+    }
+    expect(asked("cpu", "openvino")).toContain("OpenVINO Execution Accelerator is not enabled")
+    expect(asked("gpu", "x")).toBe("unknown Execution Accelerator 'x' is requested")
   })
 })

@@ -7,12 +7,12 @@ import { ModelQueuePolicy_TimeoutAction as TimeoutAction } from "@nereid/protoco
 import * as InstanceGroupCheck from "./InstanceGroupCheck.ts"
 import * as TensorCheck from "./TensorCheck.ts"
 
-/** The first problem; undefined for none. */
-export const problem = (config: ModelConfig): string | undefined =>
+/** The first problem; undefined for none. `gpus`: the numbers of those that there are. */
+export const problem = (config: ModelConfig, gpus: ReadonlyArray<number>): string | undefined =>
   schedulingProblem(config) ??
   transactionProblem(config) ??
   TensorCheck.problem(config) ??
-  InstanceGroupCheck.problem(config)
+  InstanceGroupCheck.problem(config, gpus)
 
 /** Of the name and of what runs it, which is decided before the file is looked at. */
 export const identityProblem = (config: ModelConfig, directory: string): string | undefined => {

@@ -1,4 +1,4 @@
-/** What a model file adds to a configuration, and what it contradicts; files from the fixtures' ONNX writer. */
+/** What a model file adds to a configuration, and what it contradicts; files from the fixtures' ONNX writer (C35). */
 import { toText } from "@bufbuild/protobuf/txtpb"
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"

@@ -43,26 +43,35 @@ export const identified = (config: ModelConfig, directory: string, files: Readon
 /** Instances of one group, where it does not say how many, on a CPU. */
 const defaultCounts: Readonly<Record<string, number>> = { onnxruntime: 2 }
 
-export const filled = (config: ModelConfig): ModelConfig => ({
+/** `gpus`: the numbers of those that there are. */
+export const filled = (config: ModelConfig, gpus: ReadonlyArray<number>): ModelConfig => ({
   ...config,
   versionPolicy: config.versionPolicy?.policyChoice.case === undefined ? latest : config.versionPolicy,
-  instanceGroup: config.schedulingChoice.case === "ensembleScheduling" ? config.instanceGroup : groups(config),
+  instanceGroup: config.schedulingChoice.case === "ensembleScheduling" ? config.instanceGroup : groups(config, gpus),
   optimization: optimization(config.optimization),
   schedulingChoice: scheduling(config),
 })
 
 const latest = create(ModelVersionPolicySchema, { policyChoice: { case: "latest", value: { numVersions: 1 } } })
 
-const groups = ({ name, backend, instanceGroup }: ModelConfig): Array<ModelInstanceGroup> => {
+const groups = (
+  { name, backend, instanceGroup }: ModelConfig,
+  gpus: ReadonlyArray<number>,
+): Array<ModelInstanceGroup> => {
   const count = defaultCounts[backend] ?? 1
   if (instanceGroup.length === 0) return [create(ModelInstanceGroupSchema, { name, kind: Kind.CPU, count })]
-  return instanceGroup.map((group, index) => ({
-    ...group,
-    name: group.name === "" ? `${name}_${index}` : group.name,
-    // There is nothing else here that it could be.
-    kind: group.kind === Kind.AUTO && group.gpus.length === 0 ? Kind.CPU : group.kind,
-    count: group.count === 0 ? count : group.count,
-  }))
+  return instanceGroup.map((group, index) => {
+    // The binaries of ONNX Runtime for GPUs are nobody's default: who has them says so.
+    const isOnGpu = group.kind === Kind.GPU || (group.kind === Kind.AUTO && group.gpus.length > 0 && gpus.length > 0)
+    const kind = isOnGpu ? Kind.GPU : group.kind === Kind.AUTO ? Kind.CPU : group.kind
+    return {
+      ...group,
+      name: group.name === "" ? `${name}_${index}` : group.name,
+      kind,
+      count: group.count === 0 ? (isOnGpu ? 1 : count) : group.count,
+      gpus: isOnGpu && group.gpus.length === 0 ? [...gpus] : group.kind === Kind.AUTO && !isOnGpu ? [] : group.gpus,
+    }
+  })
 }
 
 const optimization = (given: ModelOptimizationPolicy | undefined): ModelOptimizationPolicy => {

@@ -132,8 +132,9 @@ const configurations = message(ModelConfigSchema, 4).map((json) => fromJson(Mode
 it("every configuration that is printed is read back", () => {
   fc.assert(
     fc.property(configurations, (config) => {
-      const again = Result.getOrThrow(ConfigText.parse(toText(ModelConfigSchema, config)))
-      expect(equals(ModelConfigSchema, again, config)).toBe(true)
+      const text = toText(ModelConfigSchema, config)
+      // As texts, in which a number that is none is equal to itself.
+      expect(toText(ModelConfigSchema, Result.getOrThrow(ConfigText.parse(text)))).toBe(text)
     }),
     { numRuns: 200 },
   )

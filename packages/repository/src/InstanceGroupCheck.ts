@@ -6,7 +6,8 @@ import {
   ModelInstanceGroup_KindSchema as KindSchema,
 } from "@nereid/protocol/model_config"
 
-export const problem = (config: ModelConfig): string | undefined => {
+/** `available`: the numbers of the GPUs that there are. */
+export const problem = (config: ModelConfig, available: ReadonlyArray<number>): string | undefined => {
   const { name, instanceGroup } = config
   const isEnsemble = config.schedulingChoice.case === "ensembleScheduling"
   if (isEnsemble) {
@@ -14,19 +15,27 @@ export const problem = (config: ModelConfig): string | undefined => {
   }
   if (instanceGroup.length === 0) return `must specify one or more 'instance group's for ${name}`
   for (const group of instanceGroup) {
-    const found = groupProblem(name, group)
+    const found = groupProblem(name, group, available)
     if (found !== undefined) return found
   }
   return undefined
 }
 
-const groupProblem = (model: string, { name, kind, gpus, count }: ModelInstanceGroup): string | undefined => {
+const groupProblem = (
+  model: string,
+  { name, kind, gpus, count }: ModelInstanceGroup,
+  available: ReadonlyArray<number>,
+): string | undefined => {
   const subject = `instance group ${name} of model ${model}`
   const kindName = KindSchema.value[kind]?.name
   if (kindName === undefined) return `${subject} has unexpected kind ${kind}`
-  if (kind === Kind.GPU) return `${subject} has kind KIND_GPU but server does not support GPUs`
-  if (gpus.length > 0 && kind !== Kind.AUTO) {
-    return `${subject} has kind ${kindName} but specifies one or more GPUs`
+  if (kind === Kind.GPU && available.length === 0) {
+    return `${subject} has kind KIND_GPU but server does not support GPUs`
+  }
+  if (gpus.length > 0 && kind !== Kind.GPU) return `${subject} has kind ${kindName} but specifies one or more GPUs`
+  const absent = gpus.find((gpu) => !available.includes(gpu))
+  if (absent !== undefined) {
+    return `${subject} specifies invalid or unsupported gpu id ${absent}. GPUs that there are: ${available.join(", ")}`
   }
   return count > 0 ? undefined : `${subject} must have at least one instance, but its count is ${count}`
 }

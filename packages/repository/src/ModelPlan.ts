@@ -23,6 +23,8 @@ export interface PlanOptions {
   readonly autoComplete: boolean
   /** Of a model that can batch, and whose configuration does not say how many rows. */
   readonly defaultMaxBatchSize: number
+  /** The numbers of the GPUs that there are. */
+  readonly gpus: ReadonlyArray<number>
 }
 
 export interface PlannedVersion {
@@ -48,7 +50,7 @@ export interface ModelPlan {
 /** `override`: a configuration as JSON, in place of the directory's. */
 export const make = Effect.fnUntraced(function* (
   directory: ModelDirectory.ModelDirectory,
-  { autoComplete, defaultMaxBatchSize }: PlanOptions,
+  { autoComplete, defaultMaxBatchSize, gpus }: PlanOptions,
   override?: string,
 ): Effect.fn.Return<ModelPlan, LoadFailure> {
   const { name, path } = directory
@@ -76,8 +78,8 @@ export const make = Effect.fnUntraced(function* (
         Effect.fromResult(Result.mapError(ConfigCompletion.complete(identified, file, defaultMaxBatchSize), failure)),
       )
     : identified
-  const config = ConfigDefaults.filled(completed)
-  yield* refuse(ConfigCheck.problem(config) ?? Support.problem(config))
+  const config = ConfigDefaults.filled(completed, gpus)
+  yield* refuse(ConfigCheck.problem(config, gpus) ?? Support.problem(config))
   return {
     config,
     versions,

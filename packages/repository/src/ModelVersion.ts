@@ -7,6 +7,7 @@ import type { Instance } from "@nereid/core/Instance"
 import * as Provide from "@nereid/core/Provide"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import * as Instances from "@nereid/onnx/Instances"
+import { ModelInstanceGroup_Kind as Kind } from "@nereid/protocol/model_config"
 import * as Declaration from "./Declaration.ts"
 import * as FileCheck from "./FileCheck.ts"
 import { LoadFailure, text } from "./LoadFailure.ts"
@@ -49,7 +50,12 @@ export const load = Effect.fnUntraced(function* (
       batches: config.schedulingChoice.case === "dynamicBatching",
       flat,
       instances: instances(plan, declared, flat, file),
-      groups: config.instanceGroup.map(({ name, count }) => ({ name, count, kind: "CPU", gpus: [] })),
+      groups: config.instanceGroup.map(({ name, count, kind, gpus }) => ({
+        name,
+        count,
+        kind: kind === Kind.GPU ? "GPU" : "CPU",
+        gpus,
+      })),
     },
     serving,
   )

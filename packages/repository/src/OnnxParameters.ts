@@ -2,7 +2,13 @@
 import { Result } from "effect"
 import { availableParallelism } from "node:os"
 import type { Options } from "@nereid/onnx/Instances"
-import type { ModelConfig } from "@nereid/protocol/model_config"
+import type { SessionGroup } from "@nereid/onnx/SessionPlan"
+import {
+  type ModelConfig,
+  type ModelInstanceGroup,
+  ModelInstanceGroup_Kind as Kind,
+  type ModelOptimizationPolicy_ExecutionAccelerators,
+} from "@nereid/protocol/model_config"
 
 export const options = (config: ModelConfig, file: string): Result.Result<Options, string> => {
   const { instanceGroup, optimization, parameters } = config
@@ -16,11 +22,22 @@ export const options = (config: ModelConfig, file: string): Result.Result<Option
     problems.push(`parameter '${name}' must be an integer from ${least} to ${most}, but '${text}' was given`)
     return fallback
   }
+  const accelerators = optimization?.executionAccelerators
+  for (const { name } of accelerators?.cpuExecutionAccelerator ?? []) {
+    problems.push(
+      name === "openvino"
+        ? "OpenVINO Execution Accelerator is not enabled: onnxruntime-node has none"
+        : `unknown Execution Accelerator '${name}' is requested`,
+    )
+  }
+  for (const { name } of accelerators?.gpuExecutionAccelerator ?? []) {
+    if (name !== "tensorrt") problems.push(`unknown Execution Accelerator '${name}' is requested`)
+  }
   const isParallel = number("execution_mode", 0, [0, 1]) === 1
   const interOpThreads = number("inter_op_thread_count", 0, [0, 1024]) || availableParallelism()
   const session: Options = {
     file,
-    instances: instanceGroup.filter(({ passive }) => !passive).map(({ count }) => ({ count })),
+    instances: instanceGroup.filter(({ passive }) => !passive).flatMap((group) => sessionGroups(group, accelerators)),
     // The default of the runtime, all cores for each instance, has instances wait for each other.
     intraOpThreads: number("intra_op_thread_count", 0, [0, 1024]) || 1,
     interOpThreads: isParallel ? Math.max(2, interOpThreads) : 1,
@@ -30,6 +47,24 @@ export const options = (config: ModelConfig, file: string): Result.Result<Option
   if (instanceGroup.every(({ passive }) => passive)) problems.push("all its instance groups are passive")
   const [problem] = problems
   return problem === undefined ? Result.succeed(session) : Result.fail(problem)
+}
+
+/** On a CPU one group, on GPUs one for each; what an accelerator cannot run, CUDA does, and the CPU what neither can. */
+const sessionGroups = (
+  { kind, count, gpus }: ModelInstanceGroup,
+  accelerators: ModelOptimizationPolicy_ExecutionAccelerators | undefined,
+): ReadonlyArray<SessionGroup> => {
+  if (kind !== Kind.GPU) return [{ count }]
+  const isAccelerated = (accelerators?.gpuExecutionAccelerator.length ?? 0) > 0
+  return gpus.map((deviceId) => ({
+    count,
+    providers: isAccelerated
+      ? [
+          { name: "tensorrt", deviceId },
+          { name: "cuda", deviceId },
+        ]
+      : [{ name: "cuda", deviceId }],
+  }))
 }
 
 const graphLevels: ReadonlyMap<number, Options["graphOptimization"]> = new Map([

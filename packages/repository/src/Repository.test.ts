@@ -1,4 +1,4 @@
-/** Directories as models that a registry has; with real files and the real ONNX Runtime, without a port. */
+/** Directories as models that a registry has; with real files and the real ONNX Runtime, without a port (C33, C34). */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Result, Scope } from "effect"
 import { TestClock } from "effect/testing"
@@ -298,6 +298,50 @@ it.effect("polling follows what is added, changed and removed, and leaves alone 
     expect(registry.versions("stays")[0]).toBe(stays)
     expect(index().map(({ name }) => name)).not.toContain("goes")
     expect(control).toBeUndefined()
+  }),
+)
+
+it.live("loads, unloads, reloads and requests in any order end with what was asked last, and lose no request", () =>
+  Effect.gen(function* () {
+    const fixture = yield* repository
+    const one = "max_batch_size: 4 dynamic_batching {} instance_group { count: 1 kind: KIND_CPU }"
+    fixture.adding("m", 1, 1, one)
+    const scope = yield* Scope.make()
+    const { answer, load, unload, registry } = yield* Scope.provide(open(fixture, explicit), scope)
+    let answered = 0
+    let absent = 0
+    const asking = Effect.repeat(
+      Effect.match(answer("m"), {
+        onSuccess: (value) => {
+          expect([1, 2]).toContain(value)
+          answered += 1
+        },
+        onFailure: ({ _tag }) => {
+          expect(_tag).toBe("ModelNotFound")
+          absent += 1
+        },
+      }).pipe(Effect.andThen(Effect.yieldNow)),
+      { until: () => isOver },
+    )
+    let isOver = false
+    const callers = yield* Effect.forEach(Array.from({ length: 8 }), () =>
+      Effect.forkChild(asking, { startImmediately: true }),
+    )
+    const changes = Array.from({ length: 24 }, (_, index) =>
+      Effect.suspend(() => {
+        fixture.write("m/1/model.onnx", plus(1 + (index % 2)))
+        return index % 3 === 2 ? unload("m") : load("m")
+      }),
+    )
+    yield* Effect.all(changes, { concurrency: 4 })
+    yield* load("m")
+    expect(yield* answer("m")).toBe(2)
+    isOver = true
+    for (const caller of callers) yield* Fiber.join(caller)
+    expect([answered > 0, absent > 0, registry.models.length]).toEqual([true, true, 1])
+    yield* Scope.close(scope, Exit.void)
+    const threads = process.getActiveResourcesInfo().filter((name) => name === "Worker")
+    expect(threads).toEqual([])
   }),
 )
 

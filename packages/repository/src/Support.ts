@@ -19,10 +19,7 @@ export const problem = (config: ModelConfig): string | undefined => {
 }
 
 export const warnings = (config: ModelConfig): ReadonlyArray<string> => {
-  const { gpuExecutionAccelerator = [], cpuExecutionAccelerator = [] } =
-    config.optimization?.executionAccelerators ?? {}
   const ignored: ReadonlyArray<readonly [boolean, string]> = [
-    [gpuExecutionAccelerator.length + cpuExecutionAccelerator.length > 0, "optimization.execution_accelerators"],
     [Object.keys(config.ccModelFilenames).length > 0, "cc_model_filenames"],
     [Object.keys(config.metricTags).length > 0, "metric_tags"],
     [config.modelMetrics !== undefined, "model_metrics"],
