@@ -2,8 +2,8 @@
  * A guide's program: its TypeScript blocks as files, for as long as they are used. A block that begins with a comment like
  * `// name.ts` begins the file of that name; the blocks behind it continue that file.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { dirname, join } from "node:path"
 import { root } from "./Program.ts"
 
 export class Guide implements Disposable {
@@ -18,7 +18,10 @@ export class Guide implements Disposable {
       file = /^\/\/ (\S+\.ts)\n/.exec(block)?.[1] ?? file
       files.set(file, `${files.get(file) ?? ""}${block}`)
     }
-    for (const [name, text] of files) writeFileSync(this.file(name), text)
+    for (const [name, text] of files) {
+      mkdirSync(dirname(this.file(name)), { recursive: true })
+      writeFileSync(this.file(name), text)
+    }
   }
 
   file(name: string): string {

@@ -1,15 +1,26 @@
 /** The guide on model repositories: its program, beside models that lie where it looks for them. */
+import { readFileSync } from "node:fs"
 import { afterAll, expect, it } from "vitest"
 import { RepositoryFixture } from "./fixtures/repository.ts"
 import { Guide } from "./Guide.ts"
 
-const guide = new Guide("docs/guides/model-repository.md")
+const guidePath = "docs/guides/model-repository.md"
+const guide = new Guide(guidePath)
 afterAll(() => guide[Symbol.dispose]())
 
 it("serves what is in the directory", async () => {
-  new RepositoryFixture(guide.file("models")).adding("resnet", 2, 1)
+  const models = new RepositoryFixture(guide.file("models"))
+  models.adding("resnet", 2, 1)
+  const [, config = ""] = /^```\n(max_batch_size: 8\n[^]*?)^```/m.exec(readFileSync(guidePath, "utf8")) ?? []
+  models.write("shout/config.pbtxt", config)
   const { server } = await import(guide.file("server.ts"))
   const index = await fetch(`http://localhost:${server.http.port}/v2/repository/index`, { method: "POST" })
-  expect(await index.json()).toEqual([{ name: "resnet", version: "2", state: "READY", reason: "" }])
+  expect(await index.json()).toEqual([
+    { name: "resnet", version: "2", state: "READY", reason: "" },
+    { name: "shout", version: "1", state: "READY", reason: "" },
+  ])
+  const body = JSON.stringify({ inputs: [{ name: "TEXT", datatype: "BYTES", shape: [1, 1], data: ["hello"] }] })
+  const answer = await fetch(`http://localhost:${server.http.port}/v2/models/shout/infer`, { method: "POST", body })
+  expect(await answer.json()).toMatchObject({ outputs: [{ data: ["HELLO!"] }] })
   await server.stop()
 })

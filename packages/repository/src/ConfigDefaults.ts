@@ -19,17 +19,19 @@ import { backends } from "./ConfigCheck.ts"
 /** The files that tell what runs a model whose configuration does not, and their defaults in `default_model_filename`. */
 const modelFiles: Readonly<Record<string, { readonly backend: string; readonly platform: string }>> = {
   "model.onnx": { backend: "onnxruntime", platform: "onnxruntime_onnx" },
+  "model.ts": { backend: "nereid", platform: "" },
+  "model.js": { backend: "nereid", platform: "" },
   "model.py": { backend: "python", platform: "" },
 }
 
 /** Name and backend, by the directory, its platform and the files of its versions. */
 export const identified = (config: ModelConfig, directory: string, files: ReadonlySet<string>): ModelConfig => {
-  const guess = Object.entries(modelFiles).find(
-    ([file, { backend, platform }]) =>
-      (config.backend === "" || config.backend === backend) &&
-      (config.platform === "" || config.platform === platform) &&
-      (files.has(file) || config.backend !== "" || config.platform !== ""),
+  const isSaid = config.backend !== "" || config.platform !== ""
+  const possible = Object.entries(modelFiles).filter(
+    ([, { backend, platform }]) =>
+      (config.backend === "" || config.backend === backend) && (config.platform === "" || config.platform === platform),
   )
+  const guess = possible.find(([file]) => files.has(file)) ?? (isSaid ? possible[0] : undefined)
   const [file, { backend, platform }] = guess ?? ["", { backend: backends[config.platform] ?? "", platform: "" }]
   return {
     ...config,

@@ -36,6 +36,8 @@ export interface PlannedVersion {
 }
 
 export interface ModelPlan {
+  /** The directory of the model. */
+  readonly path: string
   readonly config: ModelConfig
   /** At least one, the lowest first. */
   readonly versions: ReadonlyArray<PlannedVersion>
@@ -73,14 +75,16 @@ export const make = Effect.fnUntraced(function* (
       return { version, file, stamp: yield* ModelDirectory.stamp(folder) }
     }),
   )
-  const completed = autoComplete
-    ? yield* Effect.flatMap(signature(join(path, String(latest), identified.defaultModelFilename)), (file) =>
-        Effect.fromResult(Result.mapError(ConfigCompletion.complete(identified, file, defaultMaxBatchSize), failure)),
-      )
-    : identified
+  const completed =
+    autoComplete && identified.backend === "onnxruntime"
+      ? yield* Effect.flatMap(signature(join(path, String(latest), identified.defaultModelFilename)), (file) =>
+          Effect.fromResult(Result.mapError(ConfigCompletion.complete(identified, file, defaultMaxBatchSize), failure)),
+        )
+      : identified
   const config = ConfigDefaults.filled(completed, gpus)
   yield* refuse(ConfigCheck.problem(config, gpus) ?? Support.problem(config))
   return {
+    path,
     config,
     versions,
     labels: yield* labels(config, path),

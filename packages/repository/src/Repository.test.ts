@@ -75,7 +75,8 @@ describe("at the start", () => {
         shape: expect.stringContaining("the model expects 2 dimensions (shape [-1,1]) but the model configuration"),
         broken: expect.stringMatching(/^UNAVAILABLE: .*model\.onnx is not an ONNX model/),
         empty: "UNAVAILABLE: must specify 'platform' or 'backend' for 'empty'",
-        python: "UNAVAILABLE: model.py needs Triton's Python backend, which is no part of this server",
+        python:
+          "UNAVAILABLE: model.py needs Triton's Python backend, which is no part of this server: a model.ts has the same",
         none: "UNAVAILABLE: at least one version must be available under the version policy of model 'none'",
         absent: `UNAVAILABLE: unable to find '${fixture.path}/absent/1/model.onnx'`,
       })

@@ -8,13 +8,22 @@ import type { ModelConfig } from "@nereid/protocol/model_config"
 export const backendProblem = ({ name, platform, backend }: ModelConfig): string | undefined => {
   if (platform === "ensemble") return "ensembles are not supported yet"
   if (backend === "") return `must specify 'platform' or 'backend' for '${name}'`
-  if (backend === "python") return "model.py needs Triton's Python backend, which is no part of this server"
-  return backend === "onnxruntime"
+  if (backend === "python")
+    return "model.py needs Triton's Python backend, which is no part of this server: a model.ts has the same"
+  return backend === "onnxruntime" || backend === "nereid"
     ? undefined
     : `unable to find backend library for backend '${backend}', try specifying runtime on the model configuration.`
 }
 
 export const problem = (config: ModelConfig): string | undefined => {
+  if (config.backend === "nereid" && config.modelTransactionPolicy?.decoupled === true) {
+    return "scripts with a decoupled transaction policy are not supported yet"
+  }
+  if (config.backend === "nereid" && [...config.input, ...config.output].some(({ reshape }) => reshape !== undefined)) {
+    return "reshape is of no use to a script, which has its tensors as its clients send them"
+  }
+  const isRagged = config.batchInput.length > 0 || config.input.some(({ allowRaggedBatch }) => allowRaggedBatch)
+  if (config.backend === "nereid" && isRagged) return "ragged batches are of no use to a script, which has requests"
   return config.schedulingChoice.case === "sequenceBatching" ? "sequence batching is not supported" : undefined
 }
 

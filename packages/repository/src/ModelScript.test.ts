@@ -1,0 +1,154 @@
+/** Models of a repository that are scripts, in TypeScript and in JavaScript. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Exit, Scope } from "effect"
+import { Tensor } from "@nereid/core"
+import type { RunningModel } from "@nereid/core/RunningModel"
+import { repository } from "../../../test/fixtures/repository.ts"
+import { ask, open } from "./Repository.fixture.ts"
+
+const tensors = `
+  input { name: "X" data_type: TYPE_FP32 dims: 1 }
+  output { name: "Y" data_type: TYPE_FP32 dims: 1 }`
+
+/** What scripts tell this test, which imports them into its own process; where they lie, no package is found. */
+const told: Array<unknown> = []
+Reflect.set(globalThis, "told", (what: unknown) => told.push(what))
+Reflect.set(globalThis, "make", Tensor.make)
+
+const scaling = `
+interface State { readonly by: number }
+
+export default {
+  initialize: async ({ modelConfig, modelName, modelVersion, modelInstanceName, modelInstanceKind, modelRepository }: any): Promise<State> => {
+    globalThis.told([modelName, modelVersion, modelInstanceName, modelInstanceKind, modelRepository.endsWith("/" + modelName)])
+    return { by: Number(modelConfig.parameters.by.stringValue) }
+  },
+  execute: (requests: ReadonlyArray<any>, { by }: State) => {
+    globalThis.told(requests.length)
+    return requests.map(({ inputs: { X }, parameters }) =>
+      parameters["fail"] === true
+        ? new Error("as it was asked to")
+        : { Y: globalThis.make("FP32", X.shape, X.data.map((x: number) => x * by)) })
+  },
+  finalize: ({ by }: State) => globalThis.told("finalized " + by),
+}
+`
+
+const one = (value: number) => Tensor.make("FP32", [1, 1], Float32Array.of(value))
+
+/** A script in a repository that is opened. */
+const serving = Effect.fnUntraced(function* (script: string, config: string, file = "model.ts") {
+  const fixture = yield* repository
+  fixture.write(`m/1/${file}`, script)
+  fixture.write("m/config.pbtxt", config)
+  const opened = yield* open(fixture, { control: "explicit", load: ["m"] })
+  const model = (): RunningModel => {
+    const [found] = opened.registry.models
+    if (found === undefined) throw new Error(opened.index()[0]?.reason)
+    return found
+  }
+  return { fixture, ...opened, model }
+})
+
+const scaled = `max_batch_size: 4 ${tensors} dynamic_batching {} parameters { key: "by" value { string_value: "3" } }`
+
+describe("a script", () => {
+  it.live("is initialized once for each instance, executes batches, and is finalized when it unloads", () =>
+    Effect.gen(function* () {
+      told.length = 0
+      const scope = yield* Scope.make()
+      const config = `${scaled} instance_group { count: 2 kind: KIND_CPU }`
+      const { model } = yield* Scope.provide(serving(scaling, config), scope)
+      expect(told.splice(0)).toEqual([
+        ["m", "1", "m_0_0", "CPU", true],
+        ["m", "1", "m_0_1", "CPU", true],
+      ])
+      const answers = yield* Effect.forEach([1, 2, 3], (value) => ask(model(), [one(value)]), { concurrency: 3 })
+      expect(answers.map(([output]) => output?.data[0])).toEqual([3, 6, 9])
+      expect(told.splice(0)).toEqual([3])
+      expect(model().configuration).toMatchObject({ backend: "nereid", defaultModelFilename: "model.ts" })
+      yield* Scope.close(scope, Exit.void)
+      expect(told.splice(0)).toEqual(["finalized 3", "finalized 3"])
+    }),
+  )
+
+  it.live("has batches of one request without dynamic batching", () =>
+    Effect.gen(function* () {
+      told.length = 0
+      const { model } = yield* serving(scaling, scaled.replace("dynamic_batching {}", ""))
+      told.length = 0
+      yield* Effect.forEach([1, 2, 3], (value) => ask(model(), [one(value)]), { concurrency: 3 })
+      expect(told.splice(0)).toEqual([1, 1, 1])
+    }),
+  )
+
+  it.live("may be JavaScript, and asynchronous", () =>
+    Effect.gen(function* () {
+      const script = "export default { execute: async (requests) => requests.map(({ inputs }) => ({ Y: inputs.X })) }"
+      const { model } = yield* serving(script, `max_batch_size: 2 ${tensors}`, "model.js")
+      const [output] = yield* ask(model(), [one(7)])
+      expect(output?.data[0]).toBe(7)
+      const alone = yield* serving(script, tensors, "model.js")
+      const [single] = yield* ask(alone.model(), [Tensor.make("FP32", [1], Float32Array.of(5))])
+      expect([single?.shape, single?.data[0]]).toEqual([[1], 5])
+    }),
+  )
+
+  it.live("that has changed is another one once it is loaded again", () =>
+    Effect.gen(function* () {
+      const script = (value: number) =>
+        `export default { execute: (requests) => requests.map(({ inputs: { X } }) => ({ Y: globalThis.make("FP32", X.shape, Float32Array.of(${value})) })) }`
+      const { fixture, load, model } = yield* serving(script(1), `max_batch_size: 2 ${tensors}`)
+      fixture.write("m/1/model.ts", script(22))
+      yield* load("m")
+      const [output] = yield* ask(model(), [one(0)])
+      expect(output?.data[0]).toBe(22)
+    }),
+  )
+})
+
+it.live("a script of batches that answers too few fails all of them", () =>
+  Effect.gen(function* () {
+    const { model } = yield* serving(
+      "export default { execute: () => [] }",
+      `max_batch_size: 2 dynamic_batching {} ${tensors}`,
+    )
+    const failed = yield* Effect.flip(ask(model(), [one(1)]))
+    expect(failed.message).toContain("returned 0 results to a batch of 1 requests")
+  }),
+)
+
+describe("what goes wrong in a script", () => {
+  const executing = (body: string) => `export default { execute: ${body} }`
+
+  it.live.each([
+    ["throws", executing("() => { throw new Error('broken') }"), "broken"],
+    ["answers one request with an error", executing("() => [new Error('not this one')]"), "not this one"],
+    ["answers too few", executing("() => []"), "execute must return one answer to one request"],
+    ["answers without an output", executing("() => [{}]"), "'Y'"],
+    ["answers nothing", executing("() => undefined"), ""],
+  ] as const)("is the failure of the request where it %s", ([, script, message]) =>
+    Effect.gen(function* () {
+      const { model } = yield* serving(script, `max_batch_size: 2 ${tensors}`)
+      const failed = yield* Effect.flip(ask(model(), [one(1)]))
+      expect(failed).toMatchObject({ _tag: "ExecutionFailed", message: expect.stringContaining(message) })
+      expect(model().isReady()).toBe(true)
+    }),
+  )
+
+  it.live.each([
+    ["does not parse", "export default {", /cannot load .*model\.ts: /],
+    ["throws as it is imported", "throw new Error('no weights')", /cannot load .*model\.ts: no weights/],
+    ["exports nothing", "export const execute = () => []", /must export a script by default/],
+    [
+      "does not initialize",
+      "export default { initialize: () => { throw new Error('no memory') }, execute: () => [] }",
+      /initialize of .*model\.ts has failed: no memory/,
+    ],
+  ] as const)("makes the model unavailable where it %s", ([, script, reason]) =>
+    Effect.gen(function* () {
+      const { index } = yield* serving(script, `max_batch_size: 2 ${tensors}`)
+      expect(index()).toMatchObject([{ state: "UNAVAILABLE", reason: expect.stringMatching(reason) }])
+    }),
+  )
+})

@@ -1,0 +1,60 @@
+/**
+ * A model of a repository in TypeScript or JavaScript: what `model.ts` or `model.js` exports by default. Its inputs and
+ * outputs are those of config.pbtxt. Models that know their types at compile time are Model.Service's.
+ */
+import type { Model } from "@nereid/core"
+import type { Fields } from "@nereid/core/Field"
+import type { TypedTensor } from "@nereid/core/TypedTensor"
+import type { ModelConfig } from "@nereid/protocol/model_config"
+
+/** What an instance is told when it is made. */
+export interface Arguments {
+  readonly modelName: string
+  readonly modelVersion: string
+  /** The directory of the model. */
+  readonly modelRepository: string
+  /** Complete, with its defaults; what a script is configured by stands in its `parameters`. */
+  readonly modelConfig: ModelConfig
+  /** `<model>_<group>_<index>`. */
+  readonly modelInstanceName: string
+  readonly modelInstanceKind: "CPU" | "GPU"
+  /** Of the GPU; undefined for the CPU. */
+  readonly modelInstanceDeviceId: number | undefined
+}
+
+/**
+ * Its inputs by name, without optional ones that were left out: the rows of the request along axis 0, one where the model does
+ * not batch.
+ */
+export type Request = Model.ModelRequest<Fields>
+
+/** The outputs of one request by their names, of as many rows; or what it failed with. */
+export type Answer = Readonly<Record<string, TypedTensor>> | Error
+
+export interface ModelScript<State = unknown> {
+  /** Once for each instance, before it takes requests. What it returns is the state of the instance. */
+  readonly initialize?: (args: Arguments) => State | PromiseLike<State>
+  /**
+   * The requests of one batch, and one answer for each, in their order. An error that is thrown is the failure of all of them.
+   * Without dynamic_batching a batch is one request.
+   */
+  readonly execute: (
+    requests: ReadonlyArray<Request>,
+    state: State,
+  ) => ReadonlyArray<Answer> | PromiseLike<ReadonlyArray<Answer>>
+  /** Once for each instance, when it takes no more requests. */
+  readonly finalize?: (state: State) => void | PromiseLike<void>
+}
+
+/**
+ * Types a script; nothing else:
+ *
+ * ```ts
+ * export default ModelScript.define({
+ *   initialize: ({ modelConfig }) => ({ by: Number(modelConfig.parameters["by"]?.stringValue ?? 1) }),
+ *   execute: (requests, { by }) =>
+ *     requests.map(({ inputs: { X } }) => ({ Y: Tensor.make("FP32", X.shape, X.data.map((x) => x * by)) })),
+ * })
+ * ```
+ */
+export const define = <State = undefined>(script: ModelScript<State>): ModelScript<State> => script
