@@ -2,13 +2,13 @@
  * The models of some directories by their names: where each of them is, whether it may be loaded from there, and what has
  * changed since it was last looked at. When something is loaded is Repository.ts's business.
  */
-import { Effect, type Scope } from "effect"
+import { Effect, Result, type Scope } from "effect"
 import { join } from "node:path"
 import { ExecutionFailed } from "@nereid/core/Errors"
 import type { IndexEntry, LoadOverrides } from "@nereid/core/ModelRepository"
 import type { OpenRegistry } from "@nereid/core/Registry"
 import * as Gpus from "./Gpus.ts"
-import { LoadFailure } from "./LoadFailure.ts"
+import { LoadFailure, text } from "./LoadFailure.ts"
 import * as ModelDirectory from "./ModelDirectory.ts"
 import * as ModelPlan from "./ModelPlan.ts"
 import * as OverrideDirectory from "./OverrideDirectory.ts"
@@ -40,10 +40,13 @@ export class Catalogue {
     this.#taken = new Set(registry.models.map(({ name }) => name))
   }
 
-  /** In the order of the names. */
-  index(): ReadonlyArray<IndexEntry> {
+  /** In the order of the names. `isFresh`: of the directories as they are now, where they can be read. */
+  index(isFresh = false): ReadonlyArray<IndexEntry> {
+    const found = isFresh ? Result.getOrUndefined(Result.try(() => this.#look())) : undefined
     const models = [...this.#models].toSorted(([a], [b]) => (a < b ? -1 : 1))
-    return models.flatMap(([, model]) => model.index())
+    const entries = models.flatMap(([, model]) => model.index())
+    // Of what is not in any directory any more, only what was loaded once is yet to be told.
+    return entries.filter(({ name, state }) => found === undefined || found.has(name) || state !== undefined)
   }
 
   isReady(): boolean {
@@ -52,18 +55,20 @@ export class Catalogue {
 
   /** The directories of each model that there is now. */
   get scan(): Effect.Effect<ReadonlyMap<string, ReadonlyArray<string>>, LoadFailure> {
-    return Effect.gen({ self: this }, function* () {
-      const found = new Map<string, Array<string>>()
-      for (const directory of this.#options.directories) {
-        for (const name of yield* ModelDirectory.models(directory)) {
-          const paths = found.get(name) ?? []
-          found.set(name, paths)
-          paths.push(join(directory, name))
-          this.#model(name)
-        }
+    return Effect.try({ try: () => this.#look(), catch: (error) => new LoadFailure({ message: text(error) }) })
+  }
+
+  #look(): ReadonlyMap<string, ReadonlyArray<string>> {
+    const found = new Map<string, Array<string>>()
+    for (const directory of this.#options.directories) {
+      for (const name of ModelDirectory.models(directory)) {
+        const paths = found.get(name) ?? []
+        found.set(name, paths)
+        paths.push(join(directory, name))
+        this.#model(name)
       }
-      return found
-    })
+    }
+    return found
   }
 
   /** Names of models whose directories are other than when they were loaded, and of those that have none any more. */
@@ -94,8 +99,8 @@ export class Catalogue {
       }
       this.#stamps.set(name, yield* stampOf(found))
       const source = hasFiles
-        ? OverrideDirectory.make(name, overrides.files, (path) => this.#source(name, [path], overrides.config))
-        : this.#source(name, found, overrides.config)
+        ? OverrideDirectory.make(name, overrides.files, (path) => this.#source(name, [path], overrides.config, true))
+        : this.#source(name, found, overrides.config, false)
       yield* this.#model(name).load(yield* source)
     }).pipe(Effect.scoped)
   }
@@ -129,6 +134,7 @@ export class Catalogue {
     name: string,
     paths: ReadonlyArray<string>,
     config: string | undefined,
+    isForeign: boolean,
   ): Effect.Effect<RepositoryModel.Source> {
     const { configName, autoComplete = true, defaultMaxBatchSize = 4 } = this.#options
     const [path, other] = paths
@@ -141,7 +147,11 @@ export class Catalogue {
     const directory = Effect.andThen(refusal, ModelDirectory.read(name, path ?? "", configName))
     return Effect.map(Effect.result(directory), (read) => {
       const plan = Effect.flatMap(Effect.fromResult(read), (found) =>
-        ModelPlan.make(found, { autoComplete, defaultMaxBatchSize, gpus: this.#gpus }, config),
+        ModelPlan.make(
+          found,
+          { autoComplete, defaultMaxBatchSize, gpus: this.#gpus },
+          config === undefined ? undefined : { config, isForeign },
+        ),
       )
       return { versions: read._tag === "Success" ? [...read.success.versions.keys()] : [], plan, hold: Effect.void }
     })

@@ -7,9 +7,9 @@
  *                       /<version>/model.onnx
  */
 import { Effect } from "effect"
-import type { Dirent } from "node:fs"
+import { type Dirent, readdirSync, statSync } from "node:fs"
 import { readdir, readFile, stat } from "node:fs/promises"
-import { join } from "node:path"
+import { join, sep } from "node:path"
 import { LoadFailure, text } from "./LoadFailure.ts"
 
 export interface ModelDirectory {
@@ -35,14 +35,31 @@ export const read = Effect.fnUntraced(function* (name: string, path: string, con
   return { name, path, config, versions } satisfies ModelDirectory
 })
 
-/** The names of the directories in a repository; hidden ones are none of it. */
-export const models = Effect.fnUntraced(function* (repository: string) {
-  const names: Array<string> = []
-  for (const entry of yield* list(repository)) {
-    if (!entry.name.startsWith(".") && (yield* isDirectory(repository, entry))) names.push(entry.name)
+/**
+ * The names of the directories in a repository; hidden ones are none of it.
+ * @throws Error where it cannot be read
+ */
+export const models = (repository: string): ReadonlyArray<string> => {
+  try {
+    return readdirSync(repository, { withFileTypes: true })
+      .filter((entry) => !entry.name.startsWith("."))
+      .filter(
+        (entry) => entry.isDirectory() || (entry.isSymbolicLink() && isDirectoryNow(join(repository, entry.name))),
+      )
+      .map(({ name }) => name)
+  } catch (error) {
+    throw new Error(`cannot read ${repository}: ${text(error)}`, { cause: error })
   }
-  return names
-})
+}
+
+const isDirectoryNow = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+
+/** Where a file is that a configuration names: a configuration may come from a caller, who is not to reach any other files. */
+export const below = (path: string, name: string): Effect.Effect<string, LoadFailure> => {
+  const file = join(path, name)
+  if (file.startsWith(path + sep)) return Effect.succeed(file)
+  return Effect.fail(new LoadFailure({ message: `file '${name}' is not below ${path}` }))
+}
 
 /** Lines of a file of the model, without those that are empty at the end. */
 export const lines = Effect.fnUntraced(function* (path: string) {

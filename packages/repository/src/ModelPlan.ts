@@ -49,35 +49,43 @@ export interface ModelPlan {
   readonly warnings: ReadonlyArray<string>
 }
 
-/** `override`: a configuration as JSON, in place of the directory's. */
+export interface Override {
+  /** A configuration as JSON, in place of the directory's. */
+  readonly config: string
+  /** Whether the directory has come from the caller, too, whom nobody trusts with code. */
+  readonly isForeign: boolean
+}
+
 export const make = Effect.fnUntraced(function* (
   directory: ModelDirectory.ModelDirectory,
   { autoComplete, defaultMaxBatchSize, gpus }: PlanOptions,
-  override?: string,
+  override?: Override,
 ): Effect.fn.Return<ModelPlan, LoadFailure> {
   const { name, path } = directory
-  const given = yield* Effect.fromResult(override === undefined ? written(directory) : overriding(override))
+  const given = yield* Effect.fromResult(override === undefined ? written(directory) : overriding(override.config))
   yield* refuse(ConfigCheck.identityProblem(given, name))
   const files = new Set([...directory.versions.values()].flatMap((names) => [...names]))
   const identified = ConfigDefaults.identified(given, name, files)
   yield* refuse(Support.backendProblem(identified))
-  const numbers = VersionPolicy.chosen(identified.versionPolicy, [...directory.versions.keys()])
-  const latest = numbers.at(-1)
-  if (latest === undefined) {
-    const message = `at least one version must be available under the version policy of model '${name}'`
-    return yield* new LoadFailure({ message })
+  if (override?.isForeign === true && identified.backend === "nereid") {
+    return yield* failure("a script is loaded from a repository, never from files that come with a request")
   }
+  const numbers = VersionPolicy.chosen(identified.versionPolicy, [...directory.versions.keys()])
   const versions = yield* Effect.forEach(
     numbers,
     Effect.fnUntraced(function* (version) {
       const folder = join(path, String(version))
-      const file = join(folder, identified.defaultModelFilename)
+      const file = yield* ModelDirectory.below(folder, identified.defaultModelFilename)
       return { version, file, stamp: yield* ModelDirectory.stamp(folder) }
     }),
   )
+  const latest = versions.at(-1)
+  if (latest === undefined) {
+    return yield* failure(`at least one version must be available under the version policy of model '${name}'`)
+  }
   const completed =
     autoComplete && identified.backend === "onnxruntime"
-      ? yield* Effect.flatMap(signature(join(path, String(latest), identified.defaultModelFilename)), (file) =>
+      ? yield* Effect.flatMap(signature(latest.file), (file) =>
           Effect.fromResult(Result.mapError(ConfigCompletion.complete(identified, file, defaultMaxBatchSize), failure)),
         )
       : identified
@@ -146,7 +154,8 @@ const overriding = (json: string): Result.Result<ModelConfig, LoadFailure> =>
 const labels = Effect.fnUntraced(function* ({ output }: ModelConfig, path: string) {
   const all = new Map<string, ReadonlyArray<string>>()
   for (const { name, labelFilename } of output) {
-    if (labelFilename !== "") all.set(name, yield* ModelDirectory.lines(join(path, labelFilename)))
+    if (labelFilename === "") continue
+    all.set(name, yield* ModelDirectory.lines(yield* ModelDirectory.below(path, labelFilename)))
   }
   return all
 })

@@ -7,6 +7,7 @@ import * as WarmUpInput from "@nereid/core/WarmUpInput"
 import type { ModelConfig, ModelWarmup_Input } from "@nereid/protocol/model_config"
 import { datatypeOf } from "./Declaration.ts"
 import { LoadFailure, text } from "./LoadFailure.ts"
+import * as ModelDirectory from "./ModelDirectory.ts"
 
 /** The inputs of one request of one row, by their names. */
 export type Sample = Readonly<Record<string, TypedTensor>>
@@ -44,7 +45,7 @@ const tensorOf = Effect.fnUntraced(function* (
   if (!shape.every((extent) => extent >= 1)) return yield* Effect.fail(`its dims [${shape}] must be at least 1 each`)
   const { case: kind, value } = setting.inputDataType
   if (kind === "inputDataFile") {
-    const file = join(folder, value)
+    const file = yield* Effect.mapError(ModelDirectory.below(folder, value), ({ message }) => message)
     const bytes = yield* Effect.tryPromise({
       try: () => readFile(file),
       catch: (error) => `cannot read ${file}: ${text(error)}`,

@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Result, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { Model, Registry, Tensor } from "@nereid/core"
+import type { LoadOverrides } from "@nereid/core/ModelRepository"
 import { plus, repository } from "../../../test/fixtures/repository.ts"
 import { open } from "./Repository.fixture.ts"
 import * as Repository from "./Repository.ts"
@@ -266,6 +267,44 @@ describe("explicit control", () => {
         ])
         expect(yield* answer("m")).toBe(1)
       }),
+  )
+
+  it.live("a request reaches no file beside those of its model, and brings no code", () =>
+    Effect.gen(function* () {
+      const fixture = yield* repository
+      fixture.adding("m", 1, 1)
+      fixture.write("secret", "of nobody's")
+      const { load } = yield* open(fixture, explicit)
+      const script = new TextEncoder().encode("export default { execute: () => [] }")
+      const warmUp = { name: "w", inputs: { X: { data_type: 11, dims: [1], input_data_file: "../../secret" } } }
+      const overrides: ReadonlyArray<Partial<LoadOverrides>> = [
+        { config: '{"default_model_filename":"../../secret"}' },
+        { config: '{"output":[{"name":"Y","label_filename":"../secret"}]}' },
+        { config: JSON.stringify({ model_warmup: [warmUp] }) },
+        { config: "{}", files: new Map([["1/model.ts", script]]) },
+      ]
+      const refusals = yield* Effect.forEach(overrides, (given) =>
+        Effect.map(Effect.flip(load("m", given)), ({ message }) => message),
+      )
+      expect(refusals).toEqual([
+        expect.stringContaining("file '../../secret' is not below"),
+        expect.stringContaining("file '../secret' is not below"),
+        expect.stringContaining("file '../../secret' is not below"),
+        expect.stringContaining("a script is loaded from a repository, never from files that come with a request"),
+      ])
+    }),
+  )
+
+  it.live("the index has the directories of now", () =>
+    Effect.gen(function* () {
+      const fixture = yield* repository
+      fixture.adding("a", 1, 1)
+      const { index } = yield* open(fixture, explicit)
+      fixture.adding("b", 1, 1)
+      expect(index()).toEqual([{ name: "a" }, { name: "b" }])
+      fixture.remove("a")
+      expect(index()).toEqual([{ name: "b" }])
+    }),
   )
 })
 

@@ -64,7 +64,7 @@ export const open =
       }
       if (control === "poll") yield* poll(catalogue, options.pollInterval ?? "15 seconds")
       const opened: OpenRepository = {
-        index: () => catalogue.index(),
+        index: () => catalogue.index(control === "explicit"),
         isReady: () => catalogue.isReady(),
         control: control === "explicit" ? yield* controlOf(catalogue) : undefined,
       }
