@@ -7,6 +7,7 @@ const marked = (tuned: boolean): number => {
     import { constants, PerformanceObserver } from "node:perf_hooks"
     import * as GarbageCollector from ${JSON.stringify(import.meta.resolve("./GarbageCollector.ts"))}
     if (${tuned}) GarbageCollector.tune()
+    GarbageCollector.allocated(2 ** 30)
     let marked = 0
     const count = (entries) => {
       for (const { detail } of entries) if (detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR) marked += 1

@@ -3,6 +3,7 @@
  * the request does otherwise: V8 marks the whole heap again for every 64 MB of array buffers that have come and gone,
  * however short they lived.
  */
+import * as GarbageCollector from "./GarbageCollector.ts"
 
 /** Bytes below which it is not worth it. */
 const worthwhile = 16 * 1024
@@ -16,6 +17,7 @@ export const isLarge = ({ byteLength }: Uint8Array): boolean => byteLength >= wo
 /** Memory for so many bytes, of which the one at `aligned` is where an element of any datatype may begin. */
 export const allocate = (length: number, aligned: number): Uint8Array => {
   if (length < worthwhile) return Buffer.allocUnsafe(length)
+  GarbageCollector.allocated(length)
   const before = (alignment - (aligned % alignment)) % alignment
   return Buffer.allocUnsafeSlow(before + length).subarray(before)
 }
