@@ -16,6 +16,8 @@ export const codes: { readonly [T in Tag]: { readonly http: number; readonly grp
   DeadlineExceeded: { http: 503, grpc: 4 },
   Cancelled: { http: 400, grpc: 1 },
   Unsupported: { http: 501, grpc: 12 },
+  AlreadyExists: { http: 400, grpc: 6 },
+  Unknown: { http: 400, grpc: 2 },
   ExecutionFailed: { http: 500, grpc: 13 },
   RegionNotFound: { http: 404, grpc: 5 },
   RegionExists: { http: 400, grpc: 6 },

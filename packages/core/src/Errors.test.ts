@@ -23,6 +23,7 @@ it.each([
   [8, "Received message larger than max (9 vs. 8)", "InvalidRequest"],
   [8, "too busy", "QueueFull"],
   [5, "no model", "ModelNotFound"],
+  [6, "there already", "AlreadyExists"],
   [3, "wrong shape", "InvalidRequest"],
   [4, "late", "DeadlineExceeded"],
   [1, "gone", "Cancelled"],

@@ -34,6 +34,10 @@ export const table = {
   DeadlineExceeded: { grpc: GrpcCode.DEADLINE_EXCEEDED, http: 503 },
   Cancelled: { grpc: GrpcCode.CANCELLED, http: 400 },
   Unsupported: { grpc: GrpcCode.UNIMPLEMENTED, http: 501 },
+  /** What the request would make is there already: an answer of handlers. */
+  AlreadyExists: { grpc: GrpcCode.ALREADY_EXISTS, http: 400 },
+  /** A handler's answer that says nothing of whose fault it is; other failures are ExecutionFailed. HTTP status as clients know it. */
+  Unknown: { grpc: GrpcCode.UNKNOWN, http: 400 },
   /** The handler or the runtime failed while it executed the request. */
   ExecutionFailed: { grpc: GrpcCode.INTERNAL, http: 500 },
   /** No shared memory region has this name. */
@@ -60,6 +64,8 @@ export class Unavailable extends Data.TaggedError("Unavailable")<Message> {}
 export class DeadlineExceeded extends Data.TaggedError("DeadlineExceeded")<Message> {}
 export class Cancelled extends Data.TaggedError("Cancelled")<Message> {}
 export class Unsupported extends Data.TaggedError("Unsupported")<Message> {}
+export class AlreadyExists extends Data.TaggedError("AlreadyExists")<Message> {}
+export class Unknown extends Data.TaggedError("Unknown")<Message> {}
 export class ExecutionFailed extends Data.TaggedError("ExecutionFailed")<Message> {}
 export class RegionNotFound extends Data.TaggedError("RegionNotFound")<Message> {}
 export class RegionExists extends Data.TaggedError("RegionExists")<Message> {}
@@ -88,6 +94,8 @@ const constructors = {
   DeadlineExceeded,
   Cancelled,
   Unsupported,
+  AlreadyExists,
+  Unknown,
   ExecutionFailed,
   RegionNotFound,
   RegionExists,
@@ -121,6 +129,8 @@ export const fromGrpc = (code: number, message: string): InferenceError => {
       return new DeadlineExceeded({ message })
     case GrpcCode.NOT_FOUND:
       return new ModelNotFound({ message })
+    case GrpcCode.ALREADY_EXISTS:
+      return new AlreadyExists({ message })
     case GrpcCode.UNIMPLEMENTED:
       return new Unsupported({ message })
     case GrpcCode.UNAVAILABLE:
