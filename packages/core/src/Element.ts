@@ -1,5 +1,5 @@
 /** One element of a tensor as a plain value, for options that name one: what tensors are padded with, or filled. */
-import { type DataType, view } from "./DataType.ts"
+import { type DataType, type FixedDataType, view } from "./DataType.ts"
 
 /** bigint for integers of 64 bits, boolean for BOOL, text for BYTES; number for the rest, of BF16 its 16 bits. */
 export type Element<D extends DataType> = D extends "BOOL"
@@ -16,15 +16,23 @@ export const elementBytes = (datatype: DataType, value?: Element<DataType>): Uin
     return typeof value === "string" || value === undefined ? new TextEncoder().encode(value) : undefined
   }
   const one = view(datatype, new ArrayBuffer(8), 0, 1)
-  if (value !== undefined && !holds(datatype, one, value)) return undefined
+  if (value !== undefined && !write(datatype, one, 0, value)) return undefined
   return new Uint8Array(one.buffer, 0, one.BYTES_PER_ELEMENT)
 }
 
-/** Writes it, and reads what has become of it: integers are not to be wrapped or cut. */
-const holds = (datatype: DataType, one: ReturnType<typeof view>, value: Element<DataType>): boolean => {
-  if (datatype === "BOOL") return typeof value === "boolean" && Reflect.set(one, 0, Number(value))
-  if (typeof value !== (one instanceof BigInt64Array || one instanceof BigUint64Array ? "bigint" : "number"))
+/**
+ * Writes it at its place, and reads what has become of it: integers are not to be wrapped or cut. Whether it is one that the
+ * datatype can hold.
+ */
+export const write = (
+  datatype: FixedDataType,
+  into: ReturnType<typeof view>,
+  index: number,
+  value: unknown,
+): boolean => {
+  if (datatype === "BOOL") return typeof value === "boolean" && Reflect.set(into, index, Number(value))
+  if (typeof value !== (into instanceof BigInt64Array || into instanceof BigUint64Array ? "bigint" : "number"))
     return false
-  Reflect.set(one, 0, value)
-  return /^(FP|BF)/.test(datatype) || Reflect.get(one, 0) === value
+  Reflect.set(into, index, value)
+  return /^(FP|BF)/.test(datatype) || Reflect.get(into, index) === value
 }

@@ -23,4 +23,5 @@ export {
   UINT8,
   utf8,
 } from "./Field.ts"
+export { fromNested, toNested } from "./Nested.ts"
 export { concat, elementCount, make, reshape, slice, TypedTensor as Tensor, type Shape } from "./TypedTensor.ts"
