@@ -1,7 +1,8 @@
 /**
  * The vocabulary of tensors, for contracts and handlers: `Tensor.FP32("n")` declares one, `Tensor.make("FP32", [2], data)`
- * makes one, `Tensor.Tensor<"FP32", readonly [number]>` is its type. The parts live in Field.ts and TypedTensor.ts.
+ * makes one, `Tensor.Tensor<"FP32", readonly [number]>` is its type. The parts live in Field.ts, TypedTensor.ts and Elementwise.ts.
  */
+export { type Broadcast, map, type NumericDataType, zipWith } from "./Elementwise.ts"
 export {
   BF16,
   BOOL,
