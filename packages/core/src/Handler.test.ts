@@ -65,6 +65,33 @@ it.effect("each: a plain function is a handler too, and what it throws is a fail
   ),
 )
 
+class Dark extends Data.TaggedError("Dark")<{ readonly row: number }> {}
+
+const failures: ReadonlyArray<readonly [unknown, string]> = [
+  [new Dark({ row: 3 }), "Dark"],
+  [{ _tag: "Late", message: "by a day" }, "by a day"],
+  [{ _tag: "Late" }, "Late"],
+  [new RangeError(), "RangeError"],
+  [Object.create(null), "[object Object]"],
+  ["oops", "oops"],
+  [undefined, "undefined"],
+]
+
+it.effect.each(failures)("each: a failure without a message, %o, is told by its tag or its name", ([failure, text]) =>
+  Effect.gen(function* () {
+    const ways = [() => Effect.fail(failure), () => Promise.reject(failure), thrower(failure)]
+    for (const way of ways) {
+      const asked = Effect.flatMap(Shout, ({ infer }) => Effect.flip(infer({ TEXT: "x" })))
+      const error = yield* Effect.provide(asked, Model.each(Shout, way), { local: true })
+      expect(error.message).toBe(`Failed to execute the request(s) for model 'shout': ${text}`)
+    }
+  }),
+)
+
+const thrower = (failure: unknown) => (): never => {
+  throw failure
+}
+
 it.effect("each: the first row that fails ends the others of its request, and no other request", () =>
   Effect.gen(function* () {
     const model = yield* Shout

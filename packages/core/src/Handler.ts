@@ -141,8 +141,18 @@ const provided = <A, E, R>(effect: Effect.Effect<A, E, R>, context: Context.Cont
 export const failed = (model: string, error: unknown): InferenceError => {
   const told = error instanceof UserCode.Thrown ? error.error : error
   if (isInferenceError(told)) return told
-  const text = told instanceof Error ? told.message : String(told)
-  return new ExecutionFailed({ message: `Failed to execute the request(s) for model '${model}': ${text}` })
+  return new ExecutionFailed({ message: `Failed to execute the request(s) for model '${model}': ${text(told)}` })
+}
+
+/** An error of the user's own may have no message, and then is known by its tag or its name. */
+const text = (told: unknown): string => {
+  if (typeof told !== "object" || told === null) return String(told)
+  for (const key of ["message", "_tag", "name"]) {
+    const known: unknown = Reflect.get(told, key)
+    if (typeof known === "string" && known !== "") return known
+  }
+  // Not its own toString, which it need not have.
+  return Object.prototype.toString.call(told)
 }
 
 /** What a caller sees of the end of a handler, and what of it belongs into the log. */
