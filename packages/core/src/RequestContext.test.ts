@@ -79,6 +79,27 @@ it.effect("each: a response parameter beyond 64 bits fails its request, and the 
   }).pipe(Effect.provide(naming)),
 )
 
+it.effect.each([undefined, null, { a: 1 }, () => 1])(
+  "a response parameter that does not travel, %o, fails its request: handlers without types have such",
+  (value: unknown) =>
+    Effect.gen(function* () {
+      const { infer: ask } = yield* Echo
+      expect(yield* Effect.flip(ask({ x: 1 }))).toMatchObject({
+        _tag: "ExecutionFailed",
+        message: expect.stringContaining(
+          `response parameter 'odd' must be a boolean, bigint, number or string, got ${typeof value}`,
+        ),
+      })
+    }).pipe(
+      Effect.provide(
+        Model.each(Echo, ({ x }, { setParameterUnsafe }) => {
+          setParameterUnsafe("odd", value as string)
+          return { x }
+        }),
+      ),
+    ),
+)
+
 it.effect("batch: the contexts of its requests come beside the tensors, and each response has its own parameters", () =>
   Effect.gen(function* () {
     const { model } = yield* Echo

@@ -43,12 +43,12 @@ export interface HandledRequest<P extends Declared = undefined> {
   readonly signal: AbortSignal
   /**
    * Sets a parameter of the response; the last value counts, also among the rows of one request, which share it. Dies
-   * where an integer has more than 64 bits.
+   * where an integer has more than 64 bits, and where a value is none that travels.
    */
   readonly setParameter: (name: string, value: Parameter) => Effect.Effect<void>
   /**
    * The same for functions that are no effects.
-   * @throws RangeError where an integer has more than 64 bits
+   * @throws RangeError where an integer has more than 64 bits; TypeError where a value is none that travels
    */
   readonly setParameterUnsafe: (name: string, value: Parameter) => void
   /** Runs effects and streams, such as calls of other models, for functions that are no effects. */

@@ -99,6 +99,11 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
   }
 
   #setParameter(name: string, value: Parameter): void {
+    if (!["boolean", "bigint", "number", "string"].includes(typeof value)) {
+      throw new TypeError(
+        `response parameter '${name}' must be a boolean, bigint, number or string, got ${typeof value}`,
+      )
+    }
     if (typeof value === "bigint" && (value < -(2n ** 63n) || value >= 2n ** 64n)) {
       throw new RangeError(`response parameter '${name}' must be an integer of at most 64 bits, got ${value}`)
     }
