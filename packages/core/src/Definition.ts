@@ -143,7 +143,7 @@ const define = <I extends Fields, O extends Fields, P extends Declared>(
   options: DefinitionOptions<I, O, P>,
 ): Definition<I, O, P> => {
   const { inputs, outputs, maxBatchSize = 0, version = 1, batching = {} } = options
-  if (name === "" || name.includes("/")) throw new TypeError(`${JSON.stringify(name)} cannot be the name of a model.`)
+  if (!isName(name)) throw new TypeError(`${JSON.stringify(name)} cannot be the name of a model.`)
   requireInteger(name, "maxBatchSize", maxBatchSize, 0)
   requireInteger(name, "version", version, 1)
   const signature = { inputs: specs(inputs), outputs: specs(outputs) }
@@ -160,6 +160,9 @@ const define = <I extends Fields, O extends Fields, P extends Declared>(
     signature,
   }
 }
+
+/** What one part of a URL's path can be: any text but what clients take for a way through the path, and what no line shows. */
+const isName = (name: string): boolean => !/^\.{0,2}$|[/\p{Cc}]/u.test(name) && name.isWellFormed()
 
 const specs = (fields: { readonly [name: string]: Field }) =>
   Object.entries(fields).map(([name, field]) => spec(name, field))
