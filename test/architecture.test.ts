@@ -58,15 +58,20 @@ it("core knows no socket, file or thread", () => {
   }
 })
 
+/** Where the modules are that core lets others import. */
+const core: Readonly<Record<string, string>> = JSON.parse(
+  readFileSync(join(root, "packages/core/package.json"), "utf8"),
+).exports
+
 /** Every module that a file loads, itself included. Type-only imports are gone when it runs. */
 const loaded = (file: string, seen = new Set<string>()): ReadonlySet<string> => {
   if (seen.has(file)) return seen
   seen.add(file)
   const runtime = readFileSync(file, "utf8").replaceAll(/(?:import|export) type [^"']*["'][^"']+["']/g, "")
   for (const [, specifier = ""] of runtime.matchAll(/(?:import|export)\b[^"'`;]*?["']([^"']+)["']/g)) {
-    const core = /^@nereid\/core\/(\w+)$/.exec(specifier)?.[1]
+    const module = /^@nereid\/core\/(\w+)$/.exec(specifier)?.[1]
     if (specifier.startsWith(".")) loaded(join(dirname(file), specifier), seen)
-    else if (core !== undefined) loaded(join(root, "packages/core/src", `${core}.ts`), seen)
+    else if (module !== undefined) loaded(join(root, "packages/core", core[`./${module}`] ?? module), seen)
     else seen.add(specifier)
   }
   return seen

@@ -1,6 +1,6 @@
 /**
  * Models in models, seen from outside: over HTTP and gRPC, with the counts that the server tells of itself. What an inner
- * call has of its request is packages/core/src/Caller.test.ts's.
+ * call has of its request is packages/core/src/calls/Caller.test.ts's.
  */
 import { Client } from "@nereid/client"
 import { Errors, Model, Registry, Tensor } from "@nereid/core"

@@ -11,8 +11,8 @@ import {
   type ModelQueuePolicy,
   ModelQueuePolicy_TimeoutAction,
 } from "@nereid/protocol/model_config"
-import type { BatchInputKind, BatchInputOptions, FlatOptions } from "../FlatBatch.ts"
-import { defaultMaxQueueSize, isPlain, plain, type Queueing, type QueuePolicy } from "../QueuePolicy.ts"
+import type { BatchInputKind, BatchInputOptions, FlatOptions } from "../scheduler/FlatBatch.ts"
+import { defaultMaxQueueSize, isPlain, plain, type Queueing, type QueuePolicy } from "../model/QueuePolicy.ts"
 
 /**
  * Undefined where it asks for no more than a size. A maximum size of 0 is the engine's default: no queue is without bound.

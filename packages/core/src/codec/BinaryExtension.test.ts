@@ -12,10 +12,10 @@ import {
   encodeResponse,
   parseHeaderLength,
 } from "./BinaryExtension.ts"
-import * as DataType from "../DataType.ts"
-import type { Dim } from "../TensorSpec.ts"
-import { encodeElements } from "../TypedTensor.ts"
-import type { WireResponse, WireTensor } from "../WireRequest.ts"
+import * as DataType from "../tensor/DataType.ts"
+import type { Dim } from "../tensor/TensorSpec.ts"
+import { encodeElements } from "../tensor/TypedTensor.ts"
+import type { WireResponse, WireTensor } from "../request/WireRequest.ts"
 
 const encoder = new TextEncoder()
 const model = { name: "m", version: "" }

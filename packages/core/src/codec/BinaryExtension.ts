@@ -4,16 +4,16 @@
  * Tensors are views on the body; nothing is copied. Where it is 0, there is no document, and the body is the only input.
  */
 import { Result } from "effect"
-import { byteWidth } from "../DataType.ts"
+import { byteWidth } from "../tensor/DataType.ts"
 import { type InferenceError, InvalidRequest, MalformedRequest } from "../Errors.ts"
-import { errorPrefix, noParameters } from "../Inference.ts"
+import { errorPrefix, noParameters } from "../request/Inference.ts"
 import { type DocumentTensor, readRequest, readResponse } from "./JsonDecoder.ts"
 import { writeJsonRequest, writeRequest, writeResponse } from "./JsonEncoder.ts"
 import type { RequestTemplates } from "./RequestTemplates.ts"
-import type { RunningModel } from "../RunningModel.ts"
-import { isDynamic } from "../TensorSpec.ts"
-import { elementCount, encodeElements } from "../TypedTensor.ts"
-import type { WireRequest, WireResponse, WireTensor } from "../WireRequest.ts"
+import type { RunningModel } from "../running/RunningModel.ts"
+import { isDynamic } from "../tensor/TensorSpec.ts"
+import { elementCount, encodeElements } from "../tensor/TypedTensor.ts"
+import type { WireRequest, WireResponse, WireTensor } from "../request/WireRequest.ts"
 
 /** Length of the JSON document where binary data follows it; 0 for a raw request, which has none. */
 export const headerLengthHeader = "inference-header-content-length"

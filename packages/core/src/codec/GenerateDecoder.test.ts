@@ -2,11 +2,11 @@
 import { assert, describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
-import type { DataType } from "../DataType.ts"
+import type { DataType } from "../tensor/DataType.ts"
 import { decodeGenerate } from "./GenerateDecoder.ts"
 import { encodeGenerated } from "./GenerateEncoder.ts"
-import type { Dim, TensorSpec } from "../TensorSpec.ts"
-import { encodeElements, TypedTensor } from "../TypedTensor.ts"
+import type { Dim, TensorSpec } from "../tensor/TensorSpec.ts"
+import { encodeElements, TypedTensor } from "../tensor/TypedTensor.ts"
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()

@@ -6,13 +6,13 @@
 import type { Result } from "effect"
 import { type InferenceError, InvalidRequest } from "../Errors.ts"
 import { readTensor } from "./GenerateTensor.ts"
-import type { Parameter } from "../Inference.ts"
+import type { Parameter } from "../request/Inference.ts"
 import { caught, most, readString, tooMany, wrongKind, wrongType } from "./JsonMembers.ts"
 import { invalidType, readParameter } from "./JsonParameter.ts"
 import { JsonReader } from "./JsonReader.ts"
-import * as KnownParameters from "../KnownParameters.ts"
-import type { RunningModel } from "../RunningModel.ts"
-import type { WireRequest, WireTensor } from "../WireRequest.ts"
+import * as KnownParameters from "../request/KnownParameters.ts"
+import type { RunningModel } from "../running/RunningModel.ts"
+import type { WireRequest, WireTensor } from "../request/WireRequest.ts"
 
 /**
  * Reads the body of a request for `model`. Where a parameter or the id stands twice, the first counts; an input that

@@ -2,8 +2,8 @@
 import { assert, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import { encodeGenerated } from "./GenerateEncoder.ts"
-import { encodeElements } from "../TypedTensor.ts"
-import type { WireResponse, WireTensor } from "../WireRequest.ts"
+import { encodeElements } from "../tensor/TypedTensor.ts"
+import type { WireResponse, WireTensor } from "../request/WireRequest.ts"
 
 const encoder = new TextEncoder()
 

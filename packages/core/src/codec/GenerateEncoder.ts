@@ -4,10 +4,10 @@
  */
 import { Result } from "effect"
 import { InvalidRequest } from "../Errors.ts"
-import type { Parameters } from "../Inference.ts"
+import type { Parameters } from "../request/Inference.ts"
 import { JsonWriter } from "./JsonWriter.ts"
-import { elementCount } from "../TypedTensor.ts"
-import type { WireResponse } from "../WireRequest.ts"
+import { elementCount } from "../tensor/TypedTensor.ts"
+import type { WireResponse } from "../request/WireRequest.ts"
 
 /**
  * Writes a response: its id (where it has one), model and version, each output, each parameter. An output of one element

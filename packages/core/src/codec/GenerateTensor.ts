@@ -5,9 +5,9 @@
 import { InvalidRequest } from "../Errors.ts"
 import { hasJsonForm, maxDepth, noJsonForm, readElements, tooDeep } from "./JsonElements.ts"
 import type { JsonReader } from "./JsonReader.ts"
-import { matches, type TensorSpec, wireDims } from "../TensorSpec.ts"
-import { elementCount } from "../TypedTensor.ts"
-import type { WireTensor } from "../WireRequest.ts"
+import { matches, type TensorSpec, wireDims } from "../tensor/TensorSpec.ts"
+import { elementCount } from "../tensor/TypedTensor.ts"
+import type { WireTensor } from "../request/WireRequest.ts"
 
 /** Reads the value at the reader's position; `batched` where the model has a batch dimension before its dims. */
 export const readTensor = (reader: JsonReader, { name, datatype, dims }: TensorSpec, batched: boolean): WireTensor => {

@@ -7,12 +7,12 @@ import {
   ModelInferResponseSchema,
   ModelStreamInferResponseSchema,
 } from "@nereid/protocol/grpc_service"
-import { noParameters, type Parameters } from "../Inference.ts"
+import { noParameters, type Parameters } from "../request/Inference.ts"
 import * as InferMessage from "./InferMessage.ts"
 import * as PlainResponse from "./PlainResponse.ts"
 import { mutated } from "./ProtobufMutation.fixture.ts"
 import { toMessage } from "./ProtobufCodec.ts"
-import type { WireRequest } from "../WireRequest.ts"
+import type { WireRequest } from "../request/WireRequest.ts"
 
 const name = fc.string({ maxLength: 150, unit: "grapheme" })
 const extent = fc.oneof(fc.nat(300), fc.nat(2 ** 31 - 1), fc.maxSafeNat(), fc.maxSafeInteger())

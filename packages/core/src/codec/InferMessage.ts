@@ -4,13 +4,13 @@
  * (PlainRequest.ts, PlainResponse.ts).
  */
 import { create, fromBinary } from "@bufbuild/protobuf"
-import { isDataType } from "../DataType.ts"
-import * as DataType from "../DataType.ts"
-import { noParameters, type Parameters } from "../Inference.ts"
+import { isDataType } from "../tensor/DataType.ts"
+import * as DataType from "../tensor/DataType.ts"
+import { noParameters, type Parameters } from "../request/Inference.ts"
 import * as PlainRequest from "./PlainRequest.ts"
 import * as PlainResponse from "./PlainResponse.ts"
-import { encodeElements } from "../TypedTensor.ts"
-import type { StreamResponse, WireRequest, WireResponse, WireTensor } from "../WireRequest.ts"
+import { encodeElements } from "../tensor/TypedTensor.ts"
+import type { StreamResponse, WireRequest, WireResponse, WireTensor } from "../request/WireRequest.ts"
 import {
   type InferParameter,
   type InferTensorContents,

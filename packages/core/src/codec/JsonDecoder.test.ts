@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
-import type { DataType, Elements } from "../DataType.ts"
+import type { DataType, Elements } from "../tensor/DataType.ts"
 import { readRequest, readResponse } from "./JsonDecoder.ts"
 import { writeResponse } from "./JsonEncoder.ts"
 import { JsonReader } from "./JsonReader.ts"
-import { encodeElements, TypedTensor } from "../TypedTensor.ts"
+import { encodeElements, TypedTensor } from "../tensor/TypedTensor.ts"
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder()

@@ -4,9 +4,9 @@
  * stands twice, the first counts. Written it is in JsonEncoder.ts.
  */
 import { Result } from "effect"
-import { byteWidth, isDataType } from "../DataType.ts"
+import { byteWidth, isDataType } from "../tensor/DataType.ts"
 import { InvalidRequest, type InferenceError } from "../Errors.ts"
-import type { Parameter, Parameters } from "../Inference.ts"
+import type { Parameter, Parameters } from "../request/Inference.ts"
 import { hasJsonForm, noJsonForm, readElements } from "./JsonElements.ts"
 import {
   caught,
@@ -22,9 +22,9 @@ import {
 } from "./JsonMembers.ts"
 import { invalidType, readParameter } from "./JsonParameter.ts"
 import { JsonReader } from "./JsonReader.ts"
-import * as KnownParameters from "../KnownParameters.ts"
-import * as RegionReference from "../RegionReference.ts"
-import type { RequestedOutput } from "../WireRequest.ts"
+import * as KnownParameters from "../request/KnownParameters.ts"
+import * as RegionReference from "../request/RegionReference.ts"
+import type { RequestedOutput } from "../request/WireRequest.ts"
 
 /** A tensor of a document: its bytes, how many of them follow the document, or the region that they are in. */
 export interface DocumentTensor {

@@ -2,12 +2,12 @@
  * The numbers, booleans or strings of a JSON array, flat or nested, straight from its bytes into the bytes of a tensor.
  * How deep the array nests says nothing here: only the shape counts. One number is read in JsonNumber.ts.
  */
-import * as DataType from "../DataType.ts"
+import * as DataType from "../tensor/DataType.ts"
 import { InvalidRequest, MalformedRequest } from "../Errors.ts"
 import { readDouble } from "./JsonNumber.ts"
 import { readNumbers } from "./JsonNumbers.ts"
 import type { JsonReader } from "./JsonReader.ts"
-import * as SmallMemory from "../SmallMemory.ts"
+import * as SmallMemory from "../tensor/SmallMemory.ts"
 
 /** Datatypes that have a JSON form. */
 export type JsonDataType = Exclude<DataType.DataType, "FP16" | "BF16">

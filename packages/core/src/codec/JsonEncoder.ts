@@ -4,10 +4,10 @@
  */
 import { Result } from "effect"
 import { InvalidRequest } from "../Errors.ts"
-import type { Parameters } from "../Inference.ts"
+import type { Parameters } from "../request/Inference.ts"
 import { JsonWriter } from "./JsonWriter.ts"
-import * as RegionReference from "../RegionReference.ts"
-import type { WireRequest, WireResponse, WireTensor } from "../WireRequest.ts"
+import * as RegionReference from "../request/RegionReference.ts"
+import type { WireRequest, WireResponse, WireTensor } from "../request/WireRequest.ts"
 
 /** The document of a request whose inputs all follow it as binary data, and which asks for its outputs that way. */
 export const writeRequest = (wire: WireRequest): Uint8Array => {

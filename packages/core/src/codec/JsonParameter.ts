@@ -1,6 +1,6 @@
 /** The value of a parameter, read from JSON: a scalar. What its name asks of it, KnownParameters.ts knows. */
 import { InvalidRequest } from "../Errors.ts"
-import type { Parameter } from "../Inference.ts"
+import type { Parameter } from "../request/Inference.ts"
 import type { JsonReader } from "./JsonReader.ts"
 
 /** Undefined where it is none. Integers of at most 64 bits are bigints, so that a double stays a double on its way. */

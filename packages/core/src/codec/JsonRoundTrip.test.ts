@@ -5,12 +5,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
-import { isDataType } from "../DataType.ts"
+import { isDataType } from "../tensor/DataType.ts"
 import { readRequest, readResponse } from "./JsonDecoder.ts"
 import type { JsonDataType } from "./JsonElements.ts"
 import { writeResponse } from "./JsonEncoder.ts"
-import { elementCount, encodeElements, TypedTensor } from "../TypedTensor.ts"
-import type { WireTensor } from "../WireRequest.ts"
+import { elementCount, encodeElements, TypedTensor } from "../tensor/TypedTensor.ts"
+import type { WireTensor } from "../request/WireRequest.ts"
 
 const encoder = new TextEncoder()
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true })

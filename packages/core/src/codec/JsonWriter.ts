@@ -2,12 +2,12 @@
  * Writes JSON as bytes: strings, and the elements of tensors with the fewest digits that read back to the same value.
  * NaN and the infinities are written as such. It knows JSON only; what a response is, JsonEncoder.ts knows.
  */
-import { byteWidth, isDataType } from "../DataType.ts"
+import { byteWidth, isDataType } from "../tensor/DataType.ts"
 import type { JsonDataType } from "./JsonElements.ts"
 import { longest as longestSingle, writeSingles } from "./JsonFloats.ts"
-import * as SmallMemory from "../SmallMemory.ts"
-import { elementCount } from "../TypedTensor.ts"
-import type { WireTensor } from "../WireRequest.ts"
+import * as SmallMemory from "../tensor/SmallMemory.ts"
+import { elementCount } from "../tensor/TypedTensor.ts"
+import type { WireTensor } from "../request/WireRequest.ts"
 
 const encoder = new TextEncoder()
 const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })

@@ -3,7 +3,7 @@
  * tensor would have. Floats are views on what came. Any other form is left to ProtobufCodec.ts.
  */
 import * as ProtobufReader from "./ProtobufReader.ts"
-import { encodeElements } from "../TypedTensor.ts"
+import { encodeElements } from "../tensor/TypedTensor.ts"
 
 type Integers = Int8Array | Int16Array | Int32Array | Uint8Array | Uint16Array | Uint32Array
 

@@ -2,8 +2,8 @@
  * Parameters, which messages have as a map, in their usual form: entries of a name and a value. Whether a request may have
  * them is for KnownParameters.ts to say, in what form else they may come for ProtobufCodec.ts.
  */
-import type { Parameter, Parameters } from "../Inference.ts"
-import * as KnownParameters from "../KnownParameters.ts"
+import type { Parameter, Parameters } from "../request/Inference.ts"
+import * as KnownParameters from "../request/KnownParameters.ts"
 import * as ProtobufReader from "./ProtobufReader.ts"
 import * as ProtobufWriter from "./ProtobufWriter.ts"
 

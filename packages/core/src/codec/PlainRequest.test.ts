@@ -7,7 +7,7 @@ import { type ModelInferRequest, ModelInferRequestSchema } from "@nereid/protoco
 import * as PlainRequest from "./PlainRequest.ts"
 import { mutated } from "./ProtobufMutation.fixture.ts"
 import { fromMessage } from "./ProtobufCodec.ts"
-import type { WireRequest } from "../WireRequest.ts"
+import type { WireRequest } from "../request/WireRequest.ts"
 
 type Init = MessageInitShape<typeof ModelInferRequestSchema>
 

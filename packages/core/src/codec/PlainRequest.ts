@@ -3,12 +3,12 @@
  * raw or as typed contents. Read and written by hand, at a fraction of what a general codec costs; what is not plain (parameters of
  * tensors, unknown fields, whatever is malformed) is left to ProtobufCodec.ts, whose verdict counts.
  */
-import { noParameters, type Parameter } from "../Inference.ts"
+import { noParameters, type Parameter } from "../request/Inference.ts"
 import * as PlainContents from "./PlainContents.ts"
 import * as PlainParameters from "./PlainParameters.ts"
 import * as ProtobufReader from "./ProtobufReader.ts"
 import { delimitedLength, optionalLength, ProtobufWriter, shapeLength } from "./ProtobufWriter.ts"
-import type { RequestedOutput, WireRequest, WireTensor } from "../WireRequest.ts"
+import type { RequestedOutput, WireRequest, WireTensor } from "../request/WireRequest.ts"
 
 /** The request that stands from `start` to `end`; undefined where it is not plain. Its tensors are views on `bytes`. */
 export const read = (bytes: Uint8Array, start: number, end: number): WireRequest | undefined => {

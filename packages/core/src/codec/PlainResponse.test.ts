@@ -5,10 +5,10 @@ import { Result } from "effect"
 import * as fc from "fast-check"
 import { ModelInferResponseSchema, ModelStreamInferResponseSchema } from "@nereid/protocol/grpc_service"
 import { ExecutionFailed } from "../Errors.ts"
-import { noParameters, type Parameters } from "../Inference.ts"
+import { noParameters, type Parameters } from "../request/Inference.ts"
 import * as PlainResponse from "./PlainResponse.ts"
 import { streamResponse, toMessage, toStreamMessage } from "./ProtobufCodec.ts"
-import type { WireResponse, WireTensor } from "../WireRequest.ts"
+import type { WireResponse, WireTensor } from "../request/WireRequest.ts"
 
 const name = fc.string({ maxLength: 150, unit: "grapheme" })
 const extent = fc.oneof(fc.nat(300), fc.nat(2 ** 31 - 1), fc.maxSafeNat())

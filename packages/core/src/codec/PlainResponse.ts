@@ -3,12 +3,12 @@
  * known beforehand. Byte for byte what the general codec writes. A response whose tensors are raw, as servers send them, is
  * read by hand too; any other form of it is left to InferMessage.ts.
  */
-import { noParameters, type Parameter } from "../Inference.ts"
+import { noParameters, type Parameter } from "../request/Inference.ts"
 import * as PlainParameters from "./PlainParameters.ts"
 import * as ProtobufReader from "./ProtobufReader.ts"
 import { delimitedLength, optionalLength, ProtobufWriter, shapeLength } from "./ProtobufWriter.ts"
-import * as RegionReference from "../RegionReference.ts"
-import type { StreamResponse, WireResponse, WireTensor } from "../WireRequest.ts"
+import * as RegionReference from "../request/RegionReference.ts"
+import type { StreamResponse, WireResponse, WireTensor } from "../request/WireRequest.ts"
 
 /** In bytes. */
 export const length = ({ modelName, modelVersion, id, parameters, outputs }: WireResponse): number => {

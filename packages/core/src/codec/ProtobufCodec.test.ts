@@ -9,10 +9,10 @@ import {
   ModelInferResponseSchema,
   type ModelInferRequest_InferInputTensorSchema as InputTensorSchema,
 } from "@nereid/protocol/grpc_service"
-import { all, type DataType } from "../DataType.ts"
+import { all, type DataType } from "../tensor/DataType.ts"
 import * as ProtobufCodec from "./ProtobufCodec.ts"
-import { encodeElements } from "../TypedTensor.ts"
-import type { WireResponse } from "../WireRequest.ts"
+import { encodeElements } from "../tensor/TypedTensor.ts"
+import type { WireResponse } from "../request/WireRequest.ts"
 
 type RequestInit = MessageInitShape<typeof ModelInferRequestSchema>
 type InputInit = MessageInitShape<typeof InputTensorSchema>

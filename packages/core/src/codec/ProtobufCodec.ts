@@ -21,14 +21,14 @@ import {
   ModelStreamInferResponseSchema,
 } from "@nereid/protocol/grpc_service"
 import { type InferenceError, InvalidRequest, MalformedRequest } from "../Errors.ts"
-import type { Parameter, Parameters } from "../Inference.ts"
-import { noParameters } from "../Inference.ts"
-import * as KnownParameters from "../KnownParameters.ts"
+import type { Parameter, Parameters } from "../request/Inference.ts"
+import { noParameters } from "../request/Inference.ts"
+import * as KnownParameters from "../request/KnownParameters.ts"
 import * as PlainRequest from "./PlainRequest.ts"
 import * as PlainResponse from "./PlainResponse.ts"
-import * as RegionReference from "../RegionReference.ts"
-import { encodeElements } from "../TypedTensor.ts"
-import type { RequestedOutput, StreamResponse, WireRequest, WireResponse, WireTensor } from "../WireRequest.ts"
+import * as RegionReference from "../request/RegionReference.ts"
+import { encodeElements } from "../tensor/TypedTensor.ts"
+import type { RequestedOutput, StreamResponse, WireRequest, WireResponse, WireTensor } from "../request/WireRequest.ts"
 
 /** The ModelInferRequest from `start` to `end`. Its raw tensors are views on the bytes, which therefore must not be reused. */
 export const decode = (

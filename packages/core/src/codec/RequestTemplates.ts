@@ -7,12 +7,12 @@
  *   └─ text ─┘ id └───────────────────────── text ──────────────────────────┘ data └text
  */
 import { Result } from "effect"
-import { isDataType } from "../DataType.ts"
+import { isDataType } from "../tensor/DataType.ts"
 import { type InferenceError, isInferenceError } from "../Errors.ts"
 import { type DocumentTensor, readRequest, type RequestDocument, type Varying } from "./JsonDecoder.ts"
 import { hasJsonForm, type JsonDataType, readElements } from "./JsonElements.ts"
 import { JsonReader } from "./JsonReader.ts"
-import { elementCount } from "../TypedTensor.ts"
+import { elementCount } from "../tensor/TypedTensor.ts"
 
 /** Templates that are kept: callers of one model are few kinds of programs. */
 const mostKept = 4

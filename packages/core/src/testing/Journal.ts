@@ -1,7 +1,7 @@
 /** Which batches were executed: a note of each, by the model whose instance it was given to. */
-import type { Definition } from "../Definition.ts"
-import type { Fields } from "../Field.ts"
-import type { RunningModel } from "../RunningModel.ts"
+import type { Definition } from "../model/Definition.ts"
+import type { Fields } from "../model/Field.ts"
+import type { RunningModel } from "../running/RunningModel.ts"
 
 /** A batch that an instance was given. */
 export interface Execution {

@@ -5,8 +5,8 @@ import { ModelInferRequestSchema, ModelInferResponseSchema } from "@nereid/proto
 import { Effect, Fiber, Layer, Schedule, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { ExecutionFailed } from "../Errors.ts"
-import * as Model from "../Model.ts"
-import * as Tensor from "../Tensor.ts"
+import * as Model from "../model/Model.ts"
+import * as Tensor from "../tensor/Tensor.ts"
 import * as Testing from "./Testing.ts"
 
 class AddSub extends Model.Service<AddSub>()("add_sub", {

@@ -3,11 +3,11 @@
  * server, and watched. Time is the clock of the test. The same by promises is StartedModel.ts.
  */
 import { Context, Effect, Layer, Scope } from "effect"
-import { type Inference, modelKeyPrefix } from "../Definition.ts"
-import type { Fields } from "../Field.ts"
-import type { Declared } from "../ParameterFields.ts"
-import { Registry, Served } from "../Registry.ts"
-import { type RunningModel, Watcher } from "../RunningModel.ts"
+import { type Inference, modelKeyPrefix } from "../model/Definition.ts"
+import type { Fields } from "../model/Field.ts"
+import type { Declared } from "../model/ParameterFields.ts"
+import { Registry, Served } from "../running/Registry.ts"
+import { type RunningModel, Watcher } from "../running/RunningModel.ts"
 import { type AnyModel, type Execution, Journal } from "./Journal.ts"
 import * as WireCalls from "./WireCalls.ts"
 

@@ -8,10 +8,10 @@ import { decodeGenerate } from "../codec/GenerateDecoder.ts"
 import { encodeGenerated } from "../codec/GenerateEncoder.ts"
 import * as ProtobufCodec from "../codec/ProtobufCodec.ts"
 import { type InferenceError, Unsupported } from "../Errors.ts"
-import { Registry } from "../Registry.ts"
-import { infer, type RunningModel, stream } from "../RunningModel.ts"
-import { validate, wireResponse } from "../Validation.ts"
-import type { WireRequest } from "../WireRequest.ts"
+import { Registry } from "../running/Registry.ts"
+import { infer, type RunningModel, stream } from "../running/RunningModel.ts"
+import { validate, wireResponse } from "../request/Validation.ts"
+import type { WireRequest } from "../request/WireRequest.ts"
 
 /** What HTTP answers to `infer`. */
 export interface InferDocument {

@@ -1,0 +1,363 @@
+/** Models with a response cache: which requests are executed, what each caller gets, and what is counted. */
+import { expect, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Queue, Result, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { InvalidRequest } from "../Errors.ts"
+import { noParameters, type Parameters, type Request } from "../request/Inference.ts"
+import * as Model from "../model/Model.ts"
+import { RequestContext } from "../request/RequestContext.ts"
+import { infer, type RunningModel } from "../running/RunningModel.ts"
+import * as Tensor from "../tensor/Tensor.ts"
+import * as Testing from "../testing/Testing.ts"
+import { make } from "../tensor/TypedTensor.ts"
+
+class Double extends Model.Service<Double>()("double", {
+  inputs: { x: Tensor.FP32("n"), text: Tensor.optional(Tensor.utf8()) },
+  outputs: { y: Tensor.FP32("n") },
+  maxBatchSize: 4,
+}) {}
+
+const x = (...values: ReadonlyArray<number>) => Tensor.make("FP32", [values.length], Float32Array.from(values))
+
+const double = Model.each(
+  Double,
+  ({ x }) => ({
+    y: Tensor.make(
+      "FP32",
+      x.shape,
+      x.data.map((v) => v * 2),
+    ),
+  }),
+  {
+    responseCache: true,
+  },
+)
+
+const counts = ({ statistics }: RunningModel) => ({
+  success: statistics.success.count,
+  inferences: statistics.inferenceCount,
+  executions: statistics.executionCount,
+  hits: statistics.cacheHit.count,
+  misses: statistics.cacheMiss.count,
+})
+
+it.effect("ten identical requests, one after the other: the model is invoked once, nine are hits", () =>
+  Effect.gen(function* () {
+    const model = yield* Testing.model(double)
+    for (let turn = 0; turn < 10; turn++) expect([...(yield* model.infer({ x: x(1, 2) })).y.data]).toEqual([2, 4])
+    expect(yield* model.executions).toEqual([{ rows: 1, requests: 1 }])
+    expect(counts(model.model)).toEqual({ success: 10, inferences: 10, executions: 1, hits: 9, misses: 1 })
+    const { queue, computeInfer, cachedCount, batches } = model.model.statistics
+    expect([queue.count, computeInfer.count, cachedCount, batches.size]).toEqual([10, 1, 9, 1])
+  }),
+)
+
+it.effect("other values, extents, optional inputs, and the same bytes cut otherwise, are other requests", () =>
+  Effect.gen(function* () {
+    const model = yield* Testing.model(double)
+    yield* model.infer({ x: x(1, 2) })
+    yield* model.infer({ x: x(2, 1) })
+    yield* model.infer({ x: x(1, 2), text: "" })
+    yield* model.infer({ x: x(1, 2), text: "a" })
+    yield* model.inferBatch({ x: Tensor.make("FP32", [2, 1], Float32Array.of(1, 2)) })
+    expect(yield* model.executions).toHaveLength(5)
+    expect(counts(model.model)).toMatchObject({ hits: 0, misses: 5 })
+    yield* model.inferBatch({ x: Tensor.make("FP32", [2, 1], Float32Array.of(1, 2)) })
+    expect(counts(model.model)).toMatchObject({ inferences: 8, hits: 1, executions: 5 })
+  }),
+)
+
+/** As a front end asks, which knows ids, parameters and requested outputs. */
+const request = (more: Partial<Request> = {}): Request => ({
+  id: "",
+  inputs: [make("FP32", [1, 1], Float32Array.of(1)), undefined],
+  rows: 1,
+  parameters: noParameters,
+  deadline: undefined,
+  ...more,
+})
+
+it.effect(
+  "parameters and requested outputs, which a handler sees, count; ids, and what is about scheduling, do not",
+  () =>
+    Effect.gen(function* () {
+      const { model } = yield* Testing.model(double)
+      const isHit = Effect.fnUntraced(function* (more: Partial<Request>) {
+        const before = model.statistics.cacheHit.count
+        yield* infer(model, request(more))
+        return model.statistics.cacheHit.count > before
+      })
+      expect(yield* isHit({})).toBe(false)
+      expect(yield* isHit({ id: "other", parameters: { priority: 1n, timeout: 5n } })).toBe(true)
+      for (const parameters of [{ a: 1n }, { a: 1 }, { a: "1" }, { a: true }, { b: 1n }, { a: 1n, b: 1n }]) {
+        expect(yield* isHit({ parameters })).toBe(false)
+      }
+      expect(yield* isHit({ parameters: { b: 1n, a: 1n } })).toBe(true)
+      expect(yield* isHit({ requestedOutputs: ["y"] })).toBe(false)
+      expect(yield* isHit({ requestedOutputs: ["y"] })).toBe(true)
+      for (let turn = 0; turn < 2; turn++) expect(yield* isHit({ parameters: { sequence_id: 7n } })).toBe(false)
+    }),
+)
+
+it.effect("only the parameters that are named, where they are", () =>
+  Effect.gen(function* () {
+    const responseCache = { parameters: ["by"] }
+    const scaled = Model.each(
+      Double,
+      ({ x }, { parameters: { by } }) => ({
+        y: Tensor.make(
+          "FP32",
+          x.shape,
+          x.data.map((v) => v * Number(by)),
+        ),
+      }),
+      { responseCache },
+    )
+    const model = yield* Testing.model(scaled)
+    const asked = (parameters: Parameters) => Effect.map(model.infer({ x: x(1) }, { parameters }), ({ y }) => y.data[0])
+    expect(yield* asked({ by: 2n, traceparent: "a" })).toBe(2)
+    expect(yield* asked({ by: 2n, traceparent: "b" })).toBe(2)
+    expect(yield* asked({ by: 3n, traceparent: "b" })).toBe(3)
+    expect(counts(model.model)).toMatchObject({ hits: 1, misses: 2 })
+  }),
+)
+
+it.effect("what a caller does to its answer, or a handler to its memory, shows in nobody else's", () =>
+  Effect.gen(function* () {
+    const memory = new Float32Array(1)
+    const model = yield* Testing.model(
+      Model.each(
+        Double,
+        ({ x }) => {
+          memory[0] = x.data[0] ?? 0
+          return { y: Tensor.make("FP32", [1], memory) }
+        },
+        { responseCache: true },
+      ),
+    )
+    const { y } = yield* model.infer({ x: x(1) })
+    y.data[0] = 100
+    const again = yield* model.infer({ x: x(1) })
+    expect(again.y.data[0]).toBe(1)
+    again.y.data[0] = 100
+    yield* model.infer({ x: x(2) })
+    expect((yield* model.infer({ x: x(1) })).y.data[0]).toBe(1)
+    expect(counts(model.model)).toMatchObject({ hits: 2, misses: 2 })
+  }),
+)
+
+it.effect("bounded by bytes: what was not asked for the longest is executed again", () =>
+  Effect.gen(function* () {
+    const model = yield* Testing.model(
+      Model.each(Double, ({ x }) => ({ y: x }), { responseCache: { maxBytes: 30_000 } }),
+    )
+    const large = (value: number) => model.infer({ x: x(...Array.from({ length: 2000 }, () => value)) })
+    for (const value of [1, 2, 3, 1, 4, 1, 2]) yield* large(value)
+    expect(counts(model.model)).toMatchObject({ hits: 2, misses: 5 })
+  }),
+)
+
+it.effect("response parameters are part of an answer", () =>
+  Effect.gen(function* () {
+    const model = yield* Testing.model(
+      Model.each(
+        Double,
+        Effect.fn(function* ({ x }) {
+          const { setParameter } = yield* RequestContext
+          yield* setParameter("language", "en")
+          return { y: x }
+        }),
+        { responseCache: true },
+      ),
+    )
+    const { parameters } = yield* infer(model.model, request())
+    expect(parameters).toEqual({ language: "en" })
+    expect((yield* infer(model.model, request())).parameters).toEqual(parameters)
+    expect(counts(model.model)).toMatchObject({ hits: 1 })
+  }),
+)
+
+/** A model that answers when it is told to, or fails; and what was asked and interrupted. */
+const gated = Effect.gen(function* () {
+  const asked = yield* Queue.unbounded<string>()
+  const gates = yield* Queue.unbounded<Result.Result<void, InvalidRequest>>()
+  let interrupted = 0
+  const model = yield* Testing.model(
+    Model.each(
+      Double,
+      Effect.fnUntraced(
+        function* ({ x }) {
+          const { id } = yield* RequestContext
+          yield* Queue.offer(asked, id)
+          const gate = yield* Queue.take(gates)
+          if (Result.isFailure(gate)) {
+            return yield* new InvalidRequest({ message: `[request id: ${id}] ${gate.failure.message}` })
+          }
+          return { y: x }
+        },
+        Effect.onInterrupt(() => Effect.sync(() => void (interrupted += 1))),
+      ),
+      { responseCache: true },
+    ),
+  )
+  const ask = (id: string, timeout?: number) =>
+    Effect.forkChild(model.infer({ x: x(1) }, { id, ...(timeout === undefined ? {} : { timeout }) }), {
+      startImmediately: true,
+    })
+  return {
+    model,
+    ask,
+    asked,
+    open: Queue.offer(gates, Result.succeed(undefined)),
+    refuse: Queue.offer(gates, Result.fail(new InvalidRequest({ message: "no" }))),
+    interrupted: () => interrupted,
+  }
+})
+
+it.effect("identical requests at the same time are executed once", () =>
+  Effect.gen(function* () {
+    const { model, ask, asked, open } = yield* gated
+    const fibers = yield* Effect.forEach(["a", "b", "c"], (id) => ask(id))
+    expect(yield* Queue.take(asked)).toBe("a")
+    yield* TestClock.adjust("1 second")
+    yield* open
+    const answers = yield* Fiber.joinAll(fibers)
+    expect(answers.map(({ y }) => y.data[0])).toEqual([1, 1, 1])
+    expect(new Set(answers.map(({ y }) => y.data.buffer)).size).toBe(3)
+    expect(yield* Queue.size(asked)).toBe(0)
+    expect(counts(model.model)).toEqual({ success: 3, inferences: 3, executions: 1, hits: 2, misses: 1 })
+    expect(model.model.statistics.success.ns).toBe(3e9)
+  }),
+)
+
+it.effect("an error goes to all who wait, each with its own id, and is not kept", () =>
+  Effect.gen(function* () {
+    const { model, ask, asked, open, refuse } = yield* gated
+    const fibers = yield* Effect.forEach(["a", "b"], (id) => ask(id))
+    yield* Queue.take(asked)
+    yield* refuse
+    const failures = yield* Effect.forEach(fibers, (fiber) => Effect.flip(Fiber.join(fiber)))
+    expect(failures.map(({ _tag, message }) => [_tag, message])).toEqual([
+      ["InvalidRequest", "[request id: a] no"],
+      ["InvalidRequest", "[request id: b] no"],
+    ])
+    const { fail, failures: reasons } = model.model.statistics
+    expect([fail.count, reasons.BACKEND]).toEqual([2, 2])
+    const again = yield* ask("c")
+    expect(yield* Queue.take(asked)).toBe("c")
+    yield* open
+    yield* Fiber.join(again)
+    expect(counts(model.model)).toMatchObject({ hits: 0, misses: 1 })
+  }),
+)
+
+it.effect("who leaves does not take the execution from the others, not even the first of them", () =>
+  Effect.gen(function* () {
+    const { model, ask, asked, open, interrupted } = yield* gated
+    const fibers = yield* Effect.forEach(["a", "b", "c"], (id) => ask(id))
+    yield* Queue.take(asked)
+    yield* Fiber.interrupt(fibers[0]!)
+    yield* Fiber.interrupt(fibers[2]!)
+    expect(interrupted()).toBe(0)
+    yield* open
+    expect((yield* Fiber.join(fibers[1]!)).y.data[0]).toBe(1)
+    expect(counts(model.model)).toEqual({ success: 1, inferences: 1, executions: 1, hits: 0, misses: 1 })
+    expect(model.model.statistics.failures.CANCELED).toBe(2)
+  }),
+)
+
+it.effect("the execution is taken back when all have left, and asked for anew by the next", () =>
+  Effect.gen(function* () {
+    const { model, ask, asked, open, interrupted } = yield* gated
+    const fibers = yield* Effect.forEach(["a", "b"], (id) => ask(id))
+    yield* Queue.take(asked)
+    yield* Fiber.interruptAll(fibers)
+    expect(interrupted()).toBe(1)
+    expect(model.model.statistics.failures.CANCELED).toBe(2)
+    const next = yield* ask("c")
+    expect(yield* Queue.take(asked)).toBe("c")
+    yield* open
+    yield* Fiber.join(next)
+    expect(counts(model.model)).toMatchObject({ success: 1, hits: 0, misses: 1 })
+  }),
+)
+
+it.effect("a deadline is that of the one who has it", () =>
+  Effect.gen(function* () {
+    const { ask, asked, open, interrupted } = yield* gated
+    const [short, long] = [yield* ask("a", 10), yield* ask("b")]
+    yield* Queue.take(asked)
+    yield* TestClock.adjust(10)
+    expect(yield* Effect.flip(Fiber.join(short))).toMatchObject({
+      _tag: "DeadlineExceeded",
+      message: "[request id: a] Deadline Exceeded",
+    })
+    expect(interrupted()).toBe(0)
+    yield* open
+    yield* Fiber.join(long)
+    const alone = yield* ask("c", 10)
+    expect(Exit.isSuccess(yield* Fiber.await(alone))).toBe(true)
+  }),
+)
+
+it.effect("a deadline that nobody else waits behind takes the execution back", () =>
+  Effect.gen(function* () {
+    const { ask, asked, interrupted } = yield* gated
+    const short = yield* ask("a", 10)
+    yield* Queue.take(asked)
+    yield* TestClock.adjust(10)
+    expect(yield* Effect.flip(Fiber.join(short))).toMatchObject({ _tag: "DeadlineExceeded" })
+    expect(interrupted()).toBe(1)
+  }),
+)
+
+it.effect("a refusal of the queue is the caller's alone, and the next asks again", () =>
+  Effect.gen(function* () {
+    class Small extends Model.Service<Small>()("small", {
+      inputs: { x: Tensor.scalar("INT32") },
+      outputs: { x: Tensor.scalar("INT32") },
+      batching: { maxQueueSize: 1 },
+    }) {}
+    const open = yield* Deferred.make<void>()
+    const held = ({ x }: { readonly x: number }) => Effect.as(Deferred.await(open), { x })
+    const model = yield* Testing.model(Model.each(Small, held, { responseCache: true }))
+    const ask = (x: number) => Effect.forkChild(model.infer({ x }), { startImmediately: true })
+    const first = yield* ask(1)
+    yield* Testing.advance(0)
+    const [second, third] = [yield* ask(2), yield* ask(3)]
+    expect(yield* Effect.flip(Fiber.join(third))).toMatchObject({ _tag: "QueueFull" })
+    yield* Deferred.succeed(open, undefined)
+    yield* Fiber.joinAll([first, second])
+    expect(yield* model.infer({ x: 3 })).toEqual({ x: 3 })
+  }),
+)
+
+it.effect("a warm-up neither fills nor asks it", () =>
+  Effect.gen(function* () {
+    let calls = 0
+    const layer = Model.each(
+      Double,
+      ({ x }) => {
+        calls += 1
+        return { y: x }
+      },
+      { responseCache: true, warmUp: { count: 2 } },
+    )
+    const model = yield* Testing.model(layer, Double)
+    expect(calls).toBe(2)
+    yield* model.infer({ x: x(0) })
+    expect(calls).toBe(3)
+    expect(counts(model.model)).toMatchObject({ hits: 0, misses: 1 })
+  }),
+)
+
+it("is not for decoupled models, and its bounds are checked, at declaration", () => {
+  const stream = () => Stream.empty
+  // @ts-expect-error no option of theirs
+  expect(() => Model.stream(Double, stream, { responseCache: true })).toThrow(
+    'Model "double": responseCache is not for a model with any number of responses.',
+  )
+  expect(() => Model.each(Double, ({ x }) => ({ y: x }), { responseCache: { maxBytes: 0 } })).toThrow(
+    'Model "double": responseCache.maxBytes must be an integer of at least 1, but 0 was given.',
+  )
+})

@@ -1,0 +1,235 @@
+/**
+ * Answers that a model has given before, in front of its scheduler: a request that asks the same gets the same, without an
+ * execution. Requests that ask the same at the same time are executed once:
+ *
+ *   submit ─┬─ known: hit ─────────────────────────────────────────────────► reply
+ *           ├─ asked by another one just now ─► waits along ─┐
+ *           └─ miss ─► scheduler ─► answer ─► store ─────────┴─► reply to all who wait
+ *                                   failure: to all who wait, and nothing is stored
+ *
+ * Who waits may leave at any time, by cancelling or by its deadline; the execution is taken back when all have.
+ */
+import { Clock, Effect, Result } from "effect"
+import { requireInteger } from "../model/Batching.ts"
+import * as Deadlines from "../scheduler/Deadlines.ts"
+import * as Digest from "./Digest.ts"
+import { DeadlineExceeded, fromTag, type InferenceError } from "../Errors.ts"
+import { type Cancel, errorPrefix, type Reply, type Request, type Response } from "../request/Inference.ts"
+import { copy, ResponseStore } from "./ResponseStore.ts"
+import type { Statistics } from "../metrics/Statistics.ts"
+
+export interface ResponseCacheOptions {
+  /** Of answers, with what it takes to keep them; those not asked for the longest leave first. Default 64 MiB. */
+  readonly maxBytes?: number
+  /**
+   * Names of the request's parameters that an answer depends on, forwarded headers among them. Default all but `priority` and
+   * `timeout`. Those that no model sees (ONNX files do not) never count.
+   */
+  readonly parameters?: ReadonlyArray<string>
+}
+
+export interface CacheOptions extends ResponseCacheOptions {
+  /** Name of the model, for messages. */
+  readonly model: string
+  /** Whether an answer may depend on more of a request than its inputs. */
+  readonly readsRequest: boolean
+  readonly statistics: Statistics
+  readonly submit: (request: Request, reply: Reply) => Cancel
+}
+
+const defaultMaxBytes = 64 * 2 ** 20
+
+/** @throws TypeError where they are out of range */
+export const check = (
+  model: string,
+  options: boolean | ResponseCacheOptions = false,
+): ResponseCacheOptions | undefined => {
+  if (options === false) return undefined
+  if (options === true) return {}
+  requireInteger(model, "responseCache.maxBytes", options.maxBytes ?? defaultMaxBytes, 1)
+  return options
+}
+
+/** One that waits for an answer. */
+interface Waiting {
+  readonly request: Request
+  readonly reply: Reply
+  readonly startedAt: number
+  readonly flight: Flight
+}
+
+/** One execution, and who waits for it: the first of them is the one that the scheduler counts. */
+interface Flight {
+  readonly key: string
+  readonly waiting: Set<Waiting>
+  cancel: Cancel
+}
+
+/** The model's `submit` with the cache in front of it; empty again when the scope closes. */
+export const make = Effect.fnUntraced(function* (options: CacheOptions) {
+  const { statistics, maxBytes = defaultMaxBytes } = options
+  const clock = yield* Clock.Clock
+  const nanos = () => Number(clock.monotonicTimeNanosUnsafe())
+  const keyOf = keys(options)
+  const store = new ResponseStore(maxBytes)
+  const flights = new Map<string, Flight>()
+  let isClosed = false
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      isClosed = true
+      store.clear()
+    }),
+  )
+  const deadlines = yield* Deadlines.make<Waiting>((waiting) => {
+    if (!leave(waiting)) return
+    const message = `${errorPrefix(waiting.request)}Deadline Exceeded`
+    waiting.reply(Result.fail(new DeadlineExceeded({ message })))
+  })
+
+  const submit = (request: Request, reply: Reply): Cancel => {
+    if (isClosed || isOfSequence(request) || isExpired(request)) return options.submit(request, reply)
+    const startedAt = nanos()
+    const key = keyOf(request)
+    const known = store.get(key)
+    if (known !== undefined) {
+      const answer = Result.succeed(copy(known))
+      const total = nanos() - startedAt
+      statistics.hit(total, total, request.rows, clock.currentTimeMillisUnsafe())
+      reply(answer)
+      return nothing
+    }
+    const flight: Flight = flights.get(key) ?? { key, waiting: new Set(), cancel: nothing }
+    const waiting: Waiting = { request, reply, startedAt, flight }
+    flight.waiting.add(waiting)
+    deadlines.add(waiting)
+    if (flight.waiting.size === 1) begin(flight, request, nanos() - startedAt)
+    return () => void leave(waiting)
+  }
+
+  const isExpired = ({ deadline }: Request) => deadline !== undefined && deadline <= clock.currentTimeMillisUnsafe()
+
+  /** Deadlines are those of who waits, not of the execution. */
+  const begin = (flight: Flight, request: Request, lookup: number) => {
+    flights.set(flight.key, flight)
+    let isOver = false
+    const cancel = options.submit({ ...request, deadline: undefined }, (outcome) => {
+      isOver = true
+      flights.delete(flight.key)
+      if (Result.isFailure(outcome)) return fail(flight, request, outcome.failure)
+      const insertedAt = nanos()
+      const stored = copy(outcome.success)
+      store.set(flight.key, stored)
+      statistics.missed(lookup + nanos() - insertedAt)
+      answer(flight, outcome, stored, lookup)
+    })
+    if (!isOver) flight.cancel = cancel
+  }
+
+  const answer = (
+    { waiting }: Flight,
+    outcome: Result.Success<Response, InferenceError>,
+    stored: Response,
+    lookup: number,
+  ) => {
+    const now = nanos()
+    const millis = clock.currentTimeMillisUnsafe()
+    const [first, ...others] = waiting
+    waiting.clear()
+    // Before the replies: a caller that asks for statistics next finds its own request in them.
+    for (const { startedAt, request } of others) statistics.hit(now - startedAt, lookup, request.rows, millis)
+    tell([
+      ...(first === undefined ? [] : [{ waiting: first, outcome }]),
+      ...others.map((waiting) => ({ waiting, outcome: Result.succeed(copy(stored)) })),
+    ])
+  }
+
+  const fail = ({ waiting }: Flight, executed: Request, error: InferenceError) => {
+    const now = nanos()
+    const [first, ...others] = waiting
+    waiting.clear()
+    for (const { startedAt } of others) statistics.failed(reasonOf(error), now - startedAt)
+    tell(
+      [first, ...others].flatMap((waiting) =>
+        waiting === undefined ? [] : [{ waiting, outcome: Result.fail(addressed(error, executed, waiting.request)) }],
+      ),
+    )
+  }
+
+  /** What a caller throws on its answer keeps back no other's. */
+  const tell = (
+    answers: ReadonlyArray<{
+      readonly waiting: Waiting
+      readonly outcome: Result.Result<Response, InferenceError>
+    }>,
+  ) => {
+    const defects: Array<unknown> = []
+    for (const { waiting, outcome } of answers) {
+      deadlines.delete(waiting)
+      try {
+        waiting.reply(outcome)
+      } catch (defect) {
+        defects.push(defect)
+      }
+    }
+    if (defects.length > 0) throw defects[0]
+  }
+
+  /** False where it has its answer already. The last one takes the execution with it, which counts it. */
+  const leave = (waiting: Waiting): boolean => {
+    const { flight } = waiting
+    if (!flight.waiting.delete(waiting)) return false
+    deadlines.delete(waiting)
+    if (flight.waiting.size > 0) {
+      statistics.failed("CANCELED", nanos() - waiting.startedAt)
+      return true
+    }
+    flights.delete(flight.key)
+    flight.cancel()
+    return true
+  }
+
+  return submit
+})
+
+const nothing = () => {}
+
+/** A model with states answers the same question differently. */
+const isOfSequence = ({ parameters }: Request): boolean => {
+  const id = parameters["sequence_id"]
+  return id !== undefined && id !== 0n && id !== ""
+}
+
+/** What the caller's own request is called in the text. */
+const addressed = (error: InferenceError, executed: Request, request: Request): InferenceError => {
+  const prefix = errorPrefix(executed)
+  if (executed === request || !error.message.startsWith(prefix)) return error
+  return fromTag(error._tag, errorPrefix(request) + error.message.slice(prefix.length)) ?? error
+}
+
+const reasonOf = ({ _tag }: InferenceError) =>
+  _tag === "Unavailable" || _tag === "ModelNotReady" ? "OTHER" : "BACKEND"
+
+/** Two requests have the same key where they ask the same: the same bytes in the same shapes, and what else is seen of them. */
+const keys = ({ readsRequest, parameters: counted }: CacheOptions): ((request: Request) => string) => {
+  const digest = Digest.make(Digest.randomKey())
+  const bytesOf = function* ({ inputs }: Request) {
+    for (const tensor of inputs) if (tensor !== undefined) yield tensor.bytes
+  }
+  const names = counted && counted.toSorted()
+  return (request) => {
+    let key = digest(bytesOf(request))
+    // Lengths too: those of texts do not follow from their shape.
+    for (const tensor of request.inputs) key += tensor === undefined ? "-;" : `${tensor.shape},${tensor.bytes.length};`
+    if (!readsRequest) return key
+    const { parameters, requestedOutputs = [] } = request
+    for (const name of names ?? Object.keys(parameters).toSorted()) {
+      const value = parameters[name]
+      if (value === undefined || (names === undefined && ofScheduling.has(name))) continue
+      key += JSON.stringify([name, typeof value, String(value)])
+    }
+    return requestedOutputs.length === 0 ? key : key + JSON.stringify(requestedOutputs.toSorted())
+  }
+}
+
+/** Parameters that say when a request is answered, not how. */
+const ofScheduling: ReadonlySet<string> = new Set(["priority", "timeout"])

@@ -1,0 +1,71 @@
+/**
+ * Responses by key, within so many bytes: what was not asked for the longest makes room. Pure; what a key is, and who asks, is
+ * ResponseCache.ts's.
+ */
+import { noParameters, type Response } from "../request/Inference.ts"
+import { TypedTensor } from "../tensor/TypedTensor.ts"
+
+/** What an entry needs beside its keys, tensors and parameters, roughly. */
+const overhead = 512
+
+export class ResponseStore {
+  readonly #maxBytes: number
+  /** The least recently used first. */
+  readonly #entries = new Map<string, { readonly response: Response; readonly bytes: number }>()
+  #bytes = 0
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes
+  }
+
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  get(key: string): Response | undefined {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return undefined
+    this.#entries.delete(key)
+    this.#entries.set(key, entry)
+    return entry.response
+  }
+
+  /** Takes the response as its own. One that is larger than all there is room for is left out. */
+  set(key: string, response: Response): void {
+    this.#delete(key)
+    const bytes = size(key, response)
+    if (bytes > this.#maxBytes) return
+    for (const oldest of this.#entries.keys()) {
+      if (this.#bytes + bytes <= this.#maxBytes) break
+      this.#delete(oldest)
+    }
+    this.#entries.set(key, { response, bytes })
+    this.#bytes += bytes
+  }
+
+  clear(): void {
+    this.#entries.clear()
+    this.#bytes = 0
+  }
+
+  #delete(key: string): void {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return
+    this.#entries.delete(key)
+    this.#bytes -= entry.bytes
+  }
+}
+
+const size = (key: string, { outputs, parameters }: Response): number => {
+  let bytes = overhead + key.length * 2
+  for (const { bytes: own } of outputs) bytes += overhead + own.length
+  if (parameters === noParameters) return bytes
+  for (const [name, value] of Object.entries(parameters)) bytes += overhead + (name.length + String(value).length) * 2
+  return bytes
+}
+
+/** With bytes of its own: what a caller or a handler does to the others does not show in it. */
+export const copy = ({ outputs, parameters }: Response): Response => ({
+  outputs: outputs.map(({ datatype, shape, bytes }) => new TypedTensor(datatype, shape, new Uint8Array(bytes))),
+  parameters,
+})

@@ -1,0 +1,75 @@
+/**
+ * Who asks a model: code that answers a request of another model has its deadline kept, its id passed on and circles found,
+ * without a word in it. Effects carry it with their fiber, promises through HandledRequest's `run`. Callers that answer
+ * nothing themselves, such as front ends and clients, are none.
+ */
+import { type Clock, Context, Result } from "effect"
+import type { Asker } from "./Asker.ts"
+import type { Request } from "../request/Inference.ts"
+import type { Askable, RunningModel } from "../running/RunningModel.ts"
+
+export interface CallerService {
+  /** The model whose code it is. */
+  readonly asker: Asker
+  /** Of the request that it answers; empty where there is none, or are several. */
+  readonly id: string
+  /** Milliseconds of the clock after which nobody waits for what it answers. */
+  readonly deadline: number | undefined
+}
+
+/** Of the fiber that calls. */
+export const Caller = Context.Reference<CallerService | undefined>("@nereid/core/Caller", {
+  defaultValue: () => undefined,
+})
+
+/** What the code of one instance runs with, the same for all of its requests. */
+export interface Handling {
+  readonly asker: Asker
+  readonly clock: Clock.Clock
+  readonly context: Context.Context<never>
+}
+
+/** The request as part of what the caller answers. */
+export const bounded = (request: Request, caller: CallerService | undefined): Request => {
+  if (caller === undefined) return request
+  const { deadline = Infinity } = caller
+  return {
+    ...request,
+    id: request.id === "" ? caller.id : request.id,
+    deadline: deadline < (request.deadline ?? Infinity) ? deadline : request.deadline,
+  }
+}
+
+/** The model as this caller may ask it. One that is never asked by code, and one that asks nobody, cost nothing. */
+export const askedBy = (caller: CallerService | undefined, model: RunningModel): Askable => {
+  const { asker: asked, statistics } = model
+  if (caller === undefined || asked === undefined) return model
+  return {
+    decoupled: model.decoupled,
+    emits: model.emits ?? model.decoupled,
+    submit: (request, reply) => {
+      const refusal = caller.asker.begin(asked)
+      if (refusal !== undefined) {
+        statistics.failed("REJECTED", 0)
+        reply(Result.fail(refusal))
+        return nothing
+      }
+      let isOver = false
+      const end = () => {
+        if (isOver) return
+        isOver = true
+        caller.asker.end(asked)
+      }
+      const cancel = model.submit(request, (outcome) => {
+        end()
+        reply(outcome)
+      })
+      return () => {
+        end()
+        cancel()
+      }
+    },
+  }
+}
+
+const nothing = () => {}

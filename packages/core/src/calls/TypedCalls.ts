@@ -1,0 +1,158 @@
+/**
+ * The typed face of a running model as plain calls: samples and batches in, a reply with samples and batches. Provide.ts makes
+ * effects of them, and promise clients promises: a call is what a request costs, and neither needs a fiber of its own.
+ */
+import { Duration, Result } from "effect"
+import { askedBy, bounded, type CallerService } from "./Caller.ts"
+import { collect, named, withBatch, withoutBatch } from "../handler/BatchedTensors.ts"
+import type { Batched, CallOptions, Definition, Input, InputBatch, Sample } from "../model/Definition.ts"
+import { ExecutionFailed, InvalidRequest, type InferenceError } from "../Errors.ts"
+import type { Fields } from "../model/Field.ts"
+import { type Cancel, noParameters, type Parameters, type Request, type Response } from "../request/Inference.ts"
+import { wrongParameter } from "../request/ParameterCheck.ts"
+import * as ParameterFields from "../model/ParameterFields.ts"
+import type { Declared } from "../model/ParameterFields.ts"
+import * as QueuedCall from "../model/QueuedCall.ts"
+import { ask, type Askable, type RunningModel } from "../running/RunningModel.ts"
+import * as SampleCodec from "../model/SampleCodec.ts"
+import { symbolMismatch } from "../tensor/SymbolMismatch.ts"
+
+/** Called once, perhaps before the call returns, and not after it was taken back. */
+export type TypedReply<A> = (outcome: Result.Result<A, InferenceError>) => void
+
+/**
+ * `now` is what the model's clock says, in milliseconds: a call's timeout begins there. `caller` is that of the code
+ * which calls, undefined where it answers nothing itself.
+ */
+export interface TypedCalls<I extends Fields, O extends Fields, P extends Declared = undefined> {
+  readonly infer: (
+    sample: Input<I>,
+    options: CallOptions<P> | undefined,
+    now: number,
+    reply: TypedReply<Sample<O>>,
+    caller?: CallerService,
+  ) => Cancel
+  readonly inferBatch: (
+    batch: InputBatch<I>,
+    options: CallOptions<P> | undefined,
+    now: number,
+    reply: TypedReply<Batched<O>>,
+    caller?: CallerService,
+  ) => Cancel
+  /** What `infer` asks. */
+  readonly request: (
+    sample: Input<I>,
+    options: CallOptions<P> | undefined,
+    now: number,
+    caller?: CallerService,
+  ) => Result.Result<Request, InferenceError>
+  /** What it replies with. */
+  readonly sample: (response: Response) => Result.Result<Sample<O>, InferenceError>
+}
+
+export const make = <I extends Fields, O extends Fields, P extends Declared>(
+  definition: Definition<I, O, P>,
+  model: RunningModel,
+): TypedCalls<I, O, P> => {
+  const { name, signature, maxBatchSize } = definition
+  const inputs = SampleCodec.make(definition.inputs, signature.inputs)
+  const outputs = SampleCodec.make(definition.outputs, signature.outputs)
+  const declared = definition.parameters === undefined ? undefined : ParameterFields.make(definition.parameters)
+  const batching = maxBatchSize > 0
+
+  const wrongInput = ({ field, message }: SampleCodec.SampleError) =>
+    Result.fail(new InvalidRequest({ message: `input '${field}' of model '${name}': ${message}` }))
+
+  const asked = (
+    tensors: Request["inputs"],
+    rows: number,
+    options: CallOptions<P> | undefined,
+    now: number,
+    caller: CallerService | undefined,
+  ): Result.Result<Request, InferenceError> => {
+    const disagreement = symbolMismatch(name, signature.inputs, tensors)
+    if (disagreement !== undefined) return Result.fail(new InvalidRequest({ message: disagreement }))
+    const { id = "", timeout, parameters: given = noParameters } = options ?? {}
+    const own = // Where none are declared, they are what came.
+      declared === undefined ? Result.succeed(given as Parameters) : declared.encode(given)
+    const parameters = options === undefined ? own : Result.flatMap(own, (own) => QueuedCall.parameters(own, options))
+    if (Result.isFailure(parameters)) return Result.fail(wrongParameter(name, { id }, parameters.failure))
+    const request: Request = {
+      id,
+      inputs: tensors,
+      rows,
+      parameters: parameters.success,
+      deadline: timeout === undefined ? undefined : now + Duration.toMillis(timeout),
+    }
+    return Result.succeed(bounded(request, caller))
+  }
+
+  const request: TypedCalls<I, O, P>["request"] = (sample, options, now, caller) => {
+    const encoded = inputs.encode(sample, batching)
+    return Result.isFailure(encoded) ? wrongInput(encoded.failure) : asked(encoded.success, 1, options, now, caller)
+  }
+
+  const batchRequest = (
+    batch: InputBatch<I>,
+    options: CallOptions<P> | undefined,
+    now: number,
+    caller: CallerService | undefined,
+  ): Result.Result<Request, InferenceError> => {
+    const collected = collect(signature.inputs, batch)
+    if (Result.isFailure(collected)) return wrongInput(collected.failure)
+    const { tensors, rows } = collected.success
+    const most = batching ? maxBatchSize : 1
+    if (rows > most || (!batching && rows !== 1)) {
+      const message = `inference request batch-size must be <= ${most} for '${name}', got ${rows}`
+      return Result.fail(new InvalidRequest({ message }))
+    }
+    return asked(
+      batching ? tensors : tensors.map((tensor) => tensor && withoutBatch(tensor)),
+      rows,
+      options,
+      now,
+      caller,
+    )
+  }
+
+  const sample: TypedCalls<I, O, P>["sample"] = (response) => {
+    const decoded = outputs.decode(batching ? response.outputs.map(withoutBatch) : response.outputs)
+    if (Result.isFailure(decoded)) {
+      const { field, message } = decoded.failure
+      return Result.fail(new ExecutionFailed({ message: `output '${field}' of model '${name}': ${message}` }))
+    }
+    // The codec has put exactly the fields of O into it, each decoded by its own Schema.
+    return Result.succeed(decoded.success as Sample<O>)
+  }
+
+  const batchOf = (response: Response): Result.Result<Batched<O>, InferenceError> =>
+    Result.succeed(
+      named(signature.outputs, batching ? response.outputs : response.outputs.map(withBatch)) as Batched<O>,
+    )
+
+  return {
+    request,
+    sample,
+    infer: (one, options, now, reply, caller) =>
+      calling(askedBy(caller, model), request(one, options, now, caller), sample, reply),
+    inferBatch: (batch, options, now, reply, caller) =>
+      calling(askedBy(caller, model), batchRequest(batch, options, now, caller), batchOf, reply),
+  }
+}
+
+const calling = <A>(
+  model: Askable,
+  request: Result.Result<Request, InferenceError>,
+  read: (response: Response) => Result.Result<A, InferenceError>,
+  reply: TypedReply<A>,
+): Cancel => {
+  if (Result.isFailure(request)) {
+    reply(Result.fail(request.failure))
+    return nothing
+  }
+  return ask(model, request.success, (outcome) =>
+    reply(Result.isFailure(outcome) ? Result.fail(outcome.failure) : read(outcome.success)),
+  )
+}
+
+const nothing = () => {}

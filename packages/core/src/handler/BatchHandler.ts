@@ -1,0 +1,71 @@
+/** A model from a function of a whole batch. Functions of single samples are EachHandler.ts's. */
+import { type Context, type Effect, type Layer, Result } from "effect"
+import * as Batch from "../scheduler/Batch.ts"
+import * as BatchCall from "./BatchCall.ts"
+import type { Batched, ModelClass } from "../model/Definition.ts"
+import type { Fields } from "../model/Field.ts"
+import { type JoinedBatch, JoinedInputs, JoinedScope } from "./JoinedBatch.ts"
+import * as Handler from "./Handler.ts"
+import type { Given } from "../running/Provide.ts"
+import { collect, named, withBatch, withoutBatch } from "./BatchedTensors.ts"
+import * as Padding from "../scheduler/Padding.ts"
+import type { Declared } from "../model/ParameterFields.ts"
+import * as UserCode from "./UserCode.ts"
+
+/** The whole batch in and out, one tensor per input and output, along axis 0; out as a value, a promise or an effect. */
+export type BatchHandler<I extends Fields, O extends Fields, E, R, P extends Declared = undefined> = (
+  batch: Batched<I>,
+  context: JoinedBatch<I, P>,
+) => UserCode.Returned<Batched<O>, E, R>
+
+/**
+ * A model from a function of a whole batch: one tensor per input, all rows along axis 0. A failure is the failure of
+ * every request of the batch. Called with one row where the model does not batch.
+ */
+export const batch = <
+  Self,
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  E = never,
+  R = never,
+  EMake = never,
+  RMake = never,
+  P extends Declared = undefined,
+  const Options extends Handler.HandlerOptions<I> = {},
+>(
+  model: ModelClass<Self, N, I, O, P>,
+  make: Effect.Effect<BatchHandler<I, O, E, R, P>, EMake, RMake> | BatchHandler<I, O, E, R, P>,
+  options?: Given<Options, Handler.HandlerOptions<I>>,
+): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, R, Options>> => {
+  const { name, signature, maxBatchSize } = model.definition
+  const batching = maxBatchSize > 0
+  const inputs = new JoinedInputs<I>(model.definition)
+
+  return Handler.instances(model, make, options, (handler, context: Context.Context<R>, handling) =>
+    BatchCall.execute<Batched<O>, E, R, P>(name, context, handling, {
+      begin: (requests, scope, fork) => {
+        const tensors = Batch.inputs(requests)
+        const batched = batching ? tensors : tensors.map((tensor) => tensor && withBatch(tensor))
+        // Validation has matched every tensor to its spec, so the record has the shape of Batched<I>.
+        const joined = new JoinedScope(inputs, requests, scope, batched)
+        return UserCode.call(handler, named(signature.inputs, batched) as Batched<I>, joined, fork)
+      },
+      answer: (requests, scope, outputs) => {
+        const collected = collect(signature.outputs, outputs, Batch.totalRows(requests))
+        if (Result.isFailure(collected)) return Result.fail(Handler.wrongOutput(name, collected.failure))
+        const { tensors } = collected.success
+        const answers = Handler.present(batching ? tensors : tensors.map((tensor) => tensor && withoutBatch(tensor)))
+        const uncut = requests.padding && Padding.problem(requests.padding, answers)
+        if (uncut !== undefined) {
+          const field = signature.outputs[uncut.position]?.name ?? ""
+          return Result.fail(Handler.wrongOutput(name, { field, message: uncut.message }))
+        }
+        const outcomes = Batch.split(requests, answers).map(({ outputs }, index) =>
+          Result.succeed({ outputs, parameters: scope.responseParameters(index) }),
+        )
+        return Result.succeed(Handler.execution(outcomes))
+      },
+    }),
+  )
+}

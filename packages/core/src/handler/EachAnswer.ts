@@ -1,0 +1,175 @@
+/**
+ * The answer of a handler of single samples to one request: each of its rows is decoded, handled and encoded on its own, all
+ * at the same time. They are answered or fail together.
+ */
+import { Cause, type Context, Effect, Exit, Result } from "effect"
+import type { Handling } from "../calls/Caller.ts"
+import type { Literals, Sample } from "../model/Definition.ts"
+import type { InferenceError } from "../Errors.ts"
+import type { Fields } from "../model/Field.ts"
+import * as Handler from "./Handler.ts"
+import type { Request, Response } from "../request/Inference.ts"
+import { withoutBatch } from "./BatchedTensors.ts"
+import type { Declared } from "../model/ParameterFields.ts"
+import type { HandledRequest, RequestContext } from "../request/RequestContext.ts"
+import { RequestScope } from "../request/RequestScope.ts"
+import type { SampleCodec, SampleError } from "../model/SampleCodec.ts"
+import type { Signature, TensorSpec } from "../tensor/TensorSpec.ts"
+import { concat, sameRow, split, type TypedTensor } from "../tensor/TypedTensor.ts"
+import * as UserCode from "./UserCode.ts"
+
+/** What all answers of one instance have in common. */
+export interface Answering<I extends Fields, O extends Fields, E, R, P extends Declared> {
+  readonly name: string
+  readonly signature: Signature
+  readonly batching: boolean
+  readonly inputCodec: SampleCodec
+  readonly outputCodec: SampleCodec
+  readonly handler: (sample: Sample<I>, request: HandledRequest<P>) => UserCode.Returned<Sample<O> | Literals<O>, E, R>
+  readonly context: Context.Context<Exclude<R, RequestContext>>
+  readonly handling: Handling
+}
+
+type Outcome = Result.Result<Response, InferenceError>
+
+export class EachAnswer<I extends Fields, O extends Fields, E, R, P extends Declared> {
+  readonly #answering: Answering<I, O, E, R, P>
+  readonly #request: Request
+  readonly #ended: (outcome: Outcome) => void
+  /** Outputs by row, of those that have ended. */
+  readonly #rows: Array<ReadonlyArray<TypedTensor>> = []
+  /** Rows that have not ended. */
+  #open: number
+  /** Of the first row that failed. */
+  #failure: InferenceError | undefined
+  /** Rows that have not ended at once. */
+  #going: Array<UserCode.Going<unknown, unknown>> | undefined
+  readonly #scope: RequestScope<P>
+  #isInterrupted = false
+
+  /** `ended` takes the outcome once every row has ended. */
+  constructor(answering: Answering<I, O, E, R, P>, request: Request, ended: (outcome: Outcome) => void) {
+    this.#answering = answering
+    this.#request = request
+    this.#ended = ended
+    this.#open = request.rows
+    this.#scope = new RequestScope<P>(request, answering.handling)
+  }
+
+  begin(): void {
+    const { inputs, rows } = this.#request
+    if (!this.#answering.batching) return this.#beginRow(0, inputs)
+    if (rows === 1) {
+      return this.#beginRow(
+        0,
+        inputs.map((tensor) => tensor && withoutBatch(tensor)),
+      )
+    }
+    for (const [row, tensors] of samples(this.#request).entries()) this.#beginRow(row, tensors)
+  }
+
+  interrupt(): void {
+    this.#isInterrupted = true
+    this.#stop()
+  }
+
+  #stop(): void {
+    this.#scope.cancel()
+    for (const row of this.#going ?? []) row.interruptUnsafe()
+  }
+
+  #beginRow(row: number, tensors: Request["inputs"]): void {
+    const sample = this.#sample(tensors)
+    if (Result.isFailure(sample)) return this.#endRow(row, Result.fail(sample.failure))
+    const begun = UserCode.call(this.#answering.handler, sample.success, this.#scope, (effect) =>
+      Effect.runForkWith(this.#scope.context<R>(this.#answering.context))(effect),
+    )
+    if (Exit.isExit(begun)) return this.#endRow(row, this.#outputs(begun))
+    this.#going ??= []
+    this.#going.push(begun)
+    begun.addObserver((exit) => this.#endRow(row, this.#outputs(exit)))
+    if (this.#failure !== undefined) begun.interruptUnsafe()
+  }
+
+  #sample(tensors: Request["inputs"]): Result.Result<Sample<I>, InferenceError> {
+    const { name, inputCodec } = this.#answering
+    try {
+      const decoded = inputCodec.decode(tensors)
+      if (Result.isFailure(decoded)) return Result.fail(Handler.wrongInput(name, this.#request, decoded.failure))
+      // The codec has put exactly the fields of I into it, each decoded by its own Schema.
+      return Result.succeed(decoded.success as Sample<I>)
+    } catch (defect) {
+      return Result.fail(this.#failureOf(Cause.die(defect)))
+    }
+  }
+
+  #outputs(exit: Exit.Exit<unknown, E | UserCode.Thrown>): Result.Result<ReadonlyArray<TypedTensor>, InferenceError> {
+    const { name, outputCodec, batching } = this.#answering
+    if (Exit.isFailure(exit)) return Result.fail(this.#failureOf(exit.cause))
+    try {
+      const encoded = outputCodec.encode(exit.value, batching)
+      if (Result.isFailure(encoded)) return Result.fail(Handler.wrongOutput(name, encoded.failure))
+      return Result.succeed(Handler.present(encoded.success))
+    } catch (defect) {
+      return Result.fail(this.#failureOf(Cause.die(defect)))
+    }
+  }
+
+  #failureOf(cause: Cause.Cause<unknown>): InferenceError {
+    const { name, handling } = this.#answering
+    const { error, unexpected } = Handler.failure(name, cause)
+    const isOurs = (this.#isInterrupted || this.#failure !== undefined) && !Cause.hasDies(cause)
+    if (unexpected !== undefined && !isOurs) {
+      Effect.runForkWith(handling.context)(Handler.logUnexpected(name, unexpected))
+    }
+    return error
+  }
+
+  #endRow(row: number, outputs: Result.Result<ReadonlyArray<TypedTensor>, InferenceError>): void {
+    this.#open -= 1
+    if (Result.isSuccess(outputs)) {
+      this.#rows[row] = outputs.success
+    } else if (this.#failure === undefined) {
+      this.#failure = outputs.failure
+      this.#stop()
+    }
+    if (this.#open === 0) this.#ended(this.#outcome())
+  }
+
+  #outcome(): Outcome {
+    const { name, signature } = this.#answering
+    if (this.#failure !== undefined) return Result.fail(this.#failure)
+    const uneven = unevenOutput(signature.outputs, this.#rows)
+    if (uneven !== undefined) return Result.fail(Handler.wrongOutput(name, uneven))
+    return Result.succeed({ outputs: joinRows(this.#rows), parameters: this.#scope.responseParameters() })
+  }
+}
+
+/** The inputs of each row of a request, without the batch dimension. */
+const samples = ({ inputs, rows }: Request): ReadonlyArray<Request["inputs"]> => {
+  const ones = Array.from({ length: rows }, () => 1)
+  const columns = inputs.map((tensor) => tensor && split(tensor, ones).map(withoutBatch))
+  return ones.map((_, row) => columns.map((column) => column?.[row]))
+}
+
+/** The rows of one request are one tensor, so what a dynamic dim is in one row it must be in all. */
+const unevenOutput = (
+  specs: ReadonlyArray<TensorSpec>,
+  rows: ReadonlyArray<ReadonlyArray<TypedTensor>>,
+): SampleError | undefined => {
+  const [first = []] = rows
+  for (const [index, spec] of specs.entries()) {
+    const shape = first[index]?.shape ?? []
+    const other = rows.find((outputs) => !sameRow(outputs[index]?.shape ?? [], shape))?.[index]?.shape
+    if (other === undefined) continue
+    const message = `the rows of one request have different shapes, [${shape.slice(1)}] and [${other.slice(1)}]`
+    return { field: spec.name, message }
+  }
+  return undefined
+}
+
+/** The outputs of rows, each a batch of one, as one batch. */
+const joinRows = (rows: ReadonlyArray<ReadonlyArray<TypedTensor>>): ReadonlyArray<TypedTensor> => {
+  const [first = [], ...rest] = rows
+  return first.map((tensor, index) => concat([tensor, ...rest.flatMap((outputs) => outputs[index] ?? [])]))
+}

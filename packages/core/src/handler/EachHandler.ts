@@ -1,0 +1,80 @@
+/**
+ * A model from a function of one sample. How a request goes through it is EachAnswer.ts's business; functions of whole
+ * batches are BatchHandler.ts's.
+ */
+import { type Context, type Effect, Exit, type Layer } from "effect"
+import type { Literals, ModelClass, Sample } from "../model/Definition.ts"
+import { type Answering, EachAnswer } from "./EachAnswer.ts"
+import type { Fields } from "../model/Field.ts"
+import * as Handler from "./Handler.ts"
+import type { Execution, Instance } from "../instance/Instance.ts"
+import type { Declared } from "../model/ParameterFields.ts"
+import type { Given } from "../running/Provide.ts"
+import type { HandledRequest, RequestContext } from "../request/RequestContext.ts"
+import * as SampleCodec from "../model/SampleCodec.ts"
+import type { Returned } from "./UserCode.ts"
+
+/** One decoded sample in, one out: a value, a promise, or an effect, which may need RequestContext. */
+export type EachHandler<I extends Fields, O extends Fields, E, R, P extends Declared = undefined> = (
+  sample: Sample<I>,
+  request: HandledRequest<P>,
+) => Returned<Sample<O> | Literals<O>, E, R>
+
+/**
+ * A model from a function of one sample. The samples of a batch run concurrently; a failure is that of its request, whose
+ * own rows are answered or fail together, and of no other.
+ *
+ * `make` is the handler, or an Effect that builds one, once per instance, in a scope that closes when the model unloads.
+ */
+export const each = <
+  Self,
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  E = never,
+  R = never,
+  EMake = never,
+  RMake = never,
+  P extends Declared = undefined,
+  const Options extends Handler.HandlerOptions<I> = {},
+>(
+  model: ModelClass<Self, N, I, O, P>,
+  make: Effect.Effect<EachHandler<I, O, E, R, P>, EMake, RMake> | EachHandler<I, O, E, R, P>,
+  options?: Given<Options, Handler.HandlerOptions<I>>,
+): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, Exclude<R, RequestContext>, Options>> => {
+  const { name, signature, inputs, outputs, maxBatchSize } = model.definition
+  const inputCodec = SampleCodec.make(inputs, signature.inputs)
+  const outputCodec = SampleCodec.make(outputs, signature.outputs)
+  return Handler.instances(
+    model,
+    make,
+    options,
+    (handler, context: Context.Context<Exclude<R, RequestContext>>, handling) =>
+      execute({ name, signature, batching: maxBatchSize > 0, inputCodec, outputCodec, handler, context, handling }),
+    { sees: "sample" },
+  )
+}
+
+const execute =
+  <I extends Fields, O extends Fields, E, R, P extends Declared>(
+    answering: Answering<I, O, E, R, P>,
+  ): Instance["execute"] =>
+  ({ requests }, settle) => {
+    const outcomes: Array<Execution["outcomes"][number]> = []
+    let open = requests.length
+    let isInterrupted = false
+    const answers = requests.map(
+      (request, index) =>
+        new EachAnswer(answering, request, (outcome) => {
+          outcomes[index] = outcome
+          open -= 1
+          if (open === 0) settle(isInterrupted ? Exit.interrupt() : Exit.succeed(Handler.execution(outcomes)))
+        }),
+    )
+    for (const answer of answers) answer.begin()
+    return (request) => {
+      if (request !== undefined) return answers[request]?.interrupt()
+      isInterrupted = true
+      for (const answer of answers) answer.interrupt()
+    }
+  }

@@ -1,0 +1,95 @@
+/** The requests of one batch while a handler has them all at once. A handler of single samples has RequestScope.ts. */
+import { Context } from "effect"
+import type { Batch } from "../scheduler/Batch.ts"
+import { Caller, type CallerService, type Handling } from "../calls/Caller.ts"
+import { Cancellation } from "../request/Cancellation.ts"
+import { noParameters, type Parameters } from "../request/Inference.ts"
+import type { Declared } from "../model/ParameterFields.ts"
+import * as PromiseCall from "../calls/PromiseCall.ts"
+import type { HandledRequest, Run } from "../request/RequestContext.ts"
+import { RequestScope } from "../request/RequestScope.ts"
+
+/** A batch as its handler sees it, beside its tensors. */
+export interface HandledBatch<P extends Declared = undefined> {
+  /** In the order of their rows. */
+  readonly requests: ReadonlyArray<HandledRequest<P>>
+  /** Aborted once nobody waits for any of them. */
+  readonly signal: AbortSignal
+  /** Runs effects and streams, such as calls of other models, for functions that are no effects. */
+  readonly run: Run
+}
+
+export class BatchScope<P extends Declared = Declared> implements HandledBatch<P>, CallerService {
+  readonly id = ""
+  readonly #batch: Batch
+  readonly #handling: Handling
+  readonly #cancellation = new Cancellation()
+  #requests: ReadonlyArray<RequestScope<P>> | undefined
+  /** Those that nobody waits for any more, of a batch that goes on. */
+  #left: Array<number> | undefined
+
+  constructor(batch: Batch, handling: Handling) {
+    this.#batch = batch
+    this.#handling = handling
+  }
+
+  /** Made once somebody asks for them: most handlers want the tensors alone. */
+  get requests(): ReadonlyArray<RequestScope<P>> {
+    return (this.#requests ??= this.#made())
+  }
+
+  get asker() {
+    return this.#handling.asker
+  }
+
+  /** The last of theirs; none where one of them has none. */
+  get deadline(): number | undefined {
+    let last = 0
+    for (const { deadline } of this.#batch.requests) {
+      if (deadline === undefined) return undefined
+      last = Math.max(last, deadline)
+    }
+    return last
+  }
+
+  get signal(): AbortSignal {
+    return this.#cancellation.signal
+  }
+
+  get run(): Run {
+    return PromiseCall.runner(
+      () => this.context(this.#handling.context),
+      () => this.signal,
+    )
+  }
+
+  /** For the code that answers this batch. */
+  context<R>(context: Context.Context<R>): Context.Context<R> {
+    return Context.add(context, Caller, this)
+  }
+
+  /** Of one of the requests, as far as they have been set. */
+  responseParameters(index: number): Parameters {
+    return this.#requests?.[index]?.responseParameters() ?? noParameters
+  }
+
+  /** Of one of the requests. */
+  leave(index: number): void {
+    this.#left ??= []
+    this.#left.push(index)
+    this.#requests?.[index]?.cancel()
+  }
+
+  cancel(): void {
+    this.#cancellation.cancel()
+    for (const request of this.#requests ?? []) request.cancel()
+  }
+
+  #made(): ReadonlyArray<RequestScope<P>> {
+    const requests = this.#batch.requests.map((request) => new RequestScope<P>(request, this.#handling))
+    for (const [index, request] of requests.entries()) {
+      if (this.#cancellation.isCancelled || this.#left?.includes(index)) request.cancel()
+    }
+    return requests
+  }
+}

@@ -1,0 +1,197 @@
+/**
+ * User code as instances: what all ways to provide a model from code have in common. The ways themselves are
+ * EachHandler.ts, BatchHandler.ts, RequestsHandler.ts and StreamHandler.ts.
+ */
+import { Cause, Clock, Context, Effect, Layer, Result, Scope } from "effect"
+import { Asker } from "../calls/Asker.ts"
+import type { Handling } from "../calls/Caller.ts"
+import type { ModelClass } from "../model/Definition.ts"
+import { ExecutionFailed, InvalidRequest, type InferenceError, isInferenceError, Unrecoverable } from "../Errors.ts"
+import type { Fields } from "../model/Field.ts"
+import { Hosting } from "../instance/Hosting.ts"
+import { errorPrefix, type Request } from "../request/Inference.ts"
+import type { Execution, Instance } from "../instance/Instance.ts"
+import { InstanceContext } from "../instance/InstanceContext.ts"
+import * as InstancePlan from "../instance/InstancePlan.ts"
+import type { Declared } from "../model/ParameterFields.ts"
+import * as Provide from "../running/Provide.ts"
+import type * as SampleCodec from "../model/SampleCodec.ts"
+import type { TypedTensor } from "../tensor/TypedTensor.ts"
+import * as UserCode from "./UserCode.ts"
+
+export interface HandlerOptions<I extends Fields = Fields> extends Provide.ServingOptions<I> {
+  /**
+   * Batches that run at the same time, each in an instance that builds its own handler, and to which requests go whenever it is
+   * free: a number of them, or a list of groups, such as one per device; a layer in the list is one instance, which has the
+   * services of the layer for itself. Default 1.
+   */
+  readonly instances?: InstancePlan.InstancesOption
+  /**
+   * Whether tensors of a request may be used after its answer, as by a handler that compares a picture with the one
+   * before. Where not, the memory of large ones is freed once the answer is sent, and they are empty from then on: less than
+   * half of the cost for pictures of 600 KB. Default true.
+   */
+  readonly keepsInputs?: boolean
+}
+
+/** What the layer still needs: everything of building and of handling, but what it brings and what its instances have. */
+export type Needs<RMake, RHandle, Options> =
+  | Exclude<Exclude<RMake, Scope.Scope> | RHandle, InstanceContext | InstancePlan.Provided<Options>>
+  | InstancePlan.Needs<Options>
+
+/** What its building may fail with, beside a handler's own. */
+export type Failure<Options> = Provide.Failure<Options> | InstancePlan.Failure<Options>
+
+/** The instances of a handler: each builds its own, and runs it with the services of the layer, `concurrency` at once. */
+export const instances = <
+  Self,
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  H,
+  EMake,
+  RMake,
+  R,
+  P extends Declared,
+  Options extends HandlerOptions<I>,
+>(
+  model: ModelClass<Self, N, I, O, P>,
+  make: Effect.Effect<H, EMake, RMake> | H,
+  options: Provide.Given<Options, HandlerOptions<I>> | undefined,
+  execute: (handler: H, context: Context.Context<R>, handling: Handling) => Instance["execute"],
+  {
+    concurrency = 1,
+    ...more
+  }: { readonly concurrency?: number } & Pick<Provide.InstancesOptions<EMake, RMake>, "decoupled" | "sees"> = {},
+): Layer.Layer<Self, EMake | Failure<Options>, Needs<RMake, R, Options>> => {
+  const { name, version } = model.definition
+  const { instances: option, keepsInputs }: HandlerOptions<I> = options ?? {}
+  const plan = InstancePlan.make(name, version, option)
+  const build = Effect.gen(function* () {
+    const shared = yield* Effect.context<never>()
+    const asker = new Asker(name)
+    const clock = yield* Clock.Clock
+    const built: Array<Instance> = []
+    for (const planned of plan.instances) {
+      const scope = yield* scopeOf(planned.details.name)
+      const context = yield* own(planned, shared, scope)
+      const handler = Effect.isEffect(make) ? yield* provided(make, context) : make
+      built.push({
+        name: planned.details.name,
+        concurrency,
+        asker,
+        interruptsRequests: true,
+        status: () => "available",
+        onStatusChange: () => {},
+        // The services of handling are those of the layer and of the instance, as its type has it.
+        execute: execute(handler, context as Context.Context<R>, { asker, clock, context }),
+      })
+    }
+    return built
+  })
+  // What is needed, and fails, is that of `make` and of the layers of instances, as the types above have it.
+  const instances = build as Effect.Effect<
+    ReadonlyArray<Instance>,
+    EMake | InstancePlan.Failure<Options>,
+    Needs<RMake, R, Options> | Scope.Scope
+  >
+  const how = { platform: "nereid", ...more, keepsInputs, groups: plan.groups, instances }
+  return Provide.fromInstances<
+    Self,
+    N,
+    I,
+    O,
+    P,
+    EMake | InstancePlan.Failure<Options>,
+    Needs<RMake, R, Options> | Scope.Scope,
+    Options
+  >(model, how, options)
+}
+
+/**
+ * What is closed when the model unloads, or when another instance cannot be built. What a finalizer fails with is logged, and
+ * keeps nothing else from being released.
+ */
+const scopeOf = (instance: string) =>
+  Effect.acquireRelease(Scope.make(), (scope, exit) =>
+    Effect.catchCause(Scope.close(scope, exit), (cause) =>
+      Effect.logError(`Instance ${instance} failed while it was released`, cause),
+    ),
+  )
+
+/** The services of one instance: those of all, its own, and what it is. */
+const own = Effect.fnUntraced(function* (
+  { layer, details: planned }: InstancePlan.PlannedInstance,
+  shared: Context.Context<never>,
+  scope: Scope.Scope,
+) {
+  const details = Context.get(shared, Hosting) ?? planned
+  const context = shared.pipe(Context.add(Scope.Scope, scope), Context.add(InstanceContext, details))
+  if (layer === undefined) return context
+  // Not shared with other instances that have the same layer.
+  const build = Layer.buildWithMemoMap(Layer.fresh(layer), Layer.makeMemoMapUnsafe(), scope)
+  return Context.merge(context, yield* provided(build, context))
+})
+
+/** With services that the types do not tell apart. */
+const provided = <A, E, R>(effect: Effect.Effect<A, E, R>, context: Context.Context<never>): Effect.Effect<A, E> =>
+  Effect.provideContext(effect, context as Context.Context<R>)
+
+/** A handler's failure as the caller sees it: those of this protocol keep their tag, also through a chain of models. */
+export const failed = (model: string, error: unknown): InferenceError => {
+  const told = error instanceof UserCode.Thrown ? error.error : error
+  if (isInferenceError(told)) return told
+  return new ExecutionFailed({ message: `Failed to execute the request(s) for model '${model}': ${text(told)}` })
+}
+
+/** An error of the user's own may have no message, and then is known by its tag or its name. */
+const text = (told: unknown): string => {
+  if (typeof told !== "object" || told === null) return String(told)
+  for (const key of ["message", "_tag", "name"]) {
+    const known: unknown = Reflect.get(told, key)
+    if (typeof known === "string" && known !== "") return known
+  }
+  // Not its own toString, which it need not have.
+  return Object.prototype.toString.call(told)
+}
+
+/** What a caller sees of the end of a handler, and what of it belongs into the log. */
+export const failure = (
+  model: string,
+  cause: Cause.Cause<unknown>,
+): { readonly error: InferenceError; readonly unexpected: Cause.Cause<unknown> | undefined } => {
+  for (const reason of cause.reasons) {
+    if (Cause.isDieReason(reason) && reason.defect instanceof Unrecoverable) {
+      return { error: reason.defect, unexpected: undefined }
+    }
+  }
+  const found = Cause.findError(cause)
+  if (Result.isFailure(found)) return { error: defect(model), unexpected: cause }
+  const error = failed(model, found.success)
+  // Nothing says whether what was thrown was meant to be: it is logged, with its stack, unless it is one of Errors.
+  const thrown = found.success instanceof UserCode.Thrown ? found.success.error : error
+  return { error, unexpected: thrown === error ? undefined : Cause.fail(thrown) }
+}
+
+/** What a caller sees of a defect of a handler; the log has the rest. */
+const defect = (model: string): InferenceError =>
+  new ExecutionFailed({ message: `Failed to execute the request(s) for model '${model}'; its log says why` })
+
+export const logUnexpected = (model: string, cause: Cause.Cause<unknown>): Effect.Effect<void> =>
+  Effect.logError(`The handler of model '${model}' failed`, cause)
+
+export const wrongInput = (model: string, request: Request, { field, message }: SampleCodec.SampleError) =>
+  new InvalidRequest({ message: `${errorPrefix(request)}input '${field}' of model '${model}': ${message}` })
+
+export const wrongOutput = (model: string, { field, message }: SampleCodec.SampleError) =>
+  new ExecutionFailed({ message: `output '${field}' of model '${model}': ${message}` })
+
+export const execution = (outcomes: Execution["outcomes"]): Execution => ({
+  outcomes,
+  inputDuration: 0,
+  outputDuration: 0,
+})
+
+/** Outputs are never optional, so none is missing where the codec has succeeded. */
+export const present = (tensors: ReadonlyArray<TypedTensor | undefined>): ReadonlyArray<TypedTensor> =>
+  tensors.filter((tensor) => tensor !== undefined)

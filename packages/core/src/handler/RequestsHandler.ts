@@ -1,0 +1,120 @@
+/**
+ * A model from a function of the requests of a batch, for handlers that answer each on its own: with its parameters in
+ * mind, or with an error for it alone. Functions of all their rows at once are BatchHandler.ts's.
+ */
+import { type Context, type Effect, type Layer, Result } from "effect"
+import * as BatchCall from "./BatchCall.ts"
+import type { Batched, ModelClass } from "../model/Definition.ts"
+import { ExecutionFailed, type InferenceError } from "../Errors.ts"
+import type { Fields } from "../model/Field.ts"
+import type { HandledBatch } from "./HandledBatch.ts"
+import * as Handler from "./Handler.ts"
+import type { Given } from "../running/Provide.ts"
+import type { Response } from "../request/Inference.ts"
+import { collect, named, withBatch, withoutBatch } from "./BatchedTensors.ts"
+import type { Declared } from "../model/ParameterFields.ts"
+import type { HandledRequest } from "../request/RequestContext.ts"
+import * as UserCode from "./UserCode.ts"
+
+/** One of the requests, with its tensors: its rows along axis 0, one where the model does not batch. */
+export interface ModelRequest<I extends Fields, P extends Declared = undefined> extends HandledRequest<P> {
+  readonly inputs: Batched<I>
+}
+
+/** One Result per request, in their order, as a value, a promise or an effect; what they fail with is as in an effect. */
+export type RequestsHandler<I extends Fields, O extends Fields, E, R, P extends Declared = undefined> = (
+  requests: ReadonlyArray<ModelRequest<I, P>>,
+  context: Pick<HandledBatch, "signal">,
+) => UserCode.Returned<ReadonlyArray<Result.Result<Batched<O>, unknown>>, E, R>
+
+/**
+ * A model from a function of the requests of a batch, which returns one Result for each:
+ *
+ * ```ts
+ * Model.requests(Scale, (requests) =>
+ *   requests.map(({ inputs, parameters }) =>
+ *     parameters["by"] === undefined
+ *       ? Result.fail(new Errors.InvalidRequest({ message: "by how much?" }))
+ *       : Result.succeed({ y: scaled(inputs.x, parameters["by"]) }),
+ *   ),
+ * )
+ * ```
+ *
+ * A Result that is a failure, or that does not fit the signature, is the failure of that request alone; what the function
+ * itself fails with, or another number of Results, that of all of them.
+ */
+export const requests = <
+  Self,
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  E = never,
+  R = never,
+  EMake = never,
+  RMake = never,
+  P extends Declared = undefined,
+  const Options extends Handler.HandlerOptions<I> = {},
+>(
+  model: ModelClass<Self, N, I, O, P>,
+  make: Effect.Effect<RequestsHandler<I, O, E, R, P>, EMake, RMake> | RequestsHandler<I, O, E, R, P>,
+  options?: Given<Options, Handler.HandlerOptions<I>>,
+): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, R, Options>> => {
+  const { name, signature, maxBatchSize } = model.definition
+  const batching = maxBatchSize > 0
+
+  const outcome = (
+    result: unknown,
+    request: Pick<HandledRequest, "id" | "rows">,
+  ): Result.Result<Pick<Response, "outputs">, InferenceError> => {
+    if (!Result.isResult(result)) return Result.fail(noResult(name, request))
+    if (Result.isFailure(result)) return Result.fail(Handler.failed(name, result.failure))
+    const collected = collect(signature.outputs, result.success, request.rows)
+    if (Result.isFailure(collected)) return Result.fail(Handler.wrongOutput(name, collected.failure))
+    const { tensors } = collected.success
+    const outputs = Handler.present(batching ? tensors : tensors.map((tensor) => tensor && withoutBatch(tensor)))
+    return Result.succeed({ outputs })
+  }
+
+  return Handler.instances(
+    model,
+    make,
+    options,
+    (handler, context: Context.Context<R>, handling) =>
+      BatchCall.execute<ReadonlyArray<Result.Result<Batched<O>, unknown>>, E, R, P>(name, context, handling, {
+        begin: (batch, scope, fork) => {
+          const handled = scope.requests.map((request, index): ModelRequest<I, P> => {
+            const given = batch.requests[index]?.inputs ?? []
+            const tensors = batching ? given : given.map((tensor) => tensor && withBatch(tensor))
+            // Validation has matched every tensor to its spec, so the record has the shape of Batched<I>.
+            return Object.assign(request, { inputs: named(signature.inputs, tensors) as Batched<I> })
+          })
+          return UserCode.call(handler, handled, scope, fork)
+        },
+        answer: (batch, scope, results: unknown) => {
+          if (!Array.isArray(results) || results.length !== batch.requests.length) {
+            return Result.fail(wrongLength(name, results, batch.requests.length))
+          }
+          const outcomes = scope.requests.map((request, index) =>
+            Result.map(outcome(results[index], request), ({ outputs }): Response => {
+              return { outputs, parameters: request.responseParameters() }
+            }),
+          )
+          return Result.succeed(Handler.execution(outcomes))
+        },
+      }),
+    { sees: "requests" },
+  )
+}
+
+const noResult = (model: string, { id }: Pick<HandledRequest, "id">) => {
+  const which = id === "" ? "a request" : `request '${id}'`
+  return new ExecutionFailed({
+    message: `the handler of model '${model}' answered ${which} with something that is no Result`,
+  })
+}
+
+const wrongLength = (model: string, results: unknown, expected: number) => {
+  const returned = Array.isArray(results) ? `${results.length} results` : "no array of results"
+  const message = `the handler of model '${model}' returned ${returned} to a batch of ${expected} requests`
+  return new ExecutionFailed({ message })
+}

@@ -1,0 +1,142 @@
+/**
+ * A decoupled model from a function of one sample: it answers with a Stream, or whatever can be iterated, of any number of
+ * responses, at their own pace. Handlers that answer once are EachHandler.ts's and BatchHandler.ts's.
+ */
+import { type Context, Effect, Exit, type Layer, Result, Stream } from "effect"
+import type { Handling } from "../calls/Caller.ts"
+import type { Literals, ModelClass, Sample } from "../model/Definition.ts"
+import { type InferenceError, InvalidRequest } from "../Errors.ts"
+import type { Fields } from "../model/Field.ts"
+import * as Handler from "./Handler.ts"
+import type { Given } from "../running/Provide.ts"
+import { errorPrefix, noParameters, type Parameters, type Request, type Response } from "../request/Inference.ts"
+import { fromEffect } from "../instance/Instance.ts"
+import { withoutBatch } from "./BatchedTensors.ts"
+import type { Declared } from "../model/ParameterFields.ts"
+import type { HandledRequest, RequestContext } from "../request/RequestContext.ts"
+import { RequestScope } from "../request/RequestScope.ts"
+import * as SampleCodec from "../model/SampleCodec.ts"
+import { Thrown } from "./UserCode.ts"
+
+/** What a handler may answer with: a generator, asynchronous or not, is one, and so is an array. */
+export type Responses<A, E, R> = Stream.Stream<A, E, R> | AsyncIterable<A> | Iterable<A>
+
+/** One decoded sample in, any number out. */
+export type StreamHandler<I extends Fields, O extends Fields, E, R, P extends Declared = undefined> = (
+  sample: Sample<I>,
+  request: HandledRequest<P>,
+) => Responses<Sample<O> | Literals<O>, E, R>
+
+/** Its responses come one by one: nothing keeps them. */
+export type StreamOptions<I extends Fields = Fields> = Omit<Handler.HandlerOptions<I>, "responseCache">
+
+/**
+ * A model from a function that answers one sample with a stream. A reader that is slow slows it, and one that leaves
+ * interrupts it: an iterator is asked to return, and `request.signal` is aborted. An instance answers as many requests
+ * at the same time as the model has rows in a batch (one where it does not batch); a request has one row.
+ *
+ * A handler has its RequestContext; a parameter that it sets is one of the responses from there on.
+ *
+ * `make` is the handler, or an Effect that builds one, once per instance, in a scope that closes when the model unloads.
+ */
+export const stream = <
+  Self,
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  E = never,
+  R = never,
+  EMake = never,
+  RMake = never,
+  P extends Declared = undefined,
+  const Options extends StreamOptions<I> = {},
+>(
+  model: ModelClass<Self, N, I, O, P>,
+  make: Effect.Effect<StreamHandler<I, O, E, R, P>, EMake, RMake> | StreamHandler<I, O, E, R, P>,
+  options?: Given<Options, StreamOptions<I>>,
+): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, Exclude<R, RequestContext>, Options>> => {
+  const { name, signature, inputs, outputs, maxBatchSize } = model.definition
+  const inputCodec = SampleCodec.make(inputs, signature.inputs)
+  const outputCodec = SampleCodec.make(outputs, signature.outputs)
+  const batching = maxBatchSize > 0
+
+  const emit = (request: Request, sample: unknown, parameters: Parameters): Effect.Effect<void, InferenceError> => {
+    const encoded = outputCodec.encode(sample, batching)
+    if (Result.isFailure(encoded)) return Effect.fail(Handler.wrongOutput(name, encoded.failure))
+    return request.emit?.({ outputs: Handler.present(encoded.success), parameters }) ?? Effect.void
+  }
+
+  const answer = (handler: StreamHandler<I, O, E, R, P>, request: Request, handling: Handling) => {
+    const scope = new RequestScope<P>(request, handling)
+    return Effect.suspend(() => {
+      if (request.rows > 1) return Effect.fail(tooManyRows(name, request))
+      const tensors = batching ? request.inputs.map((tensor) => tensor && withoutBatch(tensor)) : request.inputs
+      const decoded = inputCodec.decode(tensors)
+      if (Result.isFailure(decoded)) return Effect.fail(Handler.wrongInput(name, request, decoded.failure))
+      // The codec has put exactly the fields of I into it, each decoded by its own Schema.
+      return responses(handler, decoded.success as Sample<I>, scope).pipe(
+        Stream.runForEach((sample) => emit(request, sample, scope.responseParameters())),
+        Effect.as(last),
+      )
+    }).pipe(
+      Effect.onError(() => Effect.sync(() => scope.cancel())),
+      Effect.updateContext((context: Context.Context<Exclude<R, RequestContext>>) => scope.context<R>(context)),
+    )
+  }
+
+  return Handler.instances(
+    model,
+    make,
+    options,
+    (handler, context: Context.Context<Exclude<R, RequestContext>>, handling) =>
+      fromEffect(context, (batch) =>
+        Effect.forEach(batch.requests, (request) => outcome(name, answer(handler, request, handling))).pipe(
+          Effect.map(Handler.execution),
+        ),
+      ),
+    { decoupled: true, concurrency: Math.max(1, maxBatchSize) },
+  )
+}
+
+/** What the handler answers, as a stream: it is pulled one by one, and what it throws is a failure. */
+const responses = <I, A, E, R, P extends Declared>(
+  handler: (sample: I, request: HandledRequest<P>) => Responses<A, E, R>,
+  sample: I,
+  request: HandledRequest<P>,
+): Stream.Stream<A, E | Thrown, R> => {
+  try {
+    const returned = handler(sample, request)
+    if (Stream.isStream(returned)) return returned
+    return Stream.fromAsyncIterable(
+      Symbol.asyncIterator in returned ? returned : asynchronous(returned),
+      (error) => new Thrown(error),
+    )
+  } catch (error) {
+    return Stream.fail(new Thrown(error))
+  }
+}
+
+const asynchronous = async function* <A>(iterable: Iterable<A>) {
+  yield* iterable
+}
+
+/** Says that there are no more. */
+const last: Response = { outputs: [], parameters: noParameters }
+
+const tooManyRows = (model: string, request: Request) => {
+  const text = `inference request batch-size must be <= 1 for '${model}', whose responses are to one row each`
+  return new InvalidRequest({ message: `${errorPrefix(request)}${text}, got ${request.rows}` })
+}
+
+/** A request's own outcome, so that the others of its batch go on. What was unexpected is logged here and stays here. */
+const outcome = <E, R>(model: string, answer: Effect.Effect<Response, E, R>) =>
+  Effect.exit(answer).pipe(
+    Effect.flatMap((exit): Effect.Effect<Result.Result<Response, InferenceError>> => {
+      if (Exit.isSuccess(exit)) return Effect.succeed(Result.succeed(exit.value))
+      const { error, unexpected } = Handler.failure(model, exit.cause)
+      const failed = Result.fail(error)
+      return unexpected === undefined
+        ? Effect.succeed(failed)
+        : Effect.as(Handler.logUnexpected(model, unexpected), failed)
+    }),
+  )

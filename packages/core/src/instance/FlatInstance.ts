@@ -1,0 +1,36 @@
+/** An instance of a model with flat batches over one of what it is inside (FlatBatch.ts): a batch in, one request on. */
+import { Exit, Result } from "effect"
+import * as Batch from "../scheduler/Batch.ts"
+import type { Definition } from "../model/Definition.ts"
+import type { InferenceError } from "../Errors.ts"
+import type { Fields } from "../model/Field.ts"
+import * as FlatBatch from "../scheduler/FlatBatch.ts"
+import type { Execution, Instance } from "./Instance.ts"
+
+/** The definition is that of the model, not of what it is inside. */
+export const make = (definition: Definition<Fields, Fields>, flat: FlatBatch.FlatBatch, inner: Instance): Instance => {
+  const cut = (batch: Batch.Batch, execution: Execution): Exit.Exit<Execution, InferenceError> => {
+    const [outcome] = execution.outcomes
+    if (outcome === undefined) return Exit.die("An instance has answered no request of its batch. This is a bug.")
+    // It cannot tell which of the requests it is.
+    if (Result.isFailure(outcome)) return Exit.fail(outcome.failure)
+    const responses = FlatBatch.cut(flat, definition, batch, outcome.success)
+    if (Result.isFailure(responses)) return Exit.fail(responses.failure)
+    return Exit.succeed({ ...execution, outcomes: responses.success.map(Result.succeed) })
+  }
+  return {
+    name: inner.name,
+    concurrency: inner.concurrency,
+    status: inner.status,
+    get onStatusChange() {
+      return inner.onStatusChange
+    },
+    set onStatusChange(listener) {
+      inner.onStatusChange = listener
+    },
+    execute: (batch, settle) =>
+      inner.execute(Batch.make([FlatBatch.join(flat, batch)]), (exit) =>
+        settle(Exit.isSuccess(exit) ? cut(batch, exit.value) : exit),
+      ),
+  }
+}

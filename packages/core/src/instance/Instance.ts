@@ -1,0 +1,71 @@
+/**
+ * What executes batches: an ONNX session in a worker, or a handler. The scheduler hands it at most `concurrency` batches
+ * at once, and none while its status is not `available`.
+ */
+import { type Context, Effect, type Exit, type Result } from "effect"
+import type { Asker } from "../calls/Asker.ts"
+import type { Batch } from "../scheduler/Batch.ts"
+import type { InferenceError } from "../Errors.ts"
+import type { Response } from "../request/Inference.ts"
+
+export interface Execution {
+  /** One outcome per request of the batch, in its order: requests of one batch fail alone. */
+  readonly outcomes: ReadonlyArray<Result.Result<Response, InferenceError>>
+  /** Nanoseconds spent on bringing the inputs in. */
+  readonly inputDuration: number
+  /** Nanoseconds of the run itself, where it may have waited in the instance before; undefined: all other time. */
+  readonly inferDuration?: number
+  /** Nanoseconds spent on taking the outputs out. */
+  readonly outputDuration: number
+}
+
+/** `restarting` after a crash, `failed` for good once it has given up. */
+export type InstanceStatus = "available" | "restarting" | "failed"
+
+/** Takes the end of a batch, once. A failure is the failure of every request of the batch. */
+export type Settle = (exit: Exit.Exit<Execution, InferenceError>) => void
+
+/**
+ * Nobody waits for the batch any more; or for the request at this place in it, where the instance takes care of single ones. What
+ * may be interrupted ends soon; the batch settles in any case.
+ */
+export type Interrupt = (request?: number) => void
+
+/** Instances that are alike, as the protocol's configuration shows them. */
+export interface InstanceGroup {
+  readonly name: string
+  readonly kind: "CPU" | "GPU"
+  /** Of each of the GPUs, where there are any. */
+  readonly count: number
+  readonly gpus: ReadonlyArray<number>
+}
+
+export interface Instance {
+  /** `<model>_<group>_<index>`, for the log. */
+  readonly name: string
+  /** Batches it takes at once: 1, or 2 where the next is prepared while one runs. */
+  readonly concurrency: number
+  /** The model's, where the code of its instances may ask other models. */
+  readonly asker?: Asker
+  /** Whether it is to be told of single requests that nobody waits for any more. Default false. */
+  readonly interruptsRequests?: boolean
+  readonly status: () => InstanceStatus
+  /** Set by the scheduler: the instance calls it whenever its status has changed. */
+  onStatusChange: () => void
+  /** Begins at once, and settles whenever it has ended, perhaps before this returns. */
+  readonly execute: (batch: Batch, settle: Settle) => Interrupt
+}
+
+/** What an effect executes: on a fiber of its own, which begins at once. */
+export const fromEffect =
+  <R>(
+    context: Context.Context<R>,
+    execute: (batch: Batch) => Effect.Effect<Execution, InferenceError, R>,
+  ): Instance["execute"] =>
+  (batch, settle) => {
+    const fiber = Effect.runForkWith(context)(execute(batch))
+    fiber.addObserver(settle)
+    return (request) => {
+      if (request === undefined) fiber.interruptUnsafe()
+    }
+  }

@@ -1,0 +1,88 @@
+/**
+ * Which instances a model has: as its options say it, each by itself, and in groups as the protocol's configuration shows them.
+ * Data; who builds them is Handler.ts.
+ */
+import { Layer } from "effect"
+import { requireInteger } from "../model/Batching.ts"
+import type { InstanceGroup } from "./Instance.ts"
+import type { BuiltInstance, DeviceKind, InstanceContext } from "./InstanceContext.ts"
+
+/** Some instances that are alike. */
+export interface GroupOptions<L = AnyLayer> {
+  /** How many; of each GPU, where there are several. Default 1. */
+  readonly count?: number
+  /** Default "CPU". What it means is the handler's business, which is told (InstanceContext). */
+  readonly kind?: DeviceKind
+  /** Ids of the devices, for the kind "GPU". Default `[0]`. */
+  readonly gpus?: ReadonlyArray<number>
+  /** What each of them has for itself, built and released with it. */
+  readonly layer?: L
+}
+
+/** A number, or a list of groups; a layer is a group of one instance. */
+export type InstancesOption = number | ReadonlyArray<GroupOptions | AnyLayer>
+
+type AnyLayer = Layer.Layer<never, unknown, unknown>
+
+/** The layers of instances; one without has the layer of nothing. */
+type LayerOf<Options> = "instances" extends keyof Options
+  ? Options["instances"] extends ReadonlyArray<infer Element>
+    ? Element extends Layer.Any
+      ? Element
+      : Element extends { readonly layer: infer L extends Layer.Any }
+        ? L
+        : Layer.Layer<never>
+    : Layer.Layer<never>
+  : Layer.Layer<never>
+
+/** Services that all instances have of their own. */
+export type Provided<Options> = [LayerOf<Options>] extends [Layer.Layer<infer Provides, infer _E, infer _R>]
+  ? Provides
+  : never
+
+/** What their layers may fail with. */
+export type Failure<Options> = Layer.Error<LayerOf<Options>>
+
+/** What their layers need, but for what each is told. */
+export type Needs<Options> = Exclude<Layer.Services<LayerOf<Options>>, InstanceContext>
+
+/** One instance that is to be built. */
+export interface PlannedInstance {
+  readonly details: BuiltInstance
+  readonly layer: AnyLayer | undefined
+}
+
+export interface InstancePlan {
+  readonly instances: ReadonlyArray<PlannedInstance>
+  readonly groups: ReadonlyArray<InstanceGroup>
+}
+
+/** @throws TypeError where there is none, or a number is out of range */
+export const make = (model: string, version: string, option: InstancesOption = 1): InstancePlan => {
+  if (typeof option === "number") requireInteger(model, "instances", option, 1)
+  const given = typeof option === "number" ? [{ count: option }] : option
+  if (given.length === 0) throw new TypeError(`Model "${model}": instances must name at least one, but none was given.`)
+  const planned = given.map((each, group) => planGroup(model, version, group, isLayer(each) ? { layer: each } : each))
+  return { instances: planned.flatMap(({ instances }) => instances), groups: planned.map(({ group }) => group) }
+}
+
+const isLayer = (each: GroupOptions | AnyLayer): each is AnyLayer => Layer.isLayer(each)
+
+const planGroup = (model: string, version: string, group: number, options: GroupOptions) => {
+  const { count = 1, kind = "CPU", layer } = options
+  const { gpus = kind === "GPU" ? [0] : [] } = options
+  requireInteger(model, `instances[${group}].count`, count, 1)
+  for (const gpu of gpus) requireInteger(model, `instances[${group}].gpus`, gpu, 0)
+  if (gpus.length > 0 !== (kind === "GPU")) {
+    const rule = kind === "GPU" ? "must name at least one device" : 'are of the kind "GPU" alone'
+    throw new TypeError(`Model "${model}": instances[${group}].gpus ${rule}, but [${gpus}] was given.`)
+  }
+  const name = `${model}_${group}`
+  const devices = kind === "GPU" ? gpus : [undefined]
+  const instances = devices
+    .flatMap((gpu) => Array.from({ length: count }, () => gpu))
+    .map((gpu, index): PlannedInstance => {
+      return { details: { name: `${name}_${index}`, model, version, group, index, kind, gpu }, layer }
+    })
+  return { instances, group: { name, kind, count, gpus } }
+}

@@ -1,0 +1,117 @@
+/**
+ * An instance that outlives what executes its batches, such as a worker thread: when that dies, its batches fail, no other, and
+ * it is started again with growing pauses, until it has died or failed to start too often in a row. What a worker is, and how it
+ * starts and stops, is its owner's business.
+ */
+import type { Batch } from "../scheduler/Batch.ts"
+import type { Instance, InstanceStatus, Interrupt, Settle } from "./Instance.ts"
+import { Deferred, Duration, Effect, Exit, Option, Result } from "effect"
+
+export interface RestartOptions {
+  /** Restarts in a row, without a batch that succeeds between them. Default 5. */
+  readonly times?: number
+  /** Before the first of them; doubled before each further one. Default 100 milliseconds. */
+  readonly delay?: Duration.Input
+}
+
+/** What executes batches until it ends. */
+export interface Supervised {
+  readonly isAlive: boolean
+  /** Completed with the reason once it has ended, asked or not. */
+  readonly exited: Deferred.Deferred<string>
+  /** Whether its owner has ended it, so that it does not count as a death. Default no. */
+  readonly wasEnded?: boolean
+  readonly execute: (batch: Batch, settle: Settle) => Interrupt
+  /** Asks it to end, and waits until it has. Harmless when it has already. */
+  readonly stop: Effect.Effect<void>
+}
+
+export interface SupervisorOptions<W extends Supervised, E extends { readonly message: string }, R> {
+  readonly name: string
+  /** Batches that a worker takes at once; asked once the first one has started. */
+  readonly concurrency: () => number
+  /** A worker that has started; not to be interrupted. */
+  readonly start: Effect.Effect<W, E, R>
+  readonly restart: RestartOptions
+}
+
+const defaultTimes = 5
+const defaultDelay = "100 millis"
+
+/** What is wrong with the options; undefined for nothing. */
+export const wrongRestart = (options: RestartOptions = {}): string | undefined => {
+  const { times = defaultTimes, delay = defaultDelay } = options
+  if (!Number.isSafeInteger(times) || times < 0) {
+    return `restart.times must be an integer of at least 0, but ${times} was given`
+  }
+  const millis = Option.getOrUndefined(Option.map(Duration.fromInput(delay), Duration.toMillis))
+  if (millis !== undefined && millis >= 0 && Number.isFinite(millis)) return undefined
+  return `restart.delay must be a finite time of at least 0, but ${String(delay)} was given`
+}
+
+/** The first start is part of this: its failure is the caller's. The scope's end stops the worker and waits for it. */
+export const make = Effect.fnUntraced(function* <W extends Supervised, E extends { readonly message: string }, R>({
+  name,
+  concurrency,
+  start,
+  restart: options,
+}: SupervisorOptions<W, E, R>) {
+  const { times = defaultTimes, delay = defaultDelay } = options
+  const firstDelay = Duration.toMillis(delay)
+  // Set by the start itself: an interruption that waited for it keeps the next line of this function from being reached.
+  let worker!: W
+  const begin = Effect.map(start, (started) => {
+    worker = started
+  })
+  yield* Effect.acquireRelease(begin, () => Effect.suspend(() => worker.stop))
+  let status: InstanceStatus = "available"
+  let restarts = 0
+
+  const become = (next: InstanceStatus) => {
+    status = next
+    instance.onStatusChange()
+  }
+
+  /** Whether there is a worker again. */
+  const restart = Effect.gen(function* () {
+    while (restarts < times) {
+      yield* Effect.sleep(firstDelay * 2 ** restarts)
+      restarts += 1
+      const started = yield* begin.pipe(Effect.result, Effect.uninterruptible)
+      if (Result.isSuccess(started)) return true
+      yield* Effect.logWarning(
+        `Instance ${name} did not start again (${restarts} of ${times}): ${started.failure.message}`,
+      )
+    }
+    return false
+  })
+
+  const supervise = Effect.gen(function* () {
+    for (;;) {
+      const reason = yield* Deferred.await(worker.exited)
+      if (worker.wasEnded) restarts = 0
+      become("restarting")
+      yield* Effect.logWarning(`The worker thread of instance ${name} died: ${reason}`)
+      if (!(yield* restart)) break
+      become("available")
+      yield* Effect.logInfo(`Instance ${name} has started again`)
+    }
+    become("failed")
+    yield* Effect.logError(`Instance ${name} has failed for good, after ${times} restarts in a row`)
+  })
+
+  const instance: Instance = {
+    name,
+    concurrency: concurrency(),
+    // A thread may have ended before its supervisor has noticed.
+    status: () => (status === "available" && !worker.isAlive ? "restarting" : status),
+    onStatusChange: () => {},
+    execute: (batch, settle) =>
+      worker.execute(batch, (exit) => {
+        if (Exit.isSuccess(exit)) restarts = 0
+        settle(exit)
+      }),
+  }
+  yield* Effect.forkScoped(supervise, { startImmediately: true })
+  return instance
+})

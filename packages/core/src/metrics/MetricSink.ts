@@ -1,0 +1,99 @@
+/**
+ * Where metrics that a model's code declares are kept: in the registry of Effect's metrics, which /metrics shows, under the
+ * model's name and version, for as long as one of its instances is there. In a worker thread they are told to the main thread.
+ */
+import { Context, Metric } from "effect"
+import type { BuiltInstance } from "../instance/InstanceContext.ts"
+import { type FamilySpec, initialSeries, LabelBounds } from "./MetricFamily.ts"
+
+/** The series of one metric of one model. */
+export interface FamilySeries {
+  /** Label values in the order of the declaration; of a counter by how much, of a gauge what it is, of a histogram what was seen. */
+  readonly update: (labels: ReadonlyArray<string>, value: number) => void
+  /** No instance uses it any more that has it from here. */
+  readonly release: () => void
+}
+
+/** @throws TypeError where the name is that of another metric */
+export type Declare = (
+  spec: FamilySpec,
+  instance: Pick<BuiltInstance, "model" | "version">,
+  registry: Metric.MetricRegistry,
+) => FamilySeries
+
+/** Default: the registry itself. */
+export const MetricSink = Context.Reference<Declare>("@nereid/core/MetricSink", { defaultValue: () => declare })
+
+/** A family of one model, which all of its instances share. */
+interface Kept {
+  readonly spec: string
+  readonly bounds: LabelBounds
+  readonly series: Map<string, Metric.Metric<number, unknown>>
+  users: number
+}
+
+const kept = new WeakMap<Metric.MetricRegistry, Map<string, Kept>>()
+
+export const declare: Declare = (spec, { model, version }, registry) => {
+  const families = kept.get(registry) ?? new Map<string, Kept>()
+  kept.set(registry, families)
+  const key = JSON.stringify([spec.name, model, version])
+  const text = JSON.stringify(spec)
+  const family = families.get(key) ?? { spec: text, bounds: new LabelBounds(spec), series: new Map(), users: 0 }
+  if (family.spec !== text || isOther(spec, registry)) {
+    throw new TypeError(`Metric ${JSON.stringify(spec.name)} of model '${model}' is another one elsewhere.`)
+  }
+  families.set(key, family)
+  family.users += 1
+  const context = Context.make(Metric.MetricRegistry, registry)
+  const names = Object.keys(spec.labels)
+  const seriesOf = (labels: ReadonlyArray<string>) => {
+    const at = labels.join("\0")
+    let metric = family.series.get(at)
+    if (metric === undefined) {
+      const own = names.map((name, index) => [name, labels[index] ?? ""] as const)
+      // In the order of the alphabet, which is the order they are written in.
+      const all = [...own, ["model", model] as const, ["version", version] as const]
+      metric = make(spec, Object.fromEntries(all.toSorted(([one], [next]) => (one < next ? -1 : 1))))
+      family.series.set(at, metric)
+      // Reading it makes its series, which is there from the start.
+      metric.valueUnsafe(context)
+    }
+    return metric
+  }
+  for (const labels of initialSeries(spec)) seriesOf(labels)
+  let isReleased = false
+  return {
+    update: (labels, value) => {
+      if (!isReleased) seriesOf(family.bounds.values(labels)).updateUnsafe(value, context)
+    },
+    release: () => {
+      if (isReleased) return
+      isReleased = true
+      family.users -= 1
+      if (family.users > 0) return
+      families.delete(key)
+      for (const metric of family.series.values()) Metric.removeUnsafe(metric, context)
+    },
+  }
+}
+
+/** A family has one kind and one description, whoever its series are of. */
+const isOther = ({ name, kind, description }: FamilySpec, registry: Metric.MetricRegistry): boolean =>
+  [...registry.values()].some(
+    ({ id, type, description: other }) => id === name && (type.toLowerCase() !== kind || other !== description),
+  )
+
+const make = (
+  { kind, name, description, boundaries }: FamilySpec,
+  attributes: Readonly<Record<string, string>>,
+): Metric.Metric<number, unknown> => {
+  switch (kind) {
+    case "counter":
+      return Metric.counter(name, { description, attributes, incremental: true })
+    case "gauge":
+      return Metric.gauge(name, { description, attributes })
+    case "histogram":
+      return Metric.histogram(name, { description, attributes, boundaries })
+  }
+}

@@ -1,0 +1,221 @@
+/**
+ * How requests come to share a batch, as a model declares it: the options, typed by the model's inputs, and what they are
+ * with their defaults, once they have been checked. What is done by them is the business of RequestQueue.ts and Batch.ts.
+ */
+import { Duration } from "effect"
+import type { DataType } from "../tensor/DataType.ts"
+import type { DataTypeOf, Fields, SymbolsOf } from "./Field.ts"
+import { defaultMaxQueueSize, type Queueing, type QueueingOptions, resolve as resolveQueueing } from "./QueuePolicy.ts"
+import type { Signature } from "../tensor/TensorSpec.ts"
+import { type Element, elementBytes } from "../tensor/Element.ts"
+
+interface ClosingOptions {
+  /** How long a request may wait for others. Default 0: a free instance takes what is there. */
+  readonly maxQueueDelay?: Duration.Input
+  /** Numbers of rows at which a batch goes at once; only of use together with a delay. */
+  readonly preferredBatchSizes?: ReadonlyArray<number>
+}
+
+export type BatchingOptions<I extends Fields> = ClosingOptions & SharingOptions<I> & QueueingOptions
+
+interface SharingOptions<I extends Fields> {
+  /**
+   * Numbers of rows that batches are filled up to, the smallest that holds them, behind the largest `maxBatchSize`: their
+   * last row is repeated, and what comes out of the copies is dropped. For what is slow at sizes that it has not seen.
+   * "preferred": `preferredBatchSizes`. Only where whole batches are executed: by `Model.batch` and ONNX. Default: never.
+   */
+  readonly padTo?: ReadonlyArray<number> | "preferred"
+  /**
+   * Symbolic dims whose extents may differ among the requests of a batch: tensors are padded at their end, and outputs
+   * with the same dim are cut back to what each request had. Only where whole batches are executed. Default: none may.
+   *
+   * ```ts
+   * ragged: { sequence: { buckets: [32, 64, 128], pad: { input_ids: 1n } } }
+   * ```
+   */
+  readonly ragged?: Ragged<I>
+  /**
+   * Requests share a batch only where these agree: the values of inputs, byte by byte, and of request parameters, of which
+   * missing is one. A request whose rows differ in such an input is executed in parts, each with others of its value, and
+   * answered as one. Without effect on `Model.each`, which has one sample at a time. Default none.
+   *
+   * ```ts
+   * groupBy: { inputs: ["temperature"], parameters: ["language"] }
+   * ```
+   */
+  readonly groupBy?: GroupBy<I>
+  /**
+   * What becomes of a batch that fails: its requests fail with it, or it is executed again in halves, until those that
+   * fail are alone and all others have their answers. Only for models that may execute a request twice; n requests that
+   * all fail take 2n - 1 executions. Default "fail".
+   */
+  readonly onFailure?: "fail" | "bisect"
+}
+
+export interface GroupBy<I extends Fields> {
+  readonly inputs?: ReadonlyArray<keyof I & string>
+  readonly parameters?: ReadonlyArray<string>
+}
+
+/** By the names of symbolic dims. */
+export type Ragged<I extends Fields> = { readonly [N in SymbolsOf<I>]?: RaggedDimOptions<I, N> }
+
+export interface RaggedDimOptions<I extends Fields, N extends string> {
+  /**
+   * Requests share a batch where they fall between the same two of these extents. One that is longer than all of them
+   * shares its batch with those of its own extent alone. Default: requests of any extents share one.
+   */
+  readonly buckets?: ReadonlyArray<number>
+  /**
+   * What tensors are padded to: the extent of their bucket, for what is slow at shapes that it has not seen, or the longest
+   * extent of their batch, which computes less. Default "bucket" where there are buckets.
+   */
+  readonly to?: "bucket" | "longest"
+  /** The element that each input is padded with. Default 0, false, or no bytes. */
+  readonly pad?: { readonly [K in InputsWith<I, N>]?: Element<DataTypeOf<I[K]>> }
+}
+
+type InputsWith<I extends Fields, N extends string> = {
+  readonly [K in keyof I]: N extends SymbolsOf<Pick<I, K>> ? K : never
+}[keyof I]
+
+/** The options of any model. */
+type UntypedOptions = ClosingOptions &
+  QueueingOptions & {
+    readonly padTo?: ReadonlyArray<number> | "preferred"
+    readonly ragged?: { readonly [dim: string]: UntypedDimOptions | undefined }
+    readonly groupBy?: { readonly inputs?: ReadonlyArray<string>; readonly parameters?: ReadonlyArray<string> }
+    readonly onFailure?: "fail" | "bisect"
+  }
+
+interface UntypedDimOptions {
+  readonly buckets?: ReadonlyArray<number>
+  readonly to?: "bucket" | "longest"
+  readonly pad?: { readonly [input: string]: Element<DataType> | undefined }
+}
+
+/** The options with their defaults. */
+export interface Batching {
+  readonly maxQueueDelay: Duration.Duration
+  readonly preferredBatchSizes: ReadonlyArray<number>
+  readonly maxQueueSize: number
+  /** Undefined where all requests are equal, and wait as long as they like. */
+  readonly queueing?: Queueing | undefined
+  /** The smallest first; the last one is `maxBatchSize`. Empty: batches are never filled up. */
+  readonly padTo: ReadonlyArray<number>
+  readonly ragged: ReadonlyArray<RaggedDim>
+  /** Positions of inputs, and names of parameters. */
+  readonly groupBy: { readonly inputs: ReadonlyArray<number>; readonly parameters: ReadonlyArray<string> }
+  readonly onFailure: "fail" | "bisect"
+}
+
+/** A symbolic dim that may differ among the requests of a batch. */
+export interface RaggedDim {
+  readonly name: string
+  /** The smallest first; empty: all extents are one bucket. */
+  readonly buckets: ReadonlyArray<number>
+  readonly to: "bucket" | "longest"
+  /** Where it stands. */
+  readonly inputs: ReadonlyArray<RaggedAxis>
+  readonly outputs: ReadonlyArray<RaggedAxis>
+}
+
+/** One axis of one tensor. */
+export interface RaggedAxis {
+  /** In the signature's inputs, or outputs. */
+  readonly position: number
+  /** Counted with the batch dimension. */
+  readonly axis: number
+  /** The bytes of one element, which it is padded with. */
+  readonly element: Uint8Array
+}
+
+/** @throws TypeError where an option is out of range, or names what is not there */
+export const resolve = <I extends Fields>(
+  model: string,
+  maxBatchSize: number,
+  signature: Signature,
+  options: BatchingOptions<I>,
+): Batching => {
+  // Narrower in its names alone.
+  const {
+    maxQueueDelay = 0,
+    preferredBatchSizes = [],
+    padTo,
+    ragged = {},
+    groupBy = {},
+    onFailure = "fail",
+    ...queueing
+  } = options as UntypedOptions
+  requireSizes(model, "preferredBatchSizes", preferredBatchSizes, maxBatchSize)
+  const sizes = padTo === "preferred" ? preferredBatchSizes : (padTo ?? [])
+  requireSizes(model, "padTo", sizes, maxBatchSize)
+  const dims = Object.entries(ragged).flatMap(([name, dim]) => (dim === undefined ? [] : [{ name, ...dim }]))
+  if (dims.length > 0 && maxBatchSize === 0) {
+    throw new TypeError(`Model "${model}": ragged is of no use without batches: maxBatchSize is 0.`)
+  }
+  return {
+    maxQueueDelay: Duration.fromInputUnsafe(maxQueueDelay),
+    preferredBatchSizes,
+    maxQueueSize: queueing.maxQueueSize ?? defaultMaxQueueSize,
+    queueing: resolveQueueing(model, queueing),
+    padTo: sizes.length === 0 ? [] : [...new Set([...sizes, maxBatchSize])].toSorted((a, b) => a - b),
+    ragged: dims.map((dim) => raggedDim(model, signature, dim)),
+    groupBy: { inputs: positions(model, signature, groupBy.inputs ?? []), parameters: groupBy.parameters ?? [] },
+    onFailure,
+  }
+}
+
+const raggedDim = (
+  model: string,
+  { inputs, outputs }: Signature,
+  {
+    name,
+    buckets = [],
+    to = buckets.length > 0 ? "bucket" : "longest",
+    pad = {},
+  }: UntypedDimOptions & { name: string },
+): RaggedDim => {
+  const refuse = (text: string) => new TypeError(`Model "${model}": ragged dimension "${name}" ${text}.`)
+  for (const bucket of buckets) requireInteger(model, `a bucket of "${name}"`, bucket, 1)
+  if (to === "bucket" && buckets.length === 0) throw refuse('has no buckets that "to" could mean')
+  const axes = (specs: Signature["inputs"]) =>
+    specs.flatMap((spec, position) =>
+      spec.dims.flatMap((dim, axis) => {
+        if (dim !== name) return []
+        const element = elementBytes(spec.datatype, pad[spec.name])
+        if (element === undefined) throw refuse(`cannot pad ${spec.datatype} of "${spec.name}" with ${pad[spec.name]}`)
+        return [{ position, axis: axis + 1, element }]
+      }),
+    )
+  const [given, computed] = [axes(inputs), axes(outputs)]
+  if (given.length === 0) throw refuse("is in no input")
+  const stranger = Object.keys(pad).find((input) => !given.some(({ position }) => inputs[position]?.name === input))
+  if (stranger !== undefined) throw refuse(`is not in an input "${stranger}" that could be padded`)
+  return { name, buckets: buckets.toSorted((a, b) => a - b), to, inputs: given, outputs: computed }
+}
+
+const positions = (model: string, { inputs }: Signature, names: ReadonlyArray<string>): ReadonlyArray<number> =>
+  names.map((name) => {
+    const position = inputs.findIndex((spec) => spec.name === name)
+    if (position >= 0) return position
+    throw new TypeError(`Model "${model}": groupBy has an input "${name}", but there is none of this name.`)
+  })
+
+const requireSizes = (model: string, option: string, sizes: ReadonlyArray<number>, maxBatchSize: number) => {
+  for (const size of sizes) {
+    requireInteger(model, option, size, 1)
+    if (size > maxBatchSize) {
+      throw new TypeError(
+        `Model "${model}": ${option} must not exceed maxBatchSize ${maxBatchSize}, but ${size} was given.`,
+      )
+    }
+  }
+}
+
+/** @throws TypeError where the option is not an integer of at least `least` */
+export const requireInteger = (model: string, option: string, value: number, least: number) => {
+  if (!Number.isSafeInteger(value) || value < least) {
+    throw new TypeError(`Model "${model}": ${option} must be an integer of at least ${least}, but ${value} was given.`)
+  }
+}

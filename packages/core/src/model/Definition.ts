@@ -1,0 +1,168 @@
+/**
+ * The declaration of a model: name, inputs, outputs and batching, once, for server and clients alike, as a class that is
+ * also the Effect service through which the model is called. Who provides it (a handler, an ONNX file, a remote server)
+ * is a choice of layer.
+ */
+import { Context, type Duration, type Effect, type Schema, type Stream } from "effect"
+import { type Batching, type BatchingOptions, requireInteger, resolve } from "./Batching.ts"
+import * as Defaults from "./Defaults.ts"
+import type { InferenceError } from "../Errors.ts"
+import { type Field, type Fields, spec } from "./Field.ts"
+import type { Asked, Declared } from "./ParameterFields.ts"
+import type { QueuedCallOptions } from "./QueuedCall.ts"
+import type { RunningModel } from "../running/RunningModel.ts"
+import type { Signature } from "../tensor/TensorSpec.ts"
+import type { TypedTensor } from "../tensor/TypedTensor.ts"
+
+/** What one sample of these fields is in code: `{ TEXT: string }`. Optional fields without a default are optional keys. */
+export type Sample<F extends Fields> = Schema.Struct.Type<F>
+
+/** The same as callers give it: a field with a default is an optional key too. */
+export type Input<F extends Fields> = { readonly [K in keyof Schema.Struct.Encoded<F>]: F[K]["Type"] }
+
+/**
+ * Of samples, those whose values are all texts and numbers: nothing that a sample is not. Beside Sample in what a function is
+ * to return it has the compiler keep the text of a literal, which it would widen to string while O is not known.
+ */
+export type Literals<F extends Fields> = {
+  readonly [K in keyof F]: Extract<F[K]["Type"], string | number | bigint | boolean>
+}
+
+type BatchedTensor<T> = T extends TypedTensor<infer D, infer S> ? TypedTensor<D, readonly [number, ...S]> : never
+
+/** The same fields as tensors of many samples, along axis 0. */
+export type Batched<F extends Fields> = {
+  readonly [K in keyof Schema.Struct.Type<F>]: BatchedTensor<F[K]["Encoded"]>
+}
+
+/** The same as callers give them. */
+export type InputBatch<F extends Fields> = {
+  readonly [K in keyof Schema.Struct.Encoded<F>]: BatchedTensor<Schema.Struct.Encoded<F>[K]>
+}
+
+interface CommonCallOptions extends QueuedCallOptions {
+  /** Shows up in logs and error texts. */
+  readonly id?: string
+  /** The answer must be there within this time; a queued request leaves its queue when it has passed. */
+  readonly timeout?: Duration.Input
+}
+
+/**
+ * How a model is called. `parameters` are those of the request, for the handler (RequestContext): what the model declares, and
+ * where it declares none, any; then integers are bigint, doubles number.
+ */
+export type CallOptions<P extends Declared = undefined> = CommonCallOptions &
+  ({} extends Asked<P> ? { readonly parameters?: Asked<P> } : { readonly parameters: Asked<P> })
+
+/** The options as the last argument: of a model with a required parameter they cannot be left out. */
+export type CallArguments<P extends Declared, Options = CallOptions<P>> =
+  {} extends Asked<P> ? [options?: Options] : [options: Options]
+
+/** A model as its callers see it. */
+export interface Inference<I extends Fields, O extends Fields, P extends Declared = undefined> {
+  readonly infer: (sample: Input<I>, ...options: CallArguments<P>) => Effect.Effect<Sample<O>, InferenceError>
+  /** The responses of one sample, as they come: any number from a decoupled model, one from any other. */
+  readonly stream: (sample: Input<I>, ...options: CallArguments<P>) => Stream.Stream<Sample<O>, InferenceError>
+  readonly inferBatch: (batch: InputBatch<I>, ...options: CallArguments<P>) => Effect.Effect<Batched<O>, InferenceError>
+  /** The model without its types, as front ends and the registry use it. */
+  readonly model: RunningModel
+}
+
+export interface DefinitionOptions<I extends Fields, O extends Fields, P extends Declared = undefined> {
+  readonly inputs: I
+  readonly outputs: O
+  /**
+   * Schemas of parameters that requests may have, or must; by name, which is the lower-case one for a forwarded header. A
+   * request with one that does not fit is an InvalidRequest. Default: what comes reaches the handler as it is.
+   */
+  readonly parameters?: P
+  /** The most rows of one batch. Default 0: the model has no batch dimension, one request is one execution. */
+  readonly maxBatchSize?: number
+  /** A positive integer. Default 1. */
+  readonly version?: number
+  readonly batching?: BatchingOptions<NoInfer<I>>
+}
+
+export interface Definition<I extends Fields, O extends Fields, P extends Declared = Declared> {
+  readonly name: string
+  readonly version: string
+  readonly inputs: I
+  readonly outputs: O
+  /** As declared. */
+  readonly parameters: P | undefined
+  readonly maxBatchSize: number
+  readonly batching: Batching
+  /** The specs of inputs and outputs, derived from their Schemas. */
+  readonly signature: Signature
+}
+
+/** What the keys of models, among other services, begin with. */
+export const modelKeyPrefix = "@nereid/model/"
+
+export type ModelKey<N extends string> = `${typeof modelKeyPrefix}${N}`
+
+/** The class that `Model.Service` makes: a service key and the model's definition. */
+export interface ModelClass<
+  Self,
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  P extends Declared = undefined,
+> extends Context.ServiceClass<Self, ModelKey<N>, Inference<I, O, P>> {
+  readonly definition: Definition<I, O, P>
+}
+
+/**
+ * Declares a model:
+ *
+ * ```ts
+ * class Sentiment extends Model.Service<Sentiment>()("sentiment", {
+ *   inputs: { TEXT: Tensor.utf8() },
+ *   outputs: { CLASS: Tensor.labels(["negative", "positive"]), PROB: Tensor.scalar("FP32") },
+ *   maxBatchSize: 32,
+ * }) {}
+ * ```
+ * @throws TypeError where a number is out of range or a field does not encode to a tensor
+ */
+export const Service =
+  <Self>() =>
+  <const N extends string, const I extends Fields, const O extends Fields, const P extends Declared = undefined>(
+    name: N,
+    options: DefinitionOptions<I, O, P>,
+  ): ModelClass<Self, N, I, O, P> => {
+    const key: ModelKey<N> = `${modelKeyPrefix}${name}`
+    const service: Context.ServiceClass<Self, ModelKey<N>, Inference<I, O, P>> = Context.Service<
+      Self,
+      Inference<I, O, P>
+    >()(key)
+    return Object.assign(service, { definition: define(name, options) })
+  }
+
+const define = <I extends Fields, O extends Fields, P extends Declared>(
+  name: string,
+  options: DefinitionOptions<I, O, P>,
+): Definition<I, O, P> => {
+  const { inputs, outputs, maxBatchSize = 0, version = 1, batching = {} } = options
+  if (!isName(name)) throw new TypeError(`${JSON.stringify(name)} cannot be the name of a model.`)
+  requireInteger(name, "maxBatchSize", maxBatchSize, 0)
+  requireInteger(name, "version", version, 1)
+  const signature = { inputs: specs(inputs), outputs: specs(outputs) }
+  const unfilled = Defaults.problem(signature)
+  if (unfilled !== undefined) throw new TypeError(`Model "${name}": ${unfilled}.`)
+  return {
+    name,
+    version: String(version),
+    inputs,
+    outputs,
+    parameters: options.parameters,
+    maxBatchSize,
+    batching: resolve(name, maxBatchSize, signature, batching),
+    signature,
+  }
+}
+
+/** What one part of a URL's path can be: any text but what clients take for a way through the path, and what no line shows. */
+const isName = (name: string): boolean => !/^\.{0,2}$|[/\p{Cc}]/u.test(name) && name.isWellFormed()
+
+const specs = (fields: { readonly [name: string]: Field }) =>
+  Object.entries(fields).map(([name, field]) => spec(name, field))

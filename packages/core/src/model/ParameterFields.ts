@@ -1,0 +1,120 @@
+/**
+ * Parameters of requests that a model declares, by Schemas as its inputs are: typed for callers and handlers, and decoded
+ * once per request, before it is queued. Those of a model that declares none are what came (Inference.ts).
+ *
+ * On the wire a parameter is a boolean, an integer, a double or a string; here integers are bigint and doubles number. A
+ * Schema of numbers takes both, as callers write 1 for 1.0.
+ */
+import { Cause, Exit, Result, Schema } from "effect"
+import type { Parameter, Parameters } from "../request/Inference.ts"
+import type { SampleError } from "./SampleCodec.ts"
+
+/** A Schema whose encoded side is a parameter and which needs no services. */
+export interface ParameterField extends Schema.Constraint {
+  readonly Encoded: Parameter | undefined
+  readonly DecodingServices: never
+  readonly EncodingServices: never
+}
+
+export interface ParameterFields {
+  readonly [name: PropertyKey]: ParameterField
+}
+
+/** What a model declares: undefined for nothing. */
+export type Declared = ParameterFields | undefined
+
+/** The parameters that a handler has. */
+export type Handled<P extends Declared> = P extends ParameterFields ? Schema.Struct.Type<P> : Parameters
+
+type Given<T, E> = { readonly [K in keyof E]: K extends keyof T ? T[K] : never }
+
+/** The parameters that a caller gives: those with a default may be left out. */
+export type Asked<P extends Declared> = P extends ParameterFields
+  ? Given<Schema.Struct.Type<P>, Schema.Struct.Encoded<P>>
+  : Parameters
+
+export interface ParameterCodec {
+  /** What a caller gives, as parameters of a request. */
+  readonly encode: (given: object) => Result.Result<Parameters, SampleError>
+  /** The declared ones of a request's. Others are not its business: headers and the protocol's own are among them. */
+  readonly decode: (parameters: Parameters) => Result.Result<{ readonly [name: string]: unknown }, SampleError>
+}
+
+export const make = (fields: ParameterFields): ParameterCodec => {
+  const columns = Object.entries(fields).map(([name, field]) => column(name, field))
+  return {
+    encode: (given) => {
+      const parameters: Record<string, Parameter> = {}
+      for (const name of Object.keys(given)) {
+        if (!Object.hasOwn(fields, name))
+          return Result.fail({ field: name, message: `not declared, unlike ${list(fields)}` })
+      }
+      for (const { name, encode } of columns) {
+        const value: unknown = Reflect.get(given, name)
+        if (value === undefined) continue
+        const encoded = encode(value)
+        if (Result.isFailure(encoded)) return Result.fail({ field: name, message: encoded.failure })
+        if (encoded.success !== undefined) parameters[name] = encoded.success
+      }
+      return Result.succeed(parameters)
+    },
+    decode: (parameters) => {
+      const decoded: Record<string, unknown> = {}
+      for (const { name, decode } of columns) {
+        const raw = Object.hasOwn(parameters, name) ? parameters[name] : undefined
+        const value = decode(raw)
+        if (Result.isFailure(value)) return Result.fail({ field: name, message: value.failure })
+        if (Object.hasOwn(value.success, name)) decoded[name] = value.success[name]
+      }
+      return Result.succeed(decoded)
+    },
+  }
+}
+
+interface Column {
+  readonly name: string
+  /** The parameter, undefined for none; or what is wrong. */
+  readonly encode: (value: unknown) => Result.Result<Parameter | undefined, string>
+  /** A record with the value, without it where there is none; or what is wrong. */
+  readonly decode: (raw: Parameter | undefined) => Result.Result<{ readonly [name: string]: unknown }, string>
+}
+
+const column = (name: string, field: ParameterField): Column => {
+  // Of one key, so that a key that is optional, or has a default, is one.
+  const alone = Schema.Struct({ [name]: field })
+  const codec: Schema.Codec<{ readonly [name: string]: unknown }, { readonly [name: string]: Parameter }> =
+    alone as never
+  const decodeExit = Schema.decodeUnknownExit(codec)
+  const encodeExit = Schema.encodeUnknownExit(codec)
+  const takes = Schema.is(Schema.toEncoded(field as Schema.Constraint & Schema.Codec<unknown, unknown>))
+  const options = { reportInput: true }
+  return {
+    name,
+    encode: (value) => {
+      const exit = encodeExit({ [name]: value }, options)
+      if (Exit.isFailure(exit)) return Result.fail(messageOf(exit.cause))
+      return Result.succeed(exit.value[name])
+    },
+    decode: (raw) => {
+      const isNumber = typeof raw === "bigint" && !takes(raw) && Number.isSafeInteger(Number(raw))
+      const exit = decodeExit(only(name, isNumber ? Number(raw) : raw), options)
+      return Exit.isSuccess(exit) ? Result.succeed(exit.value) : Result.fail(messageOf(exit.cause))
+    },
+  }
+}
+
+/** Without what other objects have anyway, which could be taken for it. */
+const only = (name: string, value: Parameter | undefined): object =>
+  Object.assign(Object.create(null), value === undefined ? {} : { [name]: value })
+
+/** Without the place: it is the parameter's name. */
+const messageOf = (cause: Cause.Cause<Schema.SchemaError>): string => {
+  const error = Cause.squash(cause)
+  const text = error instanceof Error ? error.message : String(error)
+  return text.replaceAll(/\s*\n\s*at \["[^"]*"\]/g, "").replaceAll(/\s*\n\s*/g, "; ")
+}
+
+const list = (fields: ParameterFields) =>
+  Object.keys(fields)
+    .map((name) => `'${name}'`)
+    .join(", ")

@@ -1,0 +1,159 @@
+/**
+ * How requests wait for a model, as it declares it: how many may, for how long, who goes first, and whether answers keep
+ * the order of their requests. The options, and what they are with their defaults once they have been checked. What is
+ * done by them is the business of PolicyQueue.ts.
+ */
+import { Duration } from "effect"
+import type { Parameters } from "../request/Inference.ts"
+
+/** What becomes of a request whose time in the queue is over: refused, or served after all those whose time is not. */
+export type TimeoutAction = "REJECT" | "DELAY"
+
+export interface QueuePolicyOptions {
+  /** Requests that may wait; one more is refused. Default 1024. */
+  readonly maxQueueSize?: number
+  /** How long a request may wait in the queue, whatever its caller's deadline is. Default: any time. */
+  readonly defaultTimeout?: Duration.Input
+  /** Default "REJECT". */
+  readonly timeoutAction?: TimeoutAction
+  /** Whether a request may shorten its time by its parameter `timeout`, in microseconds. Default false. */
+  readonly allowTimeoutOverride?: boolean
+}
+
+export interface PriorityOptions {
+  /** How many levels there are: a request names one by its parameter `priority`, 1 goes first. */
+  readonly levels: number | bigint
+  /** The level of requests that name none, or one that there is not. */
+  readonly default: number | bigint
+  /** Levels that have a policy of their own, in place of the model's; none of its options is taken from that. */
+  readonly policies?: { readonly [level: number]: QueuePolicyOptions }
+}
+
+interface Prioritized extends QueuePolicyOptions {
+  /** Whether answers leave in the order in which their requests came, and not as they are ready. Default false. */
+  readonly preserveOrdering?: false
+  /** Default: all requests are equal. `maxQueueSize` is that of each level then. */
+  readonly priorities?: PriorityOptions
+}
+
+/** Nothing may overtake. */
+interface Ordered extends QueuePolicyOptions {
+  readonly preserveOrdering: true
+  readonly priorities?: never
+  readonly timeoutAction?: "REJECT"
+}
+
+/** The policy of the model, or of the levels that have none of their own, and what holds between levels. */
+export type QueueingOptions = Prioritized | Ordered
+
+/** A policy with its defaults. */
+export interface QueuePolicy {
+  readonly maxQueueSize: number
+  /** Infinite for any time. */
+  readonly defaultTimeout: Duration.Duration
+  readonly timeoutAction: TimeoutAction
+  readonly allowTimeoutOverride: boolean
+}
+
+/** The options with their defaults. */
+export interface Queueing {
+  readonly preserveOrdering: boolean
+  /** 0: all requests are equal. */
+  readonly priorityLevels: bigint
+  /** 0 where there are no levels. */
+  readonly defaultPriorityLevel: bigint
+  readonly defaultPolicy: QueuePolicy
+  readonly policies: ReadonlyMap<bigint, QueuePolicy>
+}
+
+export const defaultMaxQueueSize = 1024
+
+/** All requests are equal, and wait as long as they like. */
+export const plain = (maxQueueSize: number): Queueing => ({
+  preserveOrdering: false,
+  priorityLevels: 0n,
+  defaultPriorityLevel: 0n,
+  defaultPolicy: {
+    maxQueueSize,
+    defaultTimeout: Duration.infinity,
+    timeoutAction: "REJECT",
+    allowTimeoutOverride: false,
+  },
+  policies: new Map(),
+})
+
+/**
+ * Undefined where the options ask for no more than a size.
+ * @throws TypeError where an option is out of range, or does not go with another
+ */
+export const resolve = (model: string, options: QueueingOptions): Queueing | undefined => {
+  const refuse = (text: string) => new TypeError(`Model "${model}": ${text}.`)
+  const { preserveOrdering = false, priorities, ...policy } = options
+  const defaultPolicy = resolvePolicy(policy, refuse)
+  const levels = integer("priorities.levels", priorities?.levels ?? 0, refuse)
+  const level = integer("priorities.default", priorities?.default ?? 0, refuse)
+  const policies = new Map(
+    Object.entries(priorities?.policies ?? {}).map(([level, policy]) => [
+      integer("a level of priorities.policies", level, refuse),
+      resolvePolicy(policy, refuse),
+    ]),
+  )
+  if (priorities !== undefined && levels < 1n)
+    throw refuse(`priorities.levels must be at least 1, but ${levels} was given`)
+  for (const named of priorities === undefined ? [] : [level, ...policies.keys()]) {
+    if (named >= 1n && named <= levels) continue
+    const what = named === level ? "default priority level" : "priority levels for custom queue policies"
+    throw refuse(`${what} must be in range [1, ${levels}], but ${named} was given`)
+  }
+  if (preserveOrdering && levels > 1n) throw refuse("only one priority level is allowed when preserveOrdering is true")
+  if (
+    preserveOrdering &&
+    [defaultPolicy, ...policies.values()].some(({ timeoutAction }) => timeoutAction === "DELAY")
+  ) {
+    throw refuse("a queue policy can not have DELAY as timeout action when preserveOrdering is true")
+  }
+  const queueing = { preserveOrdering, priorityLevels: levels, defaultPriorityLevel: level, defaultPolicy, policies }
+  return isPlain(queueing) ? undefined : queueing
+}
+
+/** Whether it asks for no more than a size. */
+export const isPlain = ({ preserveOrdering, priorityLevels, defaultPolicy }: Queueing): boolean => {
+  const { defaultTimeout, timeoutAction, allowTimeoutOverride } = defaultPolicy
+  const isTimed = Duration.isFinite(defaultTimeout) || timeoutAction === "DELAY" || allowTimeoutOverride
+  return !preserveOrdering && priorityLevels === 0n && !isTimed
+}
+
+const resolvePolicy = (options: QueuePolicyOptions, refuse: (text: string) => TypeError): QueuePolicy => {
+  const { maxQueueSize = defaultMaxQueueSize, timeoutAction = "REJECT", allowTimeoutOverride = false } = options
+  const defaultTimeout = Duration.fromInputUnsafe(options.defaultTimeout ?? Duration.infinity)
+  if (!Number.isSafeInteger(maxQueueSize) || maxQueueSize < 1) {
+    throw refuse(`maxQueueSize must be an integer of at least 1, but ${maxQueueSize} was given`)
+  }
+  if (!Duration.isPositive(defaultTimeout)) {
+    throw refuse(`defaultTimeout must be longer than 0, but ${Duration.format(defaultTimeout)} was given`)
+  }
+  return { maxQueueSize, defaultTimeout, timeoutAction, allowTimeoutOverride }
+}
+
+const integer = (option: string, value: number | bigint | string, refuse: (text: string) => TypeError): bigint => {
+  try {
+    return BigInt(value)
+  } catch {
+    throw refuse(`${option} must be an integer, but ${value} was given`)
+  }
+}
+
+export const policyOf = ({ defaultPolicy, policies }: Queueing, level: bigint): QueuePolicy =>
+  policies.get(level) ?? defaultPolicy
+
+/** The level at which a request with these parameters waits. */
+export const levelOf = ({ priorityLevels, defaultPriorityLevel }: Queueing, { priority }: Parameters): bigint =>
+  typeof priority === "bigint" && priority >= 1n && priority <= priorityLevels ? priority : defaultPriorityLevel
+
+/** How long a request with these parameters may wait, in nanoseconds; infinite for any time. */
+export const timeoutOf = ({ defaultTimeout, allowTimeoutOverride }: QueuePolicy, { timeout }: Parameters): number => {
+  const most = Duration.toMillis(defaultTimeout) * 1e6
+  // No time at all means none of its own, and whatever is longer is not an override.
+  if (!allowTimeoutOverride || typeof timeout !== "bigint" || timeout <= 0n) return most
+  return Math.min(most, Number(timeout) * 1e3)
+}

@@ -1,0 +1,35 @@
+/**
+ * How a call in code asks to wait in a model's queue: the protocol's parameters `priority` and `timeout` with types of their
+ * own, so that a model need not declare them. What a queue makes of them is QueuePolicy.ts's.
+ */
+import { Duration, Result } from "effect"
+import type { Parameter, Parameters } from "../request/Inference.ts"
+import type { SampleError } from "./SampleCodec.ts"
+
+export interface QueuedCallOptions {
+  /** The level at which it waits, where the model has levels; 1 goes first. Default: the model's default. */
+  readonly priority?: number | bigint
+  /** How long it may wait in the queue, where the model lets a call say so; no longer than the model's own time. */
+  readonly queueTimeout?: Duration.Input
+}
+
+/** The parameters of a call together with what it asks for. */
+export const parameters = (
+  given: Parameters,
+  { priority, queueTimeout }: QueuedCallOptions,
+): Result.Result<Parameters, SampleError> => {
+  if (priority === undefined && queueTimeout === undefined) return Result.succeed(given)
+  const all: Record<string, Parameter> = { ...given }
+  if (priority !== undefined) {
+    if (!(typeof priority === "bigint" || Number.isSafeInteger(priority)) || priority < 1) {
+      return Result.fail({ field: "priority", message: `must be an integer of at least 1, but ${priority} was given` })
+    }
+    all["priority"] = BigInt(priority)
+  }
+  const millis = queueTimeout === undefined ? Infinity : Duration.toMillis(queueTimeout)
+  if (millis <= 0) {
+    return Result.fail({ field: "queueTimeout", message: `must be longer than 0, but ${millis} ms was given` })
+  }
+  if (millis !== Infinity) all["timeout"] = BigInt(Math.ceil(millis * 1e3))
+  return Result.succeed(all)
+}

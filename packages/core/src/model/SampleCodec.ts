@@ -1,0 +1,139 @@
+/**
+ * Samples to tensors and back, for the fields of one side of a signature. A field that shows its tensor is only checked
+ * against its spec; every other one goes through its Schema, one small value at a time.
+ */
+import { Cause, Exit, Result, Schema } from "effect"
+import { type Fields, isPlain, type Field } from "./Field.ts"
+import { matches, print, type TensorSpec } from "../tensor/TensorSpec.ts"
+import { reshape, sizeProblem, TypedTensor } from "../tensor/TypedTensor.ts"
+
+/** What is wrong with a value, and in which field. */
+export interface SampleError {
+  readonly field: string
+  readonly message: string
+}
+
+export interface SampleCodec {
+  /** Tensors by position of the specs; with `batched`, each has a leading batch dimension of 1. */
+  readonly encode: (
+    sample: unknown,
+    batched: boolean,
+  ) => Result.Result<ReadonlyArray<TypedTensor | undefined>, SampleError>
+  /** The sample of tensors without a batch dimension. */
+  readonly decode: (
+    tensors: ReadonlyArray<TypedTensor | undefined>,
+  ) => Result.Result<Record<string, unknown>, SampleError>
+}
+
+export const make = (fields: Fields, specs: ReadonlyArray<TensorSpec>): SampleCodec => {
+  const columns = specs.map((spec) => column(spec, fields[spec.name]))
+  return {
+    encode: (sample, batched) => {
+      const strange = namesProblem(specs, sample)
+      if (strange !== undefined) return Result.fail(strange)
+      const tensors: Array<TypedTensor | undefined> = []
+      for (const { spec, encode } of columns) {
+        const value: unknown = Reflect.get(Object(sample), spec.name)
+        if (value === undefined) {
+          tensors.push(undefined)
+          continue
+        }
+        const tensor = encode(value)
+        if (typeof tensor === "string") return Result.fail({ field: spec.name, message: tensor })
+        tensors.push(batched ? reshape(tensor, [1, ...tensor.shape]) : tensor)
+      }
+      return Result.succeed(tensors)
+    },
+    decode: (tensors) => {
+      const sample: Record<string, unknown> = {}
+      for (const [index, { spec, decode }] of columns.entries()) {
+        const tensor = tensors[index]
+        if (tensor === undefined) continue
+        const value = decode(tensor)
+        if (Result.isFailure(value)) return Result.fail({ field: spec.name, message: value.failure })
+        sample[spec.name] = value.success
+      }
+      return Result.succeed(sample)
+    },
+  }
+}
+
+interface Column {
+  readonly spec: TensorSpec
+  /** The tensor, or what is wrong. */
+  readonly encode: (value: unknown) => TypedTensor | string
+  readonly decode: (tensor: TypedTensor) => Result.Result<unknown, string>
+}
+
+const column = (spec: TensorSpec, field: Field | undefined): Column => {
+  if (field === undefined) throw new TypeError(`No field for ${spec.name}. This is a bug.`)
+  const check = (value: unknown): TypedTensor | string => {
+    const wrong = mismatch(spec, value, 0)
+    return wrong === undefined && value instanceof TypedTensor ? value : (wrong ?? "expected a tensor")
+  }
+  if (isPlain(field)) return { spec, encode: check, decode: Result.succeed }
+  const codec: Schema.Codec<unknown, unknown> = field as Field & Schema.Codec<unknown, unknown>
+  const encodeExit = Schema.encodeUnknownExit(codec)
+  const decodeExit = Schema.decodeUnknownExit(codec)
+  return {
+    spec,
+    encode: (value) => {
+      const exit = encodeExit(value)
+      return Exit.isSuccess(exit) ? check(exit.value) : messageOf(exit.cause)
+    },
+    decode: (tensor) => {
+      const exit = decodeExit(tensor)
+      return Exit.isSuccess(exit) ? Result.succeed(exit.value) : Result.fail(messageOf(exit.cause))
+    },
+  }
+}
+
+/** What is wrong with the names of values: one that is not declared, or one that is and not there. */
+export const namesProblem = (specs: ReadonlyArray<TensorSpec>, values: unknown): SampleError | undefined => {
+  if (typeof values !== "object" || values === null) {
+    return {
+      field: specs[0]?.name ?? "",
+      message: `missing: expected an object with ${list(specs)}, got ${describe(values)}`,
+    }
+  }
+  for (const name of Object.keys(values)) {
+    if (!specs.some((spec) => spec.name === name)) {
+      return { field: name, message: `not declared, unlike ${list(specs)}` }
+    }
+  }
+  for (const spec of specs) {
+    if (spec.optional || Reflect.get(values, spec.name) !== undefined) continue
+    const { name, datatype, dims } = spec
+    return { field: name, message: `missing: declared as ${print(datatype, dims)}` }
+  }
+  return undefined
+}
+
+/** What is wrong with a value that should be a tensor of this spec, its dims beginning at axis `from`. */
+export const mismatch = (spec: TensorSpec, value: unknown, from: number): string | undefined => {
+  if (value instanceof TypedTensor && value.datatype === spec.datatype && matches(spec.dims, value.shape, from)) {
+    return sizeProblem(value)
+  }
+  const declared = [...Array.from({ length: from }, () => -1), ...spec.dims]
+  const differs = (what: string, got: string) => `${what}: declared as ${print(spec.datatype, declared)}, got ${got}`
+  if (!(value instanceof TypedTensor)) return differs("not a tensor", describe(value))
+  const got = print(value.datatype, value.shape)
+  if (value.datatype !== spec.datatype) return differs("wrong datatype", got)
+  return differs(value.shape.length === declared.length ? "wrong dims" : "wrong rank", got)
+}
+
+const list = (specs: ReadonlyArray<TensorSpec>) => specs.map(({ name }) => `'${name}'`).join(", ")
+
+const describe = (value: unknown): string =>
+  value === null
+    ? "null"
+    : Array.isArray(value)
+      ? "an array"
+      : ArrayBuffer.isView(value)
+        ? value.constructor.name
+        : typeof value
+
+const messageOf = (cause: Cause.Cause<Schema.SchemaError>): string => {
+  const error = Cause.squash(cause)
+  return error instanceof Error ? error.message.replaceAll("\n", "; ") : String(error)
+}

@@ -1,0 +1,72 @@
+/**
+ * What a handler may ask about a request that it answers, beside its tensors, and what it may say in the response beside
+ * its outputs. Not a way to the caller: a handler answers by what it returns.
+ */
+import { Context, type Effect, type Stream } from "effect"
+import type { Parameter } from "./Inference.ts"
+import type { Declared, Handled } from "../model/ParameterFields.ts"
+
+/**
+ * For handlers that are no effects: what an effect or a stream gives, as part of the request. It ends with the request (its
+ * deadline, a caller who leaves), and a model that it asks is asked on the request's behalf.
+ *
+ * ```ts
+ * const { logits } = await run(bert.infer(tokens))
+ * for await (const { TOKEN } of run(writer.stream({ PROMPT }))) tokens.push(TOKEN)
+ * ```
+ *
+ * Rejects with the effect's own error; with the signal's reason where nobody waits any more.
+ */
+export interface Run<R = never> {
+  <A, E>(effect: Effect.Effect<A, E, R>): Promise<A>
+  <A, E>(stream: Stream.Stream<A, E, R>): AsyncIterable<A>
+}
+
+/** A request as its handler sees it. */
+export interface HandledRequest<P extends Declared = undefined> {
+  /** The caller's id; empty if it gave none. */
+  readonly id: string
+  /** Samples in it: the extent of the batch dimension, 1 for a model that does not batch. */
+  readonly rows: number
+  /**
+   * What the model declares, decoded. Where it declares none, all that came: integers are bigint, doubles number, and
+   * forwarded headers are among them, as strings, by their lower-case names.
+   */
+  readonly parameters: Handled<P>
+  /** Milliseconds since the epoch after which nobody waits for the answer; undefined where the caller set none. */
+  readonly deadline: number | undefined
+  /** Milliseconds until then, by now, at least 0; undefined where the caller set no deadline. */
+  readonly remaining: () => number | undefined
+  /** Names of the outputs that the caller wants; empty for all. The others may be anything, and are not sent. */
+  readonly requestedOutputs: ReadonlyArray<string>
+  /** Aborted once nobody waits for its answer. */
+  readonly signal: AbortSignal
+  /**
+   * Sets a parameter of the response; the last value counts, also among the rows of one request, which share it. Dies
+   * where an integer has more than 64 bits, and where a value is none that travels.
+   */
+  readonly setParameter: (name: string, value: Parameter) => Effect.Effect<void>
+  /**
+   * The same for functions that are no effects.
+   * @throws RangeError where an integer has more than 64 bits; TypeError where a value is none that travels
+   */
+  readonly setParameterUnsafe: (name: string, value: Parameter) => void
+  /** Runs effects and streams, such as calls of other models, for functions that are no effects. */
+  readonly run: Run<RequestContext>
+}
+
+/**
+ * Provided to the effects of a handler of single samples for the time of one request, so that it is no need of the model's
+ * layer. Any handler has the same as the second argument of its function, one that answers several at once a list of them.
+ *
+ * ```ts
+ * Model.each(Sentiment, Effect.fn(function* ({ TEXT }) {
+ *   const context = yield* RequestContext
+ *   yield* context.setParameter("language", "en")
+ *   return yield* decide(TEXT, context.parameters["threshold"])
+ * }))
+ * ```
+ *
+ * Its parameters are as they came: it does not know whose they are, and so what is declared of them.
+ */
+export class RequestContext extends Context.Service<RequestContext, HandledRequest>()("@nereid/core/RequestContext") {}

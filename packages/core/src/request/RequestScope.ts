@@ -1,0 +1,113 @@
+/** One request while its handler has it: what the handler is told of it (RequestContext.ts), and what it has said so far. */
+import { Context, Effect } from "effect"
+import { Caller, type CallerService, type Handling } from "../calls/Caller.ts"
+import { Cancellation } from "./Cancellation.ts"
+import { noParameters, type Parameter, type Parameters, type Request } from "./Inference.ts"
+import type { Declared, Handled } from "../model/ParameterFields.ts"
+import * as PromiseCall from "../calls/PromiseCall.ts"
+import { type HandledRequest, RequestContext, type Run } from "./RequestContext.ts"
+
+export class RequestScope<P extends Declared = Declared> implements HandledRequest<P>, CallerService {
+  readonly id: string
+  readonly rows: number
+  readonly parameters: Handled<P>
+  readonly deadline: number | undefined
+  readonly requestedOutputs: ReadonlyArray<string>
+  readonly #request: Request
+  readonly #handling: Handling
+  readonly #cancellation = new Cancellation()
+  #responseParameters: Map<string, Parameter> | undefined
+
+  constructor(request: Request, handling: Handling) {
+    this.id = request.id
+    this.rows = request.rows
+    // Decoded by the Schemas of P, ahead of the queue.
+    this.parameters = (request.declared ?? request.parameters) as Handled<P>
+    this.deadline = request.deadline
+    this.requestedOutputs = request.requestedOutputs ?? []
+    this.#request = request
+    this.#handling = handling
+  }
+
+  get asker() {
+    return this.#handling.asker
+  }
+
+  get signal(): AbortSignal {
+    return this.#cancellation.signal
+  }
+
+  // Functions and not methods, so that a handler may take them apart; made for who asks, which most handlers do not. As
+  // properties they would be three closures of every request, and V8 puts such where only full collections look.
+  get remaining(): () => number | undefined {
+    return () =>
+      this.deadline === undefined
+        ? undefined
+        : Math.max(0, this.deadline - this.#handling.clock.currentTimeMillisUnsafe())
+  }
+
+  get setParameterUnsafe(): (name: string, value: Parameter) => void {
+    return (name, value) => this.#setParameter(name, value)
+  }
+
+  get setParameter(): (name: string, value: Parameter) => Effect.Effect<void> {
+    return (name, value) => Effect.sync(() => this.#setParameter(name, value))
+  }
+
+  get run(): Run<RequestContext> {
+    return PromiseCall.runner(
+      () => this.context<RequestContext>(this.#handling.context),
+      () => this.signal,
+    )
+  }
+
+  /** For the code that answers this request. */
+  context<R>(context: Context.Context<Exclude<R, RequestContext>>): Context.Context<R> {
+    // R is what was given and what is added here, which no type can say of an R that is not known yet.
+    return Context.add(Context.add(context, RequestContext, this.#undeclared()), Caller, this) as Context.Context<R>
+  }
+
+  /** The same request with its parameters as they came. */
+  #undeclared(): HandledRequest {
+    const { declared, parameters } = this.#request
+    if (declared === undefined) return this as RequestScope<Declared> as RequestScope<undefined>
+    const { id, rows, deadline, requestedOutputs, remaining, setParameter, setParameterUnsafe, run } = this
+    const signal = () => this.signal
+    return {
+      id,
+      rows,
+      parameters,
+      deadline,
+      requestedOutputs,
+      remaining,
+      setParameter,
+      setParameterUnsafe,
+      run,
+      get signal() {
+        return signal()
+      },
+    }
+  }
+
+  /** Those that have been set so far. */
+  responseParameters(): Parameters {
+    return this.#responseParameters === undefined ? noParameters : Object.fromEntries(this.#responseParameters)
+  }
+
+  cancel(): void {
+    this.#cancellation.cancel()
+  }
+
+  #setParameter(name: string, value: Parameter): void {
+    if (!["boolean", "bigint", "number", "string"].includes(typeof value)) {
+      throw new TypeError(
+        `response parameter '${name}' must be a boolean, bigint, number or string, got ${typeof value}`,
+      )
+    }
+    if (typeof value === "bigint" && (value < -(2n ** 63n) || value >= 2n ** 64n)) {
+      throw new RangeError(`response parameter '${name}' must be an integer of at most 64 bits, got ${value}`)
+    }
+    this.#responseParameters ??= new Map()
+    this.#responseParameters.set(name, value)
+  }
+}

@@ -1,0 +1,256 @@
+/**
+ * From instances to a service: statistics, scheduler and the typed face of a model, as the layer that provides it. Every
+ * way to provide a model ends here, whatever its instances are.
+ */
+import { Clock, Duration, Effect, Layer, type Scope, Stream } from "effect"
+import * as Batch from "../scheduler/Batch.ts"
+import { askedBy, Caller, type CallerService } from "../calls/Caller.ts"
+import * as Defaults from "../model/Defaults.ts"
+import type { CallOptions, Definition, Inference, Input, ModelClass, Sample } from "../model/Definition.ts"
+import type { InferenceError } from "../Errors.ts"
+import type { Fields } from "../model/Field.ts"
+import { Hosting } from "../instance/Hosting.ts"
+import type { Cancel } from "../request/Inference.ts"
+import * as FlatBatch from "../scheduler/FlatBatch.ts"
+import * as Grouping from "../scheduler/Grouping.ts"
+import type { Instance, InstanceGroup } from "../instance/Instance.ts"
+import type { Declared } from "../model/ParameterFields.ts"
+import { checked } from "../request/ParameterCheck.ts"
+import * as Padding from "../scheduler/Padding.ts"
+import * as PartedRequest from "../scheduler/PartedRequest.ts"
+import { type RunningModel, stream, Watcher } from "./RunningModel.ts"
+import * as ResponseCache from "../cache/ResponseCache.ts"
+import * as Scheduler from "../scheduler/Scheduler.ts"
+import { Statistics } from "../metrics/Statistics.ts"
+import * as TypedCalls from "../calls/TypedCalls.ts"
+import * as WarmUp from "../instance/WarmUp.ts"
+
+export interface InstancesOptions<E, R> {
+  /** What runs the model, for metadata. */
+  readonly platform: string
+  /**
+   * Whether they answer a request by any number of responses, through its `emit`; each batch is one request then. A function is
+   * asked once they are built.
+   */
+  readonly decoupled?: boolean | (() => boolean)
+  /** As in RunningModel. Default true. */
+  readonly keepsInputs?: boolean | undefined
+  /**
+   * What its code sees at a time: a batch whose tensors are joined, and have to agree for that; the requests of a batch; or
+   * one sample, whatever the others of its batch are. Default "batch".
+   */
+  readonly sees?: "batch" | "requests" | "sample"
+  /** Whether requests share batches at all; where not, each is a batch of its own, whatever its rows. Default true. */
+  readonly batches?: boolean
+  /** How requests of different shapes share a batch, where its instances know about it; they are FlatInstances then. */
+  readonly flat?: FlatBatch.FlatBatch | undefined
+  /** Whether an answer may depend on more of a request than its inputs. Default true. */
+  readonly readsRequest?: boolean
+  /** What they are called. */
+  readonly groups: ReadonlyArray<InstanceGroup>
+  /** At least one; acquired when the layer is built, released after the scheduler has stopped. */
+  readonly instances: Effect.Effect<ReadonlyArray<Instance>, E, R>
+}
+
+/** What every model may have around its instances. Plain data: it may come from a file. */
+export interface ServingOptions<I extends Fields = Fields> {
+  /** What each instance is tried with before the model takes requests. Default nothing. */
+  readonly warmUp?: WarmUp.WarmUp<I>
+  /**
+   * Whether a request that asks what another one has asked before gets its answer, without an execution; for models whose
+   * answers depend on nothing else. Not for decoupled ones. Default false.
+   */
+  readonly responseCache?: boolean | ResponseCache.ResponseCacheOptions
+}
+
+/** The options as they are given, which types of their layer are made of; any other name is an error. */
+export type Given<Options, Known> = Options & { readonly [K in Exclude<keyof Options, keyof Known>]: never }
+
+/** What a model with these ServingOptions may fail with. */
+export type Failure<Options> = WarmUp.Errors<Options>
+
+/** The layer of a model that these instances execute, behind a scheduler of its own. */
+export const fromInstances = <
+  Self,
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  P extends Declared,
+  E,
+  R,
+  Options extends ServingOptions<I> = {},
+>(
+  model: ModelClass<Self, N, I, O, P>,
+  options: InstancesOptions<E, R>,
+  serving?: Options,
+): Layer.Layer<Self, E | Failure<Options>, Exclude<R, Scope.Scope>> => {
+  const { definition } = model
+  const cache = ResponseCache.check(definition.name, serving?.responseCache)
+  if (options.decoupled === true && cache !== undefined) {
+    throw new TypeError(`Model "${definition.name}": responseCache is not for a model with any number of responses.`)
+  }
+  const trial = WarmUp.make(definition, serving?.warmUp)
+  const layer = Layer.effect(
+    model,
+    Effect.gen(function* () {
+      const [loading, instances] = yield* Effect.timed(warmed(definition, options, trial))
+      const isHosted = (yield* Hosting) !== undefined
+      const running = yield* run(isHosted ? atOnce(definition) : definition, options, instances, cache)
+      running.statistics.loadSeconds = Duration.toSeconds(loading)
+      const watch = yield* Watcher
+      watch(running)
+      return inference(definition, running)
+    }),
+  )
+  // Without a warm-up, or with one whose failure is ignored, none can fail.
+  return layer as Layer.Layer<Self, E | Failure<Options>, Exclude<R, Scope.Scope>>
+}
+
+/** The instances, once all have passed their warm-up. */
+const warmed = Effect.fnUntraced(function* <E, R, EW>(
+  definition: Definition<Fields, Fields>,
+  options: InstancesOptions<E, R>,
+  trial: WarmUp.Trial<EW> | undefined,
+): Effect.fn.Return<ReadonlyArray<Instance>, E | EW, R> {
+  const instances = yield* options.instances
+  if (trial === undefined) return instances
+  const alone = (instance: Instance) => run(atOnce(definition), options, [instance])
+  yield* Effect.forEach(instances, (instance) => trial(instance, alone), { concurrency: "unbounded", discard: true })
+  return instances
+})
+
+/** The same where nobody waits for others, and nobody is refused. */
+const atOnce = <I extends Fields, O extends Fields>(definition: Definition<I, O>): Definition<I, O> => ({
+  ...definition,
+  batching: {
+    ...definition.batching,
+    maxQueueDelay: Duration.zero,
+    preferredBatchSizes: [],
+    maxQueueSize: Number.MAX_SAFE_INTEGER,
+    queueing: undefined,
+  },
+})
+
+const run = Effect.fnUntraced(function* (
+  definition: Definition<Fields, Fields>,
+  {
+    platform,
+    decoupled: isDecoupled = false,
+    keepsInputs = true,
+    sees = "batch",
+    batches = true,
+    readsRequest = true,
+    groups,
+    flat,
+  }: Omit<InstancesOptions<never, never>, "instances">,
+  instances: ReadonlyArray<Instance>,
+  cache?: ResponseCache.ResponseCacheOptions,
+) {
+  const { name, version, signature, maxBatchSize, batching } = definition
+  const decoupled = typeof isDecoupled === "function" ? isDecoupled() : isDecoupled
+  const statistics = new Statistics()
+  const joins = sees === "batch" && maxBatchSize > 0 && !decoupled
+  const agrees = sees !== "sample" && !decoupled
+  const isAlone = decoupled || !batches
+  const padding = joins ? Padding.rule(batching) : undefined
+  const scheduler = yield* Scheduler.make({
+    model: name,
+    instances,
+    statistics,
+    groupKey: Grouping.combine(
+      joins ? Grouping.byShapes(flat ? FlatBatch.agreeing(flat, signature) : signature, batching.ragged) : undefined,
+      agrees ? Grouping.byValues(batching.groupBy) : undefined,
+    ),
+    bisects: batching.onFailure === "bisect",
+    batchOf: padding === undefined ? Batch.make : (requests) => Batch.make(requests, padding(requests)),
+    maxBatchSize: isAlone ? 1 : Math.max(1, maxBatchSize),
+    preferredBatchSizes: isAlone ? [] : batching.preferredBatchSizes,
+    maxQueueDelay: Duration.toMillis(batching.maxQueueDelay) * 1e6,
+    maxQueueSize: batching.maxQueueSize,
+    queueing: batching.queueing,
+  })
+  const parted: RunningModel["submit"] = (request, reply) => {
+    const parts = Grouping.parts(batching.groupBy, request)
+    if (parts === undefined) return scheduler.submit(request, reply)
+    const { submit } = scheduler
+    return PartedRequest.submit({ model: name, outputs: signature.outputs, statistics, submit }, request, parts, reply)
+  }
+  // What a model has not declared costs its requests nothing, not even a call.
+  const submit: RunningModel["submit"] = agrees && batching.groupBy.inputs.length > 0 ? parted : scheduler.submit
+  const asked: RunningModel["submit"] = cache
+    ? yield* ResponseCache.make({ ...cache, model: name, readsRequest, statistics, submit })
+    : submit
+  const fill = Defaults.filler(signature, maxBatchSize > 0)
+  const running: RunningModel = {
+    name,
+    version,
+    platform,
+    signature,
+    maxBatchSize,
+    decoupled,
+    keepsInputs,
+    batching,
+    flat,
+    instanceGroups: groups,
+    statistics,
+    asker: instances[0]?.asker,
+    isReady: scheduler.isReady,
+    unrecoverable: scheduler.unrecoverable,
+    pending: scheduler.pending,
+    responseCache: cache !== undefined,
+    drained: scheduler.drained,
+    submit: checked(
+      definition,
+      statistics,
+      fill === undefined ? asked : (request, reply) => asked(fill(request), reply),
+    ),
+  }
+  return running
+})
+
+/** The typed face of a running model: samples and batches in, samples and batches out. */
+export const inference = <I extends Fields, O extends Fields, P extends Declared>(
+  definition: Definition<I, O, P>,
+  model: RunningModel,
+): Inference<I, O, P> => {
+  const calls = TypedCalls.make(definition, model)
+  return {
+    model,
+    infer: (sample, ...[options]) => asking((now, caller, reply) => calls.infer(sample, options, now, reply, caller)),
+    inferBatch: (batch, ...[options]) =>
+      asking((now, caller, reply) => calls.inferBatch(batch, options, now, reply, caller)),
+    stream: (sample, ...[options]) => responses(calls, model, sample, options),
+  }
+}
+
+/** What a typed face streams. */
+export const responses = <I extends Fields, O extends Fields, P extends Declared>(
+  calls: TypedCalls.TypedCalls<I, O, P>,
+  model: RunningModel,
+  sample: Input<I>,
+  options: CallOptions<P> | undefined,
+): Stream.Stream<Sample<O>, InferenceError> =>
+  Stream.unwrap(
+    Effect.withFiber((fiber) => {
+      const caller = fiber.getRef(Caller)
+      const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+      const request = Effect.fromResult(calls.request(sample, options, now, caller))
+      return Effect.map(request, (request) =>
+        Stream.mapEffect(stream(askedBy(caller, model), request), (response) =>
+          Effect.fromResult(calls.sample(response)),
+        ),
+      )
+    }),
+  )
+
+/** A call as an effect, which takes it back when it is interrupted. */
+const asking = <A>(
+  call: (now: number, caller: CallerService | undefined, reply: TypedCalls.TypedReply<A>) => Cancel,
+): Effect.Effect<A, InferenceError> =>
+  Effect.withFiber((fiber) => {
+    const caller = fiber.getRef(Caller)
+    const clock = fiber.getRef(Clock.Clock)
+    return Effect.callback((resume) =>
+      Effect.sync(call(clock.currentTimeMillisUnsafe(), caller, (outcome) => resume(Effect.fromResult(outcome)))),
+    )
+  })

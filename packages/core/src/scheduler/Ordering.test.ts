@@ -1,0 +1,189 @@
+/** Answers in the order of their requests, on the test clock: who is ready first, and who is told. */
+import { expect, it } from "@effect/vitest"
+import { Deferred, Effect, Exit, Fiber, Result, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { ExecutionFailed } from "../Errors.ts"
+import * as Model from "../model/Model.ts"
+import { type QueuePolicyOptions, resolve } from "../model/QueuePolicy.ts"
+import * as Fixture from "./Scheduler.fixture.ts"
+import * as Tensor from "../tensor/Tensor.ts"
+
+/** Two instances that take one request at a time; `told` is what callers have been told, in that order. */
+const harness = Effect.fnUntraced(function* (options: Omit<QueuePolicyOptions, "timeoutAction"> = {}) {
+  const queueing = resolve("m", { ...options, preserveOrdering: true })
+  const { maxQueueSize = 100 } = options
+  const made = yield* Fixture.harness({ instanceCount: 2, maxBatchSize: 1, queueing, maxQueueSize })
+  const told: Array<string> = []
+  const ask = (id: string, deadline?: number) =>
+    made.scheduler.submit(Fixture.request(1, { id, deadline }), (outcome) => {
+      told.push(Result.isFailure(outcome) ? `${id}: ${outcome.failure._tag}` : id)
+    })
+  return { ...made, told, ask }
+})
+
+it.effect("who is ready first waits for those ahead", () =>
+  Effect.gen(function* () {
+    const { ask, told, complete, settle } = yield* harness()
+    for (const id of ["a", "b", "c"]) ask(id)
+    yield* settle
+    yield* complete(1)
+    yield* complete(2)
+    expect(told).toEqual([])
+    yield* complete(0)
+    expect(told).toEqual(["a", "b", "c"])
+  }),
+)
+
+it.effect("a failure waits for its turn too", () =>
+  Effect.gen(function* () {
+    const { ask, told, complete, settle, statistics } = yield* harness()
+    for (const id of ["a", "b"]) ask(id)
+    yield* settle
+    yield* complete(1, Exit.fail(new ExecutionFailed({ message: "no" })))
+    expect(told).toEqual([])
+    yield* complete(0)
+    expect(told).toEqual(["a", "b: ExecutionFailed"])
+    expect(statistics).toMatchObject({ success: { count: 1 }, failures: { BACKEND: 1 } })
+  }),
+)
+
+it.effect("who leaves the queue is told at once and keeps nobody back", () =>
+  Effect.gen(function* () {
+    const { ask, told, complete, settle, statistics } = yield* harness({ defaultTimeout: "10 millis" })
+    for (const id of ["a", "b"]) ask(id)
+    yield* settle
+    ask("c")
+    const gone = ask("d")
+    yield* TestClock.adjust("5 millis")
+    ask("e")
+    gone()
+    yield* TestClock.adjust("5 millis")
+    expect(told).toEqual(["c: QueueTimeout"])
+    yield* complete(1)
+    yield* complete(2)
+    yield* complete(0)
+    expect(told).toEqual(["c: QueueTimeout", "a", "b", "e"])
+    expect(statistics).toMatchObject({ success: { count: 3 }, failures: { REJECTED: 1, CANCELED: 1 } })
+  }),
+)
+
+it.effect("who goes away while it runs, or while its answer waits, is told nothing and keeps nobody back", () =>
+  Effect.gen(function* () {
+    const { ask, told, complete, settle, statistics } = yield* harness()
+    const [first, second] = [ask("a"), ask("b")]
+    ask("c")
+    yield* settle
+    yield* complete(1)
+    yield* complete(2)
+    second()
+    expect(told).toEqual([])
+    first()
+    expect(told).toEqual(["c"])
+    expect(statistics).toMatchObject({ success: { count: 2 }, failures: { CANCELED: 1 } })
+  }),
+)
+
+it.effect("a deadline does not wait for its turn, and has one answer", () =>
+  Effect.gen(function* () {
+    const { ask, told, complete, settle, statistics } = yield* harness()
+    ask("a")
+    ask("b", 50)
+    yield* settle
+    yield* complete(1)
+    yield* TestClock.adjust("50 millis")
+    expect(told).toEqual(["b: DeadlineExceeded"])
+    yield* complete(0)
+    yield* TestClock.adjust("1 second")
+    expect(told).toEqual(["b: DeadlineExceeded", "a"])
+    expect(statistics).toMatchObject({ success: { count: 2 }, fail: { count: 0 } })
+  }),
+)
+
+it.effect("a deadline in an instance: one answer, at once", () =>
+  Effect.gen(function* () {
+    const { ask, told, settle, statistics } = yield* harness()
+    ask("a")
+    ask("b", 50)
+    yield* settle
+    yield* TestClock.adjust("50 millis")
+    expect(told).toEqual(["b: DeadlineExceeded"])
+    expect(statistics.failures).toMatchObject({ CANCELED: 1, BACKEND: 0 })
+  }),
+)
+
+it.effect("answers that wait take room from requests that wait", () =>
+  Effect.gen(function* () {
+    const { ask, told, complete, settle } = yield* harness({ maxQueueSize: 2 })
+    ask("a")
+    ask("b")
+    yield* settle
+    ask("c")
+    yield* complete(1)
+    ask("d")
+    expect(told).toEqual([])
+    yield* complete(2)
+    yield* settle
+    ask("e")
+    expect(told).toEqual(["e: QueueFull"])
+    yield* complete(0)
+    ask("f")
+    expect(told).toEqual(["e: QueueFull", "a", "b", "c"])
+  }),
+)
+
+it.effect("stop: everybody is told", () =>
+  Effect.gen(function* () {
+    const all = yield* Effect.scoped(
+      Effect.gen(function* () {
+        const { ask, told, complete, settle } = yield* harness()
+        for (const id of ["a", "b", "c", "d"]) ask(id)
+        yield* settle
+        yield* complete(1)
+        return told
+      }),
+    )
+    expect(all.toSorted()).toEqual(["a: Unavailable", "b", "c: Unavailable", "d: Unavailable"])
+  }),
+)
+
+class Counts extends Model.Service<Counts>()("counts", {
+  inputs: { TO: Tensor.scalar("INT32") },
+  outputs: { N: Tensor.scalar("INT32") },
+  batching: { preserveOrdering: true },
+}) {}
+
+it.effect("responses of a decoupled model wait until the request ahead has all of its own", () =>
+  Effect.gen(function* () {
+    const [gate, begun] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+    const layer = Model.stream(
+      Counts,
+      ({ TO }) => {
+        if (TO !== 2)
+          return Stream.concat(
+            Stream.fromEffect(Effect.as(Deferred.succeed(begun, undefined), { N: 3 })),
+            Stream.succeed({ N: 4 }),
+          )
+        return Stream.concat(Stream.succeed({ N: 1 }), Stream.fromEffect(Effect.as(Deferred.await(gate), { N: 2 })))
+      },
+      { instances: 2 },
+    )
+    const seen: Array<number> = []
+    yield* Effect.gen(function* () {
+      const model = yield* Counts
+      const ask = (TO: number) =>
+        Effect.forkChild(
+          Stream.runForEach(model.stream({ TO }), ({ N }) => Effect.sync(() => seen.push(N))),
+          { startImmediately: true },
+        )
+      const callers = [yield* ask(2), yield* ask(4)]
+      const left = yield* ask(9)
+      yield* Deferred.await(begun)
+      yield* TestClock.adjust(0)
+      expect(seen).toEqual([1])
+      yield* Fiber.interrupt(left)
+      yield* Deferred.succeed(gate, undefined)
+      yield* Effect.forEach(callers, (caller) => Fiber.join(caller))
+    }).pipe(Effect.provide(layer))
+    expect(seen).toEqual([1, 2, 3, 4])
+  }),
+)

@@ -1,0 +1,27 @@
+/** Counts the responses of a decoupled model on their way to the caller, up to the end of their request. */
+import { Effect } from "effect"
+import type { Entry } from "./Entry.ts"
+import type { Emit } from "../request/Inference.ts"
+import type { Statistics } from "../metrics/Statistics.ts"
+
+export const counted =
+  (emit: Emit, entry: () => Entry, statistics: Statistics, nanos: () => number): Emit =>
+  (response) =>
+    Effect.suspend(() => {
+      const responding = entry()
+      // What runs may not have noticed yet.
+      if (responding.done) return Effect.void
+      const now = nanos()
+      const took = now - responding.respondedAt
+      if (responding.responses === 0) statistics.firstResponse(now - responding.queuedAt)
+      return Effect.map(emit(response), () => {
+        if (responding.done) return
+        const counts = statistics.response(responding.responses)
+        // Only now: a response that could not be sent, or that its caller did not wait for, is where the request ended.
+        responding.responses += 1
+        responding.respondedAt = nanos()
+        counts?.computeInfer.add(took)
+        counts?.computeOutput.add(0)
+        counts?.success.add(took)
+      })
+    })

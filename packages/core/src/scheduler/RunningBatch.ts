@@ -1,0 +1,175 @@
+/**
+ * The entries that an instance executes together, from the moment it has them to their answers. Requests of a batch are
+ * answered one by one; once nobody waits for any of them, the batch is interrupted.
+ */
+import { Cause, Exit, Result } from "effect"
+import type { Answers } from "./Answers.ts"
+import type * as Batch from "./Batch.ts"
+import type { Entry } from "./Entry.ts"
+import { ExecutionFailed, type InferenceError, Unavailable, Unrecoverable } from "../Errors.ts"
+import type { Request, Trace } from "../request/Inference.ts"
+import type { Execution, Instance, Interrupt } from "../instance/Instance.ts"
+import type { ComputeDurations, Statistics } from "../metrics/Statistics.ts"
+
+export interface RunningBatchOptions {
+  /** Name of the model, for messages. */
+  readonly model: string
+  readonly answers: Answers
+  readonly statistics: Statistics
+  /** The monotonic time in nanoseconds. */
+  readonly nanos: () => number
+  readonly currentTimeMillis: () => number
+  readonly batchOf: (requests: ReadonlyArray<Request>) => Batch.Batch
+  /** Has entries executed once more, together; undefined where what has failed is not tried again. */
+  readonly retry: ((entries: ReadonlyArray<Entry>) => void) | undefined
+  /** What makes the model of no use. */
+  readonly onUnrecoverable: (error: Unrecoverable) => void
+  /** What an instance dies of. */
+  readonly onDefect: (instance: string, cause: Cause.Cause<InferenceError>) => void
+}
+
+export class RunningBatch {
+  readonly #options: RunningBatchOptions
+  readonly #instance: Instance
+  readonly #entries: ReadonlyArray<Entry>
+  readonly #startedAt: number
+  /** Entries that still wait for an answer. */
+  #waiting: number
+  #interrupt: Interrupt | undefined
+  #isInterrupted = false
+  #isSettled = false
+
+  constructor(options: RunningBatchOptions, instance: Instance, entries: ReadonlyArray<Entry>) {
+    this.#options = options
+    this.#instance = instance
+    this.#entries = entries
+    this.#waiting = entries.length
+    this.#startedAt = options.nanos()
+    for (const entry of entries) {
+      entry.running = this
+      entry.respondedAt = this.#startedAt
+    }
+  }
+
+  /** `free` is called once the instance has ended it, before its callers are told; perhaps before this returns. */
+  start(free: () => void): void {
+    const settle = (exit: Exit.Exit<Execution, InferenceError>) => {
+      if (this.#isSettled) return
+      this.#isSettled = true
+      this.#interrupt = undefined
+      free()
+      this.#settle(exit)
+    }
+    try {
+      const batch = this.#options.batchOf(this.#entries.map(({ request }) => request))
+      this.#options.statistics.executing(batch.rows, batch.requests.length)
+      const interrupt = this.#instance.execute(batch, settle)
+      if (this.#isSettled) return
+      this.#interrupt = interrupt
+      if (this.#isInterrupted) interrupt()
+    } catch (defect) {
+      // What an instance throws is a failure of this batch alone.
+      settle(Exit.die(defect))
+    }
+  }
+
+  /** An entry has ended. */
+  leave(entry: Entry): void {
+    this.#waiting -= 1
+    if (this.#waiting === 0) this.interrupt()
+    else if (this.#instance.interruptsRequests) this.#interrupt?.(this.#entries.indexOf(entry))
+  }
+
+  interrupt(): void {
+    this.#isInterrupted = true
+    this.#interrupt?.()
+  }
+
+  #settle(exit: Exit.Exit<Execution, InferenceError>): void {
+    const { nanos } = this.#options
+    const total = nanos() - this.#startedAt
+    if (Exit.isSuccess(exit)) this.#answer(exit.value, total)
+    else this.#fail(exit.cause, total)
+  }
+
+  #answer(execution: Execution, total: number): void {
+    const { answers, statistics, currentTimeMillis } = this.#options
+    const { outcomes, inputDuration: input, outputDuration: output } = execution
+    const compute = { input, infer: execution.inferDuration ?? total - input - output, output }
+    let rows = 0
+    // Loops by index: an iterator's pairs would be garbage of every request.
+    for (let index = 0; index < this.#entries.length; index++) {
+      const request = this.#entries[index]?.request
+      if (request === undefined) continue
+      if (request.trace !== undefined) trace(request.trace, compute, this.#startedAt + total)
+      const outcome = outcomes[index]
+      if (outcome !== undefined && Result.isSuccess(outcome)) rows += request.rows
+    }
+    // Before the replies: a caller that asks for statistics next finds its own request in them.
+    if (rows > 0) statistics.executed(rows, compute, currentTimeMillis())
+    for (let index = 0; index < this.#entries.length; index++) {
+      const entry = this.#entries[index]
+      const outcome = outcomes[index]
+      if (entry === undefined) continue
+      if (outcome === undefined) answers.refuse(entry, "BACKEND", this.#missing())
+      else if (Result.isFailure(outcome)) this.#refuse(entry, outcome.failure)
+      else answers.succeed(entry, outcome, this.#startedAt - entry.queuedAt + total, compute)
+    }
+  }
+
+  #fail(cause: Cause.Cause<InferenceError>, total: number): void {
+    for (const { request } of this.#entries) {
+      request.trace?.at("COMPUTE_START", this.#startedAt)
+      request.trace?.at("COMPUTE_END", this.#startedAt + total)
+    }
+    if (this.#bisect(cause)) return
+    const error = this.#errorOf(cause)
+    for (const entry of this.#entries) this.#refuse(entry, error)
+    if (Cause.hasDies(cause)) this.#options.onDefect(this.#instance.name, cause)
+  }
+
+  /** Whether its halves are tried by themselves. Not where it is the instance that has gone, and takes what comes next along. */
+  #bisect(cause: Cause.Cause<InferenceError>): boolean {
+    const { retry } = this.#options
+    if (retry === undefined || this.#waiting < 2 || this.#isInterrupted || Cause.hasInterruptsOnly(cause)) return false
+    if (this.#instance.status() !== "available" || this.#errorOf(cause) instanceof Unrecoverable) return false
+    const waiting = this.#entries.filter((entry) => !entry.done)
+    for (const entry of waiting) entry.running = undefined
+    const middle = Math.ceil(waiting.length / 2)
+    retry(waiting.slice(0, middle))
+    retry(waiting.slice(middle))
+    return true
+  }
+
+  #refuse(entry: Entry, error: InferenceError): void {
+    // Ahead of the answer: a caller that asks next whether the model is ready is told that it is not.
+    if (error instanceof Unrecoverable) this.#options.onUnrecoverable(error)
+    this.#options.answers.refuse(entry, "BACKEND", error)
+  }
+
+  #errorOf(cause: Cause.Cause<InferenceError>): InferenceError {
+    const failure = Cause.findError(cause)
+    if (Result.isSuccess(failure)) return failure.success
+    if (Cause.hasInterruptsOnly(cause)) return stopping()
+    const message = `Failed to execute the request(s) for model '${this.#options.model}'; its log says why`
+    return new ExecutionFailed({ message })
+  }
+
+  #missing(): ExecutionFailed {
+    return new ExecutionFailed({
+      message: `model '${this.#options.model}' answered fewer requests than its batch held`,
+    })
+  }
+}
+
+/** What a model says that takes no requests any more. */
+export const stopping = () =>
+  new Unavailable({ message: "Server is stopping, scheduler for model has stopped accepting new inference requests" })
+
+/** The parts of an execution, one behind the other up to its end. */
+const trace = (trace: Trace, { input, infer, output }: ComputeDurations, endedAt: number) => {
+  trace.at("COMPUTE_START", endedAt - output - infer - input)
+  trace.at("COMPUTE_INPUT_END", endedAt - output - infer)
+  trace.at("COMPUTE_OUTPUT_START", endedAt - output)
+  trace.at("COMPUTE_END", endedAt)
+}

@@ -1,0 +1,113 @@
+/**
+ * A scheduler whose instances note what they are given and run it until the test lets it go. Time is the test clock's.
+ */
+import { Deferred, Effect, Exit, identity, Result } from "effect"
+import { TestClock } from "effect/testing"
+import * as Batch from "./Batch.ts"
+import { resolve } from "../model/Batching.ts"
+import type { InferenceError } from "../Errors.ts"
+import { noParameters, type Request } from "../request/Inference.ts"
+import { fromEffect, type Instance, type InstanceStatus } from "../instance/Instance.ts"
+import { infer } from "../running/RunningModel.ts"
+import * as Scheduler from "./Scheduler.ts"
+import { Statistics } from "../metrics/Statistics.ts"
+import { make as tensor } from "../tensor/TypedTensor.ts"
+
+/** A request of so many rows; its only value comes back as the answer. */
+export const request = (rows: number, overrides: Partial<Request> = {}): Request => ({
+  id: "",
+  inputs: [tensor("INT32", [rows], new Int32Array(rows).fill(rows))],
+  rows,
+  parameters: noParameters,
+  deadline: undefined,
+  ...overrides,
+})
+
+interface Run {
+  readonly batch: Batch.Batch
+  readonly instance: string
+  readonly gate: Deferred.Deferred<void, InferenceError>
+}
+
+/** Instances that note what they are given and wait for `complete`. */
+export const harness = Effect.fnUntraced(function* (
+  options: Partial<Scheduler.SchedulerOptions> & {
+    instanceCount?: number
+    concurrency?: number
+    interruptible?: boolean
+    wrap?: (execute: Instance["execute"]) => Instance["execute"]
+  } = {},
+) {
+  const runs: Array<Run> = []
+  const context = yield* Effect.context<never>()
+  const statistics = new Statistics()
+  const statuses = new Map<string, InstanceStatus>()
+  const executeGated = (index: number) =>
+    fromEffect(
+      context,
+      Effect.fnUntraced(function* (batch) {
+        const gate = yield* Deferred.make<void, InferenceError>()
+        runs.push({ batch, instance: `m_0_${index}`, gate })
+        yield* Deferred.await(gate)
+        const [outputs] = Batch.inputs(batch)
+        const outcomes = Batch.split(batch, outputs === undefined ? [] : [outputs]).map(Result.succeed)
+        return { outcomes, inputDuration: 0, outputDuration: 0 }
+      }),
+    )
+  const instance = (index: number): Instance => ({
+    name: `m_0_${index}`,
+    concurrency: options.concurrency ?? 1,
+    status: () => statuses.get(`m_0_${index}`) ?? "available",
+    onStatusChange: () => {},
+    execute: (options.wrap ?? identity)((batch, settle) => {
+      const interrupt = executeGated(index)(batch, settle)
+      return options.interruptible === false ? () => {} : interrupt
+    }),
+  })
+  const instances = Array.from({ length: options.instanceCount ?? 1 }, (_, index) => instance(index))
+  const scheduler = yield* Scheduler.make({
+    model: "m",
+    instances,
+    statistics,
+    groupKey: () => "",
+    batchOf: Batch.make,
+    bisects: false,
+    maxBatchSize: 4,
+    preferredBatchSizes: [],
+    maxQueueDelay: 0,
+    maxQueueSize: 100,
+    ...options,
+  })
+  const model = {
+    name: "m",
+    version: "1",
+    platform: "test",
+    signature: { inputs: [], outputs: [] },
+    maxBatchSize: 4,
+    decoupled: false,
+    keepsInputs: true,
+    batching: resolve("m", 4, { inputs: [], outputs: [] }, {}),
+    instanceGroups: [],
+    statistics,
+    ...scheduler,
+  }
+  /** Sends a request on a fiber of its own. */
+  const send = (rows: number, overrides?: Partial<Request>) =>
+    Effect.forkChild(infer(model, request(rows, overrides)), { startImmediately: true })
+  /** Lets every other fiber go as far as it can. */
+  const settle = TestClock.adjust(0)
+  const sizes = () => runs.map(({ batch }) => batch.requests.map(({ rows }) => rows).join("+"))
+  /** Ends run `index`, and gives the dispatcher its turn. */
+  const complete = (index: number, exit: Exit.Exit<void, InferenceError> = Exit.void) =>
+    Effect.gen(function* () {
+      const gate = runs[index]?.gate
+      if (gate === undefined) throw new Error(`There is no run ${index}: ${sizes().join(",")}`)
+      yield* Deferred.done(gate, exit)
+      yield* settle
+    })
+  const setStatus = (name: string, status: InstanceStatus) => {
+    statuses.set(name, status)
+    for (const each of instances) each.onStatusChange()
+  }
+  return { scheduler, runs, statistics, send, settle, sizes, complete, setStatus }
+})
