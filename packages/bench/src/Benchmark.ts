@@ -15,7 +15,7 @@ import type { Target } from "./Load.ts"
 import type { ModelClient, ModelName, Protocol } from "./ModelClient.ts"
 import * as ModelTraits from "./ModelTraits.ts"
 import * as Probe from "./Probe.ts"
-import * as Random from "./Random.ts"
+import * as Random from "@nereid/core/Random"
 import * as Statistics from "./Statistics.ts"
 
 export interface BenchmarkOptions {

@@ -3,7 +3,7 @@ import { sizeProblem, TypedTensor } from "@nereid/core/TypedTensor"
 import { describe, expect, it } from "vitest"
 import * as Inputs from "./Inputs.ts"
 import type { ModelTraits, TensorTraits } from "./ModelTraits.ts"
-import * as Random from "./Random.ts"
+import * as Random from "@nereid/core/Random"
 
 const input = (shape: ReadonlyArray<number>, rest: Partial<TensorTraits> = {}): TensorTraits => ({
   name: "IN",

@@ -6,7 +6,7 @@ import { byteWidth, type DataType } from "@nereid/core/DataType"
 import { elementCount, encodeElements } from "@nereid/core/TypedTensor"
 import type { WireTensor } from "@nereid/core/WireRequest"
 import type { ModelTraits, TensorTraits } from "./ModelTraits.ts"
-import type { Random } from "./Random.ts"
+import type { Random } from "@nereid/core/Random"
 
 export interface InputOptions {
   /** How many requests take turns that differ in their elements. */

@@ -1,5 +1,5 @@
 /** One point of a sweep: so many requests under way, or so many sent each second. */
-import type { Distribution } from "./Arrivals.ts"
+import type { Distribution } from "@nereid/core/Arrivals"
 
 export type Level =
   | { readonly concurrency: number }

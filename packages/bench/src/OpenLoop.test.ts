@@ -1,11 +1,11 @@
 /** Against a target that answers when it is told to, by a clock that goes when it is told to. */
 import { expect, it, onTestFinished, vi } from "vitest"
-import * as Arrivals from "./Arrivals.ts"
+import * as Arrivals from "@nereid/core/Arrivals"
 import type { Clock } from "./Clock.ts"
 import { Lane } from "./Lane.ts"
 import type { Replies, Target } from "./Load.ts"
 import * as OpenLoop from "./OpenLoop.ts"
-import * as Random from "./Random.ts"
+import * as Random from "@nereid/core/Random"
 
 class TestClock implements Clock {
   time = 1000

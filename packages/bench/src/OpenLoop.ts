@@ -3,7 +3,7 @@
  * who do not wait for one another. The time that a request takes counts from when it was to be sent: a server that stops
  * for a while is charged with all who would have come meanwhile.
  */
-import type { Arrivals } from "./Arrivals.ts"
+import type { Arrivals } from "@nereid/core/Arrivals"
 import type { Clock } from "./Clock.ts"
 import type { Lane } from "./Lane.ts"
 import { Latencies } from "./Latencies.ts"

@@ -2,7 +2,7 @@
  * A load at several levels, one after the other: each is warmed up, and then measured in rounds, whose medians count. What
  * the server has counted meanwhile is asked of it before and after each round.
  */
-import * as Arrivals from "./Arrivals.ts"
+import * as Arrivals from "@nereid/core/Arrivals"
 import type { Clock } from "./Clock.ts"
 import * as ClosedLoop from "./ClosedLoop.ts"
 import { Lane, openAll } from "./Lane.ts"
@@ -10,7 +10,7 @@ import type { Latencies } from "./Latencies.ts"
 import * as Level from "./Level.ts"
 import type { Target } from "./Load.ts"
 import * as OpenLoop from "./OpenLoop.ts"
-import * as Random from "./Random.ts"
+import * as Random from "@nereid/core/Random"
 import type { Extent, Measured } from "./Round.ts"
 import * as Statistics from "./Statistics.ts"
 

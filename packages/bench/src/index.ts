@@ -1,5 +1,5 @@
 /** What users import: targets, and the two ways to ask them. Inside the repository, import the module itself. */
-export * as Arrivals from "./Arrivals.ts"
+export * as Arrivals from "@nereid/core/Arrivals"
 export * as ClosedLoop from "./ClosedLoop.ts"
 export * as GrpcStream from "./grpc/GrpcStream.ts"
 export * as GrpcUnary from "./grpc/GrpcUnary.ts"

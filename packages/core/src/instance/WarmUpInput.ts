@@ -2,6 +2,7 @@
  * Tensors that are made up from a signature: of zeros, or of random values that are the same each time. Values that a user
  * has are not made here but encoded as any other (SampleCodec.ts).
  */
+import { make, type Random } from "../Random.ts"
 import { byteWidth, type FixedDataType, view } from "../tensor/DataType.ts"
 import type { Dim, TensorSpec } from "../tensor/TensorSpec.ts"
 import { elementCount, encodeElements, type Shape, TypedTensor } from "../tensor/TypedTensor.ts"
@@ -13,19 +14,8 @@ export interface Sizes {
   readonly [dim: string]: number
 }
 
-/** Numbers from 0 to 1 (exclusive). */
-export type Random = () => number
-
-/** Always the same ones (mulberry32), so that two starts of a model are alike. */
-export const random = (): Random => {
-  let state = 0x9e3779b9
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
+/** Always the same ones, so that two starts of a model are alike. */
+export const random = (): Random => make(0x9e3779b9)
 
 /** The shape of one row: dims without a size are as small as can be, 1. */
 export const shape = (dims: ReadonlyArray<Dim>, sizes: Sizes): Shape =>
@@ -52,17 +42,17 @@ const fill = (datatype: FixedDataType, bytes: Uint8Array<ArrayBuffer>, below: nu
     // As 16 bits, also where there is no Float16Array: exponents of numbers below 1, and any fraction.
     const [exponent, fraction] = datatype === "FP16" ? [14 << 10, 2 ** 10] : [126 << 7, 2 ** 7]
     const halves = new Uint16Array(bytes.buffer)
-    for (let index = 0; index < halves.length; index++) halves[index] = exponent | Math.floor(random() * fraction)
+    for (let index = 0; index < halves.length; index++) halves[index] = exponent | Math.floor(random.next() * fraction)
     return
   }
   const elements = view(datatype, bytes.buffer, 0, bytes.length / width)
   for (let index = 0; index < elements.length; index++) {
-    const value = datatype.startsWith("FP") ? random() : Math.floor(random() * below)
+    const value = datatype.startsWith("FP") ? random.next() : Math.floor(random.next() * below)
     Reflect.set(elements, index, width === 8 && datatype !== "FP64" ? BigInt(value) : value)
   }
 }
 
 const letters = (random: Random): string =>
-  Array.from({ length: 1 + Math.floor(random() * 16) }, () => String.fromCharCode(97 + Math.floor(random() * 26))).join(
-    "",
-  )
+  Array.from({ length: 1 + Math.floor(random.next() * 16) }, () =>
+    String.fromCharCode(97 + Math.floor(random.next() * 26)),
+  ).join("")

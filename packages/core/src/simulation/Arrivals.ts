@@ -1,5 +1,5 @@
 /** When requests come that do not wait for one another: the times between them. */
-import type { Random } from "./Random.ts"
+import type { Random } from "../Random.ts"
 
 export interface Arrivals {
   /** Milliseconds until the next one. */

@@ -1,0 +1,211 @@
+/**
+ * What a model's batching would do with some traffic, before it is deployed: the same queue, dispatcher and policies as on a
+ * server, on a clock of their own, an hour in seconds. What a batch takes is the caller's to say; sockets, codecs and what
+ * else shares the machine are not in it, so measure with `nereid bench` what has been chosen here.
+ *
+ * ```ts
+ * const outcomes = Simulation.run(Digits, {
+ *   traffic: Simulation.poisson({ perSecond: 2000, seconds: 60 }),
+ *   cost: (rows) => 1.5 + 0.1 * rows,
+ *   over: { maxQueueDelay: [0, 1, 2, 5], maxBatchSize: [8, 16, 32] },
+ * })
+ * ```
+ */
+import { Duration, Effect, Exit, Result, Scope } from "effect"
+import type { Definition } from "../model/Definition.ts"
+import type { Fields } from "../model/Field.ts"
+import { parameters } from "../model/QueuedCall.ts"
+import { type InferenceError, QueueFull, QueueTimeout } from "../Errors.ts"
+import { type Instance } from "../instance/Instance.ts"
+import { noParameters, type Request, type Response } from "../request/Inference.ts"
+import { Statistics } from "../metrics/Statistics.ts"
+import * as Batch from "../scheduler/Batch.ts"
+import * as Padding from "../scheduler/Padding.ts"
+import * as Scheduler from "../scheduler/Scheduler.ts"
+import { Agenda } from "./Agenda.ts"
+import type { Arrival } from "./Traffic.ts"
+import * as VirtualTime from "./VirtualTime.ts"
+
+export { type Arrival, constant, poisson, type TrafficOptions } from "./Traffic.ts"
+
+export interface SimulationOptions {
+  /** Comes to an end, and is gone through once for each policy. */
+  readonly traffic: Iterable<Arrival>
+  /** How long an instance has a batch of so many rows, those included that fill it up. A number is milliseconds. */
+  readonly cost: (rows: number) => Duration.Input
+  /** How many execute at the same time, each a batch. Default 1. */
+  readonly instances?: number
+  /** What is tried in place of what the model declares: every one with every other. Default: the model as it is. */
+  readonly over?: {
+    readonly maxQueueDelay?: ReadonlyArray<Duration.Input>
+    readonly maxBatchSize?: ReadonlyArray<number>
+    readonly instances?: ReadonlyArray<number>
+  }
+}
+
+/** One of the policies that were tried. */
+export interface Policy {
+  readonly maxQueueDelay: Duration.Duration
+  readonly maxBatchSize: number
+  readonly instances: number
+}
+
+export interface Outcome extends Policy {
+  readonly requests: number
+  readonly answered: number
+  /** They found the queue full, waited for longer than they may, or have more rows than a batch. */
+  readonly refused: { readonly full: number; readonly late: number; readonly large: number }
+  /** Milliseconds from arrival to answer, of those that were answered; NaN where none was. */
+  readonly latency: { readonly p50: number; readonly p90: number; readonly p99: number; readonly max: number }
+  readonly batches: number
+  /** Rows of requests in a batch, on average; NaN where there was none. */
+  readonly meanRows: number
+  /** The part of the time in which the instances worked, from 0 to 1. */
+  readonly busy: number
+  /** Milliseconds from the beginning to the last answer. */
+  readonly took: number
+}
+
+/** What `Model.Service` makes, whatever its types. */
+export interface SimulatedModel {
+  readonly definition: Pick<Definition<Fields, Fields>, "name" | "maxBatchSize" | "batching">
+}
+
+/**
+ * An outcome for each policy, in the order of `over`. Blocks the thread until it is done: some microseconds for each request.
+ * @throws RangeError where traffic runs backwards, or a number is out of range
+ */
+export const run = (model: SimulatedModel, options: SimulationOptions): ReadonlyArray<Outcome> =>
+  policies(model, options).map((policy) => simulate(model, options, policy))
+
+const policies = ({ definition }: SimulatedModel, { instances = 1, over = {} }: SimulationOptions) =>
+  (over.maxQueueDelay ?? [definition.batching.maxQueueDelay]).flatMap((delay) =>
+    (over.maxBatchSize ?? [definition.maxBatchSize]).flatMap((maxBatchSize) =>
+      (over.instances ?? [instances]).map((instances): Policy => {
+        const maxQueueDelay = Duration.fromInputUnsafe(delay)
+        requireInteger("maxBatchSize", maxBatchSize, 0)
+        requireInteger("instances", instances, 1)
+        return { maxQueueDelay, maxBatchSize, instances }
+      }),
+    ),
+  )
+
+const simulate = ({ definition }: SimulatedModel, { traffic, cost }: SimulationOptions, policy: Policy): Outcome => {
+  const { batching, name } = definition
+  const agenda = new Agenda()
+  const most = Math.max(1, policy.maxBatchSize)
+  const instances = Array.from({ length: policy.instances }, (_, index) => new SimulatedInstance(index, agenda, cost))
+  const padding = Padding.rule({ padTo: paddedTo(batching.padTo, most), ragged: [] })
+  const scope = Scope.makeUnsafe()
+  const make = Scheduler.make({
+    model: name,
+    instances,
+    statistics: new Statistics(),
+    groupKey: (request) => request.id,
+    bisects: false,
+    batchOf: (requests) => Batch.make(requests, padding?.(requests)),
+    maxBatchSize: most,
+    preferredBatchSizes: batching.preferredBatchSizes.filter((size) => size <= most),
+    maxQueueDelay: Duration.toMillis(policy.maxQueueDelay) * 1e6,
+    maxQueueSize: batching.maxQueueSize,
+    queueing: batching.queueing,
+  })
+  const scheduler = Effect.runSync(Effect.provideContext(Scope.provide(make, scope), VirtualTime.context(agenda)))
+  const tally = new Tally()
+  for (const arrival of traffic) {
+    const at = arrival.at * 1e6
+    if (!(at >= agenda.now))
+      throw new RangeError(`A request comes at ${arrival.at} ms, after one at ${agenda.now / 1e6}.`)
+    agenda.runUntil(at)
+    tally.requests += 1
+    if ((arrival.rows ?? 1) > most) tally.large += 1
+    else scheduler.submit(request(arrival), (outcome) => tally.add(agenda.now - at, agenda.now, outcome))
+  }
+  agenda.run()
+  Effect.runSync(Scope.close(scope, Exit.void))
+  return { ...policy, ...tally.outcome(instances) }
+}
+
+/** The sizes that the model declares, those of a smaller batch. */
+const paddedTo = (sizes: ReadonlyArray<number>, most: number): ReadonlyArray<number> =>
+  sizes.length === 0 ? [] : [...sizes.filter((size) => size < most), most]
+
+/** Its group stands for its shapes and values: there are none here. */
+const request = ({ rows = 1, group = "", ...queued }: Arrival): Request => {
+  requireInteger("rows", rows, 1)
+  const asked = parameters(noParameters, queued)
+  if (Result.isFailure(asked)) throw new RangeError(`${asked.failure.field} ${asked.failure.message}`)
+  return { id: group, inputs: [], rows, parameters: asked.success, deadline: undefined }
+}
+
+const requireInteger = (name: string, value: number, least: number) => {
+  if (Number.isSafeInteger(value) && value >= least) return
+  throw new RangeError(`${name} must be an integer of at least ${least}, but ${value} was given`)
+}
+
+/** Has every batch for as long as it costs, and answers nothing. */
+class SimulatedInstance implements Instance {
+  readonly name: string
+  readonly concurrency = 1
+  readonly #agenda: Agenda
+  readonly #cost: SimulationOptions["cost"]
+  batches = 0
+  rows = 0
+  /** Nanoseconds. */
+  worked = 0
+
+  constructor(index: number, agenda: Agenda, cost: SimulationOptions["cost"]) {
+    this.name = `simulated_0_${index}`
+    this.#agenda = agenda
+    this.#cost = cost
+  }
+
+  status = () => "available" as const
+  onStatusChange = () => {}
+
+  execute: Instance["execute"] = (batch, settle) => {
+    const nanos = Duration.toMillis(Duration.fromInputUnsafe(this.#cost(Batch.totalRows(batch)))) * 1e6
+    this.batches += 1
+    this.rows += batch.rows
+    this.worked += nanos
+    const outcomes = batch.requests.map(() => Result.succeed<Response>({ outputs: [], parameters: noParameters }))
+    this.#agenda.after(nanos, () => settle(Exit.succeed({ outcomes, inputDuration: 0, outputDuration: 0 })))
+    return () => {}
+  }
+}
+
+/** How requests have ended. */
+class Tally {
+  requests = 0
+  large = 0
+  #full = 0
+  #late = 0
+  #end = 0
+  readonly #latencies: Array<number> = []
+
+  add(nanos: number, now: number, outcome: Result.Result<Response, InferenceError>) {
+    this.#end = now
+    if (Result.isSuccess(outcome)) this.#latencies.push(nanos / 1e6)
+    else if (outcome.failure instanceof QueueFull) this.#full += 1
+    else if (outcome.failure instanceof QueueTimeout) this.#late += 1
+    else throw new Error(`A simulated request failed: ${outcome.failure.message} This is a bug.`)
+  }
+
+  outcome(instances: ReadonlyArray<SimulatedInstance>): Omit<Outcome, keyof Policy> {
+    const latencies = Float64Array.from(this.#latencies).toSorted()
+    const at = (part: number) => latencies[Math.ceil(latencies.length * part) - 1] ?? Number.NaN
+    const sum = (count: (instance: SimulatedInstance) => number) =>
+      instances.reduce((total, instance) => total + count(instance), 0)
+    const batches = sum((instance) => instance.batches)
+    return {
+      requests: this.requests,
+      answered: latencies.length,
+      refused: { full: this.#full, late: this.#late, large: this.large },
+      latency: { p50: at(0.5), p90: at(0.9), p99: at(0.99), max: at(1) },
+      batches,
+      meanRows: sum(({ rows }) => rows) / batches,
+      busy: this.#end === 0 ? 0 : sum(({ worked }) => worked) / (this.#end * instances.length),
+      took: this.#end / 1e6,
+    }
+  }
+}

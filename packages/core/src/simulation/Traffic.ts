@@ -1,0 +1,50 @@
+/**
+ * The requests of a simulation, the first one first: made up, by a rate, or whatever can be iterated, such as what a log has
+ * of a day. What becomes of them is Simulation.ts's.
+ */
+import type { Duration } from "effect"
+import * as Random from "../Random.ts"
+import * as Gaps from "./Arrivals.ts"
+
+/** A request that comes. */
+export interface Arrival {
+  /** Milliseconds since the beginning; not before that of the one ahead of it. */
+  readonly at: number
+  /** Default 1. */
+  readonly rows?: number
+  /** Only requests of one group share a batch, as with other shapes, or other values of what the model groups by. Default "". */
+  readonly group?: string
+  /** As in a call's options. */
+  readonly priority?: number | bigint
+  /** As in a call's options. */
+  readonly queueTimeout?: Duration.Input
+}
+
+export interface TrafficOptions {
+  readonly perSecond: number
+  /** How long they keep coming. */
+  readonly seconds: number
+  /** Of each of them. Default 1. */
+  readonly rows?: number
+}
+
+/** One every so often. */
+export const constant = (options: TrafficOptions): Iterable<Arrival> => arrivals(options, Gaps.constant)
+
+/** As of many callers who know nothing of one another: the same ones each time, of another seed others. Default seed 1. */
+export const poisson = ({ seed = 1, ...options }: TrafficOptions & { readonly seed?: number }): Iterable<Arrival> =>
+  arrivals(options, (perSecond) => Gaps.poisson(perSecond, Random.make(seed)))
+
+const arrivals = (
+  { perSecond, seconds, rows = 1 }: TrafficOptions,
+  gaps: (perSecond: number) => Gaps.Arrivals,
+): Iterable<Arrival> => {
+  if (!(perSecond > 0 && perSecond < Infinity)) throw new RangeError(`perSecond must be above 0: ${perSecond}`)
+  if (!(seconds > 0 && seconds < Infinity)) throw new RangeError(`seconds must be above 0: ${seconds}`)
+  return {
+    *[Symbol.iterator]() {
+      const { next } = gaps(perSecond)
+      for (let at = next(); at < seconds * 1000; at += next()) yield { at, rows }
+    },
+  }
+}

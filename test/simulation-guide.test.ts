@@ -1,0 +1,21 @@
+/** The program of the guide on simulations, as it stands there, and the table that it shows. */
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { afterAll, expect, it, vi } from "vitest"
+import { Guide } from "./Guide.ts"
+import { root } from "./Program.ts"
+
+const path = "docs/guides/simulation.md"
+const guide = new Guide(path)
+afterAll(() => guide[Symbol.dispose]())
+
+it("prints the guide's table", async () => {
+  const table = vi.spyOn(console, "table").mockImplementation(() => {})
+  await import(guide.file("choose.ts"))
+  const [rows] = table.mock.calls[0] ?? []
+  table.mockRestore()
+  const shown = [...readFileSync(join(root, path), "utf8").matchAll(/^│ \d+ +│(.*)│$/gm)]
+  const cells = shown.map(([, row = ""]) => row.split("│").map((cell) => cell.trim().replaceAll("'", "")))
+  expect(cells.length).toBeGreaterThan(0)
+  expect(cells).toEqual(rows.map((row: object) => Object.values(row).map(String)))
+})
