@@ -1,4 +1,6 @@
-/** What `npm start` serves: the models of all examples. */
+/** What `npm start` serves: the models of all examples, and a path of its own for one of them. */
+import { Sentiment } from "./sentiment/contract.ts"
+
 export { AddSub, AddSubLive } from "./add-sub/server.ts"
 export { Digits, DigitsLive } from "./digits/server.ts"
 export { PhotographedDigit, PhotographedDigitLive, Preprocess, PreprocessLive } from "./image/server.ts"
@@ -13,3 +15,5 @@ export {
   VerdictLive,
 } from "./sentiment/server.ts"
 export { Words, WordsLive } from "./streaming/server.ts"
+
+export const routes = { "POST /sentiment": Sentiment }

@@ -89,6 +89,16 @@ it.skipIf(!hasCurl)("the curl line of a decoupled model streams; one that JSON c
   expect(server.output.match(/curl/g)).toHaveLength(1)
 })
 
+it("serves the routes that the module exports", async () => {
+  await using server = nereid("serve", "examples/models.ts", ...anyPort)
+  const [, port] = await server.match(/HTTP.*?:(\d+)/)
+  const response = await fetch(`http://127.0.0.1:${port}/sentiment`, {
+    method: "POST",
+    body: JSON.stringify({ TEXT: "what a wonderful film" }),
+  })
+  expect(await response.json()).toEqual({ CLASS: "positive", PROB: expect.closeTo(1, 1) })
+})
+
 it.each([
   ["does not exist", ["test/fixtures/modules/absent.ts"], "absent.ts cannot be loaded: there is no such file"],
   ["throws", ["test/fixtures/modules/throws.ts"], /throws\.ts cannot be loaded: no weights \(\/.*\/throws\.ts:2:7\)$/],
@@ -98,6 +108,11 @@ it.each([
     "lacks a model's layer",
     ["test/fixtures/modules/other-layer.ts"],
     "no exported layer provides the exported model 'digits'",
+  ],
+  [
+    "exports routes to no model",
+    ["test/fixtures/modules/odd-routes.ts"],
+    'odd-routes.ts exports routes that are not { "POST /path": Model, … }',
   ],
   ["has a broken ONNX file", ["test/fixtures/modules/broken-onnx.ts"], "broken-onnx.ts"],
 ])("ends with 1 and says why in one line, for a module that %s", async (_, args, message) => {

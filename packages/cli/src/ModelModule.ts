@@ -1,11 +1,12 @@
 /**
- * A user's module as the CLI reads it: every export that is a model, and every export that is a layer. Whether the layers
- * provide the models is known only when they are built.
+ * A user's module as the CLI reads it: every export that is a model, every export that is a layer, and its `routes`. Whether
+ * the layers provide the models is known only when they are built.
  */
 import { pathToFileURL } from "node:url"
 import type { Definition, Inference } from "@nereid/core/Definition"
 import type { Fields } from "@nereid/core/Field"
 import { Registry } from "@nereid/core/Registry"
+import type { Server } from "@nereid/server"
 import { Context, Data, Effect, Layer, Option } from "effect"
 
 /** A module that cannot be served, and why. */
@@ -19,10 +20,12 @@ export type ExportedModel = Context.Key<unknown, Inference<Fields, Fields>> & {
 export interface ModelModule {
   readonly models: ReadonlyArray<ExportedModel>
   readonly layers: readonly [Layer.Layer<unknown, unknown>, ...ReadonlyArray<Layer.Layer<unknown, unknown>>]
+  /** What it exports as `routes`. */
+  readonly routes: Server.ModelRoutes
 }
 
 /** What is served beside it comes from elsewhere. Its layer provides nothing, which is all that no model needs. */
-export const none: ModelModule = { models: [], layers: [Layer.empty as Layer.Layer<unknown>] }
+export const none: ModelModule = { models: [], layers: [Layer.empty as Layer.Layer<unknown>], routes: {} }
 
 export const load = Effect.fnUntraced(function* (path: string) {
   const module = yield* Effect.tryPromise({
@@ -45,7 +48,12 @@ export const load = Effect.fnUntraced(function* (path: string) {
       message: `${path} exports no layer: export what Model.each, Model.batch or Onnx.layer gave for ${[...names].join(", ")}`,
     })
   }
-  return { models, layers: [first, ...rest] } satisfies ModelModule
+  const { routes = {} } = module
+  if (!isRoutes(routes)) {
+    const shape = '{ "POST /path": Model, … }, with exported models'
+    return yield* new ModuleError({ message: `${path} exports routes that are not ${shape}` })
+  }
+  return { models, layers: [first, ...rest], routes } satisfies ModelModule
 })
 
 /** Builds the layers, with a registry for those that want one, and checks that they provide every model. */
@@ -79,5 +87,9 @@ const reason = (error: unknown, url: string): string => {
 
 const isModel = (value: unknown): value is ExportedModel =>
   Context.isKey(value) && "definition" in value && typeof value.definition === "object"
+
+/** Whether the paths are right is for the server to say. */
+const isRoutes = (value: unknown): value is Server.ModelRoutes =>
+  typeof value === "object" && value !== null && Object.values(value).every(isModel)
 
 const isLayer = (value: unknown): value is Layer.Layer<unknown, unknown> => Layer.isLayer(value)

@@ -44,7 +44,7 @@ export const serve = Command.make(
     const module = Option.isNone(path) ? ModelModule.none : yield* ModelModule.load(path.value)
     const models = Layer.effectContext(ModelModule.build(module))
     const stored = repository === undefined ? Layer.empty : Repository.layer(repository)
-    const served = Server.layer(module.models, options).pipe(Layer.provide(stored))
+    const served = Server.layer(module.models, { ...options, routes: module.routes }).pipe(Layer.provide(stored))
     const announced = Layer.effectDiscard(
       Effect.flatMap(Server.Server, (server) => Console.log(banner(server, options.tls))),
     ).pipe(Layer.provide(served))

@@ -18,6 +18,7 @@ import * as Gateway from "./Gateway.ts"
 import type { ResponseCompression } from "./grpc/GrpcCompression.ts"
 import * as GrpcServer from "./grpc/GrpcServer.ts"
 import * as HttpServer from "./http/HttpServer.ts"
+import type { ModelRoutes } from "./http/HttpModelRoutes.ts"
 import type { Keepalive } from "./grpc/Keepalive.ts"
 import type { MetricsOptions } from "./metrics/Metrics.ts"
 import * as Logging from "./log/Logging.ts"
@@ -36,6 +37,7 @@ import * as Tracing from "./trace/Tracing.ts"
 import { version } from "./version.ts"
 
 export type { Cors } from "./port/Cors.ts"
+export type { ModelRoutes } from "./http/HttpModelRoutes.ts"
 export type { Keepalive } from "./grpc/Keepalive.ts"
 export type { Tls } from "./port/Tls.ts"
 
@@ -81,6 +83,15 @@ export interface ServerOptions {
    * any part of a name, whatever the case unless it begins with `(?-i)`. Default none.
    */
   readonly forwardHeaders?: { readonly http?: string; readonly grpc?: string }
+  /**
+   * Paths of one's own, beside the protocol's, over HTTP: each takes one sample of a model as plain JSON and answers so; one
+   * that streams, with server-sent events. `GET /openapi.json` tells of them. Default none.
+   *
+   * ```ts
+   * routes: { "POST /sentiment": Sentiment } // curl -d '{"TEXT":"great"}' localhost:8000/sentiment
+   * ```
+   */
+  readonly routes?: ModelRoutes
   /** What answers only to calls with a secret header. Default nothing. */
   readonly restrictedApis?: { readonly http?: ReadonlyArray<Restriction>; readonly grpc?: ReadonlyArray<Restriction> }
   /** Whether callers may have tensors read from and written to shared memory of this machine. Default false. */
@@ -319,7 +330,13 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
   const metricsAt = yield* listen(metrics, (address) =>
     MetricsServer.make(gateway, { ...address, metrics: options.metricsOptions }),
   )
-  const httpOptions = { cors, maxInputSize, forwardHeaders: forwardHeaders.http, restrictedApis: restrictedApis.http }
+  const httpOptions = {
+    cors,
+    maxInputSize,
+    forwardHeaders: forwardHeaders.http,
+    restrictedApis: restrictedApis.http,
+    routes: options.routes,
+  }
   const grpcOptions = {
     cors,
     maxMessageSize,

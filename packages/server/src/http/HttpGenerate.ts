@@ -12,7 +12,7 @@ import { httpStatus, type InferenceError, InvalidRequest, tagHeader, Unsupported
 import { decodeGenerate } from "@nereid/core/GenerateDecoder"
 import { encodeGenerated } from "@nereid/core/GenerateEncoder"
 import type { RunningModel } from "@nereid/core/RunningModel"
-import type { WireResponse } from "@nereid/core/WireRequest"
+import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
 import type { Gateway } from "../Gateway.ts"
 import { isGone } from "../port/HttpExchange.ts"
 import { collect } from "./HttpBody.ts"
@@ -20,9 +20,18 @@ import { deadline, preparation, type HttpCall, type InferOptions } from "./HttpC
 import * as HttpCompression from "./HttpCompression.ts"
 import { sendChunks, sendError } from "./HttpReply.ts"
 
+/** What a request and its responses look like. */
+export interface DocumentCodec {
+  readonly decode: (body: Uint8Array, model: RunningModel) => Result.Result<WireRequest, InferenceError>
+  readonly encode: (response: WireResponse) => Result.Result<Uint8Array, InferenceError>
+}
+
+/** As the generate extension has them. */
+const flat: DocumentCodec = { decode: decodeGenerate, encode: encodeGenerated }
+
 /** Answers with the only response of the model; any other number of them is a failure. */
-export const generate = (gateway: Gateway, call: HttpCall, options: InferOptions): void =>
-  ask(gateway, call, options, (): Answer => {
+export const generate = (gateway: Gateway, call: HttpCall, options: InferOptions, codec = flat): void =>
+  ask(gateway, call, options, codec, (): Answer => {
     const { response } = call
     let only: WireResponse | undefined
     const refuse = () => sendError(response, new Unsupported({ message: exactlyOne }))
@@ -35,7 +44,7 @@ export const generate = (gateway: Gateway, call: HttpCall, options: InferOptions
       fail: (error) => sendError(response, error),
       finish: () => {
         if (only === undefined) return refuse()
-        const document = encodeGenerated(only)
+        const document = codec.encode(only)
         if (Result.isFailure(document)) sendError(response, document.failure)
         else sendChunks(response, [document.success], { "content-type": "application/json" })
       },
@@ -43,8 +52,8 @@ export const generate = (gateway: Gateway, call: HttpCall, options: InferOptions
   })
 
 /** Answers with every response of the model, as it comes. */
-export const generateStream = (gateway: Gateway, call: HttpCall, options: InferOptions): void =>
-  ask(gateway, call, options, (): Answer => {
+export const generateStream = (gateway: Gateway, call: HttpCall, options: InferOptions, codec = flat): void =>
+  ask(gateway, call, options, codec, (): Answer => {
     const { response } = call
     const fail = (error: InferenceError, begun: boolean) => {
       if (!response.headersSent) {
@@ -55,7 +64,7 @@ export const generateStream = (gateway: Gateway, call: HttpCall, options: InferO
     }
     return {
       take: (next) => {
-        const document = encodeGenerated(next)
+        const document = codec.encode(next)
         if (Result.isFailure(document)) {
           fail(document.failure, true)
           return false
@@ -81,7 +90,13 @@ interface Answer {
   readonly finish: () => void
 }
 
-const ask = (gateway: Gateway, call: HttpCall, options: InferOptions, makeAnswer: () => Answer): void => {
+const ask = (
+  gateway: Gateway,
+  call: HttpCall,
+  options: InferOptions,
+  codec: DocumentCodec,
+  makeAnswer: () => Answer,
+): void => {
   const { request, response, guard, model } = call
   if (HttpCompression.contentEncoding(request.headers["content-encoding"]) !== "identity") {
     return sendError(response, new InvalidRequest({ message: identityOnly }))
@@ -90,7 +105,7 @@ const ask = (gateway: Gateway, call: HttpCall, options: InferOptions, makeAnswer
   if (Result.isFailure(until)) return sendError(response, until.failure)
 
   const whole = (body: Uint8Array, running: RunningModel) => {
-    const wire = Result.flatMap(decodeGenerate(body, running), preparation(call, options))
+    const wire = Result.flatMap(codec.decode(body, running), preparation(call, options))
     if (Result.isFailure(wire)) return sendError(response, wire.failure)
     const answer = makeAnswer()
     let begun = false

@@ -1,5 +1,5 @@
 /**
- * The paths of the v2 protocol over HTTP, as a table over the gateway. Paths are matched as they came, without a slash at
+ * The paths of the v2 protocol over HTTP, as a table over the gateway, and behind them those of the server's owner. Paths are matched as they came, without a slash at
  * the end; only a model's name is percent-decoded, because clients quote it.
  */
 import { Result } from "effect"
@@ -13,6 +13,7 @@ import * as HttpInfer from "./HttpInfer.ts"
 import type { Handler, Response } from "../port/HttpExchange.ts"
 import { sendEmpty, sendError, sendJson, sendResult, sendText } from "./HttpReply.ts"
 import type { Route } from "./HttpRoute.ts"
+import * as HttpModelRoutes from "./HttpModelRoutes.ts"
 import * as HttpSettings from "./HttpSettings.ts"
 import * as HttpSharedMemory from "./HttpSharedMemory.ts"
 import * as ModelConfiguration from "../ModelConfiguration.ts"
@@ -28,6 +29,7 @@ const region = "(?:/region/(?<name>[^/]+))?"
 export interface RoutesOptions extends InferOptions {
   readonly restrictedApis: RestrictedApis
   readonly records: CallRecords
+  readonly modelRoutes: ReadonlyArray<HttpModelRoutes.ModelRoute>
 }
 
 export const make = (gateway: Gateway, options: RoutesOptions): Handler => {
@@ -145,6 +147,7 @@ export const make = (gateway: Gateway, options: RoutesOptions): Handler => {
       answer: ({ response }) => sendEmpty(response, 200),
     },
     ...HttpSettings.routes(gateway, options.maxInputSize),
+    ...HttpModelRoutes.make(gateway, options, options.modelRoutes),
   ]
 
   const guarded = routes.map((route) => ({ ...route, apiGuard: options.restrictedApis(route.api) }))

@@ -9,6 +9,7 @@ import * as ForwardedHeaders from "../ForwardedHeaders.ts"
 import type { Gateway } from "../Gateway.ts"
 import type { Handler } from "../port/HttpExchange.ts"
 import * as HttpListener from "../port/HttpListener.ts"
+import * as HttpModelRoutes from "./HttpModelRoutes.ts"
 import * as HttpRoutes from "./HttpRoutes.ts"
 import * as RestrictedApis from "../RestrictedApis.ts"
 import type { ServeError } from "../ServeError.ts"
@@ -22,6 +23,8 @@ export interface FrontEndOptions {
   readonly forwardHeaders?: string | undefined
   /** What answers only to those who have a secret. Default nothing. */
   readonly restrictedApis?: ReadonlyArray<RestrictedApis.Restriction> | undefined
+  /** Paths of one's own. Default none. */
+  readonly routes?: HttpModelRoutes.ModelRoutes | undefined
   /** Default: none, browsers keep pages of other origins away. */
   readonly cors?: Cors.Policy | undefined
 }
@@ -52,10 +55,11 @@ export const frontEnd = Effect.fnUntraced(function* (
   options: FrontEndOptions,
 ): Effect.fn.Return<Handler, ServeError> {
   const { maxInputSize = 64 * 2 ** 20, forwardHeaders, restrictedApis: restrictions = [], cors } = options
+  const modelRoutes = yield* Effect.fromResult(HttpModelRoutes.check(options.routes ?? {}))
   const forward = yield* Effect.fromResult(ForwardedHeaders.make(forwardHeaders, "forwardHeaders.http"))
   const restrictedApis = yield* Effect.fromResult(RestrictedApis.make(restrictions, "http"))
   const records = yield* CallRecord.make(gateway)
-  const handler = HttpRoutes.make(gateway, { maxInputSize, forward, restrictedApis, records })
+  const handler = HttpRoutes.make(gateway, { maxInputSize, forward, restrictedApis, records, modelRoutes })
   if (cors === undefined) return handler
   return (request, response, guard) => {
     if (!cors(request, response)) handler(request, response, guard)

@@ -1,0 +1,87 @@
+/**
+ * Routes of the server's owner, beside those of the protocol: a path of its own for a model, which takes one sample as plain
+ * JSON and answers so, and /openapi.json, which tells of them. What the JSON is like is JsonSample.ts's.
+ */
+import { Result } from "effect"
+import * as JsonSample from "@nereid/core/JsonSample"
+import * as OpenApi from "@nereid/core/OpenApi"
+import type { Gateway } from "../Gateway.ts"
+import { ServeError } from "../ServeError.ts"
+import type { InferOptions } from "./HttpCall.ts"
+import { type DocumentCodec, generate, generateStream } from "./HttpGenerate.ts"
+import { sendError, sendJson } from "./HttpReply.ts"
+import type { Route } from "./HttpRoute.ts"
+
+/** By method and path: `{ "POST /sentiment": Sentiment }`. Values are classes of models. */
+export interface ModelRoutes {
+  readonly [route: `POST /${string}`]: { readonly definition: JsonSample.AnyDefinition }
+}
+
+/** A route whose path and model are right. */
+export interface ModelRoute {
+  readonly path: string
+  readonly sample: JsonSample.JsonSample
+}
+
+/** Checks them: a path is not one of the protocol, and every field of its model has a JSON form. */
+export const check = (routes: ModelRoutes): Result.Result<ReadonlyArray<ModelRoute>, ServeError> => {
+  const checked: Array<ModelRoute> = []
+  for (const [route, { definition }] of Object.entries(routes)) {
+    const refuse = (reason: string) => Result.fail(new ServeError({ message: `the route "${route}" ${reason}` }))
+    const path = /^POST (\/[\w.~!$&'()*+,;=:@%/-]*)$/.exec(route)?.[1]
+    if (path === undefined) return refuse(`is not POST and a path, such as "POST /${definition.name}"`)
+    if (/^\/v2(\/|$)/.test(path) || path === openApiPath) return refuse("is the protocol's, or the server's own")
+    const sample = Result.try({
+      try: () => JsonSample.make(definition),
+      catch: (error) => (error instanceof Error ? error.message : String(error)),
+    })
+    if (Result.isFailure(sample)) return refuse(`cannot be: ${sample.failure}`)
+    checked.push({ path, sample: sample.success })
+  }
+  return Result.succeed(checked)
+}
+
+const openApiPath = "/openapi.json"
+
+/** No routes are none at all, not even the document. */
+export const make = (
+  gateway: Gateway,
+  options: InferOptions,
+  routes: ReadonlyArray<ModelRoute>,
+): ReadonlyArray<Route> => {
+  if (routes.length === 0) return []
+  const describe: Route = {
+    method: "GET",
+    api: "metadata",
+    path: exactly(openApiPath),
+    answer: ({ response }) => {
+      const { name: title, version } = gateway.metadata
+      const streams = ({ sample: { definition } }: ModelRoute) =>
+        Result.match(gateway.model(definition.name, definition.version), {
+          onSuccess: ({ decoupled }) => decoupled,
+          onFailure: () => false,
+        })
+      const told = routes.map((route) => ({ ...route, streams: streams(route) }))
+      sendJson(response, 200, OpenApi.document({ title, version }, told))
+    },
+  }
+  return [...routes.map((route) => ask(gateway, options, route)), describe]
+}
+
+const ask = (gateway: Gateway, options: InferOptions, { path, sample }: ModelRoute): Route => {
+  const { name, version } = sample.definition
+  const codec: DocumentCodec = sample
+  return {
+    method: "POST",
+    api: "inference",
+    path: exactly(path),
+    answer: (call) => {
+      const running = gateway.model(name, version)
+      if (Result.isFailure(running)) return sendError(call.response, running.failure)
+      const answer = running.success.decoupled ? generateStream : generate
+      answer(gateway, { ...call, model: { name, version } }, options, codec)
+    },
+  }
+}
+
+const exactly = (path: string): RegExp => new RegExp(`^${path.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`)
