@@ -9,12 +9,13 @@ import { expect, it } from "vitest"
 
 const root = join(import.meta.dirname, "..")
 
-/** protocol → core → {onnx → repository, worker, server, client, bench} → cli */
+/** protocol → core → {onnx → repository, worker, image, server, client, bench} → cli */
 const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   protocol: [],
   core: ["protocol"],
   onnx: ["core", "protocol"],
   worker: ["core"],
+  image: ["core"],
   repository: ["core", "protocol", "onnx"],
   server: ["core", "protocol"],
   client: ["core", "protocol"],

@@ -2,7 +2,7 @@
  * How much ink is where on a photographed paper, whatever light falls on it: strokes are darker than the paper on both their
  * sides, a shadow has paper under it as far as it goes. No idea of what is written there.
  */
-import type { Pixels } from "./Picture.ts"
+import type { Pixels } from "@nereid/image"
 
 export interface Ink {
   /** 0 is paper, 1 would be perfect black, by rows. */
@@ -18,7 +18,7 @@ const widestStroke = 0.2
  * The paper's brightness everywhere is the picture's morphological closing: the brightest grey within reach, and of those
  * the darkest within reach. Strokes vanish in it, edges of shadows stay where they are.
  */
-export const of = ({ data, width, height }: Pixels): Ink => {
+export const of = ({ data, width, height }: Omit<Pixels.Pixels, "channels">): Ink => {
   const reach = Math.ceil((widestStroke * Math.max(width, height)) / 2)
   const brightest = brightestAround(data, width, height, reach)
   const paper = inverted(brightestAround(inverted(brightest), width, height, reach))

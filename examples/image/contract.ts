@@ -1,6 +1,6 @@
 /** Models that take a picture as it lies in its file. Imported by server and client alike. */
 import { Model, Tensor } from "@nereid/core"
-import * as Picture from "./Picture.ts"
+import * as Picture from "@nereid/image/Picture"
 
 /** A picture as networks of the kind of MobileNet want it. */
 export class Preprocess extends Model.Service<Preprocess>()("preprocess", {

@@ -5,15 +5,17 @@
  */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Model, Tensor } from "@nereid/core"
+import { Pixels } from "@nereid/image"
 import { Onnx } from "@nereid/onnx"
 import { Server } from "@nereid/server"
 import { Effect, Layer } from "effect"
 import { type Box, surest } from "./Box.ts"
 import { Faces, UltraFace } from "./contract.ts"
-import * as Picture from "./Picture.ts"
 
-const width = 320
-const height = 240
+const size = { width: 320, height: 240 } as const
+
+/** What the network has been trained with. */
+const normalization = { mean: 127, deviation: 128 }
 
 const leastScore = 0.7
 const mostOverlap = 0.3
@@ -27,8 +29,8 @@ export const FacesLive = Model.each(
   Effect.gen(function* () {
     const ultraFace = yield* UltraFace
     return Effect.fnUntraced(function* ({ IMAGE }) {
-      const { data } = yield* Picture.colours(IMAGE, width, height)
-      const { scores, boxes } = yield* ultraFace.infer({ input: planes(data) })
+      const pixels = Pixels.channelsFirst(yield* Pixels.colours(IMAGE, size), normalization)
+      const { scores, boxes } = yield* ultraFace.infer({ input: Tensor.reshape(pixels, [1, 3, 240, 320]) })
       const faces = surest(proposals(scores.data, boxes.data), mostOverlap)
       return {
         BOXES: Tensor.make(
@@ -46,17 +48,6 @@ export const FacesLive = Model.each(
   }),
   { instances },
 )
-
-const planes = (data: Uint8Array) => {
-  const plane = width * height
-  const input = new Float32Array(3 * plane)
-  for (let pixel = 0; pixel < plane; pixel++) {
-    for (let channel = 0; channel < 3; channel++) {
-      input[channel * plane + pixel] = ((data[pixel * 3 + channel] ?? 0) - 127) / 128
-    }
-  }
-  return Tensor.make("FP32", [1, 3, height, width], input)
-}
 
 const proposals = (scores: Float32Array, boxes: Float32Array): ReadonlyArray<Box> => {
   const found: Array<Box> = []

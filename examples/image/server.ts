@@ -1,27 +1,20 @@
 /** Two models in code over one way to read pictures; the second one asks a third, the network of ../digits. */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Errors, Logits, Model, Tensor } from "@nereid/core"
+import { Pixels } from "@nereid/image"
 import { Server } from "@nereid/server"
 import { Effect, Layer } from "effect"
 import { Digits, DigitsLive } from "../digits/server.ts"
 import { PhotographedDigit, Preprocess } from "./contract.ts"
 import * as Figure from "./Figure.ts"
 import * as Ink from "./Ink.ts"
-import * as Picture from "./Picture.ts"
 
 export { PhotographedDigit, Preprocess }
 
-const width = 224
-const height = 224
+const size = { width: 224, height: 224 } as const
 
-export const PreprocessLive = Model.each(
-  Preprocess,
-  Effect.fnUntraced(function* ({ IMAGE }) {
-    const { data } = yield* Picture.colours(IMAGE, width, height)
-    const pixels = new Float32Array(data.length)
-    for (let index = 0; index < data.length; index++) pixels[index] = (data[index] ?? 0) / 127.5 - 1
-    return { PIXELS: Tensor.make("FP32", [width, height, 3], pixels) }
-  }),
+export const PreprocessLive = Model.each(Preprocess, ({ IMAGE }) =>
+  Effect.map(Pixels.colours(IMAGE, size), (pixels) => ({ PIXELS: Pixels.channelsLast(pixels) })),
 )
 
 /** Of a photograph's longer side: enough to see a pen's stroke on a page. */
@@ -32,7 +25,7 @@ export const PhotographedDigitLive = Model.each(
   Effect.gen(function* () {
     const digits = yield* Digits
     return Effect.fnUntraced(function* ({ IMAGE }) {
-      const figure = Figure.find(Ink.of(yield* Picture.greys(IMAGE, longest)))
+      const figure = Figure.find(Ink.of(yield* Pixels.greys(IMAGE, { longest })))
       if (figure === undefined) {
         return yield* new Errors.InvalidRequest({ message: "the picture shows nothing dark on lighter paper" })
       }

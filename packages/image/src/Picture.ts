@@ -1,0 +1,28 @@
+/**
+ * A JPEG or PNG picture as a model's input or output: the bytes of its file, which travel as they are. For contracts: what
+ * is in it, a server finds out (Pixels.ts).
+ */
+import { Tensor } from "@nereid/core"
+import { Schema, SchemaTransformation } from "effect"
+
+const beginnings = [Uint8Array.of(0xff, 0xd8, 0xff), Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a)]
+
+const isPicture = (bytes: Uint8Array): boolean =>
+  beginnings.some((beginning) => beginning.every((byte, index) => bytes[index] === byte))
+
+/** BYTES [1] on the wire; in code a Uint8Array, known to begin like a JPEG or PNG file. Anything else is an InvalidRequest. */
+export const field = Tensor.BYTES(1).pipe(
+  Schema.decodeTo(
+    Schema.Uint8Array,
+    SchemaTransformation.transform({
+      decode: ({ data: [bytes = new Uint8Array()] }) => bytes,
+      encode: (bytes) => Tensor.make("BYTES", [1], [bytes]),
+    }),
+  ),
+  Schema.check(
+    Schema.makeFilter(
+      (bytes) =>
+        isPicture(bytes) || `expected the bytes of a JPEG or PNG file, got ${bytes.length} bytes of another kind`,
+    ),
+  ),
+)

@@ -1,0 +1,116 @@
+/**
+ * The pixels of a JPEG or PNG picture, decoded by sharp outside the event loop, and the tensors that networks want of them.
+ * Whatever is wrong with a picture is an InvalidRequest. What pixels mean to a model is the model's own business.
+ */
+import { Errors, Tensor } from "@nereid/core"
+import type { TypedTensor } from "@nereid/core/TypedTensor"
+import { Effect } from "effect"
+import sharp, { type Sharp } from "sharp"
+
+/** Pixels of a picture: a photograph of 24 megapixels is read, one that would unfold to gigabytes is not. */
+const mostPixels = 25_000_000
+
+/** A picture that decodes slower than this is made to. */
+const mostSeconds = 10
+
+/** One byte per channel, by rows: 0 is dark and 255 is bright. */
+export interface Pixels<W extends number = number, H extends number = number, C extends 1 | 3 = 1 | 3> {
+  readonly data: Uint8Array
+  readonly width: W
+  readonly height: H
+  /** 3: red, green, blue; 1: grey. */
+  readonly channels: C
+}
+
+// libvips reads dozens of formats, some by programs of their own making. What is not listed here is not even looked at.
+sharp.block({ operation: ["VipsForeignLoad"] })
+sharp.unblock({ operation: ["VipsForeignLoadJpegBuffer", "VipsForeignLoadPngBuffer"] })
+// No two requests bring the same picture.
+sharp.cache(false)
+
+/** Upright and without transparency (put on white), in red, green and blue, stretched to exactly this size. */
+export const colours = <const W extends number, const H extends number>(
+  picture: Uint8Array,
+  { width, height }: { readonly width: W; readonly height: H },
+): Effect.Effect<Pixels<W, H, 3>, Errors.InvalidRequest> =>
+  Effect.map(
+    decode(picture, (sharp) => sharp.toColourspace("srgb").resize({ width, height, fit: "fill", ...resampling })),
+    ({ data }) => ({ data, width, height, channels: 3 }),
+  )
+
+/** Upright and without transparency (put on white), in grey, made smaller where its longer side is more than `longest`. */
+export const greys = (
+  picture: Uint8Array,
+  { longest }: { readonly longest: number },
+): Effect.Effect<Pixels<number, number, 1>, Errors.InvalidRequest> =>
+  Effect.map(
+    decode(picture, (sharp) =>
+      sharp
+        .toColourspace("b-w")
+        .resize({ width: longest, height: longest, fit: "inside", withoutEnlargement: true, ...resampling }),
+    ),
+    ({ data, width, height }) => ({ data, width, height, channels: 1 }),
+  )
+
+/** As Pillow does it, so that a network sees what it has been trained with. */
+const resampling = { kernel: "cubic", fastShrinkOnLoad: false } as const
+
+const decode = (picture: Uint8Array, arrange: (picture: Sharp) => Sharp) =>
+  Effect.tryPromise({
+    try: async () => {
+      const upright = sharp(picture, { failOn: "truncated", limitInputPixels: mostPixels })
+        .autoOrient()
+        .flatten({ background: "white" })
+        .timeout({ seconds: mostSeconds })
+      const { data, info } = await arrange(upright).raw().toBuffer({ resolveWithObject: true })
+      return { data, width: info.width, height: info.height }
+    },
+    catch: (error) => new Errors.InvalidRequest({ message: `the picture cannot be decoded: ${reason(error)}` }),
+  })
+
+/** The first line: libvips repeats itself. */
+const reason = (error: unknown): string => {
+  const [line = ""] = (error instanceof Error ? error.message : String(error)).trim().split("\n")
+  return line.includes("pixel limit") ? `it has more than ${mostPixels} pixels` : line
+}
+
+/** What becomes of a byte: `(byte - mean) / deviation`, of all channels alike or each its own. */
+export interface Normalization {
+  /** Default 127.5: with its deviation, -1 is dark and 1 is bright. */
+  readonly mean?: number | ReadonlyArray<number>
+  /** Default 127.5. */
+  readonly deviation?: number | ReadonlyArray<number>
+}
+
+/** Channels last, FP32 [height, width, channels]: TensorFlow's order. */
+export const channelsLast = <W extends number, H extends number, C extends 1 | 3>(
+  { data, width, height, channels }: Pixels<W, H, C>,
+  normalization: Normalization = {},
+): TypedTensor<"FP32", readonly [H, W, C]> => {
+  const values = new Float32Array(data.length)
+  for (let channel = 0; channel < channels; channel++) {
+    const table = normalized(normalization, channel)
+    for (let index = channel; index < data.length; index += channels) values[index] = table[data[index] ?? 0] ?? 0
+  }
+  return Tensor.make("FP32", [height, width, channels], values)
+}
+
+/** Channels first, FP32 [channels, height, width]: PyTorch's order. */
+export const channelsFirst = <W extends number, H extends number, C extends 1 | 3>(
+  { data, width, height, channels }: Pixels<W, H, C>,
+  normalization: Normalization = {},
+): TypedTensor<"FP32", readonly [C, H, W]> => {
+  const values = new Float32Array(data.length)
+  let place = 0
+  for (let channel = 0; channel < channels; channel++) {
+    const table = normalized(normalization, channel)
+    for (let index = channel; index < data.length; index += channels) values[place++] = table[data[index] ?? 0] ?? 0
+  }
+  return Tensor.make("FP32", [channels, height, width], values)
+}
+
+/** What each byte becomes. */
+const normalized = ({ mean = 127.5, deviation = 127.5 }: Normalization, channel: number): Float32Array => {
+  const of = (value: number | ReadonlyArray<number>) => (typeof value === "number" ? value : (value[channel] ?? 0))
+  return Float32Array.from({ length: 256 }, (_, byte) => (byte - of(mean)) / of(deviation))
+}
