@@ -9,6 +9,8 @@ let asked = 0
 const answers: Record<string, (rest: string) => Effect.Effect<string, unknown, RequestContext>> = {
   echo: (rest) => Effect.succeed(rest),
   thread: () => Effect.succeed(`${isMainThread} ${threadId > 0} ${(asked += 1)}`),
+  runtime: () =>
+    Effect.sync(() => `${process.execArgv.join(" ")} ${process.env["OF_THE_THREAD"]} ${process.env["HOME"]}`),
   exit: (code) => Effect.sync(() => process.exit(Number(code))),
   throw: (rest) =>
     Effect.callback(() => {
@@ -19,7 +21,6 @@ const answers: Record<string, (rest: string) => Effect.Effect<string, unknown, R
   heap: () =>
     Effect.callback(() => {
       const kept: Array<unknown> = []
-      // Little by little: code that takes memory faster than V8 can stop it takes the process with it.
       const more = () => {
         kept.push(Array.from({ length: 10_000 }, () => ({})))
         setImmediate(more)

@@ -156,6 +156,14 @@ describe("a handler in a thread", () => {
     }),
   )
 
+  it.live("has the options of Node and the environment that it is given", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* running({ execArgv: ["--no-warnings"], env: { OF_THE_THREAD: "b" } })
+      assert.equal(yield* ask("runtime"), `--no-warnings b ${process.env["HOME"]}`)
+      assert.isUndefined(process.env["OF_THE_THREAD"])
+    }),
+  )
+
   it.live("logs through the main thread's logger; initializes once, and finalizes when the model unloads", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
@@ -319,6 +327,14 @@ describe("what cannot be loaded", () => {
         yield* failure(Worker.layer<typeof unready>()(Command, module("Unready"))),
         `${cannot("Unready")}no weights`,
       )
+      assert.include(
+        yield* failure(Worker.layer()(Command, module("CommandHandler"), { execArgv: ["--max-old-space-size=64"] })),
+        `${cannot("CommandHandler")}its worker thread does not start: Initiated Worker with invalid execArgv flags: --max`,
+      )
+      assert.include(
+        yield* failure(Worker.layer()(Command, module("CommandHandler"), { maxHeapBytes: 16 * 2 ** 20 })),
+        `${cannot("CommandHandler")}its worker thread died: Worker terminated due to reaching memory limit`,
+      )
     }),
   )
 
@@ -356,7 +372,10 @@ it("the module's layer must be that of the model, and closed; options are checke
   const misspelt = Worker.layer<typeof commandHandler>()(Command, url, { instance: 2 })
   assert.isTrue([fits, other, none, open, warm, misspelt].every(Layer.isLayer))
   assert.throws(() => command({ instances: 0 }), 'Model "command": instances must be an integer of at least 1')
-  assert.throws(() => command({ maxHeapBytes: 0 }), "maxHeapBytes must be an integer of at least 1, but 0 was given")
+  assert.throws(
+    () => command({ maxHeapBytes: 1_000_000 }),
+    "maxHeapBytes must be an integer of at least 16777216, but 1000000 was given",
+  )
   assert.throws(() => command({ cancelTimeout: 0 }), "cancelTimeout must be a time above 0 and below 24 days")
   assert.throws(() => command({ restart: { times: -1 } }), "restart.times must be an integer of at least 0")
 })

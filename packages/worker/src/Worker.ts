@@ -36,10 +36,17 @@ export interface LayerOptions<I extends Fields = Fields> extends Provide.Serving
   /** How long the finalizers of a handler may take before its thread is ended. Default 10 seconds. */
   readonly stopTimeout?: Duration.Input
   /**
-   * Bytes of the JavaScript heap of each thread; more ends the thread, and no other, unless its code takes memory faster than V8 can
-   * stop it: then V8 ends the process. Default Node's own limit.
+   * Bytes of the JavaScript heap of each thread, at least 16 MiB; more ends the thread, and no other, unless native code takes memory
+   * faster than V8 can stop it: then V8 ends the process. Default Node's own limit, at which V8 may end the process as well.
    */
   readonly maxHeapBytes?: number
+  /**
+   * Options of Node for each thread, such as `["--enable-source-maps"]`; those of V8 and of the whole process are none. Default those
+   * that the process was started with.
+   */
+  readonly execArgv?: ReadonlyArray<string>
+  /** Environment variables of each thread, beside those of the process, of which each thread has a copy. Default none. */
+  readonly env?: Readonly<Record<string, string>>
 }
 
 /** What the module of a handler exports: the layer of its model, as it would be on the main thread. */
@@ -126,16 +133,19 @@ type Fitting<Module, Self> = unknown extends Module
     ? unknown
     : { readonly "the module's default export is no layer of this model": never }
 
-type Settings = Pick<WorkerThread.ThreadOptions, "startTimeout" | "cancelTimeout" | "stopTimeout" | "maxHeapBytes">
+type Settings = Omit<WorkerThread.ThreadOptions, "definition" | "module" | "instance">
+
+/** A thread with less has no room to start in: V8 would end the process. */
+const leastHeapBytes = 16 * 2 ** 20
 
 /** @throws TypeError where an option is out of range */
 const check = (model: string, options: LayerOptions): Settings => {
   const wrong = (text: string) => new TypeError(`Model "${model}": ${text}.`)
   const restart = Supervisor.wrongRestart(options.restart)
   if (restart !== undefined) throw wrong(restart)
-  const { maxHeapBytes } = options
-  if (maxHeapBytes !== undefined && !(Number.isSafeInteger(maxHeapBytes) && maxHeapBytes > 0)) {
-    throw wrong(`maxHeapBytes must be an integer of at least 1, but ${maxHeapBytes} was given`)
+  const { maxHeapBytes, execArgv, env } = options
+  if (maxHeapBytes !== undefined && !(Number.isSafeInteger(maxHeapBytes) && maxHeapBytes >= leastHeapBytes)) {
+    throw wrong(`maxHeapBytes must be an integer of at least ${leastHeapBytes}, but ${maxHeapBytes} was given`)
   }
   const millis = (option: "startTimeout" | "cancelTimeout" | "stopTimeout", byDefault: Duration.Input) => {
     const given = options[option] ?? byDefault
@@ -149,6 +159,8 @@ const check = (model: string, options: LayerOptions): Settings => {
     cancelTimeout: millis("cancelTimeout", "10 seconds"),
     stopTimeout: millis("stopTimeout", "10 seconds"),
     maxHeapBytes,
+    execArgv,
+    env,
   }
 }
 

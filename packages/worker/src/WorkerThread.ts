@@ -11,7 +11,7 @@ import type { BuiltInstance } from "@nereid/core/InstanceContext"
 import type { Execution, Interrupt, Settle } from "@nereid/core/Instance"
 import type { Supervised } from "@nereid/core/Supervisor"
 import { Clock, Context, Deferred, Effect, Exit, Metric, Result } from "effect"
-import { Worker, type WorkerOptions } from "node:worker_threads"
+import { type ResourceLimits, Worker } from "node:worker_threads"
 import { difference } from "./ModuleCheck.ts"
 import { ParcelWriter, unpack } from "./Parcel.ts"
 import { type MetricMessage, ThreadMetrics } from "./ThreadMetrics.ts"
@@ -29,6 +29,9 @@ export interface ThreadOptions {
   readonly stopTimeout: number
   /** Of its JavaScript heap; undefined for Node's own limit. */
   readonly maxHeapBytes: number | undefined
+  /** Undefined for those of the process. */
+  readonly execArgv: ReadonlyArray<string> | undefined
+  readonly env: Readonly<Record<string, string>> | undefined
 }
 
 /** Not to be interrupted; when it fails, the thread has ended. */
@@ -79,15 +82,26 @@ export const start = Effect.fnUntraced(function* (options: ThreadOptions) {
 }, Effect.uninterruptible)
 
 // `import.meta.resolve` goes through the package's exports: the same line works from source and when built.
-const spawn = ({ instance, module, maxHeapBytes }: ThreadOptions): Worker => {
+const spawn = ({ instance, module, maxHeapBytes, execArgv, env }: ThreadOptions): Worker => {
   const workerData: Start = { module, instance }
-  const limits: WorkerOptions =
-    maxHeapBytes === undefined ? {} : { resourceLimits: { maxOldGenerationSizeMb: Math.ceil(maxHeapBytes / 2 ** 20) } }
   return new Worker(new URL(import.meta.resolve("@nereid/worker/worker")), {
     name: instance.name,
     workerData,
-    ...limits,
+    ...(maxHeapBytes !== undefined && { resourceLimits: heapLimits(maxHeapBytes) }),
+    ...(execArgv !== undefined && { execArgv: [...execArgv] }),
+    ...(env !== undefined && { env: { ...process.env, ...env } }),
   })
+}
+
+/**
+ * Both generations of V8's heap. At the limit of the old one Node ends the thread, and allows it 16 MiB more until it has; beyond
+ * them V8 aborts the process. One collection may move a whole young generation to the old one: half-spaces and objects that are
+ * large, a third of its size each. So 24 MiB of it fit, and its default of 96 MiB does not.
+ */
+const heapLimits = (bytes: number): ResourceLimits => {
+  const megabytes = Math.ceil(bytes / 2 ** 20)
+  const young = Math.min(24, Math.floor(megabytes / 4))
+  return { maxYoungGenerationSizeMb: young, maxOldGenerationSizeMb: megabytes - young }
 }
 
 const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
