@@ -11,6 +11,7 @@ import { bench } from "./bench/bench.ts"
 import { serve } from "./serve.ts"
 import * as BenchFlags from "./flags/BenchFlags.ts"
 import * as ServerFlags from "./flags/ServerFlags.ts"
+import * as Variables from "./flags/Variables.ts"
 
 // Not the wizard, which would ask for a hundred flags, nor a level of the log, which has its flags where it is.
 const builtIns = [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions]
@@ -23,6 +24,7 @@ Command.make("nereid").pipe(
     NodeServices.layer,
     CliConfig.layer({ builtIns }),
     Help.layer([ServerFlags.groups, BenchFlags.groups]),
+    Variables.layer(ServerFlags.flags, process.env),
   ]),
   NodeRuntime.runMain({ teardown }),
 )

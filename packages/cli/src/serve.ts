@@ -12,6 +12,7 @@ import * as ForcedExit from "./ForcedExit.ts"
 import * as ModelModule from "./ModelModule.ts"
 import * as RepositoryFlags from "./flags/RepositoryFlags.ts"
 import * as ServerFlags from "./flags/ServerFlags.ts"
+import * as Variables from "./flags/Variables.ts"
 
 /** Failures whose message says all: where in our code they come from is nothing to their reader. */
 const told = ["ServeError", "ModuleError", "OnnxLoadError"]
@@ -32,6 +33,7 @@ export const serve = Command.make(
     flags: ServerFlags.flags,
   },
   Effect.fnUntraced(function* ({ module: path, flags }) {
+    yield* Variables.refuseUnknown
     const options = yield* ServerFlags.options(flags)
     const repository = yield* RepositoryFlags.options(flags.repository)
     if (Option.isNone(path) && repository === undefined) {
@@ -55,4 +57,8 @@ export const serve = Command.make(
       Layer.launch,
     )
   }, Effect.mapError(inOneLine)),
-).pipe(Command.withDescription("Serve the models that a module exports, those of a model repository, or both"))
+).pipe(
+  Command.withDescription(
+    "Serve the models that a module exports, those of a model repository, or both. Each flag may be an environment variable instead: NEREID_HTTP_PORT for --http-port",
+  ),
+)

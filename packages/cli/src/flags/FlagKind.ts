@@ -1,10 +1,11 @@
 /**
  * What a flag takes, in the spelling of tritonserver: always a value, behind `=` or as the next argument, and where a flag
- * comes more than once the last counts, except for those that collect. A bad value is refused with the flag, the value and
- * what is allowed.
+ * comes more than once the last counts, except for those that collect. A flag that is not there has the value of its environment
+ * variable, if that is. A bad value is refused with the flag or the variable, the value and what is allowed.
  */
 import { Effect, identity, Result } from "effect"
 import { CliError, Flag } from "effect/cli"
+import { nameOf, type Variable, Variables } from "./Variables.ts"
 
 /** What a text stands for, or what was expected instead. */
 export type Parse<A> = (text: string) => Result.Result<A, string>
@@ -19,35 +20,80 @@ interface Description {
   readonly aliases?: ReadonlyArray<string>
 }
 
-/** Every value of a flag that may come any number of times, in their order. */
-export const collected = <A>(
-  name: string,
-  { takes, description, shown = identity, aliases = [] }: Description,
-  parse: Parse<A>,
-): Flag.Flag<ReadonlyArray<A>> =>
+/** One of the values that a flag was given. */
+export interface Given {
+  readonly text: string
+  /** The environment variable that it comes from; undefined for the command line. */
+  readonly variable?: Variable
+}
+
+/** What was given: on the command line, else by environment variables. */
+const given = (flag: Flag.Flag<string>, name: string): Flag.Flag<ReadonlyArray<Given>> =>
+  flag.pipe(
+    Flag.atLeast(0),
+    Flag.mapEffect((texts) =>
+      Effect.map(Variables, (environment): ReadonlyArray<Given> => {
+        if (texts.length > 0) return texts.map((text) => ({ text }))
+        return (environment.given.get(name) ?? []).map((variable) => ({ text: variable.value, variable }))
+      }),
+    ),
+  )
+
+/** How its user knows it. */
+export const sourceOf = (name: string, { variable }: Given): string => variable?.name ?? `--${name}`
+
+const described = (name: string, { takes, description, aliases = [] }: Description): Flag.Flag<string> =>
   aliases
     .reduce((flag, alias) => Flag.withAlias(flag, alias), Flag.String(name))
-    .pipe(
-      Flag.withMetavar(takes),
-      Flag.withDescription(description),
-      Flag.mapEffect((value) =>
-        Effect.mapError(
-          Effect.fromResult(parse(value)),
-          (expected) => new CliError.InvalidValue({ option: name, value: shown(value), expected, kind: "flag" }),
-        ),
-      ),
-      Flag.atLeast(0),
-    )
+    .pipe(Flag.withMetavar(takes), Flag.withDescription(description))
+
+/** Every value of a flag that may come any number of times, in their order, by what its givers are called. */
+export const collectedFrom = <A>(
+  name: string,
+  description: Description,
+  parse: (given: Given) => Effect.Effect<A, CliError.CliError>,
+): Flag.Flag<ReadonlyArray<A>> =>
+  given(described(name, description), name).pipe(Flag.mapEffect((values) => Effect.forEach(values, parse)))
+
+/** Every value of a flag that may come any number of times, in their order. */
+export const collected = <A>(name: string, description: Description, parse: Parse<A>): Flag.Flag<ReadonlyArray<A>> =>
+  collectedFrom(name, description, parsed(name, description, parse))
+
+const parsed =
+  <A>(name: string, { shown = identity }: Description, parse: Parse<A>) =>
+  ({ text, variable }: Given): Effect.Effect<A, CliError.CliError> =>
+    Effect.mapError(Effect.fromResult(parse(text)), (expected) => {
+      const value = shown(text)
+      if (variable === undefined) return new CliError.InvalidValue({ option: name, value, expected, kind: "flag" })
+      const message = `Invalid value for environment variable ${variable.name}: "${value}". Expected: ${expected}`
+      return new CliError.ValidationError({ message })
+    })
 
 /** The last value, if there is one. */
-export const optional = <A>(name: string, description: Description, parse: Parse<A>): Flag.Flag<A | undefined> =>
-  collected(name, description, parse).pipe(Flag.map((values) => values.at(-1)))
+export const optional = <A>(name: string, description: Description, parse: Parse<A>): Flag.Flag<A | undefined> => {
+  const parseOne = parsed(name, description, parse)
+  return collectedFrom(name, description, (given) => {
+    if (given.variable?.number === undefined) return parseOne(given)
+    const message = `${given.variable.name} has a number, and --${name} one value: set ${nameOf(name)}`
+    return Effect.fail(new CliError.ValidationError({ message }))
+  }).pipe(Flag.map((values) => values.at(-1)))
+}
 
 /** The last value, or the default, which the description then tells. */
 export const withDefault = <A>(name: string, description: Description, fallback: A, parse: Parse<A>): Flag.Flag<A> =>
-  collected(name, { ...description, description: `${description.description} (${String(fallback)})` }, parse).pipe(
-    Flag.map((values) => values.at(-1) ?? fallback),
+  optional(name, { ...description, description: `${description.description} (${String(fallback)})` }, parse).pipe(
+    Flag.map((value) => value ?? fallback),
   )
+
+/** One that takes no value, and is on where it is there; its environment variable takes a boolean. */
+export const present = (name: string, description: string): Flag.Flag<boolean> => {
+  const flag = Flag.Boolean(name).pipe(Flag.withoutNegation, Flag.withDescription(description), Flag.map(String))
+  const parse = parsed(name, { takes: "boolean", description }, parseBoolean)
+  return given(flag, name).pipe(
+    Flag.mapEffect((values) => Effect.forEach(values, parse)),
+    Flag.map((values) => values.includes(true)),
+  )
+}
 
 export const parseBoolean: Parse<boolean> = (text) => {
   const lower = text.toLowerCase()

@@ -4,7 +4,7 @@
  */
 import type { Repository } from "@nereid/repository"
 import { Effect, Result } from "effect"
-import { CliError, type Command, Flag } from "effect/cli"
+import { CliError, type Command } from "effect/cli"
 import * as FlagKind from "./FlagKind.ts"
 
 const parseBackendSetting: FlagKind.Parse<{ readonly defaultMaxBatchSize?: number }> = (text) => {
@@ -49,11 +49,9 @@ export const flags = {
     "Models that have a configs/<name>.pbtxt are configured by it, others by their config.pbtxt",
   ),
   // The one flag of tritonserver that takes no value.
-  noAutoComplete: Flag.Boolean("disable-auto-complete-config").pipe(
-    Flag.withoutNegation,
-    Flag.withDescription("Configurations must be complete: nothing is read from model files"),
-    Flag.atLeast(0),
-    Flag.map((given) => given.length > 0),
+  noAutoComplete: FlagKind.present(
+    "disable-auto-complete-config",
+    "Configurations must be complete: nothing is read from model files",
   ),
   strictConfig: FlagKind.boolean("strict-model-config", "The same as --disable-auto-complete-config", false),
   backendConfig: FlagKind.collected(

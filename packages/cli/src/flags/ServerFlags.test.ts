@@ -1,39 +1,8 @@
 /** The command line of `nereid serve`, as the options that the server gets of it (C40). */
-import * as NodeServices from "@effect/platform-node/NodeServices"
 import { describe, expect, it } from "@effect/vitest"
 import type { ServerOptions } from "@nereid/server/Server"
-import { Effect, Layer } from "effect"
-import { CliOutput, Command } from "effect/cli"
-import * as ServerFlags from "./ServerFlags.ts"
-
-interface Parsed {
-  readonly options?: ServerOptions
-  readonly ignored?: ReadonlyArray<string>
-  readonly errors?: ReadonlyArray<string>
-}
-
-const parse = (args: ReadonlyArray<string> = []): Effect.Effect<Parsed> => {
-  let parsed: Parsed = {}
-  const command = Command.make("serve", { flags: ServerFlags.flags }, ({ flags }) =>
-    ServerFlags.options(flags).pipe(
-      Effect.match({
-        onSuccess: (options) => (parsed = { options, ignored: ServerFlags.ignored(flags) }),
-        onFailure: ({ message }) => (parsed = { errors: [message] }),
-      }),
-    ),
-  )
-  const presenter = CliOutput.layerPresenter({
-    present: (event) =>
-      Effect.sync(() => {
-        if (event._tag === "InvalidInvocation") parsed = { errors: event.errors.map(({ message }) => message) }
-      }),
-  })
-  return Command.runWith(command, { version: "0" })(args).pipe(
-    Effect.ignore,
-    Effect.provide(Layer.merge(NodeServices.layer, presenter)),
-    Effect.map(() => parsed),
-  )
-}
+import { Effect } from "effect"
+import { parse } from "./ServeCommand.fixture.ts"
 
 /** Both spellings of the same. */
 const spelled = (line: string): ReadonlyArray<ReadonlyArray<string>> => {

@@ -58,8 +58,7 @@ export const options = Effect.fnUntraced(function* (
 })
 
 /** Those that were given and have no effect. */
-export const ignored = ({ ignored }: Values): ReadonlyArray<string> =>
-  ignored.flatMap((names) => names.slice(0, 1).map((name) => `--${name}`))
+export const ignored = ({ ignored }: Values): ReadonlyArray<string> => ignored.flatMap((names) => names.slice(0, 1))
 
 /** A part of the help: these flags, in their order here, until the next part begins. */
 export interface Group {

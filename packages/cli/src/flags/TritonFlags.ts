@@ -3,7 +3,7 @@
  * that would change what is served are refused, except with the value that stands for what happens here anyway.
  */
 import { Effect, Result } from "effect"
-import { CliError, Flag } from "effect/cli"
+import { CliError, type Flag } from "effect/cli"
 import * as FlagKind from "./FlagKind.ts"
 
 /** By the reason. */
@@ -57,26 +57,25 @@ const refusals: ReadonlyArray<Refusal> = [
   { name: "allow-vertex-ai", accepted: "false", why: "there is no such endpoint" },
 ]
 
-/** The names of those that were given. */
+/** Those that were given, by the names that their users know. */
 export const ignored: ReadonlyArray<Flag.Flag<ReadonlyArray<string>>> = Object.entries(withoutEffect).flatMap(
   ([why, names]) =>
     names.map((name) =>
-      FlagKind.collected(name, { takes: "any", description: `No effect: ${why}` }, () => Result.succeed(name)),
+      FlagKind.collectedFrom(name, { takes: "any", description: `No effect: ${why}` }, (given) =>
+        Effect.succeed(FlagKind.sourceOf(name, given)),
+      ),
     ),
 )
 
-export const refused: ReadonlyArray<Flag.Flag<unknown>> = refusals.map(({ name, accepted, why }) =>
-  Flag.String(name).pipe(
-    Flag.withMetavar("any"),
-    Flag.withDescription(accepted === undefined ? `Refused: ${why}` : `Refused but for ${accepted}: ${why}`),
-    Flag.mapEffect((value) => {
-      if (accepted !== undefined && isSame(value, accepted)) return Effect.void
-      const given = accepted === undefined ? `--${name}` : `--${name}=${value}`
-      return Effect.fail(new CliError.ValidationError({ message: `${given} is not supported: ${why}` }))
-    }),
-    Flag.atLeast(0),
-  ),
-)
+export const refused: ReadonlyArray<Flag.Flag<unknown>> = refusals.map(({ name, accepted, why }) => {
+  const description = accepted === undefined ? `Refused: ${why}` : `Refused but for ${accepted}: ${why}`
+  return FlagKind.collectedFrom(name, { takes: "any", description }, (given) => {
+    if (accepted !== undefined && isSame(given.text, accepted)) return Effect.void
+    const source = FlagKind.sourceOf(name, given)
+    const what = accepted === undefined ? source : `${source}=${given.text}`
+    return Effect.fail(new CliError.ValidationError({ message: `${what} is not supported: ${why}` }))
+  })
+})
 
 /** Whatever their case; and the words for a boolean are one. */
 const isSame = (value: string, accepted: string): boolean => {

@@ -1,0 +1,93 @@
+/**
+ * The environment variables that stand for flags: `NEREID_HTTP_PORT` for `--http-port`, and with numbers behind it where the flag may
+ * come several times, `NEREID_LOAD_MODEL_0`. Which there are follows from the flags. What values mean is the flags' own (FlagKind.ts),
+ * which ask here when they are not on the command line.
+ */
+import { Context, Effect, Layer, Predicate } from "effect"
+import { CliError, Param } from "effect/cli"
+import * as Spelling from "./Spelling.ts"
+
+export interface Variable {
+  readonly name: string
+  readonly value: string
+  /** That of its name, if there is one. */
+  readonly number: number | undefined
+}
+
+export interface Environment {
+  /** By the name of their flag, in their order. */
+  readonly given: ReadonlyMap<string, ReadonlyArray<Variable>>
+  /** What was wanted by those whose name is no flag's: a line for each. */
+  readonly unknown: ReadonlyArray<string>
+}
+
+export const Variables = Context.Reference<Environment>("@nereid/cli/Variables", {
+  defaultValue: () => ({ given: new Map(), unknown: [] }),
+})
+
+const prefix = "NEREID_"
+
+/** The name of a flag's variable. */
+export const nameOf = (flag: string): string => prefix + flag.toUpperCase().replaceAll("-", "_")
+
+/** Of a table of flags, however deep. */
+export const read = (flags: unknown, environment: Readonly<Record<string, string | undefined>>): Environment => {
+  const known = new Map(flagNames(flags).map((flag) => [nameOf(flag), flag]))
+  const isOfKubernetes = serviceLinks(environment)
+  const given = new Map<string, ReadonlyArray<Variable>>()
+  const unknown: Array<string> = []
+  const entries = Object.entries(environment).map(([name, value = ""]) => variable(name, value, known))
+  for (const entry of entries.toSorted((one, other) => (one.number ?? -1) - (other.number ?? -1))) {
+    const { name, value, flag } = entry
+    // An empty one is as good as none, which is how composed environments write it.
+    if (!name.startsWith(prefix) || value === "" || isOfKubernetes(name, value)) continue
+    if (flag !== undefined) given.set(flag, [...(given.get(flag) ?? []), entry])
+    else unknown.push(unknownVariable(name, [...known.keys()]))
+  }
+  return { given, unknown }
+}
+
+const variable = (name: string, value: string, known: ReadonlyMap<string, string>) => {
+  if (known.has(name)) return { name, value, number: undefined, flag: known.get(name) }
+  const [, base = name, digits] = /^(.*)_(0|[1-9]\d{0,3})$/.exec(name) ?? []
+  return { name, value, number: digits === undefined ? undefined : Number(digits), flag: known.get(base) }
+}
+
+const unknownVariable = (name: string, known: ReadonlyArray<string>): string => {
+  const closest = Spelling.closest(name, known)
+  const meant = closest === undefined ? "" : `; did you mean ${closest}?`
+  return `${name} is the environment variable of no flag${meant}`
+}
+
+/**
+ * Kubernetes gives a pod such variables for each service of its namespace. One that is called `nereid`, or `nereid-http`, would make
+ * `NEREID_PORT=tcp://10.0.0.1:8000` of itself, and others, which nobody has meant for us.
+ */
+const serviceLinks = (environment: Readonly<Record<string, string | undefined>>) => {
+  const services = Object.keys(environment).flatMap((name) => {
+    const [, service] = /^(.+)_SERVICE_HOST$/.exec(name) ?? []
+    return service !== undefined && `${service}_SERVICE_PORT` in environment ? [service] : []
+  })
+  return (name: string, value: string): boolean =>
+    services.some((service) => {
+      if (!name.startsWith(`${service}_`)) return false
+      const rest = name.slice(service.length + 1)
+      if (rest === "PORT") return /^(tcp|udp|sctp):\/\//.test(value)
+      return /^SERVICE_(HOST|PORT(_.+)?)$/.test(rest) || /^PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/.test(rest)
+    })
+}
+
+/** Of a table of flags, however deep. */
+export const flagNames = (flags: unknown): ReadonlyArray<string> => {
+  if (!Param.isParam(flags)) return Predicate.isObjectOrArray(flags) ? Object.values(flags).flatMap(flagNames) : []
+  if (Param.isSingle(flags)) return [flags.name]
+  return Predicate.hasProperty(flags, "param") ? flagNames(flags.param) : []
+}
+
+export const layer = (flags: unknown, environment: Readonly<Record<string, string | undefined>>): Layer.Layer<never> =>
+  Layer.sync(Variables, () => read(flags, environment))
+
+/** Fails where there are variables that no flag knows. */
+export const refuseUnknown: Effect.Effect<void, CliError.UserError> = Effect.flatMap(Variables, ({ unknown }) =>
+  unknown.length === 0 ? Effect.void : Effect.fail(new CliError.UserError({ cause: unknown.join("\n") })),
+)
