@@ -56,7 +56,7 @@ it.each([
     const ended = await lose(program, http, grpc, transport)
     expect(ended).toMatchObject({ code, signal: null })
     expect(ended.output).toContain("Model 'fatal' cannot recover, so the server stops: the device is lost")
-    if (way !== "bare") expect(ended.output).toContain("unloaded")
+    expect(ended.output).toContain("unloaded")
     if (way === "background") expect(ended.output).toContain("stopped: the device is lost")
   },
 )

@@ -15,6 +15,7 @@ export const open = Effect.fnUntraced(function* (
 ) {
   const registry = Registry.make([])
   const opened = yield* Repository.open({ directories: [fixture.path], exitOnError: false, ...options })(registry)
+  yield* opened.begin
   /** What a model makes of 0; the version in front where it is asked for. */
   const answer = (name: string, version = "") =>
     Effect.gen(function* () {

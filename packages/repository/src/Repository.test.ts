@@ -113,7 +113,8 @@ describe("at the start", () => {
       const { model } = yield* Effect.provideContext(Code, yield* Layer.build(layer))
       const registry = Registry.make([model])
       const directories = [first.path, second.path] as const
-      const { index } = yield* Repository.open({ directories, exitOnError: false })(registry)
+      const { begin, index } = yield* Repository.open({ directories, exitOnError: false })(registry)
+      yield* begin
       expect(index()).toMatchObject([
         { name: "both", state: "UNAVAILABLE", reason: "model appears in two or more repositories" },
         { name: "code", state: "UNAVAILABLE", reason: "a model of this name is in code, too" },

@@ -57,13 +57,15 @@ export const open =
       const catalogue = new Catalogue(options, registry, yield* Scope.Scope)
       const found = yield* Effect.mapError(catalogue.scan, ({ message }) => new RepositoryError({ message }))
       const isAll = control !== "explicit" || (wanted.length === 1 && wanted[0] === "*")
-      const problems = yield* loadAll(catalogue, isAll ? [...found.keys()] : [...new Set(wanted)])
-      if (exitOnError && problems.length > 0) {
-        const message = `failed to load all models\n${problems.map((problem) => `  ${problem}`).join("\n")}`
-        return yield* new RepositoryError({ message })
-      }
-      if (control === "poll") yield* poll(catalogue, options.pollInterval ?? "15 seconds")
       const opened: OpenRepository = {
+        begin: Effect.gen(function* () {
+          const problems = yield* loadAll(catalogue, isAll ? [...found.keys()] : [...new Set(wanted)])
+          if (exitOnError && problems.length > 0) {
+            const message = `failed to load all models\n${problems.map((problem) => `  ${problem}`).join("\n")}`
+            return yield* new RepositoryError({ message })
+          }
+          if (control === "poll") yield* poll(catalogue, options.pollInterval ?? "15 seconds")
+        }),
         index: () => catalogue.index(control === "explicit"),
         isReady: () => catalogue.isReady(),
         control: control === "explicit" ? yield* controlOf(catalogue) : undefined,

@@ -8,7 +8,7 @@ import { InvalidRequest, QueueFull, Unsupported } from "@nereid/core/Errors"
 import { type Cancel, type Emit, errorPrefix, type Response } from "@nereid/core/Inference"
 import { type Control, type IndexEntry, none as noRepository, type OpenRepository } from "@nereid/core/ModelRepository"
 import { notReady } from "@nereid/core/NamedCalls"
-import type { OpenRegistry, Registry } from "@nereid/core/Registry"
+import type { OpenRegistry, RegisteredModels } from "@nereid/core/Registry"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import { type TensorSpec, wireDims } from "@nereid/core/TensorSpec"
 import { validate, wireResponse } from "@nereid/core/Validation"
@@ -61,7 +61,7 @@ export interface Receiver {
 
 export interface Gateway {
   readonly isLive: () => boolean
-  /** Every model is ready, where that is asked for, and the server is not stopping. */
+  /** Every model is ready, where that is asked for, and the server is neither starting nor stopping. */
   readonly isReady: () => boolean
   readonly metadata: ServerMetadata
   readonly modelReady: (name: string, version: string) => Result.Result<boolean, InferenceError>
@@ -94,6 +94,8 @@ export interface Gateway {
   readonly model: (name: string, version: string) => Result.Result<RunningModel, InferenceError>
   /** Aborted when a stop begins. */
   readonly stopping: AbortSignal
+  /** What was to be there from the start is. */
+  readonly started: () => void
   /** Readiness off, for good. What still comes is the front ends' to answer or to refuse. */
   readonly beginDrain: () => void
 }
@@ -129,6 +131,8 @@ export const make = (
     readonly repository?: OpenRepository
     /** Whether the server is ready only while all its models are. Default true. */
     readonly strictReadiness?: boolean
+    /** Whether it is ready only once it is told to have started. Default false. */
+    readonly isStarting?: boolean
   },
 ): Gateway => {
   const { sharedMemory = SharedMemory.disabled, tracing = Tracing.off, maxInFlightSize = Infinity } = options
@@ -137,6 +141,7 @@ export const make = (
   /** Bytes of the requests that are not answered. */
   let inFlight = 0
   const stopping = new AbortController()
+  let { isStarting = false } = options
 
   /** Checks a request and hands it to its model. */
   const submit = (wire: WireRequest, deadline: number | undefined, receiver: Receiver | InferenceReply): Cancel => {
@@ -196,7 +201,7 @@ export const make = (
 
   return {
     isLive: () => true,
-    isReady: () => !stopping.signal.aborted && (!strictReadiness || isComplete()),
+    isReady: () => !isStarting && !stopping.signal.aborted && (!strictReadiness || isComplete()),
     metadata: { name: options.id, version: options.version, extensions },
     repositoryIndex: (request) => Repository.index(registry.models, repository, request),
     repositoryControl: (chosen) => Repository.control(repository, chosen),
@@ -224,6 +229,9 @@ export const make = (
     infer: ask,
     stream: ask,
     stopping: stopping.signal,
+    started: () => {
+      isStarting = false
+    },
     beginDrain: () => stopping.abort(),
   }
 }
@@ -241,7 +249,7 @@ const unaryOnly = "ModelInfer RPC doesn't support models with decoupled transact
 
 /** The models whose statistics these are. What is not there is an invalid request here, in the protocol's own words. */
 const measured = (
-  registry: Registry["Service"],
+  registry: RegisteredModels,
   name: string,
   version: string,
 ): Result.Result<ReadonlyArray<RunningModel>, InferenceError> => {

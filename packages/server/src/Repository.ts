@@ -101,8 +101,9 @@ const base64 = (text: string): Uint8Array | undefined =>
 
 const entry = (model: RunningModel): IndexEntry => {
   const { name, version } = model
-  return model.isReady()
-    ? { name, version, state: "READY", reason: "" }
+  if (model.isReady()) return { name, version, state: "READY", reason: "" }
+  return model.isLoading === true
+    ? { name, version, state: "LOADING", reason: "" }
     : { name, version, state: "UNAVAILABLE", reason: model.unavailable ?? "none of its instances takes requests now" }
 }
 

@@ -2,49 +2,88 @@
  * The end of a server that nobody has asked to stop: a model of it has failed unrecoverably, and only a new process helps.
  * Readiness goes off, and whoever holds the server is told; that is the process itself where nobody else has taken it upon him.
  */
-import { Effect, type Scope } from "effect"
+import { Deferred, type Duration, Effect, Fiber, FiberSet } from "effect"
 import type { Unrecoverable } from "@nereid/core/Errors"
+import type { OpenRegistry } from "@nereid/core/Registry"
 import type { RunningModel } from "@nereid/core/RunningModel"
 
 export interface SelfStopOptions {
   readonly readinessOff: () => void
-  /** Closes the front ends once their requests in flight have their answers. */
-  readonly drain: Effect.Effect<void>
+  /** Answers what is in flight, and ends the models. */
+  readonly stop: Effect.Effect<void>
+  /** How long the process may take to end. */
+  readonly limit: Duration.Duration
   readonly onUnrecoverable: ((error: Unrecoverable) => void) | undefined
 }
 
-/** In the background, for as long as the scope is open. */
-export const watch = (
-  models: ReadonlyArray<RunningModel>,
-  { readinessOff, drain, onUnrecoverable }: SelfStopOptions,
-): Effect.Effect<void, never, Scope.Scope> => {
-  const failures = models.flatMap(({ name, unrecoverable }) =>
-    unrecoverable === undefined ? [] : [Effect.map(unrecoverable, (error) => ({ name, error }))],
+/** In the background, for as long as the scope is open: of all models that there are, and of those that leave until they end. */
+export const watch = Effect.fnUntraced(function* (
+  registry: Pick<OpenRegistry, "models" | "onChange">,
+  { readinessOff, stop, limit, onUnrecoverable }: SelfStopOptions,
+) {
+  const holder = yield* Effect.withFiber((fiber) => Effect.succeed(fiber))
+  const failed = Deferred.makeUnsafe<{ readonly name: string; readonly error: Unrecoverable }>()
+  const watched = new Map<RunningModel, Deferred.Deferred<void>>()
+  const runFork = yield* FiberSet.makeRuntime<never, void, never>()
+  const look = () => {
+    const models = new Set(registry.models)
+    for (const [model, left] of watched) if (!models.has(model)) Deferred.doneUnsafe(left, Effect.void)
+    for (const model of models) {
+      const { name, drained, unrecoverable } = model
+      if (unrecoverable === undefined || watched.has(model)) continue
+      const left = Deferred.makeUnsafe<void>()
+      watched.set(model, left)
+      const failure = Effect.map(
+        unrecoverable,
+        (error) => void Deferred.doneUnsafe(failed, Effect.succeed({ name, error })),
+      )
+      const end = Effect.andThen(Deferred.await(left), drained)
+      runFork(
+        Effect.ensuring(
+          Effect.raceFirst(failure, end),
+          Effect.sync(() => watched.delete(model)),
+        ),
+      )
+    }
+  }
+  look()
+  yield* Effect.acquireRelease(
+    Effect.sync(() => registry.onChange(look)),
+    (ignore) => Effect.sync(ignore),
   )
-  if (failures.length === 0) return Effect.void
-  return Effect.raceAllFirst(failures).pipe(
+  yield* Deferred.await(failed).pipe(
     Effect.tap(({ name, error }) => {
       readinessOff()
       return Effect.logFatal(`Model '${name}' cannot recover, so the server stops: ${error.message}`)
     }),
     Effect.flatMap(({ error }) =>
-      onUnrecoverable === undefined ? endProcess(drain) : Effect.sync(() => onUnrecoverable(error)),
+      onUnrecoverable === undefined ? endProcess(holder, stop, limit) : Effect.sync(() => onUnrecoverable(error)),
     ),
     Effect.forkScoped,
-    Effect.asVoid,
   )
-}
+})
 
 /**
  * As SIGTERM does: nothing else reaches a program that waits in `Layer.launch`, and all that has to be done at its end listens
  * for it. The exit code is that of `process.exitCode` for `Server.teardown`, and 130 without.
+ *
+ * Where nobody listens, the fiber that has built the server is interrupted, as a launched layer's waits with all that is to be
+ * released; where it has gone on to something else, as that of a ManagedRuntime, the server alone is stopped.
  */
-const endProcess = (drain: Effect.Effect<void>): Effect.Effect<void> =>
+const endProcess = (
+  holder: Fiber.Fiber<unknown, unknown>,
+  stop: Effect.Effect<void>,
+  limit: Duration.Duration,
+): Effect.Effect<void> =>
   Effect.suspend(() => {
     process.exitCode = 1
     if (process.emit("SIGTERM", "SIGTERM")) return Effect.void
-    return Effect.andThen(
-      drain,
-      Effect.sync(() => process.exit(1)),
+    const released = holder.pollUnsafe() === undefined ? Fiber.interrupt(holder) : stop
+    // Detached, as it closes the scope of this fiber.
+    return released.pipe(
+      Effect.timeoutOption(limit),
+      Effect.andThen(Effect.sync(() => process.exit(1))),
+      Effect.forkDetach,
+      Effect.asVoid,
     )
   })

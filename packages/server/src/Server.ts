@@ -2,15 +2,18 @@
  * The server as one layer: the models it serves are its needs, the addresses it listens on its service. It owns the order
  * of start and stop, and nothing else: what a request does is the gateway's, how it travels the front ends'.
  *
- *   start:  models (their layers) ─► registry ─► repository, if any, loads its models ─► gateway ─► metrics, HTTP, gRPC listen
+ *   start:  metrics, HTTP, gRPC listen, nothing is ready ─► models (their layers) ─► repository, if any, loads its models ─► ready
  *   stop:   readiness off ─► listeners close, in-flight requests finish (at most `drainTimeout`) ─► models unload
  *   a model fails unrecoverably:  readiness off ─► stop, by whoever holds the server
  */
 import { totalmem } from "node:os"
-import { Cause, Context, Duration, Effect, Exit, Fiber, Layer, Option, Runtime, Scope } from "effect"
+import { Cause, Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Runtime, Scope } from "effect"
 import type { Unrecoverable } from "@nereid/core/Errors"
 import { type IndexEntry, ModelRepository } from "@nereid/core/ModelRepository"
-import { Registry, Served } from "@nereid/core/Registry"
+import * as Absent from "@nereid/core/Absent"
+import type { DeclaredModel } from "@nereid/core/Definition"
+import * as PromiseCall from "@nereid/core/PromiseCall"
+import { type Models, Registry, type RetireOptions, Served, type UnloadOptions } from "@nereid/core/Registry"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import * as Cors from "./port/Cors.ts"
 import * as GarbageCollector from "./GarbageCollector.ts"
@@ -36,6 +39,7 @@ import type { TraceSettings } from "./trace/TraceSettings.ts"
 import * as Tracing from "./trace/Tracing.ts"
 import { version } from "./version.ts"
 
+export type { DeclaredModel } from "@nereid/core/Definition"
 export type { Cors } from "./port/Cors.ts"
 export type { ModelRoutes } from "./http/HttpModelRoutes.ts"
 export type { Keepalive } from "./grpc/Keepalive.ts"
@@ -147,7 +151,7 @@ export class Server extends Context.Service<
   }
 >()("@nereid/server/Server") {}
 
-/** Whatever `Model.Service` makes. */
+/** What `Model.Service` makes, and any other key of a model. */
 export type AnyModel = Context.Key<unknown, { readonly model: RunningModel }>
 
 /**
@@ -156,6 +160,8 @@ export type AnyModel = Context.Key<unknown, { readonly model: RunningModel }>
  * ```ts
  * Server.layer([Digits], { http: 8000, grpc: 8001 }).pipe(Layer.provide(DigitsLive), Layer.launch, NodeRuntime.runMain)
  * ```
+ *
+ * The models are there before it is: its ports open once they are loaded. Those of `serve` open before.
  */
 export const layer = <const M extends ReadonlyArray<AnyModel>>(
   models: M,
@@ -166,11 +172,50 @@ export const layer = <const M extends ReadonlyArray<AnyModel>>(
     Effect.gen(function* () {
       const services = yield* Effect.all(models.map((model) => provided<M[number]["Identifier"]>(model)))
       const running = services.map(({ model }) => model)
-      const logging = yield* Logging.current(options.logging ?? {})
-      return yield* Logging.through(logging)(serve(running, { ...options, control: logging.control }))
+      return yield* logged(options, (control) => open(running, Effect.succeed(running), { ...options, control }))
     }),
     // Memoized by what it is, so this one is also that of the models.
   ).pipe(Layer.provide(Registry.layer))
+
+/**
+ * Serves the models of a layer that is built once the ports are open: while they are being loaded, the server is live and not
+ * ready, and requests to them are refused as ModelNotReady (gRPC UNAVAILABLE, HTTP 503). It is there once they are, and
+ * provides them.
+ *
+ * ```ts
+ * Server.serve([Digits], DigitsLive, { http: 8000, grpc: 8001 }).pipe(Layer.launch, NodeRuntime.runMain)
+ * ```
+ */
+export const serve = <const M extends ReadonlyArray<DeclaredModel>, E, R>(
+  models: M,
+  provided: Layer.Layer<NoInfer<M[number]["Identifier"]>, E, R>,
+  options: ServerOptions = {},
+): Layer.Layer<Server | M[number]["Identifier"], ServeError | E, R> =>
+  Layer.effectContext(
+    Effect.gen(function* () {
+      const outside = yield* Effect.context<R>()
+      const built = Deferred.makeUnsafe<Context.Context<M[number]["Identifier"]>>()
+      const load = Layer.build(provided).pipe(
+        Effect.tap((context) => Deferred.succeed(built, context)),
+        Effect.map((context) => models.map((model) => runningOf(context, model))),
+        // Their log is the program's, not the server's.
+        Effect.updateContext((inside: Context.Context<Scope.Scope>) =>
+          Context.add(outside, Scope.Scope, Context.get(inside, Scope.Scope)),
+        ),
+      )
+      const expected = models.map(({ definition }) => Absent.make(definition))
+      const server = yield* logged(options, (control) => open(expected, load, { ...options, control }))
+      return Context.add(yield* Deferred.await(built), Server, server)
+    }),
+  ).pipe(Layer.provide(Registry.layer))
+
+const runningOf = <Identifier>(
+  context: Context.Context<Identifier>,
+  model: Context.Key<Identifier, { readonly model: RunningModel }>,
+): RunningModel => Context.get(context, model).model
+
+const logged = <A, E, R>(options: ServerOptions, run: (control: LogControl) => Effect.Effect<A, E, R>) =>
+  Effect.flatMap(Logging.current(options.logging ?? {}), (logging) => Logging.through(logging)(run(logging.control)))
 
 /** The same options, whose types tell which ports there will be. */
 export interface StartOptions<
@@ -196,6 +241,7 @@ export interface Started<
   G extends Listen,
   P extends Listen,
   M extends Listen,
+  Needs = never,
 > extends AsyncDisposable {
   /** Where it listens; undefined for what is turned off. */
   readonly http: OwnPort<H, P>
@@ -205,6 +251,17 @@ export interface Started<
   readonly metrics: ListensAt<M>
   readonly models: ReadonlyArray<RunningModel>
   readonly isReady: () => boolean
+  /** As Registry's, for layers that need nothing but what it has been started with; rejects with what that fails with. */
+  readonly load: <const M extends Models, E>(
+    models: M,
+    layer: Layer.Layer<NoInfer<M[number]["Identifier"]>, E, Needs>,
+  ) => Promise<void>
+  readonly replace: <const M extends Models, E>(
+    models: M,
+    layer: Layer.Layer<NoInfer<M[number]["Identifier"]>, E, Needs>,
+    options?: RetireOptions,
+  ) => Promise<void>
+  readonly unload: (name: string, options?: UnloadOptions) => Promise<void>
   /**
    * Readiness off, listeners close, requests in flight finish (at most `drainTimeout`), models unload; then all ports are
    * free again. Any further call waits for the same stop.
@@ -230,7 +287,7 @@ export interface Started<
  * are left to the caller: `process.once("SIGTERM", server.stop)`.
  */
 export const start = async <
-  const Models extends ReadonlyArray<AnyModel>,
+  const Models extends ReadonlyArray<DeclaredModel>,
   E,
   const H extends Listen = number,
   const G extends Listen = number,
@@ -240,7 +297,7 @@ export const start = async <
   models: Models,
   provided: Layer.Layer<NoInfer<Models[number]["Identifier"]>, E>,
   options: StartOptions<H, G, P, M> = {},
-): Promise<Started<H, G, P, M>> => {
+): Promise<Started<H, G, P, M, Models[number]["Identifier"] | Registry>> => {
   const scope = Scope.makeUnsafe()
   const close = Effect.suspend(() => Scope.close(scope, Exit.void))
   let stopping: Promise<void> | undefined
@@ -256,13 +313,15 @@ export const start = async <
     void stop().catch(() => {})
     options.onUnrecoverable?.(error)
   }
-  const served = layer(models, { ...options, onUnrecoverable }).pipe(Layer.provide(provided))
+  const served = Layer.merge(serve(models, provided, { ...options, onUnrecoverable }), Registry.layer)
   const exit = await Effect.runPromiseExit(Layer.buildWithScope(served, scope))
   if (Exit.isFailure(exit)) {
     await Effect.runPromiseExit(close)
     throw Cause.squash(exit.cause)
   }
-  const server = Context.get(exit.value, Server)
+  const context = exit.value
+  const server = Context.get(context, Server)
+  const { load, replace, unload } = Context.get(context, Registry)
   const { http, grpc, port, metrics, isReady } = server
   return {
     // What is undefined follows from these options, as the types have it.
@@ -274,6 +333,9 @@ export const start = async <
       return server.models
     },
     isReady,
+    load: (models, layer) => PromiseCall.run(load(models, layer), context),
+    replace: (models, layer, options) => PromiseCall.run(replace(models, layer, options), context),
+    unload: (name, options) => PromiseCall.run(unload(name, options), context),
     stop,
     stopped: stopped.promise,
     [Symbol.asyncDispose]: stop,
@@ -285,11 +347,16 @@ const provided = <Identifier>(
   model: Context.Key<Identifier, { readonly model: RunningModel }>,
 ): Effect.Effect<{ readonly model: RunningModel }, never, Identifier> => model
 
-interface ServeOptions extends ServerOptions {
+interface OpenOptions extends ServerOptions {
   readonly control: LogControl
 }
 
-const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, options: ServeOptions) {
+/** Opens the ports, with what is `expected` in the place of the models that are loaded then. */
+const open = Effect.fnUntraced(function* <E, R>(
+  expected: ReadonlyArray<RunningModel>,
+  load: Effect.Effect<ReadonlyArray<RunningModel>, E, R | Scope.Scope>,
+  options: OpenOptions,
+): Effect.fn.Return<Server["Service"], E | ServeError, R | Served | Scope.Scope> {
   const { http = 8000, grpc = 8001, metrics = 8002, port = false, id = "nereid" } = options
   const { maxInputSize = 64 * 2 ** 20, maxMessageSize = 256 * 2 ** 20 } = options
   const { fastInference = true, maxConnections = 10_000, forwardHeaders = {}, restrictedApis = {} } = options
@@ -299,13 +366,17 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
   const drainTimeout = Duration.fromInputUnsafe(options.drainTimeout ?? "30 seconds")
   // Front ends cut their callers off only after the models have had the time to answer them as stopping.
   const stopTimeoutMillis = Duration.toMillis(drainTimeout) + 1000
+  // Ahead of the front ends, which so are closed before the models.
+  const models = yield* Scope.fork(yield* Scope.Scope)
   const registry = yield* Effect.try({
-    try: () => Registry.make(models),
+    try: () => Registry.make(expected),
     catch: (error) => new ServeError({ message: error instanceof Error ? error.message : String(error) }),
   })
-  yield* (yield* Served).include(registry)
+  const served = yield* Served
+  yield* Effect.mapError(served.include(registry), failed)
   const openRepository = yield* ModelRepository
-  const repository = yield* openRepository(registry).pipe(Effect.mapError(({ message }) => new ServeError({ message })))
+  const opened = yield* Effect.mapError(openRepository(registry), failed)
+  const repository = { ...opened, index: () => [...served.index(), ...opened.index()] }
   const sharedMemory = allowClientSharedMemory ? yield* openSharedMemory : SharedMemory.disabled
   const tracing = yield* Tracing.make(registry, options.trace ?? {})
   const gateway = Gateway.make(registry, {
@@ -316,6 +387,7 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
     sharedMemory,
     maxInFlightSize,
     repository,
+    isStarting: true,
     ...(options.strictReadiness === undefined ? {} : { strictReadiness: options.strictReadiness }),
   })
 
@@ -356,11 +428,21 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
   const grpcAt = yield* listen(yield* ownPort("grpc", grpc, port, tls), (address) =>
     GrpcServer.make(gateway, { ...address, ...listener, tls: tls.grpc, ...grpcOptions }),
   )
-  yield* SelfStop.watch(models, {
+  const stopped = Effect.suspend(() =>
+    Effect.andThen(
+      stop(gateway, frontEnds, drainTimeout),
+      Effect.forEach(registry.models, ({ release }) => release ?? Effect.void, { concurrency: "unbounded" }),
+    ),
+  )
+  yield* SelfStop.watch(registry, {
     readinessOff: gateway.beginDrain,
-    drain: stop(gateway, frontEnds, drainTimeout),
+    stop: Effect.asVoid(stopped),
+    limit: Duration.sum(drainTimeout, grace),
     onUnrecoverable: options.onUnrecoverable,
   })
+  for (const model of yield* Scope.provide(load, models)) registry.replace(model.name, [model])
+  yield* Effect.mapError(repository.begin, failed)
+  gateway.started()
   return Server.of({
     http: httpAt,
     grpc: grpcAt,
@@ -373,6 +455,11 @@ const serve = Effect.fnUntraced(function* (models: ReadonlyArray<RunningModel>, 
     isReady: gateway.isReady,
   })
 })
+
+const failed = ({ message }: { readonly message: string }) => new ServeError({ message })
+
+/** What models may take to end, once their requests have. */
+const grace = Duration.seconds(5)
 
 const address = (at: Exclude<Listen, false>): Address => (typeof at === "number" ? { host: "0.0.0.0", port: at } : at)
 

@@ -131,7 +131,7 @@ it.each(fronts)("rejects where the port for %s is in use, and leaves nothing ope
     _tag: "ServeError",
     message: expect.stringMatching(new RegExp(`^cannot listen for .* on 127.0.0.1:${port}: .*EADDRINUSE`)),
   })
-  expect(instances).toEqual({ loaded: 0, ever: 1 })
+  expect(instances).toEqual({ loaded: 0, ever: 0 })
   for (const other of fronts) if (other !== front) await take(probe[other].port)
 })
 

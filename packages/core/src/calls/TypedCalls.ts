@@ -3,7 +3,7 @@
  * effects of them, and promise clients promises: a call is what a request costs, and neither needs a fiber of its own.
  */
 import { Duration, Result } from "effect"
-import { askedBy, bounded, type CallerService } from "./Caller.ts"
+import { askedBy, bounded, type CallerService, current } from "./Caller.ts"
 import { collect, named, withBatch, withoutBatch } from "../handler/BatchedTensors.ts"
 import type { Batched, CallOptions, Definition, Input, InputBatch, Sample } from "../model/Definition.ts"
 import { ExecutionFailed, InvalidRequest, type InferenceError } from "../Errors.ts"
@@ -134,9 +134,9 @@ export const make = <I extends Fields, O extends Fields, P extends Declared>(
     request,
     sample,
     infer: (one, options, now, reply, caller) =>
-      calling(askedBy(caller, model), request(one, options, now, caller), sample, reply),
+      calling(askedBy(caller, current(caller, model)), request(one, options, now, caller), sample, reply),
     inferBatch: (batch, options, now, reply, caller) =>
-      calling(askedBy(caller, model), batchRequest(batch, options, now, caller), batchOf, reply),
+      calling(askedBy(caller, current(caller, model)), batchRequest(batch, options, now, caller), batchOf, reply),
   }
 }
 

@@ -112,6 +112,11 @@ export interface ModelClass<
   readonly definition: Definition<I, O, P>
 }
 
+/** Whatever `Model.Service` makes, its types forgotten. */
+export type DeclaredModel = Context.Key<unknown, { readonly model: RunningModel }> & {
+  readonly definition: Definition<Fields, Fields>
+}
+
 /**
  * Declares a model:
  *

@@ -38,6 +38,8 @@ export interface Control {
 }
 
 export interface OpenRepository {
+  /** Loads what is to be there from the start. Once, ahead of all but `index` and `isReady`. */
+  readonly begin: Effect.Effect<void, RepositoryError, Scope.Scope>
   /** Every model there is, loaded or not. */
   readonly index: () => ReadonlyArray<IndexEntry>
   /** Whether every model that is to be there is. */
@@ -47,9 +49,14 @@ export interface OpenRepository {
 }
 
 /** No models but those that the server was started with. */
-export const none: OpenRepository = { index: () => [], isReady: () => true, control: undefined }
+export const none: OpenRepository = {
+  begin: Effect.void,
+  index: () => [],
+  isReady: () => true,
+  control: undefined,
+}
 
-/** Loads what is to be there from the start, and unloads what there is at the end of the scope. */
+/** Unloads what there is at the end of the scope. */
 export type Open = (registry: OpenRegistry) => Effect.Effect<OpenRepository, RepositoryError, Scope.Scope>
 
 /** The repository of the servers that are built with it. Default: none. */

@@ -2,9 +2,9 @@
  * From instances to a service: statistics, scheduler and the typed face of a model, as the layer that provides it. Every
  * way to provide a model ends here, whatever its instances are.
  */
-import { Clock, Duration, Effect, Layer, type Scope, Stream } from "effect"
+import { Clock, Duration, Effect, Exit, Layer, Scope, Stream } from "effect"
 import * as Batch from "../scheduler/Batch.ts"
-import { askedBy, Caller, type CallerService } from "../calls/Caller.ts"
+import { askedBy, Caller, type CallerService, current } from "../calls/Caller.ts"
 import * as Defaults from "../model/Defaults.ts"
 import type { CallOptions, Definition, Inference, Input, ModelClass, Sample } from "../model/Definition.ts"
 import type { InferenceError } from "../Errors.ts"
@@ -93,10 +93,16 @@ export const fromInstances = <
   const layer = Layer.effect(
     model,
     Effect.gen(function* () {
-      const [loading, instances] = yield* Effect.timed(warmed(definition, options, trial))
-      const isHosted = (yield* Hosting) !== undefined
-      const running = yield* run(isHosted ? atOnce(definition) : definition, options, instances, cache)
-      running.statistics.loadSeconds = Duration.toSeconds(loading)
+      // A scope of its own, so that the model may leave a server before what was built with it.
+      const own = yield* Scope.fork(yield* Scope.Scope)
+      const built = Effect.gen(function* () {
+        const [loading, instances] = yield* Effect.timed(warmed(definition, options, trial))
+        const isHosted = (yield* Hosting) !== undefined
+        const running = yield* run(isHosted ? atOnce(definition) : definition, options, instances, cache)
+        running.statistics.loadSeconds = Duration.toSeconds(loading)
+        return running
+      })
+      const running = { ...(yield* Scope.provide(built, own)), release: Scope.close(own, Exit.void) }
       const watch = yield* Watcher
       watch(running)
       return inference(definition, running)
@@ -236,7 +242,7 @@ export const responses = <I extends Fields, O extends Fields, P extends Declared
       const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
       const request = Effect.fromResult(calls.request(sample, options, now, caller))
       return Effect.map(request, (request) =>
-        Stream.mapEffect(stream(askedBy(caller, model), request), (response) =>
+        Stream.mapEffect(stream(askedBy(caller, current(caller, model)), request), (response) =>
           Effect.fromResult(calls.sample(response)),
         ),
       )

@@ -45,6 +45,8 @@ export interface RunningModel {
   readonly statistics: Statistics
   /** Why it does not run and never will; absent for one that runs. */
   readonly unavailable?: string
+  /** Whether it is declared and yet to come, so that it refuses its requests. Default false. */
+  readonly isLoading?: boolean
   /** What finds circles of models that wait for each other; absent for one whose execution asks no other model. */
   readonly asker?: Asker | undefined
   /** Whether a request would be executed now. */
@@ -56,6 +58,13 @@ export interface RunningModel {
   readonly submit: (request: Request, reply: Reply) => Cancel
   /** Completes once every request that it has accepted is answered. For a model that is given no more of them. */
   readonly drained: Effect.Effect<void>
+  /** Ends its instances, ahead of the scope that it was built in; absent where it has nothing of its own to end. */
+  readonly release?: Effect.Effect<void>
+  /**
+   * Set once it has left: the model that typed callers, who were given this one, ask from then on. `caller` is the model whose
+   * code asks, undefined for any other code.
+   */
+  successor?: (caller: Asker | undefined) => RunningModel
   /** What it was loaded with; undefined for one that was declared in code. */
   readonly configuration?: ModelConfig
 }

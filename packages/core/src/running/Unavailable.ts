@@ -2,15 +2,12 @@
  * A model that does not come to run, in the place of one that was to: a server that has it lives, says that the model is
  * unavailable and why, and refuses its requests. Not a model whose instances are away for a while.
  */
-import { Cause, Context, Effect, Exit, Layer, Result, Scope } from "effect"
-import type { Definition, ModelClass } from "../model/Definition.ts"
-import { ModelNotReady } from "../Errors.ts"
+import { Cause, Context, Effect, Exit, Layer, Scope } from "effect"
+import * as Absent from "./Absent.ts"
+import type { ModelClass } from "../model/Definition.ts"
 import type { Fields } from "../model/Field.ts"
-import { errorPrefix } from "../request/Inference.ts"
 import type { Declared } from "../model/ParameterFields.ts"
 import { inference } from "./Provide.ts"
-import type { RunningModel } from "./RunningModel.ts"
-import { Statistics } from "../metrics/Statistics.ts"
 
 /**
  * The model of this layer, or one that is unavailable where the layer cannot be built, whose failure is logged:
@@ -35,38 +32,12 @@ export const orUnavailable = <Self, N extends string, I extends Fields, O extend
       if (Cause.hasInterruptsOnly(exit.cause)) return yield* Effect.interrupt
       const { definition } = model
       yield* Effect.logError(`Model '${definition.name}' version ${definition.version} is unavailable`, exit.cause)
-      return Context.make(model, inference(definition, make(definition, reason(exit.cause))))
+      return Context.make(model, inference(definition, Absent.make(definition, reason(exit.cause))))
     }),
   )
 
-const reason = (cause: Cause.Cause<unknown>): string => {
+/** What it failed with, in words. */
+export const reason = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
   return error instanceof Error ? error.message : String(error)
-}
-
-const make = (definition: Definition<Fields, Fields>, unavailable: string): RunningModel => {
-  const { name, version, signature, maxBatchSize, batching } = definition
-  const statistics = new Statistics()
-  return {
-    name,
-    version,
-    platform: "nereid",
-    signature,
-    maxBatchSize,
-    decoupled: false,
-    keepsInputs: true,
-    batching,
-    instanceGroups: [],
-    statistics,
-    unavailable,
-    isReady: () => false,
-    pending: () => 0,
-    drained: Effect.void,
-    submit: (request, reply) => {
-      statistics.failed("REJECTED", 0)
-      const message = `${errorPrefix(request)}model '${name}' version ${version} is unavailable: ${unavailable}`
-      reply(Result.fail(new ModelNotReady({ message })))
-      return () => {}
-    },
-  }
 }

@@ -59,14 +59,13 @@ export const untyped = Effect.fnUntraced(function* <Provides, E, R, Self extends
   const memoMap = Layer.makeMemoMapUnsafe()
   const scope = yield* Scope.Scope
   const served = Context.get(yield* Layer.buildWithMemoMap(Registry.layer, memoMap, scope), Served)
-  const running: Array<RunningModel> = []
+  const registry = Registry.make([])
   const build = Layer.buildWithMemoMap(layer, memoMap, scope)
   const context = yield* Effect.provideService(build, Watcher, (model) => {
-    running.push(model)
+    registry.replace(model.name, [...registry.versions(model.name), model])
     journal.watch(model)
   })
-  const versions = (name: string) => running.filter((model) => model.name === name)
-  yield* served.include({ models: running, versions })
+  yield* Effect.orDie(served.include(registry))
   const inference = pick(context, which?.key)
   return {
     ...inference,

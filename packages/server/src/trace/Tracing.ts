@@ -6,7 +6,7 @@
  *                                        └─► file.0, .1 …  else: log_frequency traces, or all of a count
  */
 import { Clock, Effect, Result, type Scope } from "effect"
-import type { Registry } from "@nereid/core/Registry"
+import type { RegisteredModels } from "@nereid/core/Registry"
 import type { WireRequest } from "@nereid/core/WireRequest"
 import { RequestTrace } from "./RequestTrace.ts"
 import { TraceFile } from "./TraceFile.ts"
@@ -49,7 +49,7 @@ interface Sampler {
 
 /** Files are complete once the scope has closed. Problems with them are logged. */
 export const make = Effect.fnUntraced(function* (
-  registry: Registry["Service"],
+  registry: RegisteredModels,
   options: Partial<TraceSettings>,
 ): Effect.fn.Return<Tracing, never, Scope.Scope> {
   const clock = yield* Clock.Clock
