@@ -2,7 +2,6 @@
  * `nereid serve [module] [--model-repository DIR]…`: serves the models that a module exports, and those of repositories, until
  * it is told to stop.
  */
-import { Registry } from "@nereid/core/Registry"
 import { Repository } from "@nereid/repository"
 import { Logging, Server } from "@nereid/server"
 import { Console, Effect, Layer, Option, Predicate } from "effect"
@@ -46,16 +45,12 @@ export const serve = Command.make(
     const module = Option.isNone(path) ? ModelModule.none : yield* ModelModule.load(path.value)
     const models = Layer.effectContext(ModelModule.build(module))
     const stored = repository === undefined ? Layer.empty : Repository.layer(repository)
-    const served = Server.layer(module.models, { ...options, routes: module.routes }).pipe(Layer.provide(stored))
+    const withRoutes = { ...options, routes: module.routes }
+    const served = Server.serve(module.models, models, withRoutes).pipe(Layer.provide(stored))
     const announced = Layer.effectDiscard(
       Effect.flatMap(Server.Server, (server) => Console.log(banner(server, options.tls))),
     ).pipe(Layer.provide(served))
-    return yield* announced.pipe(
-      Layer.provide(models),
-      Layer.provide(Registry.layer),
-      Layer.provide(Logging.layer(options.logging)),
-      Layer.launch,
-    )
+    return yield* announced.pipe(Layer.provide(Logging.layer(options.logging)), Layer.launch)
   }, Effect.mapError(inOneLine)),
 ).pipe(
   Command.withDescription(

@@ -9,7 +9,7 @@
  *
  * All that is loaded lives in one scope; a change that the end of this scope finds under way ends with it.
  */
-import { Cause, Context, Duration, Effect, Exit, Fiber, Layer, Result, Scope } from "effect"
+import { Cause, Context, type Duration, Effect, Exit, Fiber, Layer, Result, Scope } from "effect"
 import { Caller } from "../calls/Caller.ts"
 import type { DeclaredModel } from "../model/Definition.ts"
 import { AlreadyExists, InvalidRequest, type ModelNotFound, Unavailable } from "../Errors.ts"
