@@ -1,7 +1,7 @@
 /**
  * Messages of the protocol as the HTTP port prints them: field names as in the proto file, fields at their default too,
- * enums by name, and 64-bit integers as numbers, where protobuf's own JSON has strings. Not the JSON of inference, which
- * is core's JsonDecoder.ts.
+ * enums by name, and 64-bit integers as numbers of all their digits, where protobuf's own JSON has strings. For
+ * JSON.stringify alone. Not the JSON of inference, which is core's JsonDecoder.ts.
  */
 import {
   type DescField,
@@ -36,8 +36,17 @@ const fieldWithNumbers = (field: DescField, value: JsonValue): JsonValue => {
 /** One value of the field: itself, an element of its list, or a value of its map. */
 const single = ({ message, scalar }: DescField, value: JsonValue): JsonValue => {
   if (message !== undefined) return isObject(value) ? withNumbers(message, value) : value
-  return scalar !== undefined && longs.has(scalar) ? Number(value) : value
+  return scalar !== undefined && longs.has(scalar) ? long(String(value)) : value
 }
+
+/** What a double cannot hold is told digit by digit: JSON.stringify prints such an object as the number that it stands for. */
+const long = (digits: string): JsonValue => {
+  const number = Number(digits)
+  return Number.isSafeInteger(number) ? number : rawJSON(digits)
+}
+
+/** Which TypeScript has no type of yet. */
+const { rawJSON } = JSON as typeof JSON & { readonly rawJSON: (text: string) => { readonly rawJSON: string } }
 
 const longs: ReadonlySet<ScalarType> = new Set([
   ScalarType.INT64,

@@ -311,3 +311,14 @@ it("64-bit integers are numbers wherever they stand, and no other text is", () =
     model_warmup: [{ inputs: { X: { dims: [-1] } } }],
   })
 })
+
+it("64-bit integers keep all their digits", () => {
+  const versions = [2n ** 53n - 1n, 2n ** 53n + 1n, -(2n ** 63n), 2n ** 63n - 1n]
+  const config = create(ModelConfigSchema, {
+    versionPolicy: { policyChoice: { case: "specific", value: { versions } } },
+    schedulingChoice: { case: "dynamicBatching", value: { priorityLevels: 2n ** 64n - 1n } },
+  })
+  const text = JSON.stringify(print(ModelConfigSchema, config))
+  expect(text).toContain('"versions":[9007199254740991,9007199254740993,-9223372036854775808,9223372036854775807]')
+  expect(text).toContain('"priority_levels":18446744073709551615,')
+})
