@@ -5,6 +5,7 @@
 import type { Definition } from "@nereid/core/Definition"
 import type { Fields } from "@nereid/core/Field"
 import type { Instance } from "@nereid/core/Instance"
+import type * as InstanceSet from "@nereid/core/InstanceSet"
 import * as Supervisor from "@nereid/core/Supervisor"
 import { Effect, type Scope } from "effect"
 import { readFile } from "node:fs/promises"
@@ -43,12 +44,12 @@ export interface Options {
   readonly restart?: Supervisor.RestartOptions
 }
 
-/** The instances of a model, all loaded. Tests give another `spawn`, to get hold of the threads. */
-export const instances = Effect.fnUntraced(function* (
+/** The instances of a model whose file has been looked at. Tests give another `spawn`, to get hold of the threads. */
+export const source = Effect.fnUntraced(function* (
   definition: Definition<Fields, Fields>,
   options: Options,
   spawn: WorkerInstance.Spawn = WorkerInstance.spawn,
-): Effect.fn.Return<ReadonlyArray<Instance>, OnnxLoadError.OnnxLoadError, Scope.Scope> {
+): Effect.fn.Return<InstanceSet.Source<OnnxLoadError.OnnxLoadError, Scope.Scope>, OnnxLoadError.OnnxLoadError> {
   const file = pathOf(options)
   const reason =
     wrongCount(options) ??
@@ -56,35 +57,35 @@ export const instances = Effect.fnUntraced(function* (
     Supervisor.wrongRestart(options.restart)
   if (reason !== undefined) return yield* OnnxLoadError.make(definition.name, file, reason)
   yield* check(definition, file)
-  return yield* sessions(definition, options, spawn)
+  const { plan, providers } = SessionPlan.make(definition, options.instances, options.providers)
+  return {
+    plan,
+    build: ({ details }) => session(definition, options, details.name, providers(details), spawn),
+    isConcurrent: true,
+  }
 })
 
-const pathOf = ({ file }: Options): string => (file instanceof URL ? fileURLToPath(file) : file)
+const pathOf = ({ file }: Pick<Options, "file">): string => (file instanceof URL ? fileURLToPath(file) : file)
 
-/** The same for options and a signature that have been looked at. */
-export const sessions = Effect.fnUntraced(function* (
+/** One instance, from options and a file that have been looked at. */
+export const session = (
   definition: Definition<Fields, Fields>,
-  options: Options,
+  options: Omit<Options, "instances" | "providers">,
+  name: string,
+  providers: SessionPlan.Providers,
   spawn: WorkerInstance.Spawn = WorkerInstance.spawn,
-): Effect.fn.Return<ReadonlyArray<Instance>, OnnxLoadError.OnnxLoadError, Scope.Scope> {
-  const { name } = definition
-  const shared = {
+): Effect.Effect<Instance, OnnxLoadError.OnnxLoadError, Scope.Scope> => {
+  const settings = {
     file: pathOf(options),
     intraOpThreads: options.intraOpThreads ?? 1,
     interOpThreads: options.interOpThreads ?? 1,
     graphOptimization: options.graphOptimization ?? "all",
     memoryArena: options.memoryArena ?? true,
+    providers,
   }
-  const { restart = {} } = options
-  return yield* Effect.forEach(
-    SessionPlan.make(name, options.instances, options.providers).sessions,
-    ({ name, providers }) => {
-      const start = WorkerInstance.start({ name, definition, session: { ...shared, providers }, spawn })
-      return Supervisor.make({ name, concurrency: () => Slots.slotCount, start, restart })
-    },
-    { concurrency: "unbounded" },
-  )
-})
+  const start = WorkerInstance.start({ name, definition, session: settings, spawn })
+  return Supervisor.make({ name, concurrency: () => Slots.slotCount, start, restart: options.restart ?? {} })
+}
 
 /** What is wrong with the options that count something; undefined for nothing. */
 const wrongCount = (options: Options): string | undefined => {

@@ -5,7 +5,8 @@ import { Duration, Effect, Fiber, Layer, Logger } from "effect"
 import type { Worker } from "node:worker_threads"
 import { addSub, file, model, node, reshapeToPairs, value } from "../../../test/fixtures/onnx.ts"
 import { Onnx } from "./index.ts"
-import { instances, type Options } from "./Instances.ts"
+import { instances } from "./Instances.fixture.ts"
+import type { Options } from "./Instances.ts"
 import { type Spawn, spawn } from "./WorkerInstance.ts"
 
 class AddSub extends Model.Service<AddSub>()("add_sub", {

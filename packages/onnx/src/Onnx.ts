@@ -5,11 +5,11 @@ import type { Definition, ModelClass } from "@nereid/core/Definition"
 import type { Fields } from "@nereid/core/Field"
 import * as FlatBatch from "@nereid/core/FlatBatch"
 import * as FlatInstance from "@nereid/core/FlatInstance"
+import type { PlannedInstance } from "@nereid/core/InstancePlan"
 import type { Declared } from "@nereid/core/ParameterFields"
 import * as Provide from "@nereid/core/Provide"
 import { Effect, type Layer, type Scope } from "effect"
-import * as SessionPlan from "./SessionPlan.ts"
-import { instances, type Options } from "./Instances.ts"
+import { type Options, source } from "./Instances.ts"
 import type { OnnxLoadError } from "./OnnxLoadError.ts"
 
 export type { Options } from "./Instances.ts"
@@ -61,15 +61,16 @@ export const layer = <
       // Copied into shared memory, or into a message.
       keepsInputs: false,
       readsRequest: false,
-      groups: SessionPlan.make(definition.name, options.instances, options.providers).groups,
       flat,
-      instances: flat ? flatInstances(definition, flat, options) : instances(definition, options),
+      instances: flat ? flatSource(definition, flat, options) : source(definition, options),
     },
     options,
   )
 }
 
-const flatInstances = (definition: Definition<Fields, Fields>, flat: FlatBatch.FlatBatch, options: Options) =>
-  Effect.map(instances(FlatBatch.inner(flat, definition), options), (all) =>
-    all.map((instance) => FlatInstance.make(definition, flat, instance)),
-  )
+const flatSource = (definition: Definition<Fields, Fields>, flat: FlatBatch.FlatBatch, options: Options) =>
+  Effect.map(source(FlatBatch.inner(flat, definition), options), ({ build, ...more }) => ({
+    ...more,
+    build: (planned: PlannedInstance) =>
+      Effect.map(build(planned), (instance) => FlatInstance.make(definition, flat, instance)),
+  }))

@@ -1,5 +1,7 @@
-/** Which sessions a model has: as its options say it, each with its execution providers, and in groups as the protocol shows them. */
+/** Which sessions a model has, as its options say it: instances, each with its execution providers. */
 import type { InstanceGroup } from "@nereid/core/Instance"
+import type { BuiltInstance } from "@nereid/core/InstanceContext"
+import * as InstancePlan from "@nereid/core/InstancePlan"
 import * as Provider from "./Provider.ts"
 
 /** The most wanted first. */
@@ -16,29 +18,22 @@ export interface SessionGroup {
 /** A number of sessions, or a list of groups. */
 export type SessionsOption = number | ReadonlyArray<SessionGroup>
 
-export interface PlannedSession {
-  /** `<model>_<group>_<index>`. */
-  readonly name: string
-  readonly providers: Providers
-}
-
 export interface SessionPlan {
-  readonly sessions: ReadonlyArray<PlannedSession>
-  readonly groups: ReadonlyArray<InstanceGroup>
+  readonly plan: InstancePlan.InstancePlan
+  readonly providers: (instance: BuiltInstance) => Providers
 }
 
-export const make = (model: string, option: SessionsOption = 1, providers: Providers = ["cpu"]): SessionPlan => {
+/** @throws TypeError where there is none, or a number is out of range */
+export const make = (
+  { name, version }: { readonly name: string; readonly version: string },
+  option: SessionsOption = 1,
+  providers: Providers = ["cpu"],
+): SessionPlan => {
   const groups = typeof option === "number" ? [{ count: option }] : option
-  const planned = groups.map((group, index) => ({
-    name: `${model}_${index}`,
-    count: group.count ?? 1,
-    providers: group.providers ?? providers,
-  }))
+  const planned = groups.map(({ count = 1, providers: own = providers }) => ({ count, ...device(own) }))
   return {
-    sessions: planned.flatMap(({ name, count, providers }) =>
-      Array.from({ length: count }, (_, index) => ({ name: `${name}_${index}`, providers })),
-    ),
-    groups: planned.map(({ name, count, providers }) => ({ name, count, ...device(providers) })),
+    plan: InstancePlan.make(name, version, planned),
+    providers: ({ group }) => groups[group]?.providers ?? providers,
   }
 }
 

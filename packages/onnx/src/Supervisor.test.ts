@@ -10,7 +10,7 @@ import { Effect, Exit, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { Worker } from "node:worker_threads"
 import { file, slow } from "../../../test/fixtures/onnx.ts"
-import { instances } from "./Instances.ts"
+import { instances } from "./Instances.fixture.ts"
 import type { RestartOptions } from "@nereid/core/Supervisor"
 import { type Spawn, spawn } from "./WorkerInstance.ts"
 

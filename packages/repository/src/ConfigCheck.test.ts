@@ -1,9 +1,11 @@
 /** The validations of the reference's A11, each with its text. */
 import { Result } from "effect"
+import * as InstancePlan from "@nereid/core/InstancePlan"
 import { describe, expect, it } from "vitest"
 import * as ConfigCheck from "./ConfigCheck.ts"
 import * as ConfigDefaults from "./ConfigDefaults.ts"
 import * as ConfigText from "./ConfigText.ts"
+import * as InstanceGroups from "./InstanceGroups.ts"
 import * as OnnxParameters from "./OnnxParameters.ts"
 
 const parse = (text: string) => Result.getOrThrow(ConfigText.parse(text))
@@ -172,16 +174,20 @@ describe("on a machine with GPUs 0 and 1", () => {
   it("sessions are on each GPU of their group, or on the CPU", () => {
     const config = parse(`instance_group [ { kind: KIND_GPU }, { count: 3 }, { count: 2 gpus: 1 } ]
       optimization { execution_accelerators { gpu_execution_accelerator { name: "tensorrt" } } }`)
-    const options = Result.getOrThrow(OnnxParameters.options(ConfigDefaults.filled(config, gpus), "m.onnx"))
+    const filled = ConfigDefaults.filled(config, gpus)
+    const { instances } = InstancePlan.make("m", "1", InstanceGroups.options(filled))
     const on = (deviceId: number) => [
       { name: "tensorrt", deviceId },
       { name: "cuda", deviceId },
     ]
-    expect(options.instances).toEqual([
-      { count: 1, providers: on(0) },
-      { count: 1, providers: on(1) },
-      { count: 3 },
-      { count: 2, providers: on(1) },
+    expect(instances.map(({ details }) => [details.name, OnnxParameters.providers(filled, details)])).toEqual([
+      ["m_0_0", on(0)],
+      ["m_0_1", on(1)],
+      ["m_1_0", ["cpu"]],
+      ["m_1_1", ["cpu"]],
+      ["m_1_2", ["cpu"]],
+      ["m_2_0", on(1)],
+      ["m_2_1", on(1)],
     ])
   })
 

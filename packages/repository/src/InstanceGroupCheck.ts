@@ -18,7 +18,7 @@ export const problem = (config: ModelConfig, available: ReadonlyArray<number>): 
     const found = groupProblem(name, group, available)
     if (found !== undefined) return found
   }
-  return undefined
+  return instanceGroup.every(({ passive }) => passive) ? "all its instance groups are passive" : undefined
 }
 
 const groupProblem = (

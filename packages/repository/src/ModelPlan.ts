@@ -104,20 +104,27 @@ export const make = Effect.fnUntraced(function* (
 /** Whether the same would be loaded. */
 export const isSame = (one: ModelPlan, other: ModelPlan): boolean =>
   isSameModel(one, other) &&
+  hasSameInstances(one, other) &&
   one.versions.length === other.versions.length &&
   one.versions.every((version, index) => isSameVersion(version, other.versions[index]))
 
-/** Whether a version that is the same in both would be loaded in the same way. */
+/** Whether a version that is the same in both would be loaded in the same way, but for its instances. */
 export const isSameModel = (one: ModelPlan, other: ModelPlan): boolean =>
-  equals(ModelConfigSchema, one.config, withPolicyOf(one.config, other.config)) &&
+  equals(ModelConfigSchema, one.config, asLoadedBy(other.config, one.config)) &&
   JSON.stringify([...one.labels]) === JSON.stringify([...other.labels])
+
+export const hasSameInstances = ({ config: one }: ModelPlan, { config: other }: ModelPlan): boolean =>
+  equals(ModelConfigSchema, one, { ...one, instanceGroup: other.instanceGroup })
 
 export const isSameVersion = (one: PlannedVersion, other: PlannedVersion | undefined): boolean =>
   one.version === other?.version && one.file === other.file && one.stamp === other.stamp
 
-/** Which versions are loaded says nothing of how they are. */
-const withPolicyOf = ({ versionPolicy }: ModelConfig, config: ModelConfig): ModelConfig =>
-  versionPolicy === undefined ? config : { ...config, versionPolicy }
+/** With what says nothing of how a version is loaded: which ones are, and in how many instances. */
+const asLoadedBy = (config: ModelConfig, { versionPolicy, instanceGroup }: ModelConfig): ModelConfig => ({
+  ...config,
+  instanceGroup,
+  ...(versionPolicy === undefined ? {} : { versionPolicy }),
+})
 
 /** The signature of a model file. */
 export const signature = Effect.fnUntraced(function* (file: string) {

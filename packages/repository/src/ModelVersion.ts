@@ -1,17 +1,30 @@
-/** One version of a model, loaded: from its plan to something that takes requests, for as long as the scope is open. */
+/** One version of a model, loaded: from its plan to something that takes requests, for as long as a scope is open. */
 import { Context, Effect, Layer, type Scope } from "effect"
+import type * as InstanceSet from "@nereid/core/InstanceSet"
 import type { ServingOptions } from "@nereid/core/Provide"
 import type { RunningModel } from "@nereid/core/RunningModel"
+import type { ModelConfig } from "@nereid/protocol/model_config"
 import * as Declaration from "./Declaration.ts"
-import { LoadFailure } from "./LoadFailure.ts"
+import * as InstanceGroups from "./InstanceGroups.ts"
+import { LoadFailure, text } from "./LoadFailure.ts"
 import type * as ModelPlan from "./ModelPlan.ts"
 import * as OnnxVersion from "./OnnxVersion.ts"
 import * as ScriptVersion from "./ScriptVersion.ts"
 
+export interface ModelVersion {
+  /** Its configuration is the one of now. */
+  readonly running: RunningModel
+  /**
+   * Loads what this configuration has more of instances. Once it is committed, they execute batches, and what it has less of
+   * unloads; without that, nothing has changed at the end of the scope.
+   */
+  readonly regroup: (config: ModelConfig) => Effect.Effect<InstanceSet.Prepared, LoadFailure, Scope.Scope>
+}
+
 export const load = Effect.fnUntraced(function* (
   plan: ModelPlan.ModelPlan,
   planned: ModelPlan.PlannedVersion,
-): Effect.fn.Return<RunningModel, LoadFailure, Scope.Scope> {
+): Effect.fn.Return<ModelVersion, LoadFailure, Scope.Scope> {
   const { config, warmUp } = plan
   const serving: ServingOptions = {
     ...(warmUp.length > 0 ? { warmUp: { inputs: warmUp } } : {}),
@@ -23,5 +36,24 @@ export const load = Effect.fnUntraced(function* (
     : OnnxVersion.layer(plan, planned, declared, serving)
   const built = Effect.mapError(Layer.build(layer), ({ message }) => new LoadFailure({ message }))
   const { model } = Context.get(yield* built, declared)
-  return { ...model, configuration: config }
+  let current = config
+  return {
+    running: {
+      ...model,
+      get instanceGroups() {
+        return model.instanceGroups
+      },
+      get configuration() {
+        return current
+      },
+    },
+    regroup: (next) =>
+      (model.regroup?.(InstanceGroups.options(next)) ?? Effect.die("It has no instances. This is a bug.")).pipe(
+        Effect.mapError((error) => new LoadFailure({ message: text(error) })),
+        Effect.map(({ commit }) => {
+          const show = Effect.sync(() => (current = next))
+          return { commit: Effect.andThen(show, commit) }
+        }),
+      ),
+  }
 })

@@ -1,17 +1,16 @@
 /** What a configuration says of ONNX Runtime, as the options of its sessions (reference, A11). */
 import { Result } from "effect"
 import { availableParallelism } from "node:os"
+import type { BuiltInstance } from "@nereid/core/InstanceContext"
 import type { Options } from "@nereid/onnx/Instances"
-import type { SessionGroup } from "@nereid/onnx/SessionPlan"
-import {
-  type ModelConfig,
-  type ModelInstanceGroup,
-  ModelInstanceGroup_Kind as Kind,
-  type ModelOptimizationPolicy_ExecutionAccelerators,
-} from "@nereid/protocol/model_config"
+import type { Providers } from "@nereid/onnx/SessionPlan"
+import type { ModelConfig } from "@nereid/protocol/model_config"
 
-export const options = (config: ModelConfig, file: string): Result.Result<Options, string> => {
-  const { instanceGroup, optimization, parameters } = config
+/** Of all sessions; the instances are InstanceGroups.ts's. */
+export const options = (
+  { optimization, parameters }: ModelConfig,
+  file: string,
+): Result.Result<Omit<Options, "instances" | "providers">, string> => {
   const problems: Array<string> = []
   /** A parameter as a number in these bounds; the fallback where it is absent or stands for it. */
   const number = (name: string, fallback: number, [least, most]: readonly [number, number]): number => {
@@ -35,39 +34,27 @@ export const options = (config: ModelConfig, file: string): Result.Result<Option
   }
   const isParallel = number("execution_mode", 0, [0, 1]) === 1
   const interOpThreads = number("inter_op_thread_count", 0, [0, 1024]) || availableParallelism()
-  const session: Options = {
+  const session = {
     file,
-    instances: instanceGroup.filter(({ passive }) => !passive).flatMap((group) => sessionGroups(group, accelerators)),
     // The default of the runtime, all cores for each instance, has instances wait for each other.
     intraOpThreads: number("intra_op_thread_count", 0, [0, 1024]) || 1,
     interOpThreads: isParallel ? Math.max(2, interOpThreads) : 1,
-    graphOptimization: graphLevels.get(optimization?.graph?.level ?? 0) ?? "all",
+    graphOptimization: graphLevels.get(optimization?.graph?.level ?? 0) ?? ("all" as const),
     memoryArena: number("enable_mem_arena", 1, [0, 1]) === 1,
   }
-  if (instanceGroup.every(({ passive }) => passive)) problems.push("all its instance groups are passive")
   const [problem] = problems
   return problem === undefined ? Result.succeed(session) : Result.fail(problem)
 }
 
-/** On a CPU one group, on GPUs one for each; what an accelerator cannot run, CUDA does, and the CPU what neither can. */
-const sessionGroups = (
-  { kind, count, gpus }: ModelInstanceGroup,
-  accelerators: ModelOptimizationPolicy_ExecutionAccelerators | undefined,
-): ReadonlyArray<SessionGroup> => {
-  if (kind !== Kind.GPU) return [{ count }]
-  const isAccelerated = (accelerators?.gpuExecutionAccelerator.length ?? 0) > 0
-  return gpus.map((deviceId) => ({
-    count,
-    providers: isAccelerated
-      ? [
-          { name: "tensorrt", deviceId },
-          { name: "cuda", deviceId },
-        ]
-      : [{ name: "cuda", deviceId }],
-  }))
+/** Of one instance: what an accelerator cannot run, CUDA does, and the CPU what neither can. */
+export const providers = ({ optimization }: ModelConfig, { gpu }: BuiltInstance): Providers => {
+  if (gpu === undefined) return ["cpu"]
+  const isAccelerated = (optimization?.executionAccelerators?.gpuExecutionAccelerator.length ?? 0) > 0
+  const cuda = { name: "cuda", deviceId: gpu } as const
+  return isAccelerated ? [{ name: "tensorrt", deviceId: gpu }, cuda] : [cuda]
 }
 
-const graphLevels: ReadonlyMap<number, Options["graphOptimization"]> = new Map([
+const graphLevels: ReadonlyMap<number, NonNullable<Options["graphOptimization"]>> = new Map([
   [-1, "basic"],
   [1, "extended"],
   [2, "disabled"],

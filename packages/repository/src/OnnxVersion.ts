@@ -3,12 +3,14 @@ import { Effect, type Layer, type Scope } from "effect"
 import * as BatchingMessage from "@nereid/core/BatchingMessage"
 import * as FlatBatch from "@nereid/core/FlatBatch"
 import * as FlatInstance from "@nereid/core/FlatInstance"
-import type { Instance } from "@nereid/core/Instance"
+import * as InstancePlan from "@nereid/core/InstancePlan"
+import type * as InstanceSet from "@nereid/core/InstanceSet"
 import * as Provide from "@nereid/core/Provide"
 import * as Instances from "@nereid/onnx/Instances"
-import { type ModelConfig, ModelInstanceGroup_Kind as Kind } from "@nereid/protocol/model_config"
+import type { ModelConfig } from "@nereid/protocol/model_config"
 import * as Declaration from "./Declaration.ts"
 import * as FileCheck from "./FileCheck.ts"
+import * as InstanceGroups from "./InstanceGroups.ts"
 import { LoadFailure, text } from "./LoadFailure.ts"
 import * as ModelPlan from "./ModelPlan.ts"
 import * as OnnxParameters from "./OnnxParameters.ts"
@@ -43,35 +45,33 @@ export const layer = Effect.fnUntraced(function* (
       readsRequest: false,
       batches: config.schedulingChoice.case === "dynamicBatching",
       flat,
-      instances: instances(config, declared, flat, file),
-      groups: config.instanceGroup.map(({ name, count, kind, gpus }) => ({
-        name,
-        count,
-        kind: kind === Kind.GPU ? "GPU" : "CPU",
-        gpus,
-      })),
+      instances: source(config, declared, flat, file),
     },
     serving,
   )
 })
 
-const instances = Effect.fnUntraced(function* (
+const source = Effect.fnUntraced(function* (
   config: ModelConfig,
   { definition }: Declaration.RepositoryModelClass,
   flat: FlatBatch.FlatBatch | undefined,
   file: string,
-): Effect.fn.Return<ReadonlyArray<Instance>, LoadFailure, Scope.Scope> {
+): Effect.fn.Return<InstanceSet.Source<LoadFailure, Scope.Scope>, LoadFailure> {
   const options = yield* Effect.mapError(
     Effect.fromResult(OnnxParameters.options(config, file)),
     (message) => new LoadFailure({ message }),
   )
+  const { name, version, signature, maxBatchSize } = definition
   const inner = Declaration.inner(config, definition)
   const shaped = inner ?? definition
-  const sessions = yield* Instances.sessions(flat ? FlatBatch.inner(flat, shaped) : shaped, options).pipe(
-    Effect.mapError(({ message }) => new LoadFailure({ message })),
-  )
-  const loaded = flat ? sessions.map((session) => FlatInstance.make(shaped, flat, session)) : sessions
-  if (inner === undefined) return loaded
-  const { signature, maxBatchSize } = definition
-  return loaded.map((instance) => ReshapedInstance.make(instance, signature, inner.signature, maxBatchSize > 0))
+  const asked = flat ? FlatBatch.inner(flat, shaped) : shaped
+  const build = Effect.fnUntraced(function* ({ details }: InstancePlan.PlannedInstance) {
+    const session = yield* Effect.mapError(
+      Instances.session(asked, options, details.name, OnnxParameters.providers(config, details)),
+      ({ message }) => new LoadFailure({ message }),
+    )
+    const instance = flat ? FlatInstance.make(shaped, flat, session) : session
+    return inner ? ReshapedInstance.make(instance, signature, inner.signature, maxBatchSize > 0) : instance
+  })
+  return { plan: InstancePlan.make(name, version, InstanceGroups.options(config)), build, isConcurrent: true }
 })

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Result, Scope } from "effect"
 import { TestClock } from "effect/testing"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { Model, Registry, Tensor } from "@nereid/core"
 import type { LoadOverrides } from "@nereid/core/ModelRepository"
 import { plus, repository } from "../../../test/fixtures/repository.ts"
@@ -9,6 +10,31 @@ import { open } from "./Repository.fixture.ts"
 import * as Repository from "./Repository.ts"
 
 const explicit = { control: "explicit" } as const
+
+/** Until the model has so many sessions, each in a thread of its own; at once where the system does not tell. */
+const sessions = (model: string, count: number) =>
+  Effect.promise(() => expect.poll(() => threads(model) ?? count, { timeout: 10_000 }).toBe(count))
+
+/** Those that are called like its instances. */
+const threads = (model: string) => {
+  if (!existsSync("/proc/self/task")) return undefined
+  const names = readdirSync("/proc/self/task").map((id) => {
+    try {
+      return readFileSync(`/proc/self/task/${id}/comm`, "utf8")
+    } catch {
+      return "" // It has ended meanwhile.
+    }
+  })
+  return names.filter((name) => name.startsWith(`${model}_`)).length
+}
+
+const refusing = `export default {
+  initialize: ({ modelInstanceName }) => {
+    if (modelInstanceName === "m_0_2") throw new Error("no third one")
+  },
+  execute: (requests) => requests.map(({ inputs: { X } }) => ({ Y: X })),
+}
+`
 
 describe("at the start", () => {
   it.live("all models are there, by their configurations or without", () =>
@@ -202,6 +228,69 @@ describe("explicit control", () => {
     }),
   )
 
+  it.live("a change of nothing but instances is made in place: the model, its statistics and its queue stay", () =>
+    Effect.gen(function* () {
+      const fixture = yield* repository
+      const grouped = (groups: string) => `version_policy { all {} } instance_group [ ${groups} ]`
+      fixture.adding("m", 1, 1, grouped("{ count: 1 kind: KIND_CPU }"))
+      fixture.adding("m", 2, 2)
+      const { answer, load, registry } = yield* open(fixture, { ...explicit, load: ["m"] })
+      const before = registry.versions("m")
+      yield* answer("m")
+      const counts = () => registry.versions("m").map(({ instanceGroups }) => instanceGroups.map(({ count }) => count))
+      for (const [groups, expected] of [
+        ["{ count: 3 kind: KIND_CPU }", [3]],
+        ["{ count: 1 kind: KIND_CPU }, { name: 'more' count: 1 kind: KIND_CPU }", [1, 1]],
+        ["{ count: 1 kind: KIND_CPU }", [1]],
+      ] as const) {
+        fixture.write("m/config.pbtxt", grouped(groups))
+        yield* load("m")
+        expect(registry.versions("m")).toEqual(before)
+        expect(registry.versions("m").every((model, index) => model === before[index])).toBe(true)
+        expect(counts()).toEqual([expected, expected])
+        expect(before[1]?.configuration?.instanceGroup.map(({ count }) => count)).toEqual(expected)
+        expect(yield* answer("m")).toBe(2)
+        yield* sessions("m", expected.reduce((sum: number, count) => sum + count, 0) * 2)
+      }
+      expect(before[1]?.statistics.success.count).toBe(4)
+      // With a version that comes along; and with another change, which is a reload.
+      fixture.adding("m", 3, 3, grouped("{ count: 2 kind: KIND_CPU }"))
+      yield* load("m")
+      expect([registry.versions("m").slice(0, 2), yield* answer("m")]).toEqual([before, 3])
+      expect(counts()).toEqual([[2], [2], [2]])
+      fixture.write("m/config.pbtxt", grouped("{ count: 2 kind: KIND_CPU }") + " max_batch_size: 2")
+      yield* load("m")
+      expect(registry.versions("m")[0]).not.toBe(before[0])
+    }),
+  )
+
+  it.live("instances that cannot be loaded leave those that there are", () =>
+    Effect.gen(function* () {
+      const fixture = yield* repository
+      fixture.write("m/1/model.js", refusing)
+      const script = (count: number) =>
+        `input { name: "X" data_type: TYPE_FP32 dims: 1 } output { name: "Y" data_type: TYPE_FP32 dims: 1 }
+         instance_group { count: ${count} }`
+      fixture.write("m/config.pbtxt", script(2))
+      const { load, registry, index, isReady } = yield* open(fixture, { ...explicit, load: ["m"] })
+      const [before] = registry.versions("m")
+      fixture.write("m/config.pbtxt", script(3))
+      const { message } = yield* Effect.flip(load("m"))
+      expect(message).toMatch(
+        /^load failed for model 'm': version 1 is at UNAVAILABLE state: initialize of .* has failed: no third one;$/,
+      )
+      expect([registry.versions("m")[0] === before, before?.instanceGroups, isReady()]).toMatchObject([
+        true,
+        [{ count: 2 }],
+        true,
+      ])
+      expect(index()).toEqual([{ name: "m", version: "1", state: "READY", reason: "" }])
+      fixture.write("m/config.pbtxt", script(1))
+      yield* load("m")
+      expect([registry.versions("m")[0] === before, before?.instanceGroups]).toMatchObject([true, [{ count: 1 }]])
+    }),
+  )
+
   it.live(
     "a version that comes along leaves those that are there alone, and one that goes takes no other with it",
     () =>
@@ -381,8 +470,7 @@ it.live("loads, unloads, reloads and requests in any order end with what was ask
     for (const caller of callers) yield* Fiber.join(caller)
     expect([answered > 0, absent > 0, registry.models.length]).toEqual([true, true, 1])
     yield* Scope.close(scope, Exit.void)
-    const threads = process.getActiveResourcesInfo().filter((name) => name === "Worker")
-    expect(threads).toEqual([])
+    yield* sessions("m", 0)
   }),
 )
 

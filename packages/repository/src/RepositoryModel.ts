@@ -3,13 +3,14 @@
  * what the index says of both. Changes are made one after the other, each to its end.
  *
  *   load:    plan ─► every new version loads ─► registry ─► those that they replace answer what they have, and unload
+ *                 │  and every new instance of
+ *                 │  versions that stay
  *                 └─ fails ────────────────────┴─► what was there stays
  *   unload:  out of the registry ─► what is there answers what it has, and unloads
  */
 import { Effect, Exit, Result, Scope, Semaphore } from "effect"
 import type { IndexEntry, ModelState } from "@nereid/core/ModelRepository"
 import type { OpenRegistry } from "@nereid/core/Registry"
-import type { RunningModel } from "@nereid/core/RunningModel"
 import { LoadFailure } from "./LoadFailure.ts"
 import * as ModelPlan from "./ModelPlan.ts"
 import * as ModelVersion from "./ModelVersion.ts"
@@ -34,14 +35,19 @@ export interface RepositoryModel {
   readonly unload: Effect.Effect<void>
 }
 
-interface LoadedVersion extends ModelPlan.PlannedVersion {
-  readonly running: RunningModel
+interface LoadedVersion extends ModelPlan.PlannedVersion, ModelVersion.ModelVersion {
   readonly scope: Scope.Closeable
 }
 
 interface Loaded {
   readonly plan: ModelPlan.ModelPlan
   readonly versions: ReadonlyArray<LoadedVersion>
+}
+
+/** Of a version, whatever has been tried with it. */
+interface Outcome {
+  readonly planned: ModelPlan.PlannedVersion
+  readonly result: Result.Result<unknown, LoadFailure>
 }
 
 interface Status {
@@ -66,12 +72,12 @@ export const make = (name: string, registry: OpenRegistry, scope: Scope.Scope): 
     planned: ModelPlan.PlannedVersion,
   ) {
     const own = yield* Scope.fork(scope)
-    const running = yield* hold.pipe(
+    const version = yield* hold.pipe(
       Effect.andThen(ModelVersion.load(plan, planned)),
       Scope.provide(own),
       Effect.onExit((exit) => (Exit.isFailure(exit) ? Scope.close(own, exit) : Effect.void)),
     )
-    return { ...planned, running, scope: own } satisfies LoadedVersion
+    return { ...planned, ...version, scope: own } satisfies LoadedVersion
   })
 
   /** Answers what it has, and unloads; nobody waits for it. */
@@ -93,13 +99,20 @@ export const make = (name: string, registry: OpenRegistry, scope: Scope.Scope): 
     const added = plan.versions.filter(({ version }) => !kept.some((other) => other.version === version))
     const isServed = (version: number) => before.some((other) => other.version === version)
     for (const { version } of added) if (!isServed(version)) statuses.set(version, { state: "LOADING", reason: "" })
+    const isRegrouped = loaded !== undefined && !ModelPlan.hasSameInstances(loaded.plan, plan)
+    const regrouped = yield* Effect.forEach(
+      isRegrouped ? kept : [],
+      (planned) => Effect.map(Effect.result(planned.regroup(plan.config)), (result) => ({ planned, result })),
+      { concurrency: "unbounded" },
+    )
     const results = yield* Effect.forEach(
       added,
       (planned) => Effect.map(Effect.result(loadVersion(source, plan, planned)), (result) => ({ planned, result })),
       { concurrency: "unbounded" },
     )
     const fresh = results.flatMap(({ result }) => (Result.isSuccess(result) ? [result.success] : []))
-    const failures = results.flatMap(({ planned: { version }, result }) =>
+    const outcomes: ReadonlyArray<Outcome> = [...regrouped, ...results]
+    const failures = outcomes.flatMap(({ planned: { version }, result }) =>
       Result.isFailure(result) ? [{ version, reason: result.failure.message }] : [],
     )
     for (const { version, reason } of failures) {
@@ -114,6 +127,7 @@ export const make = (name: string, registry: OpenRegistry, scope: Scope.Scope): 
       for (const version of fresh) yield* Scope.close(version.scope, Exit.void)
       return yield* failure
     }
+    for (const { result } of regrouped) if (Result.isSuccess(result)) yield* result.success.commit
     const versions = [...kept, ...fresh]
     const gone = before.filter((version) => !versions.includes(version))
     loaded = { plan, versions }

@@ -5,8 +5,8 @@ import { pathToFileURL } from "node:url"
 import { InstanceContext, Model } from "@nereid/core"
 import type { Fields } from "@nereid/core/Field"
 import type { ServingOptions } from "@nereid/core/Provide"
-import { ModelInstanceGroup_Kind as Kind } from "@nereid/protocol/model_config"
 import type { RepositoryModelClass } from "./Declaration.ts"
+import * as InstanceGroups from "./InstanceGroups.ts"
 import { LoadFailure, text } from "./LoadFailure.ts"
 import type { ModelPlan, PlannedVersion } from "./ModelPlan.ts"
 import type { Answer, Arguments, ModelScript, Request } from "./ModelScript.ts"
@@ -41,10 +41,7 @@ export const layer = Effect.fnUntraced(function* (
     const execute = config.schedulingChoice.case === "dynamicBatching" ? script.execute : oneByOne(script.execute)
     return async (requests: ReadonlyArray<Request>) => (await execute(requests, state)).map(result)
   })
-  const instances = config.instanceGroup
-    .filter(({ passive }) => !passive)
-    .map(({ count, kind, gpus }) => (kind === Kind.GPU ? { count, kind: "GPU" as const, gpus } : { count }))
-  return Model.requests(declared, handler, { ...serving, instances })
+  return Model.requests(declared, handler, { ...serving, instances: InstanceGroups.options(config) })
 })
 
 const load = Effect.fnUntraced(function* (file: string, stamp: string): Effect.fn.Return<ModelScript, LoadFailure> {

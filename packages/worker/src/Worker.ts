@@ -107,21 +107,22 @@ export const layer =
       const reason = "responseCache is not for a model with any number of responses"
       return yield* WorkerLoadError.make(definition.name, url, reason)
     }, Effect.uninterruptible)
-    const build = Effect.forEach(
-      plan.instances,
-      ({ details: instance }) =>
-        Supervisor.make({
-          name: instance.name,
-          concurrency: () => (decoupled ? Math.max(1, definition.maxBatchSize) : 1),
-          start: start(instance),
-          restart: options?.restart ?? {},
-        }),
-      { concurrency: "unbounded" },
-    )
+    const build = ({ details: instance }: InstancePlan.PlannedInstance) =>
+      Supervisor.make({
+        name: instance.name,
+        concurrency: () => (decoupled ? Math.max(1, definition.maxBatchSize) : 1),
+        start: start(instance),
+        restart: options?.restart ?? {},
+      })
     return Provide.fromInstances<Self, N, I, O, P, WorkerLoadError.WorkerLoadError, Scope.Scope, Given>(
       model,
-      // Copied into messages.
-      { platform: "nereid", decoupled: () => decoupled, keepsInputs: false, groups: plan.groups, instances: build },
+      {
+        platform: "nereid",
+        decoupled: () => decoupled,
+        // Copied into messages.
+        keepsInputs: false,
+        instances: Effect.succeed({ plan, build, isConcurrent: true }),
+      },
       options,
     )
   }

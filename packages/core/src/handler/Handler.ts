@@ -13,6 +13,7 @@ import { errorPrefix, type Request } from "../request/Inference.ts"
 import type { Execution, Instance } from "../instance/Instance.ts"
 import { InstanceContext } from "../instance/InstanceContext.ts"
 import * as InstancePlan from "../instance/InstancePlan.ts"
+import type * as InstanceSet from "../instance/InstanceSet.ts"
 import type { Declared } from "../model/ParameterFields.ts"
 import * as Provide from "../running/Provide.ts"
 import type * as SampleCodec from "../model/SampleCodec.ts"
@@ -67,16 +68,15 @@ export const instances = <
   const { name, version } = model.definition
   const { instances: option, keepsInputs }: HandlerOptions<I> = options ?? {}
   const plan = InstancePlan.make(name, version, option)
-  const build = Effect.gen(function* () {
-    const shared = yield* Effect.context<never>()
+  const source = Effect.gen(function* () {
     const asker = new Asker(name)
     const clock = yield* Clock.Clock
-    const built: Array<Instance> = []
-    for (const planned of plan.instances) {
+    const build = Effect.fnUntraced(function* (planned: InstancePlan.PlannedInstance) {
+      const shared = yield* Effect.context<never>()
       const scope = yield* scopeOf(planned.details.name)
       const context = yield* own(planned, shared, scope)
       const handler = Effect.isEffect(make) ? yield* provided(make, context) : make
-      built.push({
+      return {
         name: planned.details.name,
         concurrency,
         asker,
@@ -85,27 +85,16 @@ export const instances = <
         onStatusChange: () => {},
         // The services of handling are those of the layer and of the instance, as its type has it.
         execute: execute(handler, context as Context.Context<R>, { asker, clock, context }),
-      })
-    }
-    return built
+      } satisfies Instance
+    })
+    return { plan, build }
   })
   // What is needed, and fails, is that of `make` and of the layers of instances, as the types above have it.
-  const instances = build as Effect.Effect<
-    ReadonlyArray<Instance>,
-    EMake | InstancePlan.Failure<Options>,
-    Needs<RMake, R, Options> | Scope.Scope
-  >
-  const how = { platform: "nereid", ...more, keepsInputs, groups: plan.groups, instances }
-  return Provide.fromInstances<
-    Self,
-    N,
-    I,
-    O,
-    P,
-    EMake | InstancePlan.Failure<Options>,
-    Needs<RMake, R, Options> | Scope.Scope,
-    Options
-  >(model, how, options)
+  type Failures = EMake | InstancePlan.Failure<Options>
+  type Services = Needs<RMake, R, Options> | Scope.Scope
+  const instances = source as Effect.Effect<InstanceSet.Source<Failures, Services>>
+  const how = { platform: "nereid", ...more, keepsInputs, instances }
+  return Provide.fromInstances<Self, N, I, O, P, Failures, Services, Options>(model, how, options)
 }
 
 /**

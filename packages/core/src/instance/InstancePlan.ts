@@ -57,6 +57,13 @@ export interface InstancePlan {
   readonly groups: ReadonlyArray<InstanceGroup>
 }
 
+/** Whether the second one would be built as the first one was. */
+export const isAlike = (one: PlannedInstance, other: PlannedInstance): boolean =>
+  one.layer === other.layer &&
+  one.details.name === other.details.name &&
+  one.details.kind === other.details.kind &&
+  one.details.gpu === other.details.gpu
+
 /** @throws TypeError where there is none, or a number is out of range */
 export const make = (model: string, version: string, option: InstancesOption = 1): InstancePlan => {
   if (typeof option === "number") requireInteger(model, "instances", option, 1)

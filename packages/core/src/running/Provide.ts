@@ -2,7 +2,7 @@
  * From instances to a service: statistics, scheduler and the typed face of a model, as the layer that provides it. Every
  * way to provide a model ends here, whatever its instances are.
  */
-import { Clock, Duration, Effect, Exit, Layer, Scope, Stream } from "effect"
+import { Clock, Context, Duration, Effect, Exit, Layer, Scope, Stream } from "effect"
 import * as Batch from "../scheduler/Batch.ts"
 import { askedBy, Caller, type CallerService, current } from "../calls/Caller.ts"
 import * as Defaults from "../model/Defaults.ts"
@@ -13,7 +13,9 @@ import { Hosting } from "../instance/Hosting.ts"
 import type { Cancel } from "../request/Inference.ts"
 import * as FlatBatch from "../scheduler/FlatBatch.ts"
 import * as Grouping from "../scheduler/Grouping.ts"
-import type { Instance, InstanceGroup } from "../instance/Instance.ts"
+import type { Instance } from "../instance/Instance.ts"
+import * as InstancePlan from "../instance/InstancePlan.ts"
+import * as InstanceSet from "../instance/InstanceSet.ts"
 import type { Declared } from "../model/ParameterFields.ts"
 import { checked } from "../request/ParameterCheck.ts"
 import * as Padding from "../scheduler/Padding.ts"
@@ -46,10 +48,8 @@ export interface InstancesOptions<E, R> {
   readonly flat?: FlatBatch.FlatBatch | undefined
   /** Whether an answer may depend on more of a request than its inputs. Default true. */
   readonly readsRequest?: boolean
-  /** What they are called. */
-  readonly groups: ReadonlyArray<InstanceGroup>
-  /** At least one; acquired when the layer is built, released after the scheduler has stopped. */
-  readonly instances: Effect.Effect<ReadonlyArray<Instance>, E, R>
+  /** They are built with the layer, and released after the scheduler has stopped. */
+  readonly instances: Effect.Effect<InstanceSet.Source<E, R>, E, R>
 }
 
 /** What every model may have around its instances. Plain data: it may come from a file. */
@@ -95,14 +95,14 @@ export const fromInstances = <
     Effect.gen(function* () {
       // A scope of its own, so that the model may leave a server before what was built with it.
       const own = yield* Scope.fork(yield* Scope.Scope)
-      const built = Effect.gen(function* () {
-        const [loading, instances] = yield* Effect.timed(warmed(definition, options, trial))
+      const loaded = Effect.gen(function* () {
+        const [loading, instances] = yield* Effect.timed(built(definition, options, trial))
         const isHosted = (yield* Hosting) !== undefined
         const running = yield* run(isHosted ? atOnce(definition) : definition, options, instances, cache)
         running.statistics.loadSeconds = Duration.toSeconds(loading)
         return running
       })
-      const running = { ...(yield* Scope.provide(built, own)), release: Scope.close(own, Exit.void) }
+      const running = Object.assign(yield* Scope.provide(loaded, own), { release: Scope.close(own, Exit.void) })
       const watch = yield* Watcher
       watch(running)
       return inference(definition, running)
@@ -112,17 +112,21 @@ export const fromInstances = <
   return layer as Layer.Layer<Self, E | Failure<Options>, Exclude<R, Scope.Scope>>
 }
 
-/** The instances, once all have passed their warm-up. */
-const warmed = Effect.fnUntraced(function* <E, R, EW>(
+/** The instances, each of which has passed its warm-up. */
+const built = Effect.fnUntraced(function* <E, R, EW>(
   definition: Definition<Fields, Fields>,
   options: InstancesOptions<E, R>,
   trial: WarmUp.Trial<EW> | undefined,
-): Effect.fn.Return<ReadonlyArray<Instance>, E | EW, R> {
-  const instances = yield* options.instances
-  if (trial === undefined) return instances
-  const alone = (instance: Instance) => run(atOnce(definition), options, [instance])
-  yield* Effect.forEach(instances, (instance) => trial(instance, alone), { concurrency: "unbounded", discard: true })
-  return instances
+): Effect.fn.Return<InstanceSet.InstanceSet<E | EW>, E | EW, R | Scope.Scope> {
+  const context = yield* Effect.context<R>()
+  const source = yield* options.instances
+  // The scope that they have is their own, the last that is provided.
+  const own = (planned: InstancePlan.PlannedInstance) =>
+    Effect.flatMap(Scope.Scope, (scope) =>
+      Effect.provideContext(source.build(planned), Context.add(context, Scope.Scope, scope)),
+    )
+  const alone = (instance: Instance) => run(atOnce(definition), options, { instances: [instance], groups: [] })
+  return yield* InstanceSet.make({ ...source, build: own }, (instance) => trial?.(instance, alone) ?? Effect.void)
 })
 
 /** The same where nobody waits for others, and nobody is refused. */
@@ -146,10 +150,9 @@ const run = Effect.fnUntraced(function* (
     sees = "batch",
     batches = true,
     readsRequest = true,
-    groups,
     flat,
   }: Omit<InstancesOptions<never, never>, "instances">,
-  instances: ReadonlyArray<Instance>,
+  set: Pick<InstanceSet.InstanceSet<unknown>, "instances" | "groups"> & Partial<InstanceSet.InstanceSet<unknown>>,
   cache?: ResponseCache.ResponseCacheOptions,
 ) {
   const { name, version, signature, maxBatchSize, batching } = definition
@@ -161,7 +164,7 @@ const run = Effect.fnUntraced(function* (
   const padding = joins ? Padding.rule(batching) : undefined
   const scheduler = yield* Scheduler.make({
     model: name,
-    instances,
+    instances: set.instances,
     statistics,
     groupKey: Grouping.combine(
       joins ? Grouping.byShapes(flat ? FlatBatch.agreeing(flat, signature) : signature, batching.ragged) : undefined,
@@ -186,6 +189,11 @@ const run = Effect.fnUntraced(function* (
   const asked: RunningModel["submit"] = cache
     ? yield* ResponseCache.make({ ...cache, model: name, readsRequest, statistics, submit })
     : submit
+  const { prepare } = set
+  const regroup = prepare && {
+    regroup: (groups: ReadonlyArray<InstancePlan.GroupOptions>) =>
+      prepare(InstancePlan.make(name, version, groups), scheduler.replaceInstances),
+  }
   const fill = Defaults.filler(signature, maxBatchSize > 0)
   const running: RunningModel = {
     name,
@@ -197,9 +205,11 @@ const run = Effect.fnUntraced(function* (
     keepsInputs,
     batching,
     flat,
-    instanceGroups: groups,
+    get instanceGroups() {
+      return set.groups
+    },
     statistics,
-    asker: instances[0]?.asker,
+    asker: set.instances[0]?.asker,
     isReady: scheduler.isReady,
     unrecoverable: scheduler.unrecoverable,
     pending: scheduler.pending,
@@ -210,6 +220,7 @@ const run = Effect.fnUntraced(function* (
       statistics,
       fill === undefined ? asked : (request, reply) => asked(fill(request), reply),
     ),
+    ...regroup,
   }
   return running
 })

@@ -2,13 +2,15 @@
  * A model that can be asked: what the registry holds, the front ends call, and a typed service wraps. Where it runs (an
  * ONNX instance, a handler, another server) shows nowhere in it.
  */
-import { Cause, Context, Effect, Queue, Result, Stream } from "effect"
+import { Cause, Context, Effect, Queue, Result, type Scope, Stream } from "effect"
 import type { Asker } from "../calls/Asker.ts"
 import type { Batching } from "../model/Batching.ts"
 import { ExecutionFailed, type InferenceError, type Unrecoverable } from "../Errors.ts"
 import type { FlatBatch } from "../scheduler/FlatBatch.ts"
 import type { Cancel, Reply, Request, Response } from "../request/Inference.ts"
 import type { InstanceGroup } from "../instance/Instance.ts"
+import type { GroupOptions } from "../instance/InstancePlan.ts"
+import type { Prepared } from "../instance/InstanceSet.ts"
 import type { Statistics } from "../metrics/Statistics.ts"
 import type { Signature } from "../tensor/TensorSpec.ts"
 import type { ModelConfig } from "@nereid/protocol/model_config"
@@ -65,6 +67,12 @@ export interface RunningModel {
    * code asks, undefined for any other code.
    */
   successor?: (caller: Asker | undefined) => RunningModel
+  /**
+   * Has instances of these groups execute its batches, of which those that are there already stay; absent for one that runs
+   * elsewhere. Others are loaded and warmed up now, and come in once it is committed; without that they are gone at the end of
+   * the scope, and all is as it was. Not at the same time as another one, nor where instances have layers of their own.
+   */
+  readonly regroup?: (groups: ReadonlyArray<GroupOptions>) => Effect.Effect<Prepared, unknown, Scope.Scope>
   /** What it was loaded with; undefined for one that was declared in code. */
   readonly configuration?: ModelConfig
 }

@@ -10,7 +10,7 @@
 import { Clock, Context, Effect, Latch, Scheduler } from "effect"
 import * as Alarm from "./Alarm.ts"
 import type { Entry } from "./Entry.ts"
-import type { Instance } from "../instance/Instance.ts"
+import type { Load, Pool } from "./Pool.ts"
 import type { Queue } from "./Queue.ts"
 import { RunningBatch, type RunningBatchOptions } from "./RunningBatch.ts"
 
@@ -23,16 +23,10 @@ export interface Dispatcher {
 
 export interface DispatcherOptions {
   readonly queue: Queue
-  readonly instances: ReadonlyArray<Instance>
+  readonly pool: Pool
   readonly batches: RunningBatchOptions
   /** No instance will ever take what is queued. */
   readonly onFailed: () => void
-}
-
-/** An instance, and how many batches it has. */
-interface Load {
-  readonly instance: Instance
-  batches: number
 }
 
 /**
@@ -41,11 +35,10 @@ interface Load {
  */
 const lateness = 2e6
 
-export const make = Effect.fnUntraced(function* ({ queue, instances, batches, onFailed }: DispatcherOptions) {
+export const make = Effect.fnUntraced(function* ({ queue, pool, batches, onFailed }: DispatcherOptions) {
   const tasks = (yield* Scheduler.Scheduler).makeDispatcher()
   // Time of any other clock passes as its owner likes, and its alarms come in time.
   const isLate = (yield* Clock.Clock) === Context.get(Context.empty(), Clock.Clock)
-  const loads = instances.map((instance): Load => ({ instance, batches: 0 }))
   const running = new Set<RunningBatch>()
   const ended = Latch.makeUnsafe(true)
   let isAwake = false
@@ -59,14 +52,14 @@ export const make = Effect.fnUntraced(function* ({ queue, instances, batches, on
 
   const turn = () => {
     isAwake = false
-    if (instances.every((instance) => instance.status() === "failed")) onFailed()
+    if (pool.hasFailed) onFailed()
     let goesOn = true
     while (goesOn) goesOn = startNext()
   }
 
   /** Whether there may be another batch in this turn. One that has ended at once woke us: the next has its own. */
   const startNext = (): boolean => {
-    const load = leastLoaded()
+    const load = pool.leastLoaded
     if (load === undefined) return false
     const now = batches.nanos()
     const decision = queue.decide(now)
@@ -84,25 +77,16 @@ export const make = Effect.fnUntraced(function* ({ queue, instances, batches, on
 
   const start = (load: Load, entries: ReadonlyArray<Entry>) => {
     const batch = new RunningBatch(batches, load.instance, entries)
-    load.batches += 1
+    pool.begin(load)
     running.add(batch)
     ended.closeUnsafe()
     batch.start(() => {
-      load.batches -= 1
+      pool.end(load)
       running.delete(batch)
       if (running.size === 0) ended.openUnsafe()
       // In a turn of its own: where it ended at once, others have theirs in between.
       if (queue.size > 0) wake()
     })
-  }
-
-  const leastLoaded = (): Load | undefined => {
-    let best: Load | undefined
-    for (const load of loads) {
-      if (load.batches >= load.instance.concurrency || load.instance.status() !== "available") continue
-      if (best === undefined || load.batches < best.batches) best = load
-    }
-    return best
   }
 
   const dispatcher: Dispatcher = {
@@ -112,6 +96,6 @@ export const make = Effect.fnUntraced(function* ({ queue, instances, batches, on
       return ended.await
     }),
   }
-  for (const instance of instances) instance.onStatusChange = wake
+  pool.watch(wake)
   return dispatcher
 })

@@ -26,6 +26,7 @@ import {
 import { type Cancel, type Emit, errorPrefix, type Reply, type Request } from "../request/Inference.ts"
 import type { Instance } from "../instance/Instance.ts"
 import { PolicyQueue } from "./PolicyQueue.ts"
+import { Pool } from "./Pool.ts"
 import type { QueueOptions } from "./Queue.ts"
 import { plain, type Queueing } from "../model/QueuePolicy.ts"
 import * as QueueTimeouts from "./QueueTimeouts.ts"
@@ -61,16 +62,19 @@ export interface Scheduler {
   readonly unrecoverable: Effect.Effect<Unrecoverable>
   /** Completes once every request that was accepted has ended. */
   readonly drained: Effect.Effect<void>
+  /** These execute batches from now on, and no others; completes once the others have ended theirs. */
+  readonly replaceInstances: (instances: ReadonlyArray<Instance>) => Effect.Effect<void>
 }
 
 const nothing = () => {}
 
 export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
-  const { model, instances, statistics, groupKey, batchOf, bisects, preferredBatchSizes, queueing } = options
+  const { model, statistics, groupKey, batchOf, bisects, preferredBatchSizes, queueing } = options
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const nanos = () => Number(clock.monotonicTimeNanosUnsafe())
   const log = (message: string, cause: Cause.Cause<unknown>) => void runFork(Effect.logError(message, cause))
+  const pool = new Pool(options.instances)
   let isStopped = false
   let fatal: Unrecoverable | undefined
   const unrecoverable = Deferred.makeUnsafe<Unrecoverable>()
@@ -112,7 +116,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
   }
   const dispatcher: Dispatcher.Dispatcher = yield* Dispatcher.make({
     queue,
-    instances,
+    pool,
     batches: {
       model,
       batchOf,
@@ -179,7 +183,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
     const { request } = entry
     if (isStopped) return stopping()
     if (fatal !== undefined) return lost(errorPrefix(request), fatal)
-    if (instances.every((instance) => instance.status() === "failed")) return notRunning(errorPrefix(request))
+    if (pool.hasFailed) return notRunning(errorPrefix(request))
     if (request.deadline !== undefined && request.deadline <= clock.currentTimeMillisUnsafe()) return expired(request)
     const hasRoom = ordering === undefined || queue.size + ordering.held < options.maxQueueSize
     if (hasRoom && queue.offer(entry, groupKey(request))) return undefined
@@ -196,8 +200,9 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
     submit,
     pending: () => queue.size,
     unrecoverable: Deferred.await(unrecoverable),
-    isReady: () => !isStopped && fatal === undefined && instances.some((instance) => instance.status() === "available"),
+    isReady: () => !isStopped && fatal === undefined && pool.isAvailable,
     drained: drained.await,
+    replaceInstances: (instances) => pool.replace(instances),
   }
   return scheduler
 })

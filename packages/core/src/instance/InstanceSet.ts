@@ -1,0 +1,115 @@
+/**
+ * The instances of a model over its life, each in a scope of its own: built as a plan says it, and exchanged for those of
+ * another plan, in which those that are alike stay. Who gives them batches is Pool.ts's business.
+ */
+import { Effect, Exit, Scope } from "effect"
+import type { Instance, InstanceGroup } from "./Instance.ts"
+import * as InstancePlan from "./InstancePlan.ts"
+
+export interface Source<E, R> {
+  /** Which there are at first. */
+  readonly plan: InstancePlan.InstancePlan
+  /** One of them, in a scope that is closed once it is not needed any more. */
+  readonly build: (planned: InstancePlan.PlannedInstance) => Effect.Effect<Instance, E, R>
+  /** Whether several are built at the same time. Default false. */
+  readonly isConcurrent?: boolean
+}
+
+interface Built {
+  readonly planned: InstancePlan.PlannedInstance
+  readonly instance: Instance
+  readonly scope: Scope.Closeable
+}
+
+/** Instances of another plan, loaded where there were none alike. */
+export interface Prepared {
+  /** From now on they are the set; those that are none of it end what they have, and are gone. */
+  readonly commit: Effect.Effect<void>
+}
+
+export interface InstanceSet<E> {
+  readonly instances: ReadonlyArray<Instance>
+  readonly groups: ReadonlyArray<InstanceGroup>
+  /**
+   * What the plan has and is not there is built now, and is closed at the end of the scope, unless it is committed. That
+   * hands the set to `exchange`, which completes once those that are none of it have ended what they had; then their scopes
+   * are closed. Not for two plans at the same time.
+   */
+  readonly prepare: (
+    plan: InstancePlan.InstancePlan,
+    exchange: (instances: ReadonlyArray<Instance>) => Effect.Effect<void>,
+  ) => Effect.Effect<Prepared, E, Scope.Scope>
+}
+
+/** `warmUp` is what each passes before it is one of them. All there are at the end of the scope are closed then. */
+export const make = Effect.fnUntraced(function* <E, EW = never>(
+  { plan, build, isConcurrent = false }: Source<E, Scope.Scope>,
+  warmUp: (instance: Instance) => Effect.Effect<void, EW> = () => Effect.void,
+): Effect.fn.Return<InstanceSet<E | EW>, E | EW, Scope.Scope> {
+  // One for all, so that whatever uses the set and comes behind it in the scope ends before any of them.
+  const scope = yield* Scope.fork(yield* Scope.Scope)
+
+  const one = Effect.fnUntraced(function* (planned: InstancePlan.PlannedInstance) {
+    const own = yield* Scope.fork(scope)
+    const instance = yield* build(planned).pipe(
+      Scope.provide(own),
+      Effect.onExit((exit) => (Exit.isFailure(exit) ? Scope.close(own, exit) : Effect.void)),
+    )
+    return { planned, instance, scope: own } satisfies Built
+  })
+  const close = (built: ReadonlyArray<Built>) =>
+    Effect.forEach(built, ({ scope }) => Scope.close(scope, Exit.void), { discard: true })
+  /** Into an array that tells which there are, however it ends. */
+  const all = Effect.fnUntraced(function* (planned: ReadonlyArray<InstancePlan.PlannedInstance>, into: Array<Built>) {
+    const concurrency = isConcurrent ? "unbounded" : 1
+    const noted = (each: InstancePlan.PlannedInstance) => Effect.map(one(each), (built) => into.push(built))
+    yield* Effect.forEach(planned, noted, { concurrency, discard: true })
+    yield* Effect.forEach(inOrder(planned, into), ({ instance }) => warmUp(instance), {
+      concurrency: "unbounded",
+      discard: true,
+    })
+  })
+
+  const first: Array<Built> = []
+  yield* all(plan.instances, first)
+  let current = inOrder(plan.instances, first)
+  let { groups } = plan
+  return {
+    get instances() {
+      return current.map(({ instance }) => instance)
+    },
+    get groups() {
+      return groups
+    },
+    prepare: Effect.fnUntraced(function* (plan, exchange) {
+      let isSet = false
+      const added: Array<Built> = []
+      yield* Effect.addFinalizer(() => (isSet ? Effect.void : close(added)))
+      yield* all(
+        plan.instances.filter((planned) => find(current, planned) === undefined),
+        added,
+      )
+      const commit = Effect.suspend(() => {
+        isSet = true
+        const before = current
+        current = inOrder(plan.instances, [...before, ...added])
+        groups = plan.groups
+        const leaving = before.filter((built) => !current.includes(built))
+        return exchange(current.map(({ instance }) => instance)).pipe(
+          Effect.andThen(close(leaving)),
+          Effect.forkIn(scope, { startImmediately: true }),
+          Effect.asVoid,
+        )
+      })
+      return { commit }
+    }),
+  }
+})
+
+const inOrder = (
+  planned: ReadonlyArray<InstancePlan.PlannedInstance>,
+  built: ReadonlyArray<Built>,
+): ReadonlyArray<Built> => planned.flatMap((each) => find(built, each) ?? [])
+
+const find = (built: ReadonlyArray<Built>, planned: InstancePlan.PlannedInstance): Built | undefined =>
+  built.find((other) => InstancePlan.isAlike(other.planned, planned))

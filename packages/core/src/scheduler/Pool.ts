@@ -1,0 +1,76 @@
+/**
+ * The instances of a model that take batches, and how many each of them has. They may be exchanged for others at any time.
+ * Which batch goes next is Dispatcher.ts's business; how instances come to be is InstanceSet.ts's.
+ */
+import { Effect, Latch } from "effect"
+import type { Instance } from "../instance/Instance.ts"
+
+/** An instance, and how many batches it has. */
+export interface Load {
+  readonly instance: Instance
+  batches: number
+  /** Opened once it has none; undefined while it takes more of them. */
+  idle: Latch.Latch | undefined
+}
+
+export class Pool {
+  #loads: ReadonlyArray<Load>
+  /** Called whenever an instance that could take none may take a batch. */
+  #wake = () => {}
+
+  constructor(instances: ReadonlyArray<Instance>) {
+    this.#loads = instances.map(load)
+  }
+
+  watch(wake: () => void): void {
+    this.#wake = wake
+    for (const { instance } of this.#loads) instance.onStatusChange = wake
+  }
+
+  /** Whether any of them takes batches now. */
+  get isAvailable(): boolean {
+    return this.#loads.some(({ instance }) => instance.status() === "available")
+  }
+
+  /** Whether none of them ever will. */
+  get hasFailed(): boolean {
+    return this.#loads.every(({ instance }) => instance.status() === "failed")
+  }
+
+  /** The one with the fewest batches of those that take another one. */
+  get leastLoaded(): Load | undefined {
+    let best: Load | undefined
+    for (const one of this.#loads) {
+      if (one.batches >= one.instance.concurrency || one.instance.status() !== "available") continue
+      if (best === undefined || one.batches < best.batches) best = one
+    }
+    return best
+  }
+
+  begin(on: Load): void {
+    on.batches += 1
+  }
+
+  end(on: Load): void {
+    on.batches -= 1
+    if (on.batches === 0) on.idle?.openUnsafe()
+  }
+
+  /** From now on these take batches, and no others; completes once the others have ended theirs. */
+  replace(instances: ReadonlyArray<Instance>): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      const before = this.#loads
+      this.#loads = instances.map((instance) => before.find((other) => other.instance === instance) ?? load(instance))
+      const leaving = before.filter((other) => !this.#loads.includes(other))
+      for (const one of leaving) {
+        one.instance.onStatusChange = () => {}
+        one.idle = Latch.makeUnsafe(one.batches === 0)
+      }
+      this.watch(this.#wake)
+      this.#wake()
+      return Effect.forEach(leaving, ({ idle }) => idle?.await ?? Effect.void, { discard: true })
+    })
+  }
+}
+
+const load = (instance: Instance): Load => ({ instance, batches: 0, idle: undefined })

@@ -1,0 +1,9 @@
+/** The instances that a configuration asks for, as those of a model in code. */
+import type { GroupOptions } from "@nereid/core/InstancePlan"
+import { type ModelConfig, ModelInstanceGroup_Kind as Kind } from "@nereid/protocol/model_config"
+
+/** Of a configuration that has been looked at, so at least one. */
+export const options = ({ instanceGroup }: ModelConfig): ReadonlyArray<GroupOptions> =>
+  instanceGroup
+    .filter(({ passive }) => !passive)
+    .map(({ count, kind, gpus }) => (kind === Kind.GPU ? { count, kind: "GPU", gpus } : { count }))
