@@ -17,6 +17,8 @@ import { jsonElements } from "./cases/jsonElements.ts"
 import { models } from "./cases/models.ts"
 import { outputs } from "./cases/outputs.ts"
 import { routes } from "./cases/routes.ts"
+import { storedModels } from "./cases/storedModels.ts"
+import { storedGrpc, storedHttp } from "./cases/storedRepository.ts"
 import { decoupledHttp, streams } from "./cases/streams.ts"
 import { traceGrpc, traceHttp } from "./cases/trace.ts"
 import { transport } from "./cases/transport.ts"
@@ -26,6 +28,9 @@ const cases = [
   ...datatypes,
   ...validation,
   ...models,
+  ...storedModels,
+  ...storedHttp,
+  ...storedGrpc,
   ...outputs,
   ...routes,
   ...json,

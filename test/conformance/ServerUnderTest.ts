@@ -1,14 +1,16 @@
 /**
  * The server that the cases talk to: the real one, on free ports, with the models of Models.ts. Four of them over the same
  * models: as it is by default, with gRPC inference through Connect, one whose limits are small enough to be met, and one with
- * what is off by default. All but the second once more, with HTTP and gRPC on one port.
+ * what is off by default. A fifth one has the repository of StoredModels.ts, and no models in code. All but the second once
+ * more, with HTTP and gRPC on one port.
  */
 import { Context, Effect, Layer } from "effect"
 import { Server } from "@nereid/server"
 import * as Models from "./Models.ts"
+import * as StoredModels from "./StoredModels.ts"
 
 /** What a case asks for; default the normal one. */
-export type Which = "normal" | "small" | "guarded"
+export type Which = "normal" | "small" | "guarded" | "stored"
 
 export interface Ports {
   readonly http: number
@@ -25,6 +27,12 @@ const listen = <const M extends ReadonlyArray<Server.AnyModel>>(models: M, optio
     const { http, grpc, port, metrics } = Context.get(context, Server.Server)
     return { http: (http ?? port)?.port ?? 0, grpc: (grpc ?? port)?.port ?? 0, metrics: metrics?.port ?? 0 }
   })
+
+/** Each has a repository of its own, for as long as it is there. */
+const stored = (options: Server.ServerOptions) =>
+  Effect.flatMap(Layer.build(Layer.fresh(StoredModels.layer)), (repository) =>
+    Effect.provideContext(listen([], options), repository),
+  )
 
 /** In bytes, of the server with small limits. */
 export const smallLimit = 2048
@@ -60,6 +68,9 @@ export class ServerUnderTest extends Context.Service<
     readonly normalOnOne: Ports
     readonly smallOnOne: Ports
     readonly guardedOnOne: Ports
+    /** Serves a repository that callers may load from. */
+    readonly stored: Ports
+    readonly storedOnOne: Ports
   }
 >()("conformance/ServerUnderTest") {
   static readonly layer = Layer.effect(
@@ -72,6 +83,8 @@ export class ServerUnderTest extends Context.Service<
       normalOnOne: listen(Models.models, onePort),
       smallOnOne: listen([...Models.models, Models.stopped], { ...small, ...onePort }),
       guardedOnOne: listen(Models.models, { ...guarded, ...onePort }),
+      stored: stored({}),
+      storedOnOne: stored(onePort),
     }),
   ).pipe(Layer.provide(Models.layer))
 }

@@ -8,6 +8,7 @@ import { extensionsGrpc } from "./cases/extensions.ts"
 import { grpc } from "./cases/grpc.ts"
 import { grpcFrames } from "./cases/grpcFrames.ts"
 import { guardedGrpc } from "./cases/guarded.ts"
+import { storedGrpc } from "./cases/storedRepository.ts"
 import { streams } from "./cases/streams.ts"
 import { traceGrpc } from "./cases/trace.ts"
 import { Connections } from "./Connections.ts"
@@ -50,7 +51,15 @@ const differences = async (connections: Connections["Service"], one: GrpcCase): 
 }
 
 layer(Connections.layer, { excludeTestServices: true })("gRPC", (it) => {
-  for (const one of [...grpc, ...grpcFrames, ...streams, ...extensionsGrpc, ...guardedGrpc, ...traceGrpc]) {
+  for (const one of [
+    ...grpc,
+    ...grpcFrames,
+    ...streams,
+    ...extensionsGrpc,
+    ...guardedGrpc,
+    ...traceGrpc,
+    ...storedGrpc,
+  ]) {
     it.effect(`${one.name} ${(one.proves ?? []).join(" ")}`.trim(), () =>
       Effect.gen(function* () {
         const connections = yield* Connections

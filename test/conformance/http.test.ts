@@ -13,6 +13,7 @@ import { guardedHttp } from "./cases/guarded.ts"
 import { json } from "./cases/json.ts"
 import { jsonElements } from "./cases/jsonElements.ts"
 import { routes } from "./cases/routes.ts"
+import { storedHttp } from "./cases/storedRepository.ts"
 import { decoupledHttp } from "./cases/streams.ts"
 import { traceHttp } from "./cases/trace.ts"
 import { transport } from "./cases/transport.ts"
@@ -100,6 +101,7 @@ layer(Connections.layer, { excludeTestServices: true })("HTTP", (it) => {
     ...guardedHttp,
     ...traceHttp,
     ...generate,
+    ...storedHttp,
   ]) {
     it.effect(`${one.name} ${(one.proves ?? []).join(" ")}`.trim(), () =>
       Effect.gen(function* () {

@@ -6,6 +6,7 @@ import type { InferCase } from "./Case.ts"
 import { datatypes } from "./cases/datatypes.ts"
 import { models } from "./cases/models.ts"
 import { outputs } from "./cases/outputs.ts"
+import { storedModels } from "./cases/storedModels.ts"
 import { validation } from "./cases/validation.ts"
 import { Connections } from "./Connections.ts"
 import { encode as encodeGrpc } from "./GrpcEncoding.ts"
@@ -52,7 +53,7 @@ const differences = async (
 }
 
 layer(Connections.layer, { excludeTestServices: true })("inference", (it) => {
-  for (const one of [...datatypes, ...validation, ...models, ...outputs]) {
+  for (const one of [...datatypes, ...validation, ...models, ...outputs, ...storedModels]) {
     it.effect(`${one.name} ${(one.proves ?? []).join(" ")}`.trim(), () =>
       Effect.gen(function* () {
         const connections = yield* Connections

@@ -228,6 +228,24 @@ describe("explicit control", () => {
     }),
   )
 
+  it.live("what could not be loaded is tried again by the next load, and fails again", () =>
+    Effect.gen(function* () {
+      const fixture = yield* repository
+      fixture.adding("m", 1, 1, "version_policy { all {} }")
+      fixture.write("m/2/model.onnx", "no model")
+      fixture.adding("wrong", 1, 1, 'input { name: "Z" } output { name: "Y" }')
+      const { answer, load, registry, index, isReady } = yield* open(fixture, { ...explicit, load: ["wrong"] })
+      for (const name of ["m", "wrong"]) {
+        const failures = [yield* Effect.flip(load(name)), yield* Effect.flip(load(name))]
+        expect(failures[1]).toEqual(failures[0])
+      }
+      fixture.write("m/2/model.onnx", plus(2))
+      yield* load("m")
+      expect([registry.versions("m").length, yield* answer("m")]).toEqual([2, 2])
+      expect([index()[2], isReady()]).toMatchObject([{ name: "wrong", state: "UNAVAILABLE" }, false])
+    }),
+  )
+
   it.live("a change of nothing but instances is made in place: the model, its statistics and its queue stay", () =>
     Effect.gen(function* () {
       const fixture = yield* repository

@@ -157,7 +157,8 @@ export const make = (name: string, registry: OpenRegistry, scope: Scope.Scope): 
         }),
       ),
     )
-    if (loaded !== undefined && ModelPlan.isSame(loaded.plan, plan)) return
+    // What could not be loaded is tried again.
+    if (loaded !== undefined && isComplete(loaded) && ModelPlan.isSame(loaded.plan, plan)) return
     if (loaded === undefined) statuses.clear()
     yield* apply(source, plan)
   })
@@ -169,7 +170,7 @@ export const make = (name: string, registry: OpenRegistry, scope: Scope.Scope): 
         : [...statuses]
             .toSorted(([a], [b]) => a - b)
             .map(([version, status]) => ({ name, version: String(version), ...observed(status, version) })),
-    isReady: () => !isWanted || (loaded !== undefined && loaded.versions.length === loaded.plan.versions.length),
+    isReady: () => !isWanted || (loaded !== undefined && isComplete(loaded)),
     load: (source) => turn.withPermit(Effect.scoped(load(source))),
     unload: turn.withPermit(
       Effect.gen(function* () {
@@ -191,5 +192,7 @@ export const make = (name: string, registry: OpenRegistry, scope: Scope.Scope): 
     return { state: "UNAVAILABLE", reason: "none of its instances takes requests now" }
   }
 }
+
+const isComplete = ({ plan, versions }: Loaded): boolean => versions.length === plan.versions.length
 
 const unloaded: Status = { state: "UNAVAILABLE", reason: "unloaded" }
