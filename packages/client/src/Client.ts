@@ -8,7 +8,7 @@ import type { Batched, CallArguments, Definition, Input, InputBatch, ModelClass,
 import type { Fields } from "@nereid/core/Field"
 import type { Declared } from "@nereid/core/ParameterFields"
 import { ask, type PromiseCallOptions, runner } from "@nereid/core/PromiseCall"
-import { inference, responses } from "@nereid/core/Provide"
+import { type Given, inference, responses } from "@nereid/core/Provide"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import * as TypedCalls from "@nereid/core/TypedCalls"
 import type { Channel } from "./Channel.ts"
@@ -18,9 +18,12 @@ import { GrpcConnection } from "./GrpcConnection.ts"
 import * as GrpcTransport from "./GrpcTransport.ts"
 import * as HttpChannel from "./HttpChannel.ts"
 import * as RemoteModel from "./RemoteModel.ts"
+import * as Verification from "./Verification.ts"
 
 export type { PromiseCallOptions } from "@nereid/core/PromiseCall"
+export { ContractMismatch, type Difference } from "@nereid/core/ContractDifference"
 export type { ClientOptions, TlsOptions } from "./ClientOptions.ts"
+export type { VerificationError } from "./Verification.ts"
 
 /**
  * The model as the server at `url` runs it:
@@ -31,17 +34,29 @@ export type { ClientOptions, TlsOptions } from "./ClientOptions.ts"
  *
  * It connects at the first call, and again after a connection was lost. Errors are those of a local model; a server that
  * cannot be reached is Unavailable. Interrupting a call cancels it on the server.
+ *
+ * With `verify: true` the layer asks the server what the model is, and fails with a ContractMismatch that names every
+ * difference, or with the InferenceError of a server or a model that is not there or not ready.
  * @throws TypeError where the URL or another option is none
  */
-export const layer = <Self, N extends string, I extends Fields, O extends Fields, P extends Declared>(
+export const layer = <
+  Self,
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  P extends Declared,
+  const Options extends ClientOptions,
+>(
   model: ModelClass<Self, N, I, O, P>,
-  options: ClientOptions,
-): Layer.Layer<Self> => {
+  options: Given<Options, ClientOptions>,
+): Layer.Layer<Self, Verification.Errors<Options>> => {
   const settings = read(options)
-  return Layer.effect(
+  const layer = Layer.effect(
     model,
     Effect.map(remote(model.definition, settings), (running) => inference(model.definition, running)),
   )
+  // Where nothing is verified, nothing fails.
+  return layer as Layer.Layer<Self, Verification.Errors<Options>>
 }
 
 /** A model as callers without Effect see it. Calls reject with the tagged errors of `Errors`. */
@@ -72,7 +87,8 @@ export interface PromiseClient<
  * const { CLASS } = await sentiment.infer({ TEXT: "a great movie" })
  * ```
  *
- * Rejects with a TypeError where the URL or another option is none; the server is asked at the first call only.
+ * Rejects with a TypeError where the URL or another option is none; the server is asked at the first call only, or, with
+ * `verify: true`, at once: then it rejects as the layer fails.
  */
 export const connect = async <Self, N extends string, I extends Fields, O extends Fields, P extends Declared>(
   model: ModelClass<Self, N, I, O, P>,
@@ -80,7 +96,10 @@ export const connect = async <Self, N extends string, I extends Fields, O extend
 ): Promise<PromiseClient<I, O, P>> => {
   const settings = read(options)
   const scope = await Effect.runPromise(Scope.make())
-  const running = await Effect.runPromise(Scope.provide(remote(model.definition, settings), scope))
+  const opening = Effect.onError(Scope.provide(remote(model.definition, settings), scope), () =>
+    Scope.close(scope, Exit.void),
+  )
+  const running = await Effect.runPromise(opening)
   const calls = TypedCalls.make(model.definition, running)
   const { infer, inferBatch } = calls
   const close = () => Effect.runPromise(Scope.close(scope, Exit.void))
@@ -123,8 +142,11 @@ export const transport = (
 const remote = (
   definition: Definition<Fields, Fields>,
   settings: Settings,
-): Effect.Effect<RunningModel, never, Scope.Scope> =>
-  Effect.suspend(() => RemoteModel.make(definition, channel(settings), settings))
+): Effect.Effect<RunningModel, Verification.VerificationError, Scope.Scope> =>
+  Effect.andThen(
+    settings.verify ? Verification.check(definition, settings) : Effect.void,
+    Effect.suspend(() => RemoteModel.make(definition, channel(settings), settings)),
+  )
 
 const channel = (settings: Settings): Channel =>
   settings.endpoint.protocol === "grpc" ? GrpcChannel.make(settings) : HttpChannel.make(settings)

@@ -33,6 +33,11 @@ export interface ClientOptions {
   readonly maxInFlight?: number
   /** Bytes of the largest reply; a larger one is an ExecutionFailed. Default 256 MiB. */
   readonly maxResponseSize?: number
+  /**
+   * Whether the declaration is compared with what the server tells of the model, once, before the first call. Each answer may
+   * take the `timeout`, or 30 seconds. Default false.
+   */
+  readonly verify?: boolean
 }
 
 /** The options, read and with their defaults. */
@@ -49,12 +54,13 @@ export interface Settings {
   readonly connectTimeout: number
   readonly maxInFlight: number
   readonly maxResponseSize: number
+  readonly verify: boolean
 }
 
 /** @throws TypeError where the URL, a header or a number is none */
 export const settings = (options: ClientOptions): Settings => {
   const { url, timeout, version = "", headers = {}, tls = {}, connectTimeout = "10 seconds" } = options
-  const { maxInFlight = 1024, maxResponseSize = 256 * 1024 * 1024 } = options
+  const { maxInFlight = 1024, maxResponseSize = 256 * 1024 * 1024, verify = false } = options
   requirePositive("maxInFlight", maxInFlight)
   requirePositive("maxResponseSize", maxResponseSize)
   for (const [name, value] of Object.entries(headers)) {
@@ -70,6 +76,7 @@ export const settings = (options: ClientOptions): Settings => {
     connectTimeout: Duration.toMillis(connectTimeout),
     maxInFlight,
     maxResponseSize,
+    verify,
   }
 }
 

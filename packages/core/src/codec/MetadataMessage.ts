@@ -1,0 +1,32 @@
+/**
+ * A model's contract from what its server tells: metadata, which all servers of the protocol have, and the configuration,
+ * which only some have, and without which nothing is known of batches and of inputs that may be left out.
+ */
+import type { ModelMetadataResponse, ModelMetadataResponse_TensorMetadata } from "@nereid/protocol/grpc_service"
+import type { ModelConfig } from "@nereid/protocol/model_config"
+import type { Contract, ContractTensor } from "../contract/Contract.ts"
+
+export const contract = (
+  { name, inputs, outputs }: ModelMetadataResponse,
+  config: ModelConfig | undefined,
+): Contract => {
+  const maxBatchSize = config?.maxBatchSize
+  const tensor = ({
+    name,
+    datatype,
+    shape,
+  }: ModelMetadataResponse_TensorMetadata): Omit<ContractTensor, "optional"> => {
+    const dims = shape.map(Number)
+    return { name, datatype, dims: maxBatchSize !== undefined && maxBatchSize > 0 ? dims.slice(1) : dims }
+  }
+  return {
+    name,
+    inputs: inputs.map((input) => ({
+      ...tensor(input),
+      optional: config && config.input.some(({ name, optional }) => name === input.name && optional),
+    })),
+    outputs: outputs.map((output) => ({ ...tensor(output), optional: false })),
+    maxBatchSize,
+    decoupled: config && config.modelTransactionPolicy?.decoupled === true,
+  }
+}

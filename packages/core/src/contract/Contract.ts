@@ -1,0 +1,59 @@
+/**
+ * What callers must know of a model, as data: its name, its tensors and whether they are batched. From a declaration, an ONNX
+ * file, a repository or a live server. Not how the model is served (its queues, its instances), which is nothing to its callers.
+ */
+import { Result } from "effect"
+import type { Signature, TensorSpec } from "../tensor/TensorSpec.ts"
+import { isDynamic } from "../tensor/TensorSpec.ts"
+
+/** As its source tells it, which may be more than the protocol can say. */
+export interface ContractTensor extends Pick<TensorSpec, "name" | "labels"> {
+  /** Of the protocol; or what there is instead, such as `COMPLEX64`. */
+  readonly datatype: string
+  /** Without the batch dimension; undefined where the source does not tell the shape. */
+  readonly dims: TensorSpec["dims"] | undefined
+  /** An input that a request may leave out; undefined where the source does not tell. */
+  readonly optional: boolean | undefined
+}
+
+export interface Contract {
+  readonly name: string
+  readonly inputs: ReadonlyArray<ContractTensor>
+  readonly outputs: ReadonlyArray<ContractTensor>
+  /**
+   * The most rows of one batch, 0 for a model without a batch dimension. Undefined where the source does not tell: then dims
+   * are all there are, and the first may be that of the batch.
+   */
+  readonly maxBatchSize: number | undefined
+  /** Whether a request has any number of responses; undefined where the source does not tell. */
+  readonly decoupled?: boolean | undefined
+}
+
+export const fromDefinition = (definition: {
+  readonly name: string
+  readonly signature: Signature
+  readonly maxBatchSize: number
+}): Contract => ({ name: definition.name, ...definition.signature, maxBatchSize: definition.maxBatchSize })
+
+/** Whether the first dimension of every tensor may be that of the batch. */
+export const canBatch = ({ inputs, outputs }: Contract): boolean => unbatched([...inputs, ...outputs]) === undefined
+
+/** The same where so many rows share a batch, if its source does not tell; or why they cannot. */
+export const batched = (contract: Contract, maxBatchSize: number): Result.Result<Contract, string> => {
+  if (contract.maxBatchSize !== undefined) return Result.succeed(contract)
+  if (maxBatchSize === 0) return Result.succeed({ ...contract, maxBatchSize })
+  const { name, inputs, outputs } = contract
+  const fixed = unbatched([...inputs, ...outputs])
+  if (fixed !== undefined) {
+    return Result.fail(
+      `model '${name}' has no batch dimension for a maximum of ${maxBatchSize} rows: the first dimension of '${fixed.name}' ` +
+        "does not vary",
+    )
+  }
+  const row = (tensor: ContractTensor) => ({ ...tensor, dims: tensor.dims?.slice(1) })
+  return Result.succeed({ ...contract, inputs: inputs.map(row), outputs: outputs.map(row), maxBatchSize })
+}
+
+/** The first tensor whose shape is known, and has no dimension for a batch. */
+const unbatched = (tensors: ReadonlyArray<ContractTensor>): ContractTensor | undefined =>
+  tensors.find(({ dims }) => dims !== undefined && !(dims[0] !== undefined && isDynamic(dims[0])))

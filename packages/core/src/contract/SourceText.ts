@@ -1,0 +1,100 @@
+/**
+ * TypeScript as this project formats it: in one line where it fits, else one part a line. Of calls, lists and objects alone,
+ * as far as a contract file needs them.
+ */
+
+/** Columns of a line. */
+export const width = 120
+
+export type Expression =
+  | { readonly kind: "word"; readonly text: string }
+  | { readonly kind: "call"; readonly callee: string; readonly arguments: ReadonlyArray<Expression> }
+  | { readonly kind: "list"; readonly elements: ReadonlyArray<Expression> }
+  | { readonly kind: "object"; readonly members: ReadonlyArray<readonly [name: string, value: Expression]> }
+
+export const word = (text: string): Expression => ({ kind: "word", text })
+
+export const call = (callee: string, ...args: ReadonlyArray<Expression>): Expression => ({
+  kind: "call",
+  callee,
+  arguments: args,
+})
+
+/** A text in the quotes that need fewer escapes. */
+export const quoted = (text: string): string => {
+  const json = JSON.stringify(text)
+  const count = (quote: string) => text.split(quote).length
+  if (count('"') <= count("'")) return json
+  return `'${json.slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`
+}
+
+/** A member's name; `__proto__` would be no member otherwise. */
+const key = (name: string): string => {
+  if (name === "__proto__") return '["__proto__"]'
+  return /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(name) ? name : quoted(name)
+}
+
+/** `before` and `after` stand in its first and its last line; `indent` are the spaces that its first line begins with. */
+export const print = (expression: Expression, before: string, after: string, indent: number): string => {
+  const flat = `${before}${inline(expression)}${after}`
+  if (indent + flat.length <= width || expression.kind === "word") return flat
+  return broken(expression, before, after, indent)
+}
+
+const inline = (expression: Expression): string => {
+  switch (expression.kind) {
+    case "word":
+      return expression.text
+    case "call":
+      return `${expression.callee}(${expression.arguments.map(inline).join(", ")})`
+    case "list":
+      return `[${expression.elements.map(inline).join(", ")}]`
+    case "object":
+      if (expression.members.length === 0) return "{}"
+      return `{ ${expression.members.map(([name, value]) => `${key(name)}: ${inline(value)}`).join(", ")} }`
+  }
+}
+
+const broken = (expression: Exclude<Expression, { kind: "word" }>, before: string, after: string, indent: number) => {
+  switch (expression.kind) {
+    case "call": {
+      const [only] = expression.arguments
+      if (expression.arguments.length === 1 && only?.kind === "list") {
+        return print(only, `${before}${expression.callee}(`, `)${after}`, indent)
+      }
+      const parts = expression.arguments.map((argument) => print(argument, "", ",", indent + 2))
+      return lines(`${before}${expression.callee}(`, parts, `)${after}`, indent)
+    }
+    case "list": {
+      const parts = expression.elements.map((element) => print(element, "", ",", indent + 2))
+      return lines(`${before}[`, parts, `]${after}`, indent)
+    }
+    case "object":
+      return object(expression.members, before, after, indent)
+  }
+}
+
+/** An object whose members stand in lines of their own, though they might fit in one. */
+export const object = (
+  members: ReadonlyArray<readonly [name: string, value: Expression]>,
+  before: string,
+  after: string,
+  indent: number,
+): string => {
+  const parts = members.map(([name, value]) => member(key(name), value, indent + 2))
+  return lines(`${before}{`, parts, `}${after}`, indent)
+}
+
+/** A call of one argument that does not fit stands in a line of its own. */
+const member = (name: string, value: Expression, indent: number): string => {
+  const flat = `${name}: ${inline(value)},`
+  const isCall = value.kind === "call" && value.arguments.length === 1 && value.arguments[0]?.kind !== "list"
+  return isCall && indent + flat.length > width
+    ? `${name}:\n${" ".repeat(indent + 2)}${inline(value)},`
+    : print(value, `${name}: `, ",", indent)
+}
+
+const lines = (first: string, parts: ReadonlyArray<string>, last: string, indent: number): string => {
+  const space = " ".repeat(indent)
+  return [first, ...parts.map((part) => `${space}  ${part}`), `${space}${last}`].join("\n")
+}

@@ -1,0 +1,179 @@
+/** `verify: true`: the contract against a server that serves another model, and against one that tells less of its models. */
+import { once } from "node:events"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { describe, expect, it } from "@effect/vitest"
+import { Client } from "@nereid/client"
+import { Model, Tensor } from "@nereid/core"
+import { Server } from "@nereid/server"
+import { Effect, Layer, Result } from "effect"
+
+class Served extends Model.Service<Served>()("m", {
+  inputs: {
+    X: Tensor.FP32(3),
+    N: Tensor.INT64("n"),
+    O: Tensor.optional(Tensor.BYTES(1)),
+    D: Tensor.optional(Tensor.scalar("FP32"), { default: 1 }),
+  },
+  outputs: { Y: Tensor.FP32(3), MORE: Tensor.FP16(-1) },
+  maxBatchSize: 8,
+}) {}
+
+/** Knows less, and asks for less. */
+class Narrower extends Model.Service<Narrower>()("m", {
+  inputs: { N: Tensor.INT64(2), X: Tensor.FP32(3), O: Tensor.BYTES(1) },
+  outputs: { Y: Tensor.FP32("any") },
+  maxBatchSize: 4,
+}) {}
+
+class Other extends Model.Service<Other>()("m", {
+  inputs: { X: Tensor.FP32("any"), O: Tensor.BYTES(1), Z: Tensor.scalar("INT8") },
+  outputs: { Y: Tensor.FP64(3), LOST: Tensor.FP32(1) },
+}) {}
+
+class Absent extends Model.Service<Absent>()("absent", { inputs: {}, outputs: { Y: Tensor.FP64(3) } }) {}
+
+class Broken extends Model.Service<Broken>()("broken", { inputs: {}, outputs: { Y: Tensor.FP64(3) } }) {}
+
+const models = Layer.mergeAll(
+  Model.each(Served, () =>
+    Effect.succeed({
+      Y: Tensor.make("FP32", [3], new Float32Array(3)),
+      MORE: Tensor.make("FP16", [0], new Float16Array(0)),
+    }),
+  ),
+  Model.orUnavailable(Broken, Layer.effect(Broken, Effect.fail(new Error("out of order")))),
+)
+
+const server = Server.layer([Served, Broken], { http: 0, grpc: 0, metrics: false }).pipe(Layer.provide(models))
+
+const outcome = <M>(layer: Layer.Layer<M, Client.VerificationError>) =>
+  Layer.build(layer).pipe(
+    Effect.scoped,
+    Effect.result,
+    Effect.map((result) => (Result.isFailure(result) ? result.failure : "verified")),
+  )
+
+describe.each(["http", "grpc"] as const)("over %s", (protocol) => {
+  const url = Effect.map(Server.Server, (server) => `${protocol}://127.0.0.1:${server[protocol]?.port}`)
+
+  it.effect("a contract that is narrower than what is served is verified", () =>
+    Effect.gen(function* () {
+      expect(yield* outcome(Client.layer(Served, { url: yield* url, verify: true }))).toBe("verified")
+      expect(yield* outcome(Client.layer(Narrower, { url: yield* url, verify: true, version: 1 }))).toBe("verified")
+    }).pipe(Effect.provide(server)),
+  )
+
+  it.effect("every difference is named", () =>
+    Effect.gen(function* () {
+      const error = yield* outcome(Client.layer(Other, { url: yield* url, verify: true }))
+      expect(error).toBeInstanceOf(Client.ContractMismatch)
+      expect((error as Client.ContractMismatch).message.split("\n  ").slice(1)).toEqual([
+        "model 'm': declared no batches, found batches of up to 8 rows",
+        `input 'X': declared FP32["any"], found FP32[3]`,
+        "input 'Z': declared INT8[1], but there is none",
+        "input 'N': not declared, but there is INT64[-1]",
+        "output 'Y': declared FP64[3], found FP32[3]",
+        "output 'LOST': declared FP32[1], but there is none",
+      ])
+      expect(error).toMatchObject({
+        model: "m",
+        differences: [{ of: "model", kind: "batching" }, { kind: "dims" }, {}, {}, {}, {}],
+      })
+    }).pipe(Effect.provide(server)),
+  )
+
+  it.effect("a model that is not there, or not ready, is an error of its own", () =>
+    Effect.gen(function* () {
+      const options = { url: yield* url, verify: true } as const
+      expect(yield* outcome(Client.layer(Absent, options))).toMatchObject({ _tag: "ModelNotFound" })
+      expect(yield* outcome(Client.layer(Broken, options))).toMatchObject({ _tag: "ModelNotReady" })
+      expect(yield* outcome(Client.layer(Served, { ...options, version: 9 }))).toMatchObject({ _tag: "ModelNotFound" })
+    }).pipe(Effect.provide(server)),
+  )
+
+  it.effect("so is a server that is not there", () =>
+    Effect.gen(function* () {
+      const socket = createServer().listen(0, "127.0.0.1")
+      yield* Effect.promise(() => once(socket, "listening"))
+      const { port } = socket.address() as AddressInfo
+      yield* Effect.promise(() => new Promise((resolve) => socket.close(resolve)))
+      const error = yield* outcome(Client.layer(Served, { url: `${protocol}://127.0.0.1:${port}`, verify: true }))
+      expect(error).toMatchObject({ _tag: "Unavailable", message: expect.stringContaining(`127.0.0.1:${port}`) })
+    }),
+  )
+
+  it.effect("without Effect it rejects, and goes on where all is well", () =>
+    Effect.gen(function* () {
+      const options = { url: yield* url, verify: true } as const
+      const rejected = yield* Effect.promise(() => Client.connect(Other, options).catch((error: unknown) => error))
+      expect(rejected).toMatchObject({ _tag: "ContractMismatch", model: "m" })
+      const answer = yield* Effect.promise(async () => {
+        await using client = await Client.connect(Narrower, options)
+        return await client.infer({
+          X: Tensor.make("FP32", [3], new Float32Array(3)),
+          N: Tensor.make("INT64", [2], new BigInt64Array(2)),
+          O: Tensor.make("BYTES", [1], [new Uint8Array()]),
+        })
+      })
+      expect(answer.Y.shape).toEqual([3])
+    }).pipe(Effect.provide(server)),
+  )
+})
+
+/** A server of another make: what it answers, by path; 404 for all else. */
+const other = (answers: Readonly<Record<string, unknown>>) =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.promise(async () => {
+        const server = createServer(({ url = "" }, response) => {
+          const answer = answers[url]
+          if (answer === undefined) response.writeHead(404, { "content-type": "text/html" }).end("<html>")
+          else response.writeHead(200).end(typeof answer === "string" ? answer : JSON.stringify(answer))
+        })
+        server.listen(0, "127.0.0.1")
+        await once(server, "listening")
+        return server
+      }),
+      (server) => Effect.promise(() => new Promise((resolve) => (server.closeAllConnections(), server.close(resolve)))),
+    ),
+    (server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}/models`,
+  )
+
+const metadata = {
+  name: "m",
+  versions: [],
+  platform: "",
+  inputs: [
+    { name: "X", datatype: "FP32", shape: [-1, 3], parameters: { content_type: "np" } },
+    { name: "N", datatype: "INT64", shape: [-1, -1] },
+    { name: "O", datatype: "BYTES", shape: [-1, 1] },
+  ],
+  outputs: [{ name: "Y", datatype: "FP32", shape: [-1, 3] }],
+}
+
+it.effect("of a server without configuration, what is known is compared", () =>
+  Effect.gen(function* () {
+    const url = yield* other({ "/models/v2/models/m": metadata, "/models/v2/models/m/ready": "" })
+    expect(yield* outcome(Client.layer(Narrower, { url, verify: true }))).toBe("verified")
+    const error = yield* outcome(Client.layer(Other, { url, verify: true }))
+    expect((error as Client.ContractMismatch).differences).toContainEqual({
+      of: "input",
+      name: "X",
+      kind: "dims",
+      declared: `FP32["any"]`,
+      found: "FP32[-1,3]",
+    })
+  }),
+)
+
+it.effect("an answer that is no metadata is an error", () =>
+  Effect.gen(function* () {
+    const url = yield* other({ "/models/v2/models/m": "<html>", "/models/v2/models/m/ready": "" })
+    const error = yield* outcome(Client.layer(Narrower, { url, verify: true }))
+    expect(error).toMatchObject({
+      _tag: "ExecutionFailed",
+      message: expect.stringContaining("metadata of 'm' cannot be read"),
+    })
+  }),
+)
