@@ -13,14 +13,23 @@ it("serves what is in the directory", async () => {
   models.adding("resnet", 2, 1)
   const [, config = ""] = /^```\n(max_batch_size: 8\n[^]*?)^```/m.exec(readFileSync(guidePath, "utf8")) ?? []
   models.write("shout/config.pbtxt", config)
+  models.write(
+    "count/config.pbtxt",
+    `model_transaction_policy { decoupled: true }
+    input { name: "UP_TO" data_type: TYPE_INT32 dims: 1 } output { name: "NUMBER" data_type: TYPE_INT32 dims: 1 }`,
+  )
   const { server } = await import(guide.file("server.ts"))
   const index = await fetch(`http://localhost:${server.http.port}/v2/repository/index`, { method: "POST" })
   expect(await index.json()).toEqual([
+    { name: "count", version: "1", state: "READY", reason: "" },
     { name: "resnet", version: "2", state: "READY", reason: "" },
     { name: "shout", version: "1", state: "READY", reason: "" },
   ])
   const body = JSON.stringify({ inputs: [{ name: "TEXT", datatype: "BYTES", shape: [1, 1], data: ["hello"] }] })
   const answer = await fetch(`http://localhost:${server.http.port}/v2/models/shout/infer`, { method: "POST", body })
   expect(await answer.json()).toMatchObject({ outputs: [{ data: ["HELLO!"] }] })
+  const counting = `http://localhost:${server.http.port}/v2/models/count/generate_stream`
+  const numbers = await fetch(counting, { method: "POST", body: '{ "UP_TO": 3 }' })
+  expect((await numbers.text()).match(/"NUMBER":\d+/g)).toEqual(['"NUMBER":1', '"NUMBER":2', '"NUMBER":3'])
   await server.stop()
 })

@@ -28,12 +28,21 @@ export interface Arguments {
  */
 export type Request = Model.ModelRequest<Fields>
 
-/** The outputs of one request by their names, of as many rows; or what it failed with. */
-export type Answer = Readonly<Record<string, TypedTensor>> | Error
+/** The outputs of one request by their names, of as many rows. */
+export type Outputs = Readonly<Record<string, TypedTensor>>
 
-export interface ModelScript<State = unknown> {
+/** The outputs; or what the request failed with. */
+export type Answer = Outputs | Error
+
+/** What an instance begins and ends with. */
+interface Life<State> {
   /** Once for each instance, before it takes requests. What it returns is the state of the instance. */
   readonly initialize?: (args: Arguments) => State | PromiseLike<State>
+  /** Once for each instance, when it takes no more requests. */
+  readonly finalize?: (state: State) => void | PromiseLike<void>
+}
+
+export interface ModelScript<State = unknown> extends Life<State> {
   /**
    * The requests of one batch, and one answer for each, in their order. An error that is thrown is the failure of all of them.
    * Without dynamic_batching a batch is one request.
@@ -42,8 +51,16 @@ export interface ModelScript<State = unknown> {
     requests: ReadonlyArray<Request>,
     state: State,
   ) => ReadonlyArray<Answer> | PromiseLike<ReadonlyArray<Answer>>
-  /** Once for each instance, when it takes no more requests. */
-  readonly finalize?: (state: State) => void | PromiseLike<void>
+}
+
+/** Of a model whose configuration has `model_transaction_policy { decoupled: true }`. */
+export interface StreamScript<State = unknown> extends Life<State> {
+  /**
+   * One request, of one row, and any number of responses, each sent when it is there: a generator, or whatever can be iterated.
+   * A reader that is slow slows it; one that leaves ends it where it yields, and aborts `request.signal`. An error that is thrown
+   * ends the request with it.
+   */
+  readonly execute: (request: Request, state: State) => Iterable<Outputs> | AsyncIterable<Outputs>
 }
 
 /**
@@ -58,3 +75,16 @@ export interface ModelScript<State = unknown> {
  * ```
  */
 export const define = <State = undefined>(script: ModelScript<State>): ModelScript<State> => script
+
+/**
+ * The same for a script with any number of responses:
+ *
+ * ```ts
+ * export default ModelScript.stream({
+ *   execute: function* ({ inputs: { COUNT } }) {
+ *     for (let i = 0; i < COUNT.data[0]; i++) yield { NUMBER: Tensor.make("INT32", [1, 1], Int32Array.of(i)) }
+ *   },
+ * })
+ * ```
+ */
+export const stream = <State = undefined>(script: StreamScript<State>): StreamScript<State> => script

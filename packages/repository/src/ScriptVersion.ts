@@ -2,49 +2,75 @@
 import { Effect, type Layer, Result } from "effect"
 import { createHash } from "node:crypto"
 import { pathToFileURL } from "node:url"
-import { InstanceContext, Model } from "@nereid/core"
+import { type HandledRequest, InstanceContext, Model } from "@nereid/core"
 import type { Fields } from "@nereid/core/Field"
 import type { ServingOptions } from "@nereid/core/Provide"
+import { reshape, TypedTensor } from "@nereid/core/TypedTensor"
 import type { RepositoryModelClass } from "./Declaration.ts"
 import * as InstanceGroups from "./InstanceGroups.ts"
 import { LoadFailure, text } from "./LoadFailure.ts"
 import type { ModelPlan, PlannedVersion } from "./ModelPlan.ts"
-import type { Answer, Arguments, ModelScript, Request } from "./ModelScript.ts"
+import type { Answer, Arguments, ModelScript, Outputs, Request, StreamScript } from "./ModelScript.ts"
 
 export const layer = Effect.fnUntraced(function* (
-  { config, path }: ModelPlan,
-  { version, file, stamp }: PlannedVersion,
+  plan: ModelPlan,
+  planned: PlannedVersion,
   declared: RepositoryModelClass,
   serving: ServingOptions,
 ): Effect.fn.Return<Layer.Layer<unknown, { readonly message: string }>, LoadFailure> {
-  const script = yield* load(file, stamp)
-  const failing = (what: string) => (error: unknown) =>
-    new LoadFailure({ message: `${what} of ${file} has failed: ${text(error)}` })
-  const handler = Effect.gen(function* () {
-    const { name, kind, gpu } = yield* InstanceContext
-    const args: Arguments = {
-      modelName: config.name,
-      modelVersion: String(version),
-      modelRepository: path,
-      modelConfig: config,
-      modelInstanceName: name,
-      modelInstanceKind: kind,
-      modelInstanceDeviceId: gpu,
-    }
-    const state = yield* Effect.acquireRelease(
-      Effect.tryPromise({ try: async () => script.initialize?.(args), catch: failing("initialize") }),
-      (state) =>
-        Effect.tryPromise({ try: async () => script.finalize?.(state), catch: failing("finalize") }).pipe(
-          Effect.catch(({ message }) => Effect.logError(message)),
-        ),
+  const { config } = plan
+  const instances = InstanceGroups.options(config)
+  if (config.modelTransactionPolicy?.decoupled === true) {
+    const script = yield* load<StreamScript>(planned)
+    const handler = Effect.map(
+      life(script, plan, planned),
+      (state) => (inputs: Record<string, unknown>, request: HandledRequest) =>
+        responses(script.execute(Object.assign(request, { inputs: withRow(inputs) }), state)),
     )
-    const execute = config.schedulingChoice.case === "dynamicBatching" ? script.execute : oneByOne(script.execute)
-    return async (requests: ReadonlyArray<Request>) => (await execute(requests, state)).map(result)
-  })
-  return Model.requests(declared, handler, { ...serving, instances: InstanceGroups.options(config) })
+    const { responseCache: _, ...options } = serving
+    return Model.stream(declared, handler, { ...options, instances })
+  }
+  const script = yield* load<ModelScript>(planned)
+  const execute = config.schedulingChoice.case === "dynamicBatching" ? script.execute : oneByOne(script.execute)
+  const handler = Effect.map(
+    life(script, plan, planned),
+    (state) => async (requests: ReadonlyArray<Request>) => (await execute(requests, state)).map(result),
+  )
+  return Model.requests(declared, handler, { ...serving, instances })
 })
 
-const load = Effect.fnUntraced(function* (file: string, stamp: string): Effect.fn.Return<ModelScript, LoadFailure> {
+/** The state of an instance, until it ends. */
+const life = Effect.fnUntraced(function* (
+  { initialize, finalize }: Pick<ModelScript, "initialize" | "finalize">,
+  { config, path }: ModelPlan,
+  { version, file }: PlannedVersion,
+) {
+  const failing = (what: string) => (error: unknown) =>
+    new LoadFailure({ message: `${what} of ${file} has failed: ${text(error)}` })
+  const { name, kind, gpu } = yield* InstanceContext
+  const args: Arguments = {
+    modelName: config.name,
+    modelVersion: String(version),
+    modelRepository: path,
+    modelConfig: config,
+    modelInstanceName: name,
+    modelInstanceKind: kind,
+    modelInstanceDeviceId: gpu,
+  }
+  return yield* Effect.acquireRelease(
+    Effect.tryPromise({ try: async () => initialize?.(args), catch: failing("initialize") }),
+    (state) =>
+      Effect.tryPromise({ try: async () => finalize?.(state), catch: failing("finalize") }).pipe(
+        Effect.catch(({ message }) => Effect.logError(message)),
+      ),
+  )
+})
+
+/** Which kind of script it is, its configuration says: they look the same. */
+const load = Effect.fnUntraced(function* <S extends ModelScript | StreamScript>({
+  file,
+  stamp,
+}: PlannedVersion): Effect.fn.Return<S, LoadFailure> {
   const url = pathToFileURL(file)
   // Another address for other contents: a module is never loaded twice from the same one.
   url.searchParams.set("version", createHash("sha256").update(stamp).digest("hex").slice(0, 16))
@@ -52,12 +78,38 @@ const load = Effect.fnUntraced(function* (file: string, stamp: string): Effect.f
     try: () => import(url.href),
     catch: (error) => new LoadFailure({ message: `cannot load ${file}: ${text(error)}` }),
   })
-  if (isScript(module.default)) return module.default
-  return yield* new LoadFailure({ message: `${file} must export a script by default, as ModelScript.define makes it` })
+  if (isScript<S>(module.default)) return module.default
+  return yield* new LoadFailure({ message: `${file} must export a script by default, as ModelScript makes it` })
 })
 
-const isScript = (value: unknown): value is ModelScript =>
+const isScript = <S extends ModelScript | StreamScript>(value: unknown): value is S =>
   typeof value === "object" && value !== null && "execute" in value && typeof value.execute === "function"
+
+/** Tensors with the one row that a request to a decoupled model has, along axis 0. */
+const withRow = (inputs: Record<string, unknown>) =>
+  Object.fromEntries(
+    Object.entries(inputs).flatMap(([name, tensor]) =>
+      tensor instanceof TypedTensor ? [[name, reshape(tensor, [1, ...tensor.shape])]] : [],
+    ),
+  )
+
+const responses = async function* (outputs: Iterable<Outputs> | AsyncIterable<Outputs>) {
+  if (!isIterable(outputs)) throw new Error("execute must be a generator, or return what can be iterated")
+  for await (const one of outputs) yield withoutRow(one)
+}
+
+const isIterable = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value)
+
+/** What is no tensor is told by its name later. */
+const withoutRow = (outputs: Outputs) =>
+  Object.fromEntries(
+    Object.entries(outputs).map(([name, tensor]) => {
+      if (!(tensor instanceof TypedTensor)) return [name, tensor]
+      if (tensor.shape[0] === 1) return [name, reshape(tensor, tensor.shape.slice(1))]
+      throw new Error(`output '${name}' of a response has shape [${tensor.shape}], and not one row along axis 0`)
+    }),
+  )
 
 /** Each request is a batch of its own, and fails alone. */
 const oneByOne =

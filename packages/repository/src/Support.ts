@@ -16,9 +16,6 @@ export const backendProblem = ({ name, platform, backend }: ModelConfig): string
 }
 
 export const problem = (config: ModelConfig): string | undefined => {
-  if (config.backend === "nereid" && config.modelTransactionPolicy?.decoupled === true) {
-    return "scripts with a decoupled transaction policy are not supported yet"
-  }
   if (config.backend === "nereid" && [...config.input, ...config.output].some(({ reshape }) => reshape !== undefined)) {
     return "reshape is of no use to a script, which has its tensors as its clients send them"
   }
@@ -32,7 +29,10 @@ export const warnings = (config: ModelConfig): ReadonlyArray<string> => {
     [Object.keys(config.ccModelFilenames).length > 0, "cc_model_filenames"],
     [Object.keys(config.metricTags).length > 0, "metric_tags"],
     [config.modelMetrics !== undefined, "model_metrics"],
-    [config.modelTransactionPolicy?.decoupled === true, "model_transaction_policy.decoupled of an ONNX model"],
+    [
+      config.modelTransactionPolicy?.decoupled === true && config.backend === "onnxruntime",
+      "model_transaction_policy.decoupled of an ONNX model",
+    ],
     [config.instanceGroup.some(({ rateLimiter }) => rateLimiter !== undefined), "instance_group.rate_limiter"],
     [(config.modelRepositoryAgents?.agents.length ?? 0) > 0, "model_repository_agents"],
     [(config.modelOperations?.opLibraryFilename.length ?? 0) > 0, "model_operations"],

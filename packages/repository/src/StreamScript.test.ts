@@ -1,0 +1,144 @@
+/** Scripts of a repository whose configuration says that they are decoupled: any number of responses to a request. */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import { Tensor } from "@nereid/core"
+import { stream } from "@nereid/core/RunningModel"
+import { repository } from "../../../test/fixtures/repository.ts"
+import { open } from "./Repository.fixture.ts"
+
+const config = `
+  model_transaction_policy { decoupled: true }
+  input { name: "N" data_type: TYPE_INT32 dims: 1 }
+  output { name: "I" data_type: TYPE_INT32 dims: 1 }`
+
+/** What a script tells this test, which imports it into its own process; where it lies, no package is found. */
+const told: Array<unknown> = []
+let ended = Promise.withResolvers<void>()
+Reflect.set(globalThis, "told", (what: unknown) => {
+  told.push(what)
+  if (what === "ended") ended.resolve()
+})
+Reflect.set(globalThis, "make", Tensor.make)
+
+const one = `(i) => ({ I: globalThis.make("INT32", [1, 1], Int32Array.of(i)) })`
+
+const counting = (body = "yield one(start + i)", kind = "function*") => `
+const one = ${one}
+export default {
+  initialize: () => 10,
+  execute: ${kind} ({ inputs: { N }, signal }, start) {
+    try {
+      for (let i = 0; i < N.data[0]; i++) ${body}
+    } finally {
+      globalThis.told("ended")
+    }
+  },
+  finalize: (start) => globalThis.told("finalized " + start),
+}`
+
+/** The only model of a repository, and what it answers a number with. */
+const serving = Effect.fnUntraced(function* (script: string, more = "max_batch_size: 4") {
+  told.length = 0
+  ended = Promise.withResolvers()
+  const fixture = yield* repository
+  fixture.write("m/1/model.js", script)
+  fixture.write("m/config.pbtxt", more + config)
+  const { registry, index } = yield* open(fixture)
+  const [model] = registry.models
+  if (model === undefined) throw new Error(index()[0]?.reason)
+  const batching = model.maxBatchSize > 0
+  const answers = (count: number, rows = 1) =>
+    Stream.map(
+      stream(model, {
+        id: "",
+        inputs: [
+          Tensor.make(
+            "INT32",
+            batching ? [rows, 1] : [1],
+            Int32Array.from({ length: rows }, () => count),
+          ),
+        ],
+        rows,
+        parameters: {},
+        deadline: undefined,
+      }),
+      ({ outputs }) => outputs[0]?.data[0],
+    )
+  return { model, answers }
+})
+
+describe("a decoupled script", () => {
+  it.live.each([
+    ["a generator", counting()],
+    ["an asynchronous generator", counting(undefined, "async function*")],
+    [
+      "a function that returns a list",
+      `const one = ${one}
+      export default { execute: ({ inputs: { N } }) => Array.from({ length: N.data[0] }, (_, i) => one(i + 10)) }`,
+    ],
+  ] as const)("answers by any number of responses: %s", ([, script]) =>
+    Effect.gen(function* () {
+      const { model, answers } = yield* serving(script)
+      expect(model.decoupled).toBe(true)
+      expect(yield* Stream.runCollect(answers(3))).toEqual([10, 11, 12])
+      expect(yield* Stream.runCollect(answers(0))).toEqual([])
+      expect(model.statistics.success.count).toBe(2)
+      expect([...model.statistics.responses.keys()]).toContain(2)
+    }),
+  )
+
+  it.live("has its tensors with one row in front, also where the model does not batch", () =>
+    Effect.gen(function* () {
+      const { answers } = yield* serving(counting("{ globalThis.told(N.shape); yield one(i) }"), "")
+      expect(yield* Stream.runCollect(answers(2))).toEqual([0, 1])
+      expect(told).toEqual([[1, 1], [1, 1], "ended"])
+    }),
+  )
+
+  it.live("is ended where it yields when its reader leaves", () =>
+    Effect.gen(function* () {
+      const { answers } = yield* serving(counting())
+      expect(yield* Stream.runCollect(Stream.take(answers(1_000_000), 2))).toEqual([10, 11])
+      yield* Effect.promise(() => ended.promise)
+      expect(told).toEqual(["ended"])
+    }),
+  )
+
+  it.live("fails behind the responses that it has given", () =>
+    Effect.gen(function* () {
+      const { model, answers } = yield* serving(counting("{ if (i > 1) throw new Error('no more'); yield one(i) }"))
+      const seen: Array<unknown> = []
+      const failed = yield* Effect.flip(Stream.runForEach(answers(5), (value) => Effect.sync(() => seen.push(value))))
+      expect([seen, failed]).toMatchObject([
+        [0, 1],
+        { _tag: "ExecutionFailed", message: expect.stringContaining("no more") },
+      ])
+      expect(model.isReady()).toBe(true)
+    }),
+  )
+
+  it.live.each([
+    ["nothing that can be iterated", "export default { execute: () => 7 }", "execute must be a generator"],
+    ["a response without an output", "export default { execute: () => [{}] }", "'I'"],
+    [
+      "a response of two rows",
+      `export default { execute: () => [{ I: globalThis.make("INT32", [2, 1], Int32Array.of(1, 2)) }] }`,
+      "output 'I' of a response has shape [2,1], and not one row along axis 0",
+    ],
+    ["a response that is none", "export default { execute: () => [undefined] }", ""],
+  ] as const)("fails the request where it returns %s", ([, script, message]) =>
+    Effect.gen(function* () {
+      const { answers } = yield* serving(script)
+      const failed = yield* Effect.flip(Stream.runCollect(answers(1)))
+      expect(failed).toMatchObject({ _tag: "ExecutionFailed", message: expect.stringContaining(message) })
+    }),
+  )
+
+  it.live("refuses a request of several rows", () =>
+    Effect.gen(function* () {
+      const { answers } = yield* serving(counting())
+      const failed = yield* Effect.flip(Stream.runCollect(answers(1, 2)))
+      expect(failed.message).toContain("inference request batch-size must be <= 1 for 'm'")
+    }),
+  )
+})
