@@ -58,6 +58,16 @@ class Hold extends Model.Service<Hold>()("hold", {
   batching: { maxQueueSize: 2 },
 }) {}
 
+/** Rows of Picky whose callers have not left. */
+const held = new Set<number>()
+
+/** Fails at 9, once five other rows are there, which are held. */
+class Picky extends Model.Service<Picky>()("picky", {
+  inputs: { X: Tensor.scalar("INT32") },
+  outputs: { X: Tensor.scalar("INT32") },
+  maxBatchSize: 2,
+}) {}
+
 class Gate extends Context.Service<
   Gate,
   {
@@ -124,10 +134,23 @@ const live = Layer.mergeAll(
           ),
     ),
   ),
+  Model.each(
+    Picky,
+    ({ X }) =>
+      Effect.gen(function* () {
+        if (X === 9) {
+          yield* until(() => held.size === 5)
+          return yield* Effect.fail(new Errors.AlreadyExists({ message: "9" }))
+        }
+        held.add(X)
+        return yield* Effect.never
+      }).pipe(Effect.onInterrupt(() => Effect.sync(() => held.delete(X)))),
+    { instances: 4 },
+  ),
 )
 
-const models = [Echo, Single, Count, Twice, Fail, Hold, Told] as const
-type Models = Echo | Single | Count | Twice | Fail | Hold | Told
+const models = [Echo, Single, Count, Twice, Fail, Hold, Told, Picky] as const
+type Models = Echo | Single | Count | Twice | Fail | Hold | Told | Picky
 
 const anyPort = { host: "127.0.0.1", port: 0 }
 const large = 64 * 2 ** 20
@@ -149,6 +172,7 @@ const clients = (url: string) =>
     Client.layer(Fail, { url }),
     Client.layer(Hold, { url }),
     Client.layer(Told, { url }),
+    Client.layer(Picky, { url }),
   )
 
 const at = (where: Where) => {
@@ -237,6 +261,34 @@ describe.each<Where>(["local", "grpc", "http"])("%s", (where) => {
         [3, 2],
         [2, 4, 6, 8, 10, 12],
       ])
+    }).pipe(Effect.provide(layer)),
+  )
+
+  it.live("a batch of more rows than the model takes goes in chunks, unless it must not", () =>
+    Effect.gen(function* () {
+      const { inferBatch } = yield* Twice
+      const X = tensor(
+        "FP32",
+        [100, 2],
+        Float32Array.from({ length: 200 }, (_, index) => index),
+      )
+      const { Y } = yield* inferBatch({ X })
+      expect([Y.shape, Y.data]).toEqual([[100, 2], X.data.map((x) => 2 * x)])
+      const error = yield* Effect.flip(inferBatch({ X }, { concurrentChunks: 0 }))
+      expect(error).toMatchObject({
+        _tag: "InvalidRequest",
+        message: "inference request batch-size must be <= 16 for 'twice', got 100",
+      })
+    }).pipe(Effect.provide(layer)),
+  )
+
+  it.live("a chunk that fails ends the others, also on the server", () =>
+    Effect.gen(function* () {
+      const { inferBatch } = yield* Picky
+      const X = tensor("INT32", [8, 1], Int32Array.of(1, 2, 3, 9, 5, 6, 7, 8))
+      const error = yield* Effect.flip(inferBatch({ X }, { concurrentChunks: 3 }))
+      expect(error).toEqual(new Errors.AlreadyExists({ message: "9" }))
+      yield* until(() => held.size === 0)
     }).pipe(Effect.provide(layer)),
   )
 

@@ -5,6 +5,7 @@
 import { Context, Effect, Exit, Layer, Scope } from "effect"
 import type { Transport } from "@connectrpc/connect"
 import type { Batched, CallArguments, Definition, Input, InputBatch, ModelClass, Sample } from "@nereid/core/Definition"
+import type { ChunkOptions } from "@nereid/core/ChunkedCall"
 import type { Fields } from "@nereid/core/Field"
 import type { Declared } from "@nereid/core/ParameterFields"
 import { ask, type PromiseCallOptions, runner } from "@nereid/core/PromiseCall"
@@ -71,9 +72,10 @@ export interface PromiseClient<
    * once they are iterated; a loop that is left takes it back.
    */
   readonly stream: (sample: Input<I>, ...options: CallArguments<P, PromiseCallOptions<P>>) => AsyncIterable<Sample<O>>
+  /** Several samples along axis 0. More than `maxBatchSize` go in chunks; see ChunkOptions. */
   readonly inferBatch: (
     batch: InputBatch<I>,
-    ...options: CallArguments<P, PromiseCallOptions<P>>
+    ...options: CallArguments<P, PromiseCallOptions<P> & ChunkOptions>
   ) => Promise<Batched<O>>
   /** Calls that still wait reject with Unavailable. */
   readonly close: () => Promise<void>

@@ -139,6 +139,7 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
     instanceGroups: [],
     statistics,
     isReady: () => !closed,
+    timeout,
     pending: () => waiting.size,
     submit,
     drained: idle.await,

@@ -3,9 +3,19 @@
  * effects of them, and promise clients promises: a call is what a request costs, and neither needs a fiber of its own.
  */
 import { Duration, Result } from "effect"
+import * as ChunkedCall from "./ChunkedCall.ts"
+import { defaultConcurrentChunks } from "./ChunkedCall.ts"
 import { askedBy, bounded, type CallerService, current } from "./Caller.ts"
 import { collect, named, withBatch, withoutBatch } from "../handler/BatchedTensors.ts"
-import type { Batched, CallOptions, Definition, Input, InputBatch, Sample } from "../model/Definition.ts"
+import type {
+  BatchCallOptions,
+  Batched,
+  CallOptions,
+  Definition,
+  Input,
+  InputBatch,
+  Sample,
+} from "../model/Definition.ts"
 import { ExecutionFailed, InvalidRequest, type InferenceError } from "../Errors.ts"
 import type { Fields } from "../model/Field.ts"
 import { type Cancel, noParameters, type Parameters, type Request, type Response } from "../request/Inference.ts"
@@ -34,7 +44,7 @@ export interface TypedCalls<I extends Fields, O extends Fields, P extends Declar
   ) => Cancel
   readonly inferBatch: (
     batch: InputBatch<I>,
-    options: CallOptions<P> | undefined,
+    options: BatchCallOptions<P> | undefined,
     now: number,
     reply: TypedReply<Batched<O>>,
     caller?: CallerService,
@@ -94,7 +104,7 @@ export const make = <I extends Fields, O extends Fields, P extends Declared>(
 
   const batchRequest = (
     batch: InputBatch<I>,
-    options: CallOptions<P> | undefined,
+    options: BatchCallOptions<P> | undefined,
     now: number,
     caller: CallerService | undefined,
   ): Result.Result<Request, InferenceError> => {
@@ -102,7 +112,12 @@ export const make = <I extends Fields, O extends Fields, P extends Declared>(
     if (Result.isFailure(collected)) return wrongInput(collected.failure)
     const { tensors, rows } = collected.success
     const most = batching ? maxBatchSize : 1
-    if (rows > most || (!batching && rows !== 1)) {
+    const concurrency = options?.concurrentChunks ?? defaultConcurrentChunks
+    if (!Number.isSafeInteger(concurrency) || concurrency < 0) {
+      const message = `concurrentChunks must be an integer of at least 0, but ${concurrency} was given`
+      return Result.fail(new InvalidRequest({ message }))
+    }
+    if (rows > most && (!batching || concurrency === 0)) {
       const message = `inference request batch-size must be <= ${most} for '${name}', got ${rows}`
       return Result.fail(new InvalidRequest({ message }))
     }
@@ -130,13 +145,31 @@ export const make = <I extends Fields, O extends Fields, P extends Declared>(
       named(signature.outputs, batching ? response.outputs : response.outputs.map(withBatch)) as Batched<O>,
     )
 
+  /** The same for a request of any number of rows, whose chunks have one time together. */
+  const inChunks = (asked: Askable, options: BatchCallOptions<P> | undefined, now: number): Askable => {
+    const concurrency = options?.concurrentChunks ?? defaultConcurrentChunks
+    const how = { model: name, outputs: signature.outputs, rows: maxBatchSize, concurrency }
+    const { timeout } = model
+    return {
+      decoupled: false,
+      submit: (request, reply) => {
+        const deadline = request.deadline ?? (timeout === undefined ? undefined : now + timeout)
+        return ChunkedCall.submit(how, asked, { ...request, deadline }, reply)
+      },
+    }
+  }
+
   return {
     request,
     sample,
     infer: (one, options, now, reply, caller) =>
       calling(askedBy(caller, current(caller, model)), request(one, options, now, caller), sample, reply),
-    inferBatch: (batch, options, now, reply, caller) =>
-      calling(askedBy(caller, current(caller, model)), batchRequest(batch, options, now, caller), batchOf, reply),
+    inferBatch: (batch, options, now, reply, caller) => {
+      const request = batchRequest(batch, options, now, caller)
+      const asked = askedBy(caller, current(caller, model))
+      const isLarge = Result.isSuccess(request) && request.success.rows > Math.max(1, maxBatchSize)
+      return calling(isLarge ? inChunks(asked, options, now) : asked, request, batchOf, reply)
+    },
   }
 }
 

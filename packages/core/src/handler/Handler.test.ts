@@ -315,7 +315,7 @@ it.effect("wrong inputs that types could not stop are refused before they are qu
       message: `input 'x' of model 'scale': not a tensor: declared as FP32["n"], got an array`,
     })
     const batch = Tensor.make("FP32", [5, 1], new Float32Array(5))
-    expect(yield* Effect.flip(model.inferBatch({ x: batch }))).toMatchObject({
+    expect(yield* Effect.flip(model.inferBatch({ x: batch }, { concurrentChunks: 0 }))).toMatchObject({
       _tag: "InvalidRequest",
       message: "inference request batch-size must be <= 4 for 'scale', got 5",
     })

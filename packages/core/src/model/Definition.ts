@@ -5,6 +5,7 @@
  */
 import { Context, type Duration, type Effect, type Schema, type Stream } from "effect"
 import { type Batching, type BatchingOptions, requireInteger, resolve } from "./Batching.ts"
+import type { ChunkOptions } from "../calls/ChunkedCall.ts"
 import * as Defaults from "./Defaults.ts"
 import type { InferenceError } from "../Errors.ts"
 import { type Field, type Fields, spec } from "./Field.ts"
@@ -54,6 +55,9 @@ interface CommonCallOptions extends QueuedCallOptions {
 export type CallOptions<P extends Declared = undefined> = CommonCallOptions &
   ({} extends Asked<P> ? { readonly parameters?: Asked<P> } : { readonly parameters: Asked<P> })
 
+/** How a model is called with several samples. */
+export type BatchCallOptions<P extends Declared = undefined> = CallOptions<P> & ChunkOptions
+
 /** The options as the last argument: of a model with a required parameter they cannot be left out. */
 export type CallArguments<P extends Declared, Options = CallOptions<P>> =
   {} extends Asked<P> ? [options?: Options] : [options: Options]
@@ -63,7 +67,11 @@ export interface Inference<I extends Fields, O extends Fields, P extends Declare
   readonly infer: (sample: Input<I>, ...options: CallArguments<P>) => Effect.Effect<Sample<O>, InferenceError>
   /** The responses of one sample, as they come: any number from a decoupled model, one from any other. */
   readonly stream: (sample: Input<I>, ...options: CallArguments<P>) => Stream.Stream<Sample<O>, InferenceError>
-  readonly inferBatch: (batch: InputBatch<I>, ...options: CallArguments<P>) => Effect.Effect<Batched<O>, InferenceError>
+  /** Several samples along axis 0. More than `maxBatchSize` go in chunks; see ChunkOptions. */
+  readonly inferBatch: (
+    batch: InputBatch<I>,
+    ...options: CallArguments<P, BatchCallOptions<P>>
+  ) => Effect.Effect<Batched<O>, InferenceError>
   /** The model without its types, as front ends and the registry use it. */
   readonly model: RunningModel
 }

@@ -55,6 +55,8 @@ export interface RunningModel {
   readonly isReady: () => boolean
   /** Waits for the failure that makes the model, and the process that it runs in, of no use; absent where none is. */
   readonly unrecoverable?: Effect.Effect<Unrecoverable>
+  /** Milliseconds that a request without a deadline may take; absent where it may take any time. */
+  readonly timeout?: number | undefined
   /** Requests accepted and not yet handed to an instance. */
   readonly pending: () => number
   readonly submit: (request: Request, reply: Reply) => Cancel

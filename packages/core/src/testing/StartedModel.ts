@@ -7,6 +7,7 @@ import * as TestClock from "effect/testing/TestClock"
 import type { Batched, CallArguments, Inference, Input, InputBatch, Sample } from "../model/Definition.ts"
 import type { Fields } from "../model/Field.ts"
 import type { Declared } from "../model/ParameterFields.ts"
+import type { ChunkOptions } from "../calls/ChunkedCall.ts"
 import * as PromiseCall from "../calls/PromiseCall.ts"
 import type { AnyModel, Execution } from "./Journal.ts"
 import * as TestModel from "./TestModel.ts"
@@ -28,7 +29,7 @@ export interface StartedModel<
   ) => Promise<Sample<O>>
   readonly inferBatch: (
     batch: InputBatch<I>,
-    ...options: CallArguments<P, PromiseCall.PromiseCallOptions<P>>
+    ...options: CallArguments<P, PromiseCall.PromiseCallOptions<P> & ChunkOptions>
   ) => Promise<Batched<O>>
   readonly stream: (sample: Input<I>, ...options: CallArguments<P>) => AsyncIterable<Sample<O>>
   /** This and the next two as in WireCalls. */
