@@ -47,6 +47,7 @@ it.each([
   ["teardown", "grpc", 1],
   ["default", "grpc", 130],
   ["bare", "http", 1],
+  ["managed", "grpc", 1],
   ["background", "grpc", 3],
 ] as const)(
   "%s, over %s: a model that cannot recover ends its server and the process, with %i, for somebody to start it again",

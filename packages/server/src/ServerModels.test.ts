@@ -257,6 +257,24 @@ it.live("rejects with the error of a layer, and of a name that is taken", () =>
   }),
 )
 
+it("a layer may need what the server was started with, and nothing else", () => {
+  class Asks extends Model.Service<Asks>()("asks", fields) {}
+  const asks = <I>(model: Context.Key<I, Model.Inference<typeof fields.inputs, typeof fields.outputs>>) =>
+    Model.each(
+      Asks,
+      Effect.map(model, ({ infer }) => infer),
+    )
+  const changes = async () => {
+    const server = await Server.start([First], first, free)
+    await server.load([Asks], asks(First))
+    // @ts-expect-error it was not started with that
+    await server.load([Asks], asks(Later))
+    // @ts-expect-error another model
+    await server.replace([Later], first)
+  }
+  expect(changes).toBeTypeOf("function")
+})
+
 it.live("a stop ends a load, which is told so, and finalizes what was loaded", () =>
   Effect.promise(async () => {
     const server = await Server.start([First], first, free)
