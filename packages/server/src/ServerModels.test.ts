@@ -268,6 +268,7 @@ it("a layer may need what the server was started with, and nothing else", () => 
     const server = await Server.start([First], first, free)
     await server.load([Asks], asks(First))
     // @ts-expect-error it was not started with that
+    // @effect-diagnostics-next-line missingLayerContext:off
     await server.load([Asks], asks(Later))
     // @ts-expect-error another model
     await server.replace([Later], first)

@@ -42,8 +42,10 @@ export const changes = (registry: Registry["Service"]) => [
   // @ts-expect-error nothing is to be served of it
   registry.load([], one),
   // @ts-expect-error what its layer needs is a need of whoever loads it
+  // @effect-diagnostics-next-line missingEffectContext:off
   complete(registry.load([Other], asks)),
   // @ts-expect-error what its layer fails with is told
+  // @effect-diagnostics-next-line missingEffectError:off
   registry.load([One], fails) satisfies Effect.Effect<void, { readonly _tag: "AlreadyExists" }>,
   // @ts-expect-error no such option
   registry.replace([One], one, { drainTimeout: "1 minute" }),
