@@ -27,13 +27,16 @@ export interface ModelModule {
 /** What is served beside it comes from elsewhere. Its layer provides nothing, which is all that no model needs. */
 export const none: ModelModule = { models: [], layers: [Layer.empty as Layer.Layer<unknown>], routes: {} }
 
-export const load = Effect.fnUntraced(function* (path: string) {
-  const module = yield* Effect.tryPromise({
-    try: (): Promise<Record<string, unknown>> => import(pathToFileURL(path).href),
+/** What a module exports, each once. */
+export const exported = (path: string): Effect.Effect<ReadonlyArray<unknown>, ModuleError> =>
+  Effect.tryPromise({
+    try: async () => [...new Set(Object.values<unknown>(await import(pathToFileURL(path).href)))],
     catch: (error) =>
       new ModuleError({ message: `${path} cannot be loaded: ${reason(error, pathToFileURL(path).href)}` }),
   })
-  const exports = [...new Set(Object.values(module))]
+
+export const load = Effect.fnUntraced(function* (path: string) {
+  const exports = yield* exported(path)
   const models = exports.filter(isModel)
   const [first, ...rest] = exports.filter(isLayer)
   if (models.length === 0) {
@@ -85,7 +88,7 @@ const reason = (error: unknown, url: string): string => {
   return place === undefined ? error.message : `${error.message} (${place})`
 }
 
-const isModel = (value: unknown): value is ExportedModel =>
+export const isModel = (value: unknown): value is ExportedModel =>
   Context.isKey(value) && "definition" in value && typeof value.definition === "object"
 
 /** Whether the paths are right is for the server to say. */

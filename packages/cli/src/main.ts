@@ -8,8 +8,10 @@ import { CliConfig, Command, GlobalFlag } from "effect/cli"
 import packageJson from "../package.json" with { type: "json" }
 import * as Help from "./Help.ts"
 import { bench } from "./bench/bench.ts"
+import { generate } from "./generate/generate.ts"
 import { serve } from "./serve.ts"
 import * as BenchFlags from "./flags/BenchFlags.ts"
+import * as GenerateFlags from "./flags/GenerateFlags.ts"
 import * as ServerFlags from "./flags/ServerFlags.ts"
 import * as Variables from "./flags/Variables.ts"
 
@@ -17,13 +19,15 @@ import * as Variables from "./flags/Variables.ts"
 const builtIns = [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions]
 
 Command.make("nereid").pipe(
-  Command.withDescription("Serve models over the v2 inference protocol, and measure servers of it"),
-  Command.withSubcommands([serve, bench]),
+  Command.withDescription(
+    "Serve models over the v2 inference protocol, write their contracts, and measure servers of it",
+  ),
+  Command.withSubcommands([serve, generate, bench]),
   Command.run({ version: packageJson.version }),
   Effect.provide([
     NodeServices.layer,
     CliConfig.layer({ builtIns }),
-    Help.layer([ServerFlags.groups, BenchFlags.groups]),
+    Help.layer([ServerFlags.groups, GenerateFlags.groups, BenchFlags.groups]),
     Variables.layer(ServerFlags.flags, process.env),
   ]),
   NodeRuntime.runMain({ teardown }),

@@ -145,7 +145,8 @@ const failure = (message: string) => new LoadFailure({ message })
 const refuse = (problem: string | undefined): Effect.Effect<void, LoadFailure> =>
   problem === undefined ? Effect.void : Effect.fail(failure(problem))
 
-const written = ({ config }: ModelDirectory.ModelDirectory): Result.Result<ModelConfig, LoadFailure> => {
+/** What the directory's own configuration says. */
+export const written = ({ config }: ModelDirectory.ModelDirectory): Result.Result<ModelConfig, LoadFailure> => {
   if (config === undefined) return Result.succeed(create(ModelConfigSchema))
   return Result.mapError(ConfigText.parse(config.text), ({ message, line, column }) =>
     failure(`failed to read text proto from ${config.file}:${line}:${column}: ${message}`),
@@ -158,7 +159,8 @@ const overriding = (json: string): Result.Result<ModelConfig, LoadFailure> =>
     catch: (error) => failure(`Invalid config override: ${text(error)}`),
   })
 
-const labels = Effect.fnUntraced(function* ({ output }: ModelConfig, path: string) {
+/** Of the classes of its outputs, by the names of these. */
+export const labels = Effect.fnUntraced(function* ({ output }: ModelConfig, path: string) {
   const all = new Map<string, ReadonlyArray<string>>()
   for (const { name, labelFilename } of output) {
     if (labelFilename === "") continue

@@ -1,9 +1,9 @@
 /** The flags of `nereid bench` that say who is asked, and over what. */
-import { readFileSync } from "node:fs"
 import type { BenchmarkOptions } from "@nereid/bench/Benchmark"
 import * as Endpoint from "@nereid/bench/Endpoint"
 import { Effect, Result } from "effect"
 import { CliError, type Command, Flag } from "effect/cli"
+import * as ConnectionFlags from "./ConnectionFlags.ts"
 import * as FlagKind from "./FlagKind.ts"
 
 export const flags = {
@@ -51,24 +51,7 @@ export const flags = {
     "binary",
     (text) => (["binary", "json"].includes(text) ? Result.succeed(text) : Result.fail("binary, json")),
   ),
-  headers: FlagKind.collected(
-    "header",
-    {
-      takes: "name:value",
-      aliases: ["H"],
-      description: "A header, over gRPC metadata, of every request; any number of times",
-      shown: (text) => text.replace(/:.*/, ":…"),
-    },
-    (text) => {
-      const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):\s*([ -~\t]*)$/.exec(text) ?? []
-      if (name === undefined || value === undefined) return Result.fail("name:value")
-      return Result.succeed([name.toLowerCase(), value.trim()] as const)
-    },
-  ),
-  ca: FlagKind.text("tls-ca", "path", "Certificates, in PEM, that sign the server's, instead of Node's own list"),
-  cert: FlagKind.text("tls-cert", "path", "The certificate to show to the server, in PEM"),
-  key: FlagKind.text("tls-key", "path", "Its private key, in PEM"),
-  insecure: FlagKind.boolean("tls-insecure", "Whether any certificate of the server is good enough", false),
+  ...ConnectionFlags.flags,
 }
 
 type Values = Command.Command.Config.Infer<typeof flags>
@@ -89,21 +72,11 @@ const read = ({ model, version, url, protocol, streaming, tensors, headers, ...t
   if (tensors === "json" && endpoint.protocol !== "http") throw new Error("--tensor-format=json is for HTTP")
   const http = tensors === "json" ? "http-json" : "http"
   const grpc = streaming ? "grpc-stream" : "grpc"
-  if (!endpoint.secure && (tls.ca ?? tls.cert ?? tls.key) !== undefined) {
-    throw new Error("certificates are of no use without https:// or grpcs:// in --url")
-  }
-  if ((tls.cert === undefined) !== (tls.key === undefined)) throw new Error("--tls-cert and --tls-key need each other")
   return {
     endpoint,
     protocol: endpoint.protocol === "grpc" ? grpc : http,
     model: { name: model, version: version ?? "" },
     headers: Object.fromEntries(headers),
-    tls: {
-      ...(tls.ca === undefined ? {} : { ca: readFileSync(tls.ca) }),
-      ...(tls.cert === undefined ? {} : { cert: readFileSync(tls.cert) }),
-      ...(tls.key === undefined ? {} : { key: readFileSync(tls.key) }),
-      rejectUnauthorized: !tls.insecure,
-      servername: endpoint.host,
-    },
+    tls: { ...ConnectionFlags.tls(tls, endpoint.secure, "--url"), servername: endpoint.host },
   }
 }

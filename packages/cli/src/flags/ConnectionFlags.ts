@@ -1,0 +1,42 @@
+/** The flags of commands that ask a server: what they send along, and how they know whom they speak to. */
+import { readFileSync } from "node:fs"
+import { Result } from "effect"
+import type { Command } from "effect/cli"
+import * as FlagKind from "./FlagKind.ts"
+
+export const flags = {
+  headers: FlagKind.collected(
+    "header",
+    {
+      takes: "name:value",
+      aliases: ["H"],
+      description: "A header, over gRPC metadata, of every request; any number of times",
+      shown: (text) => text.replace(/:.*/, ":…"),
+    },
+    (text) => {
+      const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):\s*([ -~\t]*)$/.exec(text) ?? []
+      if (name === undefined || value === undefined) return Result.fail("name:value")
+      return Result.succeed([name.toLowerCase(), value.trim()] as const)
+    },
+  ),
+  ca: FlagKind.text("tls-ca", "path", "Certificates, in PEM, that sign the server's, instead of Node's own list"),
+  cert: FlagKind.text("tls-cert", "path", "The certificate to show to the server, in PEM"),
+  key: FlagKind.text("tls-key", "path", "Its private key, in PEM"),
+  insecure: FlagKind.boolean("tls-insecure", "Whether any certificate of the server is good enough", false),
+}
+
+type Values = Command.Command.Config.Infer<typeof flags>
+
+/** @throws Error where flags do not fit together, or a file cannot be read */
+export const tls = ({ ca, cert, key, insecure }: Omit<Values, "headers">, secure: boolean, url: string) => {
+  if (!secure && (ca ?? cert ?? key) !== undefined) {
+    throw new Error(`certificates are of no use without https:// or grpcs:// in ${url}`)
+  }
+  if ((cert === undefined) !== (key === undefined)) throw new Error("--tls-cert and --tls-key need each other")
+  return {
+    ...(ca === undefined ? {} : { ca: readFileSync(ca) }),
+    ...(cert === undefined ? {} : { cert: readFileSync(cert) }),
+    ...(key === undefined ? {} : { key: readFileSync(key) }),
+    rejectUnauthorized: !insecure,
+  }
+}

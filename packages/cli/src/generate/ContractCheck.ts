@@ -1,0 +1,48 @@
+/**
+ * Whether a file declares what would be written. Compared is what its classes declare, not its text: it may be formatted,
+ * commented, and be more precise than its source (texts in place of BYTES, names of dimensions, labels).
+ */
+import { existsSync } from "node:fs"
+import { resolve } from "node:path"
+import { Effect } from "effect"
+import * as Contract from "@nereid/core/Contract"
+import { compare, print } from "@nereid/core/ContractDifference"
+import * as ModelModule from "../ModelModule.ts"
+import type { FoundContract } from "./ContractSource.ts"
+import { GenerateError } from "./GenerateError.ts"
+
+/** `isComplete`: whether all is there that the file may declare. */
+export const check = Effect.fnUntraced(function* (
+  file: string,
+  found: ReadonlyArray<FoundContract>,
+  isComplete: boolean,
+): Effect.fn.Return<void, GenerateError> {
+  if (!existsSync(file)) return yield* new GenerateError({ message: `there is no ${file} to check` })
+  const exported = yield* Effect.mapError(
+    ModelModule.exported(resolve(file)),
+    ({ message }) => new GenerateError({ message }),
+  )
+  const declared = exported.filter(ModelModule.isModel).map(({ definition }) => definition)
+  const differences = found.flatMap(({ told, entry }) => {
+    const definition = declared.find(({ name }) => name === told.name)
+    if (definition === undefined) return [`model '${told.name}': not declared`]
+    const { version } = entry
+    const isOther = version !== undefined && definition.version !== String(version)
+    return [
+      ...(isOther ? [`model '${told.name}': declared version ${definition.version}, found ${version}`] : []),
+      ...compare(Contract.fromDefinition(definition), told, "same").map((difference) =>
+        difference.of === "model" ? print(difference) : `model '${told.name}', ${print(difference)}`,
+      ),
+    ]
+  })
+  const others = (isComplete ? declared : [])
+    .filter(({ name }) => !found.some(({ told }) => told.name === name))
+    .map(({ name }) => `model '${name}': declared, but there is none`)
+  const all = [...differences, ...others]
+  if (all.length === 0) return
+  const lines = all.map((difference) => `\n  ${difference}`).join("")
+  const [{ entry } = { entry: { source: "nothing" } }] = found
+  return yield* new GenerateError({
+    message: `${file} is not what would be generated from ${found.length > 1 ? "its source" : entry.source}:${lines}`,
+  })
+})

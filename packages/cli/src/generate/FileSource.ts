@@ -1,0 +1,52 @@
+/** The contract of an .onnx file. */
+import { readFile } from "node:fs/promises"
+import { basename, dirname, extname, resolve } from "node:path"
+import { Effect } from "effect"
+import * as Contract from "@nereid/core/Contract"
+import * as OnnxContract from "@nereid/onnx/OnnxContract"
+import * as OnnxFile from "@nereid/onnx/OnnxFile"
+import type { Found, SourceOptions } from "./ContractSource.ts"
+import { GenerateError } from "./GenerateError.ts"
+
+/** Rows of a batch, as a server of a repository has them where nothing is said. */
+const defaultMaxBatchSize = 4
+
+export const read = Effect.fnUntraced(function* (
+  file: string,
+  options: SourceOptions,
+): Effect.fn.Return<Found, GenerateError> {
+  const { models, maxBatchSize } = options
+  const [name = modelName(file), other] = models
+  if (other !== undefined) return yield* new GenerateError({ message: `${file} holds one model, which has one name` })
+  if (options.version !== undefined) return yield* new GenerateError({ message: "an .onnx file has no versions" })
+  const bytes = yield* Effect.tryPromise({
+    try: () => readFile(file),
+    catch: (error) => new GenerateError({ message: `cannot read ${file}: ${text(error)}` }),
+  })
+  const signature = yield* Effect.try({
+    try: () => OnnxFile.signature(bytes),
+    catch: (error) => new GenerateError({ message: `${file} is not an ONNX model: ${text(error)}` }),
+  })
+  const told = OnnxContract.make(name, signature)
+  const batches = Contract.canBatch(told)
+  const contract = yield* Effect.mapError(
+    Effect.fromResult(Contract.batched(told, maxBatchSize ?? (batches ? defaultMaxBatchSize : 0))),
+    (message) => new GenerateError({ message }),
+  )
+  const isGuess = maxBatchSize === undefined && batches
+  const note = `model '${name}': the first dimension is taken for that of batches; --max-batch-size says how many rows, 0 for none`
+  return {
+    contracts: [{ told: maxBatchSize === undefined ? told : contract, entry: { contract, source: file } }],
+    isComplete: false,
+    notes: isGuess ? [note] : [],
+  }
+})
+
+/** `models/resnet/1/model.onnx` is the model `resnet`, `digits.onnx` is `digits`. */
+const modelName = (file: string): string => {
+  const name = basename(file, extname(file))
+  const version = dirname(resolve(file))
+  return name === "model" && /^[1-9][0-9]*$/.test(basename(version)) ? basename(dirname(version)) : name
+}
+
+const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))

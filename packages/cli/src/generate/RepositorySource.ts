@@ -1,0 +1,48 @@
+/** The contracts of a model repository, or of one model's directory. */
+import { existsSync, readdirSync } from "node:fs"
+import { basename, dirname, join, resolve } from "node:path"
+import { Effect, Result } from "effect"
+import * as RepositoryContract from "@nereid/repository/RepositoryContract"
+import type { Found, SourceOptions } from "./ContractSource.ts"
+import { GenerateError, ofModels } from "./GenerateError.ts"
+
+export const read = Effect.fnUntraced(function* (
+  path: string,
+  { models, version, maxBatchSize, configName }: SourceOptions,
+): Effect.fn.Return<Found, GenerateError> {
+  const isModel = isModelDirectory(path)
+  const repository = isModel ? dirname(resolve(path)) : path
+  const all = isModel
+    ? [basename(resolve(path))]
+    : yield* Effect.mapError(RepositoryContract.models(path), ({ message }) => new GenerateError({ message }))
+  const wanted = models.length > 0 ? models : all
+  const missing = wanted.filter((name) => !all.includes(name))
+  if (missing.length > 0) {
+    return yield* new GenerateError({ message: `${path} has no model ${quoted(missing)}, only ${quoted(all)}` })
+  }
+  if (wanted.length === 0) return yield* new GenerateError({ message: `${path} holds no directory of a model` })
+  const results = yield* Effect.forEach(wanted, (name) =>
+    Effect.result(
+      RepositoryContract.read(repository, name, { version, configName, defaultMaxBatchSize: maxBatchSize }),
+    ),
+  )
+  const problems = results.flatMap((result, index) =>
+    Result.isFailure(result) ? [[wanted[index] ?? "", result.failure.message] as const] : [],
+  )
+  if (problems.length > 0) return yield* ofModels(problems)
+  const contracts = results.flatMap((result) => {
+    if (Result.isFailure(result)) return []
+    const contract = result.success
+    const source = isModel ? path : join(path, contract.name)
+    return [{ told: contract, entry: { contract, source, version } }]
+  })
+  return { contracts, isComplete: !isModel && models.length === 0, notes: [] }
+})
+
+/** And not the directory of models, each in a directory of its own. */
+const isModelDirectory = (path: string): boolean =>
+  existsSync(join(path, "config.pbtxt")) ||
+  readdirSync(path, { withFileTypes: true }).some((entry) => entry.isDirectory() && /^[1-9][0-9]*$/.test(entry.name))
+
+const quoted = (names: ReadonlyArray<string>): string =>
+  names.length === 0 ? "none" : names.map((name) => `'${name}'`).join(", ")

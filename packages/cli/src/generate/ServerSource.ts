@@ -1,0 +1,85 @@
+/** The contracts of a server that runs: of any make, over either protocol. */
+import { Effect, Result } from "effect"
+import * as Contract from "@nereid/core/Contract"
+import * as Inspection from "@nereid/client/Inspection"
+import type { Found, FoundContract, SourceOptions } from "./ContractSource.ts"
+import * as ConnectionFlags from "../flags/ConnectionFlags.ts"
+import { GenerateError, ofModels } from "./GenerateError.ts"
+
+export interface ConnectionOptions {
+  readonly connection: Parameters<typeof ConnectionFlags.tls>[0] & {
+    readonly headers: ReadonlyArray<readonly [name: string, value: string]>
+  }
+}
+
+export const read = (url: string, options: SourceOptions): Effect.Effect<Found, GenerateError> =>
+  Effect.gen(function* () {
+    const { version } = options
+    const { headers, ...tls } = options.connection
+    const inspection = yield* Effect.try({
+      try: () =>
+        Inspection.open({
+          url,
+          headers: Object.fromEntries(headers),
+          tls: ConnectionFlags.tls(tls, /^(?:https|grpcs):/i.test(url), "the URL"),
+          ...(version === undefined ? {} : { version }),
+        }),
+      catch: (error) => new GenerateError({ message: error instanceof Error ? error.message : String(error) }),
+    }).pipe(Effect.flatten)
+    const isComplete = options.models.length === 0
+    const { names, notes } = isComplete ? yield* ready(inspection, url) : { names: options.models, notes: [] }
+    const results = yield* Effect.forEach(names, (name) => Effect.result(one(inspection, url, name, options)))
+    const problems = results.flatMap((result, index) =>
+      Result.isFailure(result) ? [[names[index] ?? "", result.failure] as const] : [],
+    )
+    if (problems.length > 0) return yield* ofModels(problems)
+    const found = results.flatMap((result) => (Result.isSuccess(result) ? [result.success] : []))
+    return {
+      contracts: found.map(({ contract }) => contract),
+      isComplete,
+      notes: [...notes, ...found.flatMap(({ note }) => note ?? [])],
+    }
+  }).pipe(Effect.scoped)
+
+interface Ready {
+  readonly names: ReadonlyArray<string>
+  readonly notes: ReadonlyArray<string>
+}
+
+/** The models that take requests. */
+const ready = (inspection: Inspection.Inspection, url: string): Effect.Effect<Ready, GenerateError> =>
+  Effect.matchEffect(inspection.index, {
+    onFailure: ({ _tag, message }) => {
+      const isSilent = !["Unavailable", "DeadlineExceeded"].includes(_tag)
+      const which = `${url} does not tell which models it has (${message}): name them with --model`
+      return Effect.fail(new GenerateError({ message: isSilent ? which : message }))
+    },
+    onSuccess: (entries) => {
+      const names = new Set(entries.filter(({ state }) => state === "READY").map(({ name }) => name))
+      const others = new Set(entries.filter(({ name }) => !names.has(name)).map(({ name }) => `'${name}'`))
+      const notes = others.size > 0 ? [`left out, as they are not ready: ${[...others].join(", ")}`] : []
+      if (names.size > 0) return Effect.succeed({ names: [...names], notes })
+      return Effect.fail(new GenerateError({ message: `${url} has no model that is ready` }))
+    },
+  })
+
+/** Fails with what is wrong with it. */
+const one = Effect.fnUntraced(function* (
+  inspection: Inspection.Inspection,
+  url: string,
+  name: string,
+  { version, maxBatchSize }: SourceOptions,
+): Effect.fn.Return<{ readonly contract: FoundContract; readonly note?: string }, string> {
+  const found = yield* Effect.mapError(Inspection.contract(inspection, name), ({ message }) => message)
+  const { contract: told, unconfigured } = found
+  if (told.inputs.length + told.outputs.length === 0) {
+    return yield* Effect.fail("the server tells neither inputs nor outputs of it")
+  }
+  const contract = yield* Effect.fromResult(Contract.batched(told, maxBatchSize ?? 0))
+  const entry = { contract, source: url, version }
+  if (unconfigured === undefined) return { contract: { told, entry } }
+  const note =
+    `model '${name}': the server tells no configuration (${unconfigured}), so nothing is known of batches ` +
+    "(--max-batch-size) and of inputs that may be left out"
+  return { contract: { told: maxBatchSize === undefined ? told : contract, entry }, note }
+})

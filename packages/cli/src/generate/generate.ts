@@ -1,0 +1,67 @@
+/** `nereid generate SOURCE`: writes the contract of models that are already there, or checks one that was written. */
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
+import { dirname } from "node:path"
+import { Console, Effect } from "effect"
+import { Argument, CliError, Command } from "effect/cli"
+import * as ContractFile from "@nereid/core/ContractFile"
+import * as GenerateFlags from "../flags/GenerateFlags.ts"
+import * as ContractCheck from "./ContractCheck.ts"
+import * as ContractSource from "./ContractSource.ts"
+import { GenerateError } from "./GenerateError.ts"
+
+export const generate = Command.make(
+  "generate",
+  {
+    source: Argument.String("source").pipe(
+      Argument.withDescription(
+        "A model repository, the directory of a model, an .onnx file, or the URL of a server (grpc://, grpcs://, http:// or https://)",
+      ),
+    ),
+    flags: GenerateFlags.flags,
+  },
+  Effect.fnUntraced(
+    function* ({ source, flags }) {
+      const { output, check } = flags
+      if (check && output === undefined) {
+        return yield* new GenerateError({ message: "--check needs --output, the file that is checked" })
+      }
+      const { contracts, isComplete, notes } = yield* ContractSource.read(source, flags)
+      if (check && output !== undefined) {
+        yield* ContractCheck.check(output, contracts, isComplete)
+        return yield* Console.log(`${output} is what ${source} is`)
+      }
+      for (const note of notes) yield* Console.error(`Note: ${note}`)
+      const text = yield* Effect.mapError(
+        Effect.fromResult(ContractFile.print(contracts.map(({ entry }) => entry))),
+        (message) => new GenerateError({ message }),
+      )
+      if (output === undefined) return yield* Effect.sync(() => process.stdout.write(text))
+      const isNew = yield* Effect.try({
+        try: () => write(output, text),
+        catch: (error) =>
+          new GenerateError({
+            message: `cannot write ${output}: ${error instanceof Error ? error.message : String(error)}`,
+          }),
+      })
+      const names = contracts.map(({ entry }) => entry.contract.name).join(", ")
+      return yield* Console.log(`${isNew ? "Wrote" : "Left as it is:"} ${output} (${names})`)
+    },
+    Effect.mapError((error) => new CliError.UserError({ cause: error })),
+  ),
+).pipe(Command.withDescription("Write the contract of models from a repository, an .onnx file or a server that runs"))
+
+/** Whether anything was written: what watches the file is not told of nothing. */
+const write = (file: string, text: string): boolean => {
+  if (contentOf(file) === text) return false
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, text)
+  return true
+}
+
+const contentOf = (file: string): string | undefined => {
+  try {
+    return readFileSync(file, "utf8")
+  } catch {
+    return undefined
+  }
+}
