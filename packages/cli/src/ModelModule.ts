@@ -27,16 +27,17 @@ export interface ModelModule {
 /** What is served beside it comes from elsewhere. Its layer provides nothing, which is all that no model needs. */
 export const none: ModelModule = { models: [], layers: [Layer.empty as Layer.Layer<unknown>], routes: {} }
 
-/** What a module exports, each once. */
-export const exported = (path: string): Effect.Effect<ReadonlyArray<unknown>, ModuleError> =>
+/** What a module exports, by name. */
+export const exported = (path: string): Effect.Effect<{ readonly [name: string]: unknown }, ModuleError> =>
   Effect.tryPromise({
-    try: async () => [...new Set(Object.values<unknown>(await import(pathToFileURL(path).href)))],
+    try: (): Promise<{ readonly [name: string]: unknown }> => import(pathToFileURL(path).href),
     catch: (error) =>
       new ModuleError({ message: `${path} cannot be loaded: ${reason(error, pathToFileURL(path).href)}` }),
   })
 
 export const load = Effect.fnUntraced(function* (path: string) {
-  const exports = yield* exported(path)
+  const module = yield* exported(path)
+  const exports = [...new Set(Object.values(module))]
   const models = exports.filter(isModel)
   const [first, ...rest] = exports.filter(isLayer)
   if (models.length === 0) {

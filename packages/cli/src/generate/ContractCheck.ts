@@ -22,7 +22,7 @@ export const check = Effect.fnUntraced(function* (
     ModelModule.exported(resolve(file)),
     ({ message }) => new GenerateError({ message }),
   )
-  const declared = exported.filter(ModelModule.isModel).map(({ definition }) => definition)
+  const declared = [...new Set(Object.values(exported))].filter(ModelModule.isModel).map(({ definition }) => definition)
   const differences = found.flatMap(({ told, entry }) => {
     const definition = declared.find(({ name }) => name === told.name)
     if (definition === undefined) return [`model '${told.name}': not declared`]

@@ -3,7 +3,7 @@ import { expect, it } from "@effect/vitest"
 import { Data, Effect, Layer } from "effect"
 import * as Model from "../model/Model.ts"
 import * as Tensor from "../tensor/Tensor.ts"
-import { Registry } from "./Registry.ts"
+import type { Registry } from "./Registry.ts"
 
 const fields = { inputs: { x: Tensor.scalar("INT32") }, outputs: { y: Tensor.scalar("INT32") } }
 
