@@ -5,6 +5,8 @@ export default defineConfig({
     root: new URL("..", import.meta.url).pathname,
     include: ["packages/*/src/**/*.test.ts", "examples/**/*.test.ts", "test/**/*.test.ts"],
     testTimeout: 30_000,
+    // Some suites start several servers with dozens of models, and the machine may be busy with others.
+    hookTimeout: 60_000,
     maxWorkers: 2,
   },
 })

@@ -9,7 +9,7 @@
 import { totalmem } from "node:os"
 import { Cause, Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Runtime, Scope } from "effect"
 import type { Unrecoverable } from "@nereid/core/Errors"
-import { type IndexEntry, ModelRepository } from "@nereid/core/ModelRepository"
+import { type IndexEntry, ModelRepository, type Open, type OpenRepository } from "@nereid/core/ModelRepository"
 import * as Absent from "@nereid/core/Absent"
 import type { DeclaredModel } from "@nereid/core/Definition"
 import * as PromiseCall from "@nereid/core/PromiseCall"
@@ -172,7 +172,9 @@ export const layer = <const M extends ReadonlyArray<AnyModel>>(
     Effect.gen(function* () {
       const services = yield* Effect.all(models.map((model) => provided<M[number]["Identifier"]>(model)))
       const running = services.map(({ model }) => model)
-      return yield* logged(options, (control) => open(running, Effect.succeed(running), { ...options, control }))
+      return yield* logged(options, (control) =>
+        open(running, Effect.succeed({ models: running }), { ...options, control }),
+      )
     }),
     // Memoized by what it is, so this one is also that of the models.
   ).pipe(Layer.provide(Registry.layer))
@@ -197,7 +199,11 @@ export const serve = <const M extends ReadonlyArray<DeclaredModel>, E, R>(
       const built = Deferred.makeUnsafe<Context.Context<M[number]["Identifier"]>>()
       const load = Layer.build(provided).pipe(
         Effect.tap((context) => Deferred.succeed(built, context)),
-        Effect.map((context) => models.map((model) => runningOf(context, model))),
+        Effect.map((context) => ({
+          models: models.map((model) => runningOf(context, model)),
+          // Theirs, or the one around them.
+          repository: Context.get(Context.merge(outside, context), ModelRepository),
+        })),
         // Their log is the program's, not the server's.
         Effect.updateContext((inside: Context.Context<Scope.Scope>) =>
           Context.add(outside, Scope.Scope, Context.get(inside, Scope.Scope)),
@@ -351,10 +357,16 @@ interface OpenOptions extends ServerOptions {
   readonly control: LogControl
 }
 
+interface Loaded {
+  readonly models: ReadonlyArray<RunningModel>
+  /** What their layer brings beside them, where that is another one than the server has been built with. */
+  readonly repository?: Open
+}
+
 /** Opens the ports, with what is `expected` in the place of the models that are loaded then. */
 const open = Effect.fnUntraced(function* <E, R>(
   expected: ReadonlyArray<RunningModel>,
-  load: Effect.Effect<ReadonlyArray<RunningModel>, E, R | Scope.Scope>,
+  load: Effect.Effect<Loaded, E, R | Scope.Scope>,
   options: OpenOptions,
 ): Effect.fn.Return<Server["Service"], E | ServeError, R | Served | Scope.Scope> {
   const { http = 8000, grpc = 8001, metrics = 8002, port = false, id = "nereid" } = options
@@ -375,8 +387,15 @@ const open = Effect.fnUntraced(function* <E, R>(
   const served = yield* Served
   yield* Effect.mapError(served.include(registry), failed)
   const openRepository = yield* ModelRepository
-  const opened = yield* Effect.mapError(openRepository(registry), failed)
-  const repository = { ...opened, index: () => [...served.index(), ...opened.index()] }
+  let opened = yield* Effect.mapError(openRepository(registry), failed)
+  const repository: OpenRepository = {
+    begin: Effect.suspend(() => opened.begin),
+    index: () => [...served.index(), ...opened.index()],
+    isReady: () => opened.isReady(),
+    get control() {
+      return opened.control
+    },
+  }
   const sharedMemory = allowClientSharedMemory ? yield* openSharedMemory : SharedMemory.disabled
   const tracing = yield* Tracing.make(registry, options.trace ?? {})
   const gateway = Gateway.make(registry, {
@@ -440,7 +459,11 @@ const open = Effect.fnUntraced(function* <E, R>(
     limit: Duration.sum(drainTimeout, grace),
     onUnrecoverable: options.onUnrecoverable,
   })
-  for (const model of yield* Scope.provide(load, models)) registry.replace(model.name, [model])
+  const loaded = yield* Scope.provide(load, models)
+  for (const [name, versions] of Map.groupBy(loaded.models, (model) => model.name)) registry.replace(name, versions)
+  if (loaded.repository !== undefined && loaded.repository !== openRepository) {
+    opened = yield* Effect.mapError(Scope.provide(loaded.repository(registry), models), failed)
+  }
   yield* Effect.mapError(repository.begin, failed)
   gateway.started()
   return Server.of({
