@@ -19,6 +19,22 @@ it("derives the spec through transformations, checks and optional keys", () => {
   expect(spec("x", Tensor.labels(["a", "b"]))).toMatchObject({ datatype: "INT32", dims: [1], labels: ["a", "b"] })
 })
 
+it("takes a datatype by the names of the protocol, of Triton's configurations and of numpy", () => {
+  for (const name of ["FP32", "TYPE_FP32", "float32", "single"] as const) {
+    expect(spec("x", Tensor.of(name, "n", 3))).toEqual(spec("x", Tensor.FP32("n", 3)))
+  }
+  expect(spec("x", Tensor.of("TYPE_STRING", 1)).datatype).toBe("BYTES")
+  expect(spec("x", Tensor.of("object", 1)).datatype).toBe("BYTES")
+  const same: ReturnType<typeof Tensor.INT64<readonly [2]>> = Tensor.of("int64", 2)
+  // @ts-expect-error: of another datatype.
+  const other: ReturnType<typeof Tensor.INT32<readonly [2]>> = Tensor.of("int64", 2)
+  expect(same.ast.annotations).toMatchObject(other.ast.annotations ?? {})
+  // @ts-expect-error: numpy's complex numbers are none of the protocol's.
+  expect(() => Tensor.of("complex64", 1)).toThrow('"complex64" is no datatype: one of BOOL, ')
+  // @ts-expect-error: what every object has is no name.
+  expect(() => Tensor.of("toString", 1)).toThrow("is no datatype")
+})
+
 it("asks Schema only where there is something to ask", () => {
   expect(isPlain(Tensor.FP32(3))).toBe(true)
   expect(isPlain(Tensor.optional(Tensor.FP32(3)))).toBe(true)

@@ -7,6 +7,7 @@
  */
 import { Effect, Schema, SchemaAST, SchemaIssue, SchemaTransformation } from "effect"
 import { type DataType, type Elements, view, byteWidth, type FixedDataType } from "../tensor/DataType.ts"
+import { datatype, type DataTypeName, type Named } from "../tensor/DataTypeName.ts"
 import { jsonExample } from "../codec/JsonExample.ts"
 import { type Element, elementBytes } from "../tensor/Element.ts"
 import { type DefaultTensor, type Dim, matches, print, type ShapeOf, type TensorSpec } from "../tensor/TensorSpec.ts"
@@ -99,6 +100,16 @@ export const FP32 = plain("FP32")
 export const FP64 = plain("FP64")
 export const BF16 = plain("BF16")
 export const BYTES = plain("BYTES")
+
+/**
+ * By the name that a datatype has in the protocol ("FP32"), in Triton's configurations ("TYPE_FP32") or in numpy ("float32"):
+ * `Tensor.of("float32", 3)` is `Tensor.FP32(3)`. What is of 32 bits for some and of 64 for others, as `float`, is none.
+ * @throws TypeError for a name that no datatype has
+ */
+export const of = <const N extends DataTypeName, const Dims extends ReadonlyArray<Dim>>(
+  name: N,
+  ...dims: Dims
+): Plain<Named<N>, ShapeOf<Dims>, SymbolOf<Dims>> => annotated(datatype(name), dims)
 
 // `ignoreBOM`: a leading U+FEFF is part of the text.
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })

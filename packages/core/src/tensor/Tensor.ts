@@ -16,6 +16,7 @@ export {
   INT8,
   json,
   labels,
+  of,
   optional,
   scalar,
   UINT16,
