@@ -7,6 +7,9 @@ import { join } from "node:path"
 import { ExecutionFailed } from "@nereid/core/Errors"
 import type { IndexEntry, LoadOverrides } from "@nereid/core/ModelRepository"
 import type { OpenRegistry } from "@nereid/core/Registry"
+import * as EnsembleConfig from "./ensemble/EnsembleConfig.ts"
+import type { Others } from "./ensemble/EnsembleCheck.ts"
+import * as LoadOrder from "./LoadOrder.ts"
 import * as Gpus from "./Gpus.ts"
 import { LoadFailure, text } from "./LoadFailure.ts"
 import * as ModelDirectory from "./ModelDirectory.ts"
@@ -21,6 +24,19 @@ export interface CatalogueOptions {
   readonly defaultMaxBatchSize?: number
 }
 
+/** What loading a model has come to. */
+export type Loaded = Result.Result<void, LoadFailure | ExecutionFailed>
+
+/** A model that is about to be loaded. */
+interface Prepared {
+  readonly source: RepositoryModel.Source
+  /** Names of the models that it is made of. */
+  readonly needs: ReadonlyArray<string>
+}
+
+/** Models that are looked at, or loaded, at the same time. */
+const concurrency = 4
+
 export class Catalogue {
   readonly #options: CatalogueOptions
   readonly #registry: OpenRegistry
@@ -29,6 +45,9 @@ export class Catalogue {
   readonly #taken: ReadonlySet<string>
   readonly #gpus = Gpus.numbers()
   readonly #models = new Map<string, RepositoryModel.RepositoryModel>()
+  /** Models that somebody asked for by their names, and not only for what is made of them. */
+  readonly #explicit = new Set<string>()
+  readonly #others: Others
   /** Of the directory from which a model was last loaded, or was to be. */
   readonly #stamps = new Map<string, string>()
 
@@ -38,6 +57,7 @@ export class Catalogue {
     this.#registry = registry
     this.#scope = scope
     this.#taken = new Set(registry.models.map(({ name }) => name))
+    this.#others = { versions: registry.versions, isKnown: (name) => this.#models.has(name) || this.#taken.has(name) }
   }
 
   /** In the order of the names. `isFresh`: of the directories as they are now, where they can be read. */
@@ -86,9 +106,70 @@ export class Catalogue {
     })
   }
 
-  load(name: string, overrides: LoadOverrides): Effect.Effect<void, LoadFailure | ExecutionFailed> {
+  /**
+   * Loads these models, from what overrides their directories, and ahead of them the models that they are made of where these are
+   * not loaded yet. What became of each of them.
+   */
+  load(
+    names: ReadonlyArray<string>,
+    overrides: LoadOverrides,
+  ): Effect.Effect<ReadonlyMap<string, Loaded>, LoadFailure> {
     return Effect.gen({ self: this }, function* () {
-      const found = (yield* this.scan).get(name) ?? []
+      const found = yield* this.scan
+      const results = new Map<string, Loaded>()
+      const prepared = new Map<string, Prepared>()
+      for (const name of names) this.#explicit.add(name)
+      let next = names
+      while (next.length > 0) {
+        const given = next === names ? overrides : noOverrides
+        yield* Effect.forEach(
+          next,
+          Effect.fnUntraced({ self: this }, function* (name: string) {
+            const one = yield* Effect.result(this.#prepare(name, found.get(name) ?? [], given))
+            if (Result.isSuccess(one)) prepared.set(name, one.success)
+            else results.set(name, Result.fail(one.failure))
+          }),
+          { concurrency, discard: true },
+        )
+        const needed = new Set([...prepared.values()].flatMap(({ needs }) => needs))
+        next = [...needed].filter((name) => !prepared.has(name) && !results.has(name) && this.#isToLoad(name, found))
+      }
+      const order = LoadOrder.make(
+        new Map([...prepared].map(([name, { needs }]) => [name, needs])),
+        (name) => this.#models.get(name)?.needs() ?? [],
+      )
+      for (const names of order.turns) {
+        yield* Effect.forEach(
+          names,
+          Effect.fnUntraced({ self: this }, function* (name: string) {
+            const source = prepared.get(name)?.source
+            if (source === undefined) return
+            const circle = order.circles.get(name)
+            const plan = circle === undefined ? source.plan : Effect.fail(new LoadFailure({ message: circle }))
+            results.set(name, yield* Effect.result(this.#model(name).load({ ...source, plan })))
+          }),
+          { concurrency, discard: true },
+        )
+      }
+      // Those that were asked for first, in their order.
+      return new Map(
+        [...new Set([...names, ...results.keys()])].map((name) => [name, results.get(name) ?? Result.void]),
+      )
+    }).pipe(Effect.scoped)
+  }
+
+  /** Whether it is not there, and may come from a directory. */
+  #isToLoad(name: string, found: ReadonlyMap<string, ReadonlyArray<string>>): boolean {
+    return found.has(name) && this.#registry.versions(name).length === 0
+  }
+
+  /** Reads what is to be loaded: once, and before any of it is. */
+  #prepare(
+    name: string,
+    found: ReadonlyArray<string>,
+    overrides: LoadOverrides,
+  ): Effect.Effect<Prepared, LoadFailure | ExecutionFailed, Scope.Scope> {
+    return Effect.gen({ self: this }, function* () {
       const hasFiles = overrides.files.size > 0
       if (found.length === 0 && !hasFiles) {
         const message = `failed to load '${name}', failed to poll from model repository`
@@ -98,22 +179,46 @@ export class Catalogue {
         return yield* new LoadFailure({ message: "override model directory requires the parameter 'config'" })
       }
       this.#stamps.set(name, yield* stampOf(found))
-      const source = hasFiles
+      const source = yield* hasFiles
         ? OverrideDirectory.make(name, overrides.files, (path) => this.#source(name, [path], overrides.config, true))
         : this.#source(name, found, overrides.config, false)
-      yield* this.#model(name).load(yield* source)
-    }).pipe(Effect.scoped)
+      const plan = yield* Effect.result(source.plan)
+      return {
+        source: { ...source, plan: Effect.fromResult(plan) },
+        needs: Result.isSuccess(plan) ? EnsembleConfig.models(plan.success.config) : [],
+      }
+    })
   }
 
-  /** Of a model that is not there, nothing is left to be done. */
-  unload(name: string): Effect.Effect<void> {
-    return this.#models.get(name)?.unload ?? Effect.void
+  /**
+   * Of a model that is not there, nothing is left to be done. `dependents`: also the models that it is made of, where they were
+   * loaded only for it.
+   */
+  unload(name: string, dependents: boolean): Effect.Effect<void> {
+    return Effect.gen({ self: this }, function* () {
+      const model = this.#models.get(name)
+      if (model === undefined) return
+      const needs = model.needs()
+      this.#explicit.delete(name)
+      yield* model.unload
+      if (!dependents) return
+      for (const need of needs) if (!this.#isWanted(need)) yield* this.unload(need, true)
+    })
+  }
+
+  #isWanted(name: string): boolean {
+    return this.#explicit.has(name) || [...this.#models.values()].some((model) => model.needs().includes(name))
+  }
+
+  /** After any change of the registry: what is made of other models may be there no longer, or again. */
+  readonly review = (): void => {
+    for (const model of this.#models.values()) model.review()
   }
 
   /** Unloads a model that has no directory any more. */
   forget(name: string): Effect.Effect<void> {
     return Effect.andThen(
-      this.unload(name),
+      this.unload(name, false),
       Effect.sync(() => {
         this.#models.delete(name)
         this.#stamps.delete(name)
@@ -124,7 +229,7 @@ export class Catalogue {
   #model(name: string): RepositoryModel.RepositoryModel {
     let model = this.#models.get(name)
     if (model === undefined) {
-      model = RepositoryModel.make(name, this.#registry, this.#scope)
+      model = RepositoryModel.make(name, this.#registry, this.#others, this.#scope)
       this.#models.set(name, model)
     }
     return model
@@ -157,6 +262,8 @@ export class Catalogue {
     })
   }
 }
+
+const noOverrides: LoadOverrides = { files: new Map() }
 
 const stampOf = (paths: ReadonlyArray<string>) =>
   Effect.map(Effect.forEach(paths, ModelDirectory.stamp), (stamps) => stamps.join("\n"))

@@ -4,6 +4,7 @@
  */
 import type { ModelConfig, ModelDynamicBatching, ModelQueuePolicy } from "@nereid/protocol/model_config"
 import { ModelQueuePolicy_TimeoutAction as TimeoutAction } from "@nereid/protocol/model_config"
+import * as EnsembleConfig from "./ensemble/EnsembleConfig.ts"
 import * as InstanceGroupCheck from "./InstanceGroupCheck.ts"
 import * as TensorCheck from "./TensorCheck.ts"
 
@@ -12,7 +13,7 @@ export const problem = (config: ModelConfig, gpus: ReadonlyArray<number>): strin
   schedulingProblem(config) ??
   transactionProblem(config) ??
   TensorCheck.problem(config) ??
-  InstanceGroupCheck.problem(config, gpus)
+  (config.platform === "ensemble" ? undefined : InstanceGroupCheck.problem(config, gpus))
 
 /** Of the name and of what runs it, which is decided before the file is looked at. */
 export const identityProblem = (config: ModelConfig, directory: string): string | undefined => {
@@ -44,9 +45,7 @@ const schedulingProblem = (config: ModelConfig): string | undefined => {
   if (config.platform === "ensemble" && scheduling.case !== "ensembleScheduling") {
     return `ensemble scheduling must be set for ensemble ${name} whose platform is ensemble`
   }
-  if (config.platform !== "ensemble" && scheduling.case === "ensembleScheduling") {
-    return `ensemble scheduling cannot be set for model '${name}' whose platform is not ensemble`
-  }
+  if (scheduling.case === "ensembleScheduling") return EnsembleConfig.problem(config)
   return scheduling.case === "dynamicBatching" ? batchingProblem(config, scheduling.value) : undefined
 }
 

@@ -46,13 +46,18 @@ export const identified = (config: ModelConfig, directory: string, files: Readon
 const defaultCounts: Readonly<Record<string, number>> = { onnxruntime: 2 }
 
 /** `gpus`: the numbers of those that there are. */
-export const filled = (config: ModelConfig, gpus: ReadonlyArray<number>): ModelConfig => ({
-  ...config,
-  versionPolicy: config.versionPolicy?.policyChoice.case === undefined ? latest : config.versionPolicy,
-  instanceGroup: config.schedulingChoice.case === "ensembleScheduling" ? config.instanceGroup : groups(config, gpus),
-  optimization: optimization(config.optimization),
-  schedulingChoice: scheduling(config),
-})
+export const filled = (config: ModelConfig, gpus: ReadonlyArray<number>): ModelConfig => {
+  const versionPolicy = config.versionPolicy?.policyChoice.case === undefined ? latest : config.versionPolicy
+  // An ensemble has nothing of its own that would execute.
+  if (config.schedulingChoice.case === "ensembleScheduling") return { ...config, versionPolicy }
+  return {
+    ...config,
+    versionPolicy,
+    instanceGroup: groups(config, gpus),
+    optimization: optimization(config.optimization),
+    schedulingChoice: scheduling(config),
+  }
+}
 
 const latest = create(ModelVersionPolicySchema, { policyChoice: { case: "latest", value: { numVersions: 1 } } })
 

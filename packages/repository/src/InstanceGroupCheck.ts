@@ -9,10 +9,6 @@ import {
 /** `available`: the numbers of the GPUs that there are. */
 export const problem = (config: ModelConfig, available: ReadonlyArray<number>): string | undefined => {
   const { name, instanceGroup } = config
-  const isEnsemble = config.schedulingChoice.case === "ensembleScheduling"
-  if (isEnsemble) {
-    return instanceGroup.length > 0 ? `instance group should not be specified for ensemble '${name}'` : undefined
-  }
   if (instanceGroup.length === 0) return `must specify one or more 'instance group's for ${name}`
   for (const group of instanceGroup) {
     const found = groupProblem(name, group, available)

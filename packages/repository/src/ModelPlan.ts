@@ -29,7 +29,7 @@ export interface PlanOptions {
 
 export interface PlannedVersion {
   readonly version: number
-  /** The model file. */
+  /** The model file; the directory of a version that has none. */
   readonly file: string
   /** Changes with the files of this version. */
   readonly stamp: string
@@ -75,6 +75,8 @@ export const make = Effect.fnUntraced(function* (
     numbers,
     Effect.fnUntraced(function* (version) {
       const folder = join(path, String(version))
+      // An ensemble has nothing in it.
+      if (identified.platform === "ensemble") return { version, file: folder, stamp: "" }
       const file = yield* ModelDirectory.below(folder, identified.defaultModelFilename)
       return { version, file, stamp: yield* ModelDirectory.stamp(folder) }
     }),

@@ -5,6 +5,8 @@ import type { ServingOptions } from "@nereid/core/Provide"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 import * as Declaration from "./Declaration.ts"
+import type { Others } from "./ensemble/EnsembleCheck.ts"
+import * as EnsembleVersion from "./ensemble/EnsembleVersion.ts"
 import * as InstanceGroups from "./InstanceGroups.ts"
 import { LoadFailure, text } from "./LoadFailure.ts"
 import type * as ModelPlan from "./ModelPlan.ts"
@@ -19,18 +21,22 @@ export interface ModelVersion {
    * unloads; without that, nothing has changed at the end of the scope.
    */
   readonly regroup: (config: ModelConfig) => Effect.Effect<InstanceSet.Prepared, LoadFailure, Scope.Scope>
+  /** Why it can take no requests with the other models that there are now; absent where they do not matter. */
+  readonly problem?: () => string | undefined
 }
 
 export const load = Effect.fnUntraced(function* (
   plan: ModelPlan.ModelPlan,
   planned: ModelPlan.PlannedVersion,
+  others: Others,
 ): Effect.fn.Return<ModelVersion, LoadFailure, Scope.Scope> {
   const { config, warmUp } = plan
+  const declared = Declaration.make(plan, planned.version)
+  if (config.platform === "ensemble") return yield* EnsembleVersion.load(config, declared, others)
   const serving: ServingOptions = {
     ...(warmUp.length > 0 ? { warmUp: { inputs: warmUp } } : {}),
     responseCache: config.responseCache?.enable === true,
   }
-  const declared = Declaration.make(plan, planned.version)
   const layer = yield* config.backend === "nereid"
     ? ScriptVersion.layer(plan, planned, declared, serving)
     : OnnxVersion.layer(plan, planned, declared, serving)

@@ -8,12 +8,13 @@ import * as Repository from "./Repository.ts"
 
 const noOverrides: LoadOverrides = { files: new Map() }
 
-/** A repository with a registry of its own, as a server has it. */
+/** A repository with a registry of its own, as a server has it, beside these models in code. */
 export const open = Effect.fnUntraced(function* (
   fixture: { readonly path: string },
   options: Partial<Repository.Options> = {},
+  models: ReadonlyArray<RunningModel> = [],
 ) {
-  const registry = Registry.make([])
+  const registry = Registry.make(models)
   const opened = yield* Repository.open({ directories: [fixture.path], exitOnError: false, ...options })(registry)
   yield* opened.begin
   /** What a model makes of 0; the version in front where it is asked for. */
@@ -26,7 +27,13 @@ export const open = Effect.fnUntraced(function* (
     })
   const load = (name: string, overrides: Partial<LoadOverrides> = {}) =>
     control(opened).load(name, { ...noOverrides, ...overrides })
-  return { ...opened, registry, answer, load, unload: (name: string) => control(opened).unload(name, false) }
+  return {
+    ...opened,
+    registry,
+    answer,
+    load,
+    unload: (name: string, dependents = false) => control(opened).unload(name, dependents),
+  }
 })
 
 const control = ({ control }: OpenRepository) => {

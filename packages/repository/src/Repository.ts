@@ -46,15 +46,16 @@ export interface Options {
  */
 export const layer = (options: Options): Layer.Layer<never> => Layer.succeed(ModelRepository, open(options))
 
-/** Models that are loaded at the same time, at the start and in one look at the directories. */
-const concurrency = 4
-
 export const open =
   (options: Options): Open =>
   (registry) =>
     Effect.gen(function* () {
       const { control = "none", load: wanted = [], exitOnError = true } = options
       const catalogue = new Catalogue(options, registry, yield* Scope.Scope)
+      yield* Effect.acquireRelease(
+        Effect.sync(() => registry.onChange(catalogue.review)),
+        (stop) => Effect.sync(stop),
+      )
       const found = yield* Effect.mapError(catalogue.scan, ({ message }) => new RepositoryError({ message }))
       const isAll = control !== "explicit" || (wanted.length === 1 && wanted[0] === "*")
       const opened: OpenRepository = {
@@ -75,16 +76,15 @@ export const open =
 
 /** What kept models from being loaded, each of which is logged. */
 const loadAll = Effect.fnUntraced(function* (catalogue: Catalogue, names: ReadonlyArray<string>) {
-  const problems = yield* Effect.forEach(
-    names,
-    Effect.fnUntraced(function* (name) {
-      const result = yield* Effect.result(catalogue.load(name, noOverrides))
-      return Result.isFailure(result) ? [`${name}: ${result.failure.message}`] : []
-    }),
-    { concurrency },
-  )
-  for (const problem of problems.flat()) yield* Effect.logError(`Failed to load model ${problem}`)
-  return problems.flat()
+  const problems = yield* Effect.match(catalogue.load(names, noOverrides), {
+    onFailure: ({ message }) => [message],
+    onSuccess: (results) =>
+      [...results].flatMap(([name, result]) =>
+        Result.isFailure(result) ? [`${name}: ${result.failure.message}`] : [],
+      ),
+  })
+  for (const problem of problems) yield* Effect.logError(`Failed to load model ${problem}`)
+  return problems
 })
 
 /** Follows the directories until the scope closes. */
@@ -110,13 +110,24 @@ const controlOf = Effect.fnUntraced(function* (catalogue: Catalogue) {
   const control: Control = {
     load: (name, overrides) =>
       nameProblem(name).pipe(
-        Effect.andThen(catalogue.load(name, overrides)),
+        Effect.andThen(loadOne(catalogue, name, overrides)),
         Effect.mapError((error) => (error._tag === "LoadFailure" ? refused(name, error) : error)),
         Effect.provideContext(context),
       ),
-    unload: (name) => nameProblem(name).pipe(Effect.andThen(catalogue.unload(name)), Effect.provideContext(context)),
+    unload: (name, dependents) =>
+      nameProblem(name).pipe(Effect.andThen(catalogue.unload(name, dependents)), Effect.provideContext(context)),
   }
   return control
+})
+
+/** What became of the model; of those that it is made of, what went wrong is logged. */
+const loadOne = Effect.fnUntraced(function* (catalogue: Catalogue, name: string, overrides: LoadOverrides) {
+  const results = yield* catalogue.load([name], overrides)
+  for (const [other, result] of results) {
+    if (other === name || Result.isSuccess(result)) continue
+    yield* Effect.logError(`Failed to load model ${other}: ${result.failure.message}`)
+  }
+  return yield* Effect.fromResult(results.get(name) ?? Result.void)
 })
 
 const refused = (name: string, { message }: LoadFailure) =>

@@ -11,6 +11,9 @@
 import { Effect, Exit, Result, Scope, Semaphore } from "effect"
 import type { IndexEntry, ModelState } from "@nereid/core/ModelRepository"
 import type { OpenRegistry } from "@nereid/core/Registry"
+import type { RunningModel } from "@nereid/core/RunningModel"
+import type { Others } from "./ensemble/EnsembleCheck.ts"
+import * as EnsembleConfig from "./ensemble/EnsembleConfig.ts"
 import { LoadFailure } from "./LoadFailure.ts"
 import * as ModelPlan from "./ModelPlan.ts"
 import * as ModelVersion from "./ModelVersion.ts"
@@ -33,6 +36,13 @@ export interface RepositoryModel {
   readonly load: (source: Source) => Effect.Effect<void, LoadFailure>
   /** Completes once no version takes requests. */
   readonly unload: Effect.Effect<void>
+  /** Names of the models that it is made of; none of one that is not loaded, or is no ensemble. */
+  readonly needs: () => ReadonlyArray<string>
+  /**
+   * Looks whether the models that it is made of are still there, and fit, after other models have changed: where they do not, it is
+   * as if it had been unloaded, until they do.
+   */
+  readonly review: () => void
 }
 
 interface LoadedVersion extends ModelPlan.PlannedVersion, ModelVersion.ModelVersion {
@@ -58,13 +68,32 @@ interface Status {
 const ready: Status = { state: "READY", reason: "" }
 
 /** What is loaded lives at most as long as `scope`. */
-export const make = (name: string, registry: OpenRegistry, scope: Scope.Scope): RepositoryModel => {
+export const make = (name: string, registry: OpenRegistry, others: Others, scope: Scope.Scope): RepositoryModel => {
   const turn = Semaphore.makeUnsafe(1)
   const statuses = new Map<number, Status>()
   /** Why nothing is there of a model of which there is no version, either. */
   let reason: string | undefined
   let isWanted = false
   let loaded: Loaded | undefined
+  /** In the registry. */
+  let served: ReadonlyArray<RunningModel> = []
+  /** Whether what is loaded has been in the registry. */
+  let hasServed = false
+
+  /** Puts what takes requests into the registry, and says why not of what does not. Whether that has changed anything. */
+  const show = (): boolean => {
+    const shown: Array<RunningModel> = []
+    for (const { version, running, problem } of loaded?.versions ?? []) {
+      const reason = problem?.()
+      if (reason === undefined) shown.push(running)
+      statuses.set(version, reason === undefined ? ready : { state: "UNAVAILABLE", reason })
+    }
+    if (shown.length > 0) hasServed = true
+    if (shown.length === served.length && shown.every((running, index) => running === served[index])) return false
+    served = shown
+    registry.replace(name, shown)
+    return true
+  }
 
   const loadVersion = Effect.fnUntraced(function* (
     { hold }: Source,
@@ -73,7 +102,7 @@ export const make = (name: string, registry: OpenRegistry, scope: Scope.Scope): 
   ) {
     const own = yield* Scope.fork(scope)
     const version = yield* hold.pipe(
-      Effect.andThen(ModelVersion.load(plan, planned)),
+      Effect.andThen(ModelVersion.load(plan, planned, others)),
       Scope.provide(own),
       Effect.onExit((exit) => (Exit.isFailure(exit) ? Scope.close(own, exit) : Effect.void)),
     )
@@ -115,14 +144,11 @@ export const make = (name: string, registry: OpenRegistry, scope: Scope.Scope): 
     const failures = outcomes.flatMap(({ planned: { version }, result }) =>
       Result.isFailure(result) ? [{ version, reason: result.failure.message }] : [],
     )
+    failures.push(...problemsOf(fresh))
     for (const { version, reason } of failures) {
       if (!isServed(version)) statuses.set(version, { state: "UNAVAILABLE", reason })
     }
-    const failure = new LoadFailure({
-      message: failures
-        .map(({ version, reason }) => `version ${version} is at UNAVAILABLE state: ${reason};`)
-        .join(" "),
-    })
+    const failure = unavailable(failures)
     if (failures.length > 0 && before.length > 0) {
       for (const version of fresh) yield* Scope.close(version.scope, Exit.void)
       return yield* failure
@@ -131,11 +157,9 @@ export const make = (name: string, registry: OpenRegistry, scope: Scope.Scope): 
     const versions = [...kept, ...fresh]
     const gone = before.filter((version) => !versions.includes(version))
     loaded = { plan, versions }
-    for (const { version } of versions) statuses.set(version, ready)
-    registry.replace(
-      name,
-      versions.map(({ running }) => running),
-    )
+    hasServed = false
+    // Who looks at the registry is told of other instances, too.
+    if (!show()) registry.replace(name, served)
     for (const version of gone) {
       const isReplaced = versions.some((other) => other.version === version.version)
       yield* retire(version, isReplaced ? "READY" : "UNLOADING")
@@ -158,7 +182,10 @@ export const make = (name: string, registry: OpenRegistry, scope: Scope.Scope): 
       ),
     )
     // What could not be loaded is tried again.
-    if (loaded !== undefined && isComplete(loaded) && ModelPlan.isSame(loaded.plan, plan)) return
+    if (loaded !== undefined && isComplete(loaded) && ModelPlan.isSame(loaded.plan, plan)) {
+      const problems = problemsOf(loaded.versions)
+      return problems.length > 0 ? yield* unavailable(problems) : undefined
+    }
     if (loaded === undefined) statuses.clear()
     yield* apply(source, plan)
   })
@@ -170,7 +197,13 @@ export const make = (name: string, registry: OpenRegistry, scope: Scope.Scope): 
         : [...statuses]
             .toSorted(([a], [b]) => a - b)
             .map(([version, status]) => ({ name, version: String(version), ...observed(status, version) })),
-    isReady: () => !isWanted || (loaded !== undefined && isComplete(loaded)),
+    isReady: () =>
+      !isWanted ||
+      (loaded !== undefined && isComplete(loaded) && (hasServed || served.length === loaded.versions.length)),
+    needs: () => (loaded === undefined ? [] : EnsembleConfig.models(loaded.plan.config)),
+    review: () => {
+      if (loaded?.versions.some(({ problem }) => problem !== undefined)) show()
+    },
     load: (source) => turn.withPermit(Effect.scoped(load(source))),
     unload: turn.withPermit(
       Effect.gen(function* () {
@@ -178,6 +211,7 @@ export const make = (name: string, registry: OpenRegistry, scope: Scope.Scope): 
         reason = undefined
         const before = loaded?.versions ?? []
         loaded = undefined
+        served = []
         for (const [version, { state }] of statuses) if (state === "UNAVAILABLE") statuses.set(version, unloaded)
         registry.replace(name, [])
         for (const version of before) yield* retire(version, "UNLOADING")
@@ -189,10 +223,23 @@ export const make = (name: string, registry: OpenRegistry, scope: Scope.Scope): 
   function observed(status: Status, version: number): Status {
     const running = loaded?.versions.find((other) => other.version === version)?.running
     if (status.state !== "READY" || running === undefined || running.isReady()) return status
-    return { state: "UNAVAILABLE", reason: "none of its instances takes requests now" }
+    const who = running.platform === "ensemble" ? "one of its models takes no" : "none of its instances takes"
+    return { state: "UNAVAILABLE", reason: `${who} requests now` }
   }
 }
 
 const isComplete = ({ plan, versions }: Loaded): boolean => versions.length === plan.versions.length
 
 const unloaded: Status = { state: "UNAVAILABLE", reason: "unloaded" }
+
+const unavailable = (versions: ReadonlyArray<{ readonly version: number; readonly reason: string }>) =>
+  new LoadFailure({
+    message: versions.map(({ version, reason }) => `version ${version} is at UNAVAILABLE state: ${reason};`).join(" "),
+  })
+
+/** What keeps versions from taking requests, though they are loaded. */
+const problemsOf = (versions: ReadonlyArray<LoadedVersion>) =>
+  versions.flatMap(({ version, problem }) => {
+    const reason = problem?.()
+    return reason === undefined ? [] : [{ version, reason }]
+  })

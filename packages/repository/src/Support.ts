@@ -5,8 +5,8 @@
 import type { ModelConfig } from "@nereid/protocol/model_config"
 
 /** Why nothing here runs such a model; undefined where something does. */
-export const backendProblem = ({ name, platform, backend }: ModelConfig): string | undefined => {
-  if (platform === "ensemble") return "ensembles are not supported yet"
+export const backendProblem = ({ name, platform, backend, schedulingChoice }: ModelConfig): string | undefined => {
+  if (platform === "ensemble" || schedulingChoice.case === "ensembleScheduling") return undefined
   if (backend === "") return `must specify 'platform' or 'backend' for '${name}'`
   if (backend === "python")
     return "model.py needs Triton's Python backend, which is no part of this server: a model.ts has the same"
@@ -16,8 +16,14 @@ export const backendProblem = ({ name, platform, backend }: ModelConfig): string
 }
 
 export const problem = (config: ModelConfig): string | undefined => {
-  if (config.backend === "nereid" && [...config.input, ...config.output].some(({ reshape }) => reshape !== undefined)) {
+  const isReshaped = [...config.input, ...config.output].some(({ reshape }) => reshape !== undefined)
+  if (config.backend === "nereid" && isReshaped) {
     return "reshape is of no use to a script, which has its tensors as its clients send them"
+  }
+  if (config.platform === "ensemble") {
+    if (isReshaped) return "reshape is not supported for an ensemble, whose models may have their own"
+    if (config.responseCache?.enable === true)
+      return "response_cache is not supported for an ensemble, whose models may have theirs"
   }
   const isRagged = config.batchInput.length > 0 || config.input.some(({ allowRaggedBatch }) => allowRaggedBatch)
   if (config.backend === "nereid" && isRagged) return "ragged batches are of no use to a script, which has requests"

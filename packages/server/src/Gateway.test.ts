@@ -72,6 +72,7 @@ it("names the extensions of the protocol that work here, in its order (C2)", () 
   expect(Gateway.make(Registry.make([]), { id: "nereid", version: "0" }).metadata.extensions).toEqual([
     "classification",
     "model_repository",
+    "model_repository(unload_dependents)",
     "model_configuration",
     "system_shared_memory",
     "cuda_shared_memory",

@@ -104,6 +104,7 @@ export interface Gateway {
 const extensions = [
   "classification",
   "model_repository",
+  "model_repository(unload_dependents)",
   "model_configuration",
   "system_shared_memory",
   "cuda_shared_memory",

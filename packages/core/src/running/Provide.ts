@@ -215,6 +215,7 @@ const run = Effect.fnUntraced(function* (
     pending: scheduler.pending,
     responseCache: cache !== undefined,
     drained: scheduler.drained,
+    keep: scheduler.keep,
     submit: checked(
       definition,
       statistics,

@@ -62,6 +62,8 @@ export interface RunningModel {
   readonly submit: (request: Request, reply: Reply) => Cancel
   /** Completes once every request that it has accepted is answered. For a model that is given no more of them. */
   readonly drained: Effect.Effect<void>
+  /** Keeps `drained` waiting, for one whose request will ask it later. Absent where the model is elsewhere, and not released. */
+  readonly keep?: () => Release
   /** Ends its instances, ahead of the scope that it was built in; absent where it has nothing of its own to end. */
   readonly release?: Effect.Effect<void>
   /**
@@ -78,6 +80,9 @@ export interface RunningModel {
   /** What it was loaded with; undefined for one that was declared in code. */
   readonly configuration?: ModelConfig
 }
+
+/** What is kept is needed no more; harmless where it is called again. */
+export type Release = () => void
 
 /** Is shown every model that comes to run while it is provided, ahead of its first request. Default: nobody looks. */
 export const Watcher = Context.Reference<(model: RunningModel) => void>("@nereid/core/Watcher", {

@@ -4,8 +4,11 @@ import type { Entry } from "./Entry.ts"
 import type { Emit } from "../request/Inference.ts"
 import type { Statistics } from "../metrics/Statistics.ts"
 
+/** Where it stands with the responses of a request. */
+export type Responding = Pick<Entry, "done" | "queuedAt" | "responses" | "respondedAt">
+
 export const counted =
-  (emit: Emit, entry: () => Entry, statistics: Statistics, nanos: () => number): Emit =>
+  (emit: Emit, entry: () => Responding, statistics: Statistics, nanos: () => number): Emit =>
   (response) =>
     Effect.suspend(() => {
       const responding = entry()

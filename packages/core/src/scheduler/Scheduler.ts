@@ -60,10 +60,12 @@ export interface Scheduler {
   readonly isReady: () => boolean
   /** Waits for the failure after which it executes nothing any more. */
   readonly unrecoverable: Effect.Effect<Unrecoverable>
-  /** Completes once every request that was accepted has ended. */
+  /** Completes once every request that was accepted has ended, and whoever keeps it waiting has let go. */
   readonly drained: Effect.Effect<void>
   /** These execute batches from now on, and no others; completes once the others have ended theirs. */
   readonly replaceInstances: (instances: ReadonlyArray<Instance>) => Effect.Effect<void>
+  /** What it returns lets go. */
+  readonly keep: () => () => void
 }
 
 const nothing = () => {}
@@ -81,6 +83,15 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
   /** Requests that were accepted and have not ended. */
   let unanswered = 0
   const drained = Latch.makeUnsafe(true)
+
+  const began = () => {
+    if (unanswered === 0) drained.closeUnsafe()
+    unanswered += 1
+  }
+  const ended = () => {
+    unanswered -= 1
+    if (unanswered === 0) drained.openUnsafe()
+  }
 
   const queue =
     queueing === undefined && preferredBatchSizes.every((size) => size === options.maxBatchSize)
@@ -100,10 +111,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
     deadlines,
     statistics,
     nanos,
-    onEnd: () => {
-      unanswered -= 1
-      if (unanswered === 0) drained.openUnsafe()
-    },
+    onEnd: ended,
     onDefect: (defect) => log(`A caller of model '${model}' failed on its answer`, Cause.die(defect)),
   })
   const { ordering } = answers
@@ -166,8 +174,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
       reply(Result.fail(refusal))
       return nothing
     }
-    if (unanswered === 0) drained.closeUnsafe()
-    unanswered += 1
+    began()
     ordering?.add(entry)
     deadlines.add(entry)
     timeouts?.added()
@@ -203,6 +210,14 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
     isReady: () => !isStopped && fatal === undefined && pool.isAvailable,
     drained: drained.await,
     replaceInstances: (instances) => pool.replace(instances),
+    keep: () => {
+      let isKept = true
+      began()
+      return () => {
+        if (isKept) ended()
+        isKept = false
+      }
+    },
   }
   return scheduler
 })

@@ -1,0 +1,536 @@
+/** Ensembles of models in code: what runs when, what their callers get, and what is taken back. */
+import { describe, expect, it } from "@effect/vitest"
+import { create } from "@bufbuild/protobuf"
+import { Deferred, Effect, Fiber, Layer, Result, Stream } from "effect"
+import { TestClock } from "effect/testing"
+import { ModelConfigSchema } from "@nereid/protocol/model_config"
+import { InvalidRequest } from "../Errors.ts"
+import type { Definition } from "../model/Definition.ts"
+import type { Fields } from "../model/Field.ts"
+import * as Model from "../model/Model.ts"
+import type { Request } from "../request/Inference.ts"
+import { RequestContext } from "../request/RequestContext.ts"
+import { Registry, Served } from "../running/Registry.ts"
+import { infer, type RunningModel, stream, Watcher } from "../running/RunningModel.ts"
+import * as Tensor from "../tensor/Tensor.ts"
+import * as Ensemble from "./Ensemble.ts"
+import type { EnsembleStep } from "./EnsembleGraph.ts"
+
+const numbers = {
+  inputs: { x: Tensor.scalar("INT32") },
+  outputs: { y: Tensor.scalar("INT32") },
+  maxBatchSize: 8,
+} as const
+
+class Twice extends Model.Service<Twice>()("twice", numbers) {}
+class Plus extends Model.Service<Plus>()("plus", numbers) {}
+class Sum extends Model.Service<Sum>()("sum", {
+  inputs: { a: Tensor.scalar("INT32"), b: Tensor.optional(Tensor.scalar("INT32")) },
+  outputs: { y: Tensor.scalar("INT32") },
+  maxBatchSize: 8,
+}) {}
+class Count extends Model.Service<Count>()("count", { ...numbers, maxBatchSize: 4 }) {}
+
+class Whole extends Model.Service<Whole>()("whole", numbers) {}
+class Two extends Model.Service<Two>()("two", {
+  inputs: { x: Tensor.scalar("INT32"), z: Tensor.optional(Tensor.scalar("INT32")) },
+  outputs: { y: Tensor.scalar("INT32"), more: Tensor.scalar("INT32") },
+  maxBatchSize: 8,
+}) {}
+
+const TwiceLive = Model.each(Twice, ({ x }) => ({ y: x * 2 }))
+const PlusLive = Model.each(Plus, ({ x }) => ({ y: x + 1 }))
+const SumLive = Model.each(Sum, ({ a, b = 1000 }) => ({ y: a + b }))
+const CountLive = Model.stream(Count, ({ x }) => Array.from({ length: x }, (_, index) => ({ y: index + 1 })))
+
+const step = (model: string, inputs: Record<string, string>, outputs: Record<string, string>): EnsembleStep => ({
+  model,
+  version: "",
+  inputs: new Map(Object.entries(inputs)),
+  outputs: new Map(Object.entries(outputs)),
+})
+
+/** x → twice → plus → y */
+const chain = [step("plus", { x: "doubled" }, { y: "y" }), step("twice", { x: "x" }, { y: "doubled" })]
+
+/** An ensemble of the models of a layer, by their names. */
+const compose = Effect.fnUntraced(function* <A, E>(
+  { definition }: { readonly definition: Definition<Fields, Fields> },
+  layer: Layer.Layer<A, E, Registry | Served>,
+  steps: ReadonlyArray<EnsembleStep>,
+  maxInflightRequests = 0,
+) {
+  const models: Array<RunningModel> = []
+  const { name, version, signature, maxBatchSize, batching } = definition
+  const built = Layer.build(Layer.provideMerge(layer, Registry.layer))
+  const context = yield* Effect.provideService(built, Watcher, (model) => void models.push(model))
+  const versions = (name: string) => models.filter((model) => model.name === name)
+  const ensemble = yield* Effect.provideService(
+    Ensemble.make({
+      name,
+      version,
+      signature,
+      maxBatchSize,
+      batching,
+      steps,
+      maxInflightRequests,
+      resolve: () => Result.succeed(steps.flatMap(({ model }) => versions(model))),
+      configuration: () => create(ModelConfigSchema),
+    }),
+    Watcher,
+    (model) => void models.push(model),
+  )
+  const problem = ensemble.relink()
+  if (problem !== undefined) throw new Error(problem)
+  const { running: model } = ensemble
+  yield* Effect.flatMap(Served, ({ include }) => include(Registry.make(models))).pipe(Effect.provideContext(context))
+  const numbersOf = (response: { readonly outputs: ReadonlyArray<Tensor.Tensor> }) =>
+    response.outputs.map(({ data }) => [...data].map(Number))
+  return {
+    model,
+    child: (name: string) => {
+      const [found] = versions(name)
+      if (found === undefined) throw new Error(`there is no ${name}`)
+      return found
+    },
+    /** The outputs for these rows of x. */
+    ask: (rows: ReadonlyArray<number>, more: Partial<Request> = {}) =>
+      Effect.map(infer(model, { ...request(rows, signature.inputs.length), ...more }), numbersOf),
+    /** The first output of each response. */
+    responses: (x: number, more: Partial<Request> = {}) =>
+      Stream.map(
+        stream(model, { ...request([x], signature.inputs.length), ...more }),
+        (response) => numbersOf(response)[0]?.[0],
+      ),
+  }
+})
+
+const column = (rows: ReadonlyArray<number>) => Tensor.make("INT32", [rows.length, 1], Int32Array.from(rows))
+
+const request = (rows: ReadonlyArray<number>, inputs: number): Request => ({
+  id: "",
+  inputs: Array.from({ length: inputs }, (_, index) => (index === 0 ? column(rows) : undefined)),
+  rows: rows.length,
+  parameters: {},
+  deadline: undefined,
+})
+
+/** A handler that never answers, and says when it has begun and was ended. */
+const waiting = Effect.gen(function* () {
+  const begun = yield* Deferred.make<void>()
+  const ended = yield* Deferred.make<void>()
+  const forever = Effect.andThen(Deferred.succeed(begun, undefined), Effect.never).pipe(
+    Effect.onInterrupt(() => Deferred.succeed(ended, undefined)),
+  )
+  return { begun, ended, forever }
+})
+
+describe("a request", () => {
+  it.effect("goes through the steps as their tensors say, whatever their order", () =>
+    Effect.gen(function* () {
+      const { ask, model, child } = yield* compose(Whole, Layer.mergeAll(TwiceLive, PlusLive), chain)
+      expect(yield* ask([1, 2, 3])).toEqual([[3, 5, 7]])
+      expect(model).toMatchObject({ decoupled: false, platform: "ensemble", instanceGroups: [] })
+      const counts = ({ statistics: { success, inferenceCount, executionCount } }: RunningModel) => [
+        success.count,
+        inferenceCount,
+        executionCount,
+      ]
+      expect([model, child("twice"), child("plus")].map(counts)).toEqual([
+        [1, 3, 1],
+        [1, 3, 1],
+        [1, 3, 1],
+      ])
+      const { computeInfer, queue } = model.statistics
+      expect([computeInfer.count, queue.count, queue.ns]).toEqual([1, 1, 0])
+      expect(computeInfer.ns).toBe(child("twice").statistics.computeInfer.ns + child("plus").statistics.computeInfer.ns)
+    }),
+  )
+
+  it.effect("has steps at the same time that do not wait for each other", () =>
+    Effect.gen(function* () {
+      const both = yield* Deferred.make<void>()
+      let begun = 0
+      const meet = Effect.suspend(() => {
+        begun += 1
+        return begun === 2 ? Deferred.succeed(both, undefined) : Deferred.await(both)
+      })
+      const layer = Layer.mergeAll(
+        Model.each(Twice, ({ x }) => Effect.as(meet, { y: x * 2 })),
+        Model.each(Plus, ({ x }) => Effect.as(meet, { y: x + 1 })),
+        SumLive,
+      )
+      const { ask } = yield* compose(Whole, layer, [
+        step("twice", { x: "x" }, { y: "a" }),
+        step("plus", { x: "x" }, { y: "b" }),
+        step("sum", { a: "a", b: "b" }, { y: "y" }),
+      ])
+      expect(yield* ask([10])).toEqual([[31]])
+    }),
+  )
+
+  it.effect("shares the batches of the models with other requests, and with their own callers", () =>
+    Effect.gen(function* () {
+      const { ask, child } = yield* compose(Whole, Layer.mergeAll(TwiceLive, PlusLive), chain)
+      const own = Effect.map(infer(child("twice"), request([100], 1)), ({ outputs }) => outputs[0]?.data[0])
+      const answers = yield* Effect.all([own, ...[1, 2, 3].map((x) => ask([x]))], { concurrency: "unbounded" })
+      expect(answers).toEqual([200, [[3]], [[5]], [[7]]])
+      expect(child("twice").statistics).toMatchObject({ inferenceCount: 4, executionCount: 1 })
+    }),
+  )
+
+  it.effect("passes its id, its parameters and its deadline on", () =>
+    Effect.gen(function* () {
+      const told: Array<unknown> = []
+      const Told = Model.each(Twice, ({ x }) =>
+        Effect.map(RequestContext, ({ id, parameters, deadline, requestedOutputs }) => {
+          told.push([id, parameters, deadline, requestedOutputs])
+          return { y: x }
+        }),
+      )
+      const { ask } = yield* compose(Whole, Layer.mergeAll(Told, PlusLive), chain)
+      yield* ask([1], { id: "7", parameters: { priority: 2n, tone: "kind" }, deadline: 5000 })
+      expect(told).toEqual([["7", { priority: 2n, tone: "kind" }, 5000, []]])
+    }),
+  )
+
+  it.effect("has the parameters that its steps answer with", () =>
+    Effect.gen(function* () {
+      const Setting = Model.each(Twice, ({ x }) =>
+        Effect.flatMap(RequestContext, ({ setParameter }) => Effect.as(setParameter("tokens", 3n), { y: x })),
+      )
+      const { model } = yield* compose(Whole, Layer.mergeAll(Setting, PlusLive), chain)
+      expect((yield* infer(model, request([1], 1))).parameters).toEqual({ tokens: 3n })
+    }),
+  )
+
+  const branches = [
+    step("twice", { x: "x" }, { y: "y" }),
+    step("plus", { x: "x" }, { y: "between" }),
+    step("sum", { a: "between", b: "z" }, { y: "more" }),
+  ]
+
+  it.effect("asks only the steps of the outputs that are wanted", () =>
+    Effect.gen(function* () {
+      const layer = Layer.mergeAll(TwiceLive, PlusLive, SumLive)
+      const { ask, child } = yield* compose(Two, layer, branches)
+      const successes = () => ["twice", "plus", "sum"].map((name) => child(name).statistics.success.count)
+      expect(yield* ask([1], { requestedOutputs: ["y"] })).toEqual([[2], []])
+      expect(successes()).toEqual([1, 0, 0])
+      expect(yield* ask([1], { requestedOutputs: ["more"] })).toEqual([[], [1002]])
+      expect(successes()).toEqual([1, 1, 1])
+      expect(yield* ask([1])).toEqual([[2], [1002]])
+    }),
+  )
+
+  it.effect("may leave out what the inputs of its models leave out, too", () =>
+    Effect.gen(function* () {
+      const layer = Layer.mergeAll(TwiceLive, PlusLive, SumLive)
+      const { ask } = yield* compose(Two, layer, branches)
+      expect(yield* ask([1], { inputs: [column([1]), column([5])] })).toEqual([[2], [7]])
+      const needing = yield* compose(Two, layer, [
+        step("twice", { x: "z" }, { y: "y" }),
+        step("plus", { x: "x" }, { y: "more" }),
+      ])
+      expect(yield* Effect.flip(needing.ask([1], { id: "9" }))).toMatchObject({
+        _tag: "InvalidRequest",
+        message:
+          "in ensemble 'two', [request id: 9] expected 1 inputs but got 0 inputs for model 'twice'. Got input(s) [], but " +
+          "missing required input(s) ['x']. Please provide all required input(s).",
+      })
+    }),
+  )
+
+  it.effect("fails with the failure of its step, and takes the others back", () =>
+    Effect.gen(function* () {
+      const { begun, ended, forever } = yield* waiting
+      const Failing = Model.each(Twice, () =>
+        Effect.andThen(Deferred.await(begun), Effect.fail(new InvalidRequest({ message: "not that one" }))),
+      )
+      const { ask, model, child } = yield* compose(
+        Two,
+        Layer.mergeAll(
+          Failing,
+          Model.each(Plus, () => forever),
+          SumLive,
+        ),
+        branches,
+      )
+      expect(yield* Effect.flip(ask([1]))).toMatchObject({
+        _tag: "InvalidRequest",
+        message: "in ensemble 'two', not that one",
+      })
+      yield* Deferred.await(ended)
+      expect(model.statistics).toMatchObject({ fail: { count: 1 }, failures: { OTHER: 1 }, executionCount: 0 })
+      expect(child("plus").statistics.failures.CANCELED).toBe(1)
+      yield* model.drained
+    }),
+  )
+
+  it.effect("that nobody waits for any more ends its steps, as does one whose deadline has come", () =>
+    Effect.gen(function* () {
+      const first = yield* waiting
+      const one = yield* compose(
+        Whole,
+        Layer.mergeAll(
+          Model.each(Twice, () => first.forever),
+          PlusLive,
+        ),
+        chain,
+      )
+      const asking = yield* Effect.forkChild(one.ask([1]))
+      yield* Deferred.await(first.begun)
+      yield* Fiber.interrupt(asking)
+      yield* Deferred.await(first.ended)
+      expect(one.model.statistics.failures.CANCELED).toBe(1)
+      yield* one.model.drained
+
+      const second = yield* waiting
+      const other = yield* compose(
+        Whole,
+        Layer.mergeAll(
+          Model.each(Twice, () => second.forever),
+          PlusLive,
+        ),
+        chain,
+      )
+      const late = yield* Effect.forkChild(Effect.flip(other.ask([1], { deadline: 1000 })))
+      yield* Deferred.await(second.begun)
+      yield* TestClock.adjust("1 second")
+      expect(yield* Fiber.join(late)).toMatchObject({
+        _tag: "DeadlineExceeded",
+        message: expect.stringMatching(/^in ensemble 'whole', .*Deadline Exceeded$/),
+      })
+      yield* Deferred.await(second.ended)
+    }),
+  )
+
+  it.effect("keeps the models of its later steps until it is over", () =>
+    Effect.gen(function* () {
+      const go = yield* Deferred.make<void>()
+      const begun = yield* Deferred.make<void>()
+      const Slow = Model.each(Twice, ({ x }) =>
+        Effect.andThen(Deferred.succeed(begun, undefined), Effect.as(Deferred.await(go), { y: x * 2 })),
+      )
+      const { ask, child } = yield* compose(Whole, Layer.mergeAll(Slow, PlusLive), chain)
+      const asking = yield* Effect.forkChild(ask([1]))
+      yield* Deferred.await(begun)
+      const released = yield* Effect.forkChild(child("plus").drained, { startImmediately: true })
+      expect(released.pollUnsafe()).toBeUndefined()
+      yield* Deferred.succeed(go, undefined)
+      expect(yield* Fiber.join(asking)).toEqual([[3]])
+      yield* Fiber.join(released)
+    }),
+  )
+})
+
+describe("batches", () => {
+  class Single extends Model.Service<Single>()("single", {
+    inputs: { x: Tensor.INT32("n") },
+    outputs: { y: Tensor.INT32("n") },
+  }) {}
+  class Row extends Model.Service<Row>()("row", {
+    inputs: { x: Tensor.INT32(2) },
+    outputs: { y: Tensor.INT32(2) },
+  }) {}
+  class Rows extends Model.Service<Rows>()("rows", {
+    inputs: { x: Tensor.INT32(2) },
+    outputs: { y: Tensor.INT32(2) },
+    maxBatchSize: 4,
+  }) {}
+
+  it.effect("of one row meet models without batches, on the way in and on the way out", () =>
+    Effect.gen(function* () {
+      const layer = Layer.mergeAll(
+        Model.each(Single, ({ x }) => ({ y: Tensor.map(x, (value) => value + 1) })),
+        Model.each(Rows, ({ x }) => ({ y: Tensor.map(x, (value) => value * 10) })),
+      )
+      const through = [step("rows", { x: "x" }, { y: "m" }), step("single", { x: "m" }, { y: "y" })]
+      const { model } = yield* compose(Row, layer, through)
+      const { outputs } = yield* infer(model, {
+        id: "",
+        inputs: [Tensor.make("INT32", [2], Int32Array.of(1, 2))],
+        rows: 1,
+        parameters: {},
+        deadline: undefined,
+      })
+      expect(outputs.map(({ shape, data }) => [shape, [...data]])).toEqual([[[2], [11, 21]]])
+    }),
+  )
+})
+
+describe("a decoupled step", () => {
+  const counted = [step("count", { x: "x" }, { y: "i" }), step("twice", { x: "i" }, { y: "y" })]
+
+  it.effect("makes the ensemble decoupled: what follows is done for each of its responses", () =>
+    Effect.gen(function* () {
+      const { model, responses, child } = yield* compose(Whole, Layer.mergeAll(CountLive, TwiceLive), counted)
+      expect(model.decoupled).toBe(true)
+      expect(yield* Stream.runCollect(responses(40))).toEqual(Array.from({ length: 40 }, (_, i) => (i + 1) * 2))
+      expect(yield* Stream.runCollect(responses(0))).toEqual([])
+      expect(child("twice").statistics.success.count).toBe(40)
+      expect(model.statistics).toMatchObject({ success: { count: 2 }, executionCount: 2 })
+      expect(model.statistics.responses.get(39)?.success.count).toBe(1)
+      expect(model.statistics.responses.get(0)?.emptyResponse.count).toBe(1)
+      yield* model.drained
+    }),
+  )
+
+  it.effect("is followed by answers in its own order, whichever is ready first", () =>
+    Effect.gen(function* () {
+      const last = yield* Deferred.make<void>()
+      const Backwards = Model.each(
+        Twice,
+        ({ x }) => Effect.as(x === 3 ? Deferred.succeed(last, undefined) : Deferred.await(last), { y: x }),
+        { instances: 3 },
+      )
+      const { responses } = yield* compose(Whole, Layer.mergeAll(CountLive, Backwards), counted)
+      expect(yield* Stream.runCollect(responses(3))).toEqual([1, 2, 3])
+    }),
+  )
+
+  it.effect("meets tensors that are there once, whenever they come", () =>
+    Effect.gen(function* () {
+      const third = yield* Deferred.make<void>()
+      const Late = Model.each(Plus, ({ x }) => Effect.as(Deferred.await(third), { y: x * 100 }))
+      const Noted = Model.stream(Count, ({ x }) =>
+        Stream.range(1, x).pipe(
+          Stream.map((y) => ({ y })),
+          Stream.onEnd(Deferred.succeed(third, undefined)),
+        ),
+      )
+      const { responses } = yield* compose(Whole, Layer.mergeAll(Noted, Late, SumLive), [
+        step("count", { x: "x" }, { y: "i" }),
+        step("plus", { x: "x" }, { y: "hundred" }),
+        step("sum", { a: "i", b: "hundred" }, { y: "y" }),
+      ])
+      expect(yield* Stream.runCollect(responses(3))).toEqual([301, 302, 303])
+    }),
+  )
+
+  it.effect("may be followed by another one, and answers come one group after the other", () =>
+    Effect.gen(function* () {
+      const { responses, model } = yield* compose(Whole, Layer.mergeAll(CountLive, TwiceLive), [
+        step("count", { x: "x" }, { y: "i" }),
+        step("count", { x: "i" }, { y: "j" }),
+        step("twice", { x: "j" }, { y: "y" }),
+      ])
+      expect(yield* Stream.runCollect(responses(3))).toEqual([2, 2, 4, 2, 4, 6])
+      yield* model.drained
+    }),
+  )
+
+  it.effect("is held up while so many of its responses are on their way", () =>
+    Effect.gen(function* () {
+      const go = yield* Deferred.make<void>()
+      let given = 0
+      const Noted = Model.stream(Count, function* ({ x }) {
+        for (let y = 1; y <= x; y++) {
+          given = y
+          yield { y }
+        }
+      })
+      const reached = yield* Deferred.make<void>()
+      const Slow = Model.each(
+        Twice,
+        ({ x }) =>
+          Effect.andThen(
+            x === 2 ? Deferred.succeed(reached, undefined) : Effect.void,
+            Effect.as(Deferred.await(go), { y: x }),
+          ),
+        { instances: 8 },
+      )
+      const { responses } = yield* compose(Whole, Layer.mergeAll(Noted, Slow), counted, 2)
+      const reading = yield* Effect.forkChild(Stream.runCollect(responses(5)))
+      yield* Deferred.await(reached)
+      yield* TestClock.adjust("1 second")
+      expect(given).toBe(2)
+      yield* Deferred.succeed(go, undefined)
+      expect(yield* Fiber.join(reading)).toEqual([1, 2, 3, 4, 5])
+    }),
+  )
+
+  it.effect("is held up by a caller that takes nothing", () =>
+    Effect.gen(function* () {
+      let given = 0
+      const Noted = Model.stream(Count, function* ({ x }) {
+        for (let y = 1; y <= x; y++) {
+          given = y
+          yield { y }
+        }
+      })
+      const { model } = yield* compose(Whole, Layer.mergeAll(Noted, TwiceLive), counted)
+      const cancel = model.submit({ ...request([1000], 1), emit: () => Effect.never }, () => {})
+      yield* TestClock.adjust("1 second")
+      expect(given).toBeGreaterThan(1)
+      expect(given).toBeLessThan(20)
+      cancel()
+      yield* model.drained
+    }),
+  )
+
+  it.effect("ends when the reader leaves, and when a step behind it fails", () =>
+    Effect.gen(function* () {
+      const Picky = Model.each(Twice, ({ x }) =>
+        x === 3 ? Effect.fail(new InvalidRequest({ message: "not 3" })) : Effect.succeed({ y: x }),
+      )
+      const { responses, model, child } = yield* compose(Whole, Layer.mergeAll(CountLive, Picky), counted)
+      expect(yield* Stream.runCollect(Stream.take(responses(2), 1))).toEqual([1])
+      const seen: Array<unknown> = []
+      const failed = yield* Effect.flip(Stream.runForEach(responses(1000), (y) => Effect.sync(() => seen.push(y))))
+      expect(failed).toMatchObject({ _tag: "InvalidRequest", message: "in ensemble 'whole', not 3" })
+      expect(seen.length).toBeLessThan(3)
+      yield* model.drained
+      yield* child("count").drained
+    }),
+  )
+
+  it.effect("may be the one that nobody asks for", () =>
+    Effect.gen(function* () {
+      const { model } = yield* compose(Two, Layer.mergeAll(CountLive, TwiceLive), [
+        step("count", { x: "x" }, { y: "more" }),
+        step("twice", { x: "x" }, { y: "y" }),
+      ])
+      const once = { ...request([4], 2), requestedOutputs: ["y"] }
+      const answers = yield* Stream.runCollect(stream(model, once))
+      expect(answers.map(({ outputs }) => outputs[0]?.data[0])).toEqual([8])
+      const all = yield* Stream.runCollect(stream(model, request([2], 2)))
+      expect(all.map(({ outputs }) => outputs.map(({ data }) => data[0]))).toEqual([
+        [4, 1],
+        [4, 2],
+      ])
+    }),
+  )
+})
+
+it.effect("what several decoupled steps give cannot meet", () =>
+  Effect.gen(function* () {
+    const made = compose(Whole, Layer.mergeAll(CountLive, SumLive), [
+      step("count", { x: "x" }, { y: "a" }),
+      step("count", { x: "x" }, { y: "b" }),
+      step("sum", { a: "a", b: "b" }, { y: "y" }),
+    ])
+    const failed = yield* Effect.flip(Effect.catchDefect(made, Effect.fail))
+    expect(failed).toMatchObject({
+      message: "in ensemble whole, step of model 'sum' receives inputs originated from different decoupled models",
+    })
+  }),
+)
+
+it.effect("a model that asks an ensemble which asks it back is told so", () =>
+  Effect.gen(function* () {
+    const Asking = Model.each(
+      Twice,
+      Effect.map(
+        Registry,
+        (models) =>
+          ({ x }) =>
+            Effect.as(models.infer("whole", { x: Tensor.make("INT32", [1], Int32Array.of(x)) }), { y: x }),
+      ),
+    )
+    const { ask } = yield* compose(Whole, Layer.mergeAll(Asking, PlusLive), chain)
+    expect((yield* Effect.flip(ask([1]))).message).toContain(
+      "model 'twice' must not ask model 'whole', as they would wait for each other for ever: twice → whole → twice",
+    )
+  }),
+)

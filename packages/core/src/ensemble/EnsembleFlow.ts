@@ -1,0 +1,65 @@
+/**
+ * What has come of a request so far, at one level of its graph: that of the request itself, or that of one response of a
+ * decoupled step, which sees the tensors of the level above it. Data alone; EnsembleRequest.ts moves it.
+ */
+import { noParameters, type Parameters, type Response } from "../request/Inference.ts"
+import type { TypedTensor } from "../tensor/TypedTensor.ts"
+import type { EnsembleGraph, LinkedStep } from "./EnsembleGraph.ts"
+
+export class EnsembleFlow {
+  readonly parent: EnsembleFlow | undefined
+  readonly level: number
+  /** By tensor, of this level alone: null where it was left out, undefined where it is yet to come. */
+  readonly tensors: Array<TypedTensor | null | undefined> = []
+  readonly started = new Set<LinkedStep>()
+  /** Those of the responses that its tensors came with, the later ones over the earlier. */
+  #parameters: Parameters = noParameters
+  /** One for each response of its decoupled step, in their order, without those whose answers are on their way already. */
+  readonly children: Array<EnsembleFlow> = []
+  /** Whether no more of them come. */
+  isComplete = false
+  /** All outputs of the request, where this is the level that has them. */
+  answer: Response | undefined
+  /** Children that the caller does not have all answers of. */
+  unanswered = 0
+  /** Lets its decoupled step go on. */
+  readonly resumes = new Set<() => void>()
+
+  constructor(parent?: EnsembleFlow) {
+    this.parent = parent
+    this.level = parent === undefined ? 0 : parent.level + 1
+  }
+
+  set(position: number, tensor: TypedTensor | null): void {
+    this.tensors[position] = tensor
+  }
+
+  /** Also of a level above. */
+  get(position: number, { levels }: EnsembleGraph): TypedTensor | null | undefined {
+    return this.#at(levels[position] ?? 0).tensors[position]
+  }
+
+  has(positions: ReadonlyArray<number>, graph: EnsembleGraph): boolean {
+    for (const position of positions) {
+      if (position >= 0 && this.get(position, graph) === undefined) return false
+    }
+    return true
+  }
+
+  /** Those of a response are those of what it becomes part of. */
+  add(parameters: Parameters): void {
+    if (parameters === noParameters) return
+    this.#parameters = this.#parameters === noParameters ? parameters : { ...this.#parameters, ...parameters }
+  }
+
+  /** With those of the levels above. */
+  get parameters(): Parameters {
+    const above = this.parent?.parameters ?? noParameters
+    if (above === noParameters) return this.#parameters
+    return this.#parameters === noParameters ? above : { ...above, ...this.#parameters }
+  }
+
+  #at(level: number): EnsembleFlow {
+    return this.level === level || this.parent === undefined ? this : this.parent.#at(level)
+  }
+}

@@ -1,0 +1,282 @@
+/**
+ * One request on its way through the graph of an ensemble. A step is asked as soon as its tensors are there; steps that wait
+ * for different ones run at the same time. By plain calls: only the responses of a decoupled ensemble, for which a caller
+ * may not be ready, take a fiber.
+ *
+ *   submit ─► level 0 ─► steps ─► all outputs ─────────────────────────────────► reply
+ *                          └─ decoupled: each response, level 1 ─► … ─► answers, in order ─► emit ─► caller
+ *                                 ▲                                                           │
+ *                                 └────────── held up while too many are on their way ◄───────┘
+ *
+ * The first failure is that of the request, and takes back what else was asked.
+ */
+import { Cause, Effect, type Fiber, Latch, Result } from "effect"
+import type { Asker } from "../calls/Asker.ts"
+import { askedBy, type CallerService } from "../calls/Caller.ts"
+import { notReady } from "../calls/NamedCalls.ts"
+import { ExecutionFailed, fromTag, type InferenceError } from "../Errors.ts"
+import { type Cancel, errorPrefix, noParameters, type Request, type Response } from "../request/Inference.ts"
+import type { RunningModel } from "../running/RunningModel.ts"
+import { TypedTensor } from "../tensor/TypedTensor.ts"
+import { EnsembleFlow } from "./EnsembleFlow.ts"
+import type { EnsembleGraph, LinkedStep } from "./EnsembleGraph.ts"
+import * as StepRequest from "./StepRequest.ts"
+
+export interface EnsembleRequestOptions {
+  readonly graph: EnsembleGraph
+  readonly request: Request
+  readonly asker: Asker
+  /** Whether it is answered by its `emit`, whatever the graph. */
+  readonly decoupled: boolean
+  /** Responses of one decoupled step that may be on their way to the caller before it is held up. */
+  readonly maxInflight: number
+  /** Is told when the executions of its steps began and ended. */
+  readonly trace: Request["trace"]
+  readonly runFork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
+  /** Called once, unless it is cancelled. */
+  readonly end: (outcome: Result.Result<Response, InferenceError>) => void
+}
+
+export class EnsembleRequest {
+  readonly #options: EnsembleRequestOptions
+  readonly #caller: CallerService
+  readonly #root = new EnsembleFlow()
+  readonly #cancels = new Set<Cancel>()
+  /** Answers in the order in which the caller gets them. */
+  readonly #answers: Array<EnsembleFlow> = []
+  readonly #answered = Latch.makeUnsafe(false)
+  #areAllAnswered = false
+  #emission: Fiber.Fiber<void> | undefined
+  #isOver = false
+
+  constructor(options: EnsembleRequestOptions) {
+    this.#options = options
+    const { asker, request } = options
+    this.#caller = { asker, id: request.id, deadline: request.deadline }
+  }
+
+  start(): void {
+    const inputs = this.#options.request.inputs.map((tensor, position) => {
+      this.#root.set(position, tensor ?? null)
+      return position
+    })
+    this.#proceed(this.#root, inputs)
+  }
+
+  cancel(): void {
+    if (!this.#isOver) this.#stop()
+  }
+
+  /** Asks the steps that these tensors were missing for. */
+  #proceed(flow: EnsembleFlow, positions: ReadonlyArray<number>): void {
+    const { waiting } = this.#options.graph
+    for (const position of positions) {
+      for (const step of waiting[position] ?? []) this.#ask(flow, step)
+    }
+    this.#answer(flow)
+  }
+
+  /** At the step's level: for each of the responses that it follows from, where it is below this one. */
+  #ask(flow: EnsembleFlow, step: LinkedStep): void {
+    if (this.#isOver) return
+    const { graph } = this.#options
+    if (flow.level < step.level) {
+      for (const child of flow.children.slice()) this.#ask(child, step)
+    } else if (!flow.started.has(step) && flow.has(step.needs, graph)) {
+      flow.started.add(step)
+      this.#submit(flow, step)
+    }
+  }
+
+  #submit(flow: EnsembleFlow, step: LinkedStep): void {
+    const { graph, request: outer, trace } = this.#options
+    const { model } = step
+    if (!model.isReady()) return this.#fail(notReady(model))
+    const inputs = step.inputs.map((position, index) => inputOf(graph, flow, model, position, index))
+    const made = StepRequest.make(model, inputs, outer, step.requestedOutputs, trace)
+    if (Result.isFailure(made)) return this.#fail(made.failure)
+    const request = model.decoupled ? { ...made.success, emit: this.#emit(flow, step) } : made.success
+    let isAnswered = false
+    let cancel: Cancel | undefined = undefined
+    cancel = askedBy(this.#caller, model).submit(request, (outcome) => {
+      isAnswered = true
+      if (cancel !== undefined) this.#cancels.delete(cancel)
+      if (this.#isOver) return
+      if (Result.isFailure(outcome)) return this.#fail(outcome.failure)
+      if (!model.decoupled) return this.#take(flow, step, outcome.success)
+      flow.isComplete = true
+      this.#settled(flow)
+      this.#release()
+    })
+    if (isAnswered) return
+    if (this.#isOver) cancel()
+    else this.#cancels.add(cancel)
+  }
+
+  /** Takes the responses of a decoupled step, each to a level of its own. */
+  #emit(flow: EnsembleFlow, step: LinkedStep) {
+    const { maxInflight } = this.#options
+    return (response: Response): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        if (this.#isOver) return Effect.void
+        const child = new EnsembleFlow(flow)
+        flow.children.push(child)
+        flow.unanswered += 1
+        this.#take(child, step, response)
+        if (this.#isOver || flow.unanswered < maxInflight) return Effect.void
+        return Effect.callback<void>((resume) => {
+          const go = () => resume(Effect.void)
+          flow.resumes.add(go)
+          return Effect.sync(() => flow.resumes.delete(go))
+        })
+      })
+  }
+
+  #take(flow: EnsembleFlow, step: LinkedStep, { outputs, parameters }: Response): void {
+    flow.add(parameters)
+    for (let index = 0; index < step.outputs.length; index++) {
+      const position = step.outputs[index] ?? -1
+      if (position >= 0) flow.set(position, outputs[index] ?? null)
+    }
+    this.#proceed(flow, step.outputs)
+  }
+
+  /** Answers the caller where all outputs are there, here or at the levels below. */
+  #answer(flow: EnsembleFlow): void {
+    if (this.#isOver || flow.answer !== undefined) return
+    const { graph, decoupled } = this.#options
+    if (flow.level < graph.depth) {
+      for (const child of flow.children.slice()) this.#answer(child)
+      return
+    }
+    if (!flow.has(graph.outputs, graph)) return
+    const outputs: Array<TypedTensor> = []
+    for (let index = 0; index < graph.outputs.length; index++) {
+      const tensor = outputOf(graph, flow, index)
+      if (tensor === undefined) return this.#fail(this.#unset())
+      outputs.push(tensor)
+    }
+    flow.answer = { outputs, parameters: flow.parameters }
+    if (decoupled) return this.#release()
+    this.#stop()
+    this.#options.end(Result.succeed(flow.answer))
+  }
+
+  /** Hands over what is next in order. */
+  #release(): void {
+    if (this.#isOver || this.#areAllAnswered) return
+    this.#areAllAnswered = this.#releaseFrom(this.#root)
+    if (this.#areAllAnswered && this.#emission === undefined && this.#answers.length === 0) return this.#last()
+    this.#answered.openUnsafe()
+    if (this.#answers.length > 0) this.#emission ??= this.#options.runFork(this.#emitting)
+  }
+
+  /** Whether nothing more comes of it. */
+  #releaseFrom(flow: EnsembleFlow): boolean {
+    if (flow.answer !== undefined) {
+      this.#answers.push(flow)
+      return true
+    }
+    while (flow.children[0] !== undefined && this.#releaseFrom(flow.children[0])) flow.children.shift()
+    return flow.isComplete && flow.children.length === 0
+  }
+
+  get #emitting(): Effect.Effect<void> {
+    const { emit } = this.#options.request
+    const next: Effect.Effect<void, InferenceError> = Effect.suspend(() => {
+      if (this.#isOver) return Effect.void
+      const flow = this.#answers.shift()
+      if (flow?.answer !== undefined) {
+        const taken = () => {
+          this.#settled(flow)
+          return next
+        }
+        return Effect.flatMap(emit?.(flow.answer) ?? Effect.void, taken)
+      }
+      if (this.#areAllAnswered) {
+        // It ends by itself.
+        this.#emission = undefined
+        this.#last()
+        return Effect.void
+      }
+      this.#answered.closeUnsafe()
+      return Effect.flatMap(this.#answered.await, () => next)
+    })
+    return Effect.catchCause(next, (cause) =>
+      Effect.sync(() => {
+        const failure = Cause.findError(cause)
+        this.#emission = undefined
+        // Of the caller, who knows where.
+        if (Result.isSuccess(failure)) this.#finish(Result.fail(failure.success))
+        else if (!Cause.hasInterruptsOnly(cause))
+          this.#fail(new ExecutionFailed({ message: String(Cause.squash(cause)) }))
+      }),
+    )
+  }
+
+  /** The caller has all answers of this flow that there are so far. */
+  #settled(flow: EnsembleFlow): void {
+    const { parent } = flow
+    const isBelow = flow.answer === undefined && !(flow.isComplete && flow.unanswered === 0)
+    if (parent === undefined || isBelow) return
+    parent.unanswered -= 1
+    for (const resume of parent.resumes) {
+      parent.resumes.delete(resume)
+      resume()
+    }
+    this.#settled(parent)
+  }
+
+  #last(): void {
+    this.#finish(Result.succeed({ outputs: [], parameters: noParameters }))
+  }
+
+  #fail(error: InferenceError): void {
+    const message = `in ensemble '${this.#options.graph.definition.name}', ${error.message}`
+    this.#finish(Result.fail(fromTag(error._tag, message) ?? error))
+  }
+
+  #finish(outcome: Result.Result<Response, InferenceError>): void {
+    if (this.#isOver) return
+    this.#stop()
+    this.#options.end(outcome)
+  }
+
+  #stop(): void {
+    this.#isOver = true
+    for (const cancel of this.#cancels) cancel()
+    this.#cancels.clear()
+    this.#emission?.interruptUnsafe()
+  }
+
+  #unset(): ExecutionFailed {
+    const problem = "unexpected deadlock, at least one output is not set while no more ensemble steps can be made"
+    return new ExecutionFailed({ message: `${errorPrefix(this.#options.request)}${problem}` })
+  }
+}
+
+const inputOf = (
+  graph: EnsembleGraph,
+  flow: EnsembleFlow,
+  { signature, maxBatchSize }: RunningModel,
+  position: number,
+  index: number,
+): TypedTensor | undefined => {
+  const spec = signature.inputs[index]
+  const tensor = position < 0 ? undefined : flow.get(position, graph)
+  if (tensor === undefined || tensor === null || spec === undefined) return undefined
+  return StepRequest.fitted(tensor, graph.batched[position] === true, spec, maxBatchSize > 0)
+}
+
+/** An empty tensor for what nobody asks for; undefined for one that has been left out. */
+const outputOf = (graph: EnsembleGraph, flow: EnsembleFlow, index: number): TypedTensor | undefined => {
+  const { signature, maxBatchSize } = graph.definition
+  const spec = signature.outputs[index]
+  const position = graph.outputs[index] ?? -1
+  if (spec === undefined) return undefined
+  if (position < 0) return new TypedTensor(spec.datatype, [0], nothing)
+  const tensor = flow.get(position, graph) ?? undefined
+  return tensor && StepRequest.fitted(tensor, graph.batched[position] === true, spec, maxBatchSize > 0)
+}
+
+const nothing = new Uint8Array()

@@ -1,0 +1,74 @@
+/**
+ * What a step asks its model, made of the tensors of an ensemble: in the model's order, checked as a caller's would be, with
+ * a batch dimension or without one. Pure.
+ */
+import { Result } from "effect"
+import type { InvalidRequest } from "../Errors.ts"
+import type { Request } from "../request/Inference.ts"
+import { validate } from "../request/Validation.ts"
+import type { WireTensor } from "../request/WireRequest.ts"
+import type { RunningModel } from "../running/RunningModel.ts"
+import { matches, type TensorSpec } from "../tensor/TensorSpec.ts"
+import { reshape, type TypedTensor } from "../tensor/TypedTensor.ts"
+
+/** `inputs` by the positions of the model's signature; undefined for those that are left out. */
+export const make = (
+  model: RunningModel,
+  inputs: ReadonlyArray<TypedTensor | undefined>,
+  outer: Pick<Request, "id" | "parameters" | "deadline">,
+  requestedOutputs: ReadonlyArray<string>,
+  trace: Request["trace"],
+): Result.Result<Request, InvalidRequest> => {
+  const { id, parameters, deadline } = outer
+  const rows = fittingRows(model, inputs)
+  if (rows !== undefined) return Result.succeed({ id, inputs, rows, parameters, deadline, requestedOutputs, trace })
+  const given: Array<WireTensor> = []
+  for (const [index, tensor] of inputs.entries()) {
+    const name = model.signature.inputs[index]?.name
+    if (tensor === undefined || name === undefined) continue
+    given.push({ name, datatype: tensor.datatype, shape: tensor.shape, bytes: tensor.bytes })
+  }
+  const wire = { modelName: model.name, modelVersion: model.version, id, parameters, inputs: given, outputs: [], trace }
+  return Result.map(validate(model, wire, deadline), ({ request }) => ({ ...request, requestedOutputs }))
+}
+
+/**
+ * The rows of a request whose tensors are plainly what the model wants, which is nearly every one; undefined for what has to
+ * be looked at more closely. Datatypes and bytes are right by where the tensors come from.
+ */
+const fittingRows = (
+  { signature, maxBatchSize }: RunningModel,
+  inputs: ReadonlyArray<TypedTensor | undefined>,
+): number | undefined => {
+  const leading = maxBatchSize > 0 ? 1 : 0
+  let rows: number | undefined
+  for (let index = 0; index < signature.inputs.length; index++) {
+    const spec = signature.inputs[index]
+    const tensor = inputs[index]
+    if (tensor === undefined && spec?.optional === true) continue
+    if (tensor === undefined || spec === undefined || tensor.datatype !== spec.datatype) return undefined
+    if (!matches(spec.dims, tensor.shape, leading) || spec.dims.some(isSymbol)) return undefined
+    if (leading === 0) continue
+    rows ??= tensor.shape[0] ?? 0
+    if (tensor.shape[0] !== rows || rows < 1 || rows > maxBatchSize) return undefined
+  }
+  return rows ?? 1
+}
+
+const isSymbol = (dim: number | string): boolean => typeof dim === "string"
+
+/**
+ * A tensor that one side has in batches and the other has not, as the other wants it: a row is put into a batch of one, and the
+ * other way round. What fits the other as it is stays so, as does what cannot be helped.
+ */
+export const fitted = (
+  tensor: TypedTensor,
+  isBatched: boolean,
+  { dims }: Pick<TensorSpec, "dims">,
+  wantsBatch: boolean,
+): TypedTensor => {
+  if (isBatched === wantsBatch) return tensor
+  const fits = matches(dims, tensor.shape)
+  if (wantsBatch) return fits ? reshape(tensor, [1, ...tensor.shape]) : tensor
+  return !fits && tensor.shape[0] === 1 ? reshape(tensor, tensor.shape.slice(1)) : tensor
+}

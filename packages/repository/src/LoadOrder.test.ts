@@ -1,0 +1,32 @@
+/** Which models are loaded ahead of which, and which never. */
+import { expect, it } from "vitest"
+import * as LoadOrder from "./LoadOrder.ts"
+
+const order = (needs: Record<string, ReadonlyArray<string>>, loaded: Record<string, ReadonlyArray<string>> = {}) => {
+  const { turns, circles } = LoadOrder.make(new Map(Object.entries(needs)), (name) => loaded[name] ?? [])
+  return { turns, circles: Object.fromEntries(circles) }
+}
+
+it("what is needed comes first, and what needs nothing of each other together", () => {
+  expect(order({ top: ["middle", "a"], a: [], middle: ["b", "elsewhere"], b: [] })).toEqual({
+    turns: [["a", "b"], ["middle"], ["top"]],
+    circles: {},
+  })
+})
+
+it("models of a circle are told so, and what needs them has its turn behind them", () => {
+  const { turns, circles } = order({ a: ["b"], b: ["c"], c: ["a"], after: ["a"], self: ["self"] })
+  expect(circles).toEqual({
+    a: "circular dependency between ensembles: a -> ... -> c -> a",
+    b: "circular dependency between ensembles: b -> ... -> a -> b",
+    c: "circular dependency between ensembles: c -> ... -> b -> c",
+    self: "circular dependency between ensembles: self -> ... -> self -> self",
+  })
+  expect(turns.flat().toSorted()).toEqual(["a", "after", "b", "c", "self"])
+})
+
+it("a circle may go through what is loaded already", () => {
+  expect(order({ a: ["b"] }, { b: ["c"], c: ["a"] }).circles).toEqual({
+    a: "circular dependency between ensembles: a -> ... -> c -> a",
+  })
+})

@@ -1,0 +1,129 @@
+/**
+ * Whether the models of an ensemble are there, and whether it fits them: versions, rows of a batch, and every tensor on both of
+ * its sides. In the words that users of the protocol know (reference, A11). Looked at anew whenever one of them changes.
+ */
+import { Result } from "effect"
+import type { EnsembleDefinition, EnsembleStep } from "@nereid/core/EnsembleGraph"
+import type { Registry } from "@nereid/core/Registry"
+import type { RunningModel } from "@nereid/core/RunningModel"
+import { type Dim, isDynamic, type TensorSpec, wireDims } from "@nereid/core/TensorSpec"
+
+/** The models that an ensemble may be made of. */
+export interface Others extends Pick<Registry["Service"], "versions"> {
+  /** Whether there is such a model, loaded or not. */
+  readonly isKnown: (name: string) => boolean
+}
+
+/** The model of each step, in their order; or the first problem. */
+export const resolve = (
+  ensemble: EnsembleDefinition,
+  others: Others,
+): Result.Result<ReadonlyArray<RunningModel>, string> => {
+  const { name, steps } = ensemble
+  const versions = new Map(steps.map(({ model }) => [model, others.versions(model)]))
+  const missing = [...versions].flatMap(([model, versions]) => (versions.length === 0 ? [model] : []))
+  const unknown = missing.filter((model) => !others.isKnown(model))
+  if (unknown.length > 0) {
+    return Result.fail(`ensemble ${name} contains models that are not available or ambiguous: ${unknown.join(", ")}`)
+  }
+  const [unloaded] = missing
+  if (unloaded !== undefined) {
+    return Result.fail(`ensemble '${name}' depends on '${unloaded}' which has no loaded version`)
+  }
+  const models: Array<RunningModel> = []
+  for (const { model, version } of steps) {
+    const all = versions.get(model) ?? []
+    const found = version === "" ? all.at(-1) : all.find((other) => other.version === version)
+    if (found === undefined) {
+      return Result.fail(`ensemble '${name}' depends on '${model}' whose required version ${version} is not loaded`)
+    }
+    models.push(found)
+  }
+  const found = problem(ensemble, models)
+  return found === undefined ? Result.succeed(models) : Result.fail(found)
+}
+
+/** What is known of a tensor of the ensemble, and from whom. */
+interface Known {
+  readonly spec: TensorSpec
+  readonly model: string
+  readonly isBatched: boolean
+}
+
+const problem = (ensemble: EnsembleDefinition, models: ReadonlyArray<RunningModel>): string | undefined => {
+  const { name, signature, maxBatchSize, steps } = ensemble
+  const tensors = new Map<string, Known>()
+  for (const spec of [...signature.inputs, ...signature.outputs]) {
+    tensors.set(spec.name, { spec, model: name, isBatched: maxBatchSize > 0 })
+  }
+  for (const [index, step] of steps.entries()) {
+    const model = models[index]
+    if (model === undefined) continue
+    if (model.maxBatchSize < maxBatchSize) {
+      const most = `which only allows maximum batch size to be ${model.maxBatchSize}`
+      return `ensemble ${name} allows maximum batch size ${maxBatchSize}, but it contains model ${model.name} ${most}`
+    }
+    const found = mappingProblem(name, step, model, tensors)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+const mappingProblem = (
+  ensemble: string,
+  { inputs, outputs }: EnsembleStep,
+  { name, signature, maxBatchSize }: RunningModel,
+  tensors: Map<string, Known>,
+): string | undefined => {
+  const where = `in ensemble ${ensemble}, `
+  /** What this side says of a tensor must be what was said before. */
+  const disagreement = (tensor: string, spec: TensorSpec): string | undefined => {
+    const here: Known = { spec, model: name, isBatched: maxBatchSize > 0 }
+    const known = tensors.get(tensor)
+    if (known === undefined) tensors.set(tensor, here)
+    return known && inconsistency(`${where}ensemble tensor ${tensor}: `, known, here)
+  }
+  for (const [input, tensor] of inputs) {
+    if (signature.inputs.some((spec) => spec.name === input)) continue
+    return `${where}ensemble tensor ${tensor} is mapping to non-existing input ${input} in model ${name}`
+  }
+  for (const spec of signature.inputs) {
+    const tensor = inputs.get(spec.name)
+    if (tensor === undefined) {
+      if (spec.optional) continue
+      return `${where}input ${spec.name} in model ${name} is not mapped to any ensemble tensors`
+    }
+    const found = disagreement(tensor, spec)
+    if (found !== undefined) return found
+  }
+  for (const [output, tensor] of outputs) {
+    const spec = signature.outputs.find((spec) => spec.name === output)
+    if (spec === undefined) {
+      return `${where}ensemble tensor ${tensor} is mapped from non-existing output ${output} in model ${name}`
+    }
+    const found = disagreement(tensor, spec)
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+const inconsistency = (where: string, one: Known, other: Known): string | undefined => {
+  const between = (kind: string, said: (known: Known) => string) =>
+    `${where}inconsistent ${kind}: ${said(one)} is inferred from model ${one.model} while ${said(other)} is inferred from model ${other.model}`
+  if (one.spec.datatype !== other.spec.datatype) return between("data type", ({ spec }) => typeName(spec))
+  // As they are, or with a batch dimension for the side that has one: [-1, 16] of one that does not batch fits [16] of one that does.
+  if (fit(one.spec.dims, other.spec.dims) || fit(full(one), full(other))) return undefined
+  return between("shape", (known) => `[${wireDims(full(known))}]`)
+}
+
+const typeName = ({ datatype }: TensorSpec): string => `TYPE_${datatype === "BYTES" ? "STRING" : datatype}`
+
+const full = ({ spec, isBatched }: Known): ReadonlyArray<Dim> => (isBatched ? [-1, ...spec.dims] : spec.dims)
+
+/** Every extent is the same, or open on one side: then it is known with the request. */
+const fit = (one: ReadonlyArray<Dim>, other: ReadonlyArray<Dim>): boolean =>
+  one.length === other.length &&
+  one.every((dim, axis) => {
+    const against = other[axis] ?? -1
+    return isDynamic(dim) || isDynamic(against) || dim === against
+  })

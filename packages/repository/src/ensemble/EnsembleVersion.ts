@@ -1,0 +1,33 @@
+/** A version of a model that is an ensemble: made of its configuration and of the models that a registry has at any time. */
+import { create } from "@bufbuild/protobuf"
+import { Effect } from "effect"
+import * as Ensemble from "@nereid/core/Ensemble"
+import type { EnsembleDefinition } from "@nereid/core/EnsembleGraph"
+import { type ModelConfig, ModelTransactionPolicySchema } from "@nereid/protocol/model_config"
+import type { RepositoryModelClass } from "../Declaration.ts"
+import type { ModelVersion } from "../ModelVersion.ts"
+import * as EnsembleCheck from "./EnsembleCheck.ts"
+import * as EnsembleConfig from "./EnsembleConfig.ts"
+
+export const load = (config: ModelConfig, { definition }: RepositoryModelClass, others: EnsembleCheck.Others) => {
+  const { name, version, signature, maxBatchSize, batching } = definition
+  const steps = EnsembleConfig.steps(config)
+  const ensemble: EnsembleDefinition = { name, signature, maxBatchSize, steps }
+  return Effect.map(
+    Ensemble.make({
+      ...ensemble,
+      version,
+      batching,
+      maxInflightRequests: EnsembleConfig.scheduling(config)?.maxInflightRequests ?? 0,
+      resolve: () => EnsembleCheck.resolve(ensemble, others),
+      configuration: (decoupled) => (decoupled ? { ...config, modelTransactionPolicy } : config),
+    }),
+    ({ running, relink }): ModelVersion => ({
+      running,
+      problem: relink,
+      regroup: () => Effect.die("An ensemble has no instances. This is a bug."),
+    }),
+  )
+}
+
+const modelTransactionPolicy = create(ModelTransactionPolicySchema, { decoupled: true })
