@@ -2,6 +2,7 @@
  * What has come of a request so far, at one level of its graph: that of the request itself, or that of one response of a
  * decoupled step, which sees the tensors of the level above it. Data alone; EnsembleRequest.ts moves it.
  */
+import type { InferenceError } from "../Errors.ts"
 import { noParameters, type Parameters, type Response } from "../request/Inference.ts"
 import type { TypedTensor } from "../tensor/TypedTensor.ts"
 import type { EnsembleGraph, LinkedStep } from "./EnsembleGraph.ts"
@@ -20,6 +21,10 @@ export class EnsembleFlow {
   isComplete = false
   /** All outputs of the request, where this is the level that has them. */
   answer: Response | undefined
+  /** What comes in place of further answers. */
+  failure: InferenceError | undefined
+  /** Takes its decoupled step back. */
+  stop: (() => void) | undefined
   /** Children that the caller does not have all answers of. */
   unanswered = 0
   /** Lets its decoupled step go on. */

@@ -8,7 +8,7 @@
  *                                 ▲                                                           │
  *                                 └────────── held up while too many are on their way ◄───────┘
  *
- * The first failure is that of the request, and takes back what else was asked.
+ * The first failure is that of the request, and takes back what else was asked; behind the answers that come before it.
  */
 import { Cause, Effect, type Fiber, Latch, Result } from "effect"
 import type { Asker } from "../calls/Asker.ts"
@@ -91,18 +91,19 @@ export class EnsembleRequest {
   #submit(flow: EnsembleFlow, step: LinkedStep): void {
     const { graph, request: outer, trace } = this.#options
     const { model } = step
-    if (!model.isReady()) return this.#fail(notReady(model))
+    if (!model.isReady()) return this.#fail(notReady(model), flow)
     const inputs = step.inputs.map((position, index) => inputOf(graph, flow, model, position, index))
     const made = StepRequest.make(model, inputs, outer, step.requestedOutputs, trace)
-    if (Result.isFailure(made)) return this.#fail(made.failure)
+    if (Result.isFailure(made)) return this.#fail(made.failure, flow)
     const request = model.decoupled ? { ...made.success, emit: this.#emit(flow, step) } : made.success
     let isAnswered = false
     let cancel: Cancel | undefined = undefined
+    if (model.decoupled) flow.stop = () => cancel?.()
     cancel = askedBy(this.#caller, model).submit(request, (outcome) => {
       isAnswered = true
       if (cancel !== undefined) this.#cancels.delete(cancel)
       if (this.#isOver) return
-      if (Result.isFailure(outcome)) return this.#fail(outcome.failure)
+      if (Result.isFailure(outcome)) return this.#fail(outcome.failure, flow, model.decoupled)
       if (!model.decoupled) return this.#take(flow, step, outcome.success)
       flow.isComplete = true
       this.#settled(flow)
@@ -118,12 +119,12 @@ export class EnsembleRequest {
     const { maxInflight } = this.#options
     return (response: Response): Effect.Effect<void> =>
       Effect.suspend(() => {
-        if (this.#isOver) return Effect.void
+        if (this.#isOver || flow.isComplete) return Effect.void
         const child = new EnsembleFlow(flow)
         flow.children.push(child)
         flow.unanswered += 1
         this.#take(child, step, response)
-        if (this.#isOver || flow.unanswered < maxInflight) return Effect.void
+        if (this.#isOver || flow.isComplete || flow.unanswered < maxInflight) return Effect.void
         return Effect.callback<void>((resume) => {
           const go = () => resume(Effect.void)
           flow.resumes.add(go)
@@ -153,7 +154,7 @@ export class EnsembleRequest {
     const outputs: Array<TypedTensor> = []
     for (let index = 0; index < graph.outputs.length; index++) {
       const tensor = outputOf(graph, flow, index)
-      if (tensor === undefined) return this.#fail(this.#unset())
+      if (tensor === undefined) return this.#fail(this.#unset(), flow)
       outputs.push(tensor)
     }
     flow.answer = { outputs, parameters: flow.parameters }
@@ -178,7 +179,9 @@ export class EnsembleRequest {
       return true
     }
     while (flow.children[0] !== undefined && this.#releaseFrom(flow.children[0])) flow.children.shift()
-    return flow.isComplete && flow.children.length === 0
+    if (flow.children.length > 0) return false
+    if (flow.failure !== undefined) this.#answers.push(flow)
+    return flow.isComplete
   }
 
   get #emitting(): Effect.Effect<void> {
@@ -193,10 +196,11 @@ export class EnsembleRequest {
         }
         return Effect.flatMap(emit?.(flow.answer) ?? Effect.void, taken)
       }
-      if (this.#areAllAnswered) {
+      if (flow?.failure !== undefined || this.#areAllAnswered) {
         // It ends by itself.
         this.#emission = undefined
-        this.#last()
+        if (flow?.failure === undefined) this.#last()
+        else this.#finish(Result.fail(flow.failure))
         return Effect.void
       }
       this.#answered.closeUnsafe()
@@ -208,8 +212,9 @@ export class EnsembleRequest {
         this.#emission = undefined
         // Of the caller, who knows where.
         if (Result.isSuccess(failure)) this.#finish(Result.fail(failure.success))
-        else if (!Cause.hasInterruptsOnly(cause))
-          this.#fail(new ExecutionFailed({ message: String(Cause.squash(cause)) }))
+        else if (!Cause.hasInterruptsOnly(cause)) {
+          this.#finish(Result.fail(new ExecutionFailed({ message: String(Cause.squash(cause)) })))
+        }
       }),
     )
   }
@@ -231,9 +236,23 @@ export class EnsembleRequest {
     this.#finish(Result.succeed({ outputs: [], parameters: noParameters }))
   }
 
-  #fail(error: InferenceError): void {
-    const message = `in ensemble '${this.#options.graph.definition.name}', ${error.message}`
-    this.#finish(Result.fail(fromTag(error._tag, message) ?? error))
+  /**
+   * A step of the flow has failed; a decoupled one, `isLast`, behind the responses that it has given. Nobody waits for what comes
+   * behind it.
+   */
+  #fail({ _tag, message }: InferenceError, flow: EnsembleFlow, isLast = false): void {
+    const { graph, decoupled } = this.#options
+    const where = `in ensemble '${graph.definition.name}', ${message}`
+    const error = fromTag(_tag, where) ?? new ExecutionFailed({ message: where })
+    // Nor for a caller that may never take what comes before it.
+    if (!decoupled || _tag === "DeadlineExceeded") return this.#finish(Result.fail(error))
+    if (!isLast) flow.children.length = 0
+    flow.failure ??= error
+    for (let above: EnsembleFlow | undefined = flow; above !== undefined; above = above.parent) {
+      above.isComplete = true
+      above.stop?.()
+    }
+    this.#release()
   }
 
   #finish(outcome: Result.Result<Response, InferenceError>): void {
