@@ -18,12 +18,20 @@ it("serves what is in the directory", async () => {
     `model_transaction_policy { decoupled: true }
     input { name: "UP_TO" data_type: TYPE_INT32 dims: 1 } output { name: "NUMBER" data_type: TYPE_INT32 dims: 1 }`,
   )
+  const [, ensemble = ""] = /^```\n(platform: "ensemble"\n[^]*?)^```/m.exec(readFileSync(guidePath, "utf8")) ?? []
+  models.adding("one", 1, 1)
+  models.adding("two", 1, 2)
+  models.write("three/config.pbtxt", ensemble)
+  models.write("three/1/.gitkeep", "")
   const { server } = await import(guide.file("server.ts"))
   const index = await fetch(`http://localhost:${server.http.port}/v2/repository/index`, { method: "POST" })
   expect(await index.json()).toEqual([
     { name: "count", version: "1", state: "READY", reason: "" },
+    { name: "one", version: "1", state: "READY", reason: "" },
     { name: "resnet", version: "2", state: "READY", reason: "" },
     { name: "shout", version: "1", state: "READY", reason: "" },
+    { name: "three", version: "1", state: "READY", reason: "" },
+    { name: "two", version: "1", state: "READY", reason: "" },
   ])
   const body = JSON.stringify({ inputs: [{ name: "TEXT", datatype: "BYTES", shape: [1, 1], data: ["hello"] }] })
   const answer = await fetch(`http://localhost:${server.http.port}/v2/models/shout/infer`, { method: "POST", body })
@@ -31,5 +39,11 @@ it("serves what is in the directory", async () => {
   const counting = `http://localhost:${server.http.port}/v2/models/count/generate_stream`
   const numbers = await fetch(counting, { method: "POST", body: '{ "UP_TO": 3 }' })
   expect((await numbers.text()).match(/"NUMBER":\d+/g)).toEqual(['"NUMBER":1', '"NUMBER":2', '"NUMBER":3'])
+  const zero = JSON.stringify({ inputs: [{ name: "X", datatype: "FP32", shape: [1, 1], data: [0] }] })
+  const asked = await fetch(`http://localhost:${server.http.port}/v2/models/three/infer`, {
+    method: "POST",
+    body: zero,
+  })
+  expect(await asked.json()).toMatchObject({ model_name: "three", outputs: [{ name: "Y", data: [3] }] })
   await server.stop()
 })
