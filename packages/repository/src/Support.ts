@@ -22,8 +22,6 @@ export const problem = (config: ModelConfig): string | undefined => {
   }
   if (config.platform === "ensemble") {
     if (isReshaped) return "reshape is not supported for an ensemble, whose models may have their own"
-    if (config.responseCache?.enable === true)
-      return "response_cache is not supported for an ensemble, whose models may have theirs"
   }
   const isRagged = config.batchInput.length > 0 || config.input.some(({ allowRaggedBatch }) => allowRaggedBatch)
   if (config.backend === "nereid" && isRagged) return "ragged batches are of no use to a script, which has requests"

@@ -33,6 +33,8 @@ export interface CacheOptions extends ResponseCacheOptions {
   readonly model: string
   /** Whether an answer may depend on more of a request than its inputs. */
   readonly readsRequest: boolean
+  /** What a request is answered with changes with it. Default: nothing does. */
+  readonly epoch?: () => number
   readonly statistics: Statistics
   readonly submit: (request: Request, reply: Reply) => Cancel
 }
@@ -210,7 +212,7 @@ const reasonOf = ({ _tag }: InferenceError) =>
   _tag === "Unavailable" || _tag === "ModelNotReady" ? "OTHER" : "BACKEND"
 
 /** Two requests have the same key where they ask the same: the same bytes in the same shapes, and what else is seen of them. */
-const keys = ({ readsRequest, parameters: counted }: CacheOptions): ((request: Request) => string) => {
+const keys = ({ readsRequest, parameters: counted, epoch }: CacheOptions): ((request: Request) => string) => {
   const digest = Digest.make(Digest.randomKey())
   const bytesOf = function* ({ inputs }: Request) {
     for (const tensor of inputs) if (tensor !== undefined) yield tensor.bytes
@@ -218,6 +220,7 @@ const keys = ({ readsRequest, parameters: counted }: CacheOptions): ((request: R
   const names = counted && counted.toSorted()
   return (request) => {
     let key = digest(bytesOf(request))
+    if (epoch !== undefined) key += `${epoch()};`
     // Lengths too: those of texts do not follow from their shape.
     for (const tensor of request.inputs) key += tensor === undefined ? "-;" : `${tensor.shape},${tensor.bytes.length};`
     if (!readsRequest) return key

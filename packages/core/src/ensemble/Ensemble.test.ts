@@ -469,6 +469,20 @@ describe("a decoupled step", () => {
     }),
   )
 
+  it.effect("ends at the deadline of its request, also where a caller takes nothing and all steps are over", () =>
+    Effect.gen(function* () {
+      const { model } = yield* compose(Whole, Layer.mergeAll(CountLive, TwiceLive), counted)
+      const over = yield* Deferred.make<unknown>()
+      const asked = { ...request([2], 1), deadline: 1000, emit: () => Effect.never }
+      model.submit(asked, (outcome) => Deferred.doneUnsafe(over, Effect.succeed(outcome)))
+      yield* TestClock.adjust("999 millis")
+      expect(model.statistics.fail.count).toBe(0)
+      yield* TestClock.adjust("1 millis")
+      expect(yield* Deferred.await(over)).toMatchObject({ failure: { _tag: "DeadlineExceeded" } })
+      yield* model.drained
+    }),
+  )
+
   it.effect("ends when the reader leaves, and when a step behind it fails", () =>
     Effect.gen(function* () {
       const Picky = Model.each(Twice, ({ x }) =>

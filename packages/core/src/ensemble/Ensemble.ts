@@ -7,12 +7,14 @@
  */
 import { Clock, Effect, Latch, Result } from "effect"
 import type { ModelConfig } from "@nereid/protocol/model_config"
+import * as ResponseCache from "../cache/ResponseCache.ts"
 import { Asker } from "../calls/Asker.ts"
 import { type InferenceError, ModelNotReady } from "../Errors.ts"
 import { type FailureReason, Statistics } from "../metrics/Statistics.ts"
 import type { Batching } from "../model/Batching.ts"
 import { type Cancel, errorPrefix, type Reply, type Request } from "../request/Inference.ts"
 import { type Release, type RunningModel, Watcher } from "../running/RunningModel.ts"
+import * as Deadlines from "../scheduler/Deadlines.ts"
 import { counted } from "../scheduler/ResponseCount.ts"
 import { stopping } from "../scheduler/RunningBatch.ts"
 import { type EnsembleDefinition, type EnsembleGraph, link, pruned } from "./EnsembleGraph.ts"
@@ -23,6 +25,8 @@ export interface EnsembleOptions extends EnsembleDefinition {
   /** A positive integer, in digits. */
   readonly version: string
   readonly batching: Batching
+  /** Whether it answers what it was asked before; not where it is decoupled. Default false. */
+  readonly responseCache?: boolean
   /**
    * Responses of a decoupled step that may be on their way through the steps behind it, and to the caller, before it is held up;
    * 0 for 16, or for any number where one of the steps behind it may ask the same model, which could wait for itself then.
@@ -54,6 +58,12 @@ interface Linked {
   releases: ReadonlyArray<Release>
 }
 
+/** A request whose responses go to its caller one by one. */
+interface Emitting {
+  readonly request: Request
+  readonly running: EnsembleRequest
+}
+
 const defaultMaxInflight = 16
 
 /** Choices of outputs whose graphs are kept. */
@@ -71,6 +81,8 @@ export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
   let isStopped = false
   let unanswered = 0
   let linked: Linked | undefined
+  /** Which models it has, in the count of those that it had. */
+  let epoch = 0
   /** What it is for those who still have it when it is not linked any more. */
   let isDecoupled = false
   yield* Effect.addFinalizer(() => Effect.sync(() => void (isStopped = true)))
@@ -86,9 +98,14 @@ export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
     const { models, graph } = resolved.success
     if (linked?.models.every((model, index) => model === models[index])) return undefined
     isDecoupled = models.some(({ decoupled }) => decoupled)
+    if (isDecoupled && options.responseCache === true) {
+      linked = undefined
+      return `Response Cache does not currently support model ${name} with 'Decoupled' transaction policy. Please disable the response cache.`
+    }
     const maxInflight = options.maxInflightRequests || (mayWaitForItself(graph) ? Infinity : defaultMaxInflight)
     const isPassedOn = graph.outputs.some((position) => position < signature.inputs.length)
     const keepsInputs = isPassedOn || models.some(({ keepsInputs }) => keepsInputs)
+    epoch += 1
     linked = { models, graph, isDecoupled, keepsInputs, maxInflight, parts: new Map(), inFlight: 0, releases: [] }
     return undefined
   }
@@ -112,7 +129,10 @@ export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
     ended()
   }
 
-  const submit = (request: Request, reply: Reply): Cancel => {
+  /** A caller that takes nothing holds no step up, whose deadline would come. */
+  const deadlines = yield* Deadlines.make<Emitting>(({ running }) => running.expire())
+
+  const asked = (request: Request, reply: Reply): Cancel => {
     const refusal = isStopped ? stopping() : linked === undefined ? notLinked(request) : undefined
     const link = linked
     if (link === undefined || refusal !== undefined) {
@@ -128,6 +148,7 @@ export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
     enter(link)
     const end = () => {
       responding.done = true
+      if (link.isDecoupled) deadlines.delete(emitting)
       leave(link)
     }
     const { emit } = request
@@ -158,6 +179,8 @@ export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
         reply(outcome)
       },
     })
+    const emitting: Emitting = { request, running }
+    if (link.isDecoupled) deadlines.add(emitting)
     running.start()
     return () => {
       if (responding.done) return
@@ -167,6 +190,10 @@ export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
       end()
     }
   }
+
+  const submit = options.responseCache
+    ? yield* ResponseCache.make({ model: name, readsRequest: true, epoch: () => epoch, statistics, submit: asked })
+    : asked
 
   const notLinked = (request: Request) =>
     new ModelNotReady({
@@ -191,6 +218,7 @@ export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
     asker,
     isReady: () => !isStopped && linked !== undefined && linked.models.every((model) => model.isReady()),
     pending: () => 0,
+    responseCache: options.responseCache === true,
     keep: () => {
       let isKept = true
       began()

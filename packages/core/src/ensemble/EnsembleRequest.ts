@@ -14,7 +14,7 @@ import { Cause, Effect, type Fiber, Latch, Result } from "effect"
 import type { Asker } from "../calls/Asker.ts"
 import { askedBy, type CallerService } from "../calls/Caller.ts"
 import { notReady } from "../calls/NamedCalls.ts"
-import { ExecutionFailed, fromTag, type InferenceError } from "../Errors.ts"
+import { DeadlineExceeded, ExecutionFailed, fromTag, type InferenceError } from "../Errors.ts"
 import { type Cancel, errorPrefix, noParameters, type Request, type Response } from "../request/Inference.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
 import { TypedTensor } from "../tensor/TypedTensor.ts"
@@ -65,6 +65,14 @@ export class EnsembleRequest {
 
   cancel(): void {
     if (!this.#isOver) this.#stop()
+  }
+
+  /** Nobody waits any more, but wants to know. */
+  expire(): void {
+    const { graph, request } = this.#options
+    this.#finish(
+      Result.fail(within(graph, new DeadlineExceeded({ message: `${errorPrefix(request)}Deadline Exceeded` }))),
+    )
   }
 
   /** Asks the steps that these tensors were missing for. */
@@ -240,12 +248,11 @@ export class EnsembleRequest {
    * A step of the flow has failed; a decoupled one, `isLast`, behind the responses that it has given. Nobody waits for what comes
    * behind it.
    */
-  #fail({ _tag, message }: InferenceError, flow: EnsembleFlow, isLast = false): void {
+  #fail(failure: InferenceError, flow: EnsembleFlow, isLast = false): void {
     const { graph, decoupled } = this.#options
-    const where = `in ensemble '${graph.definition.name}', ${message}`
-    const error = fromTag(_tag, where) ?? new ExecutionFailed({ message: where })
+    const error = within(graph, failure)
     // Nor for a caller that may never take what comes before it.
-    if (!decoupled || _tag === "DeadlineExceeded") return this.#finish(Result.fail(error))
+    if (!decoupled || error._tag === "DeadlineExceeded") return this.#finish(Result.fail(error))
     if (!isLast) flow.children.length = 0
     flow.failure ??= error
     for (let above: EnsembleFlow | undefined = flow; above !== undefined; above = above.parent) {
@@ -272,6 +279,12 @@ export class EnsembleRequest {
     const problem = "unexpected deadlock, at least one output is not set while no more ensemble steps can be made"
     return new ExecutionFailed({ message: `${errorPrefix(this.#options.request)}${problem}` })
   }
+}
+
+/** As its caller sees the failure of a step. */
+const within = ({ definition }: EnsembleGraph, { _tag, message }: InferenceError): InferenceError => {
+  const where = `in ensemble '${definition.name}', ${message}`
+  return fromTag(_tag, where) ?? new ExecutionFailed({ message: where })
 }
 
 const inputOf = (

@@ -1,6 +1,7 @@
 /** Ensembles of a repository, with real files and the real ONNX Runtime, without a port (S1.12, C37). */
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import { Model, Tensor } from "@nereid/core"
 import { stream } from "@nereid/core/RunningModel"
 import { addSub } from "../../../../test/fixtures/onnx.ts"
@@ -256,6 +257,48 @@ describe("an ensemble is UNAVAILABLE, with the reason,", () => {
 })
 
 describe("loading and unloading", () => {
+  it.effect("follows the directories where they are looked at", () =>
+    Effect.gen(function* () {
+      const fixture = yield* repository
+      fixture.adding("one", 1, 1, "instance_group { count: 1 }")
+      writeEnsemble(fixture, "three", chain(["one", "two"]))
+      const { index, answer, isReady, registry } = yield* open(fixture, { control: "poll", pollInterval: "1 second" })
+      expect(states(index)["three"]).toContain("contains models that are not available or ambiguous: two")
+      expect(isReady()).toBe(false)
+      const look = Effect.fnUntraced(function* (isDone: () => boolean) {
+        const done = Promise.withResolvers<void>()
+        const stop = registry.onChange(() => isDone() && done.resolve())
+        yield* TestClock.adjust("1 second")
+        yield* Effect.promise(() => done.promise)
+        stop()
+      })
+      fixture.adding("two", 1, 2, "instance_group { count: 1 }")
+      yield* look(() => states(index)["three"] === "READY")
+      expect(isReady()).toBe(true)
+      expect(yield* answer("three")).toBe(3)
+      fixture.remove("two")
+      yield* look(() => states(index)["three"] !== "READY")
+      expect((yield* Effect.flip(answer("three")))._tag).toBe("ModelNotFound")
+    }),
+  )
+
+  it.live("answers that it keeps are those of the models that it has", () =>
+    Effect.gen(function* () {
+      const fixture = yield* three
+      writeEnsemble(fixture, "three", chain(["one", "two"], "max_batch_size: 4 response_cache { enable: true }"))
+      const { load, answer, registry } = yield* open(fixture, explicit)
+      yield* load("three")
+      const counts = () => {
+        const { cacheHit, executionCount } = registry.versions("three")[0]?.statistics ?? {}
+        return [cacheHit?.count, executionCount]
+      }
+      expect([yield* answer("three"), yield* answer("three"), counts()]).toEqual([3, 3, [1, 1]])
+      fixture.write("two/1/model.onnx", plus(10))
+      yield* load("two")
+      expect([yield* answer("three"), counts()]).toEqual([11, [1, 2]])
+    }),
+  )
+
   it.live("an ensemble brings its models along, and takes them with it where that is asked for", () =>
     Effect.gen(function* () {
       const { load, unload, index, answer } = yield* open(yield* three, explicit)
