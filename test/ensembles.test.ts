@@ -9,6 +9,7 @@ import { GRPCInferenceService, ModelRepositoryParameterSchema } from "@nereid/pr
 import { Repository } from "@nereid/repository"
 import { Server } from "@nereid/server"
 import { Effect, Exit, Layer, Scope } from "effect"
+import { readFileSync } from "node:fs"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { clients } from "../packages/server/src/grpc/GrpcServer.fixture.ts"
 import { model, node, value } from "./fixtures/onnx.ts"
@@ -139,7 +140,11 @@ const scope = Scope.makeUnsafe()
 const scoped = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>): Promise<A> =>
   Effect.runPromise(Scope.provide(effect, scope))
 
-const start = async () => {
+const start = async (
+  more: {
+    readonly trace?: { readonly file: string; readonly levels: readonly ["TIMESTAMPS"]; readonly rate: number }
+  } = {},
+) => {
   Reflect.set(globalThis, "make", Tensor.make)
   const fixture = await scoped(repository)
   write(fixture)
@@ -153,6 +158,7 @@ const start = async () => {
     http: anywhere,
     grpc: anywhere,
     metrics: false,
+    ...more,
   })
 }
 
@@ -329,4 +335,24 @@ it("goes and comes with its models, and takes them along where that is asked for
     parameters: { unload_dependents: dependents },
   })
   expect(await index()).toEqual(counting)
+})
+
+it("is traced with the requests of its steps", async () => {
+  const fixture = await scoped(repository)
+  const file = `${fixture.path}/trace.json`
+  await using traced = await start({ trace: { file, levels: ["TIMESTAMPS"], rate: 1 } })
+  await using whole = await Client.connect(Whole, { url: `grpc://127.0.0.1:${traced.grpc.port}` })
+  await whole.infer({ IMAGE: "1 2 3 4" })
+  await traced.stop()
+  const elements: ReadonlyArray<Record<string, unknown>> = JSON.parse(readFileSync(file, "utf8"))
+  const heads = elements.filter(({ model_name }) => model_name !== undefined)
+  expect(heads).toEqual([
+    { id: 1, model_name: "ensemble_model", model_version: 1 },
+    { id: 2, model_name: "image_preprocess_model", model_version: 1, parent_id: 1 },
+    { id: 3, model_name: "classification_model", model_version: 1, parent_id: 1 },
+    { id: 4, model_name: "segmentation_model", model_version: 1, parent_id: 1 },
+  ])
+  expect(JSON.stringify(elements.find(({ id, timestamps }) => id === 3 && timestamps !== undefined))).toMatch(
+    /REQUEST_START.*QUEUE_START.*COMPUTE_START.*COMPUTE_INPUT_END.*COMPUTE_OUTPUT_START.*COMPUTE_END.*REQUEST_END/,
+  )
 })

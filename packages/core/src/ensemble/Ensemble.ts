@@ -162,6 +162,7 @@ export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
       decoupled: link.isDecoupled,
       maxInflight: link.maxInflight,
       trace: durations,
+      nanos,
       runFork,
       end: (outcome) => {
         const total = nanos() - startedAt

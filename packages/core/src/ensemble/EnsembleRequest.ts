@@ -15,7 +15,14 @@ import type { Asker } from "../calls/Asker.ts"
 import { askedBy, type CallerService } from "../calls/Caller.ts"
 import { notReady } from "../calls/NamedCalls.ts"
 import { DeadlineExceeded, ExecutionFailed, fromTag, type InferenceError } from "../Errors.ts"
-import { type Cancel, errorPrefix, noParameters, type Request, type Response } from "../request/Inference.ts"
+import {
+  type Cancel,
+  errorPrefix,
+  noParameters,
+  type Request,
+  type Response,
+  type Trace,
+} from "../request/Inference.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
 import { TypedTensor } from "../tensor/TypedTensor.ts"
 import { EnsembleFlow } from "./EnsembleFlow.ts"
@@ -31,7 +38,9 @@ export interface EnsembleRequestOptions {
   /** Responses of one decoupled step that may be on their way to the caller before it is held up. */
   readonly maxInflight: number
   /** Is told when the executions of its steps began and ended. */
-  readonly trace: Request["trace"]
+  readonly trace: Trace
+  /** The monotonic time in nanoseconds. */
+  readonly nanos: () => number
   readonly runFork: (effect: Effect.Effect<void>) => Fiber.Fiber<void>
   /** Called once, unless it is cancelled. */
   readonly end: (outcome: Result.Result<Response, InferenceError>) => void
@@ -97,18 +106,22 @@ export class EnsembleRequest {
   }
 
   #submit(flow: EnsembleFlow, step: LinkedStep): void {
-    const { graph, request: outer, trace } = this.#options
+    const { graph, request: outer, trace: durations, nanos } = this.#options
     const { model } = step
     if (!model.isReady()) return this.#fail(notReady(model), flow)
     const inputs = step.inputs.map((position, index) => inputOf(graph, flow, model, position, index))
+    const followed = outer.trace?.child?.(model.name, model.version)
+    const trace = followed === undefined ? durations : both(durations, followed)
     const made = StepRequest.make(model, inputs, outer, step.requestedOutputs, trace)
     if (Result.isFailure(made)) return this.#fail(made.failure, flow)
     const request = model.decoupled ? { ...made.success, emit: this.#emit(flow, step) } : made.success
+    followed?.at("REQUEST_START", nanos())
     let isAnswered = false
     let cancel: Cancel | undefined = undefined
     if (model.decoupled) flow.stop = () => cancel?.()
     cancel = askedBy(this.#caller, model).submit(request, (outcome) => {
       isAnswered = true
+      followed?.at("REQUEST_END", nanos())
       if (cancel !== undefined) this.#cancels.delete(cancel)
       if (this.#isOver) return
       if (Result.isFailure(outcome)) return this.#fail(outcome.failure, flow, model.decoupled)
@@ -286,6 +299,14 @@ const within = ({ definition }: EnsembleGraph, { _tag, message }: InferenceError
   const where = `in ensemble '${definition.name}', ${message}`
   return fromTag(_tag, where) ?? new ExecutionFailed({ message: where })
 }
+
+const both = (one: Trace, other: Trace): Trace => ({
+  at: (point, nanos) => {
+    one.at(point, nanos)
+    other.at(point, nanos)
+  },
+  ...(other.child === undefined ? {} : { child: other.child.bind(other) }),
+})
 
 const inputOf = (
   graph: EnsembleGraph,

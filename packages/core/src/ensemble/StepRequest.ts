@@ -4,7 +4,7 @@
  */
 import { Result } from "effect"
 import type { InvalidRequest } from "../Errors.ts"
-import type { Request } from "../request/Inference.ts"
+import type { Request, Trace } from "../request/Inference.ts"
 import { validate } from "../request/Validation.ts"
 import type { WireTensor } from "../request/WireRequest.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
@@ -17,7 +17,7 @@ export const make = (
   inputs: ReadonlyArray<TypedTensor | undefined>,
   outer: Pick<Request, "id" | "parameters" | "deadline">,
   requestedOutputs: ReadonlyArray<string>,
-  trace: Request["trace"],
+  trace: Trace,
 ): Result.Result<Request, InvalidRequest> => {
   const { id, parameters, deadline } = outer
   const rows = fittingRows(model, inputs)

@@ -45,6 +45,8 @@ export type TracePoint =
 /** Takes the moments of one request, in nanoseconds of the monotonic clock; perhaps not in their order. */
 export interface Trace {
   readonly at: (point: TracePoint, nanos: number) => void
+  /** Of a request to another model that is made to answer this one; absent where nobody follows those. */
+  readonly child?: (model: string, version: string) => Trace
 }
 
 export interface Response {

@@ -20,11 +20,17 @@ export type Port = keyof typeof portPoints
 const mostElements = 10_000
 const mostTensors = 1_000
 
+/** Requests that were made to answer one; a decoupled model may need any number. */
+const mostChildren = 1_000
+
 /** Characters of all of them together, which are kept until the request is answered. */
 const mostText = 4 * 2 ** 20
 
 export class RequestTrace implements Trace {
   readonly #id: number
+  readonly #nextId: () => number
+  readonly #parentId: number | undefined
+  readonly #children: Array<RequestTrace> = []
   readonly #wire: WireRequest
   readonly #version: string
   readonly #levels: ReadonlyArray<TraceLevel>
@@ -39,14 +45,18 @@ export class RequestTrace implements Trace {
 
   /** `done` takes the elements, once. */
   constructor(options: {
-    readonly id: number
+    readonly nextId: () => number
+    /** Of the request that it is made for; none where a caller has made it. */
+    readonly parentId?: number
     readonly wire: WireRequest
     /** Of its model. */
     readonly version: string
     readonly levels: ReadonlyArray<TraceLevel>
     readonly done: (elements: string) => void
   }) {
-    this.#id = options.id
+    this.#id = options.nextId()
+    this.#nextId = options.nextId
+    this.#parentId = options.parentId
     this.#wire = options.wire
     this.#version = options.version
     this.#levels = options.levels
@@ -59,6 +69,21 @@ export class RequestTrace implements Trace {
     if (point !== "REQUEST_END") return
     this.#endedAt = nanos
     if (this.#port === undefined) this.#write()
+  }
+
+  /** Written with this one. */
+  child(modelName: string, version: string): RequestTrace {
+    const wire = { ...this.#wire, modelName, modelVersion: version, inputs: [], outputs: [] }
+    const trace = new RequestTrace({
+      nextId: this.#nextId,
+      parentId: this.#id,
+      wire,
+      version,
+      levels: this.#levels,
+      done: () => {},
+    })
+    if (this.#children.length < mostChildren) this.#children.push(trace)
+    return trace
   }
 
   /** The request has come on this port; it is written when its answer has gone. */
@@ -98,16 +123,20 @@ export class RequestTrace implements Trace {
   #write(): void {
     if (this.#written) return
     this.#written = true
+    this.#done(this.#elements().join(",\n"))
+  }
+
+  #elements(): ReadonlyArray<string> {
     const { modelName, id } = this.#wire
-    const head = { id: this.#id, model_name: modelName, model_version: Number(this.#version) }
+    const named = { id: this.#id, model_name: modelName, model_version: Number(this.#version) }
+    const head = this.#parentId === undefined ? named : { ...named, parent_id: this.#parentId }
     const points = this.#points.toSorted(([, a], [, b]) => a - b).map(([name, ns]) => ({ name, ns: Math.round(ns) }))
-    this.#done(
-      [
-        JSON.stringify(id === "" ? head : { ...head, request_id: id }),
-        ...(this.#levels.includes("TIMESTAMPS") ? [JSON.stringify({ id: this.#id, timestamps: points })] : []),
-        ...this.#tensors,
-      ].join(",\n"),
-    )
+    return [
+      JSON.stringify(id === "" ? head : { ...head, request_id: id }),
+      ...(this.#levels.includes("TIMESTAMPS") ? [JSON.stringify({ id: this.#id, timestamps: points })] : []),
+      ...this.#tensors,
+      ...this.#children.flatMap((child) => child.#elements()),
+    ]
   }
 }
 

@@ -129,7 +129,13 @@ export const make = Effect.fnUntraced(function* (
     found.open += 1
     const { levels } = found.settings
     const { version } = model.success
-    return new RequestTrace({ id: nextId++, wire, version, levels, done: (elements) => write(found, elements) })
+    return new RequestTrace({
+      nextId: () => nextId++,
+      wire,
+      version,
+      levels,
+      done: (elements) => write(found, elements),
+    })
   }
 
   yield* Effect.addFinalizer(() => Effect.promise(() => Promise.all([...files].map((file) => file.close()))))
