@@ -3,6 +3,7 @@
  * the registry. The front ends only translate; none of them knows a scheduler.
  */
 import { Effect, Result } from "effect"
+import * as ConfigurationMessage from "@nereid/core/ConfigurationMessage"
 import type { InferenceError } from "@nereid/core/Errors"
 import { InvalidRequest, QueueFull, Unsupported } from "@nereid/core/Errors"
 import { type Cancel, type Emit, errorPrefix, type Response } from "@nereid/core/Inference"
@@ -16,7 +17,6 @@ import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
 import type { ModelStatisticsResponse } from "@nereid/protocol/grpc_service"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 import * as LogSettings from "./log/LogSettings.ts"
-import * as ModelConfiguration from "./ModelConfiguration.ts"
 import * as ModelStatistics from "./ModelStatistics.ts"
 import * as Repository from "./Repository.ts"
 import * as RequestSize from "./RequestSize.ts"
@@ -225,7 +225,7 @@ export const make = (
         inputs: model.signature.inputs.map((spec) => tensorMetadata(model, spec)),
         outputs: model.signature.outputs.map((spec) => tensorMetadata(model, spec)),
       })),
-    modelConfiguration: (name, version) => Result.map(registry.get(name, version), ModelConfiguration.make),
+    modelConfiguration: (name, version) => Result.map(registry.get(name, version), ConfigurationMessage.make),
     modelStatistics: (name, version) => Result.map(measured(registry, name, version), ModelStatistics.make),
     infer: ask,
     stream: ask,

@@ -3,6 +3,7 @@ import { expect, it } from "@effect/vitest"
 import { create } from "@bufbuild/protobuf"
 import { Effect, Layer } from "effect"
 import { Model, Tensor } from "@nereid/core"
+import * as ConfigurationMessage from "@nereid/core/ConfigurationMessage"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { ModelConfigSchema } from "@nereid/protocol/model_config"
 import { print } from "./MessageJson.ts"
@@ -257,9 +258,9 @@ it.live("instances in groups, as they were declared", () =>
 it.live("a file's format follows its backend; a model that runs elsewhere has no instances here", () =>
   Effect.gen(function* () {
     const { preferring } = yield* harness
-    const onnx = ModelConfiguration.make({ ...preferring, platform: "onnxruntime_onnx" })
+    const onnx = ConfigurationMessage.make({ ...preferring, platform: "onnxruntime_onnx" })
     expect(onnx).toMatchObject({ platform: "onnxruntime_onnx", backend: "onnxruntime" })
-    expect(ModelConfiguration.make({ ...preferring, instanceGroups: [] }).instanceGroup).toEqual([])
+    expect(ConfigurationMessage.make({ ...preferring, instanceGroups: [] }).instanceGroup).toEqual([])
   }),
 )
 
@@ -268,7 +269,7 @@ it.live("ragged inputs, and what is made of them, are told as they are given", (
     const { preferring } = yield* harness
     const source = { kind: "BATCH_ACCUMULATED_ELEMENT_COUNT", datatype: "INT32", source: 0 } as const
     const flat = { inputs: new Set([0]), batchInputs: [{ name: "END", ...source }], batchOutputs: new Map([[0, 0]]) }
-    expect(ModelConfiguration.json(ModelConfiguration.make({ ...preferring, flat }))).toMatchObject({
+    expect(ModelConfiguration.json(ConfigurationMessage.make({ ...preferring, flat }))).toMatchObject({
       input: [{ name: "X", allow_ragged_batch: true }],
       batch_input: [
         {
