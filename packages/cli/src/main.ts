@@ -8,9 +8,11 @@ import { CliConfig, Command, GlobalFlag } from "effect/cli"
 import packageJson from "../package.json" with { type: "json" }
 import * as Help from "./Help.ts"
 import { bench } from "./bench/bench.ts"
+import { exportModels } from "./export/export.ts"
 import { generate } from "./generate/generate.ts"
 import { serve } from "./serve.ts"
 import * as BenchFlags from "./flags/BenchFlags.ts"
+import * as ExportFlags from "./flags/ExportFlags.ts"
 import * as GenerateFlags from "./flags/GenerateFlags.ts"
 import * as ServerFlags from "./flags/ServerFlags.ts"
 import * as Variables from "./flags/Variables.ts"
@@ -22,12 +24,12 @@ Command.make("nereid").pipe(
   Command.withDescription(
     "Serve models over the v2 inference protocol, write their contracts, and measure servers of it",
   ),
-  Command.withSubcommands([serve, generate, bench]),
+  Command.withSubcommands([serve, generate, exportModels, bench]),
   Command.run({ version: packageJson.version }),
   Effect.provide([
     NodeServices.layer,
     CliConfig.layer({ builtIns }),
-    Help.layer([ServerFlags.groups, GenerateFlags.groups, BenchFlags.groups]),
+    Help.layer([ServerFlags.groups, GenerateFlags.groups, ExportFlags.groups, BenchFlags.groups]),
     Variables.layer(ServerFlags.flags, process.env),
   ]),
   NodeRuntime.runMain({ teardown }),

@@ -4,21 +4,15 @@
  */
 import { Repository } from "@nereid/repository"
 import { Logging, Server } from "@nereid/server"
-import { Console, Effect, Layer, Option, Predicate } from "effect"
+import { Console, Effect, Layer, Option } from "effect"
 import { Argument, CliError, Command } from "effect/cli"
 import { banner } from "./Banner.ts"
+import { inOneLine } from "./Failure.ts"
 import * as ForcedExit from "./ForcedExit.ts"
 import * as ModelModule from "./ModelModule.ts"
 import * as RepositoryFlags from "./flags/RepositoryFlags.ts"
 import * as ServerFlags from "./flags/ServerFlags.ts"
 import * as Variables from "./flags/Variables.ts"
-
-/** Failures whose message says all: where in our code they come from is nothing to their reader. */
-const told = ["ServeError", "ModuleError", "OnnxLoadError"]
-
-/** In one line. Other failures, such as those of a user's own layers, are reported with their stack and their causes. */
-const inOneLine = (error: unknown): unknown =>
-  told.some((tag) => Predicate.isTagged(error, tag)) ? new CliError.UserError({ cause: error }) : error
 
 export const serve = Command.make(
   "serve",

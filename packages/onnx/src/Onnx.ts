@@ -9,6 +9,7 @@ import type { PlannedInstance } from "@nereid/core/InstancePlan"
 import type { Declared } from "@nereid/core/ParameterFields"
 import * as Provide from "@nereid/core/Provide"
 import { Effect, type Layer, type Scope } from "effect"
+import * as OnnxModelFile from "./OnnxModelFile.ts"
 import { type Options, source } from "./Instances.ts"
 import type { OnnxLoadError } from "./OnnxLoadError.ts"
 
@@ -62,6 +63,7 @@ export const layer = <
       keepsInputs: false,
       readsRequest: false,
       flat,
+      modelFile: OnnxModelFile.make(options),
       instances: flat ? flatSource(definition, flat, options) : source(definition, options),
     },
     options,

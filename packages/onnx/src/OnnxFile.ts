@@ -62,6 +62,18 @@ export const signature = (bytes: Uint8Array): FileSignature => {
   }
 }
 
+/**
+ * The files that hold weights which the file does not hold itself, by their paths from its folder.
+ * @throws Error where the bytes are not a model
+ */
+export const externalFiles = (bytes: Uint8Array): ReadonlyArray<string> => {
+  const { graph } = fromBinary(ModelProtoSchema, bytes, { readUnknownFields: false })
+  const locations = graph?.initializer.flatMap(({ externalData }) =>
+    externalData.flatMap(({ key, value }) => (key === "location" ? [value] : [])),
+  )
+  return [...new Set(locations)]
+}
+
 const fileTensor = ({ name, type }: ValueInfoProto): FileTensor => {
   if (type?.value.case !== "tensorType") {
     return { name, datatype: undefined, type: type?.value.case ?? "no type", dims: undefined }

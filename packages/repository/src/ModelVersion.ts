@@ -46,6 +46,8 @@ export const load = Effect.fnUntraced(function* (
   return {
     running: {
       ...model,
+      // A module's model has that of its declaration.
+      version: String(planned.version),
       get instanceGroups() {
         return model.instanceGroups
       },

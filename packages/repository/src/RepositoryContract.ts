@@ -61,7 +61,7 @@ export const read = Effect.fnUntraced(function* (
   }
   const problem = TensorCheck.problem(config)
   if (problem !== undefined) return yield* refuse(problem)
-  return contract(config, yield* ModelPlan.labels(config, path), file)
+  return fromConfig(config, yield* ModelPlan.labels(config, path), file)
 })
 
 /** Undefined where the configuration tells all, and the file is not here. */
@@ -75,10 +75,11 @@ const signature = Effect.fnUntraced(function* (
   return input.length > 0 && output.length > 0 && !existsSync(file) ? undefined : yield* ModelPlan.signature(file)
 })
 
-const contract = (
+/** What a complete configuration says; `file` is that of an ONNX model, which may know more. */
+export const fromConfig = (
   { name, input, output, maxBatchSize, modelTransactionPolicy }: ModelConfig,
   labels: ReadonlyMap<string, ReadonlyArray<string>>,
-  file: FileSignature | undefined,
+  file?: FileSignature,
 ): Contract => {
   const tensor = (given: ModelInput | ModelOutput, found: FileSignature["inputs"]): ContractTensor => ({
     name: given.name,

@@ -1,4 +1,4 @@
-/** A version of a model whose file is a script: imported, and made the layer that any handler in code is. */
+/** A version of a model whose file is code: imported; a script is made the layer that any handler in code is. */
 import { Effect, type Layer, Result } from "effect"
 import { createHash } from "node:crypto"
 import { pathToFileURL } from "node:url"
@@ -11,6 +11,7 @@ import * as InstanceGroups from "./InstanceGroups.ts"
 import { LoadFailure, text } from "./LoadFailure.ts"
 import type { ModelPlan, PlannedVersion } from "./ModelPlan.ts"
 import type { Answer, Arguments, ModelScript, Outputs, Request, StreamScript } from "./ModelScript.ts"
+import * as ModuleVersion from "./ModuleVersion.ts"
 
 export const layer = Effect.fnUntraced(function* (
   plan: ModelPlan,
@@ -19,9 +20,12 @@ export const layer = Effect.fnUntraced(function* (
   serving: ServingOptions,
 ): Effect.fn.Return<Layer.Layer<unknown, { readonly message: string }>, LoadFailure> {
   const { config } = plan
+  const module = yield* load(planned)
+  const exported = module["default"] === undefined ? ModuleVersion.layer(plan, planned.file, module) : undefined
+  if (exported !== undefined) return exported
   const instances = InstanceGroups.options(config)
   if (config.modelTransactionPolicy?.decoupled === true) {
-    const script = yield* load<StreamScript>(planned)
+    const script = yield* scriptOf<StreamScript>(module, planned)
     const handler = Effect.map(
       life(script, plan, planned),
       (state) => (inputs: Record<string, unknown>, request: HandledRequest) =>
@@ -30,7 +34,7 @@ export const layer = Effect.fnUntraced(function* (
     const { responseCache: _, ...options } = serving
     return Model.stream(declared, handler, { ...options, instances })
   }
-  const script = yield* load<ModelScript>(planned)
+  const script = yield* scriptOf<ModelScript>(module, planned)
   const execute = config.schedulingChoice.case === "dynamicBatching" ? script.execute : oneByOne(script.execute)
   const handler = Effect.map(
     life(script, plan, planned),
@@ -66,21 +70,28 @@ const life = Effect.fnUntraced(function* (
   )
 })
 
-/** Which kind of script it is, its configuration says: they look the same. */
-const load = Effect.fnUntraced(function* <S extends ModelScript | StreamScript>({
-  file,
-  stamp,
-}: PlannedVersion): Effect.fn.Return<S, LoadFailure> {
+/** What a module exports, by name. */
+type Module = Readonly<Record<string, unknown>>
+
+const load = Effect.fnUntraced(function* ({ file, stamp }: PlannedVersion): Effect.fn.Return<Module, LoadFailure> {
   const url = pathToFileURL(file)
   // Another address for other contents: a module is never loaded twice from the same one.
   url.searchParams.set("version", createHash("sha256").update(stamp).digest("hex").slice(0, 16))
-  const module: { readonly default?: unknown } = yield* Effect.tryPromise({
-    try: () => import(url.href),
+  return yield* Effect.tryPromise({
+    try: (): Promise<Module> => import(url.href),
     catch: (error) => new LoadFailure({ message: `cannot load ${file}: ${text(error)}` }),
   })
-  if (isScript<S>(module.default)) return module.default
-  return yield* new LoadFailure({ message: `${file} must export a script by default, as ModelScript makes it` })
 })
+
+/** Which kind of script it is, its configuration says: they look the same. */
+const scriptOf = <S extends ModelScript | StreamScript>(
+  { default: script }: Module,
+  { file }: PlannedVersion,
+): Effect.Effect<S, LoadFailure> => {
+  if (isScript<S>(script)) return Effect.succeed(script)
+  const message = `${file} must export a script by default, as ModelScript makes it, or the model's class and its layer`
+  return Effect.fail(new LoadFailure({ message }))
+}
 
 const isScript = <S extends ModelScript | StreamScript>(value: unknown): value is S =>
   typeof value === "object" && value !== null && "execute" in value && typeof value.execute === "function"

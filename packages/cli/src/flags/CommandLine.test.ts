@@ -7,6 +7,7 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as Help from "../Help.ts"
 import * as BenchFlags from "./BenchFlags.ts"
+import * as ExportFlags from "./ExportFlags.ts"
 import * as GenerateFlags from "./GenerateFlags.ts"
 import * as ServerFlags from "./ServerFlags.ts"
 
@@ -55,6 +56,7 @@ it.effect("docs/guides/command-line.md lists all flags, as the help does; `vites
     const page = readFileSync(path, "utf8")
     const serve = yield* flagsOf(Command.make("serve", { flags: ServerFlags.flags }, () => Effect.void))
     const generate = yield* flagsOf(Command.make("generate", { flags: GenerateFlags.flags }, () => Effect.void))
+    const exported = yield* flagsOf(Command.make("export", { flags: ExportFlags.flags }, () => Effect.void))
     const bench = yield* flagsOf(Command.make("bench", { flags: BenchFlags.flags }, () => Effect.void))
     const whole = [
       between(page, "# The command line\n", ServerFlags.groups),
@@ -62,6 +64,9 @@ it.effect("docs/guides/command-line.md lists all flags, as the help does; `vites
       "\n",
       between(page, "# `nereid generate`\n", GenerateFlags.groups),
       tables(generate, GenerateFlags.groups),
+      "\n",
+      between(page, "# `nereid export`\n", ExportFlags.groups),
+      tables(exported, ExportFlags.groups),
       "\n",
       between(page, "# `nereid bench`\n", BenchFlags.groups),
       tables(bench, BenchFlags.groups),

@@ -7,6 +7,7 @@ import { resolve } from "node:path"
 import { Effect } from "effect"
 import * as Contract from "@nereid/core/Contract"
 import { compare, print } from "@nereid/core/ContractDifference"
+import { isModel } from "@nereid/core/ExportedModels"
 import * as ModelModule from "../ModelModule.ts"
 import type { FoundContract } from "./ContractSource.ts"
 import { GenerateError } from "./GenerateError.ts"
@@ -22,7 +23,7 @@ export const check = Effect.fnUntraced(function* (
     ModelModule.exported(resolve(file)),
     ({ message }) => new GenerateError({ message }),
   )
-  const declared = [...new Set(Object.values(exported))].filter(ModelModule.isModel).map(({ definition }) => definition)
+  const declared = [...new Set(Object.values(exported))].filter(isModel).map(({ definition }) => definition)
   const differences = found.flatMap(({ told, entry }) => {
     const definition = declared.find(({ name }) => name === told.name)
     if (definition === undefined) return [`model '${told.name}': not declared`]

@@ -16,6 +16,7 @@ import * as Grouping from "../scheduler/Grouping.ts"
 import type { Instance } from "../instance/Instance.ts"
 import * as InstancePlan from "../instance/InstancePlan.ts"
 import * as InstanceSet from "../instance/InstanceSet.ts"
+import type { ModelFile } from "./ModelFile.ts"
 import type { Declared } from "../model/ParameterFields.ts"
 import { checked } from "../request/ParameterCheck.ts"
 import * as Padding from "../scheduler/Padding.ts"
@@ -48,6 +49,8 @@ export interface InstancesOptions<E, R> {
   readonly flat?: FlatBatch.FlatBatch | undefined
   /** Whether an answer may depend on more of a request than its inputs. Default true. */
   readonly readsRequest?: boolean
+  /** As in RunningModel. */
+  readonly modelFile?: ModelFile
   /** They are built with the layer, and released after the scheduler has stopped. */
   readonly instances: Effect.Effect<InstanceSet.Source<E, R>, E, R>
 }
@@ -98,7 +101,7 @@ export const fromInstances = <
       const loaded = Effect.gen(function* () {
         const [loading, instances] = yield* Effect.timed(built(definition, options, trial))
         const isHosted = (yield* Hosting) !== undefined
-        const running = yield* run(isHosted ? atOnce(definition) : definition, options, instances, cache)
+        const running = yield* run(isHosted ? atOnce(definition) : definition, options, instances, cache, serving)
         running.statistics.loadSeconds = Duration.toSeconds(loading)
         return running
       })
@@ -151,9 +154,11 @@ const run = Effect.fnUntraced(function* (
     batches = true,
     readsRequest = true,
     flat,
+    modelFile,
   }: Omit<InstancesOptions<never, never>, "instances">,
   set: Pick<InstanceSet.InstanceSet<unknown>, "instances" | "groups"> & Partial<InstanceSet.InstanceSet<unknown>>,
   cache?: ResponseCache.ResponseCacheOptions,
+  serving?: ServingOptions,
 ) {
   const { name, version, signature, maxBatchSize, batching } = definition
   const decoupled = typeof isDecoupled === "function" ? isDecoupled() : isDecoupled
@@ -205,6 +210,8 @@ const run = Effect.fnUntraced(function* (
     keepsInputs,
     batching,
     flat,
+    modelFile,
+    warmUp: serving?.warmUp,
     get instanceGroups() {
       return set.groups
     },

@@ -11,6 +11,9 @@ import type { Cancel, Reply, Request, Response } from "../request/Inference.ts"
 import type { InstanceGroup } from "../instance/Instance.ts"
 import type { GroupOptions } from "../instance/InstancePlan.ts"
 import type { Prepared } from "../instance/InstanceSet.ts"
+import type { Fields } from "../model/Field.ts"
+import type { ModelFile } from "./ModelFile.ts"
+import type { WarmUp } from "../instance/WarmUp.ts"
 import type { Statistics } from "../metrics/Statistics.ts"
 import type { Signature } from "../tensor/TensorSpec.ts"
 import type { ModelConfig } from "@nereid/protocol/model_config"
@@ -42,6 +45,10 @@ export interface RunningModel {
   readonly flat?: FlatBatch | undefined
   /** Whether it answers what it was asked before without an execution. Default false. */
   readonly responseCache?: boolean
+  /** What it is loaded from; undefined where that is code, or elsewhere. */
+  readonly modelFile?: ModelFile | undefined
+  /** What its instances were tried with. */
+  readonly warmUp?: WarmUp<Fields> | undefined
   /** What executes its batches here; none for a model that runs elsewhere. */
   readonly instanceGroups: ReadonlyArray<InstanceGroup>
   readonly statistics: Statistics

@@ -1,0 +1,51 @@
+/** The models of a module, built; and by which of its layers each is provided. */
+import { Context, Effect, Layer, Option } from "effect"
+import { type ExportedModel, isLayer, isModel, ModuleError, withServices } from "@nereid/core/ExportedModels"
+import { Registry } from "@nereid/core/Registry"
+import type { RunningModel } from "@nereid/core/RunningModel"
+
+export interface BuiltModel {
+  readonly model: ExportedModel
+  readonly running: RunningModel
+  /** What the module exports it and its layer as. */
+  readonly names: ReadonlyArray<string>
+  /** Models that its layer provides as well. */
+  readonly others: ReadonlyArray<string>
+}
+
+/** For as long as the scope is open. `wanted`: names of models; empty for all. */
+export const build = Effect.fnUntraced(function* (
+  exported: Readonly<Record<string, unknown>>,
+  wanted: ReadonlyArray<string>,
+) {
+  const scope = yield* Effect.scope
+  const memoMap = Layer.makeMemoMapUnsafe()
+  const models = new Map<ExportedModel, string>()
+  const layers: Array<{ readonly name: string; readonly context: Context.Context<unknown> }> = []
+  for (const [name, value] of Object.entries(exported)) if (isModel(value)) models.set(value, models.get(value) ?? name)
+  for (const [name, value] of Object.entries(exported)) {
+    if (!isLayer(value)) continue
+    // With one memory of what is built for all of them, as in a server.
+    const layer = Layer.provide(value, Registry.layer)
+    layers.push({ name, context: yield* withServices(Layer.buildWithMemoMap(layer, memoMap, scope)) })
+  }
+  const chosen = [...models].filter(([{ definition }]) => wanted.length === 0 || wanted.includes(definition.name))
+  const built: Array<BuiltModel> = []
+  for (const [model, name] of chosen) {
+    const provider = layers.find(({ context }) => Option.isSome(Context.getOption(context, model)))
+    if (provider === undefined) {
+      const message = `no exported layer provides the exported model '${model.definition.name}'`
+      return yield* new ModuleError({ message })
+    }
+    const others = [...models.keys()].filter(
+      (other) => other !== model && Option.isSome(Context.getOption(provider.context, other)),
+    )
+    built.push({
+      model,
+      running: Context.get(provider.context, model).model,
+      names: [name, provider.name],
+      others: others.map(({ definition }) => definition.name),
+    })
+  }
+  return built
+})

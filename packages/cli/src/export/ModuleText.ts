@@ -1,0 +1,17 @@
+/** The `model.ts` of a model in code: it exports the model and its layer from the module that they were exported from. */
+import { relative, resolve, sep } from "node:path"
+
+export interface ModuleSource {
+  /** The user's module. */
+  readonly path: string
+  /** What it exports the class and the layer as. */
+  readonly names: ReadonlyArray<string>
+}
+
+/** `folder`: where the text is written to. */
+export const make = ({ path, names }: ModuleSource, folder: string): string => {
+  const way = relative(resolve(folder), resolve(path)).split(sep).join("/")
+  const specifier = JSON.stringify(way.startsWith(".") ? way : `./${way}`)
+  const exported = names.map((name) => (name === "default" ? "default as Default" : name)).join(", ")
+  return `/** Written by \`nereid export\`: the model as its own module has it, which must be where it was. */\nexport { ${exported} } from ${specifier}\n`
+}

@@ -1,0 +1,66 @@
+/**
+ * A version of a model whose file exports its declaration and the layer that provides it, as a module for `nereid serve` does:
+ * the model runs as that layer has it. Its configuration says nothing of its own, and is there for those who read it.
+ */
+import { create, equals } from "@bufbuild/protobuf"
+import { Context, Effect, Layer } from "effect"
+import * as ConfigurationMessage from "@nereid/core/ConfigurationMessage"
+import * as Contract from "@nereid/core/Contract"
+import { compare, print } from "@nereid/core/ContractDifference"
+import * as ExportedModels from "@nereid/core/ExportedModels"
+import type { RunningModel } from "@nereid/core/RunningModel"
+import { type ModelConfig, ModelConfigSchema } from "@nereid/protocol/model_config"
+import * as ConfigDefaults from "./ConfigDefaults.ts"
+import { LoadFailure, text } from "./LoadFailure.ts"
+import type { ModelPlan } from "./ModelPlan.ts"
+import * as RepositoryContract from "./RepositoryContract.ts"
+
+/** Undefined for a module that exports no such model, or no layer. */
+export const layer = (
+  { config, labels }: ModelPlan,
+  file: string,
+  module: Readonly<Record<string, unknown>>,
+): Layer.Layer<unknown, LoadFailure> | undefined => {
+  const exported = Object.values(module)
+  const model = exported.filter(ExportedModels.isModel).find(({ definition }) => definition.name === config.name)
+  const [first, ...others] = exported.filter(ExportedModels.isLayer)
+  if (model === undefined || first === undefined) return undefined
+  const found = RepositoryContract.fromConfig(config, labels)
+  const differences = compare(Contract.fromDefinition(model.definition), found, "same")
+  if (differences.length > 0) {
+    const message = `the configuration is not what ${file} declares: ${differences.map(print).join("; ")}`
+    return Layer.effectContext(Effect.fail(new LoadFailure({ message })))
+  }
+  const built = ExportedModels.build([model], [first, ...others]).pipe(
+    Effect.mapError((error) => new LoadFailure({ message: `${file}: ${text(error)}` })),
+    Effect.tap((context) => {
+      const running = Context.get(context, model).model
+      const isDecoupled = config.modelTransactionPolicy?.decoupled === true
+      if (running.decoupled !== isDecoupled) {
+        const message = `the configuration has the model ${isDecoupled ? "" : "not "}decoupled, unlike ${file}`
+        return Effect.fail(new LoadFailure({ message }))
+      }
+      const useless = withoutEffect(config, running)
+      if (useless.length === 0) return Effect.void
+      const what = useless.join(", ")
+      return Effect.logWarning(
+        `Model '${config.name}': its configuration's ${what} has no effect, as ${file} says otherwise`,
+      )
+    }),
+  )
+  return Layer.effectContext(built)
+}
+
+/** What the configuration says, and the model is not. */
+const withoutEffect = (config: ModelConfig, running: RunningModel): ReadonlyArray<string> => {
+  const said = ConfigDefaults.filled(ConfigurationMessage.make(running), [])
+  const differs = (
+    part: (config: ModelConfig) => Pick<ModelConfig, "instanceGroup"> | Pick<ModelConfig, "schedulingChoice">,
+  ) => !equals(ModelConfigSchema, create(ModelConfigSchema, part(config)), create(ModelConfigSchema, part(said)))
+  return [
+    ...(differs(({ schedulingChoice }) => ({ schedulingChoice })) ? ["dynamic_batching"] : []),
+    ...(differs(({ instanceGroup }) => ({ instanceGroup })) ? ["instance_group"] : []),
+    ...((config.responseCache?.enable ?? false) === (running.responseCache ?? false) ? [] : ["response_cache"]),
+    ...(config.modelWarmup.length > 0 ? ["model_warmup"] : []),
+  ]
+}

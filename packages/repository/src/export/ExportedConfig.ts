@@ -1,0 +1,142 @@
+/**
+ * The configuration of a model in code, as a person would write it: without what is a default, and with what only a file can
+ * say, such as labels. What a configuration has no words for is told.
+ */
+import { create } from "@bufbuild/protobuf"
+import { Result } from "effect"
+import * as ConfigurationMessage from "@nereid/core/ConfigurationMessage"
+import type { Definition } from "@nereid/core/Definition"
+import type { Fields } from "@nereid/core/Field"
+import type { RunningModel } from "@nereid/core/RunningModel"
+import {
+  type ModelConfig,
+  ModelConfigSchema,
+  type ModelInput,
+  ModelOptimizationPolicySchema,
+  type ModelOutput,
+  ModelParameterSchema,
+  ModelTensorReshapeSchema,
+} from "@nereid/protocol/model_config"
+import * as ExportedWarmUp from "./ExportedWarmUp.ts"
+
+/** By its path below the model's directory. */
+export interface ModelFileContent {
+  readonly path: string
+  readonly content: string | Uint8Array
+}
+
+export interface ExportedConfig {
+  readonly config: ModelConfig
+  readonly files: ReadonlyArray<ModelFileContent>
+  readonly notes: ReadonlyArray<string>
+}
+
+export const make = (
+  definition: Definition<Fields, Fields>,
+  running: RunningModel,
+): Result.Result<ExportedConfig, string> => {
+  const said = ConfigurationMessage.make(running)
+  const { modelFile } = running
+  const input = Result.all(said.input.map((tensor) => withDims(tensor, modelFile !== undefined)))
+  if (Result.isFailure(input)) return Result.fail(input.failure)
+  const output = Result.all(said.output.map((tensor) => withDims(tensor, modelFile !== undefined)))
+  if (Result.isFailure(output)) return Result.fail(output.failure)
+  const labels = labelFiles(running)
+  // A module brings its own, which is what it is tried with.
+  const warmUp = modelFile === undefined ? ExportedWarmUp.none : ExportedWarmUp.make(definition, running)
+  const { parameters = {}, optimization } = modelFile?.configuration ?? {}
+  const config: ModelConfig = {
+    ...said,
+    platform: modelFile === undefined ? "" : said.platform,
+    backend: modelFile === undefined ? "nereid" : said.backend,
+    versionPolicy: undefined,
+    input: input.success.map((tensor) => ({
+      ...tensor,
+      optional: tensor.optional && isOptional(running, tensor.name),
+    })),
+    output: output.success.map((tensor) => ({ ...tensor, labelFilename: labels.names.get(tensor.name) ?? "" })),
+    instanceGroup: said.instanceGroup.map((group, index) => ({
+      ...group,
+      name: group.name === `${said.name}_${index}` ? "" : group.name,
+    })),
+    optimization: optimization && create(ModelOptimizationPolicySchema, optimization),
+    parameters: Object.fromEntries(
+      Object.entries(parameters).map(([name, stringValue]) => [name, create(ModelParameterSchema, { stringValue })]),
+    ),
+    schedulingChoice: scheduling(said),
+    modelWarmup: [...warmUp.messages],
+  }
+  return Result.succeed({
+    config: create(ModelConfigSchema, config),
+    files: [...labels.files, ...warmUp.files],
+    notes: [...labels.notes, ...(modelFile === undefined ? [] : unsaid(definition, running)), ...warmUp.notes],
+  })
+}
+
+/** A configuration has no dims for what has none: of a file it is one element to its callers, and a scalar to the model. */
+const withDims = <T extends ModelInput | ModelOutput>(tensor: T, isFile: boolean): Result.Result<T, string> => {
+  const { name, dims } = tensor
+  if (dims.includes(0n)) return Result.fail(`'${name}' has an extent of 0, which a configuration cannot have`)
+  if (dims.length > 0) return Result.succeed(tensor)
+  if (!isFile) return Result.fail(`'${name}' has no dims, which a configuration must have: declare it with one of 1`)
+  return Result.succeed({ ...tensor, dims: [1n], reshape: create(ModelTensorReshapeSchema) })
+}
+
+/** What has a default in code is required by a file. */
+const isOptional = ({ modelFile, signature }: RunningModel, input: string): boolean =>
+  modelFile === undefined ||
+  signature.inputs.some(({ name, default: preset }) => name === input && preset === undefined)
+
+/** Without the preferred size that a configuration would be filled up with. */
+const scheduling = ({ schedulingChoice, maxBatchSize }: ModelConfig): ModelConfig["schedulingChoice"] => {
+  if (schedulingChoice.case !== "dynamicBatching") return schedulingChoice
+  const [size, ...others] = schedulingChoice.value.preferredBatchSize
+  const isFilled = size === maxBatchSize && others.length === 0
+  return isFilled
+    ? { case: "dynamicBatching", value: { ...schedulingChoice.value, preferredBatchSize: [] } }
+    : schedulingChoice
+}
+
+const labelFiles = ({ signature }: RunningModel) => {
+  const names = new Map<string, string>()
+  const files: Array<ModelFileContent> = []
+  const notes: Array<string> = []
+  for (const [index, { name, labels }] of signature.outputs.entries()) {
+    if (labels === undefined) continue
+    const content = `${labels.join("\n")}\n`
+    // As they are read again.
+    const lines = content.replace(/\s+$/, "").split(/\r?\n/)
+    if (lines.length !== labels.length || lines.some((line, index) => line !== labels[index])) {
+      notes.push(`without the labels of '${name}', which are no lines of a file`)
+      continue
+    }
+    const path = /^[\w-]+$/.test(name) ? `${name}.labels.txt` : `output${index}.labels.txt`
+    names.set(name, path)
+    files.push({ path, content })
+  }
+  return { names, files, notes }
+}
+
+/** Of a model whose file is served without its declaration. */
+const unsaid = (
+  { parameters }: Definition<Fields, Fields>,
+  { signature, batching, modelFile }: RunningModel,
+): ReadonlyArray<string> => {
+  const { padTo, ragged, groupBy, onFailure } = batching
+  const lost: ReadonlyArray<readonly [boolean, string]> = [
+    [padTo.length > 0, "padTo"],
+    [ragged.length > 0, "ragged"],
+    [groupBy.inputs.length + groupBy.parameters.length > 0, "groupBy"],
+    [onFailure === "bisect", 'onFailure: "bisect"'],
+    [parameters !== undefined, "the parameters that it declares"],
+    ...(modelFile?.unsaid ?? []).map((option) => [true, option] as const),
+  ]
+  const names = lost.flatMap(([isGiven, name]) => (isGiven ? [name] : []))
+  const presets = signature.inputs.filter(({ default: preset }) => preset !== undefined).map(({ name }) => `'${name}'`)
+  const scalars = [...signature.inputs, ...signature.outputs].filter(({ dims }) => dims.length === 0)
+  return [
+    ...(names.length > 0 ? [`a configuration has no words for ${names.join(", ")}`] : []),
+    ...(presets.length > 0 ? [`the file requires ${presets.join(", ")}, which have a default in code`] : []),
+    ...scalars.map(({ name }) => `'${name}' has no dims, and one of 1 to callers of the repository`),
+  ]
+}

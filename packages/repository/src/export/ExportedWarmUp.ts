@@ -1,0 +1,95 @@
+/** What a model in code is tried with before it takes requests, as a configuration says it. */
+import { create } from "@bufbuild/protobuf"
+import { Result } from "effect"
+import * as Defaults from "@nereid/core/Defaults"
+import type { Definition, Input } from "@nereid/core/Definition"
+import type { Fields } from "@nereid/core/Field"
+import type { RunningModel } from "@nereid/core/RunningModel"
+import type { TensorSpec } from "@nereid/core/TensorSpec"
+import * as TypedCalls from "@nereid/core/TypedCalls"
+import * as WarmUpInput from "@nereid/core/WarmUpInput"
+import {
+  DataType,
+  type ModelWarmup,
+  type ModelWarmup_Input,
+  ModelWarmup_InputSchema,
+  ModelWarmupSchema,
+} from "@nereid/protocol/model_config"
+import type { ModelFileContent } from "./ExportedConfig.ts"
+
+export interface ExportedWarmUp {
+  readonly messages: ReadonlyArray<ModelWarmup>
+  readonly files: ReadonlyArray<ModelFileContent>
+  readonly notes: ReadonlyArray<string>
+}
+
+export const none: ExportedWarmUp = { messages: [], files: [], notes: [] }
+
+export const make = (definition: Definition<Fields, Fields>, running: RunningModel): ExportedWarmUp => {
+  const { warmUp } = running
+  if (warmUp === undefined) return none
+  const options = typeof warmUp === "string" ? { inputs: warmUp } : warmUp
+  const { inputs = "zeros", batchSize = 1, count = 1, parameters = {} } = options
+  const lost = [
+    ...(Object.keys(parameters).length > 0 ? ["its parameters"] : []),
+    ...(options.timeout === undefined ? [] : ["its timeout"]),
+    ...(options.onFailure === "ignore" ? ['onFailure: "ignore"'] : []),
+  ]
+  const notes = lost.length > 0 ? [`the warm-up of a configuration has no words for ${lost.join(", ")}`] : []
+  if (typeof inputs !== "string") return { ...samples(definition, running, inputs, count), notes }
+  const sizes: WarmUpInput.Sizes = options.sizes ?? {}
+  const batchSizes = typeof batchSize === "number" ? [batchSize] : batchSize
+  // A file requires them all.
+  const made = running.signature.inputs.map((spec): [string, ModelWarmup_Input] => {
+    const dims = WarmUpInput.shape(spec.dims, sizes)
+    return [
+      spec.name,
+      input(spec, dims, inputs === "random" ? { case: "randomData", value: true } : { case: "zeroData", value: true }),
+    ]
+  })
+  const messages = batchSizes.map((batchSize) =>
+    create(ModelWarmupSchema, { name: `${inputs}_${batchSize}`, batchSize, count, inputs: Object.fromEntries(made) }),
+  )
+  return { messages, files: [], notes }
+}
+
+/** Each a request of one row, whose tensors are files. */
+const samples = (
+  definition: Definition<Fields, Fields>,
+  running: RunningModel,
+  given: ReadonlyArray<Input<Fields>>,
+  count: number,
+): Pick<ExportedWarmUp, "messages" | "files"> => {
+  const calls = TypedCalls.make(definition, running)
+  const fill = Defaults.filler(running.signature, running.maxBatchSize > 0)
+  const files: Array<ModelFileContent> = []
+  const messages = given.flatMap((sample, index) => {
+    const request = calls.request(sample, undefined, 0)
+    // What cannot be encoded would have kept the model from running.
+    if (Result.isFailure(request)) return []
+    const { inputs: tensors } = fill === undefined ? request.success : fill(request.success)
+    const inputs = tensors.flatMap((tensor, position): ReadonlyArray<[string, ModelWarmup_Input]> => {
+      const spec = running.signature.inputs[position]
+      if (tensor === undefined || spec === undefined) return []
+      const file = `sample${index}_${position}`
+      files.push({ path: `warmup/${file}`, content: tensor.bytes })
+      const dims = running.maxBatchSize > 0 ? tensor.shape.slice(1) : tensor.shape
+      return [[spec.name, input(spec, dims, { case: "inputDataFile", value: file })]]
+    })
+    return [
+      create(ModelWarmupSchema, { name: `sample_${index}`, batchSize: 1, count, inputs: Object.fromEntries(inputs) }),
+    ]
+  })
+  return { messages, files }
+}
+
+const input = (
+  { datatype }: TensorSpec,
+  dims: ReadonlyArray<number>,
+  inputDataType: ModelWarmup_Input["inputDataType"],
+): ModelWarmup_Input =>
+  create(ModelWarmup_InputSchema, {
+    dataType: datatype === "BYTES" ? DataType.TYPE_STRING : DataType[`TYPE_${datatype}`],
+    dims: dims.map(BigInt),
+    inputDataType,
+  })

@@ -1,0 +1,89 @@
+/**
+ * Models in code as a repository: the files that a directory in Triton's layout has for them. Pure: what is copied is named,
+ * and written by RepositoryFiles.ts.
+ *
+ *   <model>/config.pbtxt
+ *          /<output>.labels.txt
+ *          /warmup/…
+ *          /<version>/model.onnx       a model from a file
+ *                    /model.ts         a model in code: exports it from its own module
+ */
+import { toText } from "@bufbuild/protobuf/txtpb"
+import { Result } from "effect"
+import { dirname, isAbsolute, join, normalize } from "node:path"
+import type { Definition } from "@nereid/core/Definition"
+import type { Fields } from "@nereid/core/Field"
+import type { RunningModel } from "@nereid/core/RunningModel"
+import { ModelConfigSchema } from "@nereid/protocol/model_config"
+import * as ExportedConfig from "./ExportedConfig.ts"
+
+export interface RepositoryFile {
+  /** Below the repository, with slashes. */
+  readonly path: string
+  readonly content: string | Uint8Array | { readonly copyOf: string }
+}
+
+export interface ExportedModel {
+  readonly definition: Definition<Fields, Fields>
+  readonly running: RunningModel
+  /** The files beside its file that it needs, by their paths from there; of an .onnx file those of its weights. Default none. */
+  readonly companions?: ReadonlyArray<string>
+  /** The text of a module that exports the declaration and its layer, for a model in code. Default: its directory has none. */
+  readonly module?: string | undefined
+}
+
+export interface RepositoryExport {
+  readonly files: ReadonlyArray<RepositoryFile>
+  /** What the repository does not have of the models, each with the model's name. */
+  readonly notes: ReadonlyArray<string>
+}
+
+/** The files of all models; or what of one of them no configuration can say. */
+export const exportRepository = (models: ReadonlyArray<ExportedModel>): Result.Result<RepositoryExport, string> =>
+  Result.map(Result.all(models.map(one)), (exports) => ({
+    files: exports.flatMap(({ files }) => files),
+    notes: exports.flatMap(({ notes }) => notes),
+  }))
+
+const one = ({
+  definition,
+  running,
+  module,
+  companions = [],
+}: ExportedModel): Result.Result<RepositoryExport, string> => {
+  const { name, version } = running
+  const named = (text: string) => `model '${name}': ${text}`
+  // Hidden directories are none of a repository.
+  if (name.startsWith(".") || name.includes("\\"))
+    return Result.fail(named("no directory of a repository can be called so"))
+  const outside = companions.find((file) => isAbsolute(file) || normalize(file).startsWith(".."))
+  if (outside !== undefined) return Result.fail(named(`its weights are in ${outside}, which is not beside its file`))
+  const exported = ExportedConfig.make(definition, running)
+  if (Result.isFailure(exported)) return Result.fail(named(exported.failure))
+  const { config, files, notes } = exported.success
+  const { modelFile } = running
+  const model: ReadonlyArray<RepositoryFile> =
+    modelFile !== undefined
+      ? [
+          { path: `${name}/${version}/model.onnx`, content: { copyOf: modelFile.path } },
+          ...companions.map((file) => ({
+            path: `${name}/${version}/${file}`,
+            content: { copyOf: join(dirname(modelFile.path), file) },
+          })),
+        ]
+      : module === undefined
+        ? []
+        : [{ path: `${name}/${version}/model.ts`, content: module }]
+  const isBare = model.length === 0
+  return Result.succeed({
+    files: [
+      { path: `${name}/config.pbtxt`, content: toText(ModelConfigSchema, config) },
+      ...files.map(({ path, content }) => ({ path: `${name}/${path}`, content })),
+      ...model,
+    ],
+    notes: [
+      ...(isBare ? [named("its configuration alone, as nothing tells which module it is from")] : []),
+      ...notes.map(named),
+    ],
+  })
+}
