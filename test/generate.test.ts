@@ -211,6 +211,13 @@ it("a repository: all models or one, also those that only another server runs", 
   expect(broken).toMatch(/model 'fourth': .*model\.onnx is not an ONNX model/)
 }, 30_000)
 
+it("the guide shows what is written", async () => {
+  const guide = readFileSync(join(root, "docs/guides/contracts.md"), "utf8")
+  const [, shown = ""] = /^```ts\n(import [^]*?)^```/m.exec(guide) ?? []
+  const written = await read("examples/sentiment/bert.onnx")
+  expect(written).toBe(shown.replace("models/bert/1/model.onnx", "examples/sentiment/bert.onnx"))
+})
+
 it("says what is wrong with its source", async () => {
   const odd = file("odd.onnx")
   writeFileSync(odd, model({ inputs: [value("X", "FP32")], outputs: [value("Y", "FP32", [1])], nodes: [] }))
