@@ -17,8 +17,10 @@ export class Program {
   #output = ""
   readonly ended: Promise<Ended>
 
-  constructor(args: ReadonlyArray<string>) {
-    this.#process = spawn(process.execPath, [...args], { cwd: root, stdio: ["ignore", "pipe", "pipe"] })
+  /** `environment`: what it has beside that of the tests. */
+  constructor(args: ReadonlyArray<string>, environment: NodeJS.ProcessEnv = {}) {
+    const env = { ...process.env, ...environment }
+    this.#process = spawn(process.execPath, [...args], { cwd: root, env, stdio: ["ignore", "pipe", "pipe"] })
     for (const stream of [this.#process.stdout, this.#process.stderr]) {
       stream?.on("data", (data: Buffer) => (this.#output += data.toString()))
     }
@@ -65,4 +67,6 @@ export const shell = async (line: string): Promise<string> => (await promisify(e
 /** The lines that are shown to users call it; a machine that has Node need not have it. */
 export const hasCurl = spawnSync("curl", ["--version"]).status === 0
 
-export const nereid = (...args: ReadonlyArray<string>) => new Program(["packages/cli/src/main.ts", ...args])
+export const command = "packages/cli/src/main.ts"
+
+export const nereid = (...args: ReadonlyArray<string>) => new Program([command, ...args])

@@ -22,7 +22,7 @@ export class Connections extends Context.Service<
     readonly http2: (which: Which) => Promise<HttpOverHttp2>
   }
 >()("conformance/Connections") {
-  static readonly layer = Layer.effect(
+  static readonly #toServers = Layer.effect(
     Connections,
     Effect.gen(function* () {
       const servers = yield* ServerUnderTest
@@ -42,7 +42,12 @@ export class Connections extends Context.Service<
         http2: (which) => kept(http2, servers[which].http, HttpOverHttp2.open),
       })
     }),
-  ).pipe(Layer.provide(ServerUnderTest.layer))
+  )
+
+  static readonly layer = Connections.#toServers.pipe(Layer.provide(ServerUnderTest.layer))
+
+  /** For cases of the repository, too. */
+  static readonly layerWithRepository = Connections.#toServers.pipe(Layer.provide(ServerUnderTest.layerWithRepository))
 }
 
 /** The connection to a port; a new one where there is none or it has been closed. */

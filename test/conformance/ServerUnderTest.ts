@@ -1,8 +1,8 @@
 /**
  * The server that the cases talk to: the real one, on free ports, with the models of Models.ts. Four of them over the same
  * models: as it is by default, with gRPC inference through Connect, one whose limits are small enough to be met, and one with
- * what is off by default. A fifth one has the repository of StoredModels.ts, and no models in code. All but the second once
- * more, with HTTP and gRPC on one port.
+ * what is off by default. All but the second once more, with HTTP and gRPC on one port. Another one has the repository of
+ * StoredModels.ts, and no models in code.
  */
 import { Context, Effect, Layer } from "effect"
 import { Server } from "@nereid/server"
@@ -28,11 +28,16 @@ const listen = <const M extends ReadonlyArray<Server.AnyModel>>(models: M, optio
     return { http: (http ?? port)?.port ?? 0, grpc: (grpc ?? port)?.port ?? 0, metrics: metrics?.port ?? 0 }
   })
 
-/** Each has a repository of its own, for as long as it is there. */
-const stored = (options: Server.ServerOptions) =>
-  Effect.flatMap(Layer.build(Layer.fresh(StoredModels.layer)), (repository) =>
-    Effect.provideContext(listen([], options), repository),
-  )
+/** One server for both, as its models are many: on two ports, and on one beside them. */
+const stored = Effect.gen(function* () {
+  const repository = yield* Layer.build(StoredModels.layer)
+  const served = Server.layer([], { http: free, grpc: free, port: free, metrics: false })
+  const context = yield* Effect.provideContext(Layer.build(served), repository)
+  const { http, grpc, port } = Context.get(context, Server.Server)
+  const on = (ports: { http: number; grpc: number }) => ({ ...ports, metrics: 0 })
+  const [own, one] = [{ http: http?.port ?? 0, grpc: grpc?.port ?? 0 }, port?.port ?? 0]
+  return { stored: on(own), storedOnOne: on({ http: one, grpc: one }) }
+})
 
 /** In bytes, of the server with small limits. */
 export const smallLimit = 2048
@@ -73,18 +78,26 @@ export class ServerUnderTest extends Context.Service<
     readonly storedOnOne: Ports
   }
 >()("conformance/ServerUnderTest") {
+  /** Without the repository, which is nowhere then: its models take a while. */
   static readonly layer = Layer.effect(
     ServerUnderTest,
-    Effect.all({
-      normal: listen(Models.models, {}),
-      connect: listen(Models.models, { fastInference: false }),
-      small: listen([...Models.models, Models.stopped], small),
-      guarded: listen(Models.models, guarded),
-      normalOnOne: listen(Models.models, onePort),
-      smallOnOne: listen([...Models.models, Models.stopped], { ...small, ...onePort }),
-      guardedOnOne: listen(Models.models, { ...guarded, ...onePort }),
-      stored: stored({}),
-      storedOnOne: stored(onePort),
-    }),
+    Effect.suspend(() => Effect.map(inCode, (servers) => ({ ...servers, stored: nowhere, storedOnOne: nowhere }))),
+  ).pipe(Layer.provide(Models.layer))
+
+  static readonly layerWithRepository = Layer.effect(
+    ServerUnderTest,
+    Effect.suspend(() => Effect.zipWith(inCode, stored, (servers, repository) => ({ ...servers, ...repository }))),
   ).pipe(Layer.provide(Models.layer))
 }
+
+const nowhere: Ports = { http: 0, grpc: 0, metrics: 0 }
+
+const inCode = Effect.all({
+  normal: listen(Models.models, {}),
+  connect: listen(Models.models, { fastInference: false }),
+  small: listen([...Models.models, Models.stopped], small),
+  guarded: listen(Models.models, guarded),
+  normalOnOne: listen(Models.models, onePort),
+  smallOnOne: listen([...Models.models, Models.stopped], { ...small, ...onePort }),
+  guardedOnOne: listen(Models.models, { ...guarded, ...onePort }),
+})

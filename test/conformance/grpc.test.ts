@@ -50,7 +50,7 @@ const differences = async (connections: Connections["Service"], one: GrpcCase): 
   return found
 }
 
-layer(Connections.layer, { excludeTestServices: true })("gRPC", (it) => {
+layer(Connections.layerWithRepository, { excludeTestServices: true, timeout: "30 seconds" })("gRPC", (it) => {
   for (const one of [
     ...grpc,
     ...grpcFrames,

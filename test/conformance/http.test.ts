@@ -89,7 +89,7 @@ const overHttp2 = async (connections: Connected, { steps }: HttpCase, which: key
   return found
 }
 
-layer(Connections.layer, { excludeTestServices: true })("HTTP", (it) => {
+layer(Connections.layerWithRepository, { excludeTestServices: true, timeout: "30 seconds" })("HTTP", (it) => {
   for (const one of [
     ...routes,
     ...json,

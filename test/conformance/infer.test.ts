@@ -52,7 +52,7 @@ const differences = async (
   }
 }
 
-layer(Connections.layer, { excludeTestServices: true })("inference", (it) => {
+layer(Connections.layerWithRepository, { excludeTestServices: true, timeout: "30 seconds" })("inference", (it) => {
   for (const one of [...datatypes, ...validation, ...models, ...outputs, ...storedModels]) {
     it.effect(`${one.name} ${(one.proves ?? []).join(" ")}`.trim(), () =>
       Effect.gen(function* () {

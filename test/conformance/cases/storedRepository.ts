@@ -8,7 +8,7 @@ import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import type { Line } from "../Acceptance.ts"
 import { type GrpcCase, type GrpcExpected, type HttpCase, type HttpExpected, http, rpc } from "../Case.ts"
 import { addSub } from "../../fixtures/onnx.ts"
-import { broken } from "../StoredModels.ts"
+import { broken, versionOf } from "../StoredModels.ts"
 
 const { method } = GRPCInferenceService
 
@@ -32,6 +32,13 @@ const indexGrpc = (name: string, ready: boolean, expected: RegExp): GrpcCase =>
 const readyEntry = part('{"name":"fixed","version":"1","state":"READY","reason":""}')
 const readyMessage = part('{"name":"fixed","version":"1","state":"READY"}')
 
+/** Of a model that is not there, whose reason is a part of the one that the index has. */
+const brokenEntry = (name: string, found: (typeof broken)[string]): RegExp => {
+  const version = versionOf(found)
+  const head = `{"name":"${name}",${version === undefined ? "" : `"version":"${version}",`}"state":"UNAVAILABLE","reason":"`
+  return new RegExp(`${escaped(head)}[^}]*(${reasonPart(found.reason)})`)
+}
+
 const states: ReadonlyArray<HttpCase> = [
   index("a model that is loaded", "", readyEntry),
   index(
@@ -42,13 +49,7 @@ const states: ReadonlyArray<HttpCase> = [
   index("a model that has never been loaded is its name", "", part('{"name":"idle"}')),
   index("what is ready and nothing else", '{"ready":true}', /^(?!.*"idle")(?!.*UNAVAILABLE).*"name":"fixed"/),
   index("with false, all", '{"ready":false}', part('{"name":"idle"}')),
-  ...Object.entries(broken).map(([name, { reason }]) =>
-    index(
-      `${name} is not, and says why`,
-      "",
-      new RegExp(`\\{"name":"${name}","version":"1","state":"UNAVAILABLE","reason":"[^}]*${reasonPart(reason)}`),
-    ),
-  ),
+  ...Object.entries(broken).map(([name, found]) => index(`${name} is not, and says why`, "", brokenEntry(name, found))),
   http(
     "with a model that cannot be loaded it is not ready",
     { path: "/v2/health/ready" },
@@ -61,12 +62,8 @@ const statesGrpc: ReadonlyArray<GrpcCase> = [
   indexGrpc("a model that is loaded", false, readyMessage),
   indexGrpc("a model that has never been loaded is its name", false, part('{"name":"idle"}')),
   indexGrpc("what is ready and nothing else", true, /^(?!.*"idle")(?!.*UNAVAILABLE).*"name":"fixed"/),
-  ...Object.entries(broken).map(([name, { reason }]) =>
-    indexGrpc(
-      `${name} is not, and says why`,
-      false,
-      new RegExp(`\\{"name":"${name}","version":"1","state":"UNAVAILABLE","reason":"[^}]*${reasonPart(reason)}`),
-    ),
+  ...Object.entries(broken).map(([name, found]) =>
+    indexGrpc(`${name} is not, and says why`, false, brokenEntry(name, found)),
   ),
   rpc("with a model that cannot be loaded it is not", method.serverReady, {}, { code: 0, replies: ["{}"] }, on("C1")),
 ]
@@ -86,7 +83,7 @@ const traversal = (name: string) =>
   `invalid model name '${name}', model name must not contain path traversal characters`
 
 const loadFailed = (model: string, { reason }: { readonly reason: string | RegExp }): RegExp =>
-  new RegExp(`^load failed for model '${model}': .*${reason instanceof RegExp ? reason.source : escaped(reason)}`)
+  new RegExp(`^load failed for model '${model}': .*(${reason instanceof RegExp ? reason.source : escaped(reason)})`)
 
 const file = addSub("FP32", ["n", 2])
 
