@@ -9,7 +9,8 @@ import { nereid } from "./Program.ts"
 
 const anyPort = ["--http-port=0", "--grpc-port=0", "--metrics-port=0"]
 
-const { repositoryIndex, repositoryModelLoad, repositoryModelUnload, serverReady } = GRPCInferenceService.method
+const { modelConfig, modelStatistics, repositoryIndex, repositoryModelLoad, repositoryModelUnload, serverReady } =
+  GRPCInferenceService.method
 
 /** What is there until the test ends. */
 const scoped = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>): Promise<A> => {
@@ -19,6 +20,10 @@ const scoped = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>): Promise<A> => {
 }
 
 const repository = () => scoped(writeRepository)
+
+const io = (name: string, ...dims: ReadonlyArray<number>) => ({ name, data_type: "TYPE_FP32", dims })
+
+const text = (value: string) => ({ parameterChoice: { case: "stringParam" as const, value } })
 
 const serve = async (...args: ReadonlyArray<string>) => {
   const server = nereid("serve", ...anyPort, ...args)
@@ -39,9 +44,10 @@ const serve = async (...args: ReadonlyArray<string>) => {
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
   ) => Effect.runPromise(call(method, request))
-  /** What a model makes of 0. */
-  const answer = async (name: string) => {
-    const { body } = await post(`models/${name}/infer`, {
+  /** What a model makes of 0, or says instead. */
+  const answer = async (name: string, version?: string) => {
+    const path = version === undefined ? name : `${name}/versions/${version}`
+    const { body } = await post(`models/${path}/infer`, {
       inputs: [{ name: "X", datatype: "FP32", shape: [1, 1], data: [0] }],
     })
     return body.error ?? body.outputs[0].data[0]
@@ -202,7 +208,6 @@ it("loads and unloads over gRPC", async () => {
   })
   expect(await rpc(repositoryModelLoad, { modelName: "a" })).toHaveProperty("response")
   expect(await answer("a")).toBe(1)
-  const text = (value: string) => ({ parameterChoice: { case: "stringParam" as const, value } })
   const bytes = (value: Uint8Array) => ({
     parameterChoice: { case: "bytesParam" as const, value: new Uint8Array(value) },
   })
@@ -230,4 +235,143 @@ it("loads and unloads over gRPC", async () => {
   expect(await rpc(repositoryModelUnload, { modelName: "a", parameters: dependents })).toHaveProperty("response")
   expect(await answer("a")).toBe("Request for unknown model: 'a' is not found")
   expect(await rpc(serverReady, {})).toMatchObject({ response: { ready: true } })
+})
+
+it("polling follows the directories: models and versions that come, change and go (C34)", async () => {
+  const models = await repository()
+  models.adding("stays", 1, 1)
+  models.adding("changes", 1, 2)
+  models.adding("goes", 1, 3)
+  const polling = ["--model-control-mode=poll", "--repository-poll-secs=1"]
+  const { server, get, post, rpc, answer } = await serve(`--model-repository=${models.path}`, ...polling)
+  await using _ = server
+  const soon = { timeout: 20_000 }
+  models.adding("comes", 7, 4)
+  await expect.poll(() => answer("comes"), soon).toBe(4)
+  models.adding("changes", 2, 20)
+  await expect.poll(() => answer("changes"), soon).toBe(20)
+  expect((await get("models/changes")).body).toMatchObject({ versions: ["2"] })
+  models.remove("goes")
+  await expect.poll(() => answer("goes"), soon).toBe("Request for unknown model: 'goes' is not found")
+  expect((await post("repository/index")).body).toEqual([
+    { name: "changes", version: "1", state: "UNAVAILABLE", reason: "unloaded" },
+    { name: "changes", version: "2", state: "READY", reason: "" },
+    { name: "comes", version: "7", state: "READY", reason: "" },
+    { name: "stays", version: "1", state: "READY", reason: "" },
+  ])
+  // What cannot be loaded leaves what is there, until it can be.
+  models.write("changes/config.pbtxt", "max_batch_size: -3")
+  await server.match(/Failed to load model changes: 'max_batch_size' must be non-negative value for changes/)
+  expect([await answer("changes"), (await get("health/ready")).status]).toEqual([20, 200])
+  models.write("changes/config.pbtxt", "max_batch_size: 3")
+  await expect.poll(async () => (await get("models/changes/config")).body.max_batch_size, soon).toBe(3)
+  const refused = "explicit model load / unload is not allowed if polling is enabled"
+  for (const what of ["load", "unload"]) {
+    expect(await post(`repository/models/stays/${what}`)).toEqual({ status: 503, body: { error: refused } })
+  }
+  expect(await rpc(repositoryModelLoad, { modelName: "stays" })).toMatchObject({ code: 14, message: refused })
+  expect(await rpc(repositoryModelUnload, { modelName: "stays" })).toMatchObject({ code: 14, message: refused })
+})
+
+it.each(["HTTP", "gRPC"])(
+  "over %s, a change of instances alone is made in place, and a failed load keeps what was there",
+  async (way) => {
+    const models = await repository()
+    models.adding("m", 1, 1, "version_policy { all {} } max_batch_size: 4")
+    models.adding("m", 2, 2)
+    const { server, get, post, rpc, answer } = await serve(
+      `--model-repository=${models.path}`,
+      "--model-control-mode=explicit",
+      "--load-model=*",
+    )
+    await using _ = server
+    /** Undefined where it was loaded. */
+    const load = async (config: object) => {
+      if (way === "HTTP") {
+        const { body } = await post("repository/models/m/load", { parameters: { config: JSON.stringify(config) } })
+        return body?.error
+      }
+      const loaded = await rpc(repositoryModelLoad, {
+        modelName: "m",
+        parameters: { config: text(JSON.stringify(config)) },
+      })
+      return "message" in loaded ? loaded.message : undefined
+    }
+    const count = async () => {
+      if (way === "HTTP") return (await get("models/m/versions/1/config")).body.instance_group[0].count
+      const found = await rpc(modelConfig, { name: "m", version: "1" })
+      return "response" in found ? found.response.config?.instanceGroup[0]?.count : found
+    }
+    const successes = async () => {
+      if (way === "HTTP")
+        return (await get("models/m/versions/2/stats")).body.model_stats[0].inference_stats.success.count
+      const found = await rpc(modelStatistics, { name: "m", version: "2" })
+      return "response" in found ? Number(found.response.modelStats[0]?.inferenceStats?.success?.count) : found
+    }
+    const config = { version_policy: { all: {} }, max_batch_size: 4 }
+    const groups = (...counts: ReadonlyArray<number>) => ({
+      ...config,
+      instance_group: counts.map((count) => ({ count, kind: "KIND_CPU" })),
+    })
+    expect([await answer("m"), await count(), await successes()]).toEqual([2, 2, 1])
+    for (const [index, instances] of [3, 1, 2].entries()) {
+      expect(await load(groups(instances))).toBe(undefined)
+      expect([await answer("m"), await count(), await successes()]).toEqual([2, instances, 2 + index])
+    }
+    const refusals = [
+      [{ ...config, max_batch_size: -1 }, "'max_batch_size' must be non-negative value for m"],
+      [
+        { ...config, input: [io("X", 7)], output: [io("Y", 1)] },
+        "version 1 is at UNAVAILABLE state: model 'm', tensor 'X'",
+      ],
+      [groups(0, -1), "must have at least one instance, but its count is -1"],
+    ] as const
+    for (const [given, error] of refusals) expect(await load(given)).toContain(error)
+    expect([await answer("m"), await answer("m", "1"), await count(), await successes()]).toEqual([2, 1, 2, 5])
+    expect((await post("repository/index")).body).toMatchObject([{ state: "READY" }, { state: "READY" }])
+    // Anything else is a new model, with statistics of its own.
+    expect(await load({ ...groups(2), max_batch_size: 3 })).toBe(undefined)
+    expect(await successes()).toBe(0)
+  },
+)
+
+it("readiness is of all that is to be there, over both transports", async () => {
+  const models = await repository()
+  models.adding("good", 1, 1)
+  models.adding("wrong", 1, 1, "max_batch_size: -4")
+  const explicit = ["--model-control-mode=explicit", "--load-model=good", "--exit-on-error=false"]
+  const { server, get, post, rpc } = await serve(`--model-repository=${models.path}`, ...explicit)
+  await using _ = server
+  const ready = async () => {
+    const overGrpc = await rpc(serverReady, {})
+    return [(await get("health/ready")).status, "response" in overGrpc && overGrpc.response.ready]
+  }
+  expect(await ready()).toEqual([200, true])
+  expect((await post("repository/models/wrong/load")).status).toBe(400)
+  expect(await ready()).toEqual([400, false])
+  expect((await get("health/live")).status).toBe(200)
+  expect((await post("repository/models/wrong/unload")).status).toBe(200)
+  expect(await ready()).toEqual([200, true])
+})
+
+it("a repository without models is served, as is one that is given twice", async () => {
+  const models = await repository()
+  const same = [`--model-repository=${models.path}`, `--model-store=${models.path}/`, "--model-control-mode=explicit"]
+  const { server, get, post, answer } = await serve(...same)
+  await using _ = server
+  expect([(await post("repository/index")).body, (await get("health/ready")).status]).toEqual([[], 200])
+  models.adding("later", 1, 5)
+  expect(await post("repository/models/later/load")).toEqual({ status: 200, body: undefined })
+  expect(await answer("later")).toBe(5)
+})
+
+it("ends with 1 where a model that is asked for is not there", async () => {
+  const models = await repository()
+  models.adding("good", 1, 1)
+  const explicit = ["--model-control-mode=explicit", "--load-model=good", "--load-model=absent"]
+  const failed = await nereid("serve", ...anyPort, `--model-repository=${models.path}`, ...explicit).ended
+  expect(failed).toMatchObject({
+    code: 1,
+    output: expect.stringContaining("absent: failed to load 'absent', failed to poll from model repository"),
+  })
 })

@@ -3,7 +3,7 @@
  * changed since it was last looked at. When something is loaded is Repository.ts's business.
  */
 import { Effect, Result, type Scope } from "effect"
-import { join } from "node:path"
+import { join, resolve } from "node:path"
 import { ExecutionFailed } from "@nereid/core/Errors"
 import type { IndexEntry, LoadOverrides } from "@nereid/core/ModelRepository"
 import type { OpenRegistry } from "@nereid/core/Registry"
@@ -39,6 +39,8 @@ const concurrency = 4
 
 export class Catalogue {
   readonly #options: CatalogueOptions
+  /** One that is given twice is one. */
+  readonly #directories: ReadonlySet<string>
   readonly #registry: OpenRegistry
   readonly #scope: Scope.Scope
   /** Of models in code. */
@@ -54,6 +56,7 @@ export class Catalogue {
   /** Loaded models live at most as long as the scope. */
   constructor(options: CatalogueOptions, registry: OpenRegistry, scope: Scope.Scope) {
     this.#options = options
+    this.#directories = new Set(options.directories.map((directory) => resolve(directory)))
     this.#registry = registry
     this.#scope = scope
     this.#taken = new Set(registry.models.map(({ name }) => name))
@@ -80,7 +83,7 @@ export class Catalogue {
 
   #look(): ReadonlyMap<string, ReadonlyArray<string>> {
     const found = new Map<string, Array<string>>()
-    for (const directory of this.#options.directories) {
+    for (const directory of this.#directories) {
       for (const name of ModelDirectory.models(directory)) {
         const paths = found.get(name) ?? []
         found.set(name, paths)
