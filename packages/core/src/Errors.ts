@@ -54,13 +54,18 @@ interface Message {
   readonly message: string
 }
 
+interface Refusal extends Message {
+  /** Milliseconds after which it is worth another try, where that is known: a header or trailer for the caller. */
+  readonly retryAfter?: number | undefined
+}
+
 export class InvalidRequest extends Data.TaggedError("InvalidRequest")<Message> {}
 export class MalformedRequest extends Data.TaggedError("MalformedRequest")<Message> {}
 export class ModelNotFound extends Data.TaggedError("ModelNotFound")<Message> {}
 export class ModelNotReady extends Data.TaggedError("ModelNotReady")<Message> {}
-export class QueueFull extends Data.TaggedError("QueueFull")<Message> {}
-export class QueueTimeout extends Data.TaggedError("QueueTimeout")<Message> {}
-export class Unavailable extends Data.TaggedError("Unavailable")<Message> {}
+export class QueueFull extends Data.TaggedError("QueueFull")<Refusal> {}
+export class QueueTimeout extends Data.TaggedError("QueueTimeout")<Refusal> {}
+export class Unavailable extends Data.TaggedError("Unavailable")<Refusal> {}
 export class DeadlineExceeded extends Data.TaggedError("DeadlineExceeded")<Message> {}
 export class Cancelled extends Data.TaggedError("Cancelled")<Message> {}
 export class Unsupported extends Data.TaggedError("Unsupported")<Message> {}
@@ -112,9 +117,18 @@ export const grpcCode = (error: InferenceError): number => table[error._tag].grp
 
 export const httpStatus = (error: InferenceError): number => table[error._tag].http
 
+/** Milliseconds after which the caller may try again; undefined where nobody knows. */
+export const retryAfter = (error: object): number | undefined => {
+  const millis = "retryAfter" in error ? error.retryAfter : undefined
+  return typeof millis === "number" && millis >= 0 && millis <= mostMillis ? Math.ceil(millis) : undefined
+}
+
+/** A day: headers and timers have no room for any number. */
+const mostMillis = 86_400_000
+
 /** The failure that a tag from the wire names, so that a remote error is the same value as a local one. */
-export const fromTag = (tag: string, message: string): InferenceError | undefined =>
-  isTag(tag) ? new constructors[tag]({ message }) : undefined
+export const fromTag = (tag: string, message: string, retryAfter?: number): InferenceError | undefined =>
+  isTag(tag) ? new constructors[tag](retryAfter === undefined ? { message } : { message, retryAfter }) : undefined
 
 /** The failure that comes closest to a gRPC status of a server that sends no tag. */
 export const fromGrpc = (code: number, message: string): InferenceError => {

@@ -275,7 +275,7 @@ const answered = (reply: InferenceReply, error: InferenceError): Cancel => {
 
 const tooMuchInFlight = (wire: WireRequest, held: number, most: number) => {
   const limit = `requests hold ${held} bytes until they are answered, at most ${most}`
-  return new QueueFull({ message: `${errorPrefix(wire)}Exceeds maximum queue size: ${limit}` })
+  return new QueueFull({ message: `${errorPrefix(wire)}Exceeds maximum queue size: ${limit}`, retryAfter: 1000 })
 }
 
 const tensorMetadata = (model: RunningModel, spec: TensorSpec): TensorMetadata => ({

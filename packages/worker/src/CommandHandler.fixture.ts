@@ -38,6 +38,7 @@ const answers: Record<string, (rest: string) => Effect.Effect<string, unknown, R
   wait: () =>
     Effect.andThen(Effect.log("begins"), Effect.never).pipe(Effect.onInterrupt(() => Effect.log("interrupted"))),
   fail: (tag) => Effect.fail(Errors.fromTag(tag, `it is ${tag}`) ?? new Error(tag)),
+  later: (millis) => Effect.fail(new Errors.QueueFull({ message: "later", retryAfter: Number(millis) })),
   lose: (rest) => Effect.fail(new Errors.Unrecoverable({ message: rest })),
   die: (rest) => Effect.die(new Error(rest)),
   context: () =>

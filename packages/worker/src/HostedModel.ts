@@ -3,7 +3,7 @@
  * it answers. What a handler is, and how a batch is executed, is core's business, here as elsewhere.
  */
 import { type Inference as Service, modelKeyPrefix } from "@nereid/core/Definition"
-import { Unrecoverable } from "@nereid/core/Errors"
+import { retryAfter, Unrecoverable } from "@nereid/core/Errors"
 import type { Fields } from "@nereid/core/Field"
 import { Hosting } from "@nereid/core/Hosting"
 import type { Cancel, Emit, Request, Response } from "@nereid/core/Inference"
@@ -136,6 +136,7 @@ const refused = (failure: Failure): OutcomeMessage => ({
   tag: failure._tag,
   message: failure.message,
   unrecoverable: failure instanceof Unrecoverable,
+  retryAfter: retryAfter(failure),
 })
 
 const packed = (parcel: ParcelWriter, { outputs, parameters }: Response): ResponseMessage => ({

@@ -1,5 +1,5 @@
 /** Models whose handlers run in worker threads: that they are what they are elsewhere, and what becomes of a thread that dies. */
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, expect, it } from "@effect/vitest"
 import { type Model, Tensor } from "@nereid/core"
 import { Unrecoverable } from "@nereid/core/Errors"
 import type { Request } from "@nereid/core/Inference"
@@ -83,6 +83,7 @@ describe("a handler in a thread", () => {
       )
       assert.equal(model.statistics.executionCount, 2)
       assert.equal(model.platform, "nereid")
+      expect(yield* Effect.flip(ask("later 1500"))).toMatchObject({ _tag: "QueueFull", retryAfter: 1500 })
       // Node forbids it to threads: a failure like any other.
       assert.equal((yield* Effect.flip(ask("abort")))._tag, "ExecutionFailed")
       assert.equal(yield* ask("echo c"), "c")

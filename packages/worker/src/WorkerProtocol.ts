@@ -34,7 +34,13 @@ export interface ResponseMessage {
 export type OutcomeMessage =
   | { readonly _tag: "Answered"; readonly response: ResponseMessage }
   /** `tag` is one of core's Errors. */
-  | { readonly _tag: "Refused"; readonly tag: string; readonly message: string; readonly unrecoverable: boolean }
+  | {
+      readonly _tag: "Refused"
+      readonly tag: string
+      readonly message: string
+      readonly unrecoverable: boolean
+      readonly retryAfter: number | undefined
+    }
 
 /** To the thread. Batches are called by numbers. */
 export type ToThread =

@@ -237,9 +237,9 @@ export class WorkerThread implements Supervised {
 
   #outcome(buffer: ArrayBuffer, outcome: OutcomeMessage): Execution["outcomes"][number] {
     if (outcome._tag === "Answered") return Result.succeed(unpacked(buffer, outcome.response))
-    const { tag, message, unrecoverable } = outcome
+    const { tag, message, unrecoverable, retryAfter } = outcome
     if (unrecoverable) return Result.fail(new Unrecoverable({ message }))
-    return Result.fail(fromTag(tag, message) ?? new ExecutionFailed({ message }))
+    return Result.fail(fromTag(tag, message, retryAfter) ?? new ExecutionFailed({ message }))
   }
 
   /** One of the responses of a decoupled model, whose batches are one request: the next is asked for once it was taken. */

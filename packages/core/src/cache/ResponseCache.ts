@@ -13,7 +13,7 @@ import { Clock, Effect, Result } from "effect"
 import { requireInteger } from "../model/Batching.ts"
 import * as Deadlines from "../scheduler/Deadlines.ts"
 import * as Digest from "./Digest.ts"
-import { DeadlineExceeded, fromTag, type InferenceError } from "../Errors.ts"
+import { DeadlineExceeded, fromTag, type InferenceError, retryAfter } from "../Errors.ts"
 import { type Cancel, errorPrefix, type Reply, type Request, type Response } from "../request/Inference.ts"
 import { copy, ResponseStore } from "./ResponseStore.ts"
 import type { Statistics } from "../metrics/Statistics.ts"
@@ -205,7 +205,7 @@ const isOfSequence = ({ parameters }: Request): boolean => {
 const addressed = (error: InferenceError, executed: Request, request: Request): InferenceError => {
   const prefix = errorPrefix(executed)
   if (executed === request || !error.message.startsWith(prefix)) return error
-  return fromTag(error._tag, errorPrefix(request) + error.message.slice(prefix.length)) ?? error
+  return fromTag(error._tag, errorPrefix(request) + error.message.slice(prefix.length), retryAfter(error)) ?? error
 }
 
 const reasonOf = ({ _tag }: InferenceError) =>

@@ -32,6 +32,13 @@ export class Pool {
     return this.#loads.some(({ instance }) => instance.status() === "available")
   }
 
+  /** Batches that they execute at one time now. */
+  get concurrency(): number {
+    let batches = 0
+    for (const { instance } of this.#loads) if (instance.status() === "available") batches += instance.concurrency
+    return batches
+  }
+
   /** Whether none of them ever will. */
   get hasFailed(): boolean {
     return this.#loads.every(({ instance }) => instance.status() === "failed")

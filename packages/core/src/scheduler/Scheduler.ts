@@ -11,6 +11,7 @@
  */
 import { Cause, Clock, Deferred, Effect, Latch, Result } from "effect"
 import { Answers } from "./Answers.ts"
+import * as Backlog from "./Backlog.ts"
 import type { Batch } from "./Batch.ts"
 import * as Deadlines from "./Deadlines.ts"
 import * as Dispatcher from "./Dispatcher.ts"
@@ -77,6 +78,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
   const nanos = () => Number(clock.monotonicTimeNanosUnsafe())
   const log = (message: string, cause: Cause.Cause<unknown>) => void runFork(Effect.logError(message, cause))
   const pool = new Pool(options.instances)
+  const retryAfter = () => Backlog.drainTime(queue.size, pool.concurrency, statistics)
   let isStopped = false
   let fatal: Unrecoverable | undefined
   const unrecoverable = Deferred.makeUnsafe<Unrecoverable>()
@@ -99,7 +101,12 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
       : new PolicyQueue({
           ...options,
           queueing: queueing ?? plain(options.maxQueueSize),
-          reject: (entry) => answers.refuse(entry, "REJECTED", waitedTooLong()),
+          reject: (entry) =>
+            answers.refuse(
+              entry,
+              "REJECTED",
+              new QueueTimeout({ message: "Request timeout expired", retryAfter: retryAfter() }),
+            ),
         })
   const timeouts = queue instanceof PolicyQueue ? yield* QueueTimeouts.make(queue, nanos) : undefined
   const deadlines = yield* Deadlines.make<Entry>((entry) =>
@@ -194,7 +201,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
     if (request.deadline !== undefined && request.deadline <= clock.currentTimeMillisUnsafe()) return expired(request)
     const hasRoom = ordering === undefined || queue.size + ordering.held < options.maxQueueSize
     if (hasRoom && queue.offer(entry, groupKey(request))) return undefined
-    return new QueueFull({ message: `${errorPrefix(request)}Exceeds maximum queue size` })
+    return new QueueFull({ message: `${errorPrefix(request)}Exceeds maximum queue size`, retryAfter: retryAfter() })
   }
 
   const notRunning = (prefix: string) =>
@@ -221,7 +228,5 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
   }
   return scheduler
 })
-
-const waitedTooLong = () => new QueueTimeout({ message: "Request timeout expired" })
 
 const expired = (request: Request) => new DeadlineExceeded({ message: `${errorPrefix(request)}Deadline Exceeded` })

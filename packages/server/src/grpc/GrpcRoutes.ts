@@ -21,7 +21,7 @@ import type { ForwardedHeaders } from "../ForwardedHeaders.ts"
 import * as CudaSharedMemory from "../memory/CudaSharedMemory.ts"
 import type { Gateway, TensorMetadata } from "../Gateway.ts"
 import * as GrpcInferStream from "./GrpcInferStream.ts"
-import { fromError, internal, shorten, shuttingDown } from "./GrpcStatus.ts"
+import { fromError, internal, metadata, shorten, shuttingDown } from "./GrpcStatus.ts"
 import * as GrpcRecords from "./GrpcRecords.ts"
 import * as LogSettings from "../log/LogSettings.ts"
 import * as Preparation from "../Preparation.ts"
@@ -190,8 +190,8 @@ const done = async (control: Effect.Effect<void, InferenceError>): Promise<Recor
 }
 
 const connectError = (error: InferenceError): ConnectError => {
-  const { code, message, tag } = fromError(error)
-  return new ConnectError(shorten(message), code, { [tagHeader]: tag })
+  const status = fromError(error)
+  return new ConnectError(shorten(status.message), status.code, metadata(status))
 }
 
 const tensorMetadata = ({ name, datatype, shape }: TensorMetadata) => ({ name, datatype, shape: shape.map(BigInt) })

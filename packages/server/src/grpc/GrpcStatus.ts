@@ -2,18 +2,29 @@
  * How a call ended, as gRPC says it: a code, a text and our tag of the failure, and these three as header fields. Which
  * failure has which code is in core's Errors.ts; the fields of a call that succeeded are in NodeCallStream.ts.
  */
-import { GrpcCode, grpcCode, type InferenceError, type Tag, tagHeader, Unavailable } from "@nereid/core/Errors"
+import {
+  GrpcCode,
+  grpcCode,
+  type InferenceError,
+  retryAfter,
+  type Tag,
+  tagHeader,
+  Unavailable,
+} from "@nereid/core/Errors"
 
 export interface GrpcStatus {
   readonly code: number
   readonly message: string
   readonly tag: Tag
+  /** Milliseconds after which the caller may try again, where that is known. */
+  readonly retryAfter?: number | undefined
 }
 
 export const fromError = (error: InferenceError): GrpcStatus => ({
   code: grpcCode(error),
   message: error.message,
   tag: error._tag,
+  retryAfter: retryAfter(error),
 })
 
 /** By its name in the specification; one that is not used here by its number. */
@@ -53,11 +64,15 @@ export const shuttingDown = new Unavailable({
   message: "GRPC server is shutting down and has stopped accepting new requests.",
 })
 
-export const headers = ({ code, message, tag }: GrpcStatus) => ({
-  "grpc-status": String(code),
-  "grpc-message": encodeMessage(message),
-  [tagHeader]: tag,
+export const headers = (status: GrpcStatus) => ({
+  "grpc-status": String(status.code),
+  "grpc-message": encodeMessage(status.message),
+  ...metadata(status),
 })
+
+/** gRPC's own word for when to try again is the trailer that its clients obey where they retry (gRFC A6, "Pushback"). */
+export const metadata = ({ tag, retryAfter }: GrpcStatus): Record<string, string> =>
+  retryAfter === undefined ? { [tagHeader]: tag } : { [tagHeader]: tag, "grpc-retry-pushback-ms": String(retryAfter) }
 
 /**
  * Texts quote what came, names of any length included, but clients accept header lists of 8 or 16 KiB only; and three

@@ -8,7 +8,7 @@
  *                                        a connection that closes takes the request back
  */
 import { Effect, Result } from "effect"
-import { httpStatus, type InferenceError, InvalidRequest, tagHeader, Unsupported } from "@nereid/core/Errors"
+import { httpStatus, type InferenceError, InvalidRequest, Unsupported } from "@nereid/core/Errors"
 import { decodeGenerate } from "@nereid/core/GenerateDecoder"
 import { encodeGenerated } from "@nereid/core/GenerateEncoder"
 import type { RunningModel } from "@nereid/core/RunningModel"
@@ -18,7 +18,7 @@ import { isGone } from "../port/HttpExchange.ts"
 import { collect } from "./HttpBody.ts"
 import { deadline, preparation, type HttpCall, type InferOptions } from "./HttpCall.ts"
 import * as HttpCompression from "./HttpCompression.ts"
-import { sendChunks, sendError } from "./HttpReply.ts"
+import { failureHeaders, sendChunks, sendError } from "./HttpReply.ts"
 
 /** What a request and its responses look like. */
 export interface DocumentCodec {
@@ -58,7 +58,7 @@ export const generateStream = (gateway: Gateway, call: HttpCall, options: InferO
     const fail = (error: InferenceError, begun: boolean) => {
       if (!response.headersSent) {
         if (!begun) return sendError(response, error)
-        response.writeHead(httpStatus(error), { ...eventStream, [tagHeader]: error._tag })
+        response.writeHead(httpStatus(error), { ...eventStream, ...failureHeaders(error) })
       }
       response.end(event(Buffer.from(JSON.stringify({ error: error.message }))))
     }

@@ -1,7 +1,7 @@
 /** The answers of the HTTP front ends, each in one piece with its exact length. */
 import type { OutgoingHttpHeaders } from "node:http"
 import { Result } from "effect"
-import { httpStatus, type InferenceError, tagHeader } from "@nereid/core/Errors"
+import { httpStatus, type InferenceError, retryAfter, tagHeader } from "@nereid/core/Errors"
 import type { Request, Response } from "../port/HttpExchange.ts"
 
 export const sendEmpty = (response: Response, status: number): void => {
@@ -25,7 +25,14 @@ export const sendText = (response: Response, status: number, message: string, he
   sendJson(response, status, { error: message }, headers)
 
 export const sendError = (response: Response, error: InferenceError): void =>
-  sendJson(response, httpStatus(error), { error: error.message }, { [tagHeader]: error._tag })
+  sendJson(response, httpStatus(error), { error: error.message }, failureHeaders(error))
+
+/** `retry-after` is in whole seconds (RFC 9110, 10.2.3). */
+export const failureHeaders = (error: InferenceError): OutgoingHttpHeaders => {
+  const millis = retryAfter(error)
+  if (millis === undefined) return { [tagHeader]: error._tag }
+  return { [tagHeader]: error._tag, "retry-after": String(Math.max(1, Math.ceil(millis / 1000))) }
+}
 
 export const sendResult = (response: Response, result: Result.Result<object, InferenceError>): void => {
   if (Result.isFailure(result)) sendError(response, result.failure)
@@ -80,7 +87,7 @@ export const sendErrorAndClose = (request: Request, response: Response, error: I
     "content-type": "application/json",
     "content-length": body.length,
     connection: "close",
-    [tagHeader]: error._tag,
+    ...failureHeaders(error),
   })
   response.write(body)
   // Who asked first sends nothing after a refusal.

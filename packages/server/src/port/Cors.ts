@@ -33,7 +33,14 @@ const sent = [
   "Tracestate",
 ]
 
-const seen = [...connect.exposedHeaders, "Inference-Header-Content-Length", tagHeader, "Endpoint-Load-Metrics"]
+const seen = [
+  ...connect.exposedHeaders,
+  "Inference-Header-Content-Length",
+  tagHeader,
+  "Endpoint-Load-Metrics",
+  "Retry-After",
+  "Grpc-Retry-Pushback-Ms",
+]
 
 export const make = (cors: Cors): Result.Result<Policy, ServeError> => {
   const { origins, headers = [], exposedHeaders = [] } = cors
