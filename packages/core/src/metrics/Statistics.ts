@@ -45,6 +45,12 @@ export interface ComputeDurations {
   readonly output: number
 }
 
+/** Of tensors, and of what fills them up. */
+export interface Elements {
+  given: number
+  added: number
+}
+
 /** Is told of single requests and batches, for what sums cannot tell; with what the methods of Statistics are told. */
 export interface Observer {
   readonly executing?: (rows: number, requests: number) => void
@@ -78,6 +84,10 @@ export class Statistics {
   /** Those from the cache. */
   cachedCount = 0
   executionCount = 0
+  /** Elements of the inputs of batches that may be filled up: those of the requests, and those that were added. */
+  readonly elements: Elements = { given: 0, added: 0 }
+  /** Rows that nobody waited for any more: in the queue, or when an instance had them. */
+  readonly cancelledRows = { queue: 0, instance: 0 }
   /** Milliseconds since the epoch; 0 before the first. */
   lastInference = 0
   /** Usually empty: each costs a call per request and per batch. */
@@ -86,6 +96,12 @@ export class Statistics {
   /** One batch that an instance is given. */
   executing(rows: number, requests: number): void {
     for (const observer of this.observers) observer.executing?.(rows, requests)
+  }
+
+  /** The inputs of one batch that may be filled up. */
+  filled({ given, added }: Readonly<Elements>): void {
+    this.elements.given += given
+    this.elements.added += added
   }
 
   /** One execution that succeeded. */

@@ -10,7 +10,7 @@ import type { CallOptions, Definition, Inference, Input, ModelClass, Sample } fr
 import type { InferenceError } from "../Errors.ts"
 import type { Fields } from "../model/Field.ts"
 import { Hosting } from "../instance/Hosting.ts"
-import type { Cancel } from "../request/Inference.ts"
+import type { Cancel, Request } from "../request/Inference.ts"
 import * as FlatBatch from "../scheduler/FlatBatch.ts"
 import * as Grouping from "../scheduler/Grouping.ts"
 import type { Instance } from "../instance/Instance.ts"
@@ -176,7 +176,7 @@ const run = Effect.fnUntraced(function* (
       agrees ? Grouping.byValues(batching.groupBy) : undefined,
     ),
     bisects: batching.onFailure === "bisect",
-    batchOf: padding === undefined ? Batch.make : (requests) => Batch.make(requests, padding(requests)),
+    batchOf: padding === undefined ? Batch.make : (requests) => filled(requests, padding(requests), statistics),
     maxBatchSize: isAlone ? 1 : Math.max(1, maxBatchSize),
     preferredBatchSizes: isAlone ? [] : batching.preferredBatchSizes,
     maxQueueDelay: Duration.toMillis(batching.maxQueueDelay) * 1e6,
@@ -232,6 +232,11 @@ const run = Effect.fnUntraced(function* (
   }
   return running
 })
+
+const filled = (requests: ReadonlyArray<Request>, padding: Padding.Padding | undefined, statistics: Statistics) => {
+  statistics.filled(Padding.elements(requests, padding))
+  return Batch.make(requests, padding)
+}
 
 /** The typed face of a running model: samples and batches in, samples and batches out. */
 export const inference = <I extends Fields, O extends Fields, P extends Declared>(

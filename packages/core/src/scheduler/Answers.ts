@@ -84,6 +84,9 @@ export class Answers {
     const { statistics, nanos } = this.#options
     const now = nanos()
     entry.statistics.failed(reason, now - entry.queuedAt)
+    if (reason === "CANCELED") {
+      statistics.cancelledRows[entry.running === undefined ? "queue" : "instance"] += entry.request.rows
+    }
     if (entry.request.emit === undefined || entry.running === undefined) return
     const response = statistics.response(entry.responses)
     const ended = reason === "CANCELED" ? response?.cancel : response?.fail

@@ -8,8 +8,9 @@
  */
 import type { Batching, RaggedAxis, RaggedDim } from "../model/Batching.ts"
 import type { Request } from "../request/Inference.ts"
+import type { Elements } from "../metrics/Statistics.ts"
 import { resize } from "../tensor/Resize.ts"
-import { slice, type TypedTensor } from "../tensor/TypedTensor.ts"
+import { elementCount, slice, type TypedTensor } from "../tensor/TypedTensor.ts"
 
 export interface Padding {
   /** Of every tensor, along axis 0. */
@@ -65,6 +66,27 @@ export const select = ({ rows, dims }: Padding, indexes: ReadonlyArray<number>):
   rows,
   dims: dims.map(({ extents, ...dim }) => ({ ...dim, extents: indexes.map((index) => extents[index] ?? 0) })),
 })
+
+/** Of the inputs of these requests: elements that are theirs, and those that they are filled up with. */
+export const elements = (requests: ReadonlyArray<Request>, padding: Padding | undefined): Elements => {
+  let given = 0
+  let rows = 0
+  for (const request of requests) {
+    rows += request.rows
+    for (const tensor of request.inputs) if (tensor !== undefined) given += elementCount(tensor.shape)
+  }
+  const [first] = requests
+  if (padding === undefined || first === undefined) return { given, added: 0 }
+  let filled = 0
+  for (const [position, tensor] of first.inputs.entries()) {
+    if (tensor === undefined) continue
+    const shape = [...tensor.shape]
+    shape[0] = Math.max(rows, padding.rows)
+    for (const { dim, extent } of padding.dims) for (const { axis } of at(dim.inputs, position)) shape[axis] = extent
+    filled += elementCount(shape)
+  }
+  return { given, added: filled - given }
+}
 
 /** The tensors of one input, by request, as they are to be joined. */
 export const fill = (

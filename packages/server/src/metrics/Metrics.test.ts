@@ -94,9 +94,75 @@ describe("counting", () => {
       expect(values(families.get("nv_inference_request_summary_us")?.samples, "gate")).toMatchObject({
         nv_inference_request_summary_us_count: 2,
       })
+      const cancelled = values(families.get("nereid_cancelled_rows")?.samples, "gate", "stage")
+      expect(cancelled).toEqual({ queue: 1, instance: 0 })
       for (const name of ["request_success", "count", "exec_count", "request_duration_us", "queue_duration_us"]) {
         expect(count(`nv_inference_${name}`, root), name).toBe(0)
       }
+    }),
+  )
+})
+
+/** Sums its inputs, which are filled up: rows to 4, extents to 2 or 8. */
+class Padded extends Model.Service<Padded>()("padded", {
+  inputs: { A: Tensor.FP32("n"), B: Tensor.FP32("n", 2) },
+  outputs: { A: Tensor.FP32("n") },
+  maxBatchSize: 8,
+  batching: { padTo: [4, 8], ragged: { n: { buckets: [2, 8] } } },
+}) {}
+
+describe("what batches are made of", () => {
+  const settle = TestClock.adjust(0)
+  const zeros = (n: number) => ({
+    A: Tensor.make("FP32", [n], new Float32Array(n)),
+    B: Tensor.make("FP32", [n, 2], new Float32Array(n * 2)),
+  })
+
+  it.effect("rows of those that there may be, and elements that fill them up", () =>
+    Effect.gen(function* () {
+      const layer = Model.batch(Padded, ({ A }) => ({ A }))
+      const { model, infer } = yield* Effect.provideContext(Padded, yield* Layer.build(layer))
+      const { text } = yield* Metrics.make(Registry.make([model]), { cpu: false })
+      const series = (name: string, label?: string) => values(parse(text()).get(name)?.samples, "padded", label)
+      expect(series("nereid_padding_ratio")).toEqual({ nereid_padding_ratio: 0 })
+      // 3 + 6 elements in one row, and 4 + 8 in another: 4 rows of 8 + 16.
+      yield* Effect.all([infer(zeros(3)), infer(zeros(4))], { concurrency: 2 })
+      expect(series("nereid_batch_elements", "content")).toEqual({ request: 21, padding: 4 * 24 - 21 })
+      // 8 rows of 2 + 4 need nothing.
+      yield* Effect.replicateEffect(infer(zeros(2)), 8, { concurrency: "unbounded", discard: true })
+      expect(series("nereid_batch_elements", "content")).toEqual({ request: 21 + 8 * 6, padding: 4 * 24 - 21 })
+      expect(series("nereid_padding_ratio")).toEqual({ nereid_padding_ratio: 75 / (75 + 21 + 48) })
+      expect(series("nereid_batch_fill_ratio", "le")).toMatchObject({
+        "0.1": 0,
+        "0.25": 1,
+        "0.5": 1,
+        "0.75": 1,
+        "0.9": 1,
+        "1": 2,
+        "+Inf": 2,
+      })
+      expect(series("nereid_batch_fill_ratio")).toMatchObject({
+        nereid_batch_fill_ratio_sum: 1.25,
+        nereid_batch_fill_ratio_count: 2,
+      })
+    }),
+  )
+
+  it.effect("rows whose callers left when an instance had them; nothing of padding where there is none", () =>
+    Effect.gen(function* () {
+      const layer = Model.batch(Gate, () => Effect.never)
+      const { model, inferBatch } = yield* Effect.provideContext(Gate, yield* Layer.build(layer))
+      const { text } = yield* Metrics.make(Registry.make([model]), { cpu: false })
+      const X = Tensor.make("INT32", [3, 1], new Int32Array(3))
+      const running = yield* Effect.forkChild(inferBatch({ X }), { startImmediately: true })
+      yield* settle
+      const waiting = yield* Effect.forkChild(inferBatch({ X }), { startImmediately: true })
+      yield* Fiber.interruptAll([waiting, running])
+      const families = parse(text())
+      const cancelled = values(families.get("nereid_cancelled_rows")?.samples, "gate", "stage")
+      expect(cancelled).toEqual({ queue: 3, instance: 3 })
+      expect([...families.keys()].filter((name) => /padding|elements/.test(name))).toEqual([])
+      expect(families.get("nereid_batch_fill_ratio")?.type).toBe("histogram")
     }),
   )
 })

@@ -66,6 +66,18 @@ const cacheLatencies: ReadonlyArray<Family> = [
   },
 ]
 
+/** Of models whose batches are filled up alone. */
+const paddingGauges: ReadonlyArray<Family> = [
+  {
+    name: "nereid_padding_ratio",
+    description: "How much of the inputs of all batches so far was padding, from 0 to 1",
+    value: ({ statistics: { elements } }) => elements.added / Math.max(1, elements.given + elements.added),
+  },
+]
+
+/** Of the rows that a batch may have. */
+const fillBoundaries = [0.1, 0.25, 0.5, 0.75, 0.9, 1]
+
 const reasons: ReadonlyArray<FailureReason> = ["REJECTED", "CANCELED", "BACKEND", "OTHER"]
 
 const gauges: ReadonlyArray<Family> = [
@@ -147,12 +159,28 @@ export const register = Effect.fnUntraced(function* (
     const count = () => statistics.failures[reason]
     addCounter("nv_inference_request_failure", "Requests that failed, by reason", count, labels(model, { reason }))
   }
+  for (const stage of ["queue", "instance"] as const) {
+    const words = "Rows that nobody waited for any more, in the queue or when an instance had them"
+    addCounter("nereid_cancelled_rows", words, () => statistics.cancelledRows[stage], labels(model, { stage }))
+  }
+  for (const [content, key] of pads(model) ? contents : []) {
+    const words = "Elements of the inputs of batches, those of requests and those that fill them up"
+    addCounter("nereid_batch_elements", words, () => statistics.elements[key], labels(model, { content }))
+  }
   for (const { name, words, ofAll } of counterLatencies ? parts : []) {
     const description = `Microseconds ${words}, summed over requests`
     addCounter(`nv_inference_${name}_duration_us`, description, () => microseconds(ofAll(statistics)))
   }
-  for (const { name, description, value } of gauges) {
+  for (const { name, description, value } of pads(model) ? [...gauges, ...paddingGauges] : gauges) {
     add(Metric.gauge(name, { description, attributes: labels(model) }), () => ({ value: value(model) }))
+  }
+  if (model.maxBatchSize > 0) {
+    const metric = Metric.histogram("nereid_batch_fill_ratio", {
+      description: "Rows of the batches that were executed, of those that they may have",
+      attributes: labels(model),
+      boundaries: fillBoundaries,
+    })
+    add(metric, () => fillState(model))
   }
   if (quantiles !== undefined) {
     const summaries = yield* summarize(model)
@@ -250,11 +278,38 @@ const summaryState = (durations: SlidingQuantiles, quantiles: ReadonlyArray<numb
   return { quantiles: quantiles.map((quantile, index) => [quantile, values[index]]), count, sum, min: 0, max: 0 }
 }
 
+const pads = ({ batching: { padTo, ragged } }: RunningModel): boolean => padTo.length > 0 || ragged.length > 0
+
+const contents = [
+  ["padding", "added"],
+  ["request", "given"],
+] as const
+
+/** Read from what the statistics have by rows: it costs no batch anything. */
+const fillState = ({ maxBatchSize, statistics }: RunningModel): Metric.HistogramState => {
+  let count = 0
+  let sum = 0
+  let min = Infinity
+  let max = 0
+  const below = fillBoundaries.map(() => 0)
+  for (const [rows, { computeInfer }] of statistics.batches) {
+    const ratio = rows / maxBatchSize
+    const batches = computeInfer.count
+    count += batches
+    sum += ratio * batches
+    min = Math.min(min, ratio)
+    max = Math.max(max, ratio)
+    for (const [index, boundary] of fillBoundaries.entries()) {
+      if (ratio <= boundary) below[index] = (below[index] ?? 0) + batches
+    }
+  }
+  return { buckets: fillBoundaries.map((boundary, index) => [boundary, below[index] ?? 0]), count, sum, min, max }
+}
+
 /** In the order of the alphabet, which is the order they are written in. */
-const labels = ({ name, version }: RunningModel, { reason }: { readonly reason?: FailureReason } = {}) => ({
-  model: name,
-  ...(reason === undefined ? {} : { reason }),
-  version,
-})
+const labels = ({ name, version }: RunningModel, own: { readonly [name: string]: string } = {}) =>
+  Object.fromEntries(
+    Object.entries({ model: name, version, ...own }).toSorted(([one], [other]) => (one < other ? -1 : 1)),
+  )
 
 const nothing = () => {}
