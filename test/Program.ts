@@ -12,15 +12,21 @@ export interface Ended {
   readonly output: string
 }
 
+/** Without the variables of the command line, whose names those of the tests share. */
+const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("NEREID_")))
+
 export class Program {
   readonly #process: ChildProcess
   #output = ""
   readonly ended: Promise<Ended>
 
-  /** `environment`: what it has beside that of the tests. */
-  constructor(args: ReadonlyArray<string>, environment: NodeJS.ProcessEnv = {}) {
-    const env = { ...process.env, ...environment }
-    this.#process = spawn(process.execPath, [...args], { cwd: root, env, stdio: ["ignore", "pipe", "pipe"] })
+  /** `variables`: what it has beside the environment of the tests. */
+  constructor(args: ReadonlyArray<string>, variables: NodeJS.ProcessEnv = {}) {
+    this.#process = spawn(process.execPath, [...args], {
+      cwd: root,
+      env: { ...environment, ...variables },
+      stdio: ["ignore", "pipe", "pipe"],
+    })
     for (const stream of [this.#process.stdout, this.#process.stderr]) {
       stream?.on("data", (data: Buffer) => (this.#output += data.toString()))
     }

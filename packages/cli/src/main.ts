@@ -9,6 +9,7 @@ import packageJson from "../package.json" with { type: "json" }
 import * as Help from "./Help.ts"
 import { bench } from "./bench/bench.ts"
 import { exportModels } from "./export/export.ts"
+import { check } from "./check.ts"
 import { generate } from "./generate/generate.ts"
 import { serve } from "./serve.ts"
 import * as BenchFlags from "./flags/BenchFlags.ts"
@@ -24,7 +25,7 @@ Command.make("nereid").pipe(
   Command.withDescription(
     "Serve models over the v2 inference protocol, write their contracts, and measure servers of it",
   ),
-  Command.withSubcommands([serve, generate, exportModels, bench]),
+  Command.withSubcommands([serve, generate, exportModels, bench, check]),
   Command.run({ version: packageJson.version }),
   Effect.provide([
     NodeServices.layer,

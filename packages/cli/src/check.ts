@@ -1,0 +1,51 @@
+/** `nereid check`: whether all that a server needs works on this machine; what to send along with a report of a bug. */
+import { Console, Effect } from "effect"
+import { Command } from "effect/cli"
+import packageJson from "../package.json" with { type: "json" }
+import * as FlagKind from "./flags/FlagKind.ts"
+import * as Finding from "./check/Finding.ts"
+import * as Loopback from "./check/Loopback.ts"
+import * as Machine from "./check/Machine.ts"
+
+/** Milliseconds, for each of its parts. */
+const patience = 20_000
+
+/** Those that `nereid serve` has by default, by their flags. */
+const ports = { "http-port": 8000, "grpc-port": 8001, "metrics-port": 8002 }
+
+export const check = Command.make(
+  "check",
+  { json: FlagKind.present("json", "Report as one JSON document") },
+  Effect.fnUntraced(function* ({ json }) {
+    const found = [
+      [Machine.node(process.versions.node, packageJson.engines.node), Machine.machine()],
+      yield* attempt("ports", async () => [await Machine.ports(ports)]),
+      yield* attempt("ONNX Runtime", async () => [await Machine.onnxRuntime()]),
+      yield* attempt("server", () => Loopback.check(patience / 2)),
+    ].flat()
+    const report = Finding.report(packageJson.version, found)
+    yield* Console.log(json ? JSON.stringify(report, null, 2) : Finding.text(report))
+    if (report.ok) return
+    process.exitCode = 1
+    // What hangs does not keep the process.
+    setTimeout(() => process.exit(), 1000).unref()
+  }),
+).pipe(
+  Command.withDescription(
+    "Check that this machine has what a server needs: Node, ONNX Runtime, free ports, and a model that answers over HTTP and gRPC",
+  ),
+)
+
+/** What rejects, or takes too long, has failed. */
+const attempt = (
+  name: string,
+  look: () => Promise<ReadonlyArray<Finding.Finding>>,
+): Effect.Effect<ReadonlyArray<Finding.Finding>> =>
+  Effect.tryPromise(look).pipe(
+    Effect.timeout(patience),
+    Effect.catch((error) => {
+      const cause = error._tag === "UnknownError" ? error.cause : error
+      const message = cause instanceof Error ? cause.message : String(cause)
+      return Effect.succeed([{ name, status: "failed" as const, message }])
+    }),
+  )

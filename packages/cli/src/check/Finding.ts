@@ -1,0 +1,36 @@
+/** What a check has found, and how a report of such shows it: lines for people, one document for programs. */
+
+export interface Finding {
+  /** What was looked at. */
+  readonly name: string
+  /** `warning`: it works, but not as somebody may expect. */
+  readonly status: "ok" | "warning" | "failed"
+  /** In a line. */
+  readonly message: string
+  /** The same for programs. */
+  readonly details?: Readonly<Record<string, unknown>>
+}
+
+export interface Report {
+  readonly nereid: string
+  /** Whether nothing has failed. */
+  readonly ok: boolean
+  readonly findings: ReadonlyArray<Finding>
+}
+
+export const report = (nereid: string, findings: ReadonlyArray<Finding>): Report => ({
+  nereid,
+  ok: findings.every(({ status }) => status !== "failed"),
+  findings,
+})
+
+export const text = ({ nereid, ok, findings }: Report): string => {
+  const width = Math.max(...findings.map(({ name }) => name.length))
+  const lines = findings.map(
+    ({ name, status, message }) => `${status.padEnd("warning".length)}  ${name.padEnd(width)}  ${message}`,
+  )
+  const failed = findings.filter(({ status }) => status === "failed").map(({ name }) => name)
+  return [`nereid ${nereid}`, ...lines, ok ? "All that a server needs works." : `Failed: ${failed.join(", ")}`].join(
+    "\n",
+  )
+}

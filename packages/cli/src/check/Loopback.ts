@@ -1,0 +1,54 @@
+/** A whole server of this process, on free ports of this machine alone, asked over each of its protocols by our own client. */
+import { Client } from "@nereid/client"
+import { Model, Tensor } from "@nereid/core"
+import { Server } from "@nereid/server"
+import type { Finding } from "./Finding.ts"
+import { expected, print, question } from "./Question.ts"
+
+class AddSub extends Model.Service<AddSub>()("add_sub", {
+  inputs: { a: Tensor.FP32(1), b: Tensor.FP32(1) },
+  outputs: { add: Tensor.FP32(1), sub: Tensor.FP32(1) },
+  maxBatchSize: 8,
+}) {}
+
+const AddSubLive = Model.batch(AddSub, ({ a, b }) => ({
+  add: Tensor.zipWith(a, b, (one, other) => one + other),
+  sub: Tensor.zipWith(a, b, (one, other) => one - other),
+}))
+
+const host = "127.0.0.1"
+const free = { host, port: 0 }
+
+/** Rejects where the server does not start. */
+export const check = async (timeout: number): Promise<ReadonlyArray<Finding>> => {
+  const options = { http: free, grpc: free, metrics: false, logging: { info: false } } as const
+  const server = await Server.start([AddSub], AddSubLive, options)
+  try {
+    return [
+      await ask("HTTP", `http://${host}:${server.http.port}`, timeout),
+      await ask("gRPC", `grpc://${host}:${server.grpc.port}`, timeout),
+    ]
+  } finally {
+    await server.stop()
+  }
+}
+
+const ask = async (name: string, url: string, timeout: number): Promise<Finding> => {
+  const model = await Client.connect(AddSub, { url })
+  try {
+    const rows = (elements: ReadonlyArray<number>) =>
+      Tensor.make("FP32", [elements.length, 1], Float32Array.from(elements))
+    const sent = performance.now()
+    const { add, sub } = await model.inferBatch({ a: rows(question.a), b: rows(question.b) }, { timeout })
+    const milliseconds = Math.round((performance.now() - sent) * 10) / 10
+    const answer = { add: [...add.data], sub: [...sub.data] }
+    const message = `${url}: ${print(answer)} in ${milliseconds} ms`
+    const details = { url, ...answer, milliseconds }
+    return { name, status: expected(answer) ? "ok" : "failed", message, details }
+  } catch (error) {
+    const message = `${url}: ${error instanceof Error ? error.message : String(error)}`
+    return { name, status: "failed", message, details: { url } }
+  } finally {
+    await model.close()
+  }
+}

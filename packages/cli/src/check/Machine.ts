@@ -1,0 +1,65 @@
+/** What a server finds on this machine: Node, processors, memory, its default ports, ONNX Runtime. */
+import { createServer } from "node:net"
+import { arch, availableParallelism, platform, totalmem } from "node:os"
+import * as Runtime from "@nereid/onnx/Runtime"
+import type { Finding } from "./Finding.ts"
+import { type Answer, expected, print, question } from "./Question.ts"
+
+/** `needed` as in `engines` of a package: >=22.19. */
+export const node = (version: string, needed: string): Finding => {
+  const details = { version, needed }
+  const message = `${version}, needed is ${needed}`
+  return { name: "Node", status: isAtLeast(version, needed.replace(/^>=/, "")) ? "ok" : "failed", message, details }
+}
+
+const isAtLeast = (version: string, least: string): boolean => {
+  const parts = (text: string) => text.split(".").map((part) => Number.parseInt(part, 10))
+  const own = parts(version)
+  for (const [index, needed] of parts(least).entries()) {
+    const difference = (own[index] ?? 0) - needed
+    if (difference !== 0) return difference > 0
+  }
+  return true
+}
+
+/** What the process may use of it, which a container may have made less. */
+export const machine = (): Finding => {
+  const constrained = process.constrainedMemory()
+  const memory = constrained > 0 && constrained < totalmem() ? constrained : totalmem()
+  const details = { platform: platform(), arch: arch(), cores: availableParallelism(), memory }
+  const { cores } = details
+  const message = `${details.platform} ${details.arch}, ${cores} ${cores === 1 ? "core" : "cores"}, ${gibibytes(memory)}`
+  return { name: "machine", status: "ok", message, details }
+}
+
+const gibibytes = (bytes: number) => `${(bytes / 2 ** 30).toFixed(1)} GiB of memory`
+
+/** Whether a server could listen there. Somebody who listens already is no failure: it may be the server that is meant. */
+export const ports = async (wanted: Readonly<Record<string, number>>): Promise<Finding> => {
+  const busy: Array<string> = []
+  const details: Record<string, string> = {}
+  for (const [flag, port] of Object.entries(wanted)) {
+    const reason = await refusal(port)
+    details[port] = reason ?? "free"
+    if (reason !== undefined) busy.push(`${port} is taken (${reason}), choose another by --${flag}`)
+  }
+  if (busy.length > 0) return { name: "ports", status: "warning", message: busy.join("; "), details }
+  return { name: "ports", status: "ok", message: `${Object.values(wanted).join(", ")} are free`, details }
+}
+
+/** Undefined where it is free. */
+const refusal = (port: number): Promise<string | undefined> =>
+  new Promise((resolve) => {
+    const server = createServer()
+    server.once("error", (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
+    server.listen(port, "0.0.0.0", () => server.close(() => resolve(undefined)))
+  })
+
+/** Rejects where it cannot be loaded, or does not run. */
+export const onnxRuntime = async (): Promise<Finding> => {
+  const { version, providers, sum, difference } = await Runtime.addSub(question.a, question.b)
+  const answer: Answer = { add: sum, sub: difference }
+  const message = `${version}, built with ${providers.join(", ")}: ${print(answer)}`
+  const details = { version, providers, ...answer }
+  return { name: "ONNX Runtime", status: expected(answer) ? "ok" : "failed", message, details }
+}

@@ -1,0 +1,36 @@
+/** `nereid check` as a user meets it: what it says of this machine, and of one on which something does not work. */
+import { availableParallelism } from "node:os"
+import { expect, it } from "vitest"
+import { nereid, Program } from "./Program.ts"
+
+it("says what there is, and that a model answers over HTTP and gRPC", async () => {
+  const { code, output } = await nereid("check").ended
+  expect(output).toMatch(/^nereid \d+\.\d+\.\d+\n/)
+  expect(output).toContain(`ok       Node          ${process.versions.node}, needed is >=22.19\n`)
+  expect(output).toMatch(/\nok {7}machine {7}\S+ \S+, \d+ cores?, \d+\.\d GiB of memory\n/)
+  expect(output).toMatch(/\n(ok|warning) +ports +8000/)
+  const answer = "add \\[\\[2],\\[2]], sub \\[\\[0],\\[0]]"
+  expect(output).toMatch(new RegExp(`\nok {7}ONNX Runtime {2}\\d.*, built with .*cpu.*: ${answer}\n`))
+  expect(output).toMatch(new RegExp(`\nok {7}HTTP {10}http://127.0.0.1:\\d+: ${answer} in [0-9.]+ ms\n`))
+  expect(output).toMatch(new RegExp(`\nok {7}gRPC {10}grpc://127.0.0.1:\\d+: ${answer} in [0-9.]+ ms\n`))
+  expect(output).toMatch(/\nAll that a server needs works\.\n$/)
+  expect(code).toBe(0)
+})
+
+it("ends with 1 where something fails, here native addons: what, as a document", async () => {
+  const permissions = ["--permission", "--allow-fs-read=*", "--allow-net", "--allow-worker", "--no-warnings"]
+  const { code, output } = await new Program([...permissions, "packages/cli/src/main.ts", "check", "--json"]).ended
+  expect(code).toBe(1)
+  expect(JSON.parse(output)).toMatchObject({
+    nereid: expect.stringMatching(/^\d/),
+    ok: false,
+    findings: [
+      { name: "Node", status: "ok", details: { version: process.versions.node } },
+      { name: "machine", status: "ok", details: { cores: availableParallelism() } },
+      { name: "ports" },
+      { name: "ONNX Runtime", status: "failed", message: expect.stringContaining("addon") },
+      { name: "HTTP", status: "ok", details: { add: [2, 2], sub: [0, 0] } },
+      { name: "gRPC", status: "ok", details: { add: [2, 2], sub: [0, 0] } },
+    ],
+  })
+})
