@@ -2,12 +2,21 @@
  * Clients of models that are served elsewhere: by Nereid, or by another server that speaks the v2 protocol. `layer`
  * provides the model's service; `connect` is the same with promises. Both check every reply against the declaration.
  */
-import { Context, Effect, Exit, Layer, Scope } from "effect"
+import { Context, Effect, Exit, Layer, Scope, type Stream } from "effect"
 import type { Transport } from "@connectrpc/connect"
-import type { Batched, CallArguments, Definition, Input, InputBatch, ModelClass, Sample } from "@nereid/core/Definition"
+import type {
+  Answer,
+  Batched,
+  CallArguments,
+  Definition,
+  Input,
+  InputBatch,
+  ModelClass,
+  Sample,
+} from "@nereid/core/Definition"
 import type { ChunkOptions } from "@nereid/core/ChunkedCall"
 import type { Fields } from "@nereid/core/Field"
-import type { Declared } from "@nereid/core/ParameterFields"
+import type { Declared } from "@nereid/core/Declared"
 import { ask, type PromiseCallOptions, runner } from "@nereid/core/PromiseCall"
 import { type Given, inference, responses } from "@nereid/core/Provide"
 import type { RunningModel } from "@nereid/core/RunningModel"
@@ -60,7 +69,7 @@ export const layer = <
   return layer as Layer.Layer<Self, Verification.Errors<Options>>
 }
 
-/** A model as callers without Effect see it. Calls reject with the tagged errors of `Errors`. */
+/** A model as callers without Effect see it. Calls reject with the tagged errors of `Errors`, and those that the model declares. */
 export interface PromiseClient<
   I extends Fields,
   O extends Fields,
@@ -77,6 +86,21 @@ export interface PromiseClient<
     batch: InputBatch<I>,
     ...options: CallArguments<P, PromiseCallOptions<P> & ChunkOptions>
   ) => Promise<Batched<O>>
+  /** The same calls with the parameters of their responses, as Inference has them. */
+  readonly withParameters: {
+    readonly infer: (
+      sample: Input<I>,
+      ...options: CallArguments<P, PromiseCallOptions<P>>
+    ) => Promise<Answer<Sample<O>, P>>
+    readonly stream: (
+      sample: Input<I>,
+      ...options: CallArguments<P, PromiseCallOptions<P>>
+    ) => AsyncIterable<Answer<Sample<O>, P>>
+    readonly inferBatch: (
+      batch: InputBatch<I>,
+      ...options: CallArguments<P, PromiseCallOptions<P> & ChunkOptions>
+    ) => Promise<Answer<Batched<O>, P>>
+  }
   /** Calls that still wait reject with Unavailable. */
   readonly close: () => Promise<void>
 }
@@ -103,17 +127,28 @@ export const connect = async <Self, N extends string, I extends Fields, O extend
   )
   const running = await Effect.runPromise(opening)
   const calls = TypedCalls.make(model.definition, running)
-  const { infer, inferBatch } = calls
+  const { infer, inferBatch, withParameters } = calls
   const close = () => Effect.runPromise(Scope.close(scope, Exit.void))
   return {
     infer: (sample, ...[options]) => ask((reply) => infer(sample, options, Date.now(), reply), options),
-    stream: (sample, ...[options]) =>
-      runner(Context.empty, () => options?.signal)(responses(calls, running, sample, options)),
+    stream: (sample, ...[options]) => streamed(options, responses(calls, running, calls.sample, sample, options)),
     inferBatch: (batch, ...[options]) => ask((reply) => inferBatch(batch, options, Date.now(), reply), options),
+    withParameters: {
+      infer: (sample, ...[options]) =>
+        ask((reply) => withParameters.infer(sample, options, Date.now(), reply), options),
+      stream: (sample, ...[options]) => streamed(options, responses(calls, running, calls.answer, sample, options)),
+      inferBatch: (batch, ...[options]) =>
+        ask((reply) => withParameters.inferBatch(batch, options, Date.now(), reply), options),
+    },
     close,
     [Symbol.asyncDispose]: close,
   }
 }
+
+const streamed = <A, E>(
+  options: { readonly signal?: AbortSignal } | undefined,
+  responses: Stream.Stream<A, E>,
+): AsyncIterable<A> => runner(Context.empty, () => options?.signal)(responses)
 
 /** What Connect's clients call through, and what ends its connection. */
 export interface ClosableTransport extends Transport, AsyncDisposable {

@@ -3,14 +3,22 @@
  * signal and two Headers a call.
  */
 import { Result } from "effect"
-import { ExecutionFailed, fromGrpc, GrpcCode, fromTag, type InferenceError, tagHeader } from "@nereid/core/Errors"
+import {
+  documentHeader,
+  ExecutionFailed,
+  fromGrpc,
+  fromHeaders,
+  GrpcCode,
+  type InferenceError,
+  tagHeader,
+} from "@nereid/core/Errors"
 import * as InferMessage from "@nereid/core/InferMessage"
 import type { WireResponse } from "@nereid/core/WireRequest"
 import type { Channel } from "./Channel.ts"
 import type { Settings } from "./ClientOptions.ts"
 import { prefixLength } from "./GrpcCall.ts"
 import { GrpcConnection } from "./GrpcConnection.ts"
-import type { GrpcFailure } from "./GrpcStatus.ts"
+import { type GrpcFailure, single } from "./GrpcStatus.ts"
 
 const path = "/inference.GRPCInferenceService/ModelInfer"
 
@@ -78,8 +86,8 @@ const readStreamed = (message: Uint8Array): Result.Result<WireResponse, Inferenc
 }
 
 const inferenceError = ({ code, message, metadata }: GrpcFailure): InferenceError => {
-  const tag = metadata[tagHeader]
-  return (typeof tag === "string" ? fromTag(tag, message) : undefined) ?? fromGrpc(code, message)
+  const [tag, document] = [single(metadata[tagHeader]), single(metadata[documentHeader])]
+  return fromHeaders(tag, document, fromGrpc(code, message), { grpc: code })
 }
 
 const text = (error: unknown) => (error instanceof Error ? error.message : String(error))

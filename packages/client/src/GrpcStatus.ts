@@ -12,9 +12,6 @@ export interface GrpcFailure {
   readonly metadata: IncomingHttpHeaders
 }
 
-const UNAUTHENTICATED = 16
-const PERMISSION_DENIED = 7
-
 /** For a failure that no server reported. */
 export const failure = (code: number, message: string): GrpcFailure => ({ code, message, metadata: {} })
 
@@ -50,9 +47,9 @@ const codeOfStatus = (status: number): number => {
     case 400:
       return GrpcCode.INTERNAL
     case 401:
-      return UNAUTHENTICATED
+      return GrpcCode.UNAUTHENTICATED
     case 403:
-      return PERMISSION_DENIED
+      return GrpcCode.PERMISSION_DENIED
     case 404:
       return GrpcCode.UNIMPLEMENTED
     case 429:
@@ -95,5 +92,6 @@ export const percentDecode = (text: string): string => {
   }
 }
 
-const single = (value: string | ReadonlyArray<string> | undefined): string | undefined =>
+/** The value of a header field that should be there once. */
+export const single = (value: string | ReadonlyArray<string> | undefined): string | undefined =>
   typeof value === "object" ? value[0] : value

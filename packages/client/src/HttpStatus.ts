@@ -1,11 +1,15 @@
 /** What an answer over HTTP is where it is no success: the failure of our own servers, or the one that comes closest. */
 import type { IncomingHttpHeaders } from "node:http"
-import { fromHttp, fromTag, type InferenceError, tagHeader } from "@nereid/core/Errors"
+import { documentHeader, fromHeaders, fromHttp, type InferenceError, tagHeader } from "@nereid/core/Errors"
 
 export const failure = (status: number, headers: IncomingHttpHeaders, body: Uint8Array): InferenceError => {
   const message = errorText(body) ?? `the server answered with HTTP status ${status}`
-  return fromTag(single(headers[tagHeader]) ?? "", message) ?? fromHttp(status, message)
+  return told(fromHttp(status, message), headers, status)
 }
+
+/** The same where the text is known, by the fields of our own servers: headers, or what comes behind a body. */
+export const told = (closest: InferenceError, fields: IncomingHttpHeaders, status: number): InferenceError =>
+  fromHeaders(single(fields[tagHeader]), single(fields[documentHeader]), closest, { http: status < 400 ? 500 : status })
 
 /**
  * The text of `{"error": text}`, which is how the protocol's servers say it, on a stream as an event; a proxy's page says

@@ -23,6 +23,8 @@ export class HttpStream implements Dispatcher.DispatchHandler {
   /** Of an event whose end is not there, or of an answer that is none of events. */
   #chunks: Array<Buffer> = []
   #held = 0
+  /** What an event has told, of which the trailers of the answer say more. */
+  #failure: InferenceError | undefined
 
   constructor(settings: Settings, model: GenerateMessage.Generating, receiver: ChannelReceiver) {
     this.#settings = settings
@@ -66,12 +68,14 @@ export class HttpStream implements Dispatcher.DispatchHandler {
     this.#hold(rest)
   }
 
-  onResponseEnd(): void {
-    if (this.#status === 200) this.#end(Result.void)
+  onResponseEnd(_: Dispatcher.DispatchController, trailers: IncomingHttpHeaders): void {
+    if (this.#failure !== undefined) this.#end(Result.fail(HttpStatus.told(this.#failure, trailers, 200)))
+    else if (this.#status === 200) this.#end(Result.void)
     else this.#end(Result.fail(HttpStatus.failure(this.#status, this.#headers, this.#taken())))
   }
 
   onResponseError(_: unknown, error: Error): void {
+    if (this.#failure !== undefined) return this.#end(Result.fail(this.#failure))
     const connected = this.#controller !== undefined
     this.#end(Result.fail(new Unavailable({ message: connectionLost(this.#settings.endpoint, connected, error) })))
   }
@@ -95,9 +99,12 @@ export class HttpStream implements Dispatcher.DispatchHandler {
   /** One line, which is an event or the space behind one. */
   #event(line: Buffer): void {
     if (!line.subarray(0, eventStart.length).equals(eventStart)) return
-    const response = GenerateMessage.decode(line.subarray(eventStart.length), this.#model)
-    if (Result.isSuccess(response)) this.#receiver?.response(response.success)
-    else this.#fail(response.failure)
+    // A failure is the last event.
+    if (this.#failure !== undefined) return this.#fail(this.#failure)
+    const event = GenerateMessage.decode(line.subarray(eventStart.length), this.#model)
+    if (Result.isFailure(event)) this.#fail(event.failure)
+    else if (event.success._tag === "Response") this.#receiver?.response(event.success.response)
+    else this.#failure = new ExecutionFailed({ message: event.success.message })
   }
 
   #fail(error: InferenceError): void {

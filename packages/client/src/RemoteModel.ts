@@ -74,6 +74,7 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
       if (reason !== undefined) statistics.failed(reason, nanos() - startedAt)
       return true
     }
+    const known = (error: InferenceError) => definition.errors?.known(error) ?? error
     const end = (error: InferenceError) => {
       if (!finish(reasonOf(error))) return
       takeBack()
@@ -97,7 +98,7 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
         const answeredAt = nanos()
         answer(
           answeredAt,
-          Result.flatMap(outcome, (response) => OutputCheck.check(expected, response)),
+          Result.flatMap(Result.mapError(outcome, known), (response) => OutputCheck.check(expected, response)),
         )
       })
     } else {
@@ -108,7 +109,7 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
         end: (outcome) =>
           answer(
             nanos(),
-            Result.map(outcome, () => last),
+            Result.map(Result.mapError(outcome, known), () => last),
           ),
       })
     }

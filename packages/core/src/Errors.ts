@@ -4,7 +4,7 @@
  */
 import { Data } from "effect"
 
-/** The gRPC codes that are used here, by name. */
+/** The gRPC codes of failures, by name. */
 export const GrpcCode = {
   CANCELLED: 1,
   UNKNOWN: 2,
@@ -12,10 +12,16 @@ export const GrpcCode = {
   DEADLINE_EXCEEDED: 4,
   NOT_FOUND: 5,
   ALREADY_EXISTS: 6,
+  PERMISSION_DENIED: 7,
   RESOURCE_EXHAUSTED: 8,
+  FAILED_PRECONDITION: 9,
+  ABORTED: 10,
+  OUT_OF_RANGE: 11,
   UNIMPLEMENTED: 12,
   INTERNAL: 13,
   UNAVAILABLE: 14,
+  DATA_LOSS: 15,
+  UNAUTHENTICATED: 16,
 } as const
 
 /** What each failure is on the wire. */
@@ -88,6 +94,38 @@ export class RegionFailed extends Data.TaggedError("RegionFailed")<Message> {}
  */
 export class Unrecoverable extends ExecutionFailed {}
 
+interface DeclaredFields extends Message {
+  /** Its tag. */
+  readonly kind: string
+  readonly http: number
+  readonly grpc: number
+  /** Its fields as JSON in ASCII; undefined where they cannot travel. */
+  readonly document: string | undefined
+  /** What the handler has failed with; undefined where that was in another process. */
+  readonly error: Error | undefined
+}
+
+/**
+ * A failure of a class that a model declares (`Model.Service`'s `errors`), for whoever does not know the class: an ExecutionFailed
+ * with a tag of its own, which models that ask models pass on as it is. Callers of the model itself have the class.
+ */
+export class DeclaredFailure extends ExecutionFailed {
+  readonly kind: string
+  readonly http: number
+  readonly grpc: number
+  readonly document: string | undefined
+  readonly error: Error | undefined
+
+  constructor({ message, kind, http, grpc, document, error }: DeclaredFields) {
+    super({ message })
+    this.kind = kind
+    this.http = http
+    this.grpc = grpc
+    this.document = document
+    this.error = error
+  }
+}
+
 const constructors = {
   InvalidRequest,
   MalformedRequest,
@@ -113,9 +151,38 @@ export type InferenceError = InstanceType<(typeof constructors)[Tag]>
 export const isInferenceError = (error: unknown): error is InferenceError =>
   error instanceof Error && "_tag" in error && typeof error._tag === "string" && Object.hasOwn(table, error._tag)
 
-export const grpcCode = (error: InferenceError): number => table[error._tag].grpc
+export const grpcCode = (error: InferenceError): number =>
+  error instanceof DeclaredFailure ? error.grpc : table[error._tag].grpc
 
-export const httpStatus = (error: InferenceError): number => table[error._tag].http
+export const httpStatus = (error: InferenceError): number =>
+  error instanceof DeclaredFailure ? error.http : table[error._tag].http
+
+/** The tag that callers know it by. */
+export const tagOf = (error: InferenceError): string => (error instanceof DeclaredFailure ? error.kind : error._tag)
+
+/** The fields of a declared one, as a header field; undefined for any other. */
+export const documentOf = (error: InferenceError): string | undefined =>
+  error instanceof DeclaredFailure ? (error.document ?? "{}") : undefined
+
+/** The header fields of a failure, beside the protocol's own code and text. */
+export const headersOf = (error: InferenceError): { readonly [name: string]: string } => {
+  const document = documentOf(error)
+  return { [tagHeader]: tagOf(error), ...(document !== undefined && { [documentHeader]: document }) }
+}
+
+/** What the header fields of a failure say, beside what comes closest to the rest of its answer. */
+export const fromHeaders = (
+  tag: string | undefined,
+  document: string | undefined,
+  closest: InferenceError,
+  status: { readonly http: number } | { readonly grpc: number },
+): InferenceError => {
+  if (tag === undefined) return closest
+  const { message } = closest
+  const general = fromTag(tag, message)
+  if (general !== undefined || document === undefined) return general ?? closest
+  return new DeclaredFailure({ message, kind: tag, ...table[closest._tag], ...status, document, error: undefined })
+}
 
 /** Milliseconds after which the caller may try again; undefined where nobody knows. */
 export const retryAfter = (error: object): number | undefined => {
@@ -171,5 +238,8 @@ export const fromHttp = (status: number, message: string): InferenceError => {
 
 /** The header and trailer that carry the tag of a failure beside the protocol's own code and text. */
 export const tagHeader = "nereid-error"
+
+/** The one that carries the fields of a declared failure, as JSON. */
+export const documentHeader = "nereid-error-detail"
 
 const isTag = (tag: string): tag is Tag => Object.hasOwn(table, tag)

@@ -3,7 +3,7 @@
  * it answers. What a handler is, and how a batch is executed, is core's business, here as elsewhere.
  */
 import { type Inference as Service, modelKeyPrefix } from "@nereid/core/Definition"
-import { retryAfter, Unrecoverable } from "@nereid/core/Errors"
+import { DeclaredFailure, retryAfter, Unrecoverable } from "@nereid/core/Errors"
 import type { Fields } from "@nereid/core/Field"
 import { Hosting } from "@nereid/core/Hosting"
 import type { Cancel, Emit, Request, Response } from "@nereid/core/Inference"
@@ -131,13 +131,15 @@ interface RunningBatch {
   more: (() => void) | undefined
 }
 
-const refused = (failure: Failure): OutcomeMessage => ({
-  _tag: "Refused",
-  tag: failure._tag,
-  message: failure.message,
-  unrecoverable: failure instanceof Unrecoverable,
-  retryAfter: retryAfter(failure),
-})
+const refused = (failure: Failure): OutcomeMessage => {
+  const { _tag: tag, message } = failure
+  if (failure instanceof DeclaredFailure) {
+    const { kind, http, grpc, document } = failure
+    return { _tag: "Failed", message, kind, http, grpc, document }
+  }
+  const unrecoverable = failure instanceof Unrecoverable
+  return { _tag: "Refused", tag, message, unrecoverable, retryAfter: retryAfter(failure) }
+}
 
 const packed = (parcel: ParcelWriter, { outputs, parameters }: Response): ResponseMessage => ({
   outputs: outputs.map((tensor) => parcel.add(tensor)),

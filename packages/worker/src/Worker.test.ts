@@ -8,6 +8,8 @@ import { Context, Effect, Exit, Fiber, Layer, Logger, Metric, Queue, Result, Sco
 import type * as contract from "./Command.fixture.ts"
 import { Command, Count, OtherRows, Rows } from "./Command.fixture.ts"
 import type * as commandHandler from "./CommandHandler.fixture.ts"
+import type * as declaredHandler from "./DeclaredHandler.fixture.ts"
+import { Declaring, Refused } from "./Declaring.fixture.ts"
 import type * as countHandler from "./CountHandler.fixture.ts"
 import type * as rowsHandler from "./RowsHandler.fixture.ts"
 import { Worker } from "./index.ts"
@@ -44,6 +46,17 @@ const ready = (model: { readonly isReady: () => boolean }) =>
   Effect.sleep("5 millis").pipe(Effect.repeat({ until: () => model.isReady() }), Effect.timeout("20 seconds"))
 
 describe("a handler in a thread", () => {
+  it.live("fails with errors that its model declares, and sets its parameters of responses", () =>
+    Effect.gen(function* () {
+      const layer = Worker.layer<typeof declaredHandler>()(Declaring, module("DeclaredHandler"))
+      const { withParameters } = yield* Effect.provideContext(Declaring, yield* Layer.build(layer))
+      assert.deepEqual(yield* withParameters.infer({ x: 9 }), { outputs: { y: 9 }, parameters: { root: 3 } })
+      const error = yield* Effect.flip(withParameters.infer({ x: -1 }))
+      assert.instanceOf(error, Refused)
+      assert.deepEqual([error.least, error.given], [0, -1])
+    }),
+  )
+
   it.live("is not on the main thread, is built once, and has its context", () =>
     Effect.gen(function* () {
       const { ask, model } = yield* running()

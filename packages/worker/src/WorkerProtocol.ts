@@ -41,6 +41,15 @@ export type OutcomeMessage =
       readonly unrecoverable: boolean
       readonly retryAfter: number | undefined
     }
+  /** With an error that a model declares. */
+  | {
+      readonly _tag: "Failed"
+      readonly message: string
+      readonly kind: string
+      readonly http: number
+      readonly grpc: number
+      readonly document: string | undefined
+    }
 
 /** To the thread. Batches are called by numbers. */
 export type ToThread =

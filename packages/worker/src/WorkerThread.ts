@@ -4,7 +4,14 @@
  */
 import type { Batch } from "@nereid/core/Batch"
 import type { Definition } from "@nereid/core/Definition"
-import { ExecutionFailed, fromTag, type InferenceError, Unavailable, Unrecoverable } from "@nereid/core/Errors"
+import {
+  DeclaredFailure,
+  ExecutionFailed,
+  fromTag,
+  type InferenceError,
+  Unavailable,
+  Unrecoverable,
+} from "@nereid/core/Errors"
 import type { Fields } from "@nereid/core/Field"
 import type { Request, Response } from "@nereid/core/Inference"
 import type { BuiltInstance } from "@nereid/core/InstanceContext"
@@ -237,6 +244,7 @@ export class WorkerThread implements Supervised {
 
   #outcome(buffer: ArrayBuffer, outcome: OutcomeMessage): Execution["outcomes"][number] {
     if (outcome._tag === "Answered") return Result.succeed(unpacked(buffer, outcome.response))
+    if (outcome._tag === "Failed") return Result.fail(new DeclaredFailure({ ...outcome, error: undefined }))
     const { tag, message, unrecoverable, retryAfter } = outcome
     if (unrecoverable) return Result.fail(new Unrecoverable({ message }))
     return Result.fail(fromTag(tag, message, retryAfter) ?? new ExecutionFailed({ message }))

@@ -5,6 +5,7 @@
  */
 import { type Clock, Context, Result } from "effect"
 import type { Asker } from "./Asker.ts"
+import type { ParameterCodec } from "../model/ParameterFields.ts"
 import type { Request } from "../request/Inference.ts"
 import type { Askable, RunningModel } from "../running/RunningModel.ts"
 
@@ -27,6 +28,8 @@ export interface Handling {
   readonly asker: Asker
   readonly clock: Clock.Clock
   readonly context: Context.Context<never>
+  /** What the model declares of the parameters of its responses. */
+  readonly told: ParameterCodec | undefined
 }
 
 /** The request as part of what the caller answers. */

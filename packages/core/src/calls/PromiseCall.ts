@@ -2,7 +2,7 @@
 import { Cause, type Context, Effect, Exit, Result, Stream } from "effect"
 import type { CallOptions } from "../model/Definition.ts"
 import type { Cancel } from "../request/Inference.ts"
-import type { Declared } from "../model/ParameterFields.ts"
+import type { Declared } from "../model/Declared.ts"
 import type { Run } from "../request/RequestContext.ts"
 import type { TypedReply } from "./TypedCalls.ts"
 
@@ -49,8 +49,8 @@ const aborted = (signal: AbortSignal): Effect.Effect<never> =>
   })
 
 /** The same for a call that is no effect, without a fiber. */
-export const ask = <A>(
-  call: (reply: TypedReply<A>) => Cancel,
+export const ask = <A, E>(
+  call: (reply: TypedReply<A, E>) => Cancel,
   { signal }: { readonly signal?: AbortSignal } = {},
 ): Promise<A> =>
   new Promise((resolve, reject) => {

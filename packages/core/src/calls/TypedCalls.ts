@@ -8,6 +8,7 @@ import { defaultConcurrentChunks } from "./ChunkedCall.ts"
 import { askedBy, bounded, type CallerService, current } from "./Caller.ts"
 import { collect, named, withBatch, withoutBatch } from "../handler/BatchedTensors.ts"
 import type {
+  Answer,
   BatchCallOptions,
   Batched,
   CallOptions,
@@ -21,34 +22,27 @@ import type { Fields } from "../model/Field.ts"
 import { type Cancel, noParameters, type Parameters, type Request, type Response } from "../request/Inference.ts"
 import { wrongParameter } from "../request/ParameterCheck.ts"
 import * as ParameterFields from "../model/ParameterFields.ts"
-import type { Declared } from "../model/ParameterFields.ts"
+import type { CallError, Declared, Told } from "../model/Declared.ts"
 import * as QueuedCall from "../model/QueuedCall.ts"
 import { ask, type Askable, type RunningModel } from "../running/RunningModel.ts"
 import * as SampleCodec from "../model/SampleCodec.ts"
 import { symbolMismatch } from "../tensor/SymbolMismatch.ts"
 
 /** Called once, perhaps before the call returns, and not after it was taken back. */
-export type TypedReply<A> = (outcome: Result.Result<A, InferenceError>) => void
+export type TypedReply<A, E> = (outcome: Result.Result<A, E>) => void
 
 /**
  * `now` is what the model's clock says, in milliseconds: a call's timeout begins there. `caller` is that of the code
  * which calls, undefined where it answers nothing itself.
  */
 export interface TypedCalls<I extends Fields, O extends Fields, P extends Declared = undefined> {
-  readonly infer: (
-    sample: Input<I>,
-    options: CallOptions<P> | undefined,
-    now: number,
-    reply: TypedReply<Sample<O>>,
-    caller?: CallerService,
-  ) => Cancel
-  readonly inferBatch: (
-    batch: InputBatch<I>,
-    options: BatchCallOptions<P> | undefined,
-    now: number,
-    reply: TypedReply<Batched<O>>,
-    caller?: CallerService,
-  ) => Cancel
+  readonly infer: SampleCall<I, P, Sample<O>>
+  readonly inferBatch: BatchCall<I, P, Batched<O>>
+  /** The same with the parameters of the responses. */
+  readonly withParameters: {
+    readonly infer: SampleCall<I, P, Answer<Sample<O>, P>>
+    readonly inferBatch: BatchCall<I, P, Answer<Batched<O>, P>>
+  }
   /** What `infer` asks. */
   readonly request: (
     sample: Input<I>,
@@ -58,7 +52,28 @@ export interface TypedCalls<I extends Fields, O extends Fields, P extends Declar
   ) => Result.Result<Request, InferenceError>
   /** What it replies with. */
   readonly sample: (response: Response) => Result.Result<Sample<O>, InferenceError>
+  readonly answer: (response: Response) => Result.Result<Answer<Sample<O>, P>, InferenceError>
+  /** A failure as the callers of this model have it. */
+  readonly failure: (failure: InferenceError) => CallError<P>
 }
+
+type SampleCall<I extends Fields, P extends Declared, A> = (
+  sample: Input<I>,
+  options: CallOptions<P> | undefined,
+  now: number,
+  reply: TypedReply<A, CallError<P>>,
+  caller?: CallerService,
+) => Cancel
+
+type BatchCall<I extends Fields, P extends Declared, A> = (
+  batch: InputBatch<I>,
+  options: BatchCallOptions<P> | undefined,
+  now: number,
+  reply: TypedReply<A, CallError<P>>,
+  caller?: CallerService,
+) => Cancel
+
+type Read<A> = (response: Response) => Result.Result<A, InferenceError>
 
 export const make = <I extends Fields, O extends Fields, P extends Declared>(
   definition: Definition<I, O, P>,
@@ -68,6 +83,7 @@ export const make = <I extends Fields, O extends Fields, P extends Declared>(
   const inputs = SampleCodec.make(definition.inputs, signature.inputs)
   const outputs = SampleCodec.make(definition.outputs, signature.outputs)
   const declared = definition.parameters === undefined ? undefined : ParameterFields.make(definition.parameters)
+  const told = definition.responseParameters && ParameterFields.make(definition.responseParameters)
   const batching = maxBatchSize > 0
 
   const wrongInput = ({ field, message }: SampleCodec.SampleError) =>
@@ -159,33 +175,62 @@ export const make = <I extends Fields, O extends Fields, P extends Declared>(
     }
   }
 
-  return {
-    request,
-    sample,
-    infer: (one, options, now, reply, caller) =>
-      calling(askedBy(caller, current(caller, model)), request(one, options, now, caller), sample, reply),
-    inferBatch: (batch, options, now, reply, caller) => {
+  const withParameters =
+    <A>(read: Read<A>): Read<Answer<A, P>> =>
+    (response) =>
+      Result.flatMap(read(response), (outputs) => {
+        const decoded = told === undefined ? Result.succeed(response.parameters) : told.decode(response.parameters)
+        if (Result.isFailure(decoded)) {
+          const { field, message } = decoded.failure
+          const text = `response parameter '${field}' of model '${name}': ${message}`
+          return Result.fail(new ExecutionFailed({ message: text }))
+        }
+        // Decoded by the Schemas of P.
+        return Result.succeed({ outputs, parameters: decoded.success as Told<P> })
+      })
+
+  // What is no failure of `Errors` is one of the classes of P.
+  const failure = (failed: InferenceError) => (definition.errors?.decode(failed) ?? failed) as CallError<P>
+
+  const calling = <A>(
+    model: Askable,
+    request: Result.Result<Request, InferenceError>,
+    read: Read<A>,
+    reply: TypedReply<A, CallError<P>>,
+  ): Cancel => {
+    if (Result.isFailure(request)) {
+      reply(Result.fail(request.failure))
+      return nothing
+    }
+    return ask(model, request.success, (outcome) =>
+      reply(Result.isFailure(outcome) ? Result.fail(failure(outcome.failure)) : read(outcome.success)),
+    )
+  }
+
+  const sampleCall =
+    <A>(read: Read<A>): SampleCall<I, P, A> =>
+    (one, options, now, reply, caller) =>
+      calling(askedBy(caller, current(caller, model)), request(one, options, now, caller), read, reply)
+
+  const batchCall =
+    <A>(read: Read<A>): BatchCall<I, P, A> =>
+    (batch, options, now, reply, caller) => {
       const request = batchRequest(batch, options, now, caller)
       const asked = askedBy(caller, current(caller, model))
       const isLarge = Result.isSuccess(request) && request.success.rows > Math.max(1, maxBatchSize)
-      return calling(isLarge ? inChunks(asked, options, now) : asked, request, batchOf, reply)
-    },
-  }
-}
+      return calling(isLarge ? inChunks(asked, options, now) : asked, request, read, reply)
+    }
 
-const calling = <A>(
-  model: Askable,
-  request: Result.Result<Request, InferenceError>,
-  read: (response: Response) => Result.Result<A, InferenceError>,
-  reply: TypedReply<A>,
-): Cancel => {
-  if (Result.isFailure(request)) {
-    reply(Result.fail(request.failure))
-    return nothing
+  const answer = withParameters(sample)
+  return {
+    request,
+    sample,
+    answer,
+    failure,
+    infer: sampleCall(sample),
+    inferBatch: batchCall(batchOf),
+    withParameters: { infer: sampleCall(answer), inferBatch: batchCall(withParameters(batchOf)) },
   }
-  return ask(model, request.success, (outcome) =>
-    reply(Result.isFailure(outcome) ? Result.fail(outcome.failure) : read(outcome.success)),
-  )
 }
 
 const nothing = () => {}

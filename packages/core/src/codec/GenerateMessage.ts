@@ -66,11 +66,15 @@ export const encode = (wire: WireRequest): Result.Result<Uint8Array, Unsupported
   return Result.succeed(writer.written())
 }
 
-/** One response of a model, or the failure that stands in its place. */
+export type Event =
+  | { readonly _tag: "Response"; readonly response: WireResponse }
+  | { readonly _tag: "Failure"; readonly message: string }
+
+/** One response of a model, or the text of the failure that stands in its place. */
 export const decode = (
   document: Uint8Array,
   { name, signature, maxBatchSize }: Generating,
-): Result.Result<WireResponse, InferenceError> => {
+): Result.Result<Event, InferenceError> => {
   const specs = new Map(signature.outputs.map((spec) => [spec.name, spec]))
   const outputs: Array<WireTensor> = []
   const parameters: Record<string, Parameter> = {}
@@ -91,10 +95,10 @@ export const decode = (
     reader.end()
   }).pipe(
     Result.mapError(({ message }) => new ExecutionFailed({ message: `the server's reply cannot be read: ${message}` })),
-    Result.flatMap((): Result.Result<WireResponse, InferenceError> => {
+    Result.map((): Event => {
       const { id = "", model_name: modelName = name, model_version: modelVersion = "", error } = texts
-      if (error !== undefined) return Result.fail(new ExecutionFailed({ message: error }))
-      return Result.succeed({ id, modelName, modelVersion, parameters, outputs })
+      if (error !== undefined) return { _tag: "Failure", message: error }
+      return { _tag: "Response", response: { id, modelName, modelVersion, parameters, outputs } }
     }),
   )
 }

@@ -6,7 +6,7 @@ import type { InferenceError } from "../Errors.ts"
 import { BatchScope } from "./HandledBatch.ts"
 import * as Handler from "./Handler.ts"
 import type { Execution, Instance } from "../instance/Instance.ts"
-import type { Declared } from "../model/ParameterFields.ts"
+import type { Declared } from "../model/Declared.ts"
 import type { Going, Thrown } from "./UserCode.ts"
 
 export interface BatchCall<A, E, R, P extends Declared> {
@@ -22,7 +22,7 @@ export interface BatchCall<A, E, R, P extends Declared> {
 
 /** An instance's way to execute its batches by such calls. */
 export const execute = <A, E, R, P extends Declared>(
-  model: string,
+  model: Handler.Failing,
   context: Context.Context<R>,
   handling: Handling,
   { begin, answer }: BatchCall<A, E, R, P>,
@@ -47,7 +47,7 @@ export const execute = <A, E, R, P extends Declared>(
       const { error, unexpected } = Handler.failure(model, cause)
       // Defects and interruptions are the scheduler's business.
       if (unexpected === cause) return Exit.failCause(Cause.map(cause, () => error))
-      if (unexpected !== undefined && !isInterrupted) fork(Handler.logUnexpected(model, unexpected))
+      if (unexpected !== undefined && !isInterrupted) fork(Handler.logUnexpected(model.name, unexpected))
       return Exit.fail(error)
     }
 

@@ -9,7 +9,7 @@ import * as Handler from "./Handler.ts"
 import type { Given } from "../running/Provide.ts"
 import { collect, named, withBatch, withoutBatch } from "./BatchedTensors.ts"
 import * as Padding from "../scheduler/Padding.ts"
-import type { Declared } from "../model/ParameterFields.ts"
+import type { Declared, Failing } from "../model/Declared.ts"
 import * as UserCode from "./UserCode.ts"
 
 /** The whole batch in and out, one tensor per input and output, along axis 0; out as a value, a promise or an effect. */
@@ -27,7 +27,7 @@ export const batch = <
   N extends string,
   I extends Fields,
   O extends Fields,
-  E = never,
+  E extends Failing<P> = never,
   R = never,
   EMake = never,
   RMake = never,
@@ -43,7 +43,7 @@ export const batch = <
   const inputs = new JoinedInputs<I>(model.definition)
 
   return Handler.instances(model, make, options, (handler, context: Context.Context<R>, handling) =>
-    BatchCall.execute<Batched<O>, E, R, P>(name, context, handling, {
+    BatchCall.execute<Batched<O>, E, R, P>(model.definition, context, handling, {
       begin: (requests, scope, fork) => {
         const tensors = Batch.inputs(requests)
         const batched = batching ? tensors : tensors.map((tensor) => tensor && withBatch(tensor))

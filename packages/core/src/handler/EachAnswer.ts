@@ -10,7 +10,7 @@ import type { Fields } from "../model/Field.ts"
 import * as Handler from "./Handler.ts"
 import type { Request, Response } from "../request/Inference.ts"
 import { withoutBatch } from "./BatchedTensors.ts"
-import type { Declared } from "../model/ParameterFields.ts"
+import type { Declared } from "../model/Declared.ts"
 import type { HandledRequest, RequestContext } from "../request/RequestContext.ts"
 import { RequestScope } from "../request/RequestScope.ts"
 import type { SampleCodec, SampleError } from "../model/SampleCodec.ts"
@@ -19,8 +19,7 @@ import { concat, sameRow, split, type TypedTensor } from "../tensor/TypedTensor.
 import * as UserCode from "./UserCode.ts"
 
 /** What all answers of one instance have in common. */
-export interface Answering<I extends Fields, O extends Fields, E, R, P extends Declared> {
-  readonly name: string
+export interface Answering<I extends Fields, O extends Fields, E, R, P extends Declared> extends Handler.Failing {
   readonly signature: Signature
   readonly batching: boolean
   readonly inputCodec: SampleCodec
@@ -117,7 +116,7 @@ export class EachAnswer<I extends Fields, O extends Fields, E, R, P extends Decl
 
   #failureOf(cause: Cause.Cause<unknown>): InferenceError {
     const { name, handling } = this.#answering
-    const { error, unexpected } = Handler.failure(name, cause)
+    const { error, unexpected } = Handler.failure(this.#answering, cause)
     const isOurs = (this.#isInterrupted || this.#failure !== undefined) && !Cause.hasDies(cause)
     if (unexpected !== undefined && !isOurs) {
       Effect.runForkWith(handling.context)(Handler.logUnexpected(name, unexpected))

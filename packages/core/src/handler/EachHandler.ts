@@ -8,7 +8,7 @@ import { type Answering, EachAnswer } from "./EachAnswer.ts"
 import type { Fields } from "../model/Field.ts"
 import * as Handler from "./Handler.ts"
 import type { Execution, Instance } from "../instance/Instance.ts"
-import type { Declared } from "../model/ParameterFields.ts"
+import type { Declared, Failing } from "../model/Declared.ts"
 import type { Given } from "../running/Provide.ts"
 import type { HandledRequest, RequestContext } from "../request/RequestContext.ts"
 import * as SampleCodec from "../model/SampleCodec.ts"
@@ -31,7 +31,7 @@ export const each = <
   N extends string,
   I extends Fields,
   O extends Fields,
-  E = never,
+  E extends Failing<P> = never,
   R = never,
   EMake = never,
   RMake = never,
@@ -42,7 +42,7 @@ export const each = <
   make: Effect.Effect<EachHandler<I, O, E, R, P>, EMake, RMake> | EachHandler<I, O, E, R, P>,
   options?: Given<Options, Handler.HandlerOptions<I>>,
 ): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, Exclude<R, RequestContext>, Options>> => {
-  const { name, signature, inputs, outputs, maxBatchSize } = model.definition
+  const { name, errors, signature, inputs, outputs, maxBatchSize } = model.definition
   const inputCodec = SampleCodec.make(inputs, signature.inputs)
   const outputCodec = SampleCodec.make(outputs, signature.outputs)
   return Handler.instances(
@@ -50,7 +50,17 @@ export const each = <
     make,
     options,
     (handler, context: Context.Context<Exclude<R, RequestContext>>, handling) =>
-      execute({ name, signature, batching: maxBatchSize > 0, inputCodec, outputCodec, handler, context, handling }),
+      execute({
+        name,
+        errors,
+        signature,
+        batching: maxBatchSize > 0,
+        inputCodec,
+        outputCodec,
+        handler,
+        context,
+        handling,
+      }),
     { sees: "sample" },
   )
 }

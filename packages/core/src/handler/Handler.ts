@@ -5,8 +5,16 @@
 import { Cause, Clock, Context, Effect, Layer, Result, Scope } from "effect"
 import { Asker } from "../calls/Asker.ts"
 import type { Handling } from "../calls/Caller.ts"
-import type { ModelClass } from "../model/Definition.ts"
-import { ExecutionFailed, InvalidRequest, type InferenceError, isInferenceError, Unrecoverable } from "../Errors.ts"
+import { originOf } from "../model/DeclaredErrors.ts"
+import type { Definition, ModelClass } from "../model/Definition.ts"
+import {
+  DeclaredFailure,
+  ExecutionFailed,
+  InvalidRequest,
+  type InferenceError,
+  isInferenceError,
+  Unrecoverable,
+} from "../Errors.ts"
 import type { Fields } from "../model/Field.ts"
 import { Hosting } from "../instance/Hosting.ts"
 import { errorPrefix, type Request } from "../request/Inference.ts"
@@ -14,8 +22,9 @@ import type { Execution, Instance } from "../instance/Instance.ts"
 import { InstanceContext } from "../instance/InstanceContext.ts"
 import * as InstancePlan from "../instance/InstancePlan.ts"
 import type * as InstanceSet from "../instance/InstanceSet.ts"
-import type { Declared } from "../model/ParameterFields.ts"
+import type { Declared } from "../model/Declared.ts"
 import * as Provide from "../running/Provide.ts"
+import * as ParameterFields from "../model/ParameterFields.ts"
 import type * as SampleCodec from "../model/SampleCodec.ts"
 import type { TypedTensor } from "../tensor/TypedTensor.ts"
 import * as UserCode from "./UserCode.ts"
@@ -65,9 +74,10 @@ export const instances = <
     ...more
   }: { readonly concurrency?: number } & Pick<Provide.InstancesOptions<EMake, RMake>, "decoupled" | "sees"> = {},
 ): Layer.Layer<Self, EMake | Failure<Options>, Needs<RMake, R, Options>> => {
-  const { name, version } = model.definition
+  const { name, version, responseParameters } = model.definition
   const { instances: option, keepsInputs }: HandlerOptions<I> = options ?? {}
   const plan = InstancePlan.make(name, version, option)
+  const told = responseParameters && ParameterFields.make(responseParameters)
   const source = Effect.gen(function* () {
     const asker = new Asker(name)
     const clock = yield* Clock.Clock
@@ -84,7 +94,7 @@ export const instances = <
         status: () => "available",
         onStatusChange: () => {},
         // The services of handling are those of the layer and of the instance, as its type has it.
-        execute: execute(handler, context as Context.Context<R>, { asker, clock, context }),
+        execute: execute(handler, context as Context.Context<R>, { asker, clock, context, told }),
       } satisfies Instance
     })
     return { plan, build }
@@ -126,11 +136,19 @@ const own = Effect.fnUntraced(function* (
 const provided = <A, E, R>(effect: Effect.Effect<A, E, R>, context: Context.Context<never>): Effect.Effect<A, E> =>
   Effect.provideContext(effect, context as Context.Context<R>)
 
-/** A handler's failure as the caller sees it: those of this protocol keep their tag, also through a chain of models. */
-export const failed = (model: string, error: unknown): InferenceError => {
+/** What is asked of a model for its failures. */
+export type Failing = Pick<Definition<Fields, Fields>, "name" | "errors">
+
+/**
+ * A handler's failure as the caller sees it: those of this protocol, and those that a model declares, keep their tag, also
+ * through a chain of models of which others know nothing of it.
+ */
+export const failed = ({ name, errors }: Failing, error: unknown): InferenceError => {
   const told = error instanceof UserCode.Thrown ? error.error : error
   if (isInferenceError(told)) return told
-  return new ExecutionFailed({ message: `Failed to execute the request(s) for model '${model}': ${text(told)}` })
+  const declared = errors?.encode(told) ?? originOf(told)
+  if (declared !== undefined) return declared
+  return new ExecutionFailed({ message: `Failed to execute the request(s) for model '${name}': ${text(told)}` })
 }
 
 /** An error of the user's own may have no message, and then is known by its tag or its name. */
@@ -146,7 +164,7 @@ const text = (told: unknown): string => {
 
 /** What a caller sees of the end of a handler, and what of it belongs into the log. */
 export const failure = (
-  model: string,
+  model: Failing,
   cause: Cause.Cause<unknown>,
 ): { readonly error: InferenceError; readonly unexpected: Cause.Cause<unknown> | undefined } => {
   for (const reason of cause.reasons) {
@@ -155,11 +173,12 @@ export const failure = (
     }
   }
   const found = Cause.findError(cause)
-  if (Result.isFailure(found)) return { error: defect(model), unexpected: cause }
+  if (Result.isFailure(found)) return { error: defect(model.name), unexpected: cause }
   const error = failed(model, found.success)
-  // Nothing says whether what was thrown was meant to be: it is logged, with its stack, unless it is one of Errors.
+  // Nothing says whether what was thrown was meant to be: it is logged, with its stack, unless it is one of Errors or declared.
   const thrown = found.success instanceof UserCode.Thrown ? found.success.error : error
-  return { error, unexpected: thrown === error ? undefined : Cause.fail(thrown) }
+  const isKnown = thrown === error || error instanceof DeclaredFailure
+  return { error, unexpected: isKnown ? undefined : Cause.fail(thrown) }
 }
 
 /** What a caller sees of a defect of a handler; the log has the rest. */

@@ -12,7 +12,7 @@ import * as Handler from "./Handler.ts"
 import type { Given } from "../running/Provide.ts"
 import type { Response } from "../request/Inference.ts"
 import { collect, named, withBatch, withoutBatch } from "./BatchedTensors.ts"
-import type { Declared } from "../model/ParameterFields.ts"
+import type { Declared, Failing } from "../model/Declared.ts"
 import type { HandledRequest } from "../request/RequestContext.ts"
 import * as UserCode from "./UserCode.ts"
 
@@ -25,7 +25,7 @@ export interface ModelRequest<I extends Fields, P extends Declared = undefined> 
 export type RequestsHandler<I extends Fields, O extends Fields, E, R, P extends Declared = undefined> = (
   requests: ReadonlyArray<ModelRequest<I, P>>,
   context: Pick<HandledBatch, "signal">,
-) => UserCode.Returned<ReadonlyArray<Result.Result<Batched<O>, unknown>>, E, R>
+) => UserCode.Returned<ReadonlyArray<Result.Result<Batched<O>, Failing<P>>>, E, R>
 
 /**
  * A model from a function of the requests of a batch, which returns one Result for each:
@@ -48,7 +48,7 @@ export const requests = <
   N extends string,
   I extends Fields,
   O extends Fields,
-  E = never,
+  E extends Failing<P> = never,
   R = never,
   EMake = never,
   RMake = never,
@@ -67,7 +67,7 @@ export const requests = <
     request: Pick<HandledRequest, "id" | "rows">,
   ): Result.Result<Pick<Response, "outputs">, InferenceError> => {
     if (!Result.isResult(result)) return Result.fail(noResult(name, request))
-    if (Result.isFailure(result)) return Result.fail(Handler.failed(name, result.failure))
+    if (Result.isFailure(result)) return Result.fail(Handler.failed(model.definition, result.failure))
     const collected = collect(signature.outputs, result.success, request.rows)
     if (Result.isFailure(collected)) return Result.fail(Handler.wrongOutput(name, collected.failure))
     const { tensors } = collected.success
@@ -80,28 +80,33 @@ export const requests = <
     make,
     options,
     (handler, context: Context.Context<R>, handling) =>
-      BatchCall.execute<ReadonlyArray<Result.Result<Batched<O>, unknown>>, E, R, P>(name, context, handling, {
-        begin: (batch, scope, fork) => {
-          const handled = scope.requests.map((request, index): ModelRequest<I, P> => {
-            const given = batch.requests[index]?.inputs ?? []
-            const tensors = batching ? given : given.map((tensor) => tensor && withBatch(tensor))
-            // Validation has matched every tensor to its spec, so the record has the shape of Batched<I>.
-            return Object.assign(request, { inputs: named(signature.inputs, tensors) as Batched<I> })
-          })
-          return UserCode.call(handler, handled, scope, fork)
+      BatchCall.execute<ReadonlyArray<Result.Result<Batched<O>, Failing<P>>>, E, R, P>(
+        model.definition,
+        context,
+        handling,
+        {
+          begin: (batch, scope, fork) => {
+            const handled = scope.requests.map((request, index): ModelRequest<I, P> => {
+              const given = batch.requests[index]?.inputs ?? []
+              const tensors = batching ? given : given.map((tensor) => tensor && withBatch(tensor))
+              // Validation has matched every tensor to its spec, so the record has the shape of Batched<I>.
+              return Object.assign(request, { inputs: named(signature.inputs, tensors) as Batched<I> })
+            })
+            return UserCode.call(handler, handled, scope, fork)
+          },
+          answer: (batch, scope, results: unknown) => {
+            if (!Array.isArray(results) || results.length !== batch.requests.length) {
+              return Result.fail(wrongLength(name, results, batch.requests.length))
+            }
+            const outcomes = scope.requests.map((request, index) =>
+              Result.map(outcome(results[index], request), ({ outputs }): Response => {
+                return { outputs, parameters: request.responseParameters() }
+              }),
+            )
+            return Result.succeed(Handler.execution(outcomes))
+          },
         },
-        answer: (batch, scope, results: unknown) => {
-          if (!Array.isArray(results) || results.length !== batch.requests.length) {
-            return Result.fail(wrongLength(name, results, batch.requests.length))
-          }
-          const outcomes = scope.requests.map((request, index) =>
-            Result.map(outcome(results[index], request), ({ outputs }): Response => {
-              return { outputs, parameters: request.responseParameters() }
-            }),
-          )
-          return Result.succeed(Handler.execution(outcomes))
-        },
-      }),
+      ),
     { sees: "requests" },
   )
 }

@@ -12,7 +12,7 @@ import type { Given } from "../running/Provide.ts"
 import { errorPrefix, noParameters, type Parameters, type Request, type Response } from "../request/Inference.ts"
 import { fromEffect } from "../instance/Instance.ts"
 import { withoutBatch } from "./BatchedTensors.ts"
-import type { Declared } from "../model/ParameterFields.ts"
+import type { Declared, Failing } from "../model/Declared.ts"
 import type { HandledRequest, RequestContext } from "../request/RequestContext.ts"
 import { RequestScope } from "../request/RequestScope.ts"
 import * as SampleCodec from "../model/SampleCodec.ts"
@@ -44,7 +44,7 @@ export const stream = <
   N extends string,
   I extends Fields,
   O extends Fields,
-  E = never,
+  E extends Failing<P> = never,
   R = never,
   EMake = never,
   RMake = never,
@@ -90,7 +90,7 @@ export const stream = <
     options,
     (handler, context: Context.Context<Exclude<R, RequestContext>>, handling) =>
       fromEffect(context, (batch) =>
-        Effect.forEach(batch.requests, (request) => outcome(name, answer(handler, request, handling))).pipe(
+        Effect.forEach(batch.requests, (request) => outcome(model.definition, answer(handler, request, handling))).pipe(
           Effect.map(Handler.execution),
         ),
       ),
@@ -129,7 +129,7 @@ const tooManyRows = (model: string, request: Request) => {
 }
 
 /** A request's own outcome, so that the others of its batch go on. What was unexpected is logged here and stays here. */
-const outcome = <E, R>(model: string, answer: Effect.Effect<Response, E, R>) =>
+const outcome = <E, R>(model: Handler.Failing, answer: Effect.Effect<Response, E, R>) =>
   Effect.exit(answer).pipe(
     Effect.flatMap((exit): Effect.Effect<Result.Result<Response, InferenceError>> => {
       if (Exit.isSuccess(exit)) return Effect.succeed(Result.succeed(exit.value))
@@ -137,6 +137,6 @@ const outcome = <E, R>(model: string, answer: Effect.Effect<Response, E, R>) =>
       const failed = Result.fail(error)
       return unexpected === undefined
         ? Effect.succeed(failed)
-        : Effect.as(Handler.logUnexpected(model, unexpected), failed)
+        : Effect.as(Handler.logUnexpected(model.name, unexpected), failed)
     }),
   )

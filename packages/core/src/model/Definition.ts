@@ -7,9 +7,10 @@ import { Context, type Duration, type Effect, type Schema, type Stream } from "e
 import { type Batching, type BatchingOptions, requireInteger, resolve } from "./Batching.ts"
 import type { ChunkOptions } from "../calls/ChunkedCall.ts"
 import * as Defaults from "./Defaults.ts"
-import type { InferenceError } from "../Errors.ts"
 import { type Field, type Fields, spec } from "./Field.ts"
-import type { Asked, Declared } from "./ParameterFields.ts"
+import type { Asked, CallError, Declared, Declares, Told } from "./Declared.ts"
+import * as DeclaredErrors from "./DeclaredErrors.ts"
+import type { ParameterFields } from "./ParameterFields.ts"
 import type { QueuedCallOptions } from "./QueuedCall.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
 import type { Signature } from "../tensor/TensorSpec.ts"
@@ -62,21 +63,52 @@ export type BatchCallOptions<P extends Declared = undefined> = CallOptions<P> & 
 export type CallArguments<P extends Declared, Options = CallOptions<P>> =
   {} extends Asked<P> ? [options?: Options] : [options: Options]
 
+/** An answer for callers who want the parameters of the response beside its outputs. */
+export interface Answer<A, P extends Declared = undefined> {
+  readonly outputs: A
+  /** What the model declares, decoded, and where it declares none, all that came: integers are bigint, doubles number. */
+  readonly parameters: Told<P>
+}
+
 /** A model as its callers see it. */
 export interface Inference<I extends Fields, O extends Fields, P extends Declared = undefined> {
-  readonly infer: (sample: Input<I>, ...options: CallArguments<P>) => Effect.Effect<Sample<O>, InferenceError>
+  readonly infer: (sample: Input<I>, ...options: CallArguments<P>) => Effect.Effect<Sample<O>, CallError<P>>
   /** The responses of one sample, as they come: any number from a decoupled model, one from any other. */
-  readonly stream: (sample: Input<I>, ...options: CallArguments<P>) => Stream.Stream<Sample<O>, InferenceError>
+  readonly stream: (sample: Input<I>, ...options: CallArguments<P>) => Stream.Stream<Sample<O>, CallError<P>>
   /** Several samples along axis 0. More than `maxBatchSize` go in chunks; see ChunkOptions. */
   readonly inferBatch: (
     batch: InputBatch<I>,
     ...options: CallArguments<P, BatchCallOptions<P>>
-  ) => Effect.Effect<Batched<O>, InferenceError>
+  ) => Effect.Effect<Batched<O>, CallError<P>>
+  /**
+   * The same calls with the parameters of their responses, which handlers set (RequestContext). Of a batch that goes in chunks,
+   * those of the last chunk that has them.
+   */
+  readonly withParameters: {
+    readonly infer: (
+      sample: Input<I>,
+      ...options: CallArguments<P>
+    ) => Effect.Effect<Answer<Sample<O>, P>, CallError<P>>
+    readonly stream: (
+      sample: Input<I>,
+      ...options: CallArguments<P>
+    ) => Stream.Stream<Answer<Sample<O>, P>, CallError<P>>
+    readonly inferBatch: (
+      batch: InputBatch<I>,
+      ...options: CallArguments<P, BatchCallOptions<P>>
+    ) => Effect.Effect<Answer<Batched<O>, P>, CallError<P>>
+  }
   /** The model without its types, as front ends and the registry use it. */
   readonly model: RunningModel
 }
 
-export interface DefinitionOptions<I extends Fields, O extends Fields, P extends Declared = undefined> {
+export interface DefinitionOptions<
+  I extends Fields,
+  O extends Fields,
+  P extends ParameterFields | undefined = undefined,
+  R extends ParameterFields | undefined = undefined,
+  E extends DeclaredErrors.ErrorEntries | undefined = undefined,
+> {
   readonly inputs: I
   readonly outputs: O
   /**
@@ -84,6 +116,23 @@ export interface DefinitionOptions<I extends Fields, O extends Fields, P extends
    * request with one that does not fit is an InvalidRequest. Default: what comes reaches the handler as it is.
    */
   readonly parameters?: P
+  /**
+   * Schemas of parameters that handlers set on responses, by name: typed for them, and for callers, by `withParameters`. Default:
+   * handlers may set any, and callers have them as they came.
+   */
+  readonly responseParameters?: R
+  /**
+   * Classes of errors, as `Schema.TaggedError` makes them, that handlers fail with: their callers catch the same class by its
+   * tag, with its fields, wherever the model runs. With a status, for clients that do not know the class. Handlers of a model
+   * that declares any fail with these and those of `Errors` alone. Default: what handlers fail with is an ExecutionFailed.
+   *
+   * ```ts
+   * class BadImage extends Schema.TaggedError<BadImage>()("BadImage", { reason: Schema.String }) {}
+   *
+   * errors: [TooDark, [BadImage, { http: 422, grpc: "INVALID_ARGUMENT" }]]
+   * ```
+   */
+  readonly errors?: E
   /** The most rows of one batch. Default 0: the model has no batch dimension, one request is one execution. */
   readonly maxBatchSize?: number
   /** A positive integer. Default 1. */
@@ -96,8 +145,12 @@ export interface Definition<I extends Fields, O extends Fields, P extends Declar
   readonly version: string
   readonly inputs: I
   readonly outputs: O
-  /** As declared. */
-  readonly parameters: P | undefined
+  /** As declared; with its types for callers and handlers. */
+  readonly declared: P
+  readonly parameters: ParameterFields | undefined
+  readonly responseParameters: ParameterFields | undefined
+  /** Undefined where none are declared. */
+  readonly errors: DeclaredErrors.DeclaredErrors | undefined
   readonly maxBatchSize: number
   readonly batching: Batching
   /** The specs of inputs and outputs, derived from their Schemas. */
@@ -139,23 +192,37 @@ export type DeclaredModel = Context.Key<unknown, { readonly model: RunningModel 
  */
 export const Service =
   <Self>() =>
-  <const N extends string, const I extends Fields, const O extends Fields, const P extends Declared = undefined>(
+  <
+    const N extends string,
+    const I extends Fields,
+    const O extends Fields,
+    const P extends ParameterFields | undefined = undefined,
+    const R extends ParameterFields | undefined = undefined,
+    const E extends DeclaredErrors.ErrorEntries | undefined = undefined,
+  >(
     name: N,
-    options: DefinitionOptions<I, O, P>,
-  ): ModelClass<Self, N, I, O, P> => {
+    options: DefinitionOptions<I, O, P, R, E>,
+  ): ModelClass<Self, N, I, O, Declares<P, R, E>> => {
     const key: ModelKey<N> = `${modelKeyPrefix}${name}`
-    const service: Context.ServiceClass<Self, ModelKey<N>, Inference<I, O, P>> = Context.Service<
+    const service: Context.ServiceClass<Self, ModelKey<N>, Inference<I, O, Declares<P, R, E>>> = Context.Service<
       Self,
-      Inference<I, O, P>
+      Inference<I, O, Declares<P, R, E>>
     >()(key)
     return Object.assign(service, { definition: define(name, options) })
   }
 
-const define = <I extends Fields, O extends Fields, P extends Declared>(
+const define = <
+  I extends Fields,
+  O extends Fields,
+  P extends ParameterFields | undefined,
+  R extends ParameterFields | undefined,
+  E extends DeclaredErrors.ErrorEntries | undefined,
+>(
   name: string,
-  options: DefinitionOptions<I, O, P>,
-): Definition<I, O, P> => {
+  options: DefinitionOptions<I, O, P, R, E>,
+): Definition<I, O, Declares<P, R, E>> => {
   const { inputs, outputs, maxBatchSize = 0, version = 1, batching = {} } = options
+  const { parameters, responseParameters, errors } = options
   if (!isName(name)) throw new TypeError(`${JSON.stringify(name)} cannot be the name of a model.`)
   requireInteger(name, "maxBatchSize", maxBatchSize, 0)
   requireInteger(name, "version", version, 1)
@@ -167,7 +234,11 @@ const define = <I extends Fields, O extends Fields, P extends Declared>(
     version: String(version),
     inputs,
     outputs,
-    parameters: options.parameters,
+    // Nothing looks at it: it is what the types are inferred from.
+    declared: { parameters, responseParameters, errors } as Declares<P, R, E>,
+    parameters,
+    responseParameters,
+    errors: errors === undefined ? undefined : DeclaredErrors.make(name, errors),
     maxBatchSize,
     batching: resolve(name, maxBatchSize, signature, batching),
     signature,

@@ -1,6 +1,7 @@
 /**
- * Parameters of requests that a model declares, by Schemas as its inputs are: typed for callers and handlers, and decoded
- * once per request, before it is queued. Those of a model that declares none are what came (Inference.ts).
+ * Parameters of requests and responses that a model declares, by Schemas as its inputs are: typed for callers and handlers
+ * (Declared.ts); those of a request are decoded once, before it is queued. Those of a model that declares none are what came
+ * (Inference.ts).
  *
  * On the wire a parameter is a boolean, an integer, a double or a string; here integers are bigint and doubles number. A
  * Schema of numbers takes both, as callers write 1 for 1.0.
@@ -20,23 +21,10 @@ export interface ParameterFields {
   readonly [name: PropertyKey]: ParameterField
 }
 
-/** What a model declares: undefined for nothing. */
-export type Declared = ParameterFields | undefined
-
-/** The parameters that a handler has. */
-export type Handled<P extends Declared> = P extends ParameterFields ? Schema.Struct.Type<P> : Parameters
-
-type Given<T, E> = { readonly [K in keyof E]: K extends keyof T ? T[K] : never }
-
-/** The parameters that a caller gives: those with a default may be left out. */
-export type Asked<P extends Declared> = P extends ParameterFields
-  ? Given<Schema.Struct.Type<P>, Schema.Struct.Encoded<P>>
-  : Parameters
-
 export interface ParameterCodec {
-  /** What a caller gives, as parameters of a request. */
+  /** What a caller gives, as parameters of a request; or what a handler sets, as some of its response's. */
   readonly encode: (given: object) => Result.Result<Parameters, SampleError>
-  /** The declared ones of a request's. Others are not its business: headers and the protocol's own are among them. */
+  /** The declared ones of a request's or response's. Others are not its business: headers and the protocol's own are among them. */
   readonly decode: (parameters: Parameters) => Result.Result<{ readonly [name: string]: unknown }, SampleError>
 }
 

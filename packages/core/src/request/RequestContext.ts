@@ -3,8 +3,7 @@
  * its outputs. Not a way to the caller: a handler answers by what it returns.
  */
 import { Context, type Effect, type Stream } from "effect"
-import type { Parameter } from "./Inference.ts"
-import type { Declared, Handled } from "../model/ParameterFields.ts"
+import type { Declared, Handled, Told } from "../model/Declared.ts"
 
 /**
  * For handlers that are no effects: what an effect or a stream gives, as part of the request. It ends with the request (its
@@ -42,15 +41,16 @@ export interface HandledRequest<P extends Declared = undefined> {
   /** Aborted once nobody waits for its answer. */
   readonly signal: AbortSignal
   /**
-   * Sets a parameter of the response; the last value counts, also among the rows of one request, which share it. Dies
-   * where an integer has more than 64 bits, and where a value is none that travels.
+   * Sets a parameter of the response, one that the model declares or, where it declares none, any; the last value counts,
+   * also among the rows of one request, which share it. Dies where an integer has more than 64 bits, and where a value is
+   * none that travels, or not what is declared.
    */
-  readonly setParameter: (name: string, value: Parameter) => Effect.Effect<void>
+  readonly setParameter: <K extends keyof Told<P> & string>(name: K, value: Told<P>[K]) => Effect.Effect<void>
   /**
    * The same for functions that are no effects.
-   * @throws RangeError where an integer has more than 64 bits; TypeError where a value is none that travels
+   * @throws RangeError where an integer has more than 64 bits; TypeError where a value is none that travels or is declared
    */
-  readonly setParameterUnsafe: (name: string, value: Parameter) => void
+  readonly setParameterUnsafe: <K extends keyof Told<P> & string>(name: K, value: Told<P>[K]) => void
   /** Runs effects and streams, such as calls of other models, for functions that are no effects. */
   readonly run: Run<RequestContext>
 }
@@ -67,6 +67,7 @@ export interface HandledRequest<P extends Declared = undefined> {
  * }))
  * ```
  *
- * Its parameters are as they came: it does not know whose they are, and so what is declared of them.
+ * Its parameters are as they came, and those of the response as they go: it does not know whose they are, and so what is
+ * declared of them.
  */
 export class RequestContext extends Context.Service<RequestContext, HandledRequest>()("@nereid/core/RequestContext") {}

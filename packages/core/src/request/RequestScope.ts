@@ -1,9 +1,9 @@
 /** One request while its handler has it: what the handler is told of it (RequestContext.ts), and what it has said so far. */
-import { Context, Effect } from "effect"
+import { Context, Effect, Result } from "effect"
 import { Caller, type CallerService, type Handling } from "../calls/Caller.ts"
 import { Cancellation } from "./Cancellation.ts"
 import { noParameters, type Parameter, type Parameters, type Request } from "./Inference.ts"
-import type { Declared, Handled } from "../model/ParameterFields.ts"
+import type { Declared, Handled } from "../model/Declared.ts"
 import * as PromiseCall from "../calls/PromiseCall.ts"
 import { type HandledRequest, RequestContext, type Run } from "./RequestContext.ts"
 
@@ -46,12 +46,12 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
         : Math.max(0, this.deadline - this.#handling.clock.currentTimeMillisUnsafe())
   }
 
-  get setParameterUnsafe(): (name: string, value: Parameter) => void {
-    return (name, value) => this.#setParameter(name, value)
+  get setParameterUnsafe(): HandledRequest<P>["setParameterUnsafe"] {
+    return (name, value) => this.#setDeclared(name, value)
   }
 
-  get setParameter(): (name: string, value: Parameter) => Effect.Effect<void> {
-    return (name, value) => Effect.sync(() => this.#setParameter(name, value))
+  get setParameter(): HandledRequest<P>["setParameter"] {
+    return (name, value) => Effect.sync(() => this.#setDeclared(name, value))
   }
 
   get run(): Run<RequestContext> {
@@ -67,11 +67,15 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
     return Context.add(Context.add(context, RequestContext, this.#undeclared()), Caller, this) as Context.Context<R>
   }
 
-  /** The same request with its parameters as they came. */
+  /** The same request with its parameters as they came, and those of its response as they go. */
   #undeclared(): HandledRequest {
     const { declared, parameters } = this.#request
-    if (declared === undefined) return this as RequestScope<Declared> as RequestScope<undefined>
-    const { id, rows, deadline, requestedOutputs, remaining, setParameter, setParameterUnsafe, run } = this
+    if (declared === undefined && this.#handling.told === undefined) {
+      return this as RequestScope<Declared> as RequestScope<undefined>
+    }
+    const { id, rows, deadline, requestedOutputs, remaining, run } = this
+    const setParameterUnsafe = (name: string, value: Parameter) => this.#setParameter(name, value)
+    const setParameter = (name: string, value: Parameter) => Effect.sync(() => setParameterUnsafe(name, value))
     const signal = () => this.signal
     return {
       id,
@@ -96,6 +100,14 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
 
   cancel(): void {
     this.#cancellation.cancel()
+  }
+
+  #setDeclared(name: string, value: unknown): void {
+    // Where none are declared, it is one by its type; or something else, which is refused.
+    if (this.#handling.told === undefined) return this.#setParameter(name, value as Parameter)
+    const encoded = this.#handling.told.encode({ [name]: value })
+    if (Result.isFailure(encoded)) throw new TypeError(`response parameter '${name}': ${encoded.failure.message}`)
+    for (const [name, parameter] of Object.entries(encoded.success)) this.#setParameter(name, parameter)
   }
 
   #setParameter(name: string, value: Parameter): void {

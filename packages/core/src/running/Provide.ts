@@ -2,22 +2,22 @@
  * From instances to a service: statistics, scheduler and the typed face of a model, as the layer that provides it. Every
  * way to provide a model ends here, whatever its instances are.
  */
-import { Clock, Context, Duration, Effect, Exit, Layer, Scope, Stream } from "effect"
+import { Clock, Context, Duration, Effect, Exit, Layer, type Result, Scope, Stream } from "effect"
 import * as Batch from "../scheduler/Batch.ts"
 import { askedBy, Caller, type CallerService, current } from "../calls/Caller.ts"
 import * as Defaults from "../model/Defaults.ts"
-import type { CallOptions, Definition, Inference, Input, ModelClass, Sample } from "../model/Definition.ts"
+import type { CallOptions, Definition, Inference, Input, ModelClass } from "../model/Definition.ts"
 import type { InferenceError } from "../Errors.ts"
 import type { Fields } from "../model/Field.ts"
 import { Hosting } from "../instance/Hosting.ts"
-import type { Cancel, Request } from "../request/Inference.ts"
+import type { Cancel, Request, Response } from "../request/Inference.ts"
 import * as FlatBatch from "../scheduler/FlatBatch.ts"
 import * as Grouping from "../scheduler/Grouping.ts"
 import type { Instance } from "../instance/Instance.ts"
 import * as InstancePlan from "../instance/InstancePlan.ts"
 import * as InstanceSet from "../instance/InstanceSet.ts"
 import type { ModelFile } from "./ModelFile.ts"
-import type { Declared } from "../model/ParameterFields.ts"
+import type { CallError, Declared } from "../model/Declared.ts"
 import { checked } from "../request/ParameterCheck.ts"
 import * as Padding from "../scheduler/Padding.ts"
 import * as PartedRequest from "../scheduler/PartedRequest.ts"
@@ -244,39 +244,49 @@ export const inference = <I extends Fields, O extends Fields, P extends Declared
   model: RunningModel,
 ): Inference<I, O, P> => {
   const calls = TypedCalls.make(definition, model)
+  const { withParameters } = calls
   return {
     model,
     infer: (sample, ...[options]) => asking((now, caller, reply) => calls.infer(sample, options, now, reply, caller)),
     inferBatch: (batch, ...[options]) =>
       asking((now, caller, reply) => calls.inferBatch(batch, options, now, reply, caller)),
-    stream: (sample, ...[options]) => responses(calls, model, sample, options),
+    stream: (sample, ...[options]) => responses(calls, model, calls.sample, sample, options),
+    withParameters: {
+      infer: (sample, ...[options]) =>
+        asking((now, caller, reply) => withParameters.infer(sample, options, now, reply, caller)),
+      inferBatch: (batch, ...[options]) =>
+        asking((now, caller, reply) => withParameters.inferBatch(batch, options, now, reply, caller)),
+      stream: (sample, ...[options]) => responses(calls, model, calls.answer, sample, options),
+    },
   }
 }
 
-/** What a typed face streams. */
-export const responses = <I extends Fields, O extends Fields, P extends Declared>(
+/** What a typed face streams: what `read` makes of the responses. */
+export const responses = <I extends Fields, O extends Fields, P extends Declared, A>(
   calls: TypedCalls.TypedCalls<I, O, P>,
   model: RunningModel,
+  read: (response: Response) => Result.Result<A, InferenceError>,
   sample: Input<I>,
   options: CallOptions<P> | undefined,
-): Stream.Stream<Sample<O>, InferenceError> =>
+): Stream.Stream<A, CallError<P>> =>
   Stream.unwrap(
     Effect.withFiber((fiber) => {
       const caller = fiber.getRef(Caller)
       const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
       const request = Effect.fromResult(calls.request(sample, options, now, caller))
       return Effect.map(request, (request) =>
-        Stream.mapEffect(stream(askedBy(caller, current(caller, model)), request), (response) =>
-          Effect.fromResult(calls.sample(response)),
+        Stream.mapEffect(
+          Stream.mapError(stream(askedBy(caller, current(caller, model)), request), calls.failure),
+          (response): Effect.Effect<A, CallError<P>> => Effect.fromResult(read(response)),
         ),
       )
     }),
   )
 
 /** A call as an effect, which takes it back when it is interrupted. */
-const asking = <A>(
-  call: (now: number, caller: CallerService | undefined, reply: TypedCalls.TypedReply<A>) => Cancel,
-): Effect.Effect<A, InferenceError> =>
+const asking = <A, E>(
+  call: (now: number, caller: CallerService | undefined, reply: TypedCalls.TypedReply<A, E>) => Cancel,
+): Effect.Effect<A, E> =>
   Effect.withFiber((fiber) => {
     const caller = fiber.getRef(Caller)
     const clock = fiber.getRef(Clock.Clock)

@@ -6,7 +6,7 @@ import { Cause, Context, Effect, Exit, Layer, Scope } from "effect"
 import * as Absent from "./Absent.ts"
 import type { ModelClass } from "../model/Definition.ts"
 import type { Fields } from "../model/Field.ts"
-import type { Declared } from "../model/ParameterFields.ts"
+import type { Declared } from "../model/Declared.ts"
 import { inference } from "./Provide.ts"
 
 /**

@@ -4,9 +4,9 @@
  */
 import { type Context, type Duration, Effect, Exit, Layer, Scope, Stream } from "effect"
 import * as TestClock from "effect/testing/TestClock"
-import type { Batched, CallArguments, Inference, Input, InputBatch, Sample } from "../model/Definition.ts"
+import type { Answer, Batched, CallArguments, Inference, Input, InputBatch, Sample } from "../model/Definition.ts"
 import type { Fields } from "../model/Field.ts"
-import type { Declared } from "../model/ParameterFields.ts"
+import type { Declared } from "../model/Declared.ts"
 import type { ChunkOptions } from "../calls/ChunkedCall.ts"
 import * as PromiseCall from "../calls/PromiseCall.ts"
 import type { AnyModel, Execution } from "./Journal.ts"
@@ -32,6 +32,18 @@ export interface StartedModel<
     ...options: CallArguments<P, PromiseCall.PromiseCallOptions<P> & ChunkOptions>
   ) => Promise<Batched<O>>
   readonly stream: (sample: Input<I>, ...options: CallArguments<P>) => AsyncIterable<Sample<O>>
+  /** The same calls with the parameters of their responses, as Inference has them. */
+  readonly withParameters: {
+    readonly infer: (
+      sample: Input<I>,
+      ...options: CallArguments<P, PromiseCall.PromiseCallOptions<P>>
+    ) => Promise<Answer<Sample<O>, P>>
+    readonly inferBatch: (
+      batch: InputBatch<I>,
+      ...options: CallArguments<P, PromiseCall.PromiseCallOptions<P> & ChunkOptions>
+    ) => Promise<Answer<Batched<O>, P>>
+    readonly stream: (sample: Input<I>, ...options: CallArguments<P>) => AsyncIterable<Answer<Sample<O>, P>>
+  }
   /** This and the next two as in WireCalls. */
   readonly inferJson: (document: string | object) => Promise<InferDocument>
   readonly inferProtobuf: (message: Uint8Array) => Promise<Uint8Array>
@@ -92,6 +104,11 @@ const started = <I extends Fields, O extends Fields>(
   infer: (sample, options) => PromiseCall.run(model.infer(sample, options), clock, options),
   inferBatch: (batch, options) => PromiseCall.run(model.inferBatch(batch, options), clock, options),
   stream: (sample, options) => Stream.toAsyncIterableWith(model.stream(sample, options), clock),
+  withParameters: {
+    infer: (sample, options) => PromiseCall.run(model.withParameters.infer(sample, options), clock, options),
+    inferBatch: (batch, options) => PromiseCall.run(model.withParameters.inferBatch(batch, options), clock, options),
+    stream: (sample, options) => Stream.toAsyncIterableWith(model.withParameters.stream(sample, options), clock),
+  },
   inferJson: (document) => PromiseCall.run(model.inferJson(document), clock),
   inferProtobuf: (message) => PromiseCall.run(model.inferProtobuf(message), clock),
   generate: (document) => Stream.toAsyncIterableWith(model.generate(document), clock),

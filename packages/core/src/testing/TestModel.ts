@@ -5,7 +5,7 @@
 import { Context, Effect, Layer, Scope } from "effect"
 import { type Inference, modelKeyPrefix } from "../model/Definition.ts"
 import type { Fields } from "../model/Field.ts"
-import type { Declared } from "../model/ParameterFields.ts"
+import type { Declared } from "../model/Declared.ts"
 import { Registry, Served } from "../running/Registry.ts"
 import { type RunningModel, Watcher } from "../running/RunningModel.ts"
 import { type AnyModel, type Execution, Journal } from "./Journal.ts"

@@ -3,19 +3,23 @@
  * failure has which code is in core's Errors.ts; the fields of a call that succeeded are in NodeCallStream.ts.
  */
 import {
+  documentHeader,
+  documentOf,
   GrpcCode,
   grpcCode,
   type InferenceError,
   retryAfter,
-  type Tag,
   tagHeader,
+  tagOf,
   Unavailable,
 } from "@nereid/core/Errors"
 
 export interface GrpcStatus {
   readonly code: number
   readonly message: string
-  readonly tag: Tag
+  readonly tag: string
+  /** The fields of an error that a model declares. */
+  readonly document?: string | undefined
   /** Milliseconds after which the caller may try again, where that is known. */
   readonly retryAfter?: number | undefined
 }
@@ -23,7 +27,8 @@ export interface GrpcStatus {
 export const fromError = (error: InferenceError): GrpcStatus => ({
   code: grpcCode(error),
   message: error.message,
-  tag: error._tag,
+  tag: tagOf(error),
+  document: documentOf(error),
   retryAfter: retryAfter(error),
 })
 
@@ -70,9 +75,19 @@ export const headers = (status: GrpcStatus) => ({
   ...metadata(status),
 })
 
-/** gRPC's own word for when to try again is the trailer that its clients obey where they retry (gRFC A6, "Pushback"). */
-export const metadata = ({ tag, retryAfter }: GrpcStatus): Record<string, string> =>
-  retryAfter === undefined ? { [tagHeader]: tag } : { [tagHeader]: tag, "grpc-retry-pushback-ms": String(retryAfter) }
+/**
+ * Those of the header fields that are ours, and gRPC's own word for when to try again, a trailer that its clients obey where
+ * they retry (gRFC A6, "Pushback").
+ */
+export const metadata = ({
+  tag,
+  document,
+  retryAfter,
+}: Pick<GrpcStatus, "tag" | "document" | "retryAfter">): Record<string, string> => ({
+  [tagHeader]: tag,
+  ...(document === undefined ? {} : { [documentHeader]: document }),
+  ...(retryAfter === undefined ? {} : { "grpc-retry-pushback-ms": String(retryAfter) }),
+})
 
 /**
  * Texts quote what came, names of any length included, but clients accept header lists of 8 or 16 KiB only; and three

@@ -8,7 +8,7 @@
  *                                        a connection that closes takes the request back
  */
 import { Effect, Result } from "effect"
-import { httpStatus, type InferenceError, InvalidRequest, Unsupported } from "@nereid/core/Errors"
+import { headersOf, httpStatus, type InferenceError, InvalidRequest, Unsupported } from "@nereid/core/Errors"
 import { decodeGenerate } from "@nereid/core/GenerateDecoder"
 import { encodeGenerated } from "@nereid/core/GenerateEncoder"
 import type { RunningModel } from "@nereid/core/RunningModel"
@@ -59,6 +59,9 @@ export const generateStream = (gateway: Gateway, call: HttpCall, options: InferO
       if (!response.headersSent) {
         if (!begun) return sendError(response, error)
         response.writeHead(httpStatus(error), { ...eventStream, ...failureHeaders(error) })
+      } else {
+        // What a header would say, for which it is too late.
+        response.addTrailers(headersOf(error))
       }
       response.end(event(Buffer.from(JSON.stringify({ error: error.message }))))
     }

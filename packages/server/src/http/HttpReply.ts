@@ -1,7 +1,7 @@
 /** The answers of the HTTP front ends, each in one piece with its exact length. */
 import type { OutgoingHttpHeaders } from "node:http"
 import { Result } from "effect"
-import { httpStatus, type InferenceError, retryAfter, tagHeader } from "@nereid/core/Errors"
+import { headersOf, httpStatus, type InferenceError, retryAfter } from "@nereid/core/Errors"
 import type { Request, Response } from "../port/HttpExchange.ts"
 
 export const sendEmpty = (response: Response, status: number): void => {
@@ -30,8 +30,8 @@ export const sendError = (response: Response, error: InferenceError): void =>
 /** `retry-after` is in whole seconds (RFC 9110, 10.2.3). */
 export const failureHeaders = (error: InferenceError): OutgoingHttpHeaders => {
   const millis = retryAfter(error)
-  if (millis === undefined) return { [tagHeader]: error._tag }
-  return { [tagHeader]: error._tag, "retry-after": String(Math.max(1, Math.ceil(millis / 1000))) }
+  if (millis === undefined) return headersOf(error)
+  return { ...headersOf(error), "retry-after": String(Math.max(1, Math.ceil(millis / 1000))) }
 }
 
 export const sendResult = (response: Response, result: Result.Result<object, InferenceError>): void => {

@@ -5,7 +5,7 @@
 import { cors as connect } from "@connectrpc/connect"
 import { Duration, Result } from "effect"
 import { timeoutHeader } from "@nereid/core/BinaryExtension"
-import { tagHeader } from "@nereid/core/Errors"
+import { documentHeader, tagHeader } from "@nereid/core/Errors"
 import type { Request, Response } from "./HttpExchange.ts"
 import { ServeError } from "../ServeError.ts"
 
@@ -37,6 +37,7 @@ const seen = [
   ...connect.exposedHeaders,
   "Inference-Header-Content-Length",
   tagHeader,
+  documentHeader,
   "Endpoint-Load-Metrics",
   "Retry-After",
   "Grpc-Retry-Pushback-Ms",

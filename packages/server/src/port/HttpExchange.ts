@@ -22,6 +22,8 @@ export interface Response {
   readonly setHeader: (name: string, value: string) => unknown
   readonly writeContinue: () => void
   readonly writeHead: (status: number, headers: OutgoingHttpHeaders) => unknown
+  /** Fields behind the body, for clients that look at them; of a body whose length was not told. */
+  readonly addTrailers: (trailers: OutgoingHttpHeaders) => void
   /** False where the next one is to wait for `drain`. */
   readonly write: (chunk: Uint8Array) => boolean
   readonly end: { (): unknown; (chunk: Uint8Array): unknown; (chunk: string, encoding: "latin1"): unknown }

@@ -1,0 +1,160 @@
+/**
+ * Errors that a model declares, by Schemas as its inputs are: what a handler fails with on one side, and a caller catches by
+ * its tag on the other. Between the two, such a failure is a DeclaredFailure of Errors.ts, which callers that do not know the
+ * class, and all other code, have as the ExecutionFailed that it is.
+ */
+import { Exit, Result, Schema } from "effect"
+import { DeclaredFailure, GrpcCode, type InferenceError, table } from "../Errors.ts"
+
+/** What a declared error is on the wire for clients that know nothing of it. */
+export interface ErrorStatus {
+  /** The status of its answer over HTTP, 400 to 599. Default 500. */
+  readonly http?: number
+  /** Its code over gRPC. Default INTERNAL. */
+  readonly grpc?: keyof typeof GrpcCode
+}
+
+/** A class as `Schema.TaggedError` makes it, which needs no services. */
+export interface ErrorClass extends Schema.Constraint {
+  readonly Type: Error & { readonly _tag: string }
+  readonly DecodingServices: never
+  readonly EncodingServices: never
+  readonly fields: { readonly _tag: { readonly Type: string } }
+  new (...fields: never): Error & { readonly _tag: string }
+}
+
+export type ErrorEntry = ErrorClass | readonly [error: ErrorClass, status: ErrorStatus]
+
+export type ErrorEntries = ReadonlyArray<ErrorEntry>
+
+export type ErrorOf<E extends ErrorEntry> = E extends readonly [infer C extends ErrorClass, ErrorStatus]
+  ? C["Type"]
+  : E extends ErrorClass
+    ? E["Type"]
+    : never
+
+/** Characters of a document; header fields of 8 KiB together are what every client takes. */
+export const maxDocumentLength = 4096
+
+/** What the failures of handlers and models were before they were failures of this protocol, and in which form they travel. */
+const origins = new WeakMap<object, DeclaredFailure>()
+
+/** The failure that a caller has had as this error, if it was a declared one of the model that it has asked. */
+export const originOf = (error: unknown): DeclaredFailure | undefined =>
+  typeof error === "object" && error !== null ? origins.get(error) : undefined
+
+export interface DeclaredErrors {
+  /** A handler's failure, as it travels; undefined where it is none of these. */
+  readonly encode: (error: unknown) => DeclaredFailure | undefined
+  /** A failure as the caller has it: an instance of the class, or the failure itself where it is none, or cannot be read. */
+  readonly decode: (failure: InferenceError) => unknown
+  /** A failure of another process, with the status that is declared here. */
+  readonly known: (failure: InferenceError) => InferenceError
+}
+
+/** @throws TypeError where a tag is taken, or a status is none */
+export const make = (model: string, entries: ErrorEntries): DeclaredErrors => {
+  const kinds = new Map<string, Kind>()
+  for (const entry of entries) {
+    const [error, status = {}] = isClass(entry) ? [entry] : entry
+    const kind = makeKind(model, error, status)
+    if (Object.hasOwn(table, kind.tag) || kinds.has(kind.tag)) {
+      throw new TypeError(`Model "${model}": an error cannot have the tag "${kind.tag}", which another one has.`)
+    }
+    kinds.set(kind.tag, kind)
+  }
+  return {
+    encode: (error) => {
+      const kind = error instanceof Error && "_tag" in error ? kinds.get(String(error._tag)) : undefined
+      if (kind === undefined || !(error instanceof kind.error)) return undefined
+      const failure = kind.failure(error)
+      origins.set(error, failure)
+      return failure
+    },
+    decode: (failure) => {
+      if (!(failure instanceof DeclaredFailure)) return failure
+      const kind = kinds.get(failure.kind)
+      if (kind === undefined) return failure
+      if (failure.error instanceof kind.error) return failure.error
+      const error = kind.read(failure.document)
+      if (error === undefined) return failure
+      origins.set(error, failure)
+      return error
+    },
+    known: (failure) => {
+      if (!(failure instanceof DeclaredFailure)) return failure
+      const kind = kinds.get(failure.kind)
+      const { message, document, error } = failure
+      return kind === undefined
+        ? failure
+        : new DeclaredFailure({ message, kind: kind.tag, ...kind.status, document, error })
+    },
+  }
+}
+
+interface Kind {
+  readonly tag: string
+  readonly error: ErrorClass
+  readonly status: { readonly http: number; readonly grpc: number }
+  readonly failure: (error: Error) => DeclaredFailure
+  readonly read: (document: string | undefined) => object | undefined
+}
+
+const isClass = (entry: ErrorEntry): entry is ErrorClass => typeof entry === "function"
+
+const makeKind = (model: string, error: ErrorClass, { http = 500, grpc = "INTERNAL" }: ErrorStatus): Kind => {
+  const tag = tagOf(error)
+  if (tag === undefined || !/^[!-~]{1,256}$/.test(tag)) {
+    throw new TypeError(`Model "${model}": an error must be a Schema.TaggedError with a tag of printable ASCII.`)
+  }
+  if (!Number.isSafeInteger(http) || http < 400 || http > 599) {
+    throw new TypeError(`Model "${model}": the HTTP status of "${tag}" must be 400 to 599, but ${http} was given.`)
+  }
+  if (!Object.hasOwn(GrpcCode, grpc)) {
+    throw new TypeError(`Model "${model}": the gRPC code of "${tag}" is none: ${JSON.stringify(grpc)}.`)
+  }
+  const status = { http, grpc: GrpcCode[grpc] }
+  // Its type is that of ErrorClass: it needs no services.
+  const codec = Schema.toCodecJson(error) as unknown as Schema.Codec<Error, Schema.Json>
+  const encode = Schema.encodeUnknownResult(codec)
+  const decode = Schema.decodeUnknownExit(codec)
+  return {
+    tag,
+    error,
+    status,
+    failure: (failed) => {
+      const encoded = encode(failed)
+      const json = Result.isSuccess(encoded) ? JSON.stringify(encoded.success) : undefined
+      const message = text(tag, failed, json)
+      return new DeclaredFailure({ message, kind: tag, ...status, document: headerText(json), error: failed })
+    },
+    read: (document) => {
+      if (document === undefined || document.length > maxDocumentLength) return undefined
+      try {
+        const exit = decode(JSON.parse(document))
+        return Exit.isSuccess(exit) ? exit.value : undefined
+      } catch {
+        return undefined
+      }
+    },
+  }
+}
+
+/** What its instances have. */
+const tagOf = (error: ErrorClass): string | undefined => {
+  const { ast }: { readonly ast?: { readonly literal?: unknown } } = Object(error.fields?._tag)
+  return typeof ast?.literal === "string" ? ast.literal : undefined
+}
+
+/** As clients that know no such error see it: one without a message is told by its fields. */
+const text = (tag: string, { message }: Error, json: string | undefined): string => {
+  if (message !== "") return `${tag}: ${message}`
+  const fields = json?.replace(/^\{"_tag":"[^"]*",?/, "{") ?? "{}"
+  return fields === "{}" ? tag : `${tag}: ${fields}`
+}
+
+/** As a header field can carry it; undefined where it is too long for one. */
+const headerText = (json: string | undefined): string | undefined => {
+  const ascii = json?.replaceAll(/[\u007F-\uFFFF]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+  return ascii === undefined || ascii.length > maxDocumentLength ? undefined : ascii
+}
