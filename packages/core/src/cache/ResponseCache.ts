@@ -7,7 +7,9 @@
  *           └─ miss ─► scheduler ─► answer ─► store ─────────┴─► reply to all who wait
  *                                   failure: to all who wait, and nothing is stored
  *
- * Who waits may leave at any time, by cancelling or by its deadline; the execution is taken back when all have.
+ * Who waits may leave at any time, by cancelling or by its deadline; the execution is taken back when all have. Who asks the
+ * same by another priority, or for another time in the queue, waits for an execution of its own there, as it would alone; the
+ * first of them that is done answers all, and the others are taken back.
  */
 import { Clock, Effect, Result } from "effect"
 import { requireInteger } from "../model/Batching.ts"
@@ -16,7 +18,9 @@ import * as Digest from "./Digest.ts"
 import { DeadlineExceeded, fromTag, type InferenceError, retryAfter } from "../Errors.ts"
 import { type Cancel, errorPrefix, type Reply, type Request, type Response } from "../request/Inference.ts"
 import { copy, ResponseStore } from "./ResponseStore.ts"
-import type { Statistics } from "../metrics/Statistics.ts"
+import { levelOf, policyOf, type Queueing, timeoutOf } from "../model/QueuePolicy.ts"
+import type { Scheduler } from "../scheduler/Scheduler.ts"
+import type { RequestStatistics, Statistics } from "../metrics/Statistics.ts"
 
 export interface ResponseCacheOptions {
   /** Of answers, with what it takes to keep them; those not asked for the longest leave first. Default 64 MiB. */
@@ -36,7 +40,9 @@ export interface CacheOptions extends ResponseCacheOptions {
   /** What a request is answered with changes with it. Default: nothing does. */
   readonly epoch?: () => number
   readonly statistics: Statistics
-  readonly submit: (request: Request, reply: Reply) => Cancel
+  /** As declared; undefined where requests wait for any time and are all equal. */
+  readonly queueing: Queueing | undefined
+  readonly submit: Scheduler["submit"]
 }
 
 const defaultMaxBytes = 64 * 2 ** 20
@@ -57,13 +63,17 @@ interface Waiting {
   readonly request: Request
   readonly reply: Reply
   readonly startedAt: number
-  readonly flight: Flight
+  flight: Flight
 }
 
 /** One execution, and who waits for it: the first of them is the one that the scheduler counts. */
 interface Flight {
+  /** What is asked. */
   readonly key: string
+  /** In which way it waits in the queue. */
+  readonly lane: string
   readonly waiting: Set<Waiting>
+  readonly counts: FlightStatistics
   cancel: Cancel
 }
 
@@ -74,7 +84,10 @@ export const make = Effect.fnUntraced(function* (options: CacheOptions) {
   const nanos = () => Number(clock.monotonicTimeNanosUnsafe())
   const keyOf = keys(options)
   const store = new ResponseStore(maxBytes)
-  const flights = new Map<string, Flight>()
+  const laneOf = lanes(options.queueing)
+  const timeOf = times(options.queueing)
+  /** By what is asked, and then by lane. */
+  const flights = new Map<string, Map<string, Flight>>()
   let isClosed = false
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
@@ -100,7 +113,7 @@ export const make = Effect.fnUntraced(function* (options: CacheOptions) {
       reply(answer)
       return nothing
     }
-    const flight: Flight = flights.get(key) ?? { key, waiting: new Set(), cancel: nothing }
+    const flight = flightOf(key, laneOf(request))
     const waiting: Waiting = { request, reply, startedAt, flight }
     flight.waiting.add(waiting)
     deadlines.add(waiting)
@@ -108,35 +121,71 @@ export const make = Effect.fnUntraced(function* (options: CacheOptions) {
     return () => void leave(waiting)
   }
 
+  const flightOf = (key: string, lane: string): Flight =>
+    flights.get(key)?.get(lane) ?? {
+      key,
+      lane,
+      waiting: new Set(),
+      counts: new FlightStatistics(statistics),
+      cancel: nothing,
+    }
+
+  const put = (flight: Flight) => {
+    const same = flights.get(flight.key) ?? new Map<string, Flight>()
+    same.set(flight.lane, flight)
+    flights.set(flight.key, same)
+  }
+
+  const remove = ({ key, lane }: Flight) => {
+    const same = flights.get(key)
+    same?.delete(lane)
+    if (same?.size === 0) flights.delete(key)
+  }
+
   const isExpired = ({ deadline }: Request) => deadline !== undefined && deadline <= clock.currentTimeMillisUnsafe()
 
   /** Deadlines are those of who waits, not of the execution. */
   const begin = (flight: Flight, request: Request, lookup: number) => {
-    flights.set(flight.key, flight)
+    put(flight)
     let isOver = false
-    const cancel = options.submit({ ...request, deadline: undefined }, (outcome) => {
+    const ended: Reply = (outcome) => {
       isOver = true
-      flights.delete(flight.key)
+      remove(flight)
       if (Result.isFailure(outcome)) return fail(flight, request, outcome.failure)
       const insertedAt = nanos()
       const stored = copy(outcome.success)
       store.set(flight.key, stored)
       statistics.missed(lookup + nanos() - insertedAt)
       answer(flight, outcome, stored, lookup)
-    })
+    }
+    const cancel = options.submit({ ...request, deadline: undefined }, ended, flight.counts)
     if (!isOver) flight.cancel = cancel
   }
 
+  /** Who waits for the same in other lanes; their executions are taken back. */
+  const takeOthers = (key: string): ReadonlyArray<Waiting> => {
+    const others = [...(flights.get(key)?.values() ?? [])]
+    flights.delete(key)
+    return others.flatMap((flight) => {
+      const taken = [...flight.waiting]
+      flight.waiting.clear()
+      flight.counts.end()
+      flight.cancel()
+      return taken
+    })
+  }
+
   const answer = (
-    { waiting }: Flight,
+    { key, waiting }: Flight,
     outcome: Result.Success<Response, InferenceError>,
     stored: Response,
     lookup: number,
   ) => {
     const now = nanos()
     const millis = clock.currentTimeMillisUnsafe()
-    const [first, ...others] = waiting
+    const [first, ...along] = waiting
     waiting.clear()
+    const others = [...along, ...takeOthers(key)]
     // Before the replies: a caller that asks for statistics next finds its own request in them.
     for (const { startedAt, request } of others) statistics.hit(now - startedAt, lookup, request.rows, millis)
     tell([
@@ -145,10 +194,23 @@ export const make = Effect.fnUntraced(function* (options: CacheOptions) {
     ])
   }
 
-  const fail = ({ waiting }: Flight, executed: Request, error: InferenceError) => {
+  const fail = ({ key, lane, waiting }: Flight, executed: Request, error: InferenceError) => {
     const now = nanos()
-    const [first, ...others] = waiting
+    // Who has come later may wait for longer: once more at the end of the queue, and so for twice its time at most.
+    const isLate = ({ request, startedAt }: Waiting) => request === executed || startedAt + timeOf(request) <= now
+    const late = error._tag === "QueueTimeout" ? [...waiting].filter(isLate) : [...waiting]
+    const early = [...waiting].filter((one) => !late.includes(one))
+    const [first, ...others] = late
     waiting.clear()
+    const [next] = early
+    if (next !== undefined) {
+      const flight = flightOf(key, lane)
+      for (const one of early) {
+        one.flight = flight
+        flight.waiting.add(one)
+      }
+      begin(flight, next.request, 0)
+    }
     for (const { startedAt } of others) statistics.failed(reasonOf(error), now - startedAt)
     tell(
       [first, ...others].flatMap((waiting) =>
@@ -185,7 +247,7 @@ export const make = Effect.fnUntraced(function* (options: CacheOptions) {
       statistics.failed("CANCELED", nanos() - waiting.startedAt)
       return true
     }
-    flights.delete(flight.key)
+    remove(flight)
     flight.cancel()
     return true
   }
@@ -232,6 +294,41 @@ const keys = ({ readsRequest, parameters: counted, epoch }: CacheOptions): ((req
     }
     return requestedOutputs.length === 0 ? key : key + JSON.stringify(requestedOutputs.toSorted())
   }
+}
+
+/** What its scheduler is told, until it is over: an execution that is taken back as another one was faster is none. */
+class FlightStatistics implements RequestStatistics {
+  readonly #statistics: RequestStatistics
+  #isOver = false
+
+  constructor(statistics: RequestStatistics) {
+    this.#statistics = statistics
+  }
+
+  end(): void {
+    this.#isOver = true
+  }
+
+  succeeded(...told: Parameters<RequestStatistics["succeeded"]>): void {
+    if (!this.#isOver) this.#statistics.succeeded(...told)
+  }
+
+  failed(...told: Parameters<RequestStatistics["failed"]>): void {
+    if (!this.#isOver) this.#statistics.failed(...told)
+  }
+}
+
+/** How long a request may wait in its queue, in nanoseconds. */
+const times = (queueing: Queueing | undefined): ((request: Request) => number) =>
+  queueing === undefined
+    ? () => Infinity
+    : ({ parameters }) => timeoutOf(policyOf(queueing, levelOf(queueing, parameters)), parameters)
+
+/** What two requests have in common that a queue treats alike. */
+const lanes = (queueing: Queueing | undefined): ((request: Request) => string) => {
+  if (queueing === undefined) return () => ""
+  const timeOf = times(queueing)
+  return (request) => `${levelOf(queueing, request.parameters)},${timeOf(request)}`
 }
 
 /** Parameters that say when a request is answered, not how. */

@@ -183,16 +183,24 @@ const run = Effect.fnUntraced(function* (
     maxQueueSize: batching.maxQueueSize,
     queueing: batching.queueing,
   })
-  const parted: RunningModel["submit"] = (request, reply) => {
+  const parted: Scheduler.Scheduler["submit"] = (request, reply, counts = statistics) => {
     const parts = Grouping.parts(batching.groupBy, request)
-    if (parts === undefined) return scheduler.submit(request, reply)
+    if (parts === undefined) return scheduler.submit(request, reply, counts)
     const { submit } = scheduler
-    return PartedRequest.submit({ model: name, outputs: signature.outputs, statistics, submit }, request, parts, reply)
+    const how = { model: name, outputs: signature.outputs, statistics: counts, submit }
+    return PartedRequest.submit(how, request, parts, reply)
   }
   // What a model has not declared costs its requests nothing, not even a call.
-  const submit: RunningModel["submit"] = agrees && batching.groupBy.inputs.length > 0 ? parted : scheduler.submit
+  const submit: Scheduler.Scheduler["submit"] = agrees && batching.groupBy.inputs.length > 0 ? parted : scheduler.submit
   const asked: RunningModel["submit"] = cache
-    ? yield* ResponseCache.make({ ...cache, model: name, readsRequest, statistics, submit })
+    ? yield* ResponseCache.make({
+        ...cache,
+        model: name,
+        readsRequest,
+        statistics,
+        submit,
+        queueing: batching.queueing,
+      })
     : submit
   const { prepare } = set
   const regroup = prepare && {
