@@ -1,5 +1,6 @@
 /** What the tests' models are, for both sides of a thread. No test is in here. */
 import { Model, Tensor } from "@nereid/core"
+import { Schema } from "effect"
 
 /** Does what its text says, in the thread that it runs in. */
 export class Command extends Model.Service<Command>()("command", {
@@ -20,6 +21,16 @@ export class Count extends Model.Service<Count>()("count", {
   inputs: { TO: Tensor.scalar("INT32") },
   outputs: { N: Tensor.scalar("INT32"), PULLED: Tensor.scalar("INT32") },
   maxBatchSize: 2,
+}) {}
+
+/** By a parameter of each request. */
+export class Scale extends Model.Service<Scale>()("scale", {
+  inputs: { x: Tensor.FP32(1) },
+  outputs: { y: Tensor.FP32(1) },
+  parameters: { by: Schema.Finite },
+  responseParameters: { together: Schema.Int },
+  maxBatchSize: 8,
+  batching: { maxQueueDelay: "1 minute", preferredBatchSizes: [4] },
 }) {}
 
 /** Of another signature than the one that its module has. */

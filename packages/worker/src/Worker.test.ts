@@ -6,12 +6,13 @@ import type { Request } from "@nereid/core/Inference"
 import { infer } from "@nereid/core/RunningModel"
 import { Context, Effect, Exit, Fiber, Layer, Logger, Metric, Queue, Result, Scope, Stream } from "effect"
 import type * as contract from "./Command.fixture.ts"
-import { Command, Count, OtherRows, Rows } from "./Command.fixture.ts"
+import { Command, Count, OtherRows, Rows, Scale } from "./Command.fixture.ts"
 import type * as commandHandler from "./CommandHandler.fixture.ts"
 import type * as declaredHandler from "./DeclaredHandler.fixture.ts"
 import { Declaring, Refused } from "./Declaring.fixture.ts"
 import type * as countHandler from "./CountHandler.fixture.ts"
 import type * as rowsHandler from "./RowsHandler.fixture.ts"
+import type * as scaleHandler from "./ScaleHandler.fixture.ts"
 import { Worker } from "./index.ts"
 import type * as unready from "./Unready.fixture.ts"
 
@@ -46,6 +47,38 @@ const ready = (model: { readonly isReady: () => boolean }) =>
   Effect.sleep("5 millis").pipe(Effect.repeat({ until: () => model.isReady() }), Effect.timeout("20 seconds"))
 
 describe("a handler in a thread", () => {
+  it.live(
+    "of the requests of a batch has them together, each with its id, rows and parameters, and answers each alone",
+    () =>
+      Effect.gen(function* () {
+        const layer = Worker.layer<typeof scaleHandler>()(Scale, module("ScaleHandler"))
+        const { model, withParameters } = yield* Effect.provideContext(Scale, yield* Layer.build(layer))
+        const ask = (id: string, by: number, ...x: ReadonlyArray<number>) =>
+          Effect.result(
+            withParameters.inferBatch(
+              { x: Tensor.make("FP32", [x.length, 1], Float32Array.from(x)) },
+              { id, parameters: { by } },
+            ),
+          )
+        const answers = yield* Effect.all([ask("a", 2, 1), ask("b", 0, 1), ask("c", -1, 3, 4)], {
+          concurrency: "unbounded",
+        })
+        assert.deepEqual(
+          answers.map((answer) =>
+            Result.isSuccess(answer)
+              ? [[...answer.success.outputs.y.data], answer.success.parameters.together]
+              : [answer.failure._tag, answer.failure.message],
+          ),
+          [
+            [[2], 3],
+            ["InvalidRequest", "b: by nothing"],
+            [[-3, -4], 3],
+          ],
+        )
+        assert.equal(model.statistics.executionCount, 1)
+      }),
+  )
+
   it.live("fails with errors that its model declares, and sets its parameters of responses", () =>
     Effect.gen(function* () {
       const layer = Worker.layer<typeof declaredHandler>()(Declaring, module("DeclaredHandler"))
@@ -90,7 +123,7 @@ describe("a handler in a thread", () => {
           "InvalidRequest: it is InvalidRequest",
           "QueueFull: it is QueueFull",
           "ExecutionFailed: Failed to execute the request(s) for model 'command': Strange",
-          "ExecutionFailed: Failed to execute the request(s) for model 'command'; its log says why",
+          "ExecutionFailed: Failed to execute the request(s) for model 'command': a bug",
           "b",
         ],
       )

@@ -45,7 +45,7 @@ export const execute = <A, E, R, P extends Declared>(
 
     const failed = (cause: Cause.Cause<E | Thrown>): Exit.Exit<never, InferenceError> => {
       const { error, unexpected } = Handler.failure(model, cause)
-      // Defects and interruptions are the scheduler's business.
+      // Interruptions are the scheduler's business.
       if (unexpected === cause) return Exit.failCause(Cause.map(cause, () => error))
       if (unexpected !== undefined && !isInterrupted) fork(Handler.logUnexpected(model.name, unexpected))
       return Exit.fail(error)

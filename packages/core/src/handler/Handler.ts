@@ -162,7 +162,11 @@ const text = (told: unknown): string => {
   return Object.prototype.toString.call(told)
 }
 
-/** What a caller sees of the end of a handler, and what of it belongs into the log. */
+/**
+ * What a caller sees of the end of a handler, and what of it belongs into the log. One rule for all of them, as the same line of
+ * code may throw in a function, in a promise or inside an effect: its message is for the caller, and the rest of what nobody has
+ * announced, with its stack, for the log.
+ */
 export const failure = (
   model: Failing,
   cause: Cause.Cause<unknown>,
@@ -172,17 +176,25 @@ export const failure = (
       return { error: reason.defect, unexpected: undefined }
     }
   }
-  const found = Cause.findError(cause)
-  if (Result.isFailure(found)) return { error: defect(model.name), unexpected: cause }
-  const error = failed(model, found.success)
+  const found = failureOf(cause)
+  // Interrupted, which is no answer.
+  if (Result.isFailure(found)) return { error: interrupted(model.name), unexpected: cause }
+  const told = found.success
+  const error = failed(model, told)
   // Nothing says whether what was thrown was meant to be: it is logged, with its stack, unless it is one of Errors or declared.
-  const thrown = found.success instanceof UserCode.Thrown ? found.success.error : error
+  const thrown = told instanceof UserCode.Thrown ? told.error : error
   const isKnown = thrown === error || error instanceof DeclaredFailure
   return { error, unexpected: isKnown ? undefined : Cause.fail(thrown) }
 }
 
-/** What a caller sees of a defect of a handler; the log has the rest. */
-const defect = (model: string): InferenceError =>
+const failureOf = (cause: Cause.Cause<unknown>): Result.Result<unknown, unknown> => {
+  const found = Cause.findError(cause)
+  if (Result.isSuccess(found)) return found
+  const died = cause.reasons.find(Cause.isDieReason)
+  return died === undefined ? found : Result.succeed(new UserCode.Thrown(died.defect))
+}
+
+const interrupted = (model: string): InferenceError =>
   new ExecutionFailed({ message: `Failed to execute the request(s) for model '${model}'; its log says why` })
 
 export const logUnexpected = (model: string, cause: Cause.Cause<unknown>): Effect.Effect<void> =>

@@ -151,7 +151,7 @@ it.effect("a defect, a wrong output, a refused sample and one that takes too lon
         yield* TestClock.adjust("1 second")
         return (yield* Fiber.join(fiber)).message
       })
-    expect(yield* message(failures.defect)).toMatch(/on instance short_0_0: .*its log says why$/)
+    expect(yield* message(failures.defect)).toMatch(/on instance short_0_0: .*bug$/)
     expect(yield* message(failures.output)).toMatch(/output 'LOUD' of model 'short': Expected string/)
     expect(yield* message(failures.sample)).toMatch(/input 'TEXT' of model 'short': .*length of at least 1/)
     expect(yield* message(failures.data)).toMatch(/input 'TEXT' of model 'short': .*length of at least 1/)

@@ -6,6 +6,7 @@ import { Duration } from "effect"
 import type { DataType } from "../tensor/DataType.ts"
 import type { DataTypeOf, Fields, SymbolsOf } from "./Field.ts"
 import { defaultMaxQueueSize, type Queueing, type QueueingOptions, resolve as resolveQueueing } from "./QueuePolicy.ts"
+import type { ParameterFields } from "./ParameterFields.ts"
 import type { Signature } from "../tensor/TensorSpec.ts"
 import { type Element, elementBytes } from "../tensor/Element.ts"
 
@@ -16,9 +17,11 @@ interface ClosingOptions {
   readonly preferredBatchSizes?: ReadonlyArray<number>
 }
 
-export type BatchingOptions<I extends Fields> = ClosingOptions & SharingOptions<I> & QueueingOptions
+export type BatchingOptions<I extends Fields, P extends ParameterFields | undefined = undefined> = ClosingOptions &
+  SharingOptions<I, P> &
+  QueueingOptions
 
-interface SharingOptions<I extends Fields> {
+interface SharingOptions<I extends Fields, P extends ParameterFields | undefined> {
   /**
    * Numbers of rows that batches are filled up to, the smallest that holds them, behind the largest `maxBatchSize`: their
    * last row is repeated, and what comes out of the copies is dropped. For what is slow at sizes that it has not seen.
@@ -35,15 +38,15 @@ interface SharingOptions<I extends Fields> {
    */
   readonly ragged?: Ragged<I>
   /**
-   * Requests share a batch only where these agree: the values of inputs, byte by byte, and of request parameters, of which
-   * missing is one. A request whose rows differ in such an input is executed in parts, each with others of its value, and
+   * Requests share a batch only where these agree: the values of inputs, byte by byte, and of request parameters (those that the
+   * model declares, or any, where it declares none), of which missing is one. A request whose rows differ in such an input is executed in parts, each with others of its value, and
    * answered as one. Without effect on `Model.each`, which has one sample at a time. Default none.
    *
    * ```ts
    * groupBy: { inputs: ["temperature"], parameters: ["language"] }
    * ```
    */
-  readonly groupBy?: GroupBy<I>
+  readonly groupBy?: GroupBy<I, P>
   /**
    * What becomes of a batch that fails: its requests fail with it, or it is executed again in halves, until those that
    * fail are alone and all others have their answers. Only for models that may execute a request twice; n requests that
@@ -52,9 +55,9 @@ interface SharingOptions<I extends Fields> {
   readonly onFailure?: "fail" | "bisect"
 }
 
-export interface GroupBy<I extends Fields> {
+export interface GroupBy<I extends Fields, P extends ParameterFields | undefined = undefined> {
   readonly inputs?: ReadonlyArray<keyof I & string>
-  readonly parameters?: ReadonlyArray<string>
+  readonly parameters?: ReadonlyArray<P extends ParameterFields ? keyof P & string : string>
 }
 
 /** By the names of symbolic dims. */
@@ -131,11 +134,12 @@ export interface RaggedAxis {
 }
 
 /** @throws TypeError where an option is out of range, or names what is not there */
-export const resolve = <I extends Fields>(
+export const resolve = <I extends Fields, P extends ParameterFields | undefined>(
   model: string,
   maxBatchSize: number,
   signature: Signature,
-  options: BatchingOptions<I>,
+  options: BatchingOptions<I, P>,
+  parameters?: P,
 ): Batching => {
   // Narrower in its names alone.
   const {
@@ -161,7 +165,10 @@ export const resolve = <I extends Fields>(
     queueing: resolveQueueing(model, queueing),
     padTo: sizes.length === 0 ? [] : [...new Set([...sizes, maxBatchSize])].toSorted((a, b) => a - b),
     ragged: dims.map((dim) => raggedDim(model, signature, dim)),
-    groupBy: { inputs: positions(model, signature, groupBy.inputs ?? []), parameters: groupBy.parameters ?? [] },
+    groupBy: {
+      inputs: positions(model, signature, groupBy.inputs ?? []),
+      parameters: declared(model, parameters, groupBy.parameters ?? []),
+    },
     onFailure,
   }
 }
@@ -201,6 +208,14 @@ const positions = (model: string, { inputs }: Signature, names: ReadonlyArray<st
     if (position >= 0) return position
     throw new TypeError(`Model "${model}": groupBy has an input "${name}", but there is none of this name.`)
   })
+
+const declared = (model: string, parameters: ParameterFields | undefined, names: ReadonlyArray<string>) => {
+  const stranger = parameters && names.find((name) => !Object.hasOwn(parameters, name))
+  if (stranger === undefined) return names
+  throw new TypeError(
+    `Model "${model}": groupBy has a parameter "${stranger}", but the model declares none of this name.`,
+  )
+}
 
 const requireSizes = (model: string, option: string, sizes: ReadonlyArray<number>, maxBatchSize: number) => {
   for (const size of sizes) {

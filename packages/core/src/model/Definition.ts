@@ -137,7 +137,7 @@ export interface DefinitionOptions<
   readonly maxBatchSize?: number
   /** A positive integer. Default 1. */
   readonly version?: number
-  readonly batching?: BatchingOptions<NoInfer<I>>
+  readonly batching?: BatchingOptions<NoInfer<I>, NoInfer<P>>
 }
 
 export interface Definition<I extends Fields, O extends Fields, P extends Declared = Declared> {
@@ -240,7 +240,7 @@ const define = <
     responseParameters,
     errors: errors === undefined ? undefined : DeclaredErrors.make(name, errors),
     maxBatchSize,
-    batching: resolve(name, maxBatchSize, signature, batching),
+    batching: resolve(name, maxBatchSize, signature, batching, parameters),
     signature,
   }
 }

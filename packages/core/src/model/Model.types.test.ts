@@ -337,9 +337,25 @@ export const refused = () => {
     // @ts-expect-error an input that there is none of
     batching: { groupBy: { inputs: ["temperature"] } },
   }) {}
+  const parameters = { language: Schema.optionalKey(Schema.String) }
+  class ByDeclared extends Model.Service<ByDeclared>()("by-declared", {
+    inputs,
+    outputs: {},
+    parameters,
+    maxBatchSize: 4,
+    batching: { groupBy: { parameters: ["language"] } },
+  }) {}
+  class ByOther extends Model.Service<ByOther>()("by-other", {
+    inputs,
+    outputs: {},
+    parameters,
+    maxBatchSize: 4,
+    // @ts-expect-error a parameter that is not declared
+    batching: { groupBy: { parameters: ["langauge"] } },
+  }) {}
   // @ts-expect-error an unknown option
   class Misspelt extends Model.Service<Misspelt>()("misspelt", { inputs: {}, outputs: {}, maxBatch: 1 }) {}
-  return [NoTensor, Misspelt, NoDim, WrongPad, WrongInput, Grouped, WrongKey]
+  return [NoTensor, Misspelt, NoDim, WrongPad, WrongInput, Grouped, WrongKey, ByDeclared, ByOther]
 }
 
 it("refuses what a cast has smuggled past the types when the model is declared", () => {

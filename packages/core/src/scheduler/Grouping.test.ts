@@ -1,6 +1,6 @@
 /** Batches by the values of inputs and parameters: who shares one, and requests whose rows differ. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber, Result } from "effect"
+import { Effect, Fiber, Result, Schema } from "effect"
 import { InvalidRequest } from "../Errors.ts"
 import type { Parameters } from "../request/Inference.ts"
 import * as Model from "../model/Model.ts"
@@ -285,8 +285,15 @@ it.effect("a value that is not the same in all rows is none of the batch; the ex
   }),
 )
 
-it("refuses an input that is not there", () => {
+it("refuses an input or a parameter that is not there", () => {
   const declare = (groupBy: object) =>
-    Model.Service()("m", { inputs: { x: Tensor.FP32(1) }, outputs: {}, maxBatchSize: 2, batching: { groupBy } })
+    Model.Service()("m", {
+      inputs: { x: Tensor.FP32(1) },
+      outputs: {},
+      parameters: { language: Schema.String },
+      maxBatchSize: 2,
+      batching: { groupBy },
+    })
   expect(() => declare({ inputs: ["y"] })).toThrow('Model "m": groupBy has an input "y"')
+  expect(() => declare({ parameters: ["languages"] })).toThrow('Model "m": groupBy has a parameter "languages"')
 })
