@@ -3,10 +3,12 @@
  * cannot tell. It keeps the deadlines, counts the statistics and checks the replies; a channel carries the requests.
  */
 import { Clock, Effect, Latch, Result } from "effect"
+import * as Defaults from "@nereid/core/Defaults"
 import type { Definition } from "@nereid/core/Definition"
 import { DeadlineExceeded, type InferenceError, QueueFull, Unavailable } from "@nereid/core/Errors"
 import type { Fields } from "@nereid/core/Field"
 import { type Cancel, errorPrefix, noParameters, type Request, type Response } from "@nereid/core/Inference"
+import * as ParameterFields from "@nereid/core/ParameterFields"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import { type FailureReason, Statistics } from "@nereid/core/Statistics"
 import type { WireRequest } from "@nereid/core/WireRequest"
@@ -32,6 +34,7 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
   const clock = yield* Clock.Clock
   const fork = Effect.runForkWith(yield* Effect.context<never>())
   const statistics = new Statistics()
+  const complete = completer(definition)
   /** Ends a waiting call with an error, and takes it back from the server. */
   const waiting = new Set<(error: InferenceError) => void>()
   let closed = false
@@ -85,7 +88,7 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
     if (remaining !== undefined && remaining <= longestTimer) {
       timer = setTimeout(() => end(expired(request)), Math.ceil(remaining))
     }
-    const wire = wireRequest(definition, settings.version, request)
+    const wire = wireRequest(definition, settings.version, complete(request))
     const expected = { name, signature, rows: maxBatchSize > 0 ? request.rows : undefined }
     const answer = (answeredAt: number, outcome: Result.Result<Response, InferenceError>) => {
       if (!finish(Result.isSuccess(outcome) ? undefined : reasonOf(outcome.failure))) return
@@ -162,6 +165,19 @@ const wireRequest = (definition: Definition<Fields, Fields>, version: string, re
   }),
   outputs: [],
 })
+
+/**
+ * With what the request has left out and the model has a default for. The server may be one that knows no defaults, or others:
+ * what counts is what the caller's declaration says.
+ */
+const completer = ({ signature, maxBatchSize, parameters }: Definition<Fields, Fields>) => {
+  const fill = Defaults.filler(signature, maxBatchSize > 0)
+  const told = parameters && ParameterFields.make(parameters)
+  return (request: Request): Request => {
+    const filled = fill === undefined ? request : fill(request)
+    return told === undefined ? filled : { ...filled, parameters: told.complete(filled.parameters) }
+  }
+}
 
 /** In the words of the local scheduler. */
 const expired = (request: Request) => new DeadlineExceeded({ message: `${errorPrefix(request)}Deadline Exceeded` })

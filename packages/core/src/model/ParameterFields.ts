@@ -26,6 +26,8 @@ export interface ParameterCodec {
   readonly encode: (given: object) => Result.Result<Parameters, SampleError>
   /** The declared ones of a request's or response's. Others are not its business: headers and the protocol's own are among them. */
   readonly decode: (parameters: Parameters) => Result.Result<{ readonly [name: string]: unknown }, SampleError>
+  /** With the defaults of those that were left out, for whoever does not know them. */
+  readonly complete: (parameters: Parameters) => Parameters
 }
 
 export const make = (fields: ParameterFields): ParameterCodec => {
@@ -55,6 +57,17 @@ export const make = (fields: ParameterFields): ParameterCodec => {
         if (Object.hasOwn(value.success, name)) decoded[name] = value.success[name]
       }
       return Result.succeed(decoded)
+    },
+    complete: (parameters) => {
+      const completed: Record<string, Parameter> = { ...parameters }
+      for (const { name, encode, decode } of columns) {
+        if (Object.hasOwn(parameters, name)) continue
+        const preset = decode(undefined)
+        if (Result.isFailure(preset) || !Object.hasOwn(preset.success, name)) continue
+        const encoded = encode(preset.success[name])
+        if (Result.isSuccess(encoded) && encoded.success !== undefined) completed[name] = encoded.success
+      }
+      return completed
     },
   }
 }
