@@ -193,7 +193,14 @@ export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
   }
 
   const submit = options.responseCache
-    ? yield* ResponseCache.make({ model: name, readsRequest: true, epoch: () => epoch, statistics, submit: asked })
+    ? yield* ResponseCache.make({
+        model: name,
+        readsRequest: true,
+        queueing: undefined,
+        epoch: () => epoch,
+        statistics,
+        submit: asked,
+      })
     : asked
 
   const notLinked = (request: Request) =>
