@@ -65,8 +65,8 @@ export const make = Effect.fnUntraced(function* (
   const connections = new Set<Socket>()
   /** Those that speak HTTP/2. */
   const handedOver = new Set<Socket>()
-  /** What is not answered yet, by its connection; a response has none while it waits for those before it. */
-  const open = new Map<ServerResponse, Socket>()
+  /** What is not answered yet, of each connection that has asked: a response has none while it waits for those before it. */
+  const open: Open = new Map()
   /** Connections on which something came that is no HTTP, behind requests that are yet to be answered. */
   const broken = new WeakSet<Socket>()
   let stopping = false
@@ -75,10 +75,11 @@ export const make = Effect.fnUntraced(function* (
     // Who asked whether to send a body may or may not send one behind a refusal: what comes next could be either.
     if (stopping || request.headers.expect !== undefined) response.shouldKeepAlive = false
     const { socket } = request
-    open.set(response, socket)
+    const ofConnection = open.get(socket) ?? begin(socket, open)
+    ofConnection.push(response)
     response.on("close", () => {
-      open.delete(response)
-      const isLast = stopping && !open.values().some((its) => its === socket)
+      ofConnection.splice(ofConnection.indexOf(response), 1)
+      const isLast = stopping && ofConnection.length === 0
       if (isLast || (broken.has(socket) && !isAwaited(socket, open))) socket.destroySoon()
     })
     // A caller that breaks off is an error on both, and one without a listener would end the process.
@@ -121,7 +122,7 @@ export const make = Effect.fnUntraced(function* (
 
   const stop = Effect.callback<void>((resume) => {
     stopping = true
-    for (const response of open.keys()) response.shouldKeepAlive = false
+    for (const responses of open.values()) for (const response of responses) response.shouldKeepAlive = false
     const cutOff = () => {
       server.closeAllConnections()
       http2?.cutOff()
@@ -132,7 +133,8 @@ export const make = Effect.fnUntraced(function* (
       resume(Effect.void)
     })
     // Not closeIdleConnections: it spares connections that have never asked anything, as pools open them in advance.
-    const busy = new Set([...open.values(), ...handedOver].map(peer))
+    const asking = [...open].flatMap(([socket, responses]) => (responses.length > 0 ? [socket] : []))
+    const busy = new Set([...asking, ...handedOver].map(peer))
     for (const socket of connections) if (!busy.has(peer(socket))) socket.destroy()
     http2?.drain()
   })
@@ -193,13 +195,26 @@ const listen = (server: Server, { name, host, port }: ListenerOptions): Effect.E
     })
   })
 
+/**
+ * Responses by their connection, in arrays that stay as long as that does. In one table of all responses they would survive
+ * their requests: a table that has been replaced refers to its successor, and once one is old, all are until the heap is
+ * marked, with whatever their responses held.
+ */
+type Open = Map<Socket, Array<ServerResponse>>
+
+const begin = (socket: Socket, open: Open): Array<ServerResponse> => {
+  const responses: Array<ServerResponse> = []
+  open.set(socket, responses)
+  socket.on("close", () => open.delete(socket))
+  return responses
+}
+
 /** Whether there is a request that has come completely and is not answered. */
-const isAwaited = (socket: Socket, open: ReadonlyMap<ServerResponse, Socket>): boolean =>
-  open.entries().some(([{ req }, its]) => its === socket && req.complete)
+const isAwaited = (socket: Socket, open: Open): boolean => open.get(socket)?.some(({ req }) => req.complete) === true
 
 /** What is no HTTP. Where an answer is on its way already, another one in its middle would only confuse. */
-const refuse = (error: NodeJS.ErrnoException, socket: Socket, open: ReadonlyMap<ServerResponse, Socket>): void => {
-  const answering = open.keys().some((response) => response.socket === socket && response.headersSent)
+const refuse = (error: NodeJS.ErrnoException, socket: Socket, open: Open): void => {
+  const answering = open.get(socket)?.some((response) => response.socket === socket && response.headersSent) === true
   if (answering) return void socket.destroy()
   const [status, message] = refusals.get(error.code ?? "") ?? ["400 Bad Request", `malformed HTTP: ${error.message}`]
   const body = JSON.stringify({ error: message })
