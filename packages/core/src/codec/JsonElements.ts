@@ -7,6 +7,8 @@ import { InvalidRequest, MalformedRequest } from "../Errors.ts"
 import { readDouble } from "./JsonNumber.ts"
 import { readNumbers } from "./JsonNumbers.ts"
 import type { JsonReader } from "./JsonReader.ts"
+import { type NumberKernel, numberKernel, worthwhile } from "./NumberKernel.ts"
+import { type NumberDataType, NumberWindow } from "./NumberWindow.ts"
 import * as SmallMemory from "../tensor/SmallMemory.ts"
 
 /** Datatypes that have a JSON form. */
@@ -28,15 +30,21 @@ export const tooDeep = () =>
 
 /**
  * Reads the array at the reader's position as `count` elements, or the value that stands there by itself as the only one.
- * `name` of the tensor, for messages.
+ * `name` of the tensor, for messages. Without a kernel it is the same, but slower.
  */
-export const readElements = (reader: JsonReader, datatype: JsonDataType, count: number, name: string): Uint8Array => {
+export const readElements = (
+  reader: JsonReader,
+  datatype: JsonDataType,
+  count: number,
+  name: string,
+  kernel: () => NumberKernel | undefined = numberKernel,
+): Uint8Array => {
   // An element and its comma take two bytes, so a shape that promises more is wrong, and is not worth its memory.
   if (count * 2 - 1 > reader.bytes.length - reader.position) {
     reader.skip()
     throw new MalformedRequest({ message: tooFew })
   }
-  const target: Target = { reader, datatype, name, index: 0, start: 0 }
+  const target: Target = { reader, datatype, name, kernel, index: 0, start: 0 }
   switch (datatype) {
     case "BYTES":
       return readStrings(target, count)
@@ -64,7 +72,7 @@ export const readElements = (reader: JsonReader, datatype: JsonDataType, count: 
         if (value === undefined || value < least || value > most) return outOfRange(target)
         data[index] = value
       }
-      walk(target, count, one, (index) => {
+      walkNumbers(target, datatype, bytes, count, one, (index) => {
         const read = readBlock(target, count - index, least, most)
         if (read > 0) data.set(block.subarray(0, read), index)
         return read
@@ -78,6 +86,8 @@ interface Target {
   readonly reader: JsonReader
   readonly datatype: JsonDataType
   readonly name: string
+  /** For many numbers. */
+  readonly kernel: () => NumberKernel | undefined
   /** The element that is read now, and where it stands. */
   index: number
   start: number
@@ -121,7 +131,7 @@ const readFloats = (target: Target, count: number, kind: "single" | "double"): U
   const one = (index: number) => {
     data[index] = readFloat(target)
   }
-  walk(target, count, one, (index) => {
+  walkNumbers(target, kind === "single" ? "FP32" : "FP64", bytes, count, one, (index) => {
     const read = readNumbers(target.reader, block, Math.min(count - index, block.length), kind)
     if (read > 0) data.set(block.subarray(0, read), index)
     return read
@@ -184,6 +194,21 @@ const walk = (
     if (byte !== 0x2c) reader.fail("Missing a comma or ] after an array element.")
     reader.position += 1
   }
+}
+
+/** The same for numbers, many of which the kernel reads into the bytes of their tensor. */
+const walkNumbers = (
+  target: Target,
+  datatype: NumberDataType,
+  bytes: Uint8Array,
+  count: number,
+  element: (index: number) => void,
+  several: (index: number) => number,
+): void => {
+  const kernel = count < worthwhile ? undefined : target.kernel()
+  if (kernel === undefined) return walk(target, count, element, several)
+  const window = new NumberWindow(kernel, target.reader, datatype, bytes)
+  walk(target, count, element, (index) => window.read(index))
 }
 
 const none = () => 0
@@ -250,7 +275,7 @@ const readLong = (target: Target, count: number): Uint8Array => {
     if (long < least || long > most) notInteger(target)
     data[index] = BigInt.asUintN(64, long)
   }
-  walk(target, count, one, (index) => {
+  walkNumbers(target, signed ? "INT64" : "UINT64", bytes, count, one, (index) => {
     const read = readBlock(target, count - index, signed ? -Infinity : 0, Infinity)
     for (let offset = 0; offset < read; offset++) put(index + offset, block[offset] ?? 0)
     return read

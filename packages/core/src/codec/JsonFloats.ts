@@ -140,12 +140,16 @@ const writeSlowly = (value: number, bytes: Uint8Array, offset: number): number =
 /** Any FP32 value. */
 const slowly = (value: number): string => {
   if (Object.is(value, -0)) return "-0.0"
-  if (value === 0 || !Number.isFinite(value)) return String(value)
+  return value === 0 || !Number.isFinite(value) ? String(value) : String(shortest(value))
+}
+
+/** The number of the fewest digits that reads back to a finite FP32 value. */
+export const shortest = (value: number): number => {
   for (let precision = 1; precision < 9; precision++) {
     const shorter = Number(value.toPrecision(precision))
-    if (Math.fround(shorter) === value) return String(shorter)
+    if (Math.fround(shorter) === value) return shorter
   }
-  return String(Number(value.toPrecision(9)))
+  return Number(value.toPrecision(9))
 }
 
 const plus = 0x2b

@@ -5,6 +5,7 @@
 import { byteWidth, isDataType } from "../tensor/DataType.ts"
 import type { JsonDataType } from "./JsonElements.ts"
 import { longest as longestSingle, writeSingles } from "./JsonFloats.ts"
+import { type NumberKernel, numberKernel, worthwhile } from "./NumberKernel.ts"
 import * as SmallMemory from "../tensor/SmallMemory.ts"
 import { elementCount } from "../tensor/TypedTensor.ts"
 import type { WireTensor } from "../request/WireRequest.ts"
@@ -166,6 +167,8 @@ export class JsonWriter {
   #singles(bytes: Uint8Array, count: number): void {
     // What most of them take; where it is too little, it grows.
     this.#reserve(count * 12)
+    const kernel = count < worthwhile ? undefined : numberKernel()
+    if (kernel !== undefined) return this.#singlesThrough(kernel, bytes, count)
     for (let from = 0; from < count; from += singles.length) {
       const several = Math.min(singles.length, count - from)
       // A copy, as the tensor may begin anywhere.
@@ -174,6 +177,31 @@ export class JsonWriter {
       if (from > 0) this.#bytes[this.#length++] = 0x2c
       this.#length = writeSingles(singles, singleBits, several, this.#bytes, this.#view, this.#length)
     }
+  }
+
+  /** The same by the kernel, which leaves some of them, and writes a comma behind each. */
+  #singlesThrough(
+    { textBytes, elementBytes, text, elements, end, functions }: NumberKernel,
+    bytes: Uint8Array,
+    count: number,
+  ): void {
+    const most = textBytes.length / longestSingle
+    for (let from = 0; from < count; from += most) {
+      const several = Math.min(most, count - from)
+      elementBytes.set(bytes.subarray(from * 4, (from + several) * 4))
+      for (let index = 0; index < several; index++) {
+        index += functions.writeSingles(elements + index * 4, several - index, text)
+        const length = end() - text
+        this.#reserve(length + 2 * longestSingle)
+        this.#bytes.set(textBytes.subarray(0, length), this.#length)
+        this.#length += length
+        if (index === several) break
+        singleBytes.set(elementBytes.subarray(index * 4, index * 4 + 4))
+        this.#length = writeSingles(singles, singleBits, 1, this.#bytes, this.#view, this.#length)
+        this.#bytes[this.#length++] = 0x2c
+      }
+    }
+    this.#length -= 1
   }
 
   #strings(name: string, view: DataView): string | undefined {

@@ -1,0 +1,90 @@
+/** FP32 values that the kernel writes have the text that JavaScript gives them, to the last digit. */
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "fast-check"
+import { longest, writeSingles } from "./JsonFloats.ts"
+import { JsonWriter } from "./JsonWriter.ts"
+import { numberKernel } from "./NumberKernel.ts"
+
+const decoder = new TextDecoder()
+
+const written = (data: Float32Array): string => {
+  const writer = new JsonWriter()
+  const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength)
+  writer.elements({ name: "Y", datatype: "FP32", shape: [data.length], bytes })
+  return decoder.decode(writer.written())
+}
+
+const withoutKernel = (data: Float32Array): string => {
+  const bytes = new Uint8Array((data.length + 1) * longest)
+  const words = new Int32Array(data.buffer, data.byteOffset, data.length)
+  const end = writeSingles(data, words, data.length, bytes, new DataView(bytes.buffer), 0)
+  return decoder.decode(bytes.subarray(0, end))
+}
+
+const agree = (data: Float32Array) => {
+  const [ours, expected] = [written(data), withoutKernel(data)]
+  if (ours === expected) return
+  const texts = expected.split(",")
+  for (const [index, text] of ours.split(",").entries()) assert.strictEqual(text, texts[index], String(data[index]))
+}
+
+const many = { minLength: 16, maxLength: 100 }
+
+const ofWords = (words: Uint32Array) => new Float32Array(words.buffer)
+
+describe("FP32 values through the kernel", () => {
+  it("have a kernel", () => assert.isDefined(numberKernel()))
+
+  it("are written as JavaScript writes them: any bits", () => {
+    fc.assert(fc.property(fc.uint32Array(many).map(ofWords), agree), { numRuns: 2_000 })
+  })
+
+  it("few digits, and halves of them, of any size", () => {
+    const short = fc.tuple(
+      fc.integer({ min: -99_999_999, max: 99_999_999 }),
+      fc.constantFrom(1, 2, 4, 8, 10, 100, 256, 512, 1000, 1024, 4096),
+      fc.integer({ min: -44, max: 30 }),
+    )
+    const values = fc
+      .array(short, many)
+      .map((some) => Float32Array.from(some, ([digits, part, exponent]) => Number(`${digits / part}e${exponent}`)))
+    fc.assert(fc.property(values, agree), { numRuns: 1_000 })
+  })
+
+  it("every 4001st of them all", () => {
+    const words = new Uint32Array(Math.ceil(0x7f80_0000 / 4001)).map((_, index) => index * 4001)
+    agree(ofWords(words))
+  })
+
+  it("what is next to every power of two and of ten, with either sign, and what is no number", () => {
+    const edges: Array<number> = [0, -0, Number.NaN, Infinity, -Infinity]
+    for (let exponent = -149; exponent < 128; exponent++) edges.push(2 ** exponent)
+    for (let exponent = -45; exponent < 39; exponent++) {
+      for (const digits of [1, 9.999999, 9.9999995, 5, 2.5, 1.0000001]) edges.push(Number(`${digits}e${exponent}`))
+    }
+    const words = new Uint32Array(Float32Array.from(edges).buffer)
+    for (let step = -9; step < 10; step++) agree(ofWords(words.map((word) => word + step)))
+    for (let step = -9; step < 10; step++) agree(ofWords(words.map((word) => (word + step) | 0x8000_0000)))
+  })
+
+  it("whole numbers around 2^24, above which not each of them is a value", () => {
+    for (let power = 20; power < 31; power++) {
+      agree(Float32Array.from({ length: 600 }, (_, index) => 2 ** power - 300 + index))
+    }
+  })
+
+  it("as many as there are, wherever a window ends, and wherever they begin in memory", () => {
+    for (const length of [15, 16, 17, 4095, 4096, 4097, 8192, 10_000]) {
+      // Each 1000th is left to JavaScript.
+      const data = Float32Array.from({ length }, (_, index) => (index % 1000 === 999 ? 1e-45 : index / 7))
+      assert.strictEqual(written(data), withoutKernel(data), String(length))
+      const shifted = new Uint8Array(length * 4 + 1)
+      shifted.set(new Uint8Array(data.buffer), 1)
+      const writer = new JsonWriter()
+      writer.ascii("[")
+      writer.elements({ name: "Y", datatype: "FP32", shape: [length], bytes: shifted.subarray(1) })
+      writer.ascii("]")
+      assert.strictEqual(decoder.decode(writer.written()), `[${withoutKernel(data)}]`)
+    }
+  })
+})
