@@ -10,6 +10,7 @@
  *    ^^               ^          no digits, but for the sign: the point, the end
  *     68294196961579             digits, without the point: 16 of them are an integer in a few steps
  */
+import { eightOf, upperProduct } from "./Arithmetic"
 import { decimals, end, largestPower, powers } from "./Memory"
 
 const comma: u32 = 0x2c
@@ -89,7 +90,7 @@ function readFloats<Float>(from: usize, limit: usize, target: usize, most: i32):
     if (lead - 1 > 8 && (lead != 0 || wholeDigits > 1)) break
     start += numberEnd
     if (byte == comma && !points && wholeDigits <= 8) {
-      const whole = u32(eight(load<u64>(start - 8) & (u64(-1) << u64(64 - 8 * wholeDigits))))
+      const whole = u32(eightOf(load<u64>(start - 8) & (u64(-1) << u64(64 - 8 * wholeDigits))))
       if (sizeof<Float>() == 4) store<u32>(out, reinterpret<u32>(f32(whole)) | (negative << 31))
       else store<u64>(out, reinterpret<u64>(f64(whole)) | (u64(negative) << 63))
       out += sizeof<Float>()
@@ -145,7 +146,7 @@ function readFloats<Float>(from: usize, limit: usize, target: usize, most: i32):
         const more = count - 16
         if (more > 8 || exact >= load<u64>(rooms + (more << 3))) break
         // The bytes before the end of the digits, but for those in front of them.
-        const rest = eight(load<u64>(digits + count + points - 8) & (u64(-1) << (64 - 8 * more)))
+        const rest = eightOf(load<u64>(digits + count + points - 8) & (u64(-1) << (64 - 8 * more)))
         exact = exact * load<u64>(tens + (more << 3)) + rest
         scale -= i32(more)
       }
@@ -192,7 +193,7 @@ export function readIntegers(from: usize, limit: usize, target: usize, most: i32
     if (lead > 9 || (lead == 0 && digits > 1)) break
     start += numberEnd
     let value: i64
-    if (digits - 1 < 8) value = i64(eight(load<u64>(start - 8) & (u64(-1) << (64 - 8 * digits))))
+    if (digits - 1 < 8) value = i64(eightOf(load<u64>(start - 8) & (u64(-1) << (64 - 8 * digits))))
     else {
       value = 0
       for (let at = start - digits; at < start; at++) value = value * 10 + i64(load<u8>(at) - zero)
@@ -224,13 +225,6 @@ export function readIntegers(from: usize, limit: usize, target: usize, most: i32
 
 function isSpace(byte: u32): bool {
   return byte <= 0x20 && (byte == 0x20 || byte == 0x0a || byte == 0x0d || byte == 0x09)
-}
-
-/** The number that eight digits are, the first in the lowest byte; bytes of 0 in front of them are zeros. */
-function eight(word: u64): u64 {
-  const pairs = ((word & 0x0f0f_0f0f_0f0f_0f0f) * 2561) >> 8
-  const fours = ((pairs & 0x00ff_00ff_00ff_00ff) * 6_553_601) >> 16
-  return ((fours & 0x0000_ffff_0000_ffff) * 42_949_672_960_001) >> 32
 }
 
 const undecided: u64 = u64(-1)
@@ -268,15 +262,4 @@ function nearest(mantissa: u64, exponent: i32): u64 {
     binary += 1
   }
   return (value & 0x000f_ffff_ffff_ffff) | (u64(binary) << 52)
-}
-
-/** The upper half of a product of 128 bits. */
-function upperProduct(a: u64, b: u64): u64 {
-  const aLow = a & 0xffff_ffff
-  const aHigh = a >> 32
-  const bLow = b & 0xffff_ffff
-  const bHigh = b >> 32
-  const middle = aHigh * bLow + ((aLow * bLow) >> 32)
-  const other = aLow * bHigh + (middle & 0xffff_ffff)
-  return aHigh * bHigh + (middle >> 32) + (other >> 32)
 }

@@ -7,6 +7,7 @@
  * good to 2^-31. 9 digits tell every value of FP32 from every other, and fewer are as good where rounding to them goes
  * less far than half of the value's own last place. All of that is decided without branches, which would be guesses.
  */
+import { eightDigits } from "./Arithmetic"
 import { end, exponents, factors, powersOfTwo, thresholds } from "./Memory"
 
 const comma: u8 = 0x2c
@@ -63,7 +64,7 @@ export function writeSingles(source: usize, count: i32, target: usize): i32 {
       const mantissa = fraction | 0x80_0000
       const integer = mantissa >> places
       if (integer << places == mantissa) {
-        const digits = eight(integer)
+        const digits = eightDigits(integer)
         const zeros = ctz(digits) & ~7
         store<u8>(out, minus)
         out += negative
@@ -96,18 +97,17 @@ export function writeSingles(source: usize, count: i32, target: usize): i32 {
       const far2 = select<u64>(100 * unit - above2, above2, up2)
       const far1 = select<u64>(10 * unit - above1, above1, up1)
       const close = min<u64>(far1 - half + near, far2 - half + near)
-      const middle = (part + near) & 0x7fff_ffff
       digits = whole + u32(part >> 31)
       digits = select<u32>(whole - last + select<u32>(10, 0, up1), digits, far1 < half)
       digits = select<u32>(whole - lastTwo + select<u32>(100, 0, up2), digits, far2 < half)
-      if (u32(close < 2 * near) | u32(middle < 2 * near) | u32(half > 50 * unit - near)) {
+      if (u32(close < 2 * near) | u32(half > 50 * unit - near)) {
         digits = decided(scaled, half, exponent, fraction)
       }
       if (digits == undecided) break
     }
 
     const first = digits / 100_000_000
-    const rest = eight(digits - first * 100_000_000)
+    const rest = eightDigits(digits - first * 100_000_000)
     const length = 9 - i32(clz(rest) >> 3)
     store<u8>(out, minus)
     out += negative
@@ -123,16 +123,6 @@ export function writeSingles(source: usize, count: i32, target: usize): i32 {
   }
   store<u32>(end, u32(out))
   return i32(at - source) >> 2
-}
-
-/** Eight digits as bytes, the first in the lowest: by fours, then by pairs, then each. */
-function eight(value: u32): u64 {
-  const upper = value / 10_000
-  const fours = u64(upper) | (u64(value - upper * 10_000) << 32)
-  const hundreds = ((fours * 10_486) >> 20) & 0x7f_0000_007f
-  const pairs = hundreds | ((fours - hundreds * 100) << 16)
-  const tens = ((pairs * 103) >> 10) & 0x000f_000f_000f_000f
-  return tens | ((pairs - tens * 10) << 8)
 }
 
 /** Where the point is beyond the digits: zeros behind them up to 10^21, an exponent elsewhere. Answers what is behind. */
@@ -159,7 +149,7 @@ function writeFar(target: usize, first: u32, rest: u64, length: i32, exponent: i
 
 /**
  * The digits where rounding to 6 of them may be enough, or something is close to a border. What is exactly at a border is
- * no question where the factor is exact: such digits read back to a value that is even, and half of them is upwards.
+ * no question where the factor is exact: such digits read back to the value if that is even.
  */
 function decided(scaled: u64, half: u64, exponent: i32, fraction: u32): u32 {
   const isExact = exponent >= -5 && exponent <= 8
@@ -173,8 +163,6 @@ function decided(scaled: u64, half: u64, exponent: i32, fraction: u32): u32 {
       if (isClose && !(isExact && far == half)) return undecided
       if (isClose ? (fraction & 1) != 0 : far > half) continue
     }
-    const middle = above - step / 2
-    if (middle + near < 2 * near && !(isExact && middle == 0)) return undecided
     return u32((scaled - above) >> 32) + (isUp ? u32(power) : 0)
   }
   return undecided

@@ -1,3 +1,4 @@
+export { writeDoubles } from "./Doubles"
 export {
   decimals,
   elements,

@@ -81,6 +81,15 @@ export class JsonWriter {
       return `sending ${datatype} data via JSON is not supported. Please use the binary data format for output ${name}`
     }
     const count = Math.min(elementCount(shape), Math.floor(bytes.length / (byteWidth(datatype) ?? 1)))
+    if (datatype === "FP32" || datatype === "FP64") {
+      const kernel = count < worthwhile ? undefined : numberKernel()
+      if (kernel !== undefined) {
+        // What most of them take; where it is too little, it grows.
+        this.#reserve(count * (datatype === "FP32" ? 12 : 20))
+        this.#throughKernel(kernel, datatype, bytes, count)
+        return undefined
+      }
+    }
     if (datatype === "FP32") {
       this.#singles(bytes, count)
       return undefined
@@ -167,8 +176,6 @@ export class JsonWriter {
   #singles(bytes: Uint8Array, count: number): void {
     // What most of them take; where it is too little, it grows.
     this.#reserve(count * 12)
-    const kernel = count < worthwhile ? undefined : numberKernel()
-    if (kernel !== undefined) return this.#singlesThrough(kernel, bytes, count)
     for (let from = 0; from < count; from += singles.length) {
       const several = Math.min(singles.length, count - from)
       // A copy, as the tensor may begin anywhere.
@@ -179,29 +186,34 @@ export class JsonWriter {
     }
   }
 
-  /** The same by the kernel, which leaves some of them, and writes a comma behind each. */
-  #singlesThrough(
-    { textBytes, elementBytes, text, elements, end, functions }: NumberKernel,
-    bytes: Uint8Array,
-    count: number,
-  ): void {
-    const most = textBytes.length / longestSingle
+  /** By the kernel, which writes a comma behind each, and leaves some to JavaScript. */
+  #throughKernel(kernel: NumberKernel, datatype: "FP32" | "FP64", bytes: Uint8Array, count: number): void {
+    const { textBytes, elementBytes, text, elements, end, functions } = kernel
+    const [width, write] = datatype === "FP32" ? [4, functions.writeSingles] : [8, functions.writeDoubles]
+    const most = textBytes.length / longestNumber
     for (let from = 0; from < count; from += most) {
       const several = Math.min(most, count - from)
-      elementBytes.set(bytes.subarray(from * 4, (from + several) * 4))
+      elementBytes.set(bytes.subarray(from * width, (from + several) * width))
       for (let index = 0; index < several; index++) {
-        index += functions.writeSingles(elements + index * 4, several - index, text)
+        index += write(elements + index * width, several - index, text)
         const length = end() - text
-        this.#reserve(length + 2 * longestSingle)
+        // Also for one that is left.
+        this.#reserve(length + 2 * longestNumber)
         this.#bytes.set(textBytes.subarray(0, length), this.#length)
         this.#length += length
         if (index === several) break
-        singleBytes.set(elementBytes.subarray(index * 4, index * 4 + 4))
-        this.#length = writeSingles(singles, singleBits, 1, this.#bytes, this.#view, this.#length)
+        this.#one(datatype, elementBytes.subarray(index * width, (index + 1) * width))
         this.#bytes[this.#length++] = 0x2c
       }
     }
     this.#length -= 1
+  }
+
+  #one(datatype: "FP32" | "FP64", bytes: Uint8Array): void {
+    if (datatype === "FP32") {
+      singleBytes.set(bytes)
+      this.#length = writeSingles(singles, singleBits, 1, this.#bytes, this.#view, this.#length)
+    } else this.ascii(float(new DataView(bytes.buffer, bytes.byteOffset).getFloat64(0, true)))
   }
 
   #strings(name: string, view: DataView): string | undefined {

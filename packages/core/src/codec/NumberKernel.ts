@@ -38,7 +38,9 @@ interface Functions {
     width: number,
     signed: boolean,
   ) => number
+  /** A comma is behind each; fewer than `count` where the next one is left to the caller. */
   readonly writeSingles: (source: number, count: number, target: number) => number
+  readonly writeDoubles: (source: number, count: number, target: number) => number
 }
 
 /** Bytes that are looked at together, and more. */
@@ -105,7 +107,7 @@ const instantiate = (): NumberKernel | undefined => {
 }
 
 /**
- * For reading: each power of ten as a double, and the first 128 bits of it, as Lemire's proof wants them: those of 10^-1 to
+ * Each power of ten as a double, and the first 128 bits of it, as Lemire's proof wants them: those of 10^-1 to
  * 10^-27 rounded up.
  */
 const fillPowers = ({ memory, largestPower, powers, decimals }: Exports): void => {
