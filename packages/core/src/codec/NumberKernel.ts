@@ -10,8 +10,8 @@
 import { kernel } from "../gen/kernel.ts"
 import { shortest } from "./JsonFloats.ts"
 
-/** Elements of a tensor from which on the way over there pays, as measured: docs/performance.md. */
-export const worthwhile = 16
+/** Elements of a tensor from which on the way over there pays well: from 8 to 16 on it does at all (docs/performance.md). */
+export const worthwhile = 32
 
 export interface NumberKernel {
   /** What is read, or was written, from `text` in the memory. Behind what is read, a margin of it has to be 0. */
