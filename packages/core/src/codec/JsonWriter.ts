@@ -84,8 +84,8 @@ export class JsonWriter {
     if (datatype === "FP32" || datatype === "FP64") {
       const kernel = count < worthwhile ? undefined : numberKernel()
       if (kernel !== undefined) {
-        // What most of them take; where it is too little, it grows.
-        this.#reserve(count * (datatype === "FP32" ? 12 : 20))
+        // What most of them take, and not twice as much, which would have to be cleared; where it is too little, it grows.
+        this.#reserve(count * (datatype === "FP32" ? 12 : 20), 16 * longestNumber)
         this.#throughKernel(kernel, datatype, bytes, count)
         return undefined
       }
@@ -233,9 +233,9 @@ export class JsonWriter {
     return undefined
   }
 
-  #reserve(length: number): void {
+  #reserve(length: number, spare = this.#length + length): void {
     if (this.#length + length <= this.#bytes.length) return
-    const larger = new Uint8Array((this.#length + length) * 2)
+    const larger = new Uint8Array(this.#length + length + spare)
     larger.set(this.#bytes.subarray(0, this.#length))
     if (this.#bytes.length <= deskSize) desk = this.#view
     this.#bytes = larger
