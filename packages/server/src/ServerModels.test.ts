@@ -3,7 +3,7 @@ import { expect, it } from "@effect/vitest"
 import { Errors, Model, Registry, Tensor } from "@nereid/core"
 import { tagHeader } from "@nereid/core/Errors"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
-import { Context, Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Layer, Schema, Scope } from "effect"
 import { clients, type Call } from "./grpc/GrpcServer.fixture.ts"
 import * as Server from "./Server.ts"
 
@@ -314,6 +314,48 @@ it.live("several servers that are built together all have what is loaded, until 
     expect(models.isReady("later")).toBe(true)
     yield* Scope.close(otherScope, Exit.void)
     expect(models.models).toEqual([])
+  }),
+)
+
+it.live("a family answers each request by the variant that it asks, and is ready before any of them is loaded", () =>
+  Effect.gen(function* () {
+    class Family extends Model.Service<Family>()("family", { ...fields, parameters: { by: Schema.Int } }) {}
+    const family = Model.family(Family, {
+      key: ({ by }) => String(by),
+      layer: (key) =>
+        key === "0"
+          ? Model.each(Family, Effect.fail(new Errors.InvalidRequest({ message: "there is no variant 0" })))
+          : Model.each(Family, ({ x }) => ({ y: x * Number(key) })),
+      capacity: 2,
+    })
+    const server = yield* Effect.promise(() => Server.start([Family], family, free))
+    const { call, status } = yield* asking(server)
+    expect(yield* status("models/family/ready")).toBe(200)
+    const ask = (by: number) =>
+      Effect.gen(function* () {
+        const message = { ...JSON.parse(body), parameters: { by } }
+        const init = { method: "POST", headers: { connection: "close" }, body: JSON.stringify(message) }
+        const url = `http://127.0.0.1:${server.http.port}/v2/models/family/infer`
+        const overHttp = yield* Effect.promise(async () => (await fetch(url, init)).json())
+        const overGrpc = yield* call(modelInfer, {
+          modelName: "family",
+          parameters: { by: { parameterChoice: { case: "int64Param", value: BigInt(by) } } },
+          inputs: [{ name: "x", datatype: "INT32", shape: [1n], contents: { intContents: [7] } }],
+        })
+        return { overHttp, overGrpc }
+      })
+    for (const by of [2, 3, 5, 2]) {
+      const { overHttp, overGrpc } = yield* ask(by)
+      expect(overHttp).toMatchObject({ outputs: [{ data: [7 * by] }] })
+      const raw = new Uint8Array(Int32Array.of(7 * by).buffer)
+      expect(overGrpc).toMatchObject({ response: { rawOutputContents: [raw] } })
+    }
+    expect(yield* ask(0)).toEqual({
+      overHttp: { error: "there is no variant 0" },
+      overGrpc: { code: 3, tag: "InvalidRequest", message: "there is no variant 0" },
+    })
+    expect(server.models[0]?.statistics.inferenceCount).toBe(8)
+    yield* Effect.promise(() => server.stop())
   }),
 )
 

@@ -72,6 +72,12 @@ export type Given<Options, Known> = Options & { readonly [K in Exclude<keyof Opt
 /** What a model with these ServingOptions may fail with. */
 export type Failure<Options> = WarmUp.Errors<Options>
 
+/** What counts for all models of one name that are built with it. Default: each has statistics of its own. */
+export const Counted = Context.Reference<{ readonly model: string; readonly statistics: Statistics } | undefined>(
+  "@nereid/core/Counted",
+  { defaultValue: () => undefined },
+)
+
 /** The layer of a model that these instances execute, behind a scheduler of its own. */
 export const fromInstances = <
   Self,
@@ -101,7 +107,10 @@ export const fromInstances = <
       const loaded = Effect.gen(function* () {
         const [loading, instances] = yield* Effect.timed(built(definition, options, trial))
         const isHosted = (yield* Hosting) !== undefined
-        const running = yield* run(isHosted ? atOnce(definition) : definition, options, instances, cache, serving)
+        const counted = yield* Counted
+        const statistics = counted?.model === definition.name ? counted.statistics : undefined
+        const inPlace = isHosted ? atOnce(definition) : definition
+        const running = yield* run(inPlace, options, instances, cache, serving, statistics)
         running.statistics.loadSeconds = Duration.toSeconds(loading)
         return running
       })
@@ -159,10 +168,10 @@ const run = Effect.fnUntraced(function* (
   set: Pick<InstanceSet.InstanceSet<unknown>, "instances" | "groups"> & Partial<InstanceSet.InstanceSet<unknown>>,
   cache?: ResponseCache.ResponseCacheOptions,
   serving?: ServingOptions,
+  statistics: Statistics = new Statistics(),
 ) {
   const { name, version, signature, maxBatchSize, batching } = definition
   const decoupled = typeof isDecoupled === "function" ? isDecoupled() : isDecoupled
-  const statistics = new Statistics()
   const joins = sees === "batch" && maxBatchSize > 0 && !decoupled
   const agrees = sees !== "sample" && !decoupled
   const isAlone = decoupled || !batches
