@@ -43,12 +43,12 @@ export const bounded = (request: Request, caller: CallerService | undefined): Re
   }
 }
 
-/** The model, or the one that answers in its place since it has left. */
-export const current = (caller: CallerService | undefined, model: RunningModel): RunningModel =>
-  model.successor === undefined ? model : model.successor(caller?.asker)
-
-/** The model as this caller may ask it. One that is never asked by code, and one that asks nobody, cost nothing. */
-export const askedBy = (caller: CallerService | undefined, model: RunningModel): Askable => {
+/**
+ * The model as this caller may ask it, or the one in its place if it has left. One that is never asked by code, and one that asks
+ * nobody, cost nothing.
+ */
+export const askedBy = (caller: CallerService | undefined, given: RunningModel): Askable => {
+  const model = given.successor === undefined ? given : given.successor(caller?.asker)
   const { asker: asked, statistics } = model
   if (caller === undefined || asked === undefined) return model
   return {

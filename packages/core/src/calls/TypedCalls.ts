@@ -5,7 +5,7 @@
 import { Duration, Result } from "effect"
 import * as ChunkedCall from "./ChunkedCall.ts"
 import { defaultConcurrentChunks } from "./ChunkedCall.ts"
-import { askedBy, bounded, type CallerService, current } from "./Caller.ts"
+import { askedBy, bounded, type CallerService } from "./Caller.ts"
 import { collect, named, withBatch, withoutBatch } from "../handler/BatchedTensors.ts"
 import type {
   Answer,
@@ -210,13 +210,13 @@ export const make = <I extends Fields, O extends Fields, P extends Declared>(
   const sampleCall =
     <A>(read: Read<A>): SampleCall<I, P, A> =>
     (one, options, now, reply, caller) =>
-      calling(askedBy(caller, current(caller, model)), request(one, options, now, caller), read, reply)
+      calling(askedBy(caller, model), request(one, options, now, caller), read, reply)
 
   const batchCall =
     <A>(read: Read<A>): BatchCall<I, P, A> =>
     (batch, options, now, reply, caller) => {
       const request = batchRequest(batch, options, now, caller)
-      const asked = askedBy(caller, current(caller, model))
+      const asked = askedBy(caller, model)
       const isLarge = Result.isSuccess(request) && request.success.rows > Math.max(1, maxBatchSize)
       return calling(isLarge ? inChunks(asked, options, now) : asked, request, read, reply)
     }

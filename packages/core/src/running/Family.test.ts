@@ -45,7 +45,7 @@ const writer = (
 }
 
 const ask =
-  (model: Model.Inference<typeof fields.inputs, typeof fields.outputs, { readonly adapter: Schema.String }>) =>
+  (model: Writer["Service"]) =>
   (adapter: string, x = 1) =>
     Effect.map(model.infer({ x }, { parameters: { adapter } }), ({ y }) => y)
 

@@ -4,7 +4,7 @@
  */
 import { Clock, Context, Duration, Effect, Exit, Layer, type Result, Scope, Stream } from "effect"
 import * as Batch from "../scheduler/Batch.ts"
-import { askedBy, Caller, type CallerService, current } from "../calls/Caller.ts"
+import { askedBy, Caller, type CallerService } from "../calls/Caller.ts"
 import * as Defaults from "../model/Defaults.ts"
 import type { CallOptions, Definition, Inference, Input, ModelClass } from "../model/Definition.ts"
 import type { InferenceError } from "../Errors.ts"
@@ -293,7 +293,7 @@ export const responses = <I extends Fields, O extends Fields, P extends Declared
       const request = Effect.fromResult(calls.request(sample, options, now, caller))
       return Effect.map(request, (request) =>
         Stream.mapEffect(
-          Stream.mapError(stream(askedBy(caller, current(caller, model)), request), calls.failure),
+          Stream.mapError(stream(askedBy(caller, model), request), calls.failure),
           (response): Effect.Effect<A, CallError<P>> => Effect.fromResult(read(response)),
         ),
       )

@@ -154,8 +154,8 @@ export const make = Effect.fnUntraced(function* <R>(options: VariantsOptions<R>)
     yield* Effect.forEach(closing, (over) => Deferred.await(over), { discard: true })
     const exit = yield* Effect.exit(Scope.provide(options.load(variant.key), variant.scope))
     if (Exit.isFailure(exit)) {
-      variants.delete(variant.key)
       yield* Scope.close(variant.scope, exit)
+      variants.delete(variant.key)
       const error = failure(name, variant.key, exit.cause)
       // What is one of Errors is an answer to its caller, as to a key that nobody knows.
       if (!isInferenceError(Cause.squash(exit.cause))) yield* Effect.logWarning(error.message)
