@@ -9,7 +9,13 @@
 import { totalmem } from "node:os"
 import { Cause, Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Runtime, Scope } from "effect"
 import type { Unrecoverable } from "@nereid/core/Errors"
-import { type IndexEntry, ModelRepository, type Open, type OpenRepository } from "@nereid/core/ModelRepository"
+import {
+  type IndexEntry,
+  ModelRepository,
+  none as noRepository,
+  type Open,
+  type OpenRepository,
+} from "@nereid/core/ModelRepository"
 import * as Absent from "@nereid/core/Absent"
 import type { DeclaredModel } from "@nereid/core/Definition"
 import * as PromiseCall from "@nereid/core/PromiseCall"
@@ -385,9 +391,11 @@ const open = Effect.fnUntraced(function* <E, R>(
     catch: (error) => new ServeError({ message: error instanceof Error ? error.message : String(error) }),
   })
   const served = yield* Served
-  yield* Effect.mapError(served.include(registry), failed)
+  let opened: OpenRepository = noRepository
+  const include = served.include(registry, () => opened.control)
+  yield* Effect.mapError(include, failed)
   const openRepository = yield* ModelRepository
-  let opened = yield* Effect.mapError(openRepository(registry), failed)
+  opened = yield* Effect.mapError(openRepository(registry), failed)
   const repository: OpenRepository = {
     begin: Effect.suspend(() => opened.begin),
     index: () => [...served.index(), ...opened.index()],

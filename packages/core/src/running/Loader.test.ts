@@ -1,9 +1,12 @@
 /** Models that come and go in code, as the Registry service has it, without a port. The same over both ports: ServerModels.test.ts. */
+import { create } from "@bufbuild/protobuf"
 import { expect, it } from "@effect/vitest"
+import { ModelConfigSchema } from "@nereid/protocol/model_config"
 import { Context, Data, Deferred, Effect, Exit, Fiber, Layer, Result, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as Model from "../model/Model.ts"
 import * as Tensor from "../tensor/Tensor.ts"
+import type { Control } from "./ModelRepository.ts"
 import { Registry, Served } from "./Registry.ts"
 
 const fields = { inputs: { x: Tensor.scalar("INT32") }, outputs: { y: Tensor.scalar("INT32") } }
@@ -432,6 +435,50 @@ it.effect("code that is being loaded may load others, and is told where it would
       message: "model 'outer' is being changed, which code that is part of a change cannot wait for",
     })
     expect(yield* value(models, "outer")).toBe(7)
+  }),
+)
+
+it.effect("models of a repository are its own: under explicit control it is asked, else they stay", () =>
+  Effect.gen(function* () {
+    const { models, served } = yield* registry
+    const server = Registry.make([])
+    const { model } = Context.get(yield* Layer.build(times(2)), Scale)
+    const stored = () => server.replace("scale", [{ ...model, configuration: create(ModelConfigSchema) }])
+    const asked: Array<unknown> = []
+    const control: Control = {
+      load: (name, overrides) =>
+        Effect.sync(() => {
+          asked.push([name, overrides])
+          stored()
+        }),
+      unload: (name) =>
+        Effect.sync(() => {
+          asked.push(name)
+          server.replace(name, [])
+        }),
+    }
+    let explicit: Control | undefined
+    yield* served.include(server, () => explicit)
+    stored()
+    for (const change of [
+      models.load([Scale2], Layer.succeed(Scale2, Context.get(yield* Layer.build(times(2)), Scale))),
+      models.unload("scale"),
+    ]) {
+      expect(yield* Effect.flip(change)).toMatchObject({
+        _tag: "InvalidRequest",
+        message: "model 'scale' is of the model repository, which loads and unloads it",
+      })
+    }
+    expect(yield* Effect.flip(models.loadStored("scale"))).toMatchObject({
+      _tag: "Unavailable",
+      message: "there is no model repository under explicit control",
+    })
+    explicit = control
+    yield* models.unload("scale")
+    expect(models.isReady("scale")).toBe(false)
+    yield* models.loadStored("scale", { config: "{}" })
+    expect(yield* value(models, "scale")).toBe(14)
+    expect(asked).toEqual(["scale", ["scale", { config: "{}", files: new Map() }]])
   }),
 )
 

@@ -12,8 +12,8 @@
 import { Cause, Context, type Duration, Effect, Exit, Fiber, Layer, Result, Scope } from "effect"
 import { Caller } from "../calls/Caller.ts"
 import type { DeclaredModel } from "../model/Definition.ts"
-import { AlreadyExists, InvalidRequest, type ModelNotFound, Unavailable } from "../Errors.ts"
-import type { IndexEntry } from "./ModelRepository.ts"
+import { AlreadyExists, type InferenceError, InvalidRequest, Unavailable } from "../Errors.ts"
+import type { Control, IndexEntry, LoadOverrides } from "./ModelRepository.ts"
 import * as OpenRegistry from "./OpenRegistry.ts"
 import * as Retirement from "./Retirement.ts"
 import type { RunningModel } from "./RunningModel.ts"
@@ -58,19 +58,27 @@ export interface Loading {
     options?: RetireOptions,
   ) => Effect.Effect<void, E | Refusal, R>
   /**
+   * Loads a model of the server's model repository, where that is under explicit control, as its callers do over the wire.
+   * Completes once it takes requests; a failure leaves what was there before.
+   */
+  readonly loadStored: (name: string, overrides?: Partial<LoadOverrides>) => Effect.Effect<void, InferenceError>
+  /**
    * Takes a model out, which answers what it has accepted and ends; completes once it has. Code that the model waits for does
    * not wait for the model in return. Whoever was given the model is refused with ModelNotReady, until there is one of its name
-   * again.
+   * again. A model of a repository under explicit control goes as its callers would have it go; no other of a repository does.
    */
-  readonly unload: (
-    name: string,
-    options?: UnloadOptions,
-  ) => Effect.Effect<void, ModelNotFound | InvalidRequest | Unavailable>
+  readonly unload: (name: string, options?: UnloadOptions) => Effect.Effect<void, InferenceError>
 }
 
 export interface Loader extends Loading {
-  /** Serves by this registry what is loaded, until the scope closes; with the last registry goes all that is loaded. */
-  readonly include: (registry: OpenRegistry.OpenRegistry) => Effect.Effect<void, AlreadyExists, Scope.Scope>
+  /**
+   * Serves by this registry what is loaded, until the scope closes; with the last registry goes all that is loaded. `control` of
+   * the server's repository, asked when it is needed.
+   */
+  readonly include: (
+    registry: OpenRegistry.OpenRegistry,
+    control?: () => Control | undefined,
+  ) => Effect.Effect<void, AlreadyExists, Scope.Scope>
   /** Those of all registries. */
   readonly models: OpenRegistry.RegisteredModels
   /** What is not in the registries: models that come, that go, and the last that could not be loaded. */
@@ -85,12 +93,12 @@ export const make = (outer: Scope.Scope): Loader => {
   const turns = Turns.make()
   /** What is loaded while there is no server. */
   const base = OpenRegistry.make([])
-  const included = new Set<OpenRegistry.OpenRegistry>()
+  const included = new Map<OpenRegistry.OpenRegistry, () => Control | undefined>()
   let scope = Scope.forkUnsafe(outer)
   const retirement = Retirement.make()
   const statuses = new Map<string, IndexEntry>()
 
-  const registries = () => (included.size > 0 ? [...included] : [base])
+  const registries = () => (included.size > 0 ? [...included.keys()] : [base])
   const versionsOf: OpenRegistry.RegisteredModels["versions"] = (name) => {
     const [first, ...others] = registries().map((registry) => registry.versions(name))
     return first !== undefined && others.length === 0
@@ -99,11 +107,19 @@ export const make = (outer: Scope.Scope): Loader => {
   }
   const found = OpenRegistry.byVersion(versionsOf)
   const register = (name: string, change: (versions: ReadonlyArray<RunningModel>) => ReadonlyArray<RunningModel>) => {
-    for (const registry of [base, ...included]) registry.replace(name, change(registry.versions(name)))
+    for (const registry of [base, ...included.keys()]) registry.replace(name, change(registry.versions(name)))
   }
 
   const failuresOf = (name: string) =>
     [...statuses.values()].filter((entry) => entry.name === name && entry.state === "UNAVAILABLE")
+  const control = (): Control | undefined => {
+    for (const its of included.values()) {
+      const control = its()
+      if (control !== undefined) return control
+    }
+    return undefined
+  }
+
   const setStatus = (entry: IndexEntry) => {
     statuses.set(keyOf(entry), entry)
     const failures = statuses.values().filter(({ state }) => state === "UNAVAILABLE")
@@ -227,12 +243,22 @@ export const make = (outer: Scope.Scope): Loader => {
   return {
     load: (models, layer) => bring(models, layer, false, {}),
     replace: (models, layer, options = {}) => bring(models, layer, true, options),
+    loadStored: (name, { files = new Map(), ...overrides } = {}) =>
+      Effect.suspend(() => {
+        const load = control()?.load(name, { ...overrides, files })
+        const message = "there is no model repository under explicit control"
+        return load ?? Effect.fail(new Unavailable({ message }))
+      }),
     unload: Effect.fnUntraced(function* (name, options = {}) {
+      if (versionsOf(name).some(isStored) && options.version === undefined) {
+        const unload = control()?.unload(name, false)
+        if (unload !== undefined) return yield* unload
+      }
       const taken = yield* within(turns.take([name], Effect.uninterruptible(takeOut(name, options))))
       const caller = yield* Caller
       for (const { gone, over } of taken) if (!Retirement.waitsFor(gone, caller?.asker)) yield* Fiber.await(over)
     }),
-    include: (registry) =>
+    include: (registry, control = () => undefined) =>
       Effect.acquireRelease(
         Effect.suspend(() => {
           for (const { name, version } of base.models) {
@@ -242,7 +268,7 @@ export const make = (outer: Scope.Scope): Loader => {
           }
           for (const { name } of base.models)
             registry.replace(name, [...registry.versions(name), ...base.versions(name)])
-          included.add(registry)
+          included.set(registry, control)
           return Effect.void
         }),
         () =>

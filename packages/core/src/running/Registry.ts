@@ -3,8 +3,6 @@
  * run. What each server has of it is OpenRegistry.ts's, how models come and go Loader.ts's.
  */
 import { Context, Effect, Layer, Scope } from "effect"
-import type { AlreadyExists } from "../Errors.ts"
-import type { IndexEntry } from "./ModelRepository.ts"
 import * as Loader from "./Loader.ts"
 import * as OpenRegistry from "./OpenRegistry.ts"
 import type { RunningModel } from "./RunningModel.ts"
@@ -42,9 +40,9 @@ export class Served extends Context.Service<
   Served,
   {
     /** Until the scope closes. Fails where a model that is loaded already has the name and version of one of these. */
-    readonly include: (registry: OpenRegistry.OpenRegistry) => Effect.Effect<void, AlreadyExists, Scope.Scope>
+    readonly include: Loader.Loader["include"]
     /** Of models in code: those that come, that go, and that could not be loaded. */
-    readonly index: () => ReadonlyArray<IndexEntry>
+    readonly index: Loader.Loader["index"]
   }
 >()("@nereid/core/Registry/Served") {}
 
@@ -54,11 +52,12 @@ const Current = Context.Reference<Context.Context<Registry | Served> | undefined
 })
 
 const shared = Effect.gen(function* () {
-  const { include, index, load, models, replace, unload } = Loader.make(yield* Scope.Scope)
+  const { include, index, load, loadStored, models, replace, unload } = Loader.make(yield* Scope.Scope)
   const own = <A, E, R>(change: Effect.Effect<A, E, R>) => Effect.provideService(change, Current, context)
   const registry: Registry["Service"] = Object.assign(models, {
     load: ((models, layer) => own(load(models, layer))) satisfies Loader.Loading["load"],
     replace: ((models, layer, options) => own(replace(models, layer, options))) satisfies Loader.Loading["replace"],
+    loadStored,
     unload,
   })
   const context = Context.add(Context.make(Registry, registry), Served, Served.of({ include, index }))
