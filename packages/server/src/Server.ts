@@ -468,7 +468,11 @@ const open = Effect.fnUntraced(function* <E, R>(
     onUnrecoverable: options.onUnrecoverable,
   })
   const loaded = yield* Scope.provide(load, models)
-  for (const [name, versions] of Map.groupBy(loaded.models, (model) => model.name)) registry.replace(name, versions)
+  for (const [name, versions] of Map.groupBy(loaded.models, (model) => model.name)) {
+    // Versions that code has loaded meanwhile stay.
+    const others = registry.versions(name).filter((model) => !expected.includes(model))
+    registry.replace(name, [...others, ...versions])
+  }
   if (loaded.repository !== undefined && loaded.repository !== openRepository) {
     opened = yield* Effect.mapError(Scope.provide(loaded.repository(registry), models), failed)
   }
