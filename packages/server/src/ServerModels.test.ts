@@ -243,6 +243,38 @@ it.live("a replacement takes over what comes on both ports, what is in flight en
   }),
 )
 
+it.live("no request is lost while a model is replaced again and again, asked on both ports and by another model", () =>
+  Effect.gen(function* () {
+    const server = yield* Effect.promise(() => Server.start([Later], times(0), free))
+    class Asks extends Model.Service<Asks>()("asks", fields) {}
+    const asks = Effect.map(Later, ({ infer }) => infer)
+    yield* Effect.promise(() => server.load([Asks], Model.each(Asks, asks)))
+    const { infer } = yield* asking(server)
+    const over = new AbortController()
+    const answers: Array<number> = []
+    const client = (name: string) =>
+      Effect.gen(function* () {
+        while (!over.signal.aborted) {
+          const { overHttp, overGrpc } = yield* infer(name)
+          expect(overHttp.status, overHttp.text).toBe(200)
+          expect(overGrpc).toHaveProperty("response")
+          answers.push(JSON.parse(overHttp.text).outputs[0].data[0])
+        }
+      })
+    const clients = yield* Effect.forEach(["later", "asks", "later", "asks"], (name) => Effect.forkChild(client(name)))
+    for (let factor = 1; factor <= 20; factor++) {
+      const before = answers.length
+      yield* Effect.promise(() => server.replace([Later], times(factor)))
+      while (answers.length < before + 4) yield* Effect.yieldNow
+    }
+    over.abort()
+    yield* Effect.forEach(clients, Fiber.join)
+    expect(new Set(answers).size).toBeGreaterThan(10)
+    expect(answers.at(-1)).toBe(140)
+    yield* Effect.promise(() => server.stop())
+  }),
+)
+
 it.live("rejects with the error of a layer, and of a name that is taken", () =>
   Effect.promise(async () => {
     await using server = await Server.start([First], first, free)
