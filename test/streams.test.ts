@@ -26,6 +26,20 @@ class Twice extends Model.Service<Twice>()("twice", {
   maxBatchSize: 4,
 }) {}
 
+/** What JSON has no form for: two dims that vary, halves, bytes that are no text. */
+const unspeakable = {
+  inputs: { x: Tensor.FP32("rows", "columns"), half: Tensor.FP16("n"), raw: Tensor.BYTES(1) },
+  outputs: { x: Tensor.FP32("rows", "columns"), half: Tensor.FP16("n"), raw: Tensor.BYTES(1) },
+} as const
+
+class Mirror extends Model.Service<Mirror>()("mirror", { ...unspeakable, maxBatchSize: 2 }) {}
+class Mirrors extends Model.Service<Mirrors>()("mirrors", unspeakable) {}
+class Halves extends Model.Service<Halves>()("halves", { inputs: {}, outputs: { y: Tensor.BF16(1) } }) {}
+
+const MirrorLive = Model.each(Mirror, (sample) => sample)
+const MirrorsLive = Model.stream(Mirrors, (sample) => [sample, sample])
+const HalvesLive = Model.stream(Halves, () => [{ y: Tensor.make("BF16", [1], Uint16Array.of(1)) }])
+
 /** How far the count has come, and how often it has ended. */
 const seen = { made: 0, ended: 0 }
 let ended = () => {}
@@ -56,7 +70,11 @@ const TwiceLive = Model.each(Twice, ({ x }) => ({ y: x * 2 }))
 
 const anywhere = { host: "127.0.0.1", port: 0 } as const
 const start = () =>
-  Server.start([Count, Twice], Layer.merge(CountLive, TwiceLive), { http: anywhere, grpc: anywhere, metrics: false })
+  Server.start(
+    [Count, Twice, Mirror, Mirrors, Halves],
+    Layer.mergeAll(CountLive, TwiceLive, MirrorLive, MirrorsLive, HalvesLive),
+    { http: anywhere, grpc: anywhere, metrics: false },
+  )
 let server: Awaited<ReturnType<typeof start>>
 beforeAll(async () => void (server = await start()))
 afterAll(() => server.stop())
@@ -162,6 +180,43 @@ describe.each(["grpc", "http"] as const)("the typed client over %s", (protocol) 
     await using count = await connect()
     const bad = numbers(count.stream({ TO: 2 ** 40 }))
     await expect(bad).rejects.toMatchObject({ _tag: "InvalidRequest" })
+  })
+})
+
+describe("tensors that JSON has no form for", () => {
+  const sample = {
+    x: Tensor.make("FP32", [2, 1], Float32Array.of(1, 2)),
+    half: Tensor.make("FP16", [1], Float16Array.of(0.5)),
+    raw: Tensor.make("BYTES", [1], [Uint8Array.of(255)]),
+  }
+  const plain = ({ x, half, raw }: Model.Sample<typeof unspeakable.outputs>) => [
+    x.shape,
+    [...x.data],
+    [...half.data],
+    raw.data,
+  ]
+  const url = (protocol: "grpc" | "http") => `${protocol}://127.0.0.1:${server[protocol].port}`
+
+  it("come over HTTP too where the model answers once", async () => {
+    await using mirror = await Client.connect(Mirror, { url: url("http") })
+    const answers = await Array.fromAsync(mirror.stream(sample))
+    expect(answers.map(plain)).toEqual([plain(sample)])
+  })
+
+  it("and over gRPC where it may answer more often, which the error over HTTP says", async () => {
+    await using grpc = await Client.connect(Mirrors, { url: url("grpc") })
+    expect((await Array.fromAsync(grpc.stream(sample))).map(plain)).toEqual([plain(sample), plain(sample)])
+    await using http = await Client.connect(Mirrors, { url: url("http") })
+    const why = "'x' of model 'mirrors' has more than one dim that varies, which generate cannot tell"
+    await expect(Array.fromAsync(http.stream(sample))).rejects.toEqual(
+      new Errors.Unsupported({ message: `${why}; streams of it need gRPC` }),
+    )
+    await using halves = await Client.connect(Halves, { url: url("http") })
+    await expect(Array.fromAsync(halves.stream({}))).rejects.toEqual(
+      new Errors.Unsupported({
+        message: "'y' of model 'halves' is BF16, which has no form in JSON; streams of it need gRPC",
+      }),
+    )
   })
 })
 

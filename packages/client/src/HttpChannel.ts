@@ -6,10 +6,10 @@ import type { IncomingHttpHeaders } from "node:http"
 import { Result } from "effect"
 import { type Dispatcher, Pool } from "undici"
 import * as BinaryExtension from "@nereid/core/BinaryExtension"
-import { ExecutionFailed, type InferenceError, Unavailable } from "@nereid/core/Errors"
+import { ExecutionFailed, type InferenceError, Unavailable, Unsupported } from "@nereid/core/Errors"
 import * as GenerateMessage from "@nereid/core/GenerateMessage"
 import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
-import type { Channel, ChannelReply, ChannelStream } from "./Channel.ts"
+import type { Channel, ChannelReceiver, ChannelReply, ChannelStream } from "./Channel.ts"
 import type { Settings } from "./ClientOptions.ts"
 import { connectionLost } from "./ConnectionLost.ts"
 import * as Endpoint from "./Endpoint.ts"
@@ -30,27 +30,25 @@ export const make = (settings: Settings): Channel => {
     bodyTimeout: 0,
     connect: { ...tls, timeout: connectTimeout },
   })
+  const infer: Channel["infer"] = (wire, timeoutMs, reply) => {
+    const { body, headerLength } = BinaryExtension.encodeRequest(wire)
+    const exchange = new Exchange(settings, reply)
+    const own: Record<string, string> = {
+      ...headers,
+      "content-type": "application/octet-stream",
+      [BinaryExtension.headerLengthHeader]: String(headerLength),
+    }
+    const timeout = timeoutHeader(timeoutMs)
+    if (timeout !== undefined) own[BinaryExtension.timeoutHeader] = timeout
+    pool.dispatch({ path: endpoint.path + path(wire, "infer"), method: "POST", headers: own, body }, exchange)
+    return () => exchange.cancel()
+  }
   return {
-    infer: (wire, timeoutMs, reply) => {
-      const { body, headerLength } = BinaryExtension.encodeRequest(wire)
-      const exchange = new Exchange(settings, reply)
-      const own: Record<string, string> = {
-        ...headers,
-        "content-type": "application/octet-stream",
-        [BinaryExtension.headerLengthHeader]: String(headerLength),
-      }
-      const timeout = timeoutHeader(timeoutMs)
-      if (timeout !== undefined) own[BinaryExtension.timeoutHeader] = timeout
-      pool.dispatch({ path: endpoint.path + path(wire, "infer"), method: "POST", headers: own, body }, exchange)
-      return () => exchange.cancel()
-    },
+    infer,
     stream: (wire, timeoutMs, receiver, model) => {
       const problem = GenerateMessage.problem(model)
       const body = problem === undefined ? GenerateMessage.encode(wire) : Result.fail(problem)
-      if (Result.isFailure(body)) {
-        receiver.end(Result.fail(body.failure))
-        return nowhere
-      }
+      if (Result.isFailure(body)) return single(infer, wire, timeoutMs, receiver, body.failure)
       const stream = new HttpStream(settings, model, receiver)
       const own: Record<string, string> = { ...headers, "content-type": "application/json" }
       const timeout = timeoutHeader(timeoutMs)
@@ -63,8 +61,30 @@ export const make = (settings: Settings): Channel => {
   }
 }
 
-/** Of a request that was never made. */
-const nowhere: ChannelStream = { cancel: () => {}, flow: () => {} }
+/**
+ * The one response of a model whose tensors JSON cannot tell, as binary data. There is no such way to those of a model that may have
+ * several: it fails, and says why.
+ */
+const single = (
+  infer: Channel["infer"],
+  wire: WireRequest,
+  timeoutMs: number | undefined,
+  receiver: ChannelReceiver,
+  why: Unsupported,
+): ChannelStream => {
+  const cancel = infer(wire, timeoutMs, (outcome) => {
+    if (Result.isSuccess(outcome)) {
+      receiver.response(outcome.success)
+      return receiver.end(Result.void)
+    }
+    const { failure } = outcome
+    // The words of the protocol's servers, whichever status they have.
+    if (!failure.message.includes("decoupled")) return receiver.end(Result.fail(failure))
+    const message = `${why.message}; streams of it need gRPC`
+    receiver.end(Result.fail(new Unsupported({ message })))
+  })
+  return { cancel, flow: () => {} }
+}
 
 const path = ({ modelName, modelVersion }: WireRequest, route: string): string => {
   const version = modelVersion === "" ? "" : `/versions/${encodeURIComponent(modelVersion)}`

@@ -14,9 +14,6 @@ class Words extends Model.Service<Words>()("words", {
   parameters: { limit: Schema.optionalKey(Schema.Int) },
 }) {}
 
-class Grid extends Model.Service<Grid>()("grid", { inputs: {}, outputs: { y: Tensor.FP32("rows", "columns") } }) {}
-class Half extends Model.Service<Half>()("half", { inputs: { x: Tensor.FP16(1) }, outputs: {} }) {}
-
 type Handler = (request: IncomingMessage, response: ServerResponse, body: string) => unknown
 
 const serve = async (handler: Handler) => {
@@ -129,16 +126,4 @@ const odd: ReadonlyArray<readonly [string, Handler, ReadonlyArray<unknown>]> = [
 
 it.each(odd)("%s ends it with a failure", async (_, handler, expected) => {
   expect(await read(handler, { maxResponseSize: 1000 })).toEqual(expected)
-})
-
-it("what the JSON cannot carry is refused before it is sent", async () => {
-  const client = await Client.connect(Grid, { url: "http://127.0.0.1:1" })
-  await expect(Array.fromAsync(client.stream({}))).rejects.toMatchObject({
-    _tag: "Unsupported",
-    message: "'y' of model 'grid' has more than one dim that varies, which generate cannot tell",
-  })
-  const half = await Client.connect(Half, { url: "http://127.0.0.1:1" })
-  const x = Tensor.make("FP16", [1], new Float16Array(1))
-  await expect(Array.fromAsync(half.stream({ x }))).rejects.toMatchObject({ _tag: "Unsupported" })
-  await Promise.all([client.close(), half.close()])
 })

@@ -26,10 +26,17 @@ export interface Generating {
 
 /** Why a model of this signature cannot be asked so; undefined where it can. */
 export const problem = ({ name, signature }: Generating): Unsupported | undefined => {
-  const lost = [...signature.inputs, ...signature.outputs].find((spec) => spec.dims.filter(varies).length > 1)
-  if (lost === undefined) return undefined
-  const message = `'${lost.name}' of model '${name}' has more than one dim that varies, which generate cannot tell`
-  return new Unsupported({ message })
+  for (const { name: tensor, datatype, dims } of [...signature.inputs, ...signature.outputs]) {
+    const what = `'${tensor}' of model '${name}'`
+    if (dims.filter(varies).length > 1) {
+      return new Unsupported({ message: `${what} has more than one dim that varies, which generate cannot tell` })
+    }
+    // Inputs may be left out.
+    if ((datatype === "FP16" || datatype === "BF16") && signature.outputs.some(({ name }) => name === tensor)) {
+      return new Unsupported({ message: `${what} is ${datatype}, which has no form in JSON` })
+    }
+  }
+  return undefined
 }
 
 const varies = (dim: TensorSpec["dims"][number]) => typeof dim === "string" || isDynamic(dim)
