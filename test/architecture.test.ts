@@ -28,10 +28,10 @@ const sources = (folder: string): ReadonlyArray<string> =>
     .filter((entry) => entry.isFile() && entry.name.endsWith(".ts") && !entry.name.endsWith(".test.ts"))
     .map((entry) => join(entry.parentPath, entry.name))
 
+const imported = /(?:^|\n)\s*(?:import|export)\b(?:[^"'`;]*?\bfrom)?\s*["']([^"']+)["']/g
+
 const imports = (file: string): ReadonlyArray<string> =>
-  [
-    ...readFileSync(file, "utf8").matchAll(/(?:^|\n)\s*(?:import|export)\b(?:[^"'`;]*?\bfrom)?\s*["']([^"']+)["']/g),
-  ].flatMap(([, specifier]) => specifier ?? [])
+  [...readFileSync(file, "utf8").matchAll(imported)].flatMap(([, specifier]) => specifier ?? [])
 
 const packages = Object.keys(allowed).map((name) => ({ name, files: sources(join(root, "packages", name, "src")) }))
 
@@ -69,7 +69,7 @@ const loaded = (file: string, seen = new Set<string>()): ReadonlySet<string> => 
   if (seen.has(file)) return seen
   seen.add(file)
   const runtime = readFileSync(file, "utf8").replaceAll(/(?:import|export) type [^"']*["'][^"']+["']/g, "")
-  for (const [, specifier = ""] of runtime.matchAll(/(?:import|export)\b[^"'`;]*?["']([^"']+)["']/g)) {
+  for (const [, specifier = ""] of runtime.matchAll(imported)) {
     const module = /^@nereid\/core\/(\w+)$/.exec(specifier)?.[1]
     if (specifier.startsWith(".")) loaded(join(dirname(file), specifier), seen)
     else if (module !== undefined) loaded(join(root, "packages/core", core[`./${module}`] ?? module), seen)
@@ -82,6 +82,17 @@ it("the worker of an ONNX instance loads without Effect", () => {
   const modules = [...loaded(join(root, "packages/onnx/src/worker.ts"))]
   expect(modules).toContain("onnxruntime-node")
   expect(modules.filter((name) => name === "effect" || name.startsWith("effect/"))).toEqual([])
+})
+
+it("the client for browsers loads nothing of Node", () => {
+  const modules = [...loaded(join(root, "packages/client/src/browser.ts"))]
+  expect(modules.some((module) => module.endsWith("FetchChannel.ts"))).toBe(true)
+  const packages = modules.filter((module) => !module.startsWith("/"))
+  expect(packages.filter((name) => name !== "effect" && !name.startsWith("effect/"))).toEqual([])
+  for (const file of modules.filter((module) => module.startsWith("/"))) {
+    const code = readFileSync(file, "utf8").replaceAll(/\/\*[^]*?\*\/|\/\/.*/g, "")
+    expect(code, file).not.toMatch(/\bBuffer\.(from|alloc|concat)|\bprocess\.|\bsetImmediate\b|\brequire\(/)
+  }
 })
 
 it("nothing outside examples and tests reaches into another package's files", () => {

@@ -23,7 +23,7 @@ it.each<[Partial<Client.ClientOptions>, string]>([
   [{ maxInFlight: 0 }, "maxInFlight must be an integer of at least 1, but 0 was given"],
   [{ maxResponseSize: 1.5 }, "maxResponseSize must be an integer of at least 1, but 1.5 was given"],
   [{ headers: { "bad name": "x" } }, "bad name"],
-  [{ headers: { name: "a\nb" } }, "Invalid character in header content"],
+  [{ headers: { name: "a\nb" } }, "is an invalid header value"],
 ])("%j is refused", async (options, problem) => {
   const all = { url: "grpc://models", ...options }
   expect(() => Client.layer(Echo, all)).toThrow(TypeError)

@@ -1,7 +1,6 @@
 /**
  * What a client can be told, with its defaults. One set of options for both protocols.
  */
-import { validateHeaderName, validateHeaderValue } from "node:http"
 import { Duration } from "effect"
 import * as Endpoint from "./Endpoint.ts"
 
@@ -63,15 +62,12 @@ export const settings = (options: ClientOptions): Settings => {
   const { maxInFlight = 1024, maxResponseSize = 256 * 1024 * 1024, verify = false } = options
   requirePositive("maxInFlight", maxInFlight)
   requirePositive("maxResponseSize", maxResponseSize)
-  for (const [name, value] of Object.entries(headers)) {
-    validateHeaderName(name)
-    validateHeaderValue(name, value)
-  }
   return {
     endpoint: Endpoint.parse(url),
     timeout: timeout === undefined ? undefined : Duration.toMillis(timeout),
     version: String(version),
-    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])),
+    // Their names in lower case; throws for what is none.
+    headers: Object.fromEntries(new Headers(headers)),
     tls,
     connectTimeout: Duration.toMillis(connectTimeout),
     maxInFlight,

@@ -5,22 +5,20 @@
 import type { IncomingHttpHeaders } from "node:http"
 import { Result } from "effect"
 import { type Dispatcher, Pool } from "undici"
-import * as BinaryExtension from "@nereid/core/BinaryExtension"
-import { ExecutionFailed, type InferenceError, Unavailable, Unsupported } from "@nereid/core/Errors"
-import * as GenerateMessage from "@nereid/core/GenerateMessage"
-import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
-import type { Channel, ChannelReceiver, ChannelReply, ChannelStream } from "./Channel.ts"
+import { ExecutionFailed, type InferenceError, Unavailable } from "@nereid/core/Errors"
+import type { WireResponse } from "@nereid/core/WireRequest"
+import type { Channel, ChannelReply } from "./Channel.ts"
 import type { Settings } from "./ClientOptions.ts"
 import { connectionLost } from "./ConnectionLost.ts"
 import * as Endpoint from "./Endpoint.ts"
-import * as HttpStatus from "./HttpStatus.ts"
+import * as HttpRequests from "./HttpRequests.ts"
 import { HttpStream } from "./HttpStream.ts"
 
 /** Each carries one request at a time; further ones wait for a free one. */
 const connections = 128
 
 export const make = (settings: Settings): Channel => {
-  const { endpoint, headers, tls, connectTimeout } = settings
+  const { endpoint, tls, connectTimeout } = settings
   const pool = new Pool(Endpoint.origin(endpoint), {
     connections,
     pipelining: 1,
@@ -31,72 +29,23 @@ export const make = (settings: Settings): Channel => {
     connect: { ...tls, timeout: connectTimeout },
   })
   const infer: Channel["infer"] = (wire, timeoutMs, reply) => {
-    const { body, headerLength } = BinaryExtension.encodeRequest(wire)
+    const request = HttpRequests.infer(settings, wire, timeoutMs)
     const exchange = new Exchange(settings, reply)
-    const own: Record<string, string> = {
-      ...headers,
-      "content-type": "application/octet-stream",
-      [BinaryExtension.headerLengthHeader]: String(headerLength),
-    }
-    const timeout = timeoutHeader(timeoutMs)
-    if (timeout !== undefined) own[BinaryExtension.timeoutHeader] = timeout
-    pool.dispatch({ path: endpoint.path + path(wire, "infer"), method: "POST", headers: own, body }, exchange)
+    pool.dispatch({ ...request, method: "POST" }, exchange)
     return () => exchange.cancel()
   }
   return {
     infer,
     stream: (wire, timeoutMs, receiver, model) => {
-      const problem = GenerateMessage.problem(model)
-      const body = problem === undefined ? GenerateMessage.encode(wire) : Result.fail(problem)
-      if (Result.isFailure(body)) return single(infer, wire, timeoutMs, receiver, body.failure)
+      const request = HttpRequests.generateStream(settings, wire, timeoutMs, model)
+      if (Result.isFailure(request)) return HttpRequests.single(infer, wire, timeoutMs, receiver, request.failure)
       const stream = new HttpStream(settings, model, receiver)
-      const own: Record<string, string> = { ...headers, "content-type": "application/json" }
-      const timeout = timeoutHeader(timeoutMs)
-      if (timeout !== undefined) own[BinaryExtension.timeoutHeader] = timeout
-      const target = endpoint.path + path(wire, "generate_stream")
-      pool.dispatch({ path: target, method: "POST", headers: own, body: body.success }, stream)
+      pool.dispatch({ ...request.success, method: "POST" }, stream)
       return { cancel: () => stream.cancel(), flow: (waits) => stream.flow(waits) }
     },
     close: () => pool.destroy(),
   }
 }
-
-/**
- * The one response of a model whose tensors JSON cannot tell, as binary data. There is no such way to those of a model that may have
- * several: it fails, and says why.
- */
-const single = (
-  infer: Channel["infer"],
-  wire: WireRequest,
-  timeoutMs: number | undefined,
-  receiver: ChannelReceiver,
-  why: Unsupported,
-): ChannelStream => {
-  const cancel = infer(wire, timeoutMs, (outcome) => {
-    if (Result.isSuccess(outcome)) {
-      receiver.response(outcome.success)
-      return receiver.end(Result.void)
-    }
-    const { failure } = outcome
-    // The words of the protocol's servers, whichever status they have.
-    if (!failure.message.includes("decoupled")) return receiver.end(Result.fail(failure))
-    const message = `${why.message}; streams of it need gRPC`
-    receiver.end(Result.fail(new Unsupported({ message })))
-  })
-  return { cancel, flow: () => {} }
-}
-
-const path = ({ modelName, modelVersion }: WireRequest, route: string): string => {
-  const version = modelVersion === "" ? "" : `/versions/${encodeURIComponent(modelVersion)}`
-  return `/v2/models/${encodeURIComponent(modelName)}${version}/${route}`
-}
-
-/** The most that a server has to read: twelve digits, which are thirty years. */
-const longestTimeout = 999_999_999_999
-
-/** Rounded up; undefined for no end. */
-const timeoutHeader = (milliseconds = Infinity): string | undefined =>
-  Number.isFinite(milliseconds) ? String(Math.min(longestTimeout, Math.max(1, Math.ceil(milliseconds)))) : undefined
 
 /** One request and its response. */
 class Exchange implements Dispatcher.DispatchHandler {
@@ -151,11 +100,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     const { buffer, byteOffset, length } = rest.length === 0 ? first : Buffer.concat(this.#chunks, this.#received)
     // Whoever gets a tensor may count on slice() being a copy, which a Buffer's is not.
     const body = new Uint8Array(buffer, byteOffset, length)
-    this.#settle(
-      this.#status === 200
-        ? decode(this.#headers, body)
-        : Result.fail(HttpStatus.failure(this.#status, this.#headers, body)),
-    )
+    this.#settle(HttpRequests.answer(this.#status, this.#headers, body))
   }
 
   onResponseError(_: unknown, error: Error): void {
@@ -168,15 +113,4 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#reply = undefined
     reply?.(outcome)
   }
-}
-
-const decode = (headers: IncomingHttpHeaders, body: Uint8Array): Result.Result<WireResponse, InferenceError> => {
-  const unreadable = ({ message }: InferenceError) =>
-    new ExecutionFailed({ message: `the server's reply cannot be read: ${message}` })
-  return BinaryExtension.parseHeaderLength(HttpStatus.single(headers[BinaryExtension.headerLengthHeader])).pipe(
-    Result.flatMap((length): Result.Result<WireResponse, InferenceError> =>
-      BinaryExtension.decodeResponse(body, length),
-    ),
-    Result.mapError(unreadable),
-  )
 }

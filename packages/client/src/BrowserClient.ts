@@ -1,0 +1,69 @@
+/**
+ * Clients for browsers: over HTTP, by `fetch`. Servers must let the page ask them (`cors`). In Node, Client.ts has more: gRPC, a pool
+ * of connections, TLS options and verification.
+ */
+import { Effect, Layer, type Scope } from "effect"
+import type { Declared } from "@nereid/core/Declared"
+import type { Definition, ModelClass } from "@nereid/core/Definition"
+import type { Fields } from "@nereid/core/Field"
+import { inference } from "@nereid/core/Provide"
+import type { RunningModel } from "@nereid/core/RunningModel"
+import { type ClientOptions as NodeClientOptions, settings as read, type Settings } from "./ClientOptions.ts"
+import * as FetchChannel from "./FetchChannel.ts"
+import { open, type PromiseClient } from "./PromiseClient.ts"
+import * as RemoteModel from "./RemoteModel.ts"
+
+export type { PromiseCallOptions } from "@nereid/core/PromiseCall"
+export type { PromiseClient } from "./PromiseClient.ts"
+
+/** Those of Client.ts that a browser leaves to its page; the URL is one of http or https. */
+export type ClientOptions = Pick<
+  NodeClientOptions,
+  "url" | "timeout" | "version" | "headers" | "maxInFlight" | "maxResponseSize"
+>
+
+/**
+ * The model as the server at `url` runs it. Errors are those of a local model; a server that cannot be reached, or does not let the
+ * page ask it, is Unavailable. Interrupting a call cancels it on the server.
+ * @throws TypeError where the URL or another option is none, or the URL is one of gRPC
+ */
+export const layer = <Self, N extends string, I extends Fields, O extends Fields, P extends Declared>(
+  model: ModelClass<Self, N, I, O, P>,
+  options: ClientOptions,
+): Layer.Layer<Self> => {
+  const settings = overHttp(options)
+  return Layer.effect(
+    model,
+    Effect.map(remote(model.definition, settings), (running) => inference(model.definition, running)),
+  )
+}
+
+/**
+ * The same without Effect:
+ *
+ * ```ts
+ * const sentiment = await Client.connect(Sentiment, { url: "https://models.example" })
+ * const { CLASS } = await sentiment.infer({ TEXT: "a great movie" })
+ * ```
+ *
+ * Rejects with a TypeError where the layer throws one.
+ */
+export const connect = async <Self, N extends string, I extends Fields, O extends Fields, P extends Declared>(
+  model: ModelClass<Self, N, I, O, P>,
+  options: ClientOptions,
+): Promise<PromiseClient<I, O, P>> => {
+  const settings = overHttp(options)
+  return open(model.definition, remote(model.definition, settings))
+}
+
+const overHttp = (options: ClientOptions): Settings => {
+  const settings = read(options)
+  if (settings.endpoint.protocol === "http") return settings
+  throw new TypeError(`A browser needs a URL that begins with http:// or https://, but ${options.url} was given.`)
+}
+
+const remote = (
+  definition: Definition<Fields, Fields>,
+  settings: Settings,
+): Effect.Effect<RunningModel, never, Scope.Scope> =>
+  Effect.suspend(() => RemoteModel.make(definition, FetchChannel.make(settings), settings))

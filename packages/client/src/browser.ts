@@ -1,0 +1,1 @@
+export * as Client from "./BrowserClient.ts"
