@@ -29,7 +29,7 @@ export const infer = (settings: Settings, wire: WireRequest, timeoutMs: number |
   return request(settings, wire, "infer", timeoutMs, headers, body)
 }
 
-/** A request to `generate_stream`; or why JSON cannot tell what is asked or answered. */
+/** A request to `generate_stream`, whose failures are told in trailers too, where these are seen; or why JSON cannot tell what is asked or answered. */
 export const generateStream = (
   settings: Settings,
   wire: WireRequest,
@@ -38,7 +38,7 @@ export const generateStream = (
 ): Result.Result<HttpRequest, Unsupported> => {
   const problem = GenerateMessage.problem(model)
   if (problem !== undefined) return Result.fail(problem)
-  const headers = { "content-type": "application/json" }
+  const headers = { "content-type": "application/json", te: "trailers" }
   return Result.map(GenerateMessage.encode(wire), (body) =>
     request(settings, wire, "generate_stream", timeoutMs, headers, body),
   )

@@ -35,6 +35,7 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
   const fork = Effect.runForkWith(yield* Effect.context<never>())
   const statistics = new Statistics()
   const complete = completer(definition)
+  const known = (error: InferenceError) => definition.errors?.known(error) ?? error
   /** Ends a waiting call with an error, and takes it back from the server. */
   const waiting = new Set<(error: InferenceError) => void>()
   let closed = false
@@ -77,7 +78,6 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
       if (reason !== undefined) statistics.failed(reason, nanos() - startedAt)
       return true
     }
-    const known = (error: InferenceError) => definition.errors?.known(error) ?? error
     const end = (error: InferenceError) => {
       if (!finish(reasonOf(error))) return
       takeBack()

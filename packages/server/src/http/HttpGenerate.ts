@@ -14,7 +14,7 @@ import { encodeGenerated } from "@nereid/core/GenerateEncoder"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
 import type { Gateway } from "../Gateway.ts"
-import { isGone } from "../port/HttpExchange.ts"
+import { isGone, type Request } from "../port/HttpExchange.ts"
 import { collect } from "./HttpBody.ts"
 import { deadline, preparation, type HttpCall, type InferOptions } from "./HttpCall.ts"
 import * as HttpCompression from "./HttpCompression.ts"
@@ -54,12 +54,12 @@ export const generate = (gateway: Gateway, call: HttpCall, options: InferOptions
 /** Answers with every response of the model, as it comes. */
 export const generateStream = (gateway: Gateway, call: HttpCall, options: InferOptions, codec = flat): void =>
   ask(gateway, call, options, codec, (): Answer => {
-    const { response } = call
+    const { request, response } = call
     const fail = (error: InferenceError, begun: boolean) => {
       if (!response.headersSent) {
         if (!begun) return sendError(response, error)
         response.writeHead(httpStatus(error), { ...eventStream, ...failureHeaders(error) })
-      } else {
+      } else if (takesTrailers(request)) {
         // What a header would say, for which it is too late.
         response.addTrailers(headersOf(error))
       }
@@ -149,6 +149,10 @@ const ask = (
     }),
   )
 }
+
+/** Not sent to others: a client need not know what stands behind a body (RFC 9110, 6.5.1). */
+const takesTrailers = ({ headers }: Request): boolean =>
+  /(^|,)\s*trailers\s*($|[,;])/i.test(String(headers["te"] ?? ""))
 
 const event = (document: Uint8Array): Uint8Array => Buffer.concat([eventStart, document, eventEnd])
 
