@@ -1,34 +1,52 @@
 import { execFileSync } from "node:child_process"
-import { assert, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 
-/** How often a heap of 30 MB is marked while 700 MB of buffers come and go. */
-const marked = (tuned: boolean): number => {
+interface Collections {
+  /** Of the whole heap. */
+  readonly full: number
+  readonly young: number
+}
+
+/** How often a heap of 30 MB is collected while 700 MB of buffers come and go, of which each is `told` or none. */
+const collections = (tuned: boolean, told: boolean): Collections => {
   const program = `
     import { constants, PerformanceObserver } from "node:perf_hooks"
     import * as GarbageCollector from ${JSON.stringify(import.meta.resolve("./GarbageCollector.ts"))}
     if (${tuned}) GarbageCollector.tune()
     GarbageCollector.allocated(2 ** 30)
-    let marked = 0
+    const counts = { full: 0, young: 0 }
     const count = (entries) => {
-      for (const { detail } of entries) if (detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR) marked += 1
+      for (const { detail } of entries) {
+        if (detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR) counts.full += 1
+        if (detail.kind === constants.NODE_PERFORMANCE_GC_MINOR) counts.young += 1
+      }
     }
     const observer = new PerformanceObserver((list) => count(list.getEntries()))
     observer.observe({ type: "gc" })
     globalThis.heap = Array.from({ length: 360_000 }, (_, index) => ({ index, inner: { index } }))
     const kept = []
     for (let index = 0; index < 1200; index++) {
+      if (${told}) GarbageCollector.allocated(600 * 1024)
       kept[index % 16] = new ArrayBuffer(600 * 1024)
       if (index % 16 === 0) await new Promise(setImmediate)
     }
     count(observer.takeRecords())
-    console.log(marked)
+    console.log(JSON.stringify(counts))
   `
   // With nothing beside it and nothing in small steps, V8 does the same each time, however busy the machine is.
   const flags = ["--single-threaded-gc", "--no-incremental-marking", "--input-type=module"]
-  return Number(execFileSync(process.execPath, [...flags, "--eval", program], { encoding: "utf8" }))
+  return JSON.parse(execFileSync(process.execPath, [...flags, "--eval", program], { encoding: "utf8" }))
 }
 
-it.skipIf(Number.parseInt(process.versions.v8) < 14)("buffers come and go while the heap is marked a few times", () => {
-  const [tuned, plain] = [marked(true), marked(false)]
-  assert(tuned * 3 < plain, `${tuned} times, untuned ${plain}`)
+describe.skipIf(Number.parseInt(process.versions.v8) < 14)("buffers that come and go", () => {
+  it("while the heap is marked a few times", () => {
+    const [tuned, plain] = [collections(true, false), collections(false, false)]
+    assert(tuned.full * 3 < plain.full, `${tuned.full} times, untuned ${plain.full}`)
+  })
+
+  it("are found soon where they are told", () => {
+    const [told, plain] = [collections(true, true), collections(true, false)]
+    assert(told.young > plain.young * 2, `${told.young} times, untold ${plain.young}`)
+    assert(told.full <= plain.full, `marked ${told.full} times, untold ${plain.full}`)
+  })
 })
