@@ -299,6 +299,33 @@ describe("loading and unloading", () => {
     }),
   )
 
+  it.live("models in code that it is made of may come, change and go, too", () =>
+    Effect.gen(function* () {
+      class Added extends Model.Service<Added>()("added", {
+        inputs: { X: Tensor.FP32(1) },
+        outputs: { Y: Tensor.FP32(1) },
+        maxBatchSize: 4,
+      }) {}
+      const adding = (amount: number) =>
+        Effect.map(
+          Layer.build(Model.each(Added, ({ X }) => ({ Y: Tensor.map(X, (x) => x + amount) }))),
+          (context) => Context.get(context, Added).model,
+        )
+      const fixture = yield* repository
+      writeEnsemble(fixture, "e", chain(["added", "added"]))
+      const { registry, index, answer } = yield* open(fixture)
+      expect(states(index)["e"]).toBe(
+        "UNAVAILABLE: ensemble e contains models that are not available or ambiguous: added",
+      )
+      registry.replace("added", [yield* adding(1)])
+      expect([states(index)["e"], yield* answer("e")]).toEqual(["READY", 2])
+      registry.replace("added", [yield* adding(10)])
+      expect(yield* answer("e")).toBe(20)
+      registry.replace("added", [])
+      expect((yield* Effect.flip(answer("e")))._tag).toBe("ModelNotFound")
+    }),
+  )
+
   it.live("an ensemble brings its models along, and takes them with it where that is asked for", () =>
     Effect.gen(function* () {
       const { load, unload, index, answer } = yield* open(yield* three, explicit)
