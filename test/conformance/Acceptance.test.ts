@@ -7,6 +7,7 @@ import { root } from "../Program.ts"
 import { type Line, lines } from "./Acceptance.ts"
 import { binary } from "./cases/binary.ts"
 import { datatypes } from "./cases/datatypes.ts"
+import { ensembles, ensemblesGrpc, ensemblesHttp } from "./cases/ensembles.ts"
 import { extensionsGrpc, extensionsHttp } from "./cases/extensions.ts"
 import { generate } from "./cases/generate.ts"
 import { guardedGrpc, guardedHttp } from "./cases/guarded.ts"
@@ -29,6 +30,9 @@ const cases = [
   ...validation,
   ...models,
   ...storedModels,
+  ...ensembles,
+  ...ensemblesHttp,
+  ...ensemblesGrpc,
   ...storedHttp,
   ...storedGrpc,
   ...outputs,

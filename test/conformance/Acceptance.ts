@@ -39,6 +39,7 @@ export const lines = {
   C34: "version policies, the default version, polling",
   C35: "configurations completed from ONNX files, or absent",
   C36: "a full queue, a timeout, batches in the statistics",
+  C37: "ensembles: their steps, optional inputs, decoupled ones",
   C38: "statistics and metrics",
   C39: "shared memory, logging and trace settings",
   C40: "SIGTERM, exit code, default ports",

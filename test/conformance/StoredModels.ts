@@ -105,6 +105,88 @@ const ready: ReadonlyArray<Stored> = [
   },
 ]
 
+/** A step: its model, and the tensors that its inputs and outputs are. */
+const step = (name: string, inputs: Record<string, string>, outputs: Record<string, string>) => {
+  const map = (kind: string, pairs: Record<string, string>) =>
+    Object.entries(pairs).map(([key, tensor]) => `${kind} { key: "${key}" value: "${tensor}" }`)
+  return `step { model_name: "${name}" model_version: -1 ${map("input_map", inputs).join(" ")} ${map("output_map", outputs).join(" ")} }`
+}
+
+/** Without files: a version of an ensemble is an empty directory. */
+const ensemble = (name: string, maxBatchSize: number, tensors: string, ...steps: ReadonlyArray<string>): Stored => ({
+  name,
+  file: "",
+  at: "1/.keep",
+  config: `platform: "ensemble" max_batch_size: ${maxBatchSize}\n${tensors}ensemble_scheduling { ${steps.join(" ")} }`,
+})
+
+const single = "data_type: TYPE_FP32 dims: 1"
+const singles = io("input", "X", single) + io("output", "Y", single)
+const pairs = "data_type: TYPE_INT32 dims: 2"
+
+const ensembles: ReadonlyArray<Stored> = [
+  {
+    name: "plus_optional",
+    at: "1/model.js",
+    file: `export default { execute: (requests) => requests.map(({ inputs: { X, AMOUNT } }) => {
+      const sums = X.data.map((x, row) => x + (AMOUNT?.data[row] ?? 100))
+      return { Y: new X.constructor("FP32", X.shape, new Uint8Array(sums.buffer)) }
+    }) }`,
+    config: `max_batch_size: 4 ${singles}${io("input", "AMOUNT", `${single} optional: true`)}`,
+  },
+  {
+    name: "counting",
+    at: "1/model.js",
+    file: `export default { execute: function* ({ inputs: { X } }) {
+      for (let i = 1; i <= X.data[0]; i++) yield { Y: new X.constructor("FP32", [1, 1], new Uint8Array(Float32Array.of(i).buffer)) }
+    } }`,
+    config: `max_batch_size: 4 model_transaction_policy { decoupled: true } ${singles}`,
+  },
+  ensemble(
+    "in_steps",
+    4,
+    singles,
+    step("bare", { X: "between" }, { Y: "Y" }),
+    step("bare", { X: "X" }, { Y: "between" }),
+  ),
+  ensemble(
+    "of_ensembles",
+    4,
+    singles,
+    step("in_steps", { X: "X" }, { Y: "T" }),
+    step("in_steps", { X: "T" }, { Y: "Y" }),
+  ),
+  ensemble(
+    "diamond",
+    4,
+    io("input", "A", pairs) + io("input", "B", pairs) + io("output", "TWICE_A", pairs) + io("output", "TWICE_B", pairs),
+    step("add_sub_int32", { A: "A", B: "B" }, { SUM: "sum", DIFFERENCE: "difference" }),
+    step("add_sub_int32", { A: "sum", B: "difference" }, { SUM: "TWICE_A", DIFFERENCE: "TWICE_B" }),
+  ),
+  ensemble(
+    "optional_step",
+    4,
+    singles + io("input", "Z", `${single} optional: true`),
+    step("plus_optional", { X: "X", AMOUNT: "Z" }, { Y: "Y" }),
+  ),
+  ensemble(
+    "without_batch",
+    0,
+    io("input", "X", "data_type: TYPE_FP32 dims: [ 1, 2, 3 ]") +
+      io("output", "Y", "data_type: TYPE_FP32 dims: [ 1, 2, 3 ]"),
+    step("pictures", { X: "X" }, { Y: "Y" }),
+  ),
+  { name: "pictures", file: identity("FP32", ["n", 2, 3]), config: one },
+  ensemble(
+    "open_shape",
+    0,
+    io("input", "X", "data_type: TYPE_FP32 dims: [ -1, -1 ]") +
+      io("output", "Y", "data_type: TYPE_FP32 dims: [ -1, -1 ]"),
+    step("fixed", { X: "X" }, { Y: "Y" }),
+  ),
+  ensemble("streaming", 4, singles, step("counting", { X: "X" }, { Y: "i" }), step("bare", { X: "i" }, { Y: "Y" })),
+]
+
 /** X FP32[1] → Y = X and the version, of the versions 1, 2, 3 and 10. */
 const versioned: Readonly<Record<string, string>> = {
   latest: "",
@@ -153,6 +235,11 @@ const wrong: Readonly<Record<string, Broken>> = {
   bad_name: {
     config: 'name: "other"',
     reason: "unexpected directory name 'bad_name' for model 'other', directory name must equal model name",
+  },
+  bad_ensemble: {
+    config: `platform: "ensemble" max_batch_size: 4 ${io("input", "X", "data_type: TYPE_FP32 dims: 1")}${io("output", "Y", "data_type: TYPE_FP32 dims: 1")}
+      ensemble_scheduling { step { model_name: "nobody" input_map { key: "X" value: "X" } output_map { key: "Y" value: "Y" } } }`,
+    reason: "ensemble bad_ensemble contains models that are not available or ambiguous: nobody",
   },
   bad_platform: { config: 'platform: "onnx"', reason: "unexpected platform type 'onnx' for bad_platform" },
   bad_pair: {
@@ -307,7 +394,7 @@ export const versionOf = ({ files = { "1/model.onnx": "" } }: Broken): string | 
   Object.keys(files).some((file) => file.startsWith("1/")) ? "1" : undefined
 
 const write = (fixture: RepositoryFixture): void => {
-  for (const { name, file, at = "1/model.onnx", config, more = {} } of ready) {
+  for (const { name, file, at = "1/model.onnx", config, more = {} } of [...ready, ...ensembles]) {
     fixture.write(`${name}/${at}`, file)
     if (config !== undefined) fixture.write(`${name}/config.pbtxt`, config)
     for (const [path, content] of Object.entries(more)) fixture.write(`${name}/${path}`, content)
@@ -332,7 +419,7 @@ const addingOne = (amount: number): Uint8Array =>
     initializers: [initializer("AMOUNT", "FP32", [1], Float32Array.of(amount))],
   })
 
-const load = [...ready.map(({ name }) => name), ...Object.keys(versioned), ...Object.keys(broken)]
+const load = [...[...ready, ...ensembles].map(({ name }) => name), ...Object.keys(versioned), ...Object.keys(broken)]
 
 /** All but `idle` are loaded at the start; callers may load and unload. */
 export const layer = Layer.unwrap(

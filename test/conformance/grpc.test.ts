@@ -8,6 +8,7 @@ import { extensionsGrpc } from "./cases/extensions.ts"
 import { grpc } from "./cases/grpc.ts"
 import { grpcFrames } from "./cases/grpcFrames.ts"
 import { guardedGrpc } from "./cases/guarded.ts"
+import { ensemblesGrpc } from "./cases/ensembles.ts"
 import { storedGrpc } from "./cases/storedRepository.ts"
 import { streams } from "./cases/streams.ts"
 import { traceGrpc } from "./cases/trace.ts"
@@ -59,6 +60,7 @@ layer(Connections.layerWithRepository, { excludeTestServices: true, timeout: "30
     ...guardedGrpc,
     ...traceGrpc,
     ...storedGrpc,
+    ...ensemblesGrpc,
   ]) {
     it.effect(`${one.name} ${(one.proves ?? []).join(" ")}`.trim(), () =>
       Effect.gen(function* () {

@@ -13,6 +13,7 @@ import { guardedHttp } from "./cases/guarded.ts"
 import { json } from "./cases/json.ts"
 import { jsonElements } from "./cases/jsonElements.ts"
 import { routes } from "./cases/routes.ts"
+import { ensemblesHttp } from "./cases/ensembles.ts"
 import { storedHttp } from "./cases/storedRepository.ts"
 import { decoupledHttp } from "./cases/streams.ts"
 import { traceHttp } from "./cases/trace.ts"
@@ -102,6 +103,7 @@ layer(Connections.layerWithRepository, { excludeTestServices: true, timeout: "30
     ...traceHttp,
     ...generate,
     ...storedHttp,
+    ...ensemblesHttp,
   ]) {
     it.effect(`${one.name} ${(one.proves ?? []).join(" ")}`.trim(), () =>
       Effect.gen(function* () {

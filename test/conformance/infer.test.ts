@@ -6,6 +6,7 @@ import type { InferCase } from "./Case.ts"
 import { datatypes } from "./cases/datatypes.ts"
 import { models } from "./cases/models.ts"
 import { outputs } from "./cases/outputs.ts"
+import { ensembles } from "./cases/ensembles.ts"
 import { storedModels } from "./cases/storedModels.ts"
 import { validation } from "./cases/validation.ts"
 import { Connections } from "./Connections.ts"
@@ -53,7 +54,7 @@ const differences = async (
 }
 
 layer(Connections.layerWithRepository, { excludeTestServices: true, timeout: "30 seconds" })("inference", (it) => {
-  for (const one of [...datatypes, ...validation, ...models, ...outputs, ...storedModels]) {
+  for (const one of [...datatypes, ...validation, ...models, ...outputs, ...storedModels, ...ensembles]) {
     it.effect(`${one.name} ${(one.proves ?? []).join(" ")}`.trim(), () =>
       Effect.gen(function* () {
         const connections = yield* Connections
