@@ -4,7 +4,7 @@ import { join } from "node:path"
 import { Client } from "@nereid/client"
 import { Tensor } from "@nereid/core"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { Plain, Tone } from "./fixtures/modules/exported.ts"
+import { Plain, Relay, Tone } from "./fixtures/modules/exported.ts"
 import { nereid, root } from "./Program.ts"
 
 let folder = ""
@@ -14,7 +14,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }))
 
 const module = "test/fixtures/modules/exported.ts"
-const chosen = ["plain", "tone", "single"].flatMap((name) => ["--model", name])
+const chosen = ["plain", "tone", "single", "relay"].flatMap((name) => ["--model", name])
 
 it("a repository is served as the module was, and a client verifies it", async () => {
   const models = join(folder, "models")
@@ -41,6 +41,9 @@ it("a repository is served as the module was, and a client verifies it", async (
   await using plain = await Client.connect(Plain, { url, verify: true })
   const X = Tensor.make("FP32", [1], Float32Array.of(1))
   expect([...(await plain.infer({ X })).Y.data]).toEqual([8])
+  // By its name, among the models of the server.
+  await using relay = await Client.connect(Relay, { url, verify: true })
+  expect(await relay.infer({ X: 2 })).toEqual({ Y: 9 })
 }, 60_000)
 
 it("says what is lost, and writes over nothing", async () => {
@@ -62,7 +65,7 @@ it("says what cannot be exported", async () => {
   const unknown = await nereid("export", module, join(folder, "none"), "-m", "nothing").ended
   expect(unknown).toMatchObject({
     code: 1,
-    output: expect.stringMatching(/^Error: .* exports no model 'nothing', only 'plain'/),
+    output: expect.stringMatching(/^Error: .* exports no model 'nothing', only 'count', 'plain'/),
   })
   const scalar = await nereid("export", module, join(folder, "none"), "-m", "scalar").ended
   expect(scalar.output).toMatch(/^Error: model 'scalar': 'X' has no dims/)

@@ -25,6 +25,9 @@ export interface ModelVersion {
   readonly problem?: () => string | undefined
 }
 
+/** Instances that are those of a module's layer, whatever a configuration says. */
+const fixed = Effect.succeed<InstanceSet.Prepared>({ commit: Effect.void })
+
 export const load = Effect.fnUntraced(function* (
   plan: ModelPlan.ModelPlan,
   planned: ModelPlan.PlannedVersion,
@@ -56,7 +59,7 @@ export const load = Effect.fnUntraced(function* (
       },
     },
     regroup: (next) =>
-      (model.regroup?.(InstanceGroups.options(next)) ?? Effect.die("It has no instances. This is a bug.")).pipe(
+      (model.regroup?.(InstanceGroups.options(next)) ?? fixed).pipe(
         Effect.mapError((error) => new LoadFailure({ message: text(error) })),
         Effect.map(({ commit }) => {
           const show = Effect.sync(() => (current = next))

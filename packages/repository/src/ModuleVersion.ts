@@ -33,19 +33,24 @@ export const layer = (
   }
   const built = ExportedModels.build([model], [first, ...others]).pipe(
     Effect.mapError((error) => new LoadFailure({ message: `${file}: ${text(error)}` })),
-    Effect.tap((context) => {
-      const running = Context.get(context, model).model
+    Effect.flatMap((context) => {
+      const typed = Context.get(context, model)
+      const running = typed.model
       const isDecoupled = config.modelTransactionPolicy?.decoupled === true
       if (running.decoupled !== isDecoupled) {
         const message = `the configuration has the model ${isDecoupled ? "" : "not "}decoupled, unlike ${file}`
         return Effect.fail(new LoadFailure({ message }))
       }
       const useless = withoutEffect(config, running)
-      if (useless.length === 0) return Effect.void
+      // Its instances are those of the layer, also when the configuration has others later.
+      const { regroup: _, ...fixed } = running
+      const provided = Effect.succeed(Context.add(context, model, { ...typed, model: fixed }))
+      if (useless.length === 0) return provided
       const what = useless.join(", ")
-      return Effect.logWarning(
+      const warning = Effect.logWarning(
         `Model '${config.name}': its configuration's ${what} has no effect, as ${file} says otherwise`,
       )
+      return Effect.andThen(warning, provided)
     }),
   )
   return Layer.effectContext(built)

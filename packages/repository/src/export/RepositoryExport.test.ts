@@ -1,11 +1,11 @@
 /** From models in code to a repository, and back to models that are the same. */
 import { expect, it } from "@effect/vitest"
 import { join } from "node:path"
-import { Context, Effect, Layer, Result } from "effect"
+import { Context, Effect, Layer, Result, Stream } from "effect"
 import { Tensor } from "@nereid/core"
 import * as ConfigurationMessage from "@nereid/core/ConfigurationMessage"
 import type { ExportedLayer, ExportedModel } from "@nereid/core/ExportedModels"
-import type { RunningModel } from "@nereid/core/RunningModel"
+import { type RunningModel, stream } from "@nereid/core/RunningModel"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 import { repository } from "../../../../test/fixtures/repository.ts"
 import { ask, open } from "../Repository.fixture.ts"
@@ -203,6 +203,17 @@ response_cache: {
   }),
 )
 
+it.live("a decoupled model streams", () =>
+  Effect.gen(function* () {
+    const { files, served } = yield* roundTrip("CountLive")
+    expect(text(files, "count/config.pbtxt")).toContain("decoupled: true")
+    const inputs = [Tensor.make("INT32", [1, 1], Int32Array.of(3))]
+    const request = { id: "", inputs, rows: 1, parameters: {}, deadline: undefined }
+    const responses = yield* Stream.runCollect(stream(served("count"), request))
+    expect(Array.from(responses, ({ outputs }) => outputs[0]?.data[0])).toEqual([1, 2, 3])
+  }),
+)
+
 it.live("labels are files, and those that are no lines are told", () =>
   Effect.gen(function* () {
     const { files, served } = yield* roundTrip("ToneLive")
@@ -285,6 +296,19 @@ it.live("a module whose configuration is another is unavailable, with every diff
       reason: expect.stringContaining("must export a script by default"),
     })
     expect(yield* changed("count: 2", "count: 3")).toMatchObject({ state: "READY" })
+  }),
+)
+
+it.live("the instances of a module are those of its layer, also after a change of the configuration", () =>
+  Effect.gen(function* () {
+    const { files } = yield* Effect.fromResult(exportRepository([yield* built("ToneLive")]))
+    const fixture = yield* repository
+    yield* RepositoryFiles.write(fixture.path, files)
+    const { registry, load } = yield* open(fixture, { control: "explicit", load: ["*"] })
+    const config = String(text(files, "tone/config.pbtxt"))
+    fixture.write("tone/config.pbtxt", config.replace("count: 2", "count: 5"))
+    yield* load("tone")
+    expect(registry.models[0]?.instanceGroups).toMatchObject([{ count: 2 }])
   }),
 )
 
