@@ -25,6 +25,9 @@ it("a repository is served as the module was, and a client verifies it", async (
     `export { Tone, ToneLive } from "../../../../fixtures/modules/exported.ts"`,
   )
   expect(existsSync(join(models, "plus"))).toBe(false)
+  // Each is to callers what it was.
+  const check = await nereid("generate", models, ...chosen, "-o", module, "--check").ended
+  expect(check).toMatchObject({ code: 0 })
   await using server = nereid(
     "serve",
     `--model-repository=${models}`,

@@ -209,3 +209,9 @@ it("suggests the flag that was meant", async () => {
   expect(output).toContain("Usage: nereid serve")
   expect(code).toBe(1)
 })
+
+it("a model that is served elsewhere, and cannot be verified, ends the start in one line", async () => {
+  const { code, output } = await nereid("serve", "test/fixtures/modules/remote.ts", ...anyPort).ended
+  expect(code).toBe(1)
+  expect(output).toMatch(/^Error: cannot reach 127\.0\.0\.1:9: .*\n$/)
+})
