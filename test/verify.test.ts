@@ -2,9 +2,25 @@
 import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
+import { promisify } from "node:util"
+import {
+  create,
+  type DescMessage,
+  type DescMethodUnary,
+  fromBinary,
+  fromJson,
+  type MessageShape,
+  toBinary,
+} from "@bufbuild/protobuf"
 import { describe, expect, it } from "@effect/vitest"
+import * as grpc from "@grpc/grpc-js"
 import { Client } from "@nereid/client"
 import { Model, Tensor } from "@nereid/core"
+import {
+  GRPCInferenceService,
+  ModelMetadataResponseSchema,
+  ModelReadyResponseSchema,
+} from "@nereid/protocol/grpc_service"
 import { Server } from "@nereid/server"
 import { Effect, Layer, Result } from "effect"
 
@@ -175,5 +191,83 @@ it.effect("an answer that is no metadata is an error", () =>
       _tag: "ExecutionFailed",
       message: expect.stringContaining("metadata of 'm' cannot be read"),
     })
+  }),
+)
+
+/** A unary RPC of the service, as grpc-js defines it. */
+const rpc = <I extends DescMessage, O extends DescMessage>({ name, input, output }: DescMethodUnary<I, O>) => ({
+  path: `/inference.GRPCInferenceService/${name}`,
+  requestStream: false as const,
+  responseStream: false as const,
+  requestSerialize: (message: MessageShape<I>) => Buffer.from(toBinary(input, message)),
+  requestDeserialize: (bytes: Buffer) => fromBinary(input, bytes),
+  responseSerialize: (message: MessageShape<O>) => Buffer.from(toBinary(output, message)),
+  responseDeserialize: (bytes: Buffer) => fromBinary(output, bytes),
+})
+
+it.effect("over gRPC, a server that knows no RPC for the configuration", () =>
+  Effect.gen(function* () {
+    const { modelMetadata, modelReady } = GRPCInferenceService.method
+    const server = yield* Effect.acquireRelease(
+      Effect.sync(() => new grpc.Server()),
+      (server) => Effect.sync(() => server.forceShutdown()),
+    )
+    server.addService(
+      { modelMetadata: rpc(modelMetadata), modelReady: rpc(modelReady) },
+      {
+        modelMetadata: (_: unknown, reply: grpc.sendUnaryData<unknown>) =>
+          reply(null, fromJson(ModelMetadataResponseSchema, metadata, { ignoreUnknownFields: true })),
+        modelReady: (_: unknown, reply: grpc.sendUnaryData<unknown>) =>
+          reply(null, create(ModelReadyResponseSchema, { ready: true })),
+      },
+    )
+    const port = yield* Effect.promise(() =>
+      promisify(server.bindAsync.bind(server))("127.0.0.1:0", grpc.ServerCredentials.createInsecure()),
+    )
+    const url = `grpc://127.0.0.1:${port}`
+    expect(yield* outcome(Client.layer(Narrower, { url, verify: true }))).toBe("verified")
+    const error = yield* outcome(Client.layer(Other, { url, verify: true }))
+    expect(error).toMatchObject({
+      _tag: "ContractMismatch",
+      differences: expect.arrayContaining([expect.objectContaining({ name: "Z", kind: "missing" })]),
+    })
+  }),
+)
+
+const restriction = { apis: ["model-config"], key: "key", value: "secret" } as const
+
+it.effect("a server that keeps its configuration to itself is compared by its metadata", () =>
+  Effect.gen(function* () {
+    const { http, grpc } = yield* Server.Server
+    for (const url of [`http://127.0.0.1:${http?.port}`, `grpc://127.0.0.1:${grpc?.port}`]) {
+      expect(yield* outcome(Client.layer(Served, { url, verify: true }))).toBe("verified")
+      const headers = { key: "secret", "triton-grpc-protocol-key": "secret" }
+      const other = yield* outcome(Client.layer(Other, { url, verify: true, headers }))
+      expect((other as Client.ContractMismatch).differences[0]).toMatchObject({ kind: "batching" })
+    }
+  }).pipe(
+    Effect.provide(
+      Server.layer([Served, Broken], {
+        http: 0,
+        grpc: 0,
+        metrics: false,
+        restrictedApis: { http: [restriction], grpc: [restriction] },
+      }).pipe(Layer.provide(models)),
+    ),
+  ),
+)
+
+it.live("a server that does not answer has only so much time", () =>
+  Effect.gen(function* () {
+    const server = createServer(() => {}).listen(0, "127.0.0.1")
+    yield* Effect.promise(() => once(server, "listening"))
+    const { port } = server.address() as AddressInfo
+    const error = yield* outcome(Client.layer(Narrower, { url: `http://127.0.0.1:${port}`, verify: true, timeout: 20 }))
+    expect(error).toMatchObject({
+      _tag: "DeadlineExceeded",
+      message: `127.0.0.1:${port} has not answered within 20 ms`,
+    })
+    server.closeAllConnections()
+    yield* Effect.promise(() => new Promise((resolve) => server.close(resolve)))
   }),
 )
