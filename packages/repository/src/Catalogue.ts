@@ -268,5 +268,9 @@ export class Catalogue {
 
 const noOverrides: LoadOverrides = { files: new Map() }
 
-const stampOf = (paths: ReadonlyArray<string>) =>
-  Effect.map(Effect.forEach(paths, ModelDirectory.stamp), (stamps) => stamps.join("\n"))
+/** Where a directory cannot be read, why: that is the failure of its model, which is no reason to stop looking at others. */
+const stampOf = (paths: ReadonlyArray<string>): Effect.Effect<string> =>
+  Effect.forEach(paths, ModelDirectory.stamp).pipe(
+    Effect.map((stamps) => stamps.join("\n")),
+    Effect.catch(({ message }) => Effect.succeed(message)),
+  )

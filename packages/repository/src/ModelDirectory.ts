@@ -19,20 +19,27 @@ export interface ModelDirectory {
   readonly config: { readonly file: string; readonly text: string } | undefined
   /** The files and directories of each version, by their names. */
   readonly versions: ReadonlyMap<number, ReadonlySet<string>>
+  /** Directories whose names are none of a version, nor of anything else that models have. */
+  readonly unknown: ReadonlyArray<string>
 }
+
+/** Directories of a model that hold no version. */
+const known = new Set(["configs", "warmup", "initial_state"])
 
 /** `configName`: of a configuration that is taken where the model has it. */
 export const read = Effect.fnUntraced(function* (name: string, path: string, configName?: string) {
   const entries = yield* list(path)
   const versions = new Map<number, ReadonlySet<string>>()
+  const unknown: Array<string> = []
   for (const entry of entries) {
-    const version = /^[1-9][0-9]*$/.test(entry.name) ? Number(entry.name) : 0
-    if (version === 0 || version > Number.MAX_SAFE_INTEGER || !(yield* isDirectory(path, entry))) continue
-    versions.set(version, new Set((yield* list(join(path, entry.name))).map((file) => file.name)))
+    if (known.has(entry.name) || entry.name.startsWith(".") || !(yield* isDirectory(path, entry))) continue
+    const version = /^[1-9][0-9]*$/.test(entry.name) ? Number(entry.name) : NaN
+    if (!Number.isSafeInteger(version)) unknown.push(entry.name)
+    else versions.set(version, new Set((yield* list(join(path, entry.name))).map((file) => file.name)))
   }
   const named = configName === undefined ? undefined : yield* textOf(join(path, "configs", `${configName}.pbtxt`))
   const config = named ?? (yield* textOf(join(path, "config.pbtxt")))
-  return { name, path, config, versions } satisfies ModelDirectory
+  return { name, path, config, versions, unknown } satisfies ModelDirectory
 })
 
 /**

@@ -61,7 +61,11 @@ export const make = Effect.fnUntraced(function* (
   { autoComplete, defaultMaxBatchSize, gpus }: PlanOptions,
   override?: Override,
 ): Effect.fn.Return<ModelPlan, LoadFailure> {
-  const { name, path } = directory
+  const { name, path, unknown } = directory
+  for (const other of unknown) {
+    const rule = "versions are numbers above 0, without leading zeros"
+    yield* Effect.logWarning(`Model '${name}': directory '${other}' is ignored, as ${rule}`)
+  }
   const given = yield* Effect.fromResult(override === undefined ? written(directory) : overriding(override.config))
   yield* refuse(ConfigCheck.identityProblem(given, name))
   const files = new Set([...directory.versions.values()].flatMap((names) => [...names]))

@@ -1,6 +1,6 @@
 /** Directories as models that a registry has; with real files and the real ONNX Runtime, without a port (C33, C34). */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Layer, Result, Scope } from "effect"
+import { Effect, Exit, Fiber, Layer, Logger, Result, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { Model, Registry, Tensor } from "@nereid/core"
@@ -77,6 +77,64 @@ describe("at the start", () => {
         ["1", "2"],
       ])
       expect([yield* answer("all"), yield* answer("all", "2"), yield* answer("specific")]).toEqual([10, 2, 2])
+    }),
+  )
+
+  it.live("what else lies in a repository is left alone, and links are followed", () =>
+    Effect.gen(function* () {
+      const fixture = yield* repository
+      fixture.adding("plain", 1, 1)
+      fixture.write("plain/warmup/x", "")
+      fixture.write("plain/configs/other.pbtxt", "")
+      fixture.write("plain/notes.txt", "")
+      for (const name of ["0", "02", "x", ".5"]) fixture.write(`plain/${name}/model.onnx`, plus(99))
+      fixture.write("a file", "")
+      fixture.write(".git/config", "")
+      fixture.write("elsewhere/7/model.onnx", plus(7))
+      fixture.link("plain", "linked")
+      fixture.link("nowhere", "dangling")
+      fixture.link("elsewhere/7", "version/3")
+      fixture.link("elsewhere/7/model.onnx", "file/1/model.onnx")
+      const logged: Array<unknown> = []
+      const logger = Logger.make(({ message }) => void logged.push(message))
+      const { index, answer } = yield* Effect.provide(open(fixture), Logger.layer([logger]))
+      const entries = index().map(({ name, version, state }) => `${name} ${version} ${state}`)
+      expect(entries).toEqual([
+        "elsewhere 7 READY",
+        "file 1 READY",
+        "linked 1 READY",
+        "plain 1 READY",
+        "version 3 READY",
+      ])
+      expect([yield* answer("linked"), yield* answer("version"), yield* answer("file")]).toEqual([1, 7, 7])
+      const warnings = logged.flat().filter((message) => String(message).startsWith("Model 'plain'"))
+      expect(warnings.map(String).toSorted()).toEqual(
+        ["0", "02", "x"].map(
+          (name) =>
+            `Model 'plain': directory '${name}' is ignored, as versions are numbers above 0, without leading zeros`,
+        ),
+      )
+    }),
+  )
+
+  it.live("what cannot be read is the failure of its model, also later, and of no other", () =>
+    Effect.gen(function* () {
+      const fixture = yield* repository
+      fixture.adding("good", 1, 1)
+      // A link to itself is what nobody can read, whoever runs this.
+      fixture.link("circle/1/model.onnx", "circle/1/model.onnx")
+      fixture.write("folder/1/model.onnx/x", "")
+      fixture.write("folder/config.pbtxt", "")
+      const { index, isReady, load, answer } = yield* open(fixture, { ...explicit, load: ["*"] })
+      expect(index()).toEqual([
+        { name: "circle", version: "1", state: "UNAVAILABLE", reason: expect.stringContaining("ELOOP") },
+        { name: "folder", version: "1", state: "UNAVAILABLE", reason: expect.stringContaining("EISDIR") },
+        { name: "good", version: "1", state: "READY", reason: "" },
+      ])
+      expect(isReady()).toBe(false)
+      const { message } = yield* Effect.flip(load("circle"))
+      expect(message).toMatch(/^load failed for model 'circle': cannot read .*ELOOP/)
+      expect(yield* answer("good")).toBe(1)
     }),
   )
 
@@ -422,6 +480,8 @@ it.effect("polling follows what is added, changed and removed, and leaves alone 
     fixture.adding("stays", 1, 1)
     fixture.adding("changes", 1, 2)
     fixture.adding("goes", 1, 3)
+    // What cannot be read is no reason to look at nothing else.
+    fixture.link("circle/1/model.onnx", "circle/1/model.onnx")
     const { registry, index, control } = yield* open(fixture, { control: "poll", pollInterval: "1 minute" })
     const [stays] = registry.versions("stays")
     fixture.adding("comes", 1, 4)
