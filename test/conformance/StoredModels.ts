@@ -98,6 +98,20 @@ const ready: ReadonlyArray<Stored> = [
        batch_output { kind: BATCH_SCATTER_WITH_INPUT_SHAPE target_name: "Y" source_input: "X" }`,
   },
   {
+    name: "optional",
+    file: model({
+      inputs: [value("X", "INT64", ["n", 2]), value("AMOUNT", "INT64", ["n", 2])],
+      outputs: [value("Y", "INT64", ["n", 2])],
+      nodes: [node("Add", ["X", "AMOUNT"], ["Y"])],
+      initializers: [initializer("AMOUNT", "INT64", [1, 2], BigInt64Array.of(10n, 20n))],
+    }),
+    config:
+      `max_batch_size: 4 ${one}` +
+      io("input", "X", "data_type: TYPE_INT64 dims: 2") +
+      io("input", "AMOUNT", "data_type: TYPE_INT64 dims: 2 optional: true") +
+      io("output", "Y", "data_type: TYPE_INT64 dims: 2"),
+  },
+  {
     name: "script",
     at: "1/model.js",
     file: echo,

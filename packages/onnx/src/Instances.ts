@@ -44,6 +44,12 @@ export interface Options {
   readonly restart?: Supervisor.RestartOptions
 }
 
+/** Of a session whose instance and providers are decided. */
+export interface SessionOptions extends Omit<Options, "instances" | "providers"> {
+  /** Inputs of the definition that the file has values for, which batches bring all the same. Default none. */
+  readonly options?: ReadonlyArray<string>
+}
+
 /** The instances of a model whose file has been looked at. Tests give another `spawn`, to get hold of the threads. */
 export const source = Effect.fnUntraced(function* (
   definition: Definition<Fields, Fields>,
@@ -70,13 +76,14 @@ const pathOf = ({ file }: Pick<Options, "file">): string => (file instanceof URL
 /** One instance, from options and a file that have been looked at. */
 export const session = (
   definition: Definition<Fields, Fields>,
-  options: Omit<Options, "instances" | "providers">,
+  options: SessionOptions,
   name: string,
   providers: SessionPlan.Providers,
   spawn: WorkerInstance.Spawn = WorkerInstance.spawn,
 ): Effect.Effect<Instance, OnnxLoadError.OnnxLoadError, Scope.Scope> => {
   const settings = {
     file: pathOf(options),
+    options: options.options ?? [],
     intraOpThreads: options.intraOpThreads ?? 1,
     interOpThreads: options.interOpThreads ?? 1,
     graphOptimization: options.graphOptimization ?? "all",

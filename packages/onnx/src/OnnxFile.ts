@@ -5,12 +5,15 @@
 import { fromBinary } from "@bufbuild/protobuf"
 import type { DataType } from "@nereid/core/DataType"
 import type { Dim } from "@nereid/core/TensorSpec"
+import type { TypedTensor } from "@nereid/core/TypedTensor"
 import {
   ModelProtoSchema,
+  type TensorProto,
   TensorProto_DataType as ElementType,
   type TensorShapeProto,
   type ValueInfoProto,
 } from "@nereid/protocol/onnx"
+import * as FileValue from "./FileValue.ts"
 
 export interface FileTensor {
   readonly name: string
@@ -22,8 +25,16 @@ export interface FileTensor {
   readonly dims: ReadonlyArray<Dim> | undefined
 }
 
+/** An input that the file has a value for, which a run may bring another one in place of. */
+export interface FileOption extends FileTensor {
+  /** Undefined where it is not in the file itself. */
+  readonly value: TypedTensor | undefined
+}
+
 export interface FileSignature {
+  /** That every run has to bring. */
   readonly inputs: ReadonlyArray<FileTensor>
+  readonly options: ReadonlyArray<FileOption>
   readonly outputs: ReadonlyArray<FileTensor>
 }
 
@@ -47,17 +58,18 @@ const datatypes: { readonly [elementType: number]: DataType } = {
 const elementTypeNames = new Map(Object.entries(ElementType).map(([name, number]): [number, string] => [number, name]))
 
 /**
- * The signature in the bytes of an .onnx file. Weights are viewed, not copied. A graph input that has an initializer is a
- * constant with a default (files before IR version 4 list all weights so), not an input.
+ * The signature in the bytes of an .onnx file. Weights are viewed, not copied. A graph input that has an initializer is an
+ * option; before IR version 4, when all weights were listed so, it is none.
  * @throws Error where the bytes are not a model
  */
 export const signature = (bytes: Uint8Array): FileSignature => {
-  const { graph } = fromBinary(ModelProtoSchema, bytes, { readUnknownFields: false })
+  const { graph, irVersion } = fromBinary(ModelProtoSchema, bytes, { readUnknownFields: false })
   if (graph === undefined) throw new Error("it holds no graph")
   const constants = new Set(graph.initializer.map(({ name }) => name))
   for (const { values } of graph.sparseInitializer) if (values !== undefined) constants.add(values.name)
   return {
     inputs: graph.input.filter(({ name }) => !constants.has(name)).map(fileTensor),
+    options: irVersion < 4n ? [] : graph.input.flatMap((input) => option(input, graph.initializer)),
     outputs: graph.output.map(fileTensor),
   }
 }
@@ -72,6 +84,13 @@ export const externalFiles = (bytes: Uint8Array): ReadonlyArray<string> => {
     externalData.flatMap(({ key, value }) => (key === "location" ? [value] : [])),
   )
   return [...new Set(locations)]
+}
+
+const option = (input: ValueInfoProto, initializers: ReadonlyArray<TensorProto>): ReadonlyArray<FileOption> => {
+  const found = initializers.find(({ name }) => name === input.name)
+  if (found === undefined) return []
+  const tensor = fileTensor(input)
+  return [{ ...tensor, value: tensor.datatype && FileValue.tensor(found, tensor.datatype) }]
 }
 
 const fileTensor = ({ name, type }: ValueInfoProto): FileTensor => {

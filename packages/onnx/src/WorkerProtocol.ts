@@ -12,6 +12,8 @@ export type GraphOptimization = "disabled" | "basic" | "extended" | "layout" | "
 export interface SessionOptions {
   /** Path of the .onnx file. */
   readonly file: string
+  /** Inputs that every batch brings, although the file has values for them. */
+  readonly options: ReadonlyArray<string>
   readonly intraOpThreads: number
   readonly interOpThreads: number
   readonly graphOptimization: GraphOptimization

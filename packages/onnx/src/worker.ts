@@ -4,6 +4,8 @@
  * aborts the whole process. Effect is not imported here: it would cost every worker its load time again.
  */
 import { env, InferenceSession, listSupportedBackends, type Tensor } from "onnxruntime-node"
+import { readFile } from "node:fs/promises"
+import { dirname } from "node:path"
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads"
 import * as OrtTensor from "./OrtTensor.ts"
 import * as Provider from "./Provider.ts"
@@ -24,13 +26,19 @@ const { session: options, inputs, outputs, layout, memory, port }: Start = worke
 const load = async (): Promise<{ session: InferenceSession; provider: string; refused: ReadonlyArray<string> }> => {
   env.logLevel = "fatal"
   const available = listSupportedBackends().map(({ name }) => name)
+  const model = await changedFile()
   const refused: Array<string> = []
   const reasons = new Set<string>()
   for (const [index, provider] of options.providers.entries()) {
     const name = Provider.name(provider)
     try {
       if (!available.includes(name)) throw new Error(`not in this build, which has ${available.join(", ")}`)
-      const session = await InferenceSession.create(options.file, sessionOptions(options.providers.slice(index)))
+      const settings = sessionOptions(options.providers.slice(index))
+      // By its path, so that the runtime finds what lies beside it, wherever the file may be taken as it is.
+      const session =
+        model === undefined
+          ? await InferenceSession.create(options.file, settings)
+          : await InferenceSession.create(model, settings)
       return { session, provider: Provider.print(provider), refused }
     } catch (error) {
       reasons.add(text(error))
@@ -45,6 +53,13 @@ const load = async (): Promise<{ session: InferenceSession; provider: string; re
   throw new Error(isFile && reason !== undefined ? reason : refused.join("; "))
 }
 
+/** The file in memory, where it is not to be taken as it is. */
+const changedFile = async (): Promise<Uint8Array | undefined> => {
+  if (options.options.length === 0) return undefined
+  const RequiredInputs = await import("./RequiredInputs.ts")
+  return RequiredInputs.make(await readFile(options.file), options.options)
+}
+
 const sessionOptions = (providers: SessionOptions["providers"]): InferenceSession.SessionOptions => ({
   executionProviders: [...providers],
   intraOpNumThreads: options.intraOpThreads,
@@ -53,8 +68,14 @@ const sessionOptions = (providers: SessionOptions["providers"]): InferenceSessio
   graphOptimizationLevel: options.graphOptimization,
   enableCpuMemArena: options.memoryArena,
   logSeverityLevel: silent,
-  // Spinning threads take the cores from the front end.
-  ...(options.intraOpThreads > 1 ? { extra: { session: { intra_op: { allow_spinning: "0" } } } } : {}),
+  extra: {
+    session: {
+      // Weights in files of their own are beside the file, also where that is in memory.
+      ...(options.options.length > 0 ? { model_external_initializers_file_folder_path: dirname(options.file) } : {}),
+      // Spinning threads take the cores from the front end.
+      ...(options.intraOpThreads > 1 ? { intra_op: { allow_spinning: "0" } } : {}),
+    },
+  },
 })
 
 const text = (error: unknown): string => (error instanceof Error ? error.message : String(error)).trim()

@@ -64,7 +64,7 @@ const withTypes = (config: ModelConfig, file: FileSignature): ModelConfig => {
   }
   return {
     ...config,
-    input: config.input.map((given) => typed(given, file.inputs)),
+    input: config.input.map((given) => typed(given, [...file.inputs, ...file.options])),
     output: config.output.map((given) => typed(given, file.outputs)),
   }
 }

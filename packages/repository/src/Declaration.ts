@@ -7,7 +7,8 @@ import * as BatchingMessage from "@nereid/core/BatchingMessage"
 import { type Definition, type ModelClass, Service } from "@nereid/core/Definition"
 import { type DataType, isDataType } from "@nereid/core/DataType"
 import * as Field from "@nereid/core/Field"
-import type { Signature, TensorSpec } from "@nereid/core/TensorSpec"
+import { isDynamic, type Signature, type TensorSpec } from "@nereid/core/TensorSpec"
+import { TypedTensor } from "@nereid/core/TypedTensor"
 import { DataTypeSchema, type ModelConfig, type ModelInput, type ModelOutput } from "@nereid/protocol/model_config"
 import type { ModelPlan } from "./ModelPlan.ts"
 
@@ -26,6 +27,23 @@ export const make = ({ config, labels }: ModelPlan, version: number): Repository
   return Object.assign(declared, {
     definition: { ...definition, batching: { ...definition.batching, queueing: queueing(config) } },
   })
+}
+
+/** The same model, of which these inputs have a value where a request leaves them out: a row of it, where it batches. */
+export const withDefaults = (
+  declared: RepositoryModelClass,
+  values: ReadonlyMap<string, TypedTensor>,
+): RepositoryModelClass => {
+  const { definition } = declared
+  const { signature, maxBatchSize } = definition
+  const inputs = signature.inputs.map((spec) => {
+    const value = spec.optional ? values.get(spec.name) : undefined
+    if (value === undefined) return spec
+    const own = maxBatchSize > 0 ? value.shape.slice(1) : value.shape
+    const shape = spec.dims.every((dim) => !isDynamic(dim)) ? spec.dims.map(Number) : own
+    return { ...spec, default: { row: new TypedTensor(value.datatype, shape, value.bytes) } }
+  })
+  return Object.assign(declared, { definition: { ...definition, signature: { ...signature, inputs } } })
 }
 
 const fields = <T extends ModelInput | ModelOutput>(

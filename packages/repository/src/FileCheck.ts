@@ -3,7 +3,7 @@
  * know (reference, A11).
  */
 import { isDynamic, wireDims } from "@nereid/core/TensorSpec"
-import type { FileSignature, FileTensor } from "@nereid/onnx/OnnxFile"
+import type { FileOption, FileSignature, FileTensor } from "@nereid/onnx/OnnxFile"
 import { DataTypeSchema, type ModelConfig, type ModelInput, type ModelOutput } from "@nereid/protocol/model_config"
 import { configDataType } from "./ConfigCompletion.ts"
 
@@ -12,14 +12,18 @@ type Kind = "input" | "output"
 /** The first disagreement; undefined for none. Outputs that the configuration does not name are left alone. */
 export const problem = (config: ModelConfig, file: FileSignature): string | undefined => {
   for (const input of config.input) {
-    const found = tensorProblem(config, "input", input, file.inputs)
+    const found = tensorProblem(config, "input", input, [...file.inputs, ...file.options])
     if (found !== undefined) return found
-    if (input.optional) {
+    const option = file.options.find(({ name }) => name === input.name)
+    const lacking = option && optionProblem(config, option)
+    if (lacking !== undefined) return lacking
+    if (input.optional && option === undefined) {
       return `model '${config.name}', tensor '${input.name}': the model requires it but the model configuration has it as optional`
     }
   }
-  if (config.input.length !== file.inputs.length) {
-    const [expected, given] = [file.inputs.length, config.input.length]
+  const isRequired = ({ name }: ModelInput) => file.inputs.some((other) => other.name === name)
+  const [expected, given] = [file.inputs.length, config.input.filter(isRequired).length]
+  if (given !== expected) {
     return `unable to load model '${config.name}', the model expects ${expected} inputs but the model configuration specifies ${given}`
   }
   for (const output of config.output) {
@@ -27,6 +31,14 @@ export const problem = (config: ModelConfig, file: FileSignature): string | unde
     if (found !== undefined) return found
   }
   return undefined
+}
+
+/** A batch has the value once for each of its rows. */
+const optionProblem = ({ name: model, maxBatchSize }: ModelConfig, { name, value }: FileOption): string | undefined => {
+  const where = `model '${model}', tensor '${name}'`
+  if (value === undefined) return `${where}: its value is not in the model file itself`
+  if (maxBatchSize === 0 || value.shape[0] === 1) return undefined
+  return `${where}: a batch needs one row of it for each request, but its value in the model file has shape ${print(value.shape)}`
 }
 
 const tensorProblem = (

@@ -4,7 +4,16 @@ import { Effect } from "effect"
 import { Tensor } from "@nereid/core"
 import * as DataType from "@nereid/core/DataType"
 import { encodeElements, TypedTensor } from "@nereid/core/TypedTensor"
-import { addSub, type ElementTypeName, initializer, model, node, nonZero, value } from "../../../test/fixtures/onnx.ts"
+import {
+  addSub,
+  type ElementTypeName,
+  external,
+  initializer,
+  model,
+  node,
+  nonZero,
+  value,
+} from "../../../test/fixtures/onnx.ts"
 import { plus, repository } from "../../../test/fixtures/repository.ts"
 import { ask, open } from "./Repository.fixture.ts"
 
@@ -19,7 +28,11 @@ const identity = (datatype: ElementTypeName, dims: Dims) =>
   })
 
 /** The only model of a repository with this file and this configuration. */
-const only = Effect.fnUntraced(function* (file: Uint8Array, config?: string, more: Record<string, string> = {}) {
+const only = Effect.fnUntraced(function* (
+  file: Uint8Array,
+  config?: string,
+  more: Record<string, string | Uint8Array> = {},
+) {
   const fixture = yield* repository
   fixture.write("m/1/model.onnx", file)
   if (config !== undefined) fixture.write("m/config.pbtxt", config)
@@ -128,26 +141,83 @@ describe("shapes", () => {
   )
 })
 
-/** X FP32["n",1], and AMOUNT FP32[1], which the file knows a value for → Y: their sum. */
-const plusOptional = (amount: number) =>
+/** X FP32["n",1], and AMOUNT of the same shape, for which the file has a value → Y: their sum. */
+const plusOptional = (amount: ReadonlyArray<number>) =>
   model({
     inputs: [value("X", "FP32", ["n", 1]), value("AMOUNT", "FP32", ["n", 1])],
     outputs: [value("Y", "FP32", ["n", 1])],
     nodes: [node("Add", ["X", "AMOUNT"], ["Y"])],
-    initializers: [initializer("AMOUNT", "FP32", [1, 1], Float32Array.of(amount))],
+    initializers: [initializer("AMOUNT", "FP32", [amount.length, 1], Float32Array.from(amount))],
   })
 
 describe("optional inputs", () => {
-  it.live("are none that the file has values for, which onnxruntime-node does not let anybody change", () =>
+  const column = (...elements: ReadonlyArray<number>) =>
+    Tensor.make("FP32", [elements.length, 1], Float32Array.from(elements))
+  const named = (more: string) => `input [ { name: "X" data_type: TYPE_FP32 dims: ${more}`
+  const batching = `max_batch_size: 4 dynamic_batching {} instance_group { count: 1 kind: KIND_CPU }
+    ${named("1 }, { name: 'AMOUNT' data_type: TYPE_FP32 dims: 1 optional: true } ]")}
+    output { name: "Y" data_type: TYPE_FP32 dims: 1 }`
+
+  it.live("are those that the file has a value for, and the configuration names", () =>
     Effect.gen(function* () {
-      const bare = yield* only(plusOptional(10))
+      const bare = yield* only(plusOptional([10]))
       expect(bare.signature.inputs.map(({ name }) => name)).toEqual(["X"])
-      const [output] = yield* ask(bare, [Tensor.make("FP32", [1, 1], Float32Array.of(1))])
-      expect(output?.data[0]).toBe(11)
-      const config =
-        'max_batch_size: 4 input [ { name: "X" }, { name: "AMOUNT" data_type: TYPE_FP32 dims: 1 optional: true } ]'
-      const failed = yield* Effect.flip(Effect.catchDefect(only(plusOptional(10), config), Effect.fail))
-      expect(String(failed)).toContain("unexpected inference input 'AMOUNT', allowed inputs are: X")
+      const found = yield* only(plusOptional([10]), batching)
+      expect(found.signature.inputs).toMatchObject([{ name: "X" }, { name: "AMOUNT", optional: true }])
+      // All in one batch.
+      const answers = yield* Effect.all(
+        [
+          ask(bare, [column(1)]),
+          ask(found, [column(1), undefined]),
+          ask(found, [column(1), column(5)]),
+          ask(found, [column(1, 2), undefined]),
+        ],
+        { concurrency: "unbounded" },
+      )
+      expect(answers.map(([output]) => [...(output?.data ?? [])])).toEqual([[11], [11], [6], [11, 12]])
+      expect([...found.statistics.batches.keys()]).toEqual([4])
+    }),
+  )
+
+  it.live("without a batch have the whole value, and may be required by the configuration", () =>
+    Effect.gen(function* () {
+      const tensors = `${named("[ -1, 1 ] }, { name: 'AMOUNT' data_type: TYPE_FP32 dims: [ -1, 1 ] optional: true } ]")}
+        output { name: "Y" data_type: TYPE_FP32 dims: [ -1, 1 ] }`
+      const found = yield* only(plusOptional([10, 20]), tensors)
+      const [left] = yield* ask(found, [column(1, 2), undefined])
+      const [brought] = yield* ask(found, [column(1, 2), column(5)])
+      expect([left?.data, brought?.data]).toEqual([Float32Array.of(11, 22), Float32Array.of(6, 7)])
+      const required = yield* only(plusOptional([10, 20]), tensors.replace("optional: true", ""))
+      expect(required.signature.inputs).toMatchObject([{ optional: false }, { optional: false }])
+    }),
+  )
+
+  it.live("leave weights where they are, in a file beside the model", () =>
+    Effect.gen(function* () {
+      const file = model({
+        inputs: [value("X", "FP32", [2]), value("AMOUNT", "FP32", [2])],
+        outputs: [value("Y", "FP32", [2])],
+        nodes: [node("Add", ["X", "AMOUNT"], ["SUM"]), node("Add", ["SUM", "WEIGHTS"], ["Y"])],
+        initializers: [
+          initializer("AMOUNT", "FP32", [2], Float32Array.of(1, 1)),
+          external("WEIGHTS", "FP32", [2], "weights.bin"),
+        ],
+      })
+      const config = `${named("2 }, { name: 'AMOUNT' optional: true } ]")} output { name: "Y" }`
+      const found = yield* only(file, config, { "1/weights.bin": new Uint8Array(Float32Array.of(100, 200).buffer) })
+      const pair = (...elements: readonly [number, number]) => Tensor.make("FP32", [2], Float32Array.from(elements))
+      const [left] = yield* ask(found, [pair(1, 2), undefined])
+      const [brought] = yield* ask(found, [pair(1, 2), pair(10, 10)])
+      expect([left?.data, brought?.data]).toEqual([Float32Array.of(102, 203), Float32Array.of(111, 212)])
+    }),
+  )
+
+  it.live("in a batch have a value for one row", () =>
+    Effect.gen(function* () {
+      const failed = yield* Effect.flip(Effect.catchDefect(only(plusOptional([10, 20]), batching), Effect.fail))
+      expect(String(failed)).toContain(
+        "model 'm', tensor 'AMOUNT': a batch needs one row of it for each request, but its value in the model file has shape [2,1]",
+      )
     }),
   )
 

@@ -28,16 +28,22 @@ export const layer = Effect.fnUntraced(function* (
     (message) => new LoadFailure({ message }),
   )
   const asInFile = ragged === undefined ? config : RaggedConfig.inFile(config, ragged)
-  const problem = FileCheck.problem(asInFile, yield* ModelPlan.signature(file))
+  const inFile = yield* ModelPlan.signature(file)
+  const problem = FileCheck.problem(asInFile, inFile)
   if (problem !== undefined) return yield* new LoadFailure({ message: problem })
+  const brought = inFile.options.filter(({ name }) => config.input.some((input) => input.name === name))
+  const model = Declaration.withDefaults(
+    declared,
+    new Map(brought.flatMap(({ name, value }) => (value === undefined ? [] : [[name, value]]))),
+  )
   const flat =
     ragged &&
     (yield* Effect.try({
-      try: () => FlatBatch.resolve(declared.definition, ragged),
+      try: () => FlatBatch.resolve(model.definition, ragged),
       catch: (error) => new LoadFailure({ message: text(error) }),
     }))
   return Provide.fromInstances(
-    declared,
+    model,
     {
       platform: config.platform,
       // Copied into shared memory, or into a message.
@@ -45,7 +51,7 @@ export const layer = Effect.fnUntraced(function* (
       readsRequest: false,
       batches: config.schedulingChoice.case === "dynamicBatching",
       flat,
-      instances: source(config, declared, flat, file),
+      instances: source(config, model, flat, { file, options: brought.map(({ name }) => name) }),
     },
     serving,
   )
@@ -55,7 +61,7 @@ const source = Effect.fnUntraced(function* (
   config: ModelConfig,
   { definition }: Declaration.RepositoryModelClass,
   flat: FlatBatch.FlatBatch | undefined,
-  file: string,
+  { file, options: brought }: { readonly file: string; readonly options: ReadonlyArray<string> },
 ): Effect.fn.Return<InstanceSet.Source<LoadFailure, Scope.Scope>, LoadFailure> {
   const options = yield* Effect.mapError(
     Effect.fromResult(OnnxParameters.options(config, file)),
@@ -67,7 +73,12 @@ const source = Effect.fnUntraced(function* (
   const asked = flat ? FlatBatch.inner(flat, shaped) : shaped
   const build = Effect.fnUntraced(function* ({ details }: InstancePlan.PlannedInstance) {
     const session = yield* Effect.mapError(
-      Instances.session(asked, options, details.name, OnnxParameters.providers(config, details)),
+      Instances.session(
+        asked,
+        { ...options, options: brought },
+        details.name,
+        OnnxParameters.providers(config, details),
+      ),
       ({ message }) => new LoadFailure({ message }),
     )
     const instance = flat ? FlatInstance.make(shaped, flat, session) : session

@@ -171,6 +171,37 @@ const refusals: ReadonlyArray<InferCase> = [
   ),
 ]
 
+const two = (name: string, ...elements: ReadonlyArray<bigint>) =>
+  tensor(name, "INT64", [elements.length / 2, 2], elements)
+
+const optional: ReadonlyArray<InferCase> = [
+  {
+    ...stored,
+    name: "an input that the file has a value for is left out",
+    proves: ["C19"],
+    request: { model: "optional", inputs: [two("X", 1n, 2n, 3n, 4n)] },
+    expected: { outputs: [two("Y", 11n, 22n, 13n, 24n)] },
+  },
+  {
+    ...stored,
+    name: "an input that the file has a value for is given",
+    proves: ["C19"],
+    request: { model: "optional", inputs: [two("X", 1n, 2n), two("AMOUNT", 0n, -2n)] },
+    expected: { outputs: [two("Y", 1n, 0n)] },
+  },
+  {
+    ...stored,
+    name: "the input that the file has no value for is missing",
+    proves: ["C19"],
+    request: { model: "optional", inputs: [two("AMOUNT", 0n, -2n)] },
+    expected: {
+      tag: "InvalidRequest",
+      error:
+        /expected number of inputs between 1 and 2 but got 1 inputs for model 'optional'\. Got input\(s\) \['AMOUNT'\], but missing required input\(s\) \['X'\]/,
+    },
+  },
+]
+
 const strings: InferCase = {
   ...stored,
   name: "strings of two inputs",
@@ -251,6 +282,7 @@ export const storedModels: ReadonlyArray<InferCase> = [
   ...numeric.flatMap(addSub),
   ...shapes,
   ...refusals,
+  ...optional,
   strings,
   classes,
   ...Object.entries(policies).flatMap(policy),
