@@ -52,6 +52,18 @@ it("ends by force on a second signal, where a model cannot be stopped", async ()
   await answer
 })
 
+it("ends by force where a model has not stopped within --exit-timeout-secs and five seconds more (C40)", async () => {
+  const server = nereid("serve", "test/fixtures/modules/stuck.ts", ...anyPort, "--exit-timeout-secs=0")
+  const answer = askStuck(server)
+  await server.match(/^stuck$/m)
+  server.signal("SIGTERM")
+  const { signal, output } = await server.ended
+  expect(signal).toBe("SIGKILL")
+  expect(output).toContain("requests in flight may take 0 s more")
+  expect(output).toContain("Ending by force: it did not stop within 5 s")
+  await answer
+})
+
 it("models that ask others by name have those of the same module", async () => {
   await using server = nereid("serve", "test/fixtures/modules/route.ts", ...anyPort)
   const [, port] = await server.match(/HTTPService at .*:(\d+)/)

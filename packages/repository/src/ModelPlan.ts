@@ -75,6 +75,11 @@ export const make = Effect.fnUntraced(function* (
     return yield* failure("a script is loaded from a repository, never from files that come with a request")
   }
   const numbers = VersionPolicy.chosen(identified.versionPolicy, [...directory.versions.keys()])
+  for (const version of VersionPolicy.named(identified.versionPolicy)) {
+    if (directory.versions.has(version)) continue
+    const problem = `version ${version} is specified for model '${name}', but the version directory is not present`
+    yield* Effect.logWarning(problem)
+  }
   const versions = yield* Effect.forEach(
     numbers,
     Effect.fnUntraced(function* (version) {

@@ -83,7 +83,7 @@ describe("at the start", () => {
   it.live("what else lies in a repository is left alone, and links are followed", () =>
     Effect.gen(function* () {
       const fixture = yield* repository
-      fixture.adding("plain", 1, 1)
+      fixture.adding("plain", 1, 1, "version_policy { specific { versions: [ 1, 9 ] } }")
       fixture.write("plain/warmup/x", "")
       fixture.write("plain/configs/other.pbtxt", "")
       fixture.write("plain/notes.txt", "")
@@ -107,6 +107,9 @@ describe("at the start", () => {
         "version 3 READY",
       ])
       expect([yield* answer("linked"), yield* answer("version"), yield* answer("file")]).toEqual([1, 7, 7])
+      expect(logged.flat()).toContain(
+        "version 9 is specified for model 'plain', but the version directory is not present",
+      )
       const warnings = logged.flat().filter((message) => String(message).startsWith("Model 'plain'"))
       expect(warnings.map(String).toSorted()).toEqual(
         ["0", "02", "x"].map(

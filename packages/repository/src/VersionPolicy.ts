@@ -12,10 +12,14 @@ export const chosen = (
     case "all":
       return versions
     case "specific": {
-      const wanted = new Set(choice.value.versions.map(Number))
+      const wanted = new Set(named(policy))
       return versions.filter((version) => wanted.has(version))
     }
     default:
       return versions.slice(-(choice?.value?.numVersions || 1))
   }
 }
+
+/** Those that a policy names, whether they are there or not. */
+export const named = (policy: ModelVersionPolicy | undefined): ReadonlyArray<number> =>
+  policy?.policyChoice.case === "specific" ? policy.policyChoice.value.versions.map(Number) : []
