@@ -94,12 +94,12 @@ it.skipIf(!existsSync("/proc/self/status"))(
     await underTraffic(() => Promise.all([reload(), cycle()]))
     expect(asked).toBeGreaterThan(warmUp + reloads)
     await post("repository/models/steady/unload")
-    // Threads end and connections are given up a little later.
+    // Threads end, and connections and pages are given up, a little later.
     await expect.poll(() => held(server).threads, { timeout: 20_000 }).toBeLessThan(before.threads)
     await expect.poll(() => held(server).files, { timeout: 20_000 }).toBeLessThanOrEqual(before.files)
-    const after = await memory(server)
-    expect(after.heap, "heap").toBeLessThan(before.heap * 1.2)
-    expect(after.resident, "memory").toBeLessThan(before.resident * 1.2)
+    const later = { timeout: 20_000, interval: 1000 }
+    await expect.poll(async () => (await memory(server)).heap, later).toBeLessThan(before.heap * 1.2)
+    await expect.poll(async () => (await memory(server)).resident, later).toBeLessThan(before.resident * 1.2)
     await Effect.runPromise(Scope.close(scope, Exit.void))
   },
 )
