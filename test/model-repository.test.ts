@@ -237,41 +237,45 @@ it("loads and unloads over gRPC", async () => {
   expect(await rpc(serverReady, {})).toMatchObject({ response: { ready: true } })
 })
 
-it("polling follows the directories: models and versions that come, change and go (C34)", async () => {
-  const models = await repository()
-  models.adding("stays", 1, 1)
-  models.adding("changes", 1, 2)
-  models.adding("goes", 1, 3)
-  const polling = ["--model-control-mode=poll", "--repository-poll-secs=1"]
-  const { server, get, post, rpc, answer } = await serve(`--model-repository=${models.path}`, ...polling)
-  await using _ = server
-  const soon = { timeout: 20_000 }
-  models.adding("comes", 7, 4)
-  await expect.poll(() => answer("comes"), soon).toBe(4)
-  models.adding("changes", 2, 20)
-  await expect.poll(() => answer("changes"), soon).toBe(20)
-  expect((await get("models/changes")).body).toMatchObject({ versions: ["2"] })
-  models.remove("goes")
-  await expect.poll(() => answer("goes"), soon).toBe("Request for unknown model: 'goes' is not found")
-  expect((await post("repository/index")).body).toEqual([
-    { name: "changes", version: "1", state: "UNAVAILABLE", reason: "unloaded" },
-    { name: "changes", version: "2", state: "READY", reason: "" },
-    { name: "comes", version: "7", state: "READY", reason: "" },
-    { name: "stays", version: "1", state: "READY", reason: "" },
-  ])
-  // What cannot be loaded leaves what is there, until it can be.
-  models.write("changes/config.pbtxt", "max_batch_size: -3")
-  await server.match(/Failed to load model changes: 'max_batch_size' must be non-negative value for changes/)
-  expect([await answer("changes"), (await get("health/ready")).status]).toEqual([20, 200])
-  models.write("changes/config.pbtxt", "max_batch_size: 3")
-  await expect.poll(async () => (await get("models/changes/config")).body.max_batch_size, soon).toBe(3)
-  const refused = "explicit model load / unload is not allowed if polling is enabled"
-  for (const what of ["load", "unload"]) {
-    expect(await post(`repository/models/stays/${what}`)).toEqual({ status: 503, body: { error: refused } })
-  }
-  expect(await rpc(repositoryModelLoad, { modelName: "stays" })).toMatchObject({ code: 14, message: refused })
-  expect(await rpc(repositoryModelUnload, { modelName: "stays" })).toMatchObject({ code: 14, message: refused })
-})
+it(
+  "polling follows the directories: models and versions that come, change and go (C34)",
+  { timeout: 60_000 },
+  async () => {
+    const models = await repository()
+    models.adding("stays", 1, 1)
+    models.adding("changes", 1, 2)
+    models.adding("goes", 1, 3)
+    const polling = ["--model-control-mode=poll", "--repository-poll-secs=1"]
+    const { server, get, post, rpc, answer } = await serve(`--model-repository=${models.path}`, ...polling)
+    await using _ = server
+    const soon = { timeout: 20_000 }
+    models.adding("comes", 7, 4)
+    await expect.poll(() => answer("comes"), soon).toBe(4)
+    models.adding("changes", 2, 20)
+    await expect.poll(() => answer("changes"), soon).toBe(20)
+    expect((await get("models/changes")).body).toMatchObject({ versions: ["2"] })
+    models.remove("goes")
+    await expect.poll(() => answer("goes"), soon).toBe("Request for unknown model: 'goes' is not found")
+    expect((await post("repository/index")).body).toEqual([
+      { name: "changes", version: "1", state: "UNAVAILABLE", reason: "unloaded" },
+      { name: "changes", version: "2", state: "READY", reason: "" },
+      { name: "comes", version: "7", state: "READY", reason: "" },
+      { name: "stays", version: "1", state: "READY", reason: "" },
+    ])
+    // What cannot be loaded leaves what is there, until it can be.
+    models.write("changes/config.pbtxt", "max_batch_size: -3")
+    await server.match(/Failed to load model changes: 'max_batch_size' must be non-negative value for changes/)
+    expect([await answer("changes"), (await get("health/ready")).status]).toEqual([20, 200])
+    models.write("changes/config.pbtxt", "max_batch_size: 3")
+    await expect.poll(async () => (await get("models/changes/config")).body.max_batch_size, soon).toBe(3)
+    const refused = "explicit model load / unload is not allowed if polling is enabled"
+    for (const what of ["load", "unload"]) {
+      expect(await post(`repository/models/stays/${what}`)).toEqual({ status: 503, body: { error: refused } })
+    }
+    expect(await rpc(repositoryModelLoad, { modelName: "stays" })).toMatchObject({ code: 14, message: refused })
+    expect(await rpc(repositoryModelUnload, { modelName: "stays" })).toMatchObject({ code: 14, message: refused })
+  },
+)
 
 it.each(["HTTP", "gRPC"])(
   "over %s, a change of instances alone is made in place, and a failed load keeps what was there",
