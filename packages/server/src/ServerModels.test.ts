@@ -1,8 +1,11 @@
 /** Models that are not there yet, and those that come and go while a server runs, over both ports. (Without: Loader.test.ts.) */
+import { create } from "@bufbuild/protobuf"
 import { expect, it } from "@effect/vitest"
 import { Errors, Model, Registry, Tensor } from "@nereid/core"
 import { tagHeader } from "@nereid/core/Errors"
+import { ModelRepository, none as noRepository, type Open } from "@nereid/core/ModelRepository"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
+import { ModelConfigSchema } from "@nereid/protocol/model_config"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Schema, Scope } from "effect"
 import { clients, type Call } from "./grpc/GrpcServer.fixture.ts"
 import * as Server from "./Server.ts"
@@ -389,6 +392,40 @@ it.live("a family answers each request by the variant that it asks, and is ready
     expect(server.models[0]?.statistics.inferenceCount).toBe(8)
     yield* Effect.promise(() => server.stop())
   }),
+)
+
+it.live(
+  "so do models of a repository: they come while the ports are open, and one that cannot recover ends the server",
+  () =>
+    Effect.gen(function* () {
+      const { handler, initializing, initialize } = slow()
+      const lost = new Errors.Unrecoverable({ message: "the device is lost" })
+      const layer = Model.each(
+        Later,
+        Effect.as(handler, () => Effect.fail(lost)),
+      )
+      const open: Open = (registry) =>
+        Effect.succeed({
+          ...noRepository,
+          begin: Effect.map(Effect.orDie(Layer.build(layer)), (context) => {
+            const { model } = Context.get(context, Later)
+            registry.replace("later", [{ ...model, configuration: create(ModelConfigSchema) }])
+          }),
+        })
+      const ports = yield* somewhere
+      const started = Server.start([First], Layer.merge(first, Layer.succeed(ModelRepository, open)), ports)
+      yield* Deferred.await(initializing)
+      const { status, value } = yield* asking(ports)
+      expect([yield* status("health/ready"), yield* status("models/first/ready"), yield* value("first")]).toEqual([
+        400, 200, 7,
+      ])
+      yield* Deferred.succeed(initialize, undefined)
+      const server = yield* Effect.promise(() => started)
+      expect(yield* status("health/ready")).toBe(200)
+      const url = `http://127.0.0.1:${server.http.port}/v2/models/later/infer`
+      expect((yield* Effect.promise(() => fetch(url, { method: "POST", body }))).status).toBe(500)
+      expect(yield* Effect.promise(() => server.stopped)).toBe(lost)
+    }),
 )
 
 it.live("a model that was loaded later and cannot recover ends the server, too", () =>
