@@ -7,7 +7,7 @@ import type { Signature, TensorSpec } from "../tensor/TensorSpec.ts"
 import { isDynamic } from "../tensor/TensorSpec.ts"
 
 /** As its source tells it, which may be more than the protocol can say. */
-export interface ContractTensor extends Pick<TensorSpec, "name" | "labels"> {
+export interface ContractTensor extends Pick<TensorSpec, "name" | "labels" | "default"> {
   /** Of the protocol; or what there is instead, such as `COMPLEX64`. */
   readonly datatype: string
   /** Without the batch dimension; undefined where the source does not tell the shape. */

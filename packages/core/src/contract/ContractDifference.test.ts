@@ -77,6 +77,9 @@ it("to callers, what is optional to the server may be required, not the other wa
   expect(callable(input(true), input(false))).toEqual(["input 'X': declared optional, found required"])
   expect(same(input(false), input(true))).toEqual(["input 'X': declared required, found optional"])
   expect(callable(contract([]), input(true))).toEqual([])
+  const preset = contract([tensor("X", "FP32", [1], { optional: true, default: { element: new Uint8Array(4) } })])
+  expect(callable(preset, input(false))).toEqual([])
+  expect(same(preset, input(false))).toEqual([])
 })
 
 it("where nothing is known of batches, dims are compared with the batch dimension", () => {

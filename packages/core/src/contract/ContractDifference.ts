@@ -110,7 +110,9 @@ const differences = (
   if (declared.datatype !== found.datatype) add("datatype", text(declared), text(found))
   else if (!sameShape(of, declared.dims, found.dims, question)) add("dims", text(declared), text(found))
   const [isOurs, areTheirs] = [declared.optional === true, found.optional]
-  const isRefused = areTheirs !== undefined && isOurs !== areTheirs && (question === "same" || isOurs)
+  // What has a default is sent, or filled in, where it is required.
+  const isPreset = isOurs && declared.default !== undefined
+  const isRefused = areTheirs !== undefined && isOurs !== areTheirs && !isPreset && (question === "same" || isOurs)
   if (of === "input" && isRefused) add("optional", word(isOurs), word(areTheirs))
   const [labels, others] = [list(declared.labels), list(found.labels)]
   if (labels !== undefined && others !== undefined && labels !== others) add("labels", labels, others)
