@@ -170,6 +170,12 @@ export const headersOf = (error: InferenceError): { readonly [name: string]: str
   return { [tagHeader]: tagOf(error), ...(document !== undefined && { [documentHeader]: document }) }
 }
 
+/** Characters of the fields of a declared failure; header fields of 8 KiB together are what every client takes. */
+export const maxDocumentLength = 4096
+
+/** Whether a declared failure may have this tag. */
+export const isKind = (tag: string): boolean => /^[!-~]{1,256}$/.test(tag)
+
 /** What the header fields of a failure say, beside what comes closest to the rest of its answer. */
 export const fromHeaders = (
   tag: string | undefined,
@@ -181,6 +187,8 @@ export const fromHeaders = (
   const { message } = closest
   const general = fromTag(tag, message)
   if (general !== undefined || document === undefined) return general ?? closest
+  // What no server of ours sends is not passed on by one: it would be no header field.
+  if (!isKind(tag) || document.length > maxDocumentLength || !/^[ -~]*$/.test(document)) return closest
   return new DeclaredFailure({ message, kind: tag, ...table[closest._tag], ...status, document, error: undefined })
 }
 

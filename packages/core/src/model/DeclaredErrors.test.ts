@@ -163,7 +163,6 @@ describe("what has travelled", () => {
     ["no object", "null"],
     ["nothing", ""],
     ["a date that is none", '{"_tag":"BadImage","reason":"x","at":"never"}'],
-    ["too long", `{"_tag":"BadImage","reason":"${"x".repeat(5000)}","at":"1970-01-01T00:00:00.000Z"}`],
   ])("%s: it stays an ExecutionFailed, with its text", (_, document) => {
     const failure = received("BadImage", document)
     expect(errors.decode(failure)).toBe(failure)
@@ -174,6 +173,17 @@ describe("what has travelled", () => {
     const unknown = received("Strange", "{}")
     expect(errors.decode(unknown)).toBe(unknown)
     expect(received("QueueFull", "{}")).toBeInstanceOf(Errors.QueueFull)
+  })
+
+  it.each([
+    ["a document that is too long", "BadImage", `{"_tag":"BadImage","reason":"${"x".repeat(5000)}"}`],
+    ["a document that is no header field", "BadImage", '{"reason":"größer"}'],
+    ["a tag that is no header field", "größer", "{}"],
+    ["a tag that is too long", "x".repeat(257), "{}"],
+  ])("%s is taken for nothing, and so never passed on", (_, kind, document) => {
+    const failure = received(kind, document)
+    expect(failure).toEqual(new Errors.ExecutionFailed({ message: `${kind}: text` }))
+    expect(failure).not.toBeInstanceOf(Errors.DeclaredFailure)
   })
 
   it("an instance of more than 4 KiB travels without its fields", () => {

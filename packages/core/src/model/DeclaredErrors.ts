@@ -4,7 +4,7 @@
  * class, and all other code, have as the ExecutionFailed that it is.
  */
 import { Exit, Result, Schema } from "effect"
-import { DeclaredFailure, GrpcCode, type InferenceError, table } from "../Errors.ts"
+import { DeclaredFailure, GrpcCode, type InferenceError, isKind, maxDocumentLength, table } from "../Errors.ts"
 
 /** What a declared error is on the wire for clients that know nothing of it. */
 export interface ErrorStatus {
@@ -32,9 +32,6 @@ export type ErrorOf<E extends ErrorEntry> = E extends readonly [infer C extends 
   : E extends ErrorClass
     ? E["Type"]
     : never
-
-/** Characters of a document; header fields of 8 KiB together are what every client takes. */
-export const maxDocumentLength = 4096
 
 /** What the failures of handlers and models were before they were failures of this protocol, and in which form they travel. */
 const origins = new WeakMap<object, DeclaredFailure>()
@@ -104,7 +101,7 @@ const isClass = (entry: ErrorEntry): entry is ErrorClass => typeof entry === "fu
 
 const makeKind = (model: string, error: ErrorClass, { http = 500, grpc = "INTERNAL" }: ErrorStatus): Kind => {
   const tag = tagOf(error)
-  if (tag === undefined || !/^[!-~]{1,256}$/.test(tag)) {
+  if (tag === undefined || !isKind(tag)) {
     throw new TypeError(`Model "${model}": an error must be a Schema.TaggedError with a tag of printable ASCII.`)
   }
   if (!Number.isSafeInteger(http) || http < 400 || http > 599) {
@@ -129,7 +126,7 @@ const makeKind = (model: string, error: ErrorClass, { http = 500, grpc = "INTERN
       return new DeclaredFailure({ message, kind: tag, ...status, document: headerText(json), error: failed })
     },
     read: (document) => {
-      if (document === undefined || document.length > maxDocumentLength) return undefined
+      if (document === undefined) return undefined
       try {
         const exit = decode(JSON.parse(document))
         return Exit.isSuccess(exit) ? exit.value : undefined
