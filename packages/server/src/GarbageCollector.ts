@@ -2,10 +2,13 @@
  * V8's garbage collector, told what is worth its while in a server of tensors.
  *
  * By itself it marks the whole heap again for every 64 MB of buffers that have come, however short they lived: for tensors of
- * megabytes that is every few dozen requests, and takes longer than answering them. Counted together with the heap, buffers
- * are freed by the small collections of young objects, and the heap is marked when it has grown. Where requests are small it
- * would be marked more often for that, so V8 is told only once buffers come in masses. From then on the young are collected
- * more often than V8 would, for buffers that are still in the cache are filled again at less cost than others.
+ * megabytes that is every few dozen requests, and takes longer than answering them. Where buffers come in masses,
+ *
+ * - where they die young, the young are collected for every 16 MB of them, so that there are never 64. What was freed is still
+ *   in the cache, and is filled again at less cost than other memory;
+ * - others are counted together with the heap, whose limit then decides. Those are the ones that are too large, as their
+ *   requests outlive several such collections, and what comes over HTTP/2: node:http2 keeps some streams that are over until
+ *   the heap is marked, and the more of them the more often the young are collected.
  *
  * It also guesses which objects will live long, from those that were made at the same place before, and puts these where
  * only full collections look. Tables of node:http2 that have been replaced keep the streams they held, and these what was
@@ -20,21 +23,17 @@ import { runInNewContext } from "node:vm"
 /** V8 can count buffers with its heap since then. Unknown flags are complained about on stderr. */
 const sinceMajor = 14
 
-/** So many bytes of large buffers within so many milliseconds are masses: about what V8 would mark its heap for by itself. */
-const masses = 64 * 2 ** 20
-const period = 10_000
-
 /** Bytes of garbage after which the young are collected, in 0.4 ms. V8 by itself waits for 64 MiB. */
 const young = 16 * 2 ** 20
 
-/** Requests with larger buffers would outlive several such collections, and be old before they are garbage. */
+/** Of a buffer. Requests with larger ones would outlive several such collections, and be old before they are garbage. */
 const largest = young / 8
 
 /** So many bytes later it is asked again how much there is, in 2 µs. */
 const between = young / 4
 
 let tuned = false
-let begun = 0
+let countsBuffers = false
 let bytes = 0
 /** Of all buffers, the fewest bytes that there were since the young were collected. */
 let fewest = Infinity
@@ -48,11 +47,14 @@ export const tune = (): void => {
   setFlagsFromString("--no-allocation-site-pretenuring")
 }
 
-/** Called for each large buffer, whoever gives it back. */
-export const allocated = (length: number): void => {
+/** Called for each large buffer, whoever gives it back. `diesYoung` says that nothing keeps it once its request is over. */
+export const allocated = (length: number, diesYoung: boolean): void => {
   if (!tuned) return
-  if (collect === undefined) return watch(length)
-  if (length > largest) return
+  if (!diesYoung || length > largest) return countBuffers(length)
+  if (collect === undefined) {
+    if (several.reached(length)) collect = globalThis.gc ?? exposed()
+    return
+  }
   bytes += length
   if (bytes < between) return
   bytes = 0
@@ -64,17 +66,10 @@ export const allocated = (length: number): void => {
   collect({ type: "minor" })
 }
 
-const watch = (length: number): void => {
-  const now = performance.now()
-  if (now - begun > period) {
-    begun = now
-    bytes = 0
-  }
-  bytes += length
-  if (bytes < masses || Number.parseInt(process.versions.v8) < sinceMajor) return
-  bytes = 0
+const countBuffers = (length: number): void => {
+  if (countsBuffers || Number.parseInt(process.versions.v8) < sinceMajor || !huge.reached(length)) return
+  countsBuffers = true
   setFlagsFromString("--external-memory-accounted-in-global-limit")
-  collect = globalThis.gc ?? exposed()
 }
 
 /** What `--expose-gc` would have made a global. */
@@ -84,3 +79,21 @@ const exposed = (): NodeJS.GCFunction => {
   setFlagsFromString("--no-expose-gc")
   return gc
 }
+
+/** So many bytes within so many milliseconds: about what V8 would mark its heap for by itself. */
+class Masses {
+  #begun = 0
+  #bytes = 0
+
+  reached(length: number): boolean {
+    const now = performance.now()
+    if (now - this.#begun > 10_000) {
+      this.#begun = now
+      this.#bytes = 0
+    }
+    this.#bytes += length
+    return this.#bytes >= 64 * 2 ** 20
+  }
+}
+const several = new Masses()
+const huge = new Masses()

@@ -14,10 +14,13 @@ const alignment = 8
 /** Whether it is worth it; a small tensor is not alone in its memory. */
 export const isLarge = ({ byteLength }: Uint8Array): boolean => byteLength >= worthwhile
 
-/** Memory for so many bytes, of which the one at `aligned` is where an element of any datatype may begin. */
-export const allocate = (length: number, aligned: number): Uint8Array => {
+/**
+ * Memory for so many bytes, of which the one at `aligned` is where an element of any datatype may begin. `diesYoung` says
+ * that nothing of ours or of node keeps it once its request is over.
+ */
+export const allocate = (length: number, aligned: number, diesYoung = false): Uint8Array => {
   if (length < worthwhile) return Buffer.allocUnsafe(length)
-  GarbageCollector.allocated(length)
+  GarbageCollector.allocated(length, diesYoung)
   const before = (alignment - (aligned % alignment)) % alignment
   return Buffer.allocUnsafeSlow(before + length).subarray(before)
 }

@@ -45,7 +45,7 @@ export const collect = (
       sendErrorAndClose(request, response, received > limit ? tooLarge(received, limit) : tooManyChunks())
     } else if (chunk.length === expected) body = chunk
     else {
-      body ??= OwnMemory.allocate(expected, aligned)
+      body ??= OwnMemory.allocate(expected, aligned, response.stream === undefined)
       body.set(chunk, from)
       OwnMemory.free(spent)
       spent = chunk
