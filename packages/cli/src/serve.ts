@@ -10,6 +10,7 @@ import { banner } from "./Banner.ts"
 import { inOneLine } from "./Failure.ts"
 import * as ForcedExit from "./ForcedExit.ts"
 import * as ModelModule from "./ModelModule.ts"
+import * as Telemetry from "./Telemetry.ts"
 import * as RepositoryFlags from "./flags/RepositoryFlags.ts"
 import * as ServerFlags from "./flags/ServerFlags.ts"
 import * as Variables from "./flags/Variables.ts"
@@ -28,6 +29,7 @@ export const serve = Command.make(
   Effect.fnUntraced(function* ({ module: path, flags }) {
     yield* Variables.refuseUnknown
     const options = yield* ServerFlags.options(flags)
+    const telemetry = yield* Telemetry.layer(options.id ?? "nereid", process.env)
     const repository = yield* RepositoryFlags.options(flags.repository)
     if (Option.isNone(path) && repository === undefined) {
       const cause = "there is nothing to serve: give a module that exports models, or --model-repository=DIR, or both"
@@ -44,7 +46,7 @@ export const serve = Command.make(
     const announced = Layer.effectDiscard(
       Effect.flatMap(Server.Server, (server) => Console.log(banner(server, options.tls))),
     ).pipe(Layer.provide(served))
-    return yield* announced.pipe(Layer.provide(Logging.layer(options.logging)), Layer.launch)
+    return yield* announced.pipe(Layer.provide(telemetry), Layer.provide(Logging.layer(options.logging)), Layer.launch)
   }, Effect.mapError(inOneLine)),
 ).pipe(
   Command.withDescription(

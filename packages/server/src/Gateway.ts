@@ -21,6 +21,7 @@ import * as ModelStatistics from "./ModelStatistics.ts"
 import * as Repository from "./Repository.ts"
 import * as RequestSize from "./RequestSize.ts"
 import * as SharedMemory from "./memory/SharedMemory.ts"
+import { type Spans, spanned } from "./trace/Spans.ts"
 import { traced } from "./trace/Traced.ts"
 import type { TraceChanges, TraceSettings } from "./trace/TraceSettings.ts"
 import * as Tracing from "./trace/Tracing.ts"
@@ -84,6 +85,8 @@ export interface Gateway {
   /** The trace settings of a model, of all models where its name is empty; after these changes. */
   readonly traceSettings: (model: string, changes: TraceChanges) => Result.Result<TraceSettings, InferenceError>
   readonly tracing: Tracing.Tracing
+  /** Undefined where requests have none. */
+  readonly spans: Spans | undefined
   /** What is logged; may be changed. */
   readonly logging: LogSettings.LogControl
   /** What its callers have registered. */
@@ -124,6 +127,8 @@ export const make = (
     readonly logging?: LogSettings.LogControl
     /** Default: nothing is traced. */
     readonly tracing?: Tracing.Tracing
+    /** Default: requests have no spans. */
+    readonly spans?: Spans | undefined
     /** Default: none is allowed. */
     readonly sharedMemory?: SharedMemory.SharedMemory
     /** Bytes that requests hold together until they are answered. Default: any number. */
@@ -198,7 +203,8 @@ export const make = (
     }
   }
 
-  const ask = traced(submit, tracing)
+  const { spans } = options
+  const ask = traced(spans === undefined ? submit : spanned(submit, spans), tracing)
 
   return {
     isLive: () => true,
@@ -227,6 +233,7 @@ export const make = (
       })),
     modelConfiguration: (name, version) => Result.map(registry.get(name, version), ConfigurationMessage.make),
     modelStatistics: (name, version) => Result.map(measured(registry, name, version), ModelStatistics.make),
+    spans,
     infer: ask,
     stream: ask,
     stopping: stopping.signal,

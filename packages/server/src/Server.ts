@@ -42,6 +42,7 @@ import * as SharedMemory from "./memory/SharedMemory.ts"
 import { SystemSharedMemory } from "./memory/SystemSharedMemory.ts"
 import type { Tls } from "./port/Tls.ts"
 import type { TraceSettings } from "./trace/TraceSettings.ts"
+import * as Spans from "./trace/Spans.ts"
 import * as Tracing from "./trace/Tracing.ts"
 import { version } from "./version.ts"
 
@@ -407,6 +408,7 @@ const open = Effect.fnUntraced(function* <E, R>(
   const sharedMemory = allowClientSharedMemory ? yield* openSharedMemory : SharedMemory.disabled
   const tracing = yield* Tracing.make(registry, options.trace ?? {})
   const gateway = Gateway.make(registry, {
+    spans: yield* Spans.make,
     id,
     version,
     logging: options.control,

@@ -3,10 +3,10 @@
  * without a word in it. Effects carry it with their fiber, promises through HandledRequest's `run`. Callers that answer
  * nothing themselves, such as front ends and clients, are none.
  */
-import { type Clock, Context, Result } from "effect"
+import { type Clock, Context, Exit, Result } from "effect"
 import type { Asker } from "./Asker.ts"
 import type { ParameterCodec } from "../model/ParameterFields.ts"
-import type { Request } from "../request/Inference.ts"
+import type { Request, Trace } from "../request/Inference.ts"
 import type { Askable, RunningModel } from "../running/RunningModel.ts"
 
 export interface CallerService {
@@ -16,6 +16,8 @@ export interface CallerService {
   readonly id: string
   /** Milliseconds of the clock after which nobody waits for what it answers. */
   readonly deadline: number | undefined
+  /** Of the request that it answers, where that is followed. */
+  readonly trace?: Trace | undefined
 }
 
 /** Of the fiber that calls. */
@@ -49,8 +51,13 @@ export const bounded = (request: Request, caller: CallerService | undefined): Re
  */
 export const askedBy = (caller: CallerService | undefined, given: RunningModel): Askable => {
   const model = given.successor === undefined ? given : given.successor(caller?.asker)
-  const { asker: asked, statistics } = model
-  if (caller === undefined || asked === undefined) return model
+  if (caller === undefined) return model
+  const permitted = model.asker === undefined ? model : permittedTo(caller, model, model.asker)
+  return caller.trace?.below === undefined ? permitted : traced(caller.trace.below, model.name, permitted)
+}
+
+const permittedTo = (caller: CallerService, model: RunningModel, asked: Asker): Askable => {
+  const { statistics } = model
   return {
     decoupled: model.decoupled,
     emits: model.emits ?? model.decoupled,
@@ -78,5 +85,22 @@ export const askedBy = (caller: CallerService | undefined, given: RunningModel):
     },
   }
 }
+
+/** Each call is a span below that of its caller. */
+const traced = (below: NonNullable<Trace["below"]>, name: string, model: Askable): Askable => ({
+  ...(model.emits !== undefined && { emits: model.emits }),
+  decoupled: model.decoupled,
+  submit: (request, reply) => {
+    const trace = below(`infer ${name}`, request.trace)
+    const cancel = model.submit({ ...request, trace }, (outcome) => {
+      trace.end(Result.isSuccess(outcome) ? Exit.void : Exit.fail(outcome.failure))
+      reply(outcome)
+    })
+    return () => {
+      cancel()
+      trace.end(Exit.interrupt())
+    }
+  },
+})
 
 const nothing = () => {}

@@ -1,5 +1,5 @@
 /** The requests of one batch while a handler has them all at once. A handler of single samples has RequestScope.ts. */
-import { Context } from "effect"
+import { Context, Tracer } from "effect"
 import type { Batch } from "../scheduler/Batch.ts"
 import { Caller, type CallerService, type Handling } from "../calls/Caller.ts"
 import { Cancellation } from "../request/Cancellation.ts"
@@ -65,7 +65,9 @@ export class BatchScope<P extends Declared = Declared> implements HandledBatch<P
 
   /** For the code that answers this batch. */
   context<R>(context: Context.Context<R>): Context.Context<R> {
-    return Context.add(context, Caller, this)
+    const own = Context.add(context, Caller, this)
+    const { span } = this.#batch
+    return span === undefined ? own : Context.add(own, Tracer.ParentSpan, span)
   }
 
   /** Of one of the requests, as far as they have been set. */

@@ -2,7 +2,7 @@
  * One request to a model and its response, behind the edge: tensors stand in the order of the signature, shapes and byte
  * lengths are checked, no wire type is in scope. Where the model batches, axis 0 of every tensor is the batch dimension.
  */
-import type { Effect, Result } from "effect"
+import type { Effect, Exit, Result, Tracer } from "effect"
 import type { InferenceError } from "../Errors.ts"
 import type { TypedTensor } from "../tensor/TypedTensor.ts"
 
@@ -47,6 +47,17 @@ export interface Trace {
   readonly at: (point: TracePoint, nanos: number) => void
   /** Of a request to another model that is made to answer this one; absent where nobody follows those. */
   readonly child?: (model: string, version: string) => Trace
+  /** What the code that answers the request is traced below; absent where nobody has provided a tracer. */
+  readonly span?: Tracer.Span
+  /** The request is executed in the batch of this span. */
+  readonly joins?: (batch: Tracer.AnySpan) => void
+  /** Of another request, which the code that answers this one makes, by a name; what it has already is told as well. */
+  readonly below?: (name: string, beside: Trace | undefined) => CallTrace
+}
+
+/** Of a request that somebody ends who is not on its way. */
+export interface CallTrace extends Trace {
+  readonly end: (exit: Exit.Exit<unknown, unknown>) => void
 }
 
 export interface Response {

@@ -1,5 +1,5 @@
 /** One request while its handler has it: what the handler is told of it (RequestContext.ts), and what it has said so far. */
-import { Context, Effect, Result } from "effect"
+import { Context, Effect, Result, Tracer } from "effect"
 import { Caller, type CallerService, type Handling } from "../calls/Caller.ts"
 import { Cancellation } from "./Cancellation.ts"
 import { noParameters, type Parameter, type Parameters, type Request } from "./Inference.ts"
@@ -33,6 +33,10 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
     return this.#handling.asker
   }
 
+  get trace() {
+    return this.#request.trace
+  }
+
   get signal(): AbortSignal {
     return this.#cancellation.signal
   }
@@ -64,7 +68,9 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
   /** For the code that answers this request. */
   context<R>(context: Context.Context<Exclude<R, RequestContext>>): Context.Context<R> {
     // R is what was given and what is added here, which no type can say of an R that is not known yet.
-    return Context.add(Context.add(context, RequestContext, this.#undeclared()), Caller, this) as Context.Context<R>
+    const own = Context.add(Context.add(context, RequestContext, this.#undeclared()), Caller, this)
+    const span = this.#request.trace?.span
+    return (span === undefined ? own : Context.add(own, Tracer.ParentSpan, span)) as Context.Context<R>
   }
 
   /** The same request with its parameters as they came, and those of its response as they go. */

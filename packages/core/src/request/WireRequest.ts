@@ -2,6 +2,7 @@
  * An inference request as a codec reads it: names and texts as they came, tensors as bytes. Nothing is known to be right
  * yet; Validation.ts turns it into a Request.
  */
+import type { Tracer } from "effect"
 import type { Parameters, Trace } from "./Inference.ts"
 import type { RegionReference } from "./RegionReference.ts"
 
@@ -36,6 +37,8 @@ export interface WireRequest {
   readonly outputs: ReadonlyArray<RequestedOutput>
   /** Absent for a request whose way nobody follows. */
   readonly trace?: Trace | undefined
+  /** The span of its caller, elsewhere; absent where it has told none, or nobody traces. */
+  readonly parent?: Tracer.AnySpan
 }
 
 /** What a codec writes: the outputs that were asked for, in that order. */

@@ -3,6 +3,7 @@
  * Grouping.ts's business, what their tensors lack to agree Padding.ts's, and when a batch is closed the scheduler's. Pure: no
  * clock, no fiber.
  */
+import type { Tracer } from "effect"
 import type { Request, Response } from "../request/Inference.ts"
 import { noParameters } from "../request/Inference.ts"
 import * as Padding from "./Padding.ts"
@@ -14,6 +15,8 @@ export interface Batch {
   readonly rows: number
   /** What their tensors are filled up to; undefined where they are as they came. */
   readonly padding: Padding.Padding | undefined
+  /** What the code that executes it is traced below; absent where nobody traces any of its requests. */
+  readonly span?: Tracer.Span
 }
 
 export const make = (requests: ReadonlyArray<Request>, padding?: Padding.Padding): Batch => {

@@ -2,12 +2,13 @@
  * The entries that an instance executes together, from the moment it has them to their answers. Requests of a batch are
  * answered one by one; once nobody waits for any of them, the batch is interrupted.
  */
-import { Cause, Exit, Result } from "effect"
+import { Cause, type Clock, Exit, Result, type Tracer } from "effect"
 import type { Answers } from "./Answers.ts"
 import type * as Batch from "./Batch.ts"
 import type { Entry } from "./Entry.ts"
 import { ExecutionFailed, type InferenceError, Unavailable, Unrecoverable } from "../Errors.ts"
 import type { Request, Trace } from "../request/Inference.ts"
+import * as RequestSpan from "../request/RequestSpan.ts"
 import type { Execution, Instance, Interrupt } from "../instance/Instance.ts"
 import type { ComputeDurations, Statistics } from "../metrics/Statistics.ts"
 
@@ -26,6 +27,14 @@ export interface RunningBatchOptions {
   readonly onUnrecoverable: (error: Unrecoverable) => void
   /** What an instance dies of. */
   readonly onDefect: (instance: string, cause: Cause.Cause<InferenceError>) => void
+  /** Undefined where nobody has provided one. */
+  readonly spans?: Spans | undefined
+}
+
+/** Where spans of batches come from, and when they end. */
+export interface Spans {
+  readonly tracer: Tracer.Tracer
+  readonly clock: Clock.Clock
 }
 
 export class RunningBatch {
@@ -38,6 +47,7 @@ export class RunningBatch {
   #interrupt: Interrupt | undefined
   #isInterrupted = false
   #isSettled = false
+  #span: Tracer.Span | undefined
 
   constructor(options: RunningBatchOptions, instance: Instance, entries: ReadonlyArray<Entry>) {
     this.#options = options
@@ -58,10 +68,11 @@ export class RunningBatch {
       this.#isSettled = true
       this.#interrupt = undefined
       free()
+      this.#span?.end(this.#options.spans?.clock.currentTimeNanosUnsafe() ?? 0n, exit)
       this.#settle(exit)
     }
     try {
-      const batch = this.#options.batchOf(this.#entries.map(({ request }) => request))
+      const batch = this.#traced(this.#options.batchOf(this.#entries.map(({ request }) => request)))
       this.#options.statistics.executing(batch.rows, batch.requests.length)
       const interrupt = this.#instance.execute(batch, settle)
       if (this.#isSettled) return
@@ -71,6 +82,20 @@ export class RunningBatch {
       // What an instance throws is a failure of this batch alone.
       settle(Exit.die(defect))
     }
+  }
+
+  #traced(batch: Batch.Batch): Batch.Batch {
+    const { spans, model } = this.#options
+    if (spans === undefined) return batch
+    const requests = batch.requests.flatMap(({ trace }) => trace?.span ?? [])
+    if (requests.length === 0) return batch
+    const span = RequestSpan.ofBatch(spans.tracer, spans.clock, `batch ${model}`, requests)
+    span.attribute("nereid.rows", batch.rows)
+    span.attribute("nereid.requests", batch.requests.length)
+    span.attribute("nereid.instance", this.#instance.name)
+    for (const { trace } of batch.requests) trace?.joins?.(span)
+    this.#span = span
+    return { ...batch, span }
   }
 
   /** An entry has ended. */

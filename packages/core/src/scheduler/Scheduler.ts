@@ -25,6 +25,7 @@ import {
   type Unrecoverable,
 } from "../Errors.ts"
 import { type Cancel, type Emit, errorPrefix, type Reply, type Request } from "../request/Inference.ts"
+import { tracerOf } from "../request/RequestSpan.ts"
 import type { Instance } from "../instance/Instance.ts"
 import { PolicyQueue } from "./PolicyQueue.ts"
 import { Pool } from "./Pool.ts"
@@ -74,7 +75,9 @@ const nothing = () => {}
 export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
   const { model, statistics, groupKey, batchOf, bisects, preferredBatchSizes, queueing } = options
   const clock = yield* Clock.Clock
-  const runFork = Effect.runForkWith(yield* Effect.context<never>())
+  const context = yield* Effect.context<never>()
+  const runFork = Effect.runForkWith(context)
+  const tracer = tracerOf(context)
   const nanos = () => Number(clock.monotonicTimeNanosUnsafe())
   const log = (message: string, cause: Cause.Cause<unknown>) => void runFork(Effect.logError(message, cause))
   const pool = new Pool(options.instances)
@@ -146,6 +149,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
       statistics,
       nanos,
       currentTimeMillis: () => clock.currentTimeMillisUnsafe(),
+      spans: tracer && { tracer, clock },
       onDefect: (instance, cause) => log(`Model '${model}' failed on instance ${instance}`, cause),
     },
     onFailed: () => refuseQueued(() => notRunning("")),

@@ -12,6 +12,7 @@ import * as CallRecord from "../log/CallRecord.ts"
 import type * as Cors from "../port/Cors.ts"
 import { Expiry } from "./Expiry.ts"
 import * as ForwardedHeaders from "../ForwardedHeaders.ts"
+import * as Spans from "../trace/Spans.ts"
 import type { Gateway } from "../Gateway.ts"
 import type { ResponseCompression } from "./GrpcCompression.ts"
 import * as GrpcConnect from "./GrpcConnect.ts"
@@ -95,7 +96,8 @@ export const frontEnd = Effect.fnUntraced(function* (
   }
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const logDefect = (defect: unknown) => void runFork(Effect.logError("The gRPC front end failed on a call", defect))
-  const forward = yield* Effect.fromResult(ForwardedHeaders.make(options.forwardHeaders, "forwardHeaders.grpc"))
+  const forwarded = yield* Effect.fromResult(ForwardedHeaders.make(options.forwardHeaders, "forwardHeaders.grpc"))
+  const forward = Spans.joining(gateway.spans, forwarded)
   const restrictedApis = yield* Effect.fromResult(RestrictedApis.make(options.restrictedApis ?? [], "grpc"))
   const keepalive = yield* Keepalive.settings(options.keepalive)
   const records = yield* CallRecord.make(gateway)

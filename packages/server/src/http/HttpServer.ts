@@ -13,6 +13,7 @@ import * as HttpModelRoutes from "./HttpModelRoutes.ts"
 import * as HttpRoutes from "./HttpRoutes.ts"
 import * as RestrictedApis from "../RestrictedApis.ts"
 import type { ServeError } from "../ServeError.ts"
+import * as Spans from "../trace/Spans.ts"
 import type { Tls } from "../port/Tls.ts"
 
 /** What it answers, and to whom. */
@@ -56,7 +57,8 @@ export const frontEnd = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Handler, ServeError> {
   const { maxInputSize = 64 * 2 ** 20, forwardHeaders, restrictedApis: restrictions = [], cors } = options
   const modelRoutes = yield* Effect.fromResult(HttpModelRoutes.check(options.routes ?? {}))
-  const forward = yield* Effect.fromResult(ForwardedHeaders.make(forwardHeaders, "forwardHeaders.http"))
+  const forwarded = yield* Effect.fromResult(ForwardedHeaders.make(forwardHeaders, "forwardHeaders.http"))
+  const forward = Spans.joining(gateway.spans, forwarded)
   const restrictedApis = yield* Effect.fromResult(RestrictedApis.make(restrictions, "http"))
   const records = yield* CallRecord.make(gateway)
   const handler = HttpRoutes.make(gateway, { maxInputSize, forward, restrictedApis, records, modelRoutes })

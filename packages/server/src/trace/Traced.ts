@@ -10,7 +10,7 @@ import { RequestTrace } from "./RequestTrace.ts"
 import type { Tracing } from "./Tracing.ts"
 
 /** How the gateway asks, of either kind of caller. */
-type Submit = (wire: WireRequest, deadline: number | undefined, receiver: Receiver | InferenceReply) => Cancel
+export type Submit = (wire: WireRequest, deadline: number | undefined, receiver: Receiver | InferenceReply) => Cancel
 
 export const traced =
   (submit: Submit, { now }: Pick<Tracing, "now">): Submit =>
