@@ -2,24 +2,23 @@
  * What the server can do, once, for every transport: metadata, readiness, statistics, configuration and inference over
  * the registry. The front ends only translate; none of them knows a scheduler.
  */
-import { Effect, Result } from "effect"
+import { Result } from "effect"
 import * as ConfigurationMessage from "@nereid/core/ConfigurationMessage"
 import type { InferenceError } from "@nereid/core/Errors"
-import { InvalidRequest, QueueFull, Unsupported } from "@nereid/core/Errors"
-import { type Cancel, type Emit, errorPrefix, type Response } from "@nereid/core/Inference"
+import { InvalidRequest } from "@nereid/core/Errors"
+import type { Cancel } from "@nereid/core/Inference"
 import { type Control, type IndexEntry, none as noRepository, type OpenRepository } from "@nereid/core/ModelRepository"
-import { notReady } from "@nereid/core/NamedCalls"
 import type { OpenRegistry, RegisteredModels } from "@nereid/core/Registry"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import { type TensorSpec, wireDims } from "@nereid/core/TensorSpec"
-import { validate, wireResponse } from "@nereid/core/Validation"
-import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
+import type { WireRequest } from "@nereid/core/WireRequest"
 import type { ModelStatisticsResponse } from "@nereid/protocol/grpc_service"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 import * as LogSettings from "./log/LogSettings.ts"
 import * as ModelStatistics from "./ModelStatistics.ts"
 import * as Repository from "./Repository.ts"
-import * as RequestSize from "./RequestSize.ts"
+import * as Submission from "./Submission.ts"
+import type { InferenceReply, Receiver } from "./Submission.ts"
 import * as SharedMemory from "./memory/SharedMemory.ts"
 import { type Spans, spanned } from "./trace/Spans.ts"
 import { traced } from "./trace/Traced.ts"
@@ -45,19 +44,6 @@ export interface ModelMetadata {
   readonly platform: string
   readonly inputs: ReadonlyArray<TensorMetadata>
   readonly outputs: ReadonlyArray<TensorMetadata>
-}
-
-export type InferenceReply = (outcome: Result.Result<WireResponse, InferenceError>) => void
-
-/** Takes the responses of one request, of which a decoupled model gives any number. */
-export interface Receiver {
-  /** One response of a decoupled model. Completes once the caller takes more. */
-  readonly emit: (response: WireResponse) => Effect.Effect<void>
-  /**
-   * Called once, at the end: with the only response of a model that is not decoupled, with one that has no outputs of a
-   * decoupled model, or with the failure.
-   */
-  readonly end: InferenceReply
 }
 
 export interface Gateway {
@@ -144,65 +130,10 @@ export const make = (
   const { sharedMemory = SharedMemory.disabled, tracing = Tracing.off, maxInFlightSize = Infinity } = options
   const { repository = noRepository, strictReadiness = true } = options
   const isComplete = () => registry.models.every((model) => model.isReady()) && repository.isReady()
-  /** Bytes of the requests that are not answered. */
-  let inFlight = 0
   const stopping = new AbortController()
   let { isStarting = false } = options
 
-  /** Checks a request and hands it to its model. */
-  const submit = (wire: WireRequest, deadline: number | undefined, receiver: Receiver | InferenceReply): Cancel => {
-    const end = typeof receiver === "function" ? receiver : receiver.end
-    const found = registry.get(wire.modelName, wire.modelVersion)
-    if (Result.isFailure(found)) return answered(end, found.failure)
-    const model = found.success
-    if (model.decoupled && typeof receiver === "function") return answered(end, new Unsupported({ message: unaryOnly }))
-    if (!model.isReady()) {
-      model.statistics.failed("REJECTED", 0)
-      return answered(end, notReady(model))
-    }
-    const size = RequestSize.of(wire)
-    if (inFlight + size > maxInFlightSize) {
-      model.statistics.failed("REJECTED", 0)
-      return answered(end, tooMuchInFlight(wire, inFlight, maxInFlightSize))
-    }
-    const borrowed = SharedMemory.isUsedBy(wire) ? sharedMemory.borrow(wire) : noLoan
-    if (Result.isFailure(borrowed)) {
-      model.statistics.failed("OTHER", 0)
-      return answered(end, borrowed.failure)
-    }
-    const loan = borrowed.success
-    const validated = validate(model, loan?.request ?? wire, deadline)
-    if (Result.isFailure(validated)) {
-      loan?.release()
-      model.statistics.failed("OTHER", 0)
-      return answered(end, validated.failure)
-    }
-    const { request } = validated.success
-    const written = (response: Response) => {
-      const answer = wireResponse(model, validated.success, response)
-      return loan === undefined ? answer : Result.flatMap(answer, loan.write)
-    }
-    const asked =
-      typeof receiver === "function" || !model.decoupled ? request : { ...request, emit: emitter(written, receiver) }
-    let isOver = false
-    inFlight += size
-    const release = () => {
-      if (isOver) return
-      isOver = true
-      inFlight -= size
-      loan?.release()
-    }
-    const cancel = model.submit(asked, (outcome) => {
-      const answer = Result.isFailure(outcome) ? Result.fail(outcome.failure) : written(outcome.success)
-      release()
-      end(answer)
-    })
-    return () => {
-      cancel()
-      release()
-    }
-  }
-
+  const submit = Submission.make(registry, { sharedMemory, maxInFlightSize })
   const { spans } = options
   const ask = traced(spans === undefined ? submit : spanned(submit, spans), tracing)
 
@@ -244,17 +175,6 @@ export const make = (
   }
 }
 
-const noLoan = Result.succeed(undefined)
-
-const emitter =
-  (written: (response: Response) => Result.Result<WireResponse, InferenceError>, receiver: Receiver): Emit =>
-  (response) => {
-    const wire = written(response)
-    return Result.isFailure(wire) ? Effect.fail(wire.failure) : receiver.emit(wire.success)
-  }
-
-const unaryOnly = "ModelInfer RPC doesn't support models with decoupled transaction policy"
-
 /** The models whose statistics these are. What is not there is an invalid request here, in the protocol's own words. */
 const measured = (
   registry: RegisteredModels,
@@ -272,18 +192,6 @@ const measured = (
 }
 
 const notAvailable = (message: string) => Result.fail(new InvalidRequest({ message }))
-
-const nothing = () => {}
-
-const answered = (reply: InferenceReply, error: InferenceError): Cancel => {
-  reply(Result.fail(error))
-  return nothing
-}
-
-const tooMuchInFlight = (wire: WireRequest, held: number, most: number) => {
-  const limit = `requests hold ${held} bytes until they are answered, at most ${most}`
-  return new QueueFull({ message: `${errorPrefix(wire)}Exceeds maximum queue size: ${limit}`, retryAfter: 1000 })
-}
 
 const tensorMetadata = (model: RunningModel, spec: TensorSpec): TensorMetadata => ({
   name: spec.name,

@@ -8,8 +8,7 @@ import * as HttpTraceContext from "effect/http/HttpTraceContext"
 import * as Headers from "effect/http/Headers"
 import { RequestSpan, tracerOf } from "@nereid/core/RequestSpan"
 import type { ForwardedHeaders } from "../ForwardedHeaders.ts"
-import type { InferenceReply } from "../Gateway.ts"
-import type { Submit } from "./Traced.ts"
+import type { InferenceReply, Submit } from "../Submission.ts"
 
 export interface Spans {
   readonly tracer: Tracer.Tracer

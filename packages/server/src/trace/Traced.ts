@@ -3,14 +3,10 @@
  * Any other goes its way at the cost of one check.
  */
 import { Effect, Result } from "effect"
-import type { Cancel } from "@nereid/core/Inference"
-import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
-import type { InferenceReply, Receiver } from "../Gateway.ts"
+import type { WireResponse } from "@nereid/core/WireRequest"
+import type { InferenceReply, Receiver, Submit } from "../Submission.ts"
 import { RequestTrace } from "./RequestTrace.ts"
 import type { Tracing } from "./Tracing.ts"
-
-/** How the gateway asks, of either kind of caller. */
-export type Submit = (wire: WireRequest, deadline: number | undefined, receiver: Receiver | InferenceReply) => Cancel
 
 export const traced =
   (submit: Submit, { now }: Pick<Tracing, "now">): Submit =>
