@@ -14,7 +14,7 @@ import { Cause, Effect, type Fiber, Latch, Result } from "effect"
 import type { Asker } from "../calls/Asker.ts"
 import { askedBy, type CallerService } from "../calls/Caller.ts"
 import { notReady } from "../calls/NamedCalls.ts"
-import { DeadlineExceeded, ExecutionFailed, fromTag, type InferenceError } from "../Errors.ts"
+import { DeadlineExceeded, ExecutionFailed, fromTag, type InferenceError, retryAfter } from "../Errors.ts"
 import {
   type Cancel,
   errorPrefix,
@@ -61,7 +61,7 @@ export class EnsembleRequest {
   constructor(options: EnsembleRequestOptions) {
     this.#options = options
     const { asker, request } = options
-    this.#caller = { asker, id: request.id, deadline: request.deadline }
+    this.#caller = { asker, id: request.id, deadline: request.deadline, trace: request.trace }
   }
 
   start(): void {
@@ -295,9 +295,9 @@ export class EnsembleRequest {
 }
 
 /** As its caller sees the failure of a step. */
-const within = ({ definition }: EnsembleGraph, { _tag, message }: InferenceError): InferenceError => {
-  const where = `in ensemble '${definition.name}', ${message}`
-  return fromTag(_tag, where) ?? new ExecutionFailed({ message: where })
+const within = ({ definition }: EnsembleGraph, error: InferenceError): InferenceError => {
+  const where = `in ensemble '${definition.name}', ${error.message}`
+  return fromTag(error._tag, where, retryAfter(error)) ?? new ExecutionFailed({ message: where })
 }
 
 const both = (one: Trace, other: Trace): Trace => ({
