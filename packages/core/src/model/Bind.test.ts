@@ -145,6 +145,24 @@ it.effect("a handler may be built, once per instance, in the scope of the model"
   }),
 )
 
+it.effect("answers of one with a response cache are kept", () =>
+  Effect.gen(function* () {
+    let executions = 0
+    const cached = Model.bind(
+      { name: "cached", inputs: [Tensor.FP32(1)], outputs: [Tensor.FP32(1)], maxBatchSize: 8, responseCache: true },
+      ([x]) => {
+        executions += 1
+        return [x]
+      },
+    )
+    const sample = { INPUT_1: Tensor.make("FP32", [1], Float32Array.of(1)) }
+    const asked = Effect.flatMap(cached, ({ infer }) => Effect.andThen(infer(sample), infer(sample)))
+    const { OUTPUT_1 } = yield* Effect.provide(asked, cached.layer)
+    expect([...OUTPUT_1.data]).toEqual([1])
+    expect(executions).toBe(1)
+  }),
+)
+
 it("two tensors of one side with the same name are refused when the model is made", () => {
   const inputs = [["INPUT_2", Tensor.FP32(1)], Tensor.FP32(1)] as const
   expect(() => Model.bind({ name: "twice", inputs, outputs: [Tensor.FP32(1)] }, ([x]) => [x])).toThrow(

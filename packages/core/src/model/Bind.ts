@@ -109,7 +109,7 @@ export const bind = <
   RMake = never,
   const W extends WarmUp<Named<"INPUT", I>> | undefined = undefined,
 >(
-  { name, inputs, outputs, instances, keepsInputs, warmUp, ...options }: BindOptions<N, I, O, W>,
+  { name, inputs, outputs, instances, keepsInputs, responseCache, warmUp, ...options }: BindOptions<N, I, O, W>,
   make: Effect.Effect<BoundHandler<I, O, E, R>, EMake, RMake> | BoundHandler<I, O, E, R>,
 ): BoundModel<N, Named<"INPUT", I>, Named<"OUTPUT", O>, EMake | ErrorOf<W>, Handler.Needs<RMake, R, {}>> => {
   const inputNames = names("INPUT", inputs)
@@ -133,6 +133,7 @@ export const bind = <
   const layer = batch(model, Effect.isEffect(make) ? Effect.map(make, byName) : byName(make), {
     ...(instances === undefined ? {} : { instances }),
     ...(keepsInputs === undefined ? {} : { keepsInputs }),
+    ...(responseCache === undefined ? {} : { responseCache }),
     ...(warmUp === undefined ? {} : { warmUp }),
   })
   return Object.assign(model, { layer })
