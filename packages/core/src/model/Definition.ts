@@ -223,7 +223,10 @@ const define = <
 ): Definition<I, O, Declares<P, R, E>> => {
   const { inputs, outputs, maxBatchSize = 0, version = 1, batching = {} } = options
   const { parameters, responseParameters, errors } = options
-  if (!isName(name)) throw new TypeError(`${JSON.stringify(name)} cannot be the name of a model.`)
+  if (!isName(name)) {
+    const rule = "it is one part of a URL's path: not empty, not . or .., with no slash and no control character"
+    throw new TypeError(`${JSON.stringify(name)} cannot be the name of a model: ${rule}.`)
+  }
   requireInteger(name, "maxBatchSize", maxBatchSize, 0)
   requireInteger(name, "version", version, 1)
   const signature = { inputs: specs(inputs), outputs: specs(outputs) }
