@@ -47,7 +47,7 @@ export const read = Effect.fnUntraced(function* (path: string, module: Readonly<
   }
   if (first === undefined) {
     return yield* new ExportedModels.ModuleError({
-      message: `${path} exports no layer: export what Model.each, Model.batch or Onnx.layer gave for ${[...names].join(", ")}`,
+      message: `${path} exports no layer: export what Model.each, Model.batch or Onnx.layer gave for ${[...names].join(", ")}; what Model.bind made has it as its 'layer'`,
     })
   }
   const { routes = {} } = module
