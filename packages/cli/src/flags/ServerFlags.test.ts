@@ -220,7 +220,10 @@ describe("what is refused", () => {
       "--grpc-keepalive-time 0",
       'Invalid value for flag --grpc-keepalive-time: "0". Expected: an integer of at least 1',
     ],
-    ["--cache-config local,size=1048576", "--cache-config is not supported: there is no response cache"],
+    [
+      "--cache-config local,size=1048576",
+      "--cache-config is not supported: each model has a response cache of its own",
+    ],
     ["--rate-limit execution_count", "--rate-limit=execution_count is not supported: there is no rate limiter"],
   ])("%s, and with =", ([flag, message]) =>
     Effect.gen(function* () {

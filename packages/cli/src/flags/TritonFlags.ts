@@ -47,8 +47,8 @@ interface Refusal {
 
 const refusals: ReadonlyArray<Refusal> = [
   { name: "model-namespacing", accepted: "false", why: "names of models are unique" },
-  { name: "cache-config", why: "there is no response cache" },
-  { name: "response-cache-byte-size", accepted: "0", why: "there is no response cache" },
+  { name: "cache-config", why: "each model has a response cache of its own" },
+  { name: "response-cache-byte-size", accepted: "0", why: "each model has a response cache of its own" },
   { name: "rate-limit", accepted: "off", why: "there is no rate limiter" },
   { name: "rate-limit-resource", why: "there is no rate limiter" },
   { name: "reuse-http-port", accepted: "false", why: "a port belongs to one server" },
