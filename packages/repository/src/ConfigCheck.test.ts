@@ -152,6 +152,14 @@ it("what is left out is filled in", () => {
   })
 })
 
+it.each([
+  ["model.onnx", { name: "m_0", kind: 2, count: 2 }],
+  ["model.ts", { name: "m", kind: 2, count: 1 }],
+])("the group of a model that lists none: %s", (file, group) => {
+  const filled = ConfigDefaults.filled(ConfigDefaults.identified(parse(""), "m", new Set([file])), [])
+  expect(filled.instanceGroup).toMatchObject([group])
+})
+
 describe("on a machine with GPUs 0 and 1", () => {
   const gpus = [0, 1]
 

@@ -65,9 +65,13 @@ const groups = (
   { name, backend, instanceGroup }: ModelConfig,
   gpus: ReadonlyArray<number>,
 ): Array<ModelInstanceGroup> => {
-  const count = defaultCounts[backend] ?? 1
-  if (instanceGroup.length === 0) return [create(ModelInstanceGroupSchema, { name, kind: Kind.CPU, count })]
-  return instanceGroup.map((group, index) => {
+  const preferred = defaultCounts[backend]
+  const count = preferred ?? 1
+  // A group that a backend asks for has a number, as listed ones have.
+  const listed =
+    instanceGroup.length === 0 && preferred !== undefined ? [create(ModelInstanceGroupSchema)] : instanceGroup
+  if (listed.length === 0) return [create(ModelInstanceGroupSchema, { name, kind: Kind.CPU, count })]
+  return listed.map((group, index) => {
     // The binaries of ONNX Runtime for GPUs are nobody's default: who has them says so.
     const isOnGpu = group.kind === Kind.GPU || (group.kind === Kind.AUTO && group.gpus.length > 0 && gpus.length > 0)
     const kind = isOnGpu ? Kind.GPU : group.kind === Kind.AUTO ? Kind.CPU : group.kind

@@ -332,7 +332,7 @@ const shown: ReadonlyArray<HttpCase> = [
   metadata(
     "configuration: completed from the file",
     "/v2/models/bare/config",
-    /^\{"name":"bare","platform":"onnxruntime_onnx","version_policy":\{"latest":\{"num_versions":1\}\},"max_batch_size":4,"input":\[\{"name":"X","data_type":"TYPE_FP32",.*"dims":\[1\],.*"instance_group":\[\{"name":"bare","count":2,"gpus":\[\],"kind":"KIND_CPU",.*"default_model_filename":"model\.onnx",.*"dynamic_batching":\{"preferred_batch_size":\[4\],"max_queue_delay_microseconds":0,.*"backend":"onnxruntime"/,
+    /^\{"name":"bare","platform":"onnxruntime_onnx","version_policy":\{"latest":\{"num_versions":1\}\},"max_batch_size":4,"input":\[\{"name":"X","data_type":"TYPE_FP32",.*"dims":\[1\],.*"instance_group":\[\{"name":"bare_0","count":2,"gpus":\[\],"kind":"KIND_CPU",.*"default_model_filename":"model\.onnx",.*"dynamic_batching":\{"preferred_batch_size":\[4\],"max_queue_delay_microseconds":0,.*"backend":"onnxruntime"/,
     "C35",
   ),
   metadata(
