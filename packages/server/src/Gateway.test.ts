@@ -73,6 +73,7 @@ it("names the extensions of the protocol that work here, in its order (C2)", () 
     "classification",
     "model_repository",
     "model_repository(unload_dependents)",
+    "schedule_policy",
     "model_configuration",
     "system_shared_memory",
     "cuda_shared_memory",

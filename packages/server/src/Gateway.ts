@@ -94,6 +94,7 @@ const extensions = [
   "classification",
   "model_repository",
   "model_repository(unload_dependents)",
+  "schedule_policy",
   "model_configuration",
   "system_shared_memory",
   "cuda_shared_memory",
