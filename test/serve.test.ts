@@ -101,6 +101,13 @@ it.skipIf(!hasCurl)("the curl line of a decoupled model streams; one that JSON c
   expect(server.output.match(/curl/g)).toHaveLength(1)
 })
 
+it("a model that cannot start is shown with its reason, and without a curl line", async () => {
+  await using server = nereid("serve", "test/fixtures/modules/unavailable.ts", ...anyPort)
+  await server.match(/missing version 1 is UNAVAILABLE: no weights\n/)
+  await server.match(/Try:\n.*\/v2\/models\/there\/.*\n/)
+  expect(server.output.match(/curl/g)).toHaveLength(1)
+})
+
 it("serves the routes that the module exports", async () => {
   await using server = nereid("serve", "examples/models.ts", ...anyPort)
   const [, port] = await server.match(/HTTP.*?:(\d+)/)

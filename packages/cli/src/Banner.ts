@@ -1,4 +1,4 @@
-/** What a start prints: the models as a table, where the server listens, and for each model a request that works. */
+/** What a start prints: the models as a table, where the server listens, and for each that is ready a request that works. */
 import type { Server } from "@nereid/server"
 import type { IndexEntry } from "@nereid/core/ModelRepository"
 import type { RunningModel } from "@nereid/core/RunningModel"
@@ -19,7 +19,8 @@ export const banner = (server: Server.Server["Service"], tls: Server.ServerOptio
   if (metrics !== undefined) lines.push(`Started Metrics Service at ${metrics.host}:${metrics.port}`)
   const asked = http === undefined ? port && url(port, tls.port) : url(http, tls.http)
   if (asked !== undefined) {
-    const requests = models.flatMap((model) => curl(model, asked) ?? [])
+    const ready = models.filter((model) => isReady(model, server.index()))
+    const requests = ready.flatMap((model) => curl(model, asked) ?? [])
     if (requests.length > 0) lines.push("", "Try:", ...requests.map((request) => `  ${request}`))
   }
   return lines.join("\n")
@@ -30,6 +31,9 @@ const url = ({ host, port }: Server.Address, tls: Server.Tls | undefined): strin
   const name = everywhere ? "localhost" : host.includes(":") ? `[${host}]` : host
   return `${tls === undefined ? "http" : "https"}://${name}:${port}`
 }
+
+const isReady = (model: RunningModel, index: ReadonlyArray<IndexEntry>): boolean =>
+  index.some(({ name, version, state }) => name === model.name && version === model.version && state === "READY")
 
 /** A model that is not there has no more than its status. */
 const row = ({ name, version = "-", state }: IndexEntry, models: ReadonlyArray<RunningModel>) => {
