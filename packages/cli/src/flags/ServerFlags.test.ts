@@ -220,10 +220,6 @@ describe("what is refused", () => {
       "--grpc-keepalive-time 0",
       'Invalid value for flag --grpc-keepalive-time: "0". Expected: an integer of at least 1',
     ],
-    [
-      "--cache-config local,size=1048576",
-      "--cache-config is not supported: each model has a response cache of its own",
-    ],
     ["--rate-limit execution_count", "--rate-limit=execution_count is not supported: there is no rate limiter"],
   ])("%s, and with =", ([flag, message]) =>
     Effect.gen(function* () {
@@ -252,10 +248,15 @@ it.effect("flags of tritonserver that cannot matter are taken, and named", () =>
     const { options, ignored } = yield* parse(
       [
         "--http-thread-count=8 --cuda-memory-pool-byte-size 0:1024 --cuda-memory-pool-byte-size=1:0",
-        "--http-port 1 --model-load-retry-count=2",
+        "--http-port 1 --model-load-retry-count=2 --cache-config local,size=1048576",
       ].flatMap((line) => line.split(" ")),
     )
-    expect(ignored).toEqual(["--http-thread-count", "--cuda-memory-pool-byte-size", "--model-load-retry-count"])
+    expect(ignored).toEqual([
+      "--http-thread-count",
+      "--cuda-memory-pool-byte-size",
+      "--model-load-retry-count",
+      "--cache-config",
+    ])
     expect(options).toMatchObject({ http: { port: 1 } })
   }),
 )
@@ -264,13 +265,10 @@ it.effect(
   "a flag that is refused is taken with the value that stands for what happens anyway, however it is written",
   () =>
     Effect.gen(function* () {
-      for (const flags of [
-        "--model-namespacing=0 --allow-vertex-ai FALSE --reuse-http-port=off",
-        "--response-cache-byte-size=0 --rate-limit=OFF",
-      ]) {
+      for (const flags of ["--model-namespacing=0 --allow-vertex-ai FALSE --reuse-http-port=off", "--rate-limit=OFF"]) {
         expect((yield* parse(flags.split(" "))).errors, flags).toBeUndefined()
       }
-      for (const flag of ["--model-namespacing=1", "--response-cache-byte-size=1"]) {
+      for (const flag of ["--model-namespacing=1", "--rate-limit=execution_count"]) {
         expect((yield* parse([flag])).errors).toEqual([expect.stringContaining(`${flag} is not supported: `)])
       }
     }),

@@ -28,6 +28,8 @@ const withoutEffect = {
   ],
   "there are no such directories": ["backend-directory", "repoagent-directory", "cache-directory"],
   "a model is loaded when it can be": ["model-load-retry-count"],
+  // Triton wants one of them for any model with a response cache.
+  "each model has a response cache of its own": ["cache-config", "response-cache-byte-size"],
   "there is no such endpoint": [
     "sagemaker-port",
     "sagemaker-safe-port-range",
@@ -47,8 +49,6 @@ interface Refusal {
 
 const refusals: ReadonlyArray<Refusal> = [
   { name: "model-namespacing", accepted: "false", why: "names of models are unique" },
-  { name: "cache-config", why: "each model has a response cache of its own" },
-  { name: "response-cache-byte-size", accepted: "0", why: "each model has a response cache of its own" },
   { name: "rate-limit", accepted: "off", why: "there is no rate limiter" },
   { name: "rate-limit-resource", why: "there is no rate limiter" },
   { name: "reuse-http-port", accepted: "false", why: "a port belongs to one server" },

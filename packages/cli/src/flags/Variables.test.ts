@@ -66,10 +66,7 @@ describe("a variable", () => {
           "NEREID_DISABLE_AUTO_COMPLETE_CONFIG=maybe",
           'NEREID_DISABLE_AUTO_COMPLETE_CONFIG: "maybe". Expected: true, false, 1 or 0',
         ],
-        [
-          "NEREID_CACHE_CONFIG=local",
-          "NEREID_CACHE_CONFIG is not supported: each model has a response cache of its own",
-        ],
+        ["NEREID_RATE_LIMIT_RESOURCE=R1:4", "NEREID_RATE_LIMIT_RESOURCE is not supported: there is no rate limiter"],
         ["NEREID_RATE_LIMIT=on", "NEREID_RATE_LIMIT=on is not supported: there is no rate limiter"],
       ] as const) {
         expect((yield* parse([], environment(variables))).errors).toEqual([expect.stringContaining(message)])
