@@ -72,6 +72,33 @@ describe("a script", () => {
     }),
   )
 
+  it.live("is told what Triton's Python backend tells, as strings, too", () =>
+    Effect.gen(function* () {
+      told.length = 0
+      const script = `export default {
+        initialize: ({ args }) => globalThis.told(args),
+        execute: () => [],
+      }`
+      yield* serving(script, scaled)
+      const [args] = told.splice(0)
+      expect(args).toEqual({
+        model_config: expect.any(String),
+        model_instance_kind: "CPU",
+        model_instance_device_id: "0",
+        model_instance_name: "m_0_0",
+        model_repository: expect.stringMatching(/\/m$/),
+        model_version: "1",
+        model_name: "m",
+      })
+      expect(JSON.parse(Reflect.get(Object(args), "model_config"))).toMatchObject({
+        name: "m",
+        max_batch_size: 4,
+        input: [{ name: "X", data_type: "TYPE_FP32", dims: ["1"] }],
+        parameters: { by: { string_value: "3" } },
+      })
+    }),
+  )
+
   it.live("has batches of one request without dynamic batching", () =>
     Effect.gen(function* () {
       told.length = 0

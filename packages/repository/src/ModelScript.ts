@@ -20,6 +20,20 @@ export interface Arguments {
   readonly modelInstanceKind: "CPU" | "GPU"
   /** Of the GPU; undefined for the CPU. */
   readonly modelInstanceDeviceId: number | undefined
+  /** The same as Triton's Python backend has it, for code that comes from there. */
+  readonly args: StringArguments
+}
+
+/** What `initialize` of a model.py is given: strings, the configuration as JSON with the names of config.pbtxt. */
+export interface StringArguments {
+  readonly model_config: string
+  readonly model_instance_kind: "CPU" | "GPU"
+  /** "0" for the CPU. */
+  readonly model_instance_device_id: string
+  readonly model_instance_name: string
+  readonly model_repository: string
+  readonly model_version: string
+  readonly model_name: string
 }
 
 /**

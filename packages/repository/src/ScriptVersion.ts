@@ -1,4 +1,5 @@
 /** A version of a model whose file is code: imported; a script is made the layer that any handler in code is. */
+import { toJsonString } from "@bufbuild/protobuf"
 import { Effect, type Layer, Result } from "effect"
 import { createHash } from "node:crypto"
 import { pathToFileURL } from "node:url"
@@ -6,6 +7,7 @@ import { type HandledRequest, InstanceContext, Model } from "@nereid/core"
 import type { Fields } from "@nereid/core/Field"
 import type { ServingOptions } from "@nereid/core/Provide"
 import { reshape, TypedTensor } from "@nereid/core/TypedTensor"
+import { ModelConfigSchema } from "@nereid/protocol/model_config"
 import type { RepositoryModelClass } from "./Declaration.ts"
 import * as InstanceGroups from "./InstanceGroups.ts"
 import { LoadFailure, text } from "./LoadFailure.ts"
@@ -60,6 +62,15 @@ const life = Effect.fnUntraced(function* (
     modelInstanceName: name,
     modelInstanceKind: kind,
     modelInstanceDeviceId: gpu,
+    args: {
+      model_config: toJsonString(ModelConfigSchema, config, { useProtoFieldName: true, alwaysEmitImplicit: true }),
+      model_instance_kind: kind,
+      model_instance_device_id: String(gpu ?? 0),
+      model_instance_name: name,
+      model_repository: path,
+      model_version: String(version),
+      model_name: config.name,
+    },
   }
   return yield* Effect.acquireRelease(
     Effect.tryPromise({ try: async () => initialize?.(args), catch: failing("initialize") }),
