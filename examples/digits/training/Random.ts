@@ -1,6 +1,6 @@
-/**
- * A seeded random number generator (mulberry32), so that two trainings give the same file. Not for secrets.
- */
+/** Seeded random numbers of several distributions, so that two trainings give the same file. Not for secrets. */
+import * as Uniform from "@nereid/core/Random"
+
 export interface Random {
   /** Uniform in [0, 1). */
   readonly next: () => number
@@ -13,15 +13,7 @@ export interface Random {
 }
 
 export const make = (seed: number): Random => {
-  let state = seed
-
-  const next = (): number => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-
+  const { next } = Uniform.make(seed)
   return {
     next,
     around: (limit) => (2 * next() - 1) * limit,

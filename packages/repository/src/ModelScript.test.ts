@@ -93,7 +93,7 @@ describe("a script", () => {
       expect(JSON.parse(Reflect.get(Object(args), "model_config"))).toMatchObject({
         name: "m",
         max_batch_size: 4,
-        input: [{ name: "X", data_type: "TYPE_FP32", dims: ["1"] }],
+        input: [{ name: "X", data_type: "TYPE_FP32", dims: [1] }],
         parameters: { by: { string_value: "3" } },
       })
     }),

@@ -1,10 +1,10 @@
 /** A version of a model whose file is code: imported; a script is made the layer that any handler in code is. */
-import { toJsonString } from "@bufbuild/protobuf"
 import { Effect, type Layer, Result } from "effect"
 import { createHash } from "node:crypto"
 import { pathToFileURL } from "node:url"
 import { type HandledRequest, InstanceContext, Model } from "@nereid/core"
 import type { Fields } from "@nereid/core/Field"
+import * as MessageJson from "@nereid/core/MessageJson"
 import type { ServingOptions } from "@nereid/core/Provide"
 import { reshape, TypedTensor } from "@nereid/core/TypedTensor"
 import { ModelConfigSchema } from "@nereid/protocol/model_config"
@@ -63,7 +63,7 @@ const life = Effect.fnUntraced(function* (
     modelInstanceKind: kind,
     modelInstanceDeviceId: gpu,
     args: {
-      model_config: toJsonString(ModelConfigSchema, config, { useProtoFieldName: true, alwaysEmitImplicit: true }),
+      model_config: JSON.stringify(MessageJson.print(ModelConfigSchema, config)),
       model_instance_kind: kind,
       model_instance_device_id: String(gpu ?? 0),
       model_instance_name: name,

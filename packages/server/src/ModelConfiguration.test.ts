@@ -6,7 +6,7 @@ import { Model, Tensor } from "@nereid/core"
 import * as ConfigurationMessage from "@nereid/core/ConfigurationMessage"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { ModelConfigSchema } from "@nereid/protocol/model_config"
-import { print } from "./MessageJson.ts"
+import { print } from "@nereid/core/MessageJson"
 import * as ModelConfiguration from "./ModelConfiguration.ts"
 import { serve } from "./TwoPorts.fixture.ts"
 

@@ -10,7 +10,7 @@ import {
   ModelStatisticsResponseSchema,
   ModelStatisticsSchema,
 } from "@nereid/protocol/grpc_service"
-import { print } from "./MessageJson.ts"
+import { print } from "@nereid/core/MessageJson"
 
 type ModelStatisticsInit = MessageInitShape<typeof ModelStatisticsSchema>
 

@@ -1,7 +1,7 @@
 /**
- * Messages of the protocol as the HTTP port prints them: field names as in the proto file, fields at their default too,
- * enums by name, and 64-bit integers as numbers of all their digits, where protobuf's own JSON has strings. For
- * JSON.stringify alone. Not the JSON of inference, which is core's JsonDecoder.ts.
+ * Messages of the protocol as Triton prints them: field names as in the proto file, fields at their default too, enums by
+ * name, and 64-bit integers as numbers of all their digits, where protobuf's own JSON has strings. For JSON.stringify
+ * alone. Not the JSON of inference, which is JsonDecoder.ts's.
  */
 import {
   type DescField,
