@@ -3,7 +3,7 @@
  * `Tensor.json` what its Schema says, a tensor its nested arrays. Integers of 64 bits are strings of digits, which JSON's
  * readers leave alone; NaN and the infinities are strings too. The tensors of the protocol are JsonElements.ts's.
  */
-import { Result, Schema } from "effect"
+import { identity, Result, Schema } from "effect"
 import { type Field, isPlain } from "../model/Field.ts"
 import * as SampleCodec from "../model/SampleCodec.ts"
 import type { DataType } from "../tensor/DataType.ts"
@@ -34,13 +34,16 @@ const typed = (spec: TensorSpec, field: Field): JsonField => {
   const type: Schema.Codec<unknown, unknown> = Schema.toType(field as Field & Schema.Codec<unknown, unknown>)
   const json = jsonCodec(spec, type)
   const decode = Schema.decodeUnknownResult(json)
+  // A Schema that contains itself follows what it is given, which may go deeper than the stack.
+  const decoded = (given: unknown) =>
+    Result.flatMap(Result.try({ try: () => decode(given), catch: (error): unknown => error }), identity)
   const encode = Schema.encodeUnknownResult(json)
   const is64 = spec.datatype === "INT64" || spec.datatype === "UINT64"
   return {
     spec,
     decode: (given) => {
       // As people write it, and exact.
-      const value = decode(is64 && Number.isSafeInteger(given) ? String(given) : given)
+      const value = decoded(is64 && Number.isSafeInteger(given) ? String(given) : given)
       if (Result.isFailure(value)) {
         return Result.fail(`${oneLine(value.failure)}: declared as ${print(spec.datatype, spec.dims)}`)
       }
@@ -102,10 +105,14 @@ const plain = (spec: TensorSpec): JsonField => {
 /** Its types count the levels of arrays, which only the running program knows here. */
 const untyped = fromNested as (datatype: DataType, nested: unknown) => TypedTensor
 
+/** No tensor has as many axes; what goes deeper would end the stack. */
+const mostAxes = 64
+
 /** What JSON has, as what a tensor has; undefined for what is none of it. */
-const element = (datatype: DataType, json: unknown): Nested<unknown> | undefined => {
+const element = (datatype: DataType, json: unknown, axis = 0): Nested<unknown> | undefined => {
   if (Array.isArray(json)) {
-    const inner = json.map((value) => element(datatype, value))
+    if (axis === mostAxes) return undefined
+    const inner = json.map((value: unknown) => element(datatype, value, axis + 1))
     return inner.includes(undefined) ? undefined : inner
   }
   switch (datatype) {

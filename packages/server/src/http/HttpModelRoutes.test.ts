@@ -34,6 +34,17 @@ class Words extends Model.Service<Words>()("words", {
   outputs: { WORD: Tensor.utf8() },
 }) {}
 
+interface Tree {
+  readonly inner: ReadonlyArray<Tree>
+}
+
+const Tree = Schema.Struct({ inner: Schema.Array(Schema.suspend((): Schema.Codec<Tree> => Tree)) })
+
+class Deep extends Model.Service<Deep>()("deep", {
+  inputs: { TREE: Tensor.json(Tree) },
+  outputs: { TREE: Tensor.json(Tree) },
+}) {}
+
 class Odd extends Model.Service<Odd>()("odd", {
   inputs: { X: Tensor.scalar("INT32") },
   outputs: { BYTES: Tensor.BYTES(1) },
@@ -164,6 +175,26 @@ describe("what is refused", () => {
     expect(answer.status).toBe(status)
     expect(answer.json()).toEqual({ error: expect.stringContaining(message) })
     expect(answer.tag).not.toBeNull()
+  })
+
+  it("arrays within arrays, thousands of them, and trees that deep", async () => {
+    const arrays = (field: string) => `{"${field}":${"[".repeat(20_000)}${"]".repeat(20_000)}}`
+    const tree = `{"TREE":${'{"inner":['.repeat(20_000)}${"]}".repeat(20_000)}}`
+    const live = Layer.merge(
+      layers,
+      Model.each(Deep, (sample) => Effect.succeed(sample)),
+    )
+    const routes = { "POST /alone": Alone, "POST /odd": Odd, "POST /deep": Deep } as const
+    await using large = await Server.start([Alone, Odd, Deep], live, { http: 0, grpc: false, metrics: false, routes })
+    for (const [path, body] of [
+      ["/alone", arrays("X")],
+      ["/alone", arrays("OFFSET")],
+      ["/odd", arrays("X")],
+      ["/deep", tree],
+    ] as const) {
+      const response = await fetch(`http://127.0.0.1:${large.http.port}${path}`, { method: "POST", body })
+      expect([response.status, response.headers.get("nereid-error")], path).toEqual([400, "InvalidRequest"])
+    }
   })
 
   it("a label that there is not, and text that is none of JSON's", async () => {
