@@ -316,7 +316,10 @@ it("goes and comes with its models, and takes them along where that is asked for
   await post("repository/models/segmentation_model/unload")
   expect(await index()).toEqual(["negative", "classification_model", "count", "counting", "image_preprocess_model"])
   const gone = await asking("1 2 3 4")
-  expect([gone.status, gone.body.error]).toEqual([404, "Request for unknown model: 'ensemble_model' is not found"])
+  expect([gone.status, gone.body.error]).toEqual([
+    404,
+    "Request for unknown model: 'ensemble_model' has no available versions",
+  ])
   expect((await post("repository/models/segmentation_model/load")).status).toBe(200)
   expect(await index()).toEqual(all)
   expect((await asking("1 2 3 4")).status).toBe(200)

@@ -9,8 +9,15 @@ import { nereid } from "./Program.ts"
 
 const anyPort = ["--http-port=0", "--grpc-port=0", "--metrics-port=0"]
 
-const { modelConfig, modelStatistics, repositoryIndex, repositoryModelLoad, repositoryModelUnload, serverReady } =
-  GRPCInferenceService.method
+const {
+  modelConfig,
+  modelReady,
+  modelStatistics,
+  repositoryIndex,
+  repositoryModelLoad,
+  repositoryModelUnload,
+  serverReady,
+} = GRPCInferenceService.method
 
 /** What is there until the test ends. */
 const scoped = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>): Promise<A> => {
@@ -140,7 +147,9 @@ it("loads and unloads over HTTP", async () => {
   expect(await post("repository/models/a/unload", { parameters: { unload_dependents: true } })).toMatchObject({
     status: 200,
   })
-  expect(await answer("a")).toBe("Request for unknown model: 'a' is not found")
+  expect(await answer("a")).toBe("Request for unknown model: 'a' has no available versions")
+  expect(await answer("a", "1")).toBe("Request for unknown model: 'a' version 1 is not at ready state")
+  expect((await get("models/a/ready")).status).toBe(400)
   expect((await get("health/ready")).status).toBe(200)
   await expect
     .poll(async () => (await post("repository/index")).body[0])
@@ -233,7 +242,14 @@ it("loads and unloads over gRPC", async () => {
   })
   const dependents = { unload_dependents: { parameterChoice: { case: "boolParam" as const, value: true } } }
   expect(await rpc(repositoryModelUnload, { modelName: "a", parameters: dependents })).toHaveProperty("response")
-  expect(await answer("a")).toBe("Request for unknown model: 'a' is not found")
+  expect(await answer("a")).toBe("Request for unknown model: 'a' has no available versions")
+  for (const version of ["", "2"]) {
+    expect(await rpc(modelReady, { name: "a", version })).toMatchObject({ response: { ready: false } })
+  }
+  expect(await rpc(modelConfig, { name: "a", version: "2" })).toMatchObject({
+    code: 14,
+    message: "Request for unknown model: 'a' version 2 is not at ready state",
+  })
   expect(await rpc(serverReady, {})).toMatchObject({ response: { ready: true } })
 })
 

@@ -56,8 +56,9 @@ describe("files", () => {
   it.live("that are no models", () =>
     Effect.gen(function* () {
       assert.match((yield* failure(new Uint8Array())).reason, /^it is not an ONNX model: it holds no graph/)
-      assert.match((yield* failure(new TextEncoder().encode("no model"))).reason, /^it is not an ONNX model: /)
-      assert.match((yield* failure(good.subarray(0, 100))).reason, /^it is not an ONNX model: /)
+      const broken = "it is not an ONNX model: its bytes are cut short, or of another format"
+      assert.equal((yield* failure(new TextEncoder().encode("no model"))).reason, broken)
+      assert.equal((yield* failure(good.subarray(0, 100))).reason, broken)
     }),
   )
 

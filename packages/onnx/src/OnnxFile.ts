@@ -7,6 +7,7 @@ import type { DataType } from "@nereid/core/DataType"
 import type { Dim } from "@nereid/core/TensorSpec"
 import type { TypedTensor } from "@nereid/core/TypedTensor"
 import {
+  type ModelProto,
   ModelProtoSchema,
   type TensorProto,
   TensorProto_DataType as ElementType,
@@ -63,7 +64,7 @@ const elementTypeNames = new Map(Object.entries(ElementType).map(([name, number]
  * @throws Error where the bytes are not a model
  */
 export const signature = (bytes: Uint8Array): FileSignature => {
-  const { graph, irVersion } = fromBinary(ModelProtoSchema, bytes, { readUnknownFields: false })
+  const { graph, irVersion } = parsed(bytes)
   if (graph === undefined) throw new Error("it holds no graph")
   const constants = new Set(graph.initializer.map(({ name }) => name))
   for (const { values } of graph.sparseInitializer) if (values !== undefined) constants.add(values.name)
@@ -79,11 +80,20 @@ export const signature = (bytes: Uint8Array): FileSignature => {
  * @throws Error where the bytes are not a model
  */
 export const externalFiles = (bytes: Uint8Array): ReadonlyArray<string> => {
-  const { graph } = fromBinary(ModelProtoSchema, bytes, { readUnknownFields: false })
+  const { graph } = parsed(bytes)
   const locations = graph?.initializer.flatMap(({ externalData }) =>
     externalData.flatMap(({ key, value }) => (key === "location" ? [value] : [])),
   )
   return [...new Set(locations)]
+}
+
+const parsed = (bytes: Uint8Array): ModelProto => {
+  try {
+    return fromBinary(ModelProtoSchema, bytes, { readUnknownFields: false })
+  } catch (error) {
+    // The parser's own words are about the wire.
+    throw new Error("its bytes are cut short, or of another format", { cause: error })
+  }
 }
 
 const option = (input: ValueInfoProto, initializers: ReadonlyArray<TensorProto>): ReadonlyArray<FileOption> => {

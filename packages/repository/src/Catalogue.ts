@@ -7,8 +7,8 @@ import { join, resolve } from "node:path"
 import { ExecutionFailed } from "@nereid/core/Errors"
 import type { IndexEntry, LoadOverrides } from "@nereid/core/ModelRepository"
 import type { OpenRegistry } from "@nereid/core/Registry"
+import * as Retirement from "@nereid/core/Retirement"
 import * as EnsembleConfig from "./ensemble/EnsembleConfig.ts"
-import type { Others } from "./ensemble/EnsembleCheck.ts"
 import * as LoadOrder from "./LoadOrder.ts"
 import * as Gpus from "./Gpus.ts"
 import { LoadFailure, text } from "./LoadFailure.ts"
@@ -41,15 +41,13 @@ export class Catalogue {
   readonly #options: CatalogueOptions
   /** One that is given twice is one. */
   readonly #directories: ReadonlySet<string>
-  readonly #registry: OpenRegistry
-  readonly #scope: Scope.Scope
+  readonly #surroundings: RepositoryModel.Surroundings
   /** Of models in code. */
   readonly #taken: ReadonlySet<string>
   readonly #gpus = Gpus.numbers()
   readonly #models = new Map<string, RepositoryModel.RepositoryModel>()
   /** Models that somebody asked for by their names, and not only for what is made of them. */
   readonly #explicit = new Set<string>()
-  readonly #others: Others
   /** Of the directory from which a model was last loaded, or was to be. */
   readonly #stamps = new Map<string, string>()
 
@@ -57,11 +55,18 @@ export class Catalogue {
   constructor(options: CatalogueOptions, registry: OpenRegistry, scope: Scope.Scope) {
     this.#options = options
     this.#directories = new Set(options.directories.map((directory) => resolve(directory)))
-    this.#registry = registry
-    this.#scope = scope
     this.#taken = new Set(registry.models.map(({ name }) => name))
-    this.#others = { versions: registry.versions, isKnown: (name) => this.#models.has(name) || this.#taken.has(name) }
+    const isKnown = (name: string) => this.#models.has(name) || this.#taken.has(name)
+    const others = { versions: registry.versions, isKnown }
+    this.#surroundings = { registry, retirement: Retirement.make(), others, scope }
   }
+
+  /** Versions of a model that the index has. */
+  readonly versions = (name: string): ReadonlyArray<string> =>
+    this.#models
+      .get(name)
+      ?.index()
+      .flatMap(({ version }) => version ?? []) ?? []
 
   /** In the order of the names. `isFresh`: of the directories as they are now, where they can be read. */
   index(isFresh = false): ReadonlyArray<IndexEntry> {
@@ -163,7 +168,7 @@ export class Catalogue {
 
   /** Whether it is not there, and may come from a directory. */
   #isToLoad(name: string, found: ReadonlyMap<string, ReadonlyArray<string>>): boolean {
-    return found.has(name) && this.#registry.versions(name).length === 0
+    return found.has(name) && this.#surroundings.registry.versions(name).length === 0
   }
 
   /** Reads what is to be loaded: once, and before any of it is. */
@@ -232,7 +237,7 @@ export class Catalogue {
   #model(name: string): RepositoryModel.RepositoryModel {
     let model = this.#models.get(name)
     if (model === undefined) {
-      model = RepositoryModel.make(name, this.#registry, this.#others, this.#scope)
+      model = RepositoryModel.make(name, this.#surroundings)
       this.#models.set(name, model)
     }
     return model

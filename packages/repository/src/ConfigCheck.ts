@@ -30,6 +30,10 @@ export const identityProblem = (config: ModelConfig, directory: string): string 
   return undefined
 }
 
+/** Of what runs it, once its files have told what they can: an ensemble is run by nothing. */
+export const isUnspecified = ({ platform, backend, schedulingChoice }: ModelConfig): boolean =>
+  backend === "" && platform !== "ensemble" && schedulingChoice.case !== "ensembleScheduling"
+
 /** The backend that a platform stands for, of those that configurations name. */
 export const backends: Readonly<Record<string, string>> = {
   onnxruntime_onnx: "onnxruntime",

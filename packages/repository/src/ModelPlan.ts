@@ -70,7 +70,9 @@ export const make = Effect.fnUntraced(function* (
   yield* refuse(ConfigCheck.identityProblem(given, name))
   const files = new Set([...directory.versions.values()].flatMap((names) => [...names]))
   const identified = ConfigDefaults.identified(given, name, files)
-  yield* refuse(Support.backendProblem(identified))
+  if (ConfigCheck.isUnspecified(identified)) {
+    return yield* failure(`must specify 'platform' or 'backend' for '${name}'`)
+  }
   if (override?.isForeign === true && identified.backend === "nereid") {
     return yield* failure("a script is loaded from a repository, never from files that come with a request")
   }
@@ -80,6 +82,12 @@ export const make = Effect.fnUntraced(function* (
     const problem = `version ${version} is specified for model '${name}', but the version directory is not present`
     yield* Effect.logWarning(problem)
   }
+  const latest = numbers.at(-1)
+  if (latest === undefined) {
+    return yield* failure(`at least one version must be available under the version policy of model '${name}'`)
+  }
+  const ofLatest = Effect.mapError(({ message }: LoadFailure) => new LoadFailure({ message, version: latest }))
+  yield* ofLatest(refuse(Support.backendProblem(identified)))
   const versions = yield* Effect.forEach(
     numbers,
     Effect.fnUntraced(function* (version) {
@@ -90,16 +98,10 @@ export const make = Effect.fnUntraced(function* (
       return { version, file, stamp: yield* ModelDirectory.stamp(folder) }
     }),
   )
-  const latest = versions.at(-1)
-  if (latest === undefined) {
-    return yield* failure(`at least one version must be available under the version policy of model '${name}'`)
-  }
-  const completed =
-    autoComplete && identified.backend === "onnxruntime"
-      ? yield* Effect.flatMap(signature(latest.file), (file) =>
-          Effect.fromResult(Result.mapError(ConfigCompletion.complete(identified, file, defaultMaxBatchSize), failure)),
-        )
-      : identified
+  const completion = Effect.flatMap(signature(join(path, String(latest), identified.defaultModelFilename)), (file) =>
+    Effect.fromResult(Result.mapError(ConfigCompletion.complete(identified, file, defaultMaxBatchSize), failure)),
+  )
+  const completed = autoComplete && identified.backend === "onnxruntime" ? yield* ofLatest(completion) : identified
   const config = ConfigDefaults.filled(completed, gpus)
   yield* refuse(ConfigCheck.problem(config, gpus) ?? Support.problem(config))
   return {

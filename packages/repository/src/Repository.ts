@@ -52,10 +52,9 @@ export const open =
     Effect.gen(function* () {
       const { control = "none", load: wanted = [], exitOnError = true } = options
       const catalogue = new Catalogue(options, registry, yield* Scope.Scope)
-      yield* Effect.acquireRelease(
-        Effect.sync(() => registry.onChange(catalogue.review)),
-        (stop) => Effect.sync(stop),
-      )
+      for (const begin of [() => registry.onChange(catalogue.review), () => registry.addAbsent(catalogue.versions)]) {
+        yield* Effect.acquireRelease(Effect.sync(begin), (stop) => Effect.sync(stop))
+      }
       const found = yield* Effect.mapError(catalogue.scan, ({ message }) => new RepositoryError({ message }))
       const isAll = control !== "explicit" || (wanted.length === 1 && wanted[0] === "*")
       const opened: OpenRepository = {

@@ -8,9 +8,10 @@
  *                 └─ fails ────────────────────┴─► what was there stays
  *   unload:  out of the registry ─► what is there answers what it has, and unloads
  */
-import { Effect, Exit, Result, Scope, Semaphore } from "effect"
+import { Duration, Effect, Exit, Result, Scope, Semaphore } from "effect"
 import type { IndexEntry, ModelState } from "@nereid/core/ModelRepository"
 import type { OpenRegistry } from "@nereid/core/Registry"
+import type { Retirement } from "@nereid/core/Retirement"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import type { Others } from "./ensemble/EnsembleCheck.ts"
 import * as EnsembleConfig from "./ensemble/EnsembleConfig.ts"
@@ -67,8 +68,16 @@ interface Status {
 
 const ready: Status = { state: "READY", reason: "" }
 
-/** What is loaded lives at most as long as `scope`. */
-export const make = (name: string, registry: OpenRegistry, others: Others, scope: Scope.Scope): RepositoryModel => {
+/** What the models of a repository share. */
+export interface Surroundings {
+  readonly registry: OpenRegistry
+  readonly retirement: Retirement
+  readonly others: Others
+  /** What is loaded lives at most as long. */
+  readonly scope: Scope.Scope
+}
+
+export const make = (name: string, { registry, retirement, others, scope }: Surroundings): RepositoryModel => {
   const turn = Semaphore.makeUnsafe(1)
   const statuses = new Map<number, Status>()
   /** Why nothing is there of a model of which there is no version, either. */
@@ -106,15 +115,15 @@ export const make = (name: string, registry: OpenRegistry, others: Others, scope
       Scope.provide(own),
       Effect.onExit((exit) => (Exit.isFailure(exit) ? Scope.close(own, exit) : Effect.void)),
     )
+    retirement.moveIn([version.running], own)
     return { ...planned, ...version, scope: own } satisfies LoadedVersion
   })
 
-  /** Answers what it has, and unloads; nobody waits for it. */
-  const retire = Effect.fnUntraced(function* ({ version, running, scope: own }: LoadedVersion, state: ModelState) {
+  /** Nobody waits for it, and it has all the time that its requests take. */
+  const retire = Effect.fnUntraced(function* ({ version, running }: LoadedVersion, state: ModelState) {
     const leaving: Status = { state, reason: "" }
     if (state === "UNLOADING") statuses.set(version, leaving)
-    yield* running.drained.pipe(
-      Effect.andThen(Scope.close(own, Exit.void)),
+    yield* retirement.retire([running], registry.get, Duration.infinity).pipe(
       // It may be there again meanwhile.
       Effect.andThen(Effect.sync(() => statuses.get(version) === leaving && statuses.set(version, unloaded))),
       Effect.forkIn(scope),
@@ -179,6 +188,9 @@ export const make = (name: string, registry: OpenRegistry, others: Others, scope
           statuses.clear()
           for (const version of source.versions) statuses.set(version, { state: "UNAVAILABLE", reason: message })
         }),
+      ),
+      Effect.mapError((error) =>
+        error.version === undefined ? error : unavailable([{ version: error.version, reason: error.message }]),
       ),
     )
     // What could not be loaded is tried again.

@@ -4,13 +4,11 @@
  */
 import type { ModelConfig } from "@nereid/protocol/model_config"
 
-/** Why nothing here runs such a model; undefined where something does. */
-export const backendProblem = ({ name, platform, backend, schedulingChoice }: ModelConfig): string | undefined => {
-  if (platform === "ensemble" || schedulingChoice.case === "ensembleScheduling") return undefined
-  if (backend === "") return `must specify 'platform' or 'backend' for '${name}'`
+/** Why nothing here runs a version of a model of this backend, if it has one; undefined where something does. */
+export const backendProblem = ({ backend }: ModelConfig): string | undefined => {
   if (backend === "python")
     return "model.py needs Triton's Python backend, which is no part of this server: a model.ts has the same"
-  return backend === "onnxruntime" || backend === "nereid"
+  return backend === "" || backend === "onnxruntime" || backend === "nereid"
     ? undefined
     : `unable to find backend library for backend '${backend}', try specifying runtime on the model configuration.`
 }

@@ -153,8 +153,13 @@ export const make = (
     registry,
     sharedMemory,
     model: registry.get,
-    modelReady: (name, version) =>
-      Result.map(registry.get(name, version), (model) => !stopping.signal.aborted && model.isReady()),
+    modelReady: (name, version) => {
+      const found = registry.get(name, version)
+      if (Result.isSuccess(found)) return Result.succeed(!stopping.signal.aborted && found.success.isReady())
+      // Of what is known and not there, that is the answer, and not a failure.
+      const isAbsent = found.failure._tag === "ModelNotReady" || (version === "" && registry.absent(name).length > 0)
+      return isAbsent ? Result.succeed(false) : Result.fail(found.failure)
+    },
     modelMetadata: (name, version) =>
       Result.map(registry.get(name, version), (model) => ({
         name,

@@ -193,7 +193,8 @@ it.live("a model that is loaded is there on both ports; readiness of the server 
     const loading = server.load([Later], Model.each(Later, handler))
     yield* Deferred.await(initializing)
     expect(yield* status("health/ready")).toBe(200)
-    expect(yield* status("models/later/ready")).toBe(404)
+    expect(yield* status("models/later/ready")).toBe(400)
+    expect(yield* isReady("later")).toBe(false)
     const ready = { name: "first", version: "1", state: "READY", reason: "" }
     expect(yield* index).toEqual([ready, { name: "later", version: "1", state: "LOADING", reason: "" }])
     yield* Deferred.succeed(initialize, undefined)

@@ -1,4 +1,5 @@
 /** Models of a repository: what they answer, by ONNX Runtime and by scripts, in every encoding. */
+import type { Tag } from "@nereid/core/Errors"
 import type { InferCase } from "../Case.ts"
 import { type Element, type Tensor, tensor } from "../InferRequest.ts"
 import { numeric, versions } from "../StoredModels.ts"
@@ -270,13 +271,22 @@ const policy = ([model, served]: readonly [string, ReadonlyArray<number>]): Read
   return [highest, ...each]
 }
 
-const absent: ReadonlyArray<InferCase> = ["idle", "bad_batch", "nothing"].map((model) => ({
+const notLoaded = (model: string, version: string | undefined, tag: Tag, problem: string): InferCase => ({
   ...stored,
-  name: `${model} is not loaded`,
+  name: `${model}${version === undefined ? "" : ` version ${version}`} is not loaded`,
   proves: ["C16"],
-  request: { model, inputs: [x] },
-  expected: { tag: "ModelNotFound", error: `Request for unknown model: '${model}' is not found` },
-}))
+  request: { model, ...(version === undefined ? {} : { version }), inputs: [x] },
+  expected: { tag, error: `Request for unknown model: '${model}' ${problem}` },
+})
+
+const absent: ReadonlyArray<InferCase> = [
+  notLoaded("idle", undefined, "ModelNotFound", "is not found"),
+  notLoaded("idle", "1", "ModelNotFound", "is not found"),
+  notLoaded("nothing", undefined, "ModelNotFound", "is not found"),
+  notLoaded("bad_batch", undefined, "ModelNotFound", "has no available versions"),
+  notLoaded("bad_batch", "1", "ModelNotReady", "version 1 is not at ready state"),
+  notLoaded("bad_batch", "2", "ModelNotFound", "version 2 is not found"),
+]
 
 export const storedModels: ReadonlyArray<InferCase> = [
   ...numeric.flatMap(addSub),

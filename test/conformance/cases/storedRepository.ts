@@ -111,6 +111,20 @@ const refusals: ReadonlyArray<Refusal> = [
     error: loadFailed(model, found),
   })),
   {
+    name: "a file of another format, by its version",
+    model: "no_onnx",
+    what: "load",
+    error:
+      /^load failed for model 'no_onnx': version 1 is at UNAVAILABLE state: .* is not an ONNX model: its bytes are cut short, or of another format;$/,
+  },
+  {
+    name: "a backend that there is not, by its version",
+    model: "no_backend",
+    what: "load",
+    error:
+      "load failed for model 'no_backend': version 1 is at UNAVAILABLE state: unable to find backend library for backend 'fil', try specifying runtime on the model configuration.;",
+  },
+  {
     name: "a configuration that is no JSON",
     model: "fixed",
     what: "load",
@@ -138,7 +152,7 @@ const refusals: ReadonlyArray<Refusal> = [
     what: "load",
     parameters: { config: '{"max_batch_size":2}' },
     error:
-      "load failed for model 'fixed': autofill failed for model 'fixed': model does not support batching while non-zero max_batch_size is specified",
+      "load failed for model 'fixed': version 1 is at UNAVAILABLE state: autofill failed for model 'fixed': model does not support batching while non-zero max_batch_size is specified;",
   },
   {
     name: "a configuration that is no text",
@@ -365,8 +379,24 @@ const shown: ReadonlyArray<HttpCase> = [
     ["/v2/models/specific/versions/2/ready", "Request for unknown model: 'specific' version 2 is not found"],
     ["/v2/models/idle", "Request for unknown model: 'idle' is not found"],
     ["/v2/models/idle/config", "Request for unknown model: 'idle' is not found"],
-    ["/v2/models/bad_batch/ready", "Request for unknown model: 'bad_batch' is not found"],
+    ["/v2/models/idle/ready", "Request for unknown model: 'idle' is not found"],
+    ["/v2/models/bad_batch", "Request for unknown model: 'bad_batch' has no available versions"],
+    ["/v2/models/bad_batch/versions/2/ready", "Request for unknown model: 'bad_batch' version 2 is not found"],
   ].map(([path = "", error = ""]) => http(`what is not loaded: ${path}`, { path }, { status: 404, error }, on("C16"))),
+  http(
+    "a version that could not be loaded is not at ready state",
+    { path: "/v2/models/bad_batch/versions/01/config" },
+    { status: 503, error: "Request for unknown model: 'bad_batch' version 1 is not at ready state" },
+    on("C16"),
+  ),
+  ...["", "/versions/1"].map((version) =>
+    http(
+      `what could not be loaded is not ready: bad_batch${version}`,
+      { path: `/v2/models/bad_batch${version}/ready` },
+      { status: 400, error: "Model version not ready" },
+      on("C1", "C16"),
+    ),
+  ),
 ]
 
 const shownGrpc: ReadonlyArray<GrpcCase> = [
@@ -414,6 +444,33 @@ const shownGrpc: ReadonlyArray<GrpcCase> = [
     { name: "specific", version: "2" },
     { code: GrpcCode.NOT_FOUND, message: "Request for unknown model: 'specific' version 2 is not found" },
     on("C34"),
+  ),
+  ...["", "1"].map((version) =>
+    rpc(
+      `what could not be loaded is not: bad_batch '${version}'`,
+      method.modelReady,
+      { name: "bad_batch", version },
+      { code: 0, replies: ["{}"] },
+      on("C1", "C16"),
+    ),
+  ),
+  rpc(
+    "a version that could not be loaded",
+    method.modelMetadata,
+    { name: "bad_batch", version: "1" },
+    {
+      code: GrpcCode.UNAVAILABLE,
+      message: "Request for unknown model: 'bad_batch' version 1 is not at ready state",
+      tag: "ModelNotReady",
+    },
+    on("C16"),
+  ),
+  rpc(
+    "a model that could not be loaded",
+    method.modelMetadata,
+    { name: "bad_batch" },
+    { code: GrpcCode.NOT_FOUND, message: "Request for unknown model: 'bad_batch' has no available versions" },
+    on("C16"),
   ),
   rpc(
     "what is not loaded",

@@ -164,5 +164,5 @@ export const make = (
 }
 
 /** In the words of the protocol's clients. */
-export const notReady = ({ name, version }: RunningModel): ModelNotReady =>
+export const notReady = ({ name, version }: Pick<RunningModel, "name" | "version">): ModelNotReady =>
   new ModelNotReady({ message: `Request for unknown model: '${name}' version ${version} is not at ready state` })

@@ -97,6 +97,9 @@ export const make = (outer: Scope.Scope): Loader => {
   let scope = Scope.forkUnsafe(outer)
   const retirement = Retirement.make()
   const statuses = new Map<string, IndexEntry>()
+  const statusesOf = (name: string) => [...statuses.values()].filter((entry) => entry.name === name)
+  const absent = (name: string) => statusesOf(name).flatMap(({ version }) => version ?? [])
+  base.addAbsent(absent)
 
   const registries = () => (included.size > 0 ? [...included.keys()] : [base])
   const versionsOf: OpenRegistry.RegisteredModels["versions"] = (name) => {
@@ -105,13 +108,12 @@ export const make = (outer: Scope.Scope): Loader => {
       ? first
       : OpenRegistry.inOrder([...new Set([first ?? [], ...others].flat())])
   }
-  const found = OpenRegistry.byVersion(versionsOf)
+  const found = OpenRegistry.byVersion(versionsOf, (name) => registries().flatMap((registry) => registry.absent(name)))
   const register = (name: string, change: (versions: ReadonlyArray<RunningModel>) => ReadonlyArray<RunningModel>) => {
     for (const registry of [base, ...included.keys()]) registry.replace(name, change(registry.versions(name)))
   }
 
-  const failuresOf = (name: string) =>
-    [...statuses.values()].filter((entry) => entry.name === name && entry.state === "UNAVAILABLE")
+  const failuresOf = (name: string) => statusesOf(name).filter(({ state }) => state === "UNAVAILABLE")
   const control = (): Control | undefined => {
     for (const its of included.values()) {
       const control = its()
@@ -269,12 +271,15 @@ export const make = (outer: Scope.Scope): Loader => {
           for (const { name } of base.models)
             registry.replace(name, [...registry.versions(name), ...base.versions(name)])
           included.set(registry, control)
-          return Effect.void
+          return Effect.succeed(registry.addAbsent(absent))
         }),
-        () =>
+        (stop) =>
           Effect.andThen(
             Effect.suspend(() => (included.size === 1 ? closeScope : Effect.void)),
-            Effect.sync(() => included.delete(registry)),
+            Effect.sync(() => {
+              stop()
+              included.delete(registry)
+            }),
           ),
       ),
     models: {

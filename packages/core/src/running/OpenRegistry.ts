@@ -3,16 +3,24 @@
  * unloads, but what does (Loader.ts, ModelRepository.ts) puts models in and takes them out meanwhile.
  */
 import { Result } from "effect"
-import { InvalidRequest, ModelNotFound } from "../Errors.ts"
+import { type InferenceError, InvalidRequest, ModelNotFound } from "../Errors.ts"
 import * as NamedCalls from "../calls/NamedCalls.ts"
 import type { RunningModel } from "./RunningModel.ts"
 
+/** By the name of their model. Empty for one of which nothing is known. */
+type Absent = (name: string) => ReadonlyArray<string>
+
 /** Models by name and version, to be looked at and to be asked. */
 export interface RegisteredModels extends NamedCalls.NamedCalls {
-  /** The model of that version, or its highest version where `version` is empty. */
-  readonly get: (name: string, version: string) => Result.Result<RunningModel, ModelNotFound | InvalidRequest>
+  /**
+   * The model of that version, or its highest version where `version` is empty. Fails with ModelNotReady for a version that is
+   * among `absent`, and with ModelNotFound for any other.
+   */
+  readonly get: (name: string, version: string) => Result.Result<RunningModel, InferenceError>
   /** All versions of a model, the lowest first; empty for an unknown name. */
   readonly versions: (name: string) => ReadonlyArray<RunningModel>
+  /** Versions of a model that are known and not here: they come, go, have been unloaded or could not be loaded. */
+  readonly absent: Absent
   /** Every version of every model, in the order they were registered. */
   readonly models: ReadonlyArray<RunningModel>
 }
@@ -23,12 +31,15 @@ export interface OpenRegistry extends RegisteredModels {
   readonly replace: (name: string, versions: ReadonlyArray<RunningModel>) => void
   /** Calls the listener after every change, until the returned function is called. */
   readonly onChange: (listener: () => void) => () => void
+  /** Asks this, too, for what is absent, until the returned function is called. What is here is never absent. */
+  readonly addAbsent: (absent: Absent) => () => void
 }
 
 /** @throws TypeError where two models have the same name and version */
 export const make = (models: ReadonlyArray<RunningModel>): OpenRegistry => {
   const byName = new Map<string, ReadonlyArray<RunningModel>>()
   const listeners = new Set<() => void>()
+  const absences = new Set<Absent>()
   let all = models
   for (const model of models) {
     const versions = byName.get(model.name) ?? []
@@ -53,33 +64,42 @@ export const make = (models: ReadonlyArray<RunningModel>): OpenRegistry => {
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
-    ...byVersion((name) => byName.get(name) ?? []),
+    addAbsent: (absent) => {
+      absences.add(absent)
+      return () => void absences.delete(absent)
+    },
+    ...byVersion(
+      (name) => byName.get(name) ?? [],
+      (name) => [...absences].flatMap((absent) => absent(name)),
+    ),
   }
 }
 
-/** `versions` of a name, the lowest first. */
-export const byVersion = (versions: RegisteredModels["versions"]): Omit<RegisteredModels, "models"> => {
-  const get = getFrom(versions)
-  return { versions, get, ...NamedCalls.make(get) }
-}
-
-const getFrom =
-  (versionsOf: RegisteredModels["versions"]): RegisteredModels["get"] =>
-  (name, version) => {
+/** `versionsOf` a name, the lowest first; `known` of it, here or not. */
+export const byVersion = (
+  versionsOf: RegisteredModels["versions"],
+  known: Absent,
+): Omit<RegisteredModels, "models"> => {
+  const absent: Absent = (name) => {
+    const versions = versionsOf(name)
+    return known(name).filter((version) => !versions.some((model) => model.version === version))
+  }
+  const get: RegisteredModels["get"] = (name, version) => {
     const versions = versionsOf(name)
     const wanted = version.startsWith("0") ? version.replace(/^0+(?=[0-9])/, "") : version
     const model = version === "" ? versions.at(-1) : versions.find((other) => other.version === wanted)
-    return model === undefined ? Result.fail(notFound(name, version, versions)) : Result.succeed(model)
+    if (model !== undefined) return Result.succeed(model)
+    const others = absent(name)
+    if (others.includes(wanted)) return Result.fail(NamedCalls.notReady({ name, version: wanted }))
+    return Result.fail(notFound(name, version, versions.length + others.length > 0))
   }
+  return { versions: versionsOf, absent, get, ...NamedCalls.make(get) }
+}
 
 export const inOrder = (versions: ReadonlyArray<RunningModel>): ReadonlyArray<RunningModel> =>
   versions.toSorted((a, b) => Number(a.version) - Number(b.version))
 
-const notFound = (
-  name: string,
-  version: string,
-  versions: ReadonlyArray<RunningModel>,
-): InvalidRequest | ModelNotFound => {
+const notFound = (name: string, version: string, isKnown: boolean): InvalidRequest | ModelNotFound => {
   const isInteger = version === "" || (/^-?[0-9]{1,20}$/.test(version) && isLong(BigInt(version)))
   if (!isInteger || version.startsWith("-")) {
     const details = isInteger ? "" : " (details: stol)"
@@ -87,8 +107,9 @@ const notFound = (
     return new InvalidRequest({ message: `${problem}, version should be an integral value > 0` })
   }
   const unknown = `Request for unknown model: '${name}'`
+  if (!isKnown) return new ModelNotFound({ message: `${unknown} is not found` })
   return new ModelNotFound({
-    message: versions.length === 0 ? `${unknown} is not found` : `${unknown} version ${version} is not found`,
+    message: version === "" ? `${unknown} has no available versions` : `${unknown} version ${version} is not found`,
   })
 }
 

@@ -45,6 +45,27 @@ it("says what it does not know", () => {
   })
 })
 
+it("tells what it knows and does not have from what it does not know", () => {
+  const registry = Registry.make([model("m", "2")])
+  const stop = registry.addAbsent((name) => (name === "m" ? ["1", "2"] : name === "gone" ? ["3"] : []))
+  const refused = (name: string, version: string) => {
+    const { _tag, message } = Result.getOrThrow(Result.flip(registry.get(name, version)))
+    return [_tag, message]
+  }
+  expect([registry.absent("m"), registry.absent("gone"), registry.absent("other")]).toEqual([["1"], ["3"], []])
+  expect(Result.map(registry.get("m", ""), ({ version }) => version)).toEqual(Result.succeed("2"))
+  const unknown = (name: string, problem: string) => `Request for unknown model: '${name}' ${problem}`
+  for (const version of ["1", "001"]) {
+    expect(refused("m", version)).toEqual(["ModelNotReady", unknown("m", "version 1 is not at ready state")])
+  }
+  expect(refused("m", "4")).toEqual(["ModelNotFound", unknown("m", "version 4 is not found")])
+  expect(refused("gone", "")).toEqual(["ModelNotFound", unknown("gone", "has no available versions")])
+  expect(refused("gone", "x")[0]).toBe("InvalidRequest")
+  expect(refused("other", "1")).toEqual(["ModelNotFound", unknown("other", "is not found")])
+  stop()
+  expect(refused("gone", "")).toEqual(["ModelNotFound", unknown("gone", "is not found")])
+})
+
 it.each([
   ["x", " (details: stol)"],
   ["1.5", " (details: stol)"],

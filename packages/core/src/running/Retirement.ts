@@ -14,8 +14,8 @@ export interface Retirement {
   /** These models, all that one layer has brought, are what keeps its scope open. */
   readonly moveIn: (models: ReadonlyArray<RunningModel>, scope: Scope.Closeable) => void
   /**
-   * Completes once all of them have ended. They are out of the registries; `find` tells who is in there in their place. Among
-   * themselves they go on as they were.
+   * Completes once all of them have ended, `drain` after they have left the registries at the latest; `find` tells who is in
+   * there in their place. Among themselves they go on as they were.
    */
   readonly retire: (
     models: ReadonlyArray<RunningModel>,
