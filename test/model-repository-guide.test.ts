@@ -13,6 +13,7 @@ it("serves what is in the directory", async () => {
   models.adding("resnet", 2, 1)
   const [, config = ""] = /^```\n(max_batch_size: 8\n[^]*?)^```/m.exec(readFileSync(guidePath, "utf8")) ?? []
   models.write("shout/config.pbtxt", config)
+  models.write("twice/config.pbtxt", config)
   models.write(
     "count/config.pbtxt",
     `model_transaction_policy { decoupled: true }
@@ -31,11 +32,16 @@ it("serves what is in the directory", async () => {
     { name: "resnet", version: "2", state: "READY", reason: "" },
     { name: "shout", version: "1", state: "READY", reason: "" },
     { name: "three", version: "1", state: "READY", reason: "" },
+    { name: "twice", version: "1", state: "READY", reason: "" },
     { name: "two", version: "1", state: "READY", reason: "" },
   ])
   const body = JSON.stringify({ inputs: [{ name: "TEXT", datatype: "BYTES", shape: [1, 1], data: ["hello"] }] })
-  const answer = await fetch(`http://localhost:${server.http.port}/v2/models/shout/infer`, { method: "POST", body })
-  expect(await answer.json()).toMatchObject({ outputs: [{ data: ["HELLO!"] }] })
+  const shout = async (name: string) => {
+    const answer = await fetch(`http://localhost:${server.http.port}/v2/models/${name}/infer`, { method: "POST", body })
+    return answer.json()
+  }
+  expect(await shout("shout")).toMatchObject({ outputs: [{ data: ["HELLO!"] }] })
+  expect(await shout("twice")).toMatchObject({ outputs: [{ data: ["HELLO!!"] }] })
   const counting = `http://localhost:${server.http.port}/v2/models/count/generate_stream`
   const numbers = await fetch(counting, { method: "POST", body: '{ "UP_TO": 3 }' })
   expect((await numbers.text()).match(/"NUMBER":\d+/g)).toEqual(['"NUMBER":1', '"NUMBER":2', '"NUMBER":3'])

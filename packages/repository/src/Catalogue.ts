@@ -14,6 +14,7 @@ import * as Gpus from "./Gpus.ts"
 import { LoadFailure, text } from "./LoadFailure.ts"
 import * as ModelDirectory from "./ModelDirectory.ts"
 import * as ModelPlan from "./ModelPlan.ts"
+import type { Others } from "./Others.ts"
 import * as OverrideDirectory from "./OverrideDirectory.ts"
 import * as RepositoryModel from "./RepositoryModel.ts"
 
@@ -57,7 +58,7 @@ export class Catalogue {
     this.#directories = new Set(options.directories.map((directory) => resolve(directory)))
     this.#taken = new Set(registry.models.map(({ name }) => name))
     const isKnown = (name: string) => this.#models.has(name) || this.#taken.has(name)
-    const others = { versions: registry.versions, isKnown }
+    const others: Others = { versions: registry.versions, isKnown, calls: registry }
     this.#surroundings = { registry, retirement: Retirement.make(), others, scope }
   }
 

@@ -4,6 +4,7 @@
  */
 import type { Model } from "@nereid/core"
 import type { Fields } from "@nereid/core/Field"
+import type { NamedCalls } from "@nereid/core/NamedCalls"
 import type { TypedTensor } from "@nereid/core/TypedTensor"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 
@@ -20,6 +21,11 @@ export interface Arguments {
   readonly modelInstanceKind: "CPU" | "GPU"
   /** Of the GPU; undefined for the CPU. */
   readonly modelInstanceDeviceId: number | undefined
+  /**
+   * The other models of the server, in code or in repositories, by name. Code that answers a request has it ask them, so that they
+   * know its deadline, its id and its end: `await request.run(models.inferBatch("bert", { ids }))`.
+   */
+  readonly models: NamedCalls
   /** The same as Triton's Python backend has it, for code that comes from there. */
   readonly args: StringArguments
 }

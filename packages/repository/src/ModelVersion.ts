@@ -5,11 +5,11 @@ import type { ServingOptions } from "@nereid/core/Provide"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 import * as Declaration from "./Declaration.ts"
-import type { Others } from "./ensemble/EnsembleCheck.ts"
 import * as EnsembleVersion from "./ensemble/EnsembleVersion.ts"
 import * as InstanceGroups from "./InstanceGroups.ts"
 import { LoadFailure, text } from "./LoadFailure.ts"
 import type * as ModelPlan from "./ModelPlan.ts"
+import type { Others } from "./Others.ts"
 import * as OnnxVersion from "./OnnxVersion.ts"
 import * as ScriptVersion from "./ScriptVersion.ts"
 
@@ -41,7 +41,7 @@ export const load = Effect.fnUntraced(function* (
     responseCache: config.responseCache?.enable === true,
   }
   const layer = yield* config.backend === "nereid"
-    ? ScriptVersion.layer(plan, planned, declared, serving)
+    ? ScriptVersion.layer(plan, planned, declared, others.calls, serving)
     : OnnxVersion.layer(plan, planned, declared, serving)
   const built = Effect.mapError(Layer.build(layer), ({ message }) => new LoadFailure({ message }))
   const { model } = Context.get(yield* built, declared)

@@ -13,11 +13,11 @@ import type { IndexEntry, ModelState } from "@nereid/core/ModelRepository"
 import type { OpenRegistry } from "@nereid/core/Registry"
 import type { Retirement } from "@nereid/core/Retirement"
 import type { RunningModel } from "@nereid/core/RunningModel"
-import type { Others } from "./ensemble/EnsembleCheck.ts"
 import * as EnsembleConfig from "./ensemble/EnsembleConfig.ts"
 import { LoadFailure } from "./LoadFailure.ts"
 import * as ModelPlan from "./ModelPlan.ts"
 import * as ModelVersion from "./ModelVersion.ts"
+import type { Others } from "./Others.ts"
 
 /** What a model is loaded from. */
 export interface Source {

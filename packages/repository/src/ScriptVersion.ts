@@ -5,6 +5,7 @@ import { pathToFileURL } from "node:url"
 import { type HandledRequest, InstanceContext, Model } from "@nereid/core"
 import type { Fields } from "@nereid/core/Field"
 import * as MessageJson from "@nereid/core/MessageJson"
+import type { NamedCalls } from "@nereid/core/NamedCalls"
 import type { ServingOptions } from "@nereid/core/Provide"
 import { reshape, TypedTensor } from "@nereid/core/TypedTensor"
 import { ModelConfigSchema } from "@nereid/protocol/model_config"
@@ -19,6 +20,7 @@ export const layer = Effect.fnUntraced(function* (
   plan: ModelPlan,
   planned: PlannedVersion,
   declared: RepositoryModelClass,
+  models: NamedCalls,
   serving: ServingOptions,
 ): Effect.fn.Return<Layer.Layer<unknown, { readonly message: string }>, LoadFailure> {
   const { config } = plan
@@ -29,7 +31,7 @@ export const layer = Effect.fnUntraced(function* (
   if (config.modelTransactionPolicy?.decoupled === true) {
     const script = yield* scriptOf<StreamScript>(module, planned)
     const handler = Effect.map(
-      life(script, plan, planned),
+      life(script, plan, planned, models),
       (state) => (inputs: Record<string, unknown>, request: HandledRequest) =>
         responses(script.execute(Object.assign(request, { inputs: withRow(inputs) }), state)),
     )
@@ -39,7 +41,7 @@ export const layer = Effect.fnUntraced(function* (
   const script = yield* scriptOf<ModelScript>(module, planned)
   const execute = config.schedulingChoice.case === "dynamicBatching" ? script.execute : oneByOne(script.execute)
   const handler = Effect.map(
-    life(script, plan, planned),
+    life(script, plan, planned, models),
     (state) => async (requests: ReadonlyArray<Request>) => (await execute(requests, state)).map(result),
   )
   return Model.requests(declared, handler, { ...serving, instances })
@@ -50,6 +52,7 @@ const life = Effect.fnUntraced(function* (
   { initialize, finalize }: Pick<ModelScript, "initialize" | "finalize">,
   { config, path }: ModelPlan,
   { version, file }: PlannedVersion,
+  models: NamedCalls,
 ) {
   const failing = (what: string) => (error: unknown) =>
     new LoadFailure({ message: `${what} of ${file} has failed: ${text(error)}` })
@@ -62,6 +65,7 @@ const life = Effect.fnUntraced(function* (
     modelInstanceName: name,
     modelInstanceKind: kind,
     modelInstanceDeviceId: gpu,
+    models,
     args: {
       model_config: JSON.stringify(MessageJson.print(ModelConfigSchema, config)),
       model_instance_kind: kind,

@@ -4,20 +4,14 @@
  */
 import { Result } from "effect"
 import type { EnsembleDefinition, EnsembleStep } from "@nereid/core/EnsembleGraph"
-import type { Registry } from "@nereid/core/Registry"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import { type Dim, isDynamic, type TensorSpec, wireDims } from "@nereid/core/TensorSpec"
-
-/** The models that an ensemble may be made of. */
-export interface Others extends Pick<Registry["Service"], "versions"> {
-  /** Whether there is such a model, loaded or not. */
-  readonly isKnown: (name: string) => boolean
-}
+import type { Others } from "../Others.ts"
 
 /** The model of each step, in their order; or the first problem. */
 export const resolve = (
   ensemble: EnsembleDefinition,
-  others: Others,
+  others: Pick<Others, "versions" | "isKnown">,
 ): Result.Result<ReadonlyArray<RunningModel>, string> => {
   const { name, steps } = ensemble
   const versions = new Map(steps.map(({ model }) => [model, others.versions(model)]))

@@ -6,10 +6,11 @@ import type { EnsembleDefinition } from "@nereid/core/EnsembleGraph"
 import { type ModelConfig, ModelTransactionPolicySchema } from "@nereid/protocol/model_config"
 import type { RepositoryModelClass } from "../Declaration.ts"
 import type { ModelVersion } from "../ModelVersion.ts"
+import type { Others } from "../Others.ts"
 import * as EnsembleCheck from "./EnsembleCheck.ts"
 import * as EnsembleConfig from "./EnsembleConfig.ts"
 
-export const load = (config: ModelConfig, { definition }: RepositoryModelClass, others: EnsembleCheck.Others) => {
+export const load = (config: ModelConfig, { definition }: RepositoryModelClass, others: Others) => {
   const { name, version, signature, maxBatchSize, batching } = definition
   const steps = EnsembleConfig.steps(config)
   const ensemble: EnsembleDefinition = { name, signature, maxBatchSize, steps }
