@@ -9,14 +9,14 @@ import { expect, it } from "vitest"
 
 const root = join(import.meta.dirname, "..")
 
-/** protocol → core → {onnx → repository, worker, image, server, client, bench} → cli */
+/** protocol → core → {{onnx, worker} → repository, image, server, client, bench} → cli */
 const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   protocol: [],
   core: ["protocol"],
   onnx: ["core", "protocol"],
   worker: ["core"],
   image: ["core"],
-  repository: ["core", "protocol", "onnx"],
+  repository: ["core", "protocol", "onnx", "worker"],
   server: ["core", "protocol"],
   client: ["core", "protocol"],
   bench: ["core", "protocol"],

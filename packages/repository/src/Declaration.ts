@@ -15,7 +15,10 @@ import type { ModelPlan } from "./ModelPlan.ts"
 export type RepositoryModelClass = ModelClass<unknown, string, Field.Fields, Field.Fields>
 
 /** A version of the model, as its clients see it. */
-export const make = ({ config, labels }: ModelPlan, version: number): RepositoryModelClass => {
+export const make = (
+  { config, labels }: Pick<ModelPlan, "config" | "labels">,
+  version: number,
+): RepositoryModelClass => {
   const declared = Service<unknown>()(config.name, {
     inputs: fields(config.input, ({ optional }) => ({ optional })),
     outputs: fields(config.output, ({ name }) => ({ labels: labels.get(name) })),
@@ -91,7 +94,7 @@ const queueing = ({ schedulingChoice }: ModelConfig) =>
   schedulingChoice.case === "dynamicBatching" ? BatchingMessage.queueing(schedulingChoice.value) : undefined
 
 const batching = ({ schedulingChoice }: ModelConfig) => {
-  if (schedulingChoice.case !== "dynamicBatching") return {}
+  if (schedulingChoice.case !== "dynamicBatching") return { shared: false }
   const { maxQueueDelayMicroseconds, preferredBatchSize, defaultQueuePolicy } = schedulingChoice.value
   const maxQueueSize = defaultQueuePolicy?.maxQueueSize ?? 0
   return {

@@ -151,7 +151,7 @@ describe("what goes wrong in a script", () => {
   it.live.each([
     ["throws", executing("() => { throw new Error('broken') }"), "broken"],
     ["answers one request with an error", executing("() => [new Error('not this one')]"), "not this one"],
-    ["answers too few", executing("() => []"), "execute must return one answer to one request"],
+    ["answers too few", executing("() => []"), "returned 0 results to a batch of 1 requests"],
     ["answers without an output", executing("() => [{}]"), "'Y'"],
     ["answers nothing", executing("() => undefined"), ""],
   ] as const)("is the failure of the request where it %s", ([, script, message]) =>

@@ -49,7 +49,6 @@ export const layer = Effect.fnUntraced(function* (
       // Copied into shared memory, or into a message.
       keepsInputs: false,
       readsRequest: false,
-      batches: config.schedulingChoice.case === "dynamicBatching",
       flat,
       instances: source(config, model, flat, { file, options: brought.map(({ name }) => name) }),
     },

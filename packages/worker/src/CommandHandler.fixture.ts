@@ -2,7 +2,9 @@
 import { Errors, InstanceContext, Metrics, Model, RequestContext } from "@nereid/core"
 import { Effect } from "effect"
 import { isMainThread, threadId } from "node:worker_threads"
+import { inspect } from "node:util"
 import { Command } from "./Command.fixture.ts"
+import { WorkerData } from "./WorkerData.ts"
 
 let asked = 0
 
@@ -55,6 +57,7 @@ export default Model.each(
   Command,
   Effect.gen(function* () {
     const { name, gpu } = yield* InstanceContext
+    const data = yield* WorkerData
     const commands = yield* Metrics.counter("test_commands", {
       description: "Commands, by name",
       labels: { command: 20 },
@@ -64,6 +67,7 @@ export default Model.each(
       const [command = "", rest = ""] = TEXT.split(/ (.*)/)
       commands.add(1, { command })
       if (command === "instance") return { ANSWER: name }
+      if (command === "data") return { ANSWER: inspect(data) }
       if (command === "log") return yield* Effect.as(Effect.logWarning(rest), { ANSWER: "logged" })
       const answer = answers[command] ?? (() => Effect.fail(new Error(`no command '${command}'`)))
       return { ANSWER: yield* answer(rest) }

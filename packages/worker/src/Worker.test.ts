@@ -211,6 +211,20 @@ describe("a handler in a thread", () => {
     }),
   )
 
+  it.live("has the data that its module is given, which has to be what can be cloned", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* running({ data: { labels: new Map([["a", 1n]]), bytes: Uint8Array.of(7) } })
+      assert.equal(yield* ask("data"), "{ labels: Map(1) { 'a' => 1n }, bytes: Uint8Array(1) [ 7 ] }")
+      const nothing = yield* running()
+      assert.equal(yield* nothing.ask("data"), "undefined")
+      const { message } = yield* Effect.flip(Layer.build(command({ data: () => {} })))
+      assert.match(
+        message,
+        /^cannot load model 'command' from .*: its worker thread does not start: .*could not be cloned/,
+      )
+    }),
+  )
+
   it.live("logs through the main thread's logger; initializes once, and finalizes when the model unloads", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()

@@ -16,6 +16,7 @@ import * as WorkerLoadError from "./WorkerLoadError.ts"
 import * as WorkerThread from "./WorkerThread.ts"
 
 export type { RestartOptions } from "@nereid/core/Supervisor"
+export { WorkerData } from "./WorkerData.ts"
 export { WorkerLoadError } from "./WorkerLoadError.ts"
 
 export interface LayerOptions<I extends Fields = Fields> extends Provide.ServingOptions<I> {
@@ -47,6 +48,11 @@ export interface LayerOptions<I extends Fields = Fields> extends Provide.Serving
   readonly execArgv?: ReadonlyArray<string>
   /** Environment variables of each thread, beside those of the process, of which each thread has a copy. Default none. */
   readonly env?: Readonly<Record<string, string>>
+  /**
+   * What the layer of the module finds as WorkerData in each thread: anything that can be cloned, which is no function, and of a class
+   * no more than its fields. Default nothing.
+   */
+  readonly data?: unknown
 }
 
 /** What the module of a handler exports: the layer of its model, as it would be on the main thread. */
@@ -144,7 +150,7 @@ const check = (model: string, options: LayerOptions): Settings => {
   const wrong = (text: string) => new TypeError(`Model "${model}": ${text}.`)
   const restart = Supervisor.wrongRestart(options.restart)
   if (restart !== undefined) throw wrong(restart)
-  const { maxHeapBytes, execArgv, env } = options
+  const { maxHeapBytes, execArgv, env, data } = options
   if (maxHeapBytes !== undefined && !(Number.isSafeInteger(maxHeapBytes) && maxHeapBytes >= leastHeapBytes)) {
     throw wrong(`maxHeapBytes must be an integer of at least ${leastHeapBytes}, but ${maxHeapBytes} was given`)
   }
@@ -162,6 +168,7 @@ const check = (model: string, options: LayerOptions): Settings => {
     maxHeapBytes,
     execArgv,
     env,
+    data,
   }
 }
 

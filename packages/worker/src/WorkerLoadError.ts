@@ -5,8 +5,10 @@ export class WorkerLoadError extends Data.TaggedError("WorkerLoadError")<{
   readonly model: string
   /** URL of the module. */
   readonly module: string
+  /** Without the model and its module. */
+  readonly reason: string
   readonly message: string
 }> {}
 
 export const make = (model: string, module: string, reason: string): WorkerLoadError =>
-  new WorkerLoadError({ model, module, message: `cannot load model '${model}' from '${module}': ${reason}` })
+  new WorkerLoadError({ model, module, reason, message: `cannot load model '${model}' from '${module}': ${reason}` })

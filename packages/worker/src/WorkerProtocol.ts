@@ -10,6 +10,8 @@ export interface Start {
   /** URL of the module. */
   readonly module: string
   readonly instance: BuiltInstance
+  /** Whatever can be cloned. */
+  readonly data: unknown
 }
 
 /** A tensor of the model, as far as both sides must agree. */

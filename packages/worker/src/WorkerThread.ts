@@ -39,6 +39,8 @@ export interface ThreadOptions {
   /** Undefined for those of the process. */
   readonly execArgv: ReadonlyArray<string> | undefined
   readonly env: Readonly<Record<string, string>> | undefined
+  /** For the module. */
+  readonly data: unknown
 }
 
 /** Not to be interrupted; when it fails, the thread has ended. */
@@ -89,8 +91,8 @@ export const start = Effect.fnUntraced(function* (options: ThreadOptions) {
 }, Effect.uninterruptible)
 
 // `import.meta.resolve` goes through the package's exports: the same line works from source and when built.
-const spawn = ({ instance, module, maxHeapBytes, execArgv, env }: ThreadOptions): Worker => {
-  const workerData: Start = { module, instance }
+const spawn = ({ instance, module, maxHeapBytes, execArgv, env, data }: ThreadOptions): Worker => {
+  const workerData: Start = { module, instance, data }
   return new Worker(new URL(import.meta.resolve("@nereid/worker/worker")), {
     name: instance.name,
     workerData,

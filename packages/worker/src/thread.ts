@@ -5,9 +5,10 @@ import { inspect } from "node:util"
 import { MetricSink } from "@nereid/core/MetricSink"
 import * as ForwardedMetrics from "./ForwardedMetrics.ts"
 import { HostedModel, load } from "./HostedModel.ts"
+import { WorkerData } from "./WorkerData.ts"
 import type { FromThread, LogLevelName, Start, ToThread } from "./WorkerProtocol.ts"
 
-const { module, instance }: Start = workerData
+const { module, instance, data }: Start = workerData
 
 const post = (message: FromThread, transfer: ReadonlyArray<ArrayBuffer> = []) =>
   parentPort?.postMessage(message, [...transfer])
@@ -38,7 +39,11 @@ parentPort?.on("message", (message: ToThread) => {
 const metrics = ForwardedMetrics.make(post)
 const scope = Scope.makeUnsafe()
 const build = Effect.flatMap(Layer.build(logging), (context) =>
-  load(module, instance).pipe(Effect.provideService(MetricSink, metrics.declare), Effect.provideContext(context)),
+  load(module, instance).pipe(
+    Effect.provideService(MetricSink, metrics.declare),
+    Effect.provideService(WorkerData, data),
+    Effect.provideContext(context),
+  ),
 )
 const loaded = await Effect.runPromiseExit(Scope.provide(build, scope))
 

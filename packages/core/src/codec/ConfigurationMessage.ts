@@ -48,7 +48,7 @@ const configuration = (model: RunningModel): MessageInitShape<typeof ModelConfig
     ...(model.responseCache ? { responseCache: { enable: true } } : {}),
     ...(model.decoupled ? { modelTransactionPolicy: { decoupled: true } } : {}),
     schedulingChoice:
-      maxBatchSize === 0 && model.batching.queueing === undefined
+      (maxBatchSize === 0 || !model.batching.shared) && model.batching.queueing === undefined
         ? { case: undefined }
         : { case: "dynamicBatching", value: dynamicBatching(model) },
   }

@@ -23,6 +23,11 @@ export type BatchingOptions<I extends Fields, P extends ParameterFields | undefi
 
 interface SharingOptions<I extends Fields, P extends ParameterFields | undefined> {
   /**
+   * Whether requests share batches at all. Where not, each is a batch of its own, of as many rows as it has, and goes to the next
+   * instance that is free. Default true.
+   */
+  readonly shared?: boolean
+  /**
    * Numbers of rows that batches are filled up to, the smallest that holds them, behind the largest `maxBatchSize`: their
    * last row is repeated, and what comes out of the copies is dropped. For what is slow at sizes that it has not seen.
    * "preferred": `preferredBatchSizes`. Only where whole batches are executed: by `Model.batch` and ONNX. Default: never.
@@ -85,6 +90,7 @@ type InputsWith<I extends Fields, N extends string> = {
 /** The options of any model. */
 type UntypedOptions = ClosingOptions &
   QueueingOptions & {
+    readonly shared?: boolean
     readonly padTo?: ReadonlyArray<number> | "preferred"
     readonly ragged?: { readonly [dim: string]: UntypedDimOptions | undefined }
     readonly groupBy?: { readonly inputs?: ReadonlyArray<string>; readonly parameters?: ReadonlyArray<string> }
@@ -99,6 +105,8 @@ interface UntypedDimOptions {
 
 /** The options with their defaults. */
 export interface Batching {
+  /** Whether requests share batches. */
+  readonly shared: boolean
   readonly maxQueueDelay: Duration.Duration
   readonly preferredBatchSizes: ReadonlyArray<number>
   readonly maxQueueSize: number
@@ -145,6 +153,7 @@ export const resolve = <I extends Fields, P extends ParameterFields | undefined>
   const {
     maxQueueDelay = 0,
     preferredBatchSizes = [],
+    shared = true,
     padTo,
     ragged = {},
     groupBy = {},
@@ -159,6 +168,7 @@ export const resolve = <I extends Fields, P extends ParameterFields | undefined>
     throw new TypeError(`Model "${model}": ragged is of no use without batches: maxBatchSize is 0.`)
   }
   return {
+    shared,
     maxQueueDelay: Duration.fromInputUnsafe(maxQueueDelay),
     preferredBatchSizes,
     maxQueueSize: queueing.maxQueueSize ?? defaultMaxQueueSize,

@@ -43,8 +43,6 @@ export interface InstancesOptions<E, R> {
    * one sample, whatever the others of its batch are. Default "batch".
    */
   readonly sees?: "batch" | "requests" | "sample"
-  /** Whether requests share batches at all; where not, each is a batch of its own, whatever its rows. Default true. */
-  readonly batches?: boolean
   /** How requests of different shapes share a batch, where its instances know about it; they are FlatInstances then. */
   readonly flat?: FlatBatch.FlatBatch | undefined
   /** Whether an answer may depend on more of a request than its inputs. Default true. */
@@ -146,6 +144,7 @@ const atOnce = <I extends Fields, O extends Fields>(definition: Definition<I, O>
   ...definition,
   batching: {
     ...definition.batching,
+    shared: true,
     maxQueueDelay: Duration.zero,
     preferredBatchSizes: [],
     maxQueueSize: Number.MAX_SAFE_INTEGER,
@@ -160,7 +159,6 @@ const run = Effect.fnUntraced(function* (
     decoupled: isDecoupled = false,
     keepsInputs = true,
     sees = "batch",
-    batches = true,
     readsRequest = true,
     flat,
     modelFile,
@@ -174,7 +172,7 @@ const run = Effect.fnUntraced(function* (
   const decoupled = typeof isDecoupled === "function" ? isDecoupled() : isDecoupled
   const joins = sees === "batch" && maxBatchSize > 0 && !decoupled
   const agrees = sees !== "sample" && !decoupled
-  const isAlone = decoupled || !batches
+  const isAlone = decoupled || !batching.shared
   const padding = joins ? Padding.rule(batching) : undefined
   const scheduler = yield* Scheduler.make({
     model: name,

@@ -43,6 +43,12 @@ describe("one policy", () => {
     expect(only(Simulation.run(Plain, { traffic: at(1, 1, 1), cost: () => 1 })).batches).toBe(1)
   })
 
+  it("of a model whose batches are not shared, they do not", () => {
+    const Alone = Model.Service()("alone", { ...tensors, maxBatchSize: 4, batching: { shared: false } })
+    const outcome = only(Simulation.run(Alone, { traffic: at(1, 1, 1), cost: () => 1 }))
+    expect([outcome.batches, outcome.meanRows, outcome.refused.large]).toEqual([3, 1, 0])
+  })
+
   it("groups do not", () => {
     const traffic = ["a", "b", "a"].map((group) => ({ at: 0, group }))
     const outcome = only(Simulation.run(Plain, { traffic, cost: () => 1 }))

@@ -104,7 +104,7 @@ const simulate = ({ definition }: SimulatedModel, { traffic, cost }: SimulationO
     groupKey: (request) => request.id,
     bisects: false,
     batchOf: (requests) => Batch.make(requests, padding?.(requests)),
-    maxBatchSize: most,
+    maxBatchSize: batching.shared ? most : 1,
     preferredBatchSizes: batching.preferredBatchSizes.filter((size) => size <= most),
     maxQueueDelay: Duration.toMillis(policy.maxQueueDelay) * 1e6,
     maxQueueSize: batching.maxQueueSize,

@@ -122,8 +122,9 @@ const unsaid = (
   { parameters }: Definition<Fields, Fields>,
   { signature, batching, modelFile }: RunningModel,
 ): ReadonlyArray<string> => {
-  const { padTo, ragged, groupBy, onFailure } = batching
+  const { shared, queueing, padTo, ragged, groupBy, onFailure } = batching
   const lost: ReadonlyArray<readonly [boolean, string]> = [
+    [!shared && queueing !== undefined, "shared: false with queue policies"],
     [padTo.length > 0, "padTo"],
     [ragged.length > 0, "ragged"],
     [groupBy.inputs.length + groupBy.parameters.length > 0, "groupBy"],

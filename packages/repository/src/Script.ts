@@ -1,0 +1,151 @@
+/** The script of a module, made the layer that any handler in code is: on whatever thread the module is imported. */
+import { Effect, type Layer, Result } from "effect"
+import { createHash } from "node:crypto"
+import { pathToFileURL } from "node:url"
+import { type HandledRequest, InstanceContext, Model } from "@nereid/core"
+import type { Fields } from "@nereid/core/Field"
+import * as MessageJson from "@nereid/core/MessageJson"
+import type { NamedCalls } from "@nereid/core/NamedCalls"
+import type { GroupOptions } from "@nereid/core/InstancePlan"
+import type { ServingOptions } from "@nereid/core/Provide"
+import { reshape, TypedTensor } from "@nereid/core/TypedTensor"
+import { ModelConfigSchema } from "@nereid/protocol/model_config"
+import type { RepositoryModelClass } from "./Declaration.ts"
+import { LoadFailure, text } from "./LoadFailure.ts"
+import type { ModelPlan, PlannedVersion } from "./ModelPlan.ts"
+import type { Answer, Arguments, ModelScript, Outputs, Request, StreamScript } from "./ModelScript.ts"
+
+interface Options extends ServingOptions {
+  /** Default: the only one of its thread. */
+  readonly instances?: ReadonlyArray<GroupOptions>
+}
+
+/** What the script's layer is made of beside the script. */
+export interface Surroundings {
+  readonly plan: Pick<ModelPlan, "config" | "path">
+  readonly planned: PlannedVersion
+  readonly declared: RepositoryModelClass
+  /** Whom it may ask. */
+  readonly models: NamedCalls
+}
+
+/** The layer of the script that a module exports, with these options. */
+export const layer = Effect.fnUntraced(function* (
+  module: Module,
+  surroundings: Surroundings,
+  options: Options,
+): Effect.fn.Return<Layer.Layer<unknown, { readonly message: string }>, LoadFailure> {
+  const { plan, planned, declared } = surroundings
+  const { config } = plan
+  if (config.modelTransactionPolicy?.decoupled === true) {
+    const script = yield* scriptOf<StreamScript>(module, planned)
+    const handler = Effect.map(
+      life(script, surroundings),
+      (state) => (inputs: Record<string, unknown>, request: HandledRequest) =>
+        responses(script.execute(Object.assign(request, { inputs: withRow(inputs) }), state)),
+    )
+    const { responseCache: _, ...others } = options
+    return Model.stream(declared, handler, others)
+  }
+  const script = yield* scriptOf<ModelScript>(module, planned)
+  const handler = Effect.map(
+    life(script, surroundings),
+    (state) => async (requests: ReadonlyArray<Request>) => (await script.execute(requests, state)).map(result),
+  )
+  return Model.requests(declared, handler, options)
+})
+
+/** The state of an instance, until it ends. */
+const life = Effect.fnUntraced(function* (
+  { initialize, finalize }: Pick<ModelScript, "initialize" | "finalize">,
+  { plan: { config, path }, planned: { version, file }, models }: Surroundings,
+) {
+  const failing = (what: string) => (error: unknown) =>
+    new LoadFailure({ message: `${what} of ${file} has failed: ${text(error)}` })
+  const { name, kind, gpu } = yield* InstanceContext
+  const args: Arguments = {
+    modelName: config.name,
+    modelVersion: String(version),
+    modelRepository: path,
+    modelConfig: config,
+    modelInstanceName: name,
+    modelInstanceKind: kind,
+    modelInstanceDeviceId: gpu,
+    models,
+    args: {
+      model_config: JSON.stringify(MessageJson.print(ModelConfigSchema, config)),
+      model_instance_kind: kind,
+      model_instance_device_id: String(gpu ?? 0),
+      model_instance_name: name,
+      model_repository: path,
+      model_version: String(version),
+      model_name: config.name,
+    },
+  }
+  return yield* Effect.acquireRelease(
+    Effect.tryPromise({ try: async () => initialize?.(args), catch: failing("initialize") }),
+    (state) =>
+      Effect.tryPromise({ try: async () => finalize?.(state), catch: failing("finalize") }).pipe(
+        Effect.catch(({ message }) => Effect.logError(message)),
+      ),
+  )
+})
+
+/** What a module exports, by name. */
+export type Module = Readonly<Record<string, unknown>>
+
+export const load = Effect.fnUntraced(function* ({
+  file,
+  stamp,
+}: PlannedVersion): Effect.fn.Return<Module, LoadFailure> {
+  const url = pathToFileURL(file)
+  // Another address for other contents: a module is never loaded twice from the same one.
+  url.searchParams.set("version", createHash("sha256").update(stamp).digest("hex").slice(0, 16))
+  return yield* Effect.tryPromise({
+    try: (): Promise<Module> => import(url.href),
+    catch: (error) => new LoadFailure({ message: `cannot load ${file}: ${text(error)}` }),
+  })
+})
+
+/** Which kind of script it is, its configuration says: they look the same. */
+const scriptOf = <S extends ModelScript | StreamScript>(
+  { default: script }: Module,
+  { file }: PlannedVersion,
+): Effect.Effect<S, LoadFailure> => {
+  if (isScript<S>(script)) return Effect.succeed(script)
+  const message = `${file} must export a script by default, as ModelScript makes it, or the model's class and its layer`
+  return Effect.fail(new LoadFailure({ message }))
+}
+
+const isScript = <S extends ModelScript | StreamScript>(value: unknown): value is S =>
+  typeof value === "object" && value !== null && "execute" in value && typeof value.execute === "function"
+
+/** Tensors with the one row that a request to a decoupled model has, along axis 0. */
+const withRow = (inputs: Record<string, unknown>) =>
+  Object.fromEntries(
+    Object.entries(inputs).flatMap(([name, tensor]) =>
+      tensor instanceof TypedTensor ? [[name, reshape(tensor, [1, ...tensor.shape])]] : [],
+    ),
+  )
+
+const responses = async function* (outputs: Iterable<Outputs> | AsyncIterable<Outputs>) {
+  if (!isIterable(outputs)) throw new Error("execute must be a generator, or return what can be iterated")
+  for await (const one of outputs) yield withoutRow(one)
+}
+
+const isIterable = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value)
+
+/** What is no tensor is told by its name later. */
+const withoutRow = (outputs: Outputs) =>
+  Object.fromEntries(
+    Object.entries(outputs).map(([name, tensor]) => {
+      if (!(tensor instanceof TypedTensor)) return [name, tensor]
+      if (tensor.shape[0] === 1) return [name, reshape(tensor, tensor.shape.slice(1))]
+      throw new Error(`output '${name}' of a response has shape [${tensor.shape}], and not one row along axis 0`)
+    }),
+  )
+
+/** Whether an answer fits the signature is looked at once it is there. */
+const result = (answer: Answer): Result.Result<Model.Batched<Fields>, Error> =>
+  answer instanceof Error ? Result.fail(answer) : Result.succeed(answer as Model.Batched<Fields>)

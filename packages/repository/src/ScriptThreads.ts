@@ -1,0 +1,56 @@
+/**
+ * A script whose instances have threads of their own, so that what it computes keeps no other model from its callers. What such a
+ * thread does is scriptThread.ts's business.
+ */
+import { fromBinary, toBinary } from "@bufbuild/protobuf"
+import { Effect, Layer, Result } from "effect"
+import type { GroupOptions } from "@nereid/core/InstancePlan"
+import type { ServingOptions } from "@nereid/core/Provide"
+import { type ModelConfig, ModelConfigSchema } from "@nereid/protocol/model_config"
+import { Worker } from "@nereid/worker"
+import type { RepositoryModelClass } from "./Declaration.ts"
+import { LoadFailure } from "./LoadFailure.ts"
+import type { ModelPlan, PlannedVersion } from "./ModelPlan.ts"
+
+const parameter = "worker_threads"
+
+/** Whether the configuration asks for threads; or what is wrong with how it does. */
+export const isWanted = ({ parameters }: ModelConfig): Result.Result<boolean, string> => {
+  const text = parameters[parameter]?.stringValue.trim() ?? "false"
+  if (text === "true" || text === "false") return Result.succeed(text === "true")
+  return Result.fail(`parameter '${parameter}' must be true or false, but '${text}' was given`)
+}
+
+/** Not imported here, so its threads alone know whether it is a script. */
+export const layer = (
+  { config, path, labels }: ModelPlan,
+  planned: PlannedVersion,
+  declared: RepositoryModelClass,
+  options: ServingOptions & { readonly instances: ReadonlyArray<GroupOptions> },
+): Layer.Layer<unknown, { readonly message: string }> => {
+  const data: ScriptData = { config: toBinary(ModelConfigSchema, config), path, labels, planned }
+  const built = Layer.build(
+    Worker.layer()(declared, import.meta.resolve("@nereid/repository/worker"), { ...options, data }),
+  )
+  return Layer.effectContext(
+    Effect.mapError(built, (error) => (error instanceof Worker.WorkerLoadError ? failure(error) : error)),
+  )
+}
+
+/** The module that failed is the thread's, of which nobody knows; what it has imported says its own name. */
+const failure = ({ reason }: Worker.WorkerLoadError) => new LoadFailure({ message: reason })
+
+/** What a thread is told. */
+interface ScriptData extends Pick<ModelPlan, "path" | "labels"> {
+  /** A message, which as an object could not be cloned. */
+  readonly config: Uint8Array
+  readonly planned: PlannedVersion
+}
+
+/** In the thread: the script to be loaded, as `layer` has told it. */
+export const told = (
+  data: unknown,
+): Pick<ModelPlan, "config" | "path" | "labels"> & { readonly planned: PlannedVersion } => {
+  const { config, ...others } = data as ScriptData
+  return { ...others, config: fromBinary(ModelConfigSchema, config) }
+}

@@ -1,0 +1,27 @@
+/** The module that each thread of a script loads: its default export is the layer of that script's model. */
+import { Effect, Layer, Stream } from "effect"
+import { Unsupported } from "@nereid/core/Errors"
+import type { NamedCalls } from "@nereid/core/NamedCalls"
+import { Worker } from "@nereid/worker"
+import * as Declaration from "./Declaration.ts"
+import * as Script from "./Script.ts"
+import * as ScriptThreads from "./ScriptThreads.ts"
+
+const refusal = (name: string) =>
+  new Unsupported({ message: `model '${name}' cannot be asked by a script in a thread of its own` })
+
+/** The models of the server are on its own thread. */
+const models: NamedCalls = {
+  infer: (name) => Effect.fail(refusal(name)),
+  inferBatch: (name) => Effect.fail(refusal(name)),
+  stream: (name) => Stream.fail(refusal(name)),
+  isReady: () => false,
+}
+
+export default Layer.unwrap(
+  Effect.gen(function* () {
+    const { planned, ...plan } = ScriptThreads.told(yield* Worker.WorkerData)
+    const declared = Declaration.make(plan, planned.version)
+    return yield* Script.layer(yield* Script.load(planned), { plan, planned, declared, models }, {})
+  }),
+)
