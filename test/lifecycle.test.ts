@@ -80,4 +80,6 @@ it("nereid serve: so too, and requests in flight have their answers before", asy
     expect(answer).resolves.toEqual({ TEXT: "in flight" }),
   ])
   expect(ended).toMatchObject({ code: 1, signal: null })
+  expect(ended.output).toContain("Stopping, as a model cannot recover: requests in flight may take 30 s more")
+  expect(ended.output).not.toContain("SIGTERM")
 })

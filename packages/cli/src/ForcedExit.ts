@@ -1,7 +1,7 @@
 /**
  * The last resort of a stop. SIGTERM or SIGINT lets requests in flight finish, at most for the drain timeout; code that
  * cannot be interrupted (a model that hangs in native code) could still keep the process for ever. So it ends by force a
- * grace time after the limit, or at once on a second signal.
+ * grace time after the limit, or at once on a second signal. A model that cannot recover stops it in the same way.
  *
  * By SIGKILL, because `process.exit` while ONNX Runtime runs aborts with a core dump.
  */
@@ -12,17 +12,33 @@ const grace = 5_000
 
 const signals = ["SIGTERM", "SIGINT"] as const
 
+export interface ForcedExit {
+  /** Stops as a signal does, for this reason. */
+  readonly stop: (reason: string) => void
+}
+
 /** From now on; `drainTimeout` in seconds. */
-export const install = (drainTimeout: number): void => {
+export const install = (drainTimeout: number): ForcedExit => {
   let asked = false
+  let reason: string | undefined
   const onSignal = (signal: NodeJS.Signals) => {
-    if (asked) return end(`${signal} came twice`)
+    if (asked) return end(reason === undefined ? `${signal} came twice` : `${signal} came`)
     asked = true
-    say(`Stopping on ${signal}: requests in flight may take ${drainTimeout} s more; a second signal ends at once`)
+    const why = reason === undefined ? ` on ${signal}` : `, as ${reason}`
+    const next = reason === undefined ? "a second signal" : "a signal"
+    say(`Stopping${why}: requests in flight may take ${drainTimeout} s more; ${next} ends at once`)
     const limit = Math.min(drainTimeout * 1000 + grace, 2 ** 31 - 1)
     setTimeout(() => end(`it did not stop within ${limit / 1000} s`), limit).unref()
   }
   for (const signal of signals) process.on(signal, onSignal)
+  return {
+    stop: (why) => {
+      if (asked) return
+      reason = why
+      // Whoever waits for signals has to end.
+      process.emit("SIGTERM", "SIGTERM")
+    },
+  }
 }
 
 const end = (reason: string): void => {

@@ -37,12 +37,19 @@ export const serve = Command.make(
     }
     const ignored = ServerFlags.ignored(flags)
     if (ignored.length > 0) yield* Console.error(`Without effect here: ${ignored.join(", ")}`)
-    ForcedExit.install(flags.general.exitTimeout)
+    const forcedExit = ForcedExit.install(flags.general.exitTimeout)
     const module = Option.isNone(path) ? ModelModule.none : yield* ModelModule.load(path.value)
     const models = Layer.effectContext(ModelModule.build(module))
     const stored = repository === undefined ? Layer.empty : Repository.layer(repository)
-    const withRoutes = { ...options, routes: module.routes }
-    const served = Server.serve(module.models, models, withRoutes).pipe(Layer.provide(stored))
+    const served = Server.serve(module.models, models, {
+      ...options,
+      routes: module.routes,
+      onDrainTimeout: () => void (process.exitCode = 1),
+      onUnrecoverable: () => {
+        process.exitCode = 1
+        forcedExit.stop("a model cannot recover")
+      },
+    }).pipe(Layer.provide(stored))
     const announced = Layer.effectDiscard(
       Effect.flatMap(Server.Server, (server) => Console.log(banner(server, options.tls))),
     ).pipe(Layer.provide(served))

@@ -2,9 +2,9 @@
  * The models of some directories by their names: where each of them is, whether it may be loaded from there, and what has
  * changed since it was last looked at. When something is loaded is Repository.ts's business.
  */
-import { Effect, Result, type Scope } from "effect"
+import { Cause, Effect, Exit, Fiber, Result, type Scope } from "effect"
 import { join, resolve } from "node:path"
-import { ExecutionFailed } from "@nereid/core/Errors"
+import { ExecutionFailed, Unavailable } from "@nereid/core/Errors"
 import type { IndexEntry, LoadOverrides } from "@nereid/core/ModelRepository"
 import type { OpenRegistry } from "@nereid/core/Registry"
 import * as Retirement from "@nereid/core/Retirement"
@@ -122,8 +122,8 @@ export class Catalogue {
   load(
     names: ReadonlyArray<string>,
     overrides: LoadOverrides,
-  ): Effect.Effect<ReadonlyMap<string, Loaded>, LoadFailure> {
-    return Effect.gen({ self: this }, function* () {
+  ): Effect.Effect<ReadonlyMap<string, Loaded>, LoadFailure | Unavailable> {
+    const load = Effect.gen({ self: this }, function* () {
       const found = yield* this.scan
       const results = new Map<string, Loaded>()
       const prepared = new Map<string, Prepared>()
@@ -164,7 +164,23 @@ export class Catalogue {
       return new Map(
         [...new Set([...names, ...results.keys()])].map((name) => [name, results.get(name) ?? Result.void]),
       )
-    }).pipe(Effect.scoped)
+    })
+    return this.#within(Effect.scoped(load))
+  }
+
+  /**
+   * Runs it as what ends with the scope, whoever waits for it: while ONNX Runtime makes a session, nothing must end the process. A
+   * caller that leaves takes it back.
+   */
+  #within<A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | Unavailable> {
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.gen({ self: this }, function* () {
+        const fiber = yield* Effect.forkIn(effect, this.#scope, { startImmediately: true })
+        const exit = yield* Effect.onInterrupt(restore(Fiber.await(fiber)), () => Fiber.interrupt(fiber))
+        const isEnded = Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
+        return yield* isEnded ? new Unavailable({ message: "Server is stopping" }) : exit
+      }),
+    )
   }
 
   /** Whether it is not there, and may come from a directory. */

@@ -3,7 +3,8 @@
  * of start and stop, and nothing else: what a request does is the gateway's, how it travels the front ends'.
  *
  *   start:  metrics, HTTP, gRPC listen, nothing is ready ─► models (their layers) ─► repository, if any, loads its models ─► ready
- *   stop:   readiness off ─► listeners close, in-flight requests finish (at most `drainTimeout`) ─► models unload
+ *   stop:   readiness off ─► listeners close, the repository loads no more, in-flight requests finish (at most `drainTimeout`) ─►
+ *           models unload, those of the repository, too
  *   a model fails unrecoverably:  readiness off ─► stop, by whoever holds the server
  */
 import { totalmem } from "node:os"
@@ -127,6 +128,8 @@ export interface ServerOptions {
   readonly strictReadiness?: boolean
   /** How long a stop waits for requests in flight. Default 30 seconds. */
   readonly drainTimeout?: Duration.Input
+  /** Called where a stop goes on without requests that were still in flight after that; the log says so, too. Default: nothing. */
+  readonly onDrainTimeout?: () => void
   /**
    * What becomes of a server of which a model has failed unrecoverably (`Errors.Unrecoverable`): called once, when readiness
    * is off, it has to close what holds the server. Default: it ends the process as SIGTERM does, with exit code 1. A server
@@ -396,7 +399,7 @@ const open = Effect.fnUntraced(function* <E, R>(
   const include = served.include(registry, () => opened.control)
   yield* Effect.mapError(include, failed)
   const openRepository = yield* ModelRepository
-  opened = yield* Effect.mapError(openRepository(registry), failed)
+  opened = yield* Effect.mapError(Scope.provide(openRepository(registry), models), failed)
   const repository: OpenRepository = {
     begin: Effect.suspend(() => opened.begin),
     index: () => [...served.index(), ...opened.index()],
@@ -422,7 +425,8 @@ const open = Effect.fnUntraced(function* <E, R>(
 
   // In parallel: all listeners close at once, none while it waits for the calls of another.
   const frontEnds = yield* Scope.make("parallel")
-  yield* Effect.addFinalizer(() => stop(gateway, frontEnds, drainTimeout))
+  const drain = stop(gateway, frontEnds, drainTimeout, options.onDrainTimeout)
+  yield* Effect.addFinalizer(() => drain)
   const listen = (at: Listen, make: (address: Address) => Effect.Effect<Address, ServeError, Scope.Scope>) => {
     if (at === false) return Effect.undefined
     return Scope.provide(make(address(at)), frontEnds)
@@ -459,7 +463,7 @@ const open = Effect.fnUntraced(function* <E, R>(
   )
   const stopped = Effect.suspend(() =>
     Effect.andThen(
-      stop(gateway, frontEnds, drainTimeout),
+      drain,
       Effect.forEach(registry.models, ({ release }) => release ?? Effect.void, { concurrency: "unbounded" }),
     ),
   )
@@ -478,7 +482,8 @@ const open = Effect.fnUntraced(function* <E, R>(
   if (loaded.repository !== undefined && loaded.repository !== openRepository) {
     opened = yield* Effect.mapError(Scope.provide(loaded.repository(registry), models), failed)
   }
-  yield* Effect.mapError(repository.begin, failed)
+  // What it goes on with, such as looking at its directories, ends with the listeners.
+  yield* Effect.mapError(Scope.provide(repository.begin, frontEnds), failed)
   gateway.started()
   return Server.of({
     http: httpAt,
@@ -527,13 +532,16 @@ const stop = Effect.fnUntraced(function* (
   gateway: Gateway.Gateway,
   frontEnds: Scope.Closeable,
   limit: Duration.Duration,
+  onDrainTimeout: () => void = () => {},
 ) {
   gateway.beginDrain()
   // A fiber of its own: finalizers cannot be interrupted, so a timeout around them would wait for them all the same.
   const closing = yield* Effect.forkDetach(Scope.close(frontEnds, Exit.void), { startImmediately: true })
   const drained = yield* Fiber.join(closing).pipe(Effect.timeoutOption(limit))
   if (Option.isNone(drained)) {
-    yield* Effect.logWarning(`Requests were still in flight after ${Duration.format(limit)}; stopping without them`)
+    const what = "Requests, or models that are being loaded, were"
+    yield* Effect.logWarning(`${what} still in flight after ${Duration.format(limit)}; stopping without them`)
+    onDrainTimeout()
   }
 })
 
