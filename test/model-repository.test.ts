@@ -107,19 +107,29 @@ it("serves a repository beside a module, and shows what is there and what is not
 
 it("without strict readiness a server is ready, whatever its models are", async () => {
   const models = await repository()
+  models.adding("good", 1, 1, "version_policy { all {} }")
+  models.adding("good", 2, 2)
   models.adding("wrong", 1, 1, "max_batch_size: -4")
   const lenient = ["--exit-on-error=false", "--strict-readiness=false"]
-  const { server, get } = await serve(`--model-repository=${models.path}`, ...lenient)
+  const { server, get, rpc, answer } = await serve(`--model-repository=${models.path}`, ...lenient)
   await using _ = server
   expect((await get("health/ready")).status).toBe(200)
+  expect(await rpc(serverReady, {})).toMatchObject({ response: { ready: true } })
+  expect([await answer("good"), await answer("good", "1")]).toEqual([2, 1])
+  // A request for a name is one, whatever versions there are.
+  await server.match(/Try:\n.*\/v2\/models\/good\/infer .*\n/)
+  expect(server.output.match(/curl/g)).toHaveLength(1)
 })
 
-it("ends with 1 and the reasons where a model cannot be loaded; and where there is nothing to serve", async () => {
+it("ends with 1, the table and the reasons where a model cannot be loaded; and where there is nothing to serve", async () => {
   const models = await repository()
-  models.adding("good", 1, 1)
+  models.adding("good", 1, 1, "version_policy { all {} }")
+  models.adding("good", 2, 1)
   models.adding("wrong", 1, 1, "max_batch_size: -4")
   const failed = await nereid("serve", ...anyPort, `--model-repository=${models.path}`).ended
   expect(failed.code).toBe(1)
+  const rows = ["good +1 +READY +4 +X .*", "good +2 +READY +4 +X .*", "wrong +1 +UNAVAILABLE"]
+  expect(failed.output).toMatch(new RegExp(`^MODEL +VERSION +STATUS .*\n[- ]+\n${rows.join("\n")}\n\nError: `, "m"))
   expect(failed.output).toContain(
     "failed to load all models\n  wrong: 'max_batch_size' must be non-negative value for wrong",
   )

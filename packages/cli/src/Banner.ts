@@ -7,10 +7,8 @@ import { curl } from "./Curl.ts"
 
 /** `tls` names the ports that speak it. */
 export const banner = (server: Server.Server["Service"], tls: Server.ServerOptions["tls"] = {}): string => {
-  const { http, grpc, port, metrics, models } = server
-  const heads = ["MODEL", "VERSION", "STATUS", "MAX BATCH", "INPUTS", "OUTPUTS"]
-  const rows = server.index().map((entry) => row(entry, models))
-  const lines = [table(heads, rows), ""]
+  const { http, grpc, port, metrics } = server
+  const lines = [models(server), ""]
   const reasons = server.index().flatMap(reasonOf)
   if (reasons.length > 0) lines.push(...reasons, "")
   if (grpc !== undefined) lines.push(`Started GRPCInferenceService at ${grpc.host}:${grpc.port}`)
@@ -19,12 +17,25 @@ export const banner = (server: Server.Server["Service"], tls: Server.ServerOptio
   if (metrics !== undefined) lines.push(`Started Metrics Service at ${metrics.host}:${metrics.port}`)
   const asked = http === undefined ? port && url(port, tls.port) : url(http, tls.http)
   if (asked !== undefined) {
-    const ready = models.filter((model) => isReady(model, server.index()))
+    const ready = newest(server.models.filter((model) => isReady(model, server.index())))
     const requests = ready.flatMap((model) => curl(model, asked) ?? [])
     if (requests.length > 0) lines.push("", "Try:", ...requests.map((request) => `  ${request}`))
   }
   return lines.join("\n")
 }
+
+/** Every model there is, as a table. */
+export const models = ({ index, models }: Pick<Server.Server["Service"], "index" | "models">): string => {
+  const heads = ["MODEL", "VERSION", "STATUS", "MAX BATCH", "INPUTS", "OUTPUTS"]
+  const rows = index().map((entry) => row(entry, models))
+  return table(heads, rows)
+}
+
+/** The one of each name that a request without a version is for. */
+const newest = (models: ReadonlyArray<RunningModel>): ReadonlyArray<RunningModel> =>
+  models.filter(
+    ({ name, version }) => !models.some((other) => other.name === name && Number(other.version) > Number(version)),
+  )
 
 const url = ({ host, port }: Server.Address, tls: Server.Tls | undefined): string => {
   const everywhere = host === "0.0.0.0" || host === "::"

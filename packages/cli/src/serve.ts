@@ -3,10 +3,10 @@
  * it is told to stop.
  */
 import { Repository } from "@nereid/repository"
-import { Logging, Server } from "@nereid/server"
+import { Logging, ServeError, Server } from "@nereid/server"
 import { Console, Effect, Layer, Option } from "effect"
 import { Argument, CliError, Command } from "effect/cli"
-import { banner } from "./Banner.ts"
+import * as Banner from "./Banner.ts"
 import { inOneLine } from "./Failure.ts"
 import * as ForcedExit from "./ForcedExit.ts"
 import * as ModelModule from "./ModelModule.ts"
@@ -14,6 +14,12 @@ import * as Telemetry from "./Telemetry.ts"
 import * as RepositoryFlags from "./flags/RepositoryFlags.ts"
 import * as ServerFlags from "./flags/ServerFlags.ts"
 import * as Variables from "./flags/Variables.ts"
+
+/** Of a start that some of them have ended, as the reasons do not tell which others there are. */
+const showModels = (error: unknown) =>
+  error instanceof ServeError && error.found !== undefined
+    ? Console.log(`${Banner.models(error.found)}\n`)
+    : Effect.void
 
 export const serve = Command.make(
   "serve",
@@ -51,9 +57,14 @@ export const serve = Command.make(
       },
     }).pipe(Layer.provide(stored))
     const announced = Layer.effectDiscard(
-      Effect.flatMap(Server.Server, (server) => Console.log(banner(server, options.tls))),
+      Effect.flatMap(Server.Server, (server) => Console.log(Banner.banner(server, options.tls))),
     ).pipe(Layer.provide(served))
-    return yield* announced.pipe(Layer.provide(telemetry), Layer.provide(Logging.layer(options.logging)), Layer.launch)
+    return yield* announced.pipe(
+      Layer.provide(telemetry),
+      Layer.provide(Logging.layer(options.logging)),
+      Layer.launch,
+      Effect.tapError(showModels),
+    )
   }, Effect.mapError(inOneLine)),
 ).pipe(
   Command.withDescription(

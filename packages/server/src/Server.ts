@@ -483,7 +483,10 @@ const open = Effect.fnUntraced(function* <E, R>(
     opened = yield* Effect.mapError(Scope.provide(loaded.repository(registry), models), failed)
   }
   // What it goes on with, such as looking at its directories, ends with the listeners.
-  yield* Effect.mapError(Scope.provide(repository.begin, frontEnds), failed)
+  yield* Effect.mapError(Scope.provide(repository.begin, frontEnds), ({ message }) => {
+    const index = Repository.all(registry.models, repository)
+    return new ServeError({ message, found: { index: () => index, models: registry.models } })
+  })
   gateway.started()
   return Server.of({
     http: httpAt,
