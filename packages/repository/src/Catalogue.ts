@@ -8,6 +8,7 @@ import { ExecutionFailed, Unavailable } from "@nereid/core/Errors"
 import type { IndexEntry, LoadOverrides } from "@nereid/core/ModelRepository"
 import type { OpenRegistry } from "@nereid/core/Registry"
 import * as Retirement from "@nereid/core/Retirement"
+import * as Turns from "@nereid/core/Turns"
 import * as EnsembleConfig from "./ensemble/EnsembleConfig.ts"
 import * as LoadOrder from "./LoadOrder.ts"
 import * as Gpus from "./Gpus.ts"
@@ -26,7 +27,7 @@ export interface CatalogueOptions {
 }
 
 /** What loading a model has come to. */
-export type Loaded = Result.Result<void, LoadFailure | ExecutionFailed>
+export type Loaded = Result.Result<void, LoadFailure | ExecutionFailed | Unavailable>
 
 /** A model that is about to be loaded. */
 interface Prepared {
@@ -34,6 +35,8 @@ interface Prepared {
   /** Names of the models that it is made of. */
   readonly needs: ReadonlyArray<string>
 }
+
+type Found = ReadonlyMap<string, ReadonlyArray<string>>
 
 /** Models that are looked at, or loaded, at the same time. */
 const concurrency = 4
@@ -49,6 +52,8 @@ export class Catalogue {
   readonly #models = new Map<string, RepositoryModel.RepositoryModel>()
   /** Models that somebody asked for by their names, and not only for what is made of them. */
   readonly #explicit = new Set<string>()
+  /** A model is loaded, and unloaded, in its own turn; one that is made of others in the turn of all of them. */
+  readonly #turns = Turns.make()
   /** Of the directory from which a model was last loaded, or was to be. */
   readonly #stamps = new Map<string, string>()
 
@@ -83,11 +88,11 @@ export class Catalogue {
   }
 
   /** The directories of each model that there is now. */
-  get scan(): Effect.Effect<ReadonlyMap<string, ReadonlyArray<string>>, LoadFailure> {
+  get scan(): Effect.Effect<Found, LoadFailure> {
     return Effect.try({ try: () => this.#look(), catch: (error) => new LoadFailure({ message: text(error) }) })
   }
 
-  #look(): ReadonlyMap<string, ReadonlyArray<string>> {
+  #look(): Found {
     const found = new Map<string, Array<string>>()
     for (const directory of this.#directories) {
       for (const name of ModelDirectory.models(directory)) {
@@ -124,25 +129,79 @@ export class Catalogue {
     overrides: LoadOverrides,
   ): Effect.Effect<ReadonlyMap<string, Loaded>, LoadFailure | Unavailable> {
     const load = Effect.gen({ self: this }, function* () {
+      yield* this.scan
+      const results = new Map<string, Loaded>(names.map((name) => [name, Result.void]))
+      const madeOfOthers = new Set<string>()
+      yield* Effect.forEach(
+        names,
+        Effect.fnUntraced({ self: this }, function* (name: string) {
+          const isDone = yield* Effect.result(this.#turns.take([name], Effect.scoped(this.#loadAlone(name, overrides))))
+          if (Result.isFailure(isDone)) results.set(name, Result.fail(isDone.failure))
+          else if (!isDone.success) madeOfOthers.add(name)
+        }),
+        { concurrency, discard: true },
+      )
+      let held: ReadonlySet<string> = madeOfOthers
+      while (held.size > 0) {
+        const missing = yield* this.#turns.take(
+          [...held],
+          Effect.scoped(this.#loadTogether(madeOfOthers, overrides, held, results)),
+        )
+        if (missing.size === 0) break
+        held = held.union(missing)
+      }
+      return results
+    })
+    return this.#within(load)
+  }
+
+  /** In its turn. Nothing is done for a model that is made of others: false. */
+  #loadAlone(name: string, overrides: LoadOverrides) {
+    return Effect.gen({ self: this }, function* () {
       const found = yield* this.scan
-      const results = new Map<string, Loaded>()
+      this.#explicit.add(name)
+      const { source, needs } = yield* this.#prepare(name, found.get(name) ?? [], overrides)
+      if (needs.length > 0) return false
+      yield* this.#model(name).load(source)
+      return true
+    })
+  }
+
+  /**
+   * Loads these models, and ahead of them those that they are made of, where it is the turn of all of them; else nothing: whose turn
+   * it has to be besides.
+   */
+  #loadTogether(
+    names: ReadonlySet<string>,
+    overrides: LoadOverrides,
+    held: ReadonlySet<string>,
+    results: Map<string, Loaded>,
+  ): Effect.Effect<ReadonlySet<string>, LoadFailure, Scope.Scope> {
+    return Effect.gen({ self: this }, function* () {
+      const found = yield* this.scan
       const prepared = new Map<string, Prepared>()
-      for (const name of names) this.#explicit.add(name)
-      let next = names
-      while (next.length > 0) {
-        const given = next === names ? overrides : noOverrides
+      const failed = new Map<string, Loaded>()
+      for (let next = [...names]; next.length > 0;) {
         yield* Effect.forEach(
           next,
           Effect.fnUntraced({ self: this }, function* (name: string) {
+            const given = names.has(name) ? overrides : noOverrides
             const one = yield* Effect.result(this.#prepare(name, found.get(name) ?? [], given))
             if (Result.isSuccess(one)) prepared.set(name, one.success)
-            else results.set(name, Result.fail(one.failure))
+            else failed.set(name, Result.fail(one.failure))
           }),
           { concurrency, discard: true },
         )
         const needed = new Set([...prepared.values()].flatMap(({ needs }) => needs))
-        next = [...needed].filter((name) => !prepared.has(name) && !results.has(name) && this.#isToLoad(name, found))
+        // One that has failed by itself has been tried.
+        const isNew = (name: string) => !prepared.has(name) && !failed.has(name) && !hasFailed(results.get(name))
+        next = [...needed].filter((name) => isNew(name) && this.#isToLoad(name, found))
       }
+      const needsOf = (name: string) => prepared.get(name)?.needs ?? this.#models.get(name)?.needs() ?? []
+      const missing = LoadOrder.reached(prepared.keys(), needsOf).difference(held)
+      if (missing.size > 0) return missing
+      for (const name of names) this.#explicit.add(name)
+      for (const [name, failure] of failed) results.set(name, failure)
       const order = LoadOrder.make(
         new Map([...prepared].map(([name, { needs }]) => [name, needs])),
         (name) => this.#models.get(name)?.needs() ?? [],
@@ -160,12 +219,8 @@ export class Catalogue {
           { concurrency, discard: true },
         )
       }
-      // Those that were asked for first, in their order.
-      return new Map(
-        [...new Set([...names, ...results.keys()])].map((name) => [name, results.get(name) ?? Result.void]),
-      )
+      return missing
     })
-    return this.#within(Effect.scoped(load))
   }
 
   /**
@@ -184,7 +239,7 @@ export class Catalogue {
   }
 
   /** Whether it is not there, and may come from a directory. */
-  #isToLoad(name: string, found: ReadonlyMap<string, ReadonlyArray<string>>): boolean {
+  #isToLoad(name: string, found: Found): boolean {
     return found.has(name) && this.#surroundings.registry.versions(name).length === 0
   }
 
@@ -219,16 +274,23 @@ export class Catalogue {
    * Of a model that is not there, nothing is left to be done. `dependents`: also the models that it is made of, where they were
    * loaded only for it.
    */
-  unload(name: string, dependents: boolean): Effect.Effect<void> {
-    return Effect.gen({ self: this }, function* () {
+  unload(name: string, dependents: boolean): Effect.Effect<void, Unavailable> {
+    return this.#unload(name, dependents, () => true)
+  }
+
+  /** `isToGo` is asked once it is its turn. */
+  #unload(name: string, dependents: boolean, isToGo: () => boolean): Effect.Effect<void, Unavailable> {
+    const unload = Effect.gen({ self: this }, function* () {
       const model = this.#models.get(name)
-      if (model === undefined) return
+      if (model === undefined || !isToGo()) return []
       const needs = model.needs()
       this.#explicit.delete(name)
       yield* model.unload
-      if (!dependents) return
-      for (const need of needs) if (!this.#isWanted(need)) yield* this.unload(need, true)
+      return dependents ? needs : []
     })
+    return Effect.flatMap(this.#turns.take([name], unload), (needs) =>
+      Effect.forEach(needs, (need) => this.#unload(need, true, () => !this.#isWanted(need)), { discard: true }),
+    )
   }
 
   #isWanted(name: string): boolean {
@@ -241,7 +303,7 @@ export class Catalogue {
   }
 
   /** Unloads a model that has no directory any more. */
-  forget(name: string): Effect.Effect<void> {
+  forget(name: string): Effect.Effect<void, Unavailable> {
     return Effect.andThen(
       this.unload(name, false),
       Effect.sync(() => {
@@ -287,6 +349,8 @@ export class Catalogue {
     })
   }
 }
+
+const hasFailed = (loaded: Loaded | undefined): boolean => loaded !== undefined && Result.isFailure(loaded)
 
 const noOverrides: LoadOverrides = { files: new Map() }
 

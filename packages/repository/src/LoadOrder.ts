@@ -30,6 +30,17 @@ export const make = (
   return { turns, circles }
 }
 
+/** These, and all that they are made of. */
+export const reached = (
+  names: Iterable<string>,
+  needs: (name: string) => ReadonlyArray<string>,
+): ReadonlySet<string> => {
+  const all = new Set(names)
+  // A set hands out what is added while it is gone through.
+  for (const name of all) for (const need of needs(name)) all.add(need)
+  return all
+}
+
 /** Of the way from a model back to itself through what it is made of, the last one; undefined where there is none. */
 const lastBefore = (end: string, needsOf: (name: string) => ReadonlyArray<string>): string | undefined => {
   const seen = new Set<string>()

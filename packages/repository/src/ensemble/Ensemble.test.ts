@@ -380,6 +380,39 @@ describe("loading and unloading", () => {
     }),
   )
 
+  it.live("a load of it is done ahead of a later unload of its models, and each of them behind an earlier one", () =>
+    Effect.gen(function* () {
+      const fixture = yield* three
+      writeEnsemble(fixture, "four", chain(["three", "one"]))
+      const begun = Promise.withResolvers<void>()
+      const opened = Promise.withResolvers<void>()
+      Object.assign(globalThis, { begun, opened })
+      fixture.remove("two")
+      fixture.write("two/config.pbtxt", `max_batch_size: 4 ${X} ${Y}`)
+      fixture.write(
+        "two/1/model.js",
+        `export default {
+          initialize: () => { begun.resolve(); return opened.promise },
+          execute: (requests) => requests.map(({ inputs }) => ({ Y: inputs.X })),
+        }`,
+      )
+      const { load, unload, index } = yield* open(fixture, explicit)
+      yield* Effect.addFinalizer(() => Effect.sync(opened.resolve))
+      const first = yield* Effect.forkChild(load("four"), { startImmediately: true })
+      yield* Effect.promise(() => begun.promise)
+      yield* Effect.promise(() => expect.poll(() => states(index)).toMatchObject({ one: "READY", two: "LOADING" }))
+      const others = yield* Effect.forkChild(
+        Effect.all([unload("one"), load("three"), unload("three", true), load("four")], { concurrency: "unbounded" }),
+        { startImmediately: true },
+      )
+      opened.resolve()
+      yield* Fiber.join(first)
+      yield* Fiber.join(others)
+      yield* load("four")
+      expect(states(index)).toEqual({ four: "READY", one: "READY", three: "READY", two: "READY" })
+    }),
+  )
+
   it.live("a load of it fails with the reason where one of its models cannot be loaded, and works once that can", () =>
     Effect.gen(function* () {
       const fixture = yield* three
