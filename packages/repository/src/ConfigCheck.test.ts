@@ -69,6 +69,9 @@ const cases: Readonly<Record<string, ReadonlyArray<readonly [text: string, probl
     ["input { name: 'X' data_type: TYPE_FP32 dims: [-1, 3] }", undefined],
     ["input {}", "model input must specify 'name'"],
     ["output { name: 'Y' }", "model output 'Y' must specify 'data_type'"],
+    ["output { name: 'Y' data_type: 99 dims: 1 }", "model output 'Y' has unexpected data_type 99"],
+    ["input { name: 'X' data_type: -1 dims: 1 }", "model input 'X' has unexpected data_type -1"],
+    ["input { name: 'X' data_type: 11 dims: 1 format: 9 }", "model input 'X' has unexpected format 9"],
     ["input { name: 'X' data_type: TYPE_FP32 }", "model input 'X' must specify 'dims'"],
     [
       "input { name: 'X' data_type: TYPE_FP32 dims: 0 }",

@@ -6,17 +6,23 @@
  *                       /<label file>
  *                       /<version>/model.onnx
  */
-import { Effect } from "effect"
+import { Effect, type Result } from "effect"
+import { isUtf8 } from "node:buffer"
 import { type Dirent, readdirSync, statSync } from "node:fs"
 import { readdir, readFile, stat } from "node:fs/promises"
 import { join, sep } from "node:path"
 import { LoadFailure, text } from "./LoadFailure.ts"
 
+interface ConfigFile {
+  readonly file: string
+  readonly text: string
+}
+
 export interface ModelDirectory {
   readonly name: string
   readonly path: string
-  /** Undefined where there is none. */
-  readonly config: { readonly file: string; readonly text: string } | undefined
+  /** Undefined where there is none; a failure where it cannot be read, which is no reason not to know the versions. */
+  readonly config: Result.Result<ConfigFile | undefined, LoadFailure>
   /** The files and directories of each version, by their names. */
   readonly versions: ReadonlyMap<number, ReadonlySet<string>>
   /** Directories whose names are none of a version, nor of anything else that models have. */
@@ -37,8 +43,7 @@ export const read = Effect.fnUntraced(function* (name: string, path: string, con
     if (!Number.isSafeInteger(version)) unknown.push(entry.name)
     else versions.set(version, new Set((yield* list(join(path, entry.name))).map((file) => file.name)))
   }
-  const named = configName === undefined ? undefined : yield* textOf(join(path, "configs", `${configName}.pbtxt`))
-  const config = named ?? (yield* textOf(join(path, "config.pbtxt")))
+  const config = yield* Effect.result(configOf(path, configName))
   return { name, path, config, versions, unknown } satisfies ModelDirectory
 })
 
@@ -106,13 +111,22 @@ const isDirectory = (path: string, entry: Dirent): Effect.Effect<boolean> => {
 /** The most bytes of a configuration; real ones have a few thousand. */
 const largest = 4 * 1024 * 1024
 
-const textOf = Effect.fnUntraced(function* (file: string) {
+const configOf = Effect.fnUntraced(function* (path: string, configName: string | undefined) {
+  const named = configName === undefined ? undefined : yield* textOf(join(path, "configs", `${configName}.pbtxt`))
+  return named ?? (yield* textOf(join(path, "config.pbtxt")))
+})
+
+const textOf = Effect.fnUntraced(function* (file: string): Effect.fn.Return<ConfigFile | undefined, LoadFailure> {
   const found = yield* Effect.promise(() => stat(file).catch(() => undefined))
   if (found === undefined || !found.isFile()) return undefined
   if (found.size > largest) {
     return yield* new LoadFailure({ message: `${file} has ${found.size} bytes, a configuration at most ${largest}` })
   }
-  return { file, text: yield* failing(file, () => readFile(file, "utf8")) }
+  const bytes = yield* failing(file, () => readFile(file))
+  // Other bytes would silently be other characters.
+  if (!isUtf8(bytes))
+    return yield* new LoadFailure({ message: `failed to read text proto from ${file}: it is not UTF-8` })
+  return { file, text: bytes.toString("utf8") }
 })
 
 const failing = <A>(path: string, run: () => Promise<A>): Effect.Effect<A, LoadFailure> =>

@@ -159,12 +159,13 @@ const refuse = (problem: string | undefined): Effect.Effect<void, LoadFailure> =
   problem === undefined ? Effect.void : Effect.fail(failure(problem))
 
 /** What the directory's own configuration says. */
-export const written = ({ config }: ModelDirectory.ModelDirectory): Result.Result<ModelConfig, LoadFailure> => {
-  if (config === undefined) return Result.succeed(create(ModelConfigSchema))
-  return Result.mapError(ConfigText.parse(config.text), ({ message, line, column }) =>
-    failure(`failed to read text proto from ${config.file}:${line}:${column}: ${message}`),
-  )
-}
+export const written = ({ config }: ModelDirectory.ModelDirectory): Result.Result<ModelConfig, LoadFailure> =>
+  Result.flatMap(config, (found) => {
+    if (found === undefined) return Result.succeed(create(ModelConfigSchema))
+    return Result.mapError(ConfigText.parse(found.text), ({ message, line, column }) =>
+      failure(`failed to read text proto from ${found.file}:${line}:${column}: ${message}`),
+    )
+  })
 
 const overriding = (json: string): Result.Result<ModelConfig, LoadFailure> =>
   Result.try({

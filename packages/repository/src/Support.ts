@@ -27,6 +27,7 @@ export const problem = (config: ModelConfig): string | undefined => {
 }
 
 export const warnings = (config: ModelConfig): ReadonlyArray<string> => {
+  const { instanceGroup, optimization } = config
   const ignored: ReadonlyArray<readonly [boolean, string]> = [
     [Object.keys(config.ccModelFilenames).length > 0, "cc_model_filenames"],
     [Object.keys(config.metricTags).length > 0, "metric_tags"],
@@ -35,9 +36,21 @@ export const warnings = (config: ModelConfig): ReadonlyArray<string> => {
       config.modelTransactionPolicy?.decoupled === true && config.backend === "onnxruntime",
       "model_transaction_policy.decoupled of an ONNX model",
     ],
-    [config.instanceGroup.some(({ rateLimiter }) => rateLimiter !== undefined), "instance_group.rate_limiter"],
+    [instanceGroup.some(({ rateLimiter }) => rateLimiter !== undefined), "instance_group.rate_limiter"],
+    [instanceGroup.some(({ secondaryDevices }) => secondaryDevices.length > 0), "instance_group.secondary_devices"],
+    [instanceGroup.some(({ profile }) => profile.length > 0), "instance_group.profile"],
+    [instanceGroup.some(({ hostPolicy }) => hostPolicy !== ""), "instance_group.host_policy"],
+    [(optimization?.priority ?? 0) !== 0, "optimization.priority"],
+    [optimization?.cuda !== undefined, "optimization.cuda"],
+    [(optimization?.gatherKernelBufferThreshold ?? 0) !== 0, "optimization.gather_kernel_buffer_threshold"],
+    [optimization?.eagerBatching === true, "optimization.eager_batching"],
     [(config.modelRepositoryAgents?.agents.length ?? 0) > 0, "model_repository_agents"],
     [(config.modelOperations?.opLibraryFilename.length ?? 0) > 0, "model_operations"],
+    [config.runtime !== "", "runtime"],
+    [hasNamespaces(config), "ensemble_scheduling.step.model_namespace"],
   ]
   return ignored.flatMap(([isGiven, what]) => (isGiven ? [what] : []))
 }
+
+const hasNamespaces = ({ schedulingChoice: { case: kind, value } }: ModelConfig): boolean =>
+  kind === "ensembleScheduling" && value.step.some(({ modelNamespace }) => modelNamespace !== "")

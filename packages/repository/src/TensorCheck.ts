@@ -4,8 +4,10 @@
  */
 import {
   DataType,
+  DataTypeSchema,
   type ModelConfig,
   ModelInput_Format as Format,
+  ModelInput_FormatSchema as FormatSchema,
   type ModelInput,
   type ModelOutput,
 } from "@nereid/protocol/model_config"
@@ -27,6 +29,8 @@ const ioProblem = (kind: "input" | "output", tensor: ModelInput | ModelOutput): 
   if (name === "") return `model ${kind} must specify 'name'`
   const subject = `model ${kind} '${name}'`
   if (dataType === DataType.TYPE_INVALID) return `${subject} must specify 'data_type'`
+  // A number of an enum may be any, also in the text format.
+  if (DataTypeSchema.value[dataType] === undefined) return `${subject} has unexpected data_type ${dataType}`
   if (dims.length === 0) return `${subject} must specify 'dims'`
   if (!dims.every(isExtent)) return `${subject} dimension ${extents}`
   if (tensor.isShapeTensor) return `${subject} shape tensors are only supported for TensorRT platform`
@@ -67,6 +71,7 @@ const counts = (dims: ReadonlyArray<bigint>): ReadonlyArray<bigint> => {
 
 const inputProblem = ({ maxBatchSize }: ModelConfig, input: ModelInput): string | undefined => {
   const { name, format, dims, allowRaggedBatch } = input
+  if (FormatSchema.value[format] === undefined) return `model input '${name}' has unexpected format ${format}`
   if (format !== Format.NONE && dims.length !== 3) return `model input '${name}' NHWC/NCHW require 3 dims`
   return allowRaggedBatch && maxBatchSize === 0
     ? `model input '${name}' can not have ragged batch without batching: 'max_batch_size' is 0`

@@ -51,6 +51,7 @@ it.effect.each([
   }),
 )
 
+// A6.mode.explicit.all-alone@command, A6.mode.flags@command, A6.cloud@command
 it.effect.each([
   ["--model-control-mode=explicit", "--model-control-mode=explicit is of no use without --model-repository"],
   ["--model-control-mode=some", 'Invalid value for flag --model-control-mode: "some". Expected: none, explicit, poll'],
@@ -59,6 +60,13 @@ it.effect.each([
     "--model-repository=/a --model-control-mode=explicit --load-model=* --load-model=m",
     "Wildcard model name '*' must be the ONLY startup model if specified at all.",
   ],
+  ...["s3://bucket/models", "gs://bucket", "as://account/container"].map(
+    (url) =>
+      [
+        `--model-repository=${url}`,
+        `the model repository '${url}' is no directory: cloud stores are not supported`,
+      ] as const,
+  ),
   ["--backend-config=tensorflow,version=2", "Expected: onnxruntime,default-max-batch-size=4"],
   ["--backend-config=onnxruntime,default-max-batch-size=-1", "Expected: an integer from 0 to 2147483647"],
 ] as const)("%s is refused", ([line, message]) =>

@@ -83,6 +83,10 @@ export const options = (values: Values): Effect.Effect<Repository.Options | unde
       ? Effect.undefined
       : refuse(`${useless} is of no use without --model-repository: models of a module are loaded at start, and stay`)
   }
+  const cloud = directories.find((directory) => /^[a-z0-9]+:\/\//i.test(directory))
+  if (cloud !== undefined) {
+    return refuse(`the model repository '${cloud}' is no directory: cloud stores are not supported`)
+  }
   return Effect.succeed({
     directories: [first, ...others],
     control,

@@ -243,17 +243,22 @@ describe("what is refused", () => {
   )
 })
 
+// A12.host-policy@command, A12.cache.flags@command
 it.effect("flags of tritonserver that cannot matter are taken, and named", () =>
   Effect.gen(function* () {
     const { options, ignored } = yield* parse(
       [
         "--http-thread-count=8 --cuda-memory-pool-byte-size 0:1024 --cuda-memory-pool-byte-size=1:0",
+        "--host-policy=p,numa-node=0 --pinned-memory-pool-byte-size=1 --enable-peer-access=false",
         "--http-port 1 --model-load-retry-count=2 --cache-config local,size=1048576",
       ].flatMap((line) => line.split(" ")),
     )
     expect(ignored).toEqual([
       "--http-thread-count",
+      "--pinned-memory-pool-byte-size",
       "--cuda-memory-pool-byte-size",
+      "--enable-peer-access",
+      "--host-policy",
       "--model-load-retry-count",
       "--cache-config",
     ])
@@ -261,6 +266,7 @@ it.effect("flags of tritonserver that cannot matter are taken, and named", () =>
   }),
 )
 
+// A12.rate-limiter@command, A12.namespacing@command
 it.effect(
   "a flag that is refused is taken with the value that stands for what happens anyway, however it is written",
   () =>
