@@ -62,9 +62,20 @@ const serve = async (...args: ReadonlyArray<string>) => {
   return { server, post, get, rpc, answer }
 }
 
+/** All that a configuration may ask for and that is done by nobody here. */
+const useless = `cc_model_filenames { key: "8.0" value: "m" } metric_tags { key: "a" value: "b" } runtime: "r" model_metrics {}
+  model_operations { op_library_filename: "lib.so" } model_repository_agents { agents { name: "checksum" } }
+  instance_group { secondary_devices { device_id: 1 } profile: "p" rate_limiter {} host_policy: "h" }
+  optimization { priority: PRIORITY_MAX cuda { graphs: true } gather_kernel_buffer_threshold: 1 eager_batching: true }`
+
+// A6.table@command, A6.version.warning@command, A11.warnings@command
 it("serves a repository beside a module, and shows what is there and what is not", async () => {
   const models = await repository()
   models.adding("bare", 3, 7)
+  models.write("bare/first/model.onnx", "")
+  models.write("bare/04/model.onnx", "")
+  models.write("useless/1/model.js", "export default { execute: () => [] }")
+  models.write("useless/config.pbtxt", useless)
   models.adding("wrong", 1, 1, "max_batch_size: 4\nnam: 'wrong'")
   const module = "test/fixtures/modules/kinds.ts"
   const { server, get, post, answer } = await serve(
@@ -78,6 +89,22 @@ it("serves a repository beside a module, and shows what is there and what is not
   await server.match(
     /wrong version 1 is UNAVAILABLE: failed to read text proto from .*config\.pbtxt:2:1: unknown field "nam"/,
   )
+  const rule = "versions are numbers above 0, without leading zeros"
+  for (const name of ["04", "first"]) {
+    expect(server.output).toContain(`Model 'bare': directory '${name}' is ignored, as ${rule}`)
+  }
+  const fields = [
+    "cc_model_filenames",
+    "metric_tags",
+    "model_metrics",
+    "model_repository_agents",
+    "model_operations",
+    "runtime",
+    ...["rate_limiter", "secondary_devices", "profile", "host_policy"].map((field) => `instance_group.${field}`),
+    ...["priority", "cuda", "gather_kernel_buffer_threshold", "eager_batching"].map((field) => `optimization.${field}`),
+  ]
+  const told = server.output.match(/(?<=Model 'useless': without effect here: )[\w.]+/g)
+  expect(told?.toSorted()).toEqual(fields.toSorted())
   expect(await answer("bare")).toBe(7)
   expect((await get("health/ready")).status).toBe(400)
   expect((await get("models/bare")).body).toMatchObject({ versions: ["3"], platform: "onnxruntime_onnx" })
@@ -96,6 +123,7 @@ it("serves a repository beside a module, and shows what is there and what is not
   expect(body).toMatchObject([
     { name: expect.any(String), state: "READY" },
     { name: "bare", version: "3", state: "READY", reason: "" },
+    { name: "useless", version: "1", state: "READY", reason: "" },
     { name: "wrong", version: "1", state: "UNAVAILABLE" },
   ])
   // Nobody may load here.
@@ -105,6 +133,7 @@ it("serves a repository beside a module, and shows what is there and what is not
   })
 })
 
+// A6.readiness.flag@command
 it("without strict readiness a server is ready, whatever its models are", async () => {
   const models = await repository()
   models.adding("good", 1, 1, "version_policy { all {} }")
@@ -121,6 +150,27 @@ it("without strict readiness a server is ready, whatever its models are", async 
   expect(server.output.match(/curl/g)).toHaveLength(1)
 })
 
+// A6.config-name.flag@command, A11.completion.flags@command
+it("configurations may have another name, and have to be complete where that is asked for", async () => {
+  const models = await repository()
+  models.adding("bare", 1, 1)
+  models.adding("named", 1, 1, "max_batch_size: -4")
+  models.write(
+    "named/configs/own.pbtxt",
+    `max_batch_size: 3 input { name: "X" data_type: TYPE_FP32 dims: 1 } output { name: "Y" data_type: TYPE_FP32 dims: 1 }`,
+  )
+  const { server, get } = await serve(
+    `--model-repository=${models.path}`,
+    "--exit-on-error=false",
+    "--model-config-name=own",
+    "--disable-auto-complete-config",
+  )
+  await using _ = server
+  expect((await get("models/named/config")).body).toMatchObject({ max_batch_size: 3 })
+  expect((await get("models/bare")).status).toBe(404)
+})
+
+// A6.exit-on-error@command, A6.exit-on-error.repository@command
 it("ends with 1, the table and the reasons where a model cannot be loaded; and where there is nothing to serve", async () => {
   const models = await repository()
   models.adding("good", 1, 1, "version_policy { all {} }")
@@ -217,16 +267,22 @@ it("loads and unloads over HTTP", async () => {
   expect(await answer("b")).toBe(9)
 })
 
+// A11.completion.default.flag@command
 it("loads and unloads over gRPC", async () => {
   const models = await repository()
   models.adding("a", 1, 1)
-  const { server, rpc, answer } = await serve(`--model-repository=${models.path}`, "--model-control-mode=explicit")
+  const { server, get, rpc, answer } = await serve(
+    `--model-repository=${models.path}`,
+    "--model-control-mode=explicit",
+    "--backend-config=onnxruntime,default-max-batch-size=6",
+  )
   await using _ = server
   expect(await rpc(repositoryIndex, {})).toMatchObject({
     response: { models: [{ name: "a", version: "", state: "", reason: "" }] },
   })
   expect(await rpc(repositoryModelLoad, { modelName: "a" })).toHaveProperty("response")
   expect(await answer("a")).toBe(1)
+  expect((await get("models/a/config")).body).toMatchObject({ max_batch_size: 6 })
   const bytes = (value: Uint8Array) => ({
     parameterChoice: { case: "bytesParam" as const, value: new Uint8Array(value) },
   })
@@ -263,6 +319,7 @@ it("loads and unloads over gRPC", async () => {
   expect(await rpc(serverReady, {})).toMatchObject({ response: { ready: true } })
 })
 
+// A6.poll-secs@command
 it(
   "polling follows the directories: models and versions that come, change and go (C34)",
   { timeout: 60_000 },
@@ -303,6 +360,7 @@ it(
   },
 )
 
+// A6.reload.instances@both, A6.reload.failed@both, A6.load.failure.version@both
 it.each(["HTTP", "gRPC"])(
   "over %s, a change of instances alone is made in place, and a failed load keeps what was there",
   async (way) => {
@@ -395,6 +453,7 @@ it("a repository without models is served, as is one that is given twice", async
   expect(await answer("later")).toBe(5)
 })
 
+// A6.exit-on-error.absent@command
 it("ends with 1 where a model that is asked for is not there", async () => {
   const models = await repository()
   models.adding("good", 1, 1)

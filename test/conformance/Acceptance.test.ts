@@ -1,10 +1,14 @@
-/** Every line of the acceptance list has a case or a test that names it; each test here lists a line's. */
+/**
+ * Every line of the acceptance list has a case or a test that names it; each test here lists a line's. Every claim about
+ * repositories has one for each transport that it shows on, and no test names a claim that there is not.
+ */
 import { globSync, readFileSync } from "node:fs"
 import { basename } from "node:path"
 import { expect, it } from "vitest"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { root } from "../Program.ts"
 import { type Line, lines } from "./Acceptance.ts"
+import type { GrpcCase, HttpCase, InferCase } from "./Case.ts"
 import { binary } from "./cases/binary.ts"
 import { datatypes } from "./cases/datatypes.ts"
 import { ensembles, ensemblesGrpc, ensemblesHttp } from "./cases/ensembles.ts"
@@ -18,41 +22,54 @@ import { jsonElements } from "./cases/jsonElements.ts"
 import { models } from "./cases/models.ts"
 import { outputs } from "./cases/outputs.ts"
 import { routes } from "./cases/routes.ts"
+import { storedConfigsGrpc, storedConfigsHttp } from "./cases/storedConfigs.ts"
 import { storedModels } from "./cases/storedModels.ts"
 import { storedGrpc, storedHttp } from "./cases/storedRepository.ts"
 import { decoupledHttp, streams } from "./cases/streams.ts"
 import { traceGrpc, traceHttp } from "./cases/trace.ts"
 import { transport } from "./cases/transport.ts"
 import { validation } from "./cases/validation.ts"
+import { possible } from "./InferRequest.ts"
+import { type Face, type RepositoryLine, repositoryLines } from "./RepositoryLines.ts"
 
-const cases = [
+const inferCases: ReadonlyArray<InferCase> = [
   ...datatypes,
   ...validation,
   ...models,
   ...storedModels,
   ...ensembles,
-  ...ensemblesHttp,
-  ...ensemblesGrpc,
-  ...storedHttp,
-  ...storedGrpc,
   ...outputs,
+]
+
+const httpCases: ReadonlyArray<HttpCase> = [
+  ...ensemblesHttp,
+  ...storedHttp,
+  ...storedConfigsHttp,
   ...routes,
   ...json,
   ...jsonElements,
   ...binary,
   ...transport,
+  ...decoupledHttp,
+  ...extensionsHttp,
+  ...guardedHttp,
+  ...traceHttp,
+  ...generate,
+]
+
+const grpcCases: ReadonlyArray<GrpcCase> = [
+  ...ensemblesGrpc,
+  ...storedGrpc,
+  ...storedConfigsGrpc,
   ...grpc,
   ...grpcFrames,
   ...streams,
-  ...decoupledHttp,
-  ...extensionsHttp,
   ...extensionsGrpc,
-  ...guardedHttp,
   ...guardedGrpc,
-  ...traceHttp,
-  ...generate,
   ...traceGrpc,
 ]
+
+const cases = [...inferCases, ...httpCases, ...grpcCases]
 
 /** Test files by what they say; a line that one proves stands in a test's name or above it. */
 const files = globSync(["packages/*/src/**/*.test.ts", "test/**/*.test.ts"], { cwd: root })
@@ -74,6 +91,56 @@ for (const line of Object.keys(lines).filter(isLine)) {
     expect(named(line).length).toBeGreaterThan(0)
   })
 }
+
+interface Proof {
+  readonly line: string
+  readonly face: Face
+  readonly by: string
+}
+
+const overTransports = ["HTTP", "gRPC"] as const
+
+const transportsOf = ({ request, as = possible(request) }: InferCase) =>
+  overTransports.filter((transport) => as.some((encoding) => encoding.startsWith(transport)))
+
+const proofs: ReadonlyArray<Proof> = [
+  ...inferCases.flatMap((one) => transportsOf(one).map((face) => [one, face] as const)),
+  ...httpCases.map((one) => [one, "HTTP"] as const),
+  ...grpcCases.map((one) => [one, "gRPC"] as const),
+]
+  .flatMap(([{ name, proves = [] }, face]) => proves.map((line): Proof => ({ line, face, by: name })))
+  .concat(
+    files.flatMap(([name, text]) =>
+      [...text.matchAll(/(?<![\w.])(A\d+\.[a-z\d.-]*[a-z\d])@(HTTP|gRPC|both|command)\b/g)].flatMap(
+        ([, line = "", over]) => facesOf(over).map((face): Proof => ({ line, face, by: name })),
+      ),
+    ),
+  )
+
+function facesOf(over: string | undefined): ReadonlyArray<Face> {
+  if (over === "both") return overTransports
+  return over === "HTTP" || over === "gRPC" || over === "command" ? [over] : []
+}
+
+/** Where a claim shows and nothing proves it. */
+const unproven = (name: string, { faces }: RepositoryLine): ReadonlyArray<Face> =>
+  faces.filter((face) => !proofs.some((proof) => proof.line === name && proof.face === face))
+
+for (const [name, line] of repositoryLines) {
+  const title = `${name}, ${line.says}: ${new Set(proofs.filter((proof) => proof.line === name).map(({ by }) => by)).size} by name`
+  if (line.isAwaited && unproven(name, line).length > 0) it.todo(title)
+  else {
+    it(title, () => {
+      expect(unproven(name, line)).toEqual([])
+    })
+  }
+}
+
+it("what is named as a claim about repositories is one, where it shows", () => {
+  const isKnown = ({ line, face }: Proof) =>
+    /^C\d/.test(line) || repositoryLines.get(line)?.faces.includes(face) === true
+  expect(proofs.filter((proof) => !isKnown(proof))).toEqual([])
+})
 
 it("C22: every RPC of the service has a case", () => {
   const called = [...grpc, ...grpcFrames, ...streams, ...extensionsGrpc, ...traceGrpc].map(

@@ -6,12 +6,16 @@ import type { GrpcCall } from "./GrpcConnection.ts"
 import { frame } from "./GrpcEncoding.ts"
 import type { HttpRequest } from "./HttpEncoding.ts"
 import type { Encoding, InferRequest, Outcome } from "./InferRequest.ts"
+import type { RepositoryLineName } from "./RepositoryLines.ts"
 import type { Ports, Which } from "./ServerUnderTest.ts"
+
+/** What a case may prove. */
+export type Claim = Line | RepositoryLineName
 
 interface Named {
   /** As a sentence about the server. */
   readonly name: string
-  readonly proves?: ReadonlyArray<Line>
+  readonly proves?: ReadonlyArray<Claim>
   /** Which server; default the normal one. */
   readonly server?: Which
 }
@@ -30,6 +34,8 @@ export interface HttpExpected {
   readonly headers?: { readonly [name: string]: string | RegExp | undefined }
   /** The whole body as text, or what it must look like. */
   readonly body?: string | RegExp
+  /** What the body has at least, as JSON. */
+  readonly shows?: unknown
   /** The text of `{"error": …}`, instead of a body. */
   readonly error?: string | RegExp
   /** Which is announced beside it. */
@@ -53,6 +59,8 @@ export interface GrpcExpected {
   readonly httpStatus?: number
   /** Each message of the answer as JSON. */
   readonly replies?: ReadonlyArray<string | RegExp>
+  /** What the only message has at least, as JSON with the names of the protocol, its defaults and all. */
+  readonly shows?: unknown
   readonly headers?: { readonly [name: string]: string | RegExp | undefined }
 }
 

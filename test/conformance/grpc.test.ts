@@ -9,11 +9,13 @@ import { grpc } from "./cases/grpc.ts"
 import { grpcFrames } from "./cases/grpcFrames.ts"
 import { guardedGrpc } from "./cases/guarded.ts"
 import { ensemblesGrpc } from "./cases/ensembles.ts"
+import { storedConfigsGrpc } from "./cases/storedConfigs.ts"
 import { storedGrpc } from "./cases/storedRepository.ts"
 import { streams } from "./cases/streams.ts"
 import { traceGrpc } from "./cases/trace.ts"
 import { Connections } from "./Connections.ts"
 import { type GrpcAnswer, messages } from "./GrpcConnection.ts"
+import { missing } from "./Shown.ts"
 
 const fits = (actual: unknown, expected: string | RegExp | undefined): boolean =>
   expected instanceof RegExp ? typeof actual === "string" && expected.test(actual) : actual === expected
@@ -29,6 +31,11 @@ const compare = ({ expected, output = ModelInferResponseSchema }: GrpcCase, answ
   if (expected.tag !== undefined && tag !== expected.tag) found.push(`tag ${tag}, expected ${expected.tag}`)
   for (const [name, value] of Object.entries(expected.headers ?? {})) {
     if (!fits(headers[name], value)) found.push(`${name}: ${String(headers[name])}, expected ${String(value)}`)
+  }
+  if (expected.shows !== undefined) {
+    const [reply = new Uint8Array()] = messages(body)
+    const shown = toJson(output, fromBinary(output, reply), { useProtoFieldName: true, alwaysEmitImplicit: true })
+    found.push(...missing(expected.shows, shown))
   }
   if (expected.replies === undefined) return found
   const replies = messages(body).map((reply) => JSON.stringify(toJson(output, fromBinary(output, reply))))
@@ -60,6 +67,7 @@ layer(Connections.layerWithRepository, { excludeTestServices: true, timeout: "30
     ...guardedGrpc,
     ...traceGrpc,
     ...storedGrpc,
+    ...storedConfigsGrpc,
     ...ensemblesGrpc,
   ]) {
     it.effect(`${one.name} ${(one.proves ?? []).join(" ")}`.trim(), () =>

@@ -14,6 +14,7 @@ import { json } from "./cases/json.ts"
 import { jsonElements } from "./cases/jsonElements.ts"
 import { routes } from "./cases/routes.ts"
 import { ensemblesHttp } from "./cases/ensembles.ts"
+import { storedConfigsHttp } from "./cases/storedConfigs.ts"
 import { storedHttp } from "./cases/storedRepository.ts"
 import { decoupledHttp } from "./cases/streams.ts"
 import { traceHttp } from "./cases/trace.ts"
@@ -21,6 +22,7 @@ import { transport } from "./cases/transport.ts"
 import { Connections } from "./Connections.ts"
 import { type HttpAnswer, HttpConnection } from "./HttpConnection.ts"
 import { isSayable } from "./HttpOverHttp2.ts"
+import { missing } from "./Shown.ts"
 import { within } from "./within.ts"
 
 type Connected = Connections["Service"]
@@ -39,6 +41,7 @@ const compare = ({ status, headers, body }: HttpAnswer, expected: HttpExpected):
   }
   if (expected.body !== undefined && !fits(text, expected.body))
     found.push(`body ${text}, expected ${String(expected.body)}`)
+  if (expected.shows !== undefined) found.push(...missing(expected.shows, JSON.parse(text)))
   if (expected.error !== undefined) {
     const answer: unknown = JSON.parse(text)
     const [[key, error] = [], ...others] = Object.entries(answer ?? {})
@@ -103,6 +106,7 @@ layer(Connections.layerWithRepository, { excludeTestServices: true, timeout: "30
     ...traceHttp,
     ...generate,
     ...storedHttp,
+    ...storedConfigsHttp,
     ...ensemblesHttp,
   ]) {
     it.effect(`${one.name} ${(one.proves ?? []).join(" ")}`.trim(), () =>

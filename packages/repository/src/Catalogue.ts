@@ -230,7 +230,7 @@ export class Catalogue {
   #within<A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | Unavailable> {
     return Effect.uninterruptibleMask((restore) =>
       Effect.gen({ self: this }, function* () {
-        const fiber = yield* Effect.forkIn(effect, this.#scope, { startImmediately: true })
+        const fiber = yield* Effect.forkIn(effect, this.#surroundings.scope, { startImmediately: true })
         const exit = yield* Effect.onInterrupt(restore(Fiber.await(fiber)), () => Fiber.interrupt(fiber))
         const isEnded = Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
         return yield* isEnded ? new Unavailable({ message: "Server is stopping" }) : exit

@@ -1,12 +1,18 @@
 /** Models of a repository: what they answer, by ONNX Runtime and by scripts, in every encoding. */
 import type { Tag } from "@nereid/core/Errors"
-import type { InferCase } from "../Case.ts"
+import type { codes } from "../Codes.ts"
+import type { Claim, InferCase } from "../Case.ts"
 import { type Element, type Tensor, tensor } from "../InferRequest.ts"
 import { numeric, versions } from "../StoredModels.ts"
 
 const stored = { server: "stored" } as const
 
 const unknown = "[request id: <id_unknown>] "
+
+const proving = (one: InferCase, ...claims: ReadonlyArray<Claim>): InferCase => ({
+  ...one,
+  proves: [...(one.proves ?? []), ...claims],
+})
 
 /** Rows of two elements, by datatype: A, B, and what becomes of them. The ends of the range go around where they are integers. */
 const operands = (
@@ -47,7 +53,7 @@ const addSub = (datatype: (typeof numeric)[number]): ReadonlyArray<InferCase> =>
   return [0, 1, 2].map((rows) => ({
     ...stored,
     name: `${datatype} of a repository: ${rows} rows`,
-    proves: ["C35"],
+    proves: ["C35", "A11.io.data-type"],
     request: { model, inputs: [of("B", rows, b), of("A", rows, a)] },
     expected:
       rows === 0
@@ -83,18 +89,21 @@ const shapes: ReadonlyArray<InferCase> = [
     tensor("X", "FP32", [2, 1], [0, 1]),
     tensor("Y", "FP32", [2, 1], [1, 2]),
   ),
-  echoed("fixed dims, without a batch", "fixed", tensor("X", "FP32", [2, 3], halves(6))),
+  proving(echoed("fixed dims, without a batch", "fixed", tensor("X", "FP32", [2, 3], halves(6))), "A11.io.dims"),
   ...[0, 1, 3].flatMap((n) =>
     [0, 2].map((m) =>
-      echoed(
-        `variable dims of ${n} and ${m}`,
-        "variable",
-        tensor(
-          "X",
-          "INT64",
-          [2, n, m],
-          Array.from({ length: 2 * n * m }, (_, index) => BigInt(index) - 2n ** 53n - 1n),
+      proving(
+        echoed(
+          `variable dims of ${n} and ${m}`,
+          "variable",
+          tensor(
+            "X",
+            "INT64",
+            [2, n, m],
+            Array.from({ length: 2 * n * m }, (_, index) => BigInt(index) - 2n ** 53n - 1n),
+          ),
         ),
+        "A11.io.dims.variable",
       ),
     ),
   ),
@@ -117,11 +126,15 @@ const shapes: ReadonlyArray<InferCase> = [
     tensor("X", "BOOL", [3], [false, false, false]),
     tensor("INDICES", "INT64", [1, 0], []),
   ),
-  echoed(
-    "reshape, with a variable dim",
-    "reshaped",
-    tensor("X", "FP32", [2, 4, 3], halves(24)),
-    tensor("Y", "FP32", [2, 1, 4, 3], halves(24)),
+  proving(
+    echoed(
+      "reshape, with a variable dim",
+      "reshaped",
+      tensor("X", "FP32", [2, 4, 3], halves(24)),
+      tensor("Y", "FP32", [2, 1, 4, 3], halves(24)),
+    ),
+    "A11.io.reshape",
+    "A11.io.reshape.variable",
   ),
   echoed(
     "reshape, of no elements",
@@ -129,22 +142,33 @@ const shapes: ReadonlyArray<InferCase> = [
     tensor("X", "FP32", [2, 4, 0], []),
     tensor("Y", "FP32", [2, 1, 4, 0], []),
   ),
-  echoed(
-    "reshape to no dims",
-    "reshaped_to_nothing",
-    tensor("X", "UINT8", [3, 1], [1, 2, 3]),
-    tensor("Y", "UINT8", [3, 1, 1], [1, 2, 3]),
+  proving(
+    echoed(
+      "reshape to no dims",
+      "reshaped_to_nothing",
+      tensor("X", "UINT8", [3, 1], [1, 2, 3]),
+      tensor("Y", "UINT8", [3, 1, 1], [1, 2, 3]),
+    ),
+    "A11.io.reshape",
+    "A11.io.reshape.empty",
   ),
-  echoed("a ragged input", "ragged", tensor("X", "FP32", [1, 3], [1, 2, 3]), tensor("Y", "FP32", [1, 3], [2, 4, 6])),
+  proving(
+    echoed("a ragged input", "ragged", tensor("X", "FP32", [1, 3], [1, 2, 3]), tensor("Y", "FP32", [1, 3], [2, 4, 6])),
+    "A11.ragged.input",
+    "A11.ragged.output",
+  ),
   echoed("a script", "script", tensor("X", "BYTES", [2, 2], texts)),
 ]
 
 const refusals: ReadonlyArray<InferCase> = [
-  refused(
-    "a shape that the file does not have",
-    "fixed",
-    tensor("X", "FP32", [3, 2], halves(6)),
-    `${unknown}unexpected shape for input 'X' for model 'fixed'. Expected [2,3], got [3,2].`,
+  proving(
+    refused(
+      "a shape that the file does not have",
+      "fixed",
+      tensor("X", "FP32", [3, 2], halves(6)),
+      `${unknown}unexpected shape for input 'X' for model 'fixed'. Expected [2,3], got [3,2].`,
+    ),
+    "A11.io.dims",
   ),
   refused(
     "dims that are not those of the configuration, in a batch",
@@ -152,11 +176,14 @@ const refusals: ReadonlyArray<InferCase> = [
     tensor("X", "FP32", [1, 2, 2, 1], halves(4)),
     /^\[request id: <id_unknown>\] unexpected shape for input 'X' for model 'reshaped'\. Expected \[-1,4,-1\], got \[1,2,2,1\]\. NOTE: Setting a non-zero max_batch_size/,
   ),
-  refused(
-    "more rows than the completed configuration has",
-    "bare",
-    tensor("X", "FP32", [5, 1], halves(5)),
-    `${unknown}inference request batch-size must be <= 4 for 'bare'`,
+  proving(
+    refused(
+      "more rows than the completed configuration has",
+      "bare",
+      tensor("X", "FP32", [5, 1], halves(5)),
+      `${unknown}inference request batch-size must be <= 4 for 'bare'`,
+    ),
+    "A11.max-batch-size",
   ),
   refused(
     "text with a NUL, which onnxruntime-node has no strings for",
@@ -179,21 +206,21 @@ const optional: ReadonlyArray<InferCase> = [
   {
     ...stored,
     name: "an input that the file has a value for is left out",
-    proves: ["C19"],
+    proves: ["C19", "A11.io.optional"],
     request: { model: "optional", inputs: [two("X", 1n, 2n, 3n, 4n)] },
     expected: { outputs: [two("Y", 11n, 22n, 13n, 24n)] },
   },
   {
     ...stored,
     name: "an input that the file has a value for is given",
-    proves: ["C19"],
+    proves: ["C19", "A11.io.optional"],
     request: { model: "optional", inputs: [two("X", 1n, 2n), two("AMOUNT", 0n, -2n)] },
     expected: { outputs: [two("Y", 1n, 0n)] },
   },
   {
     ...stored,
     name: "the input that the file has no value for is missing",
-    proves: ["C19"],
+    proves: ["C19", "A11.io.optional"],
     request: { model: "optional", inputs: [two("AMOUNT", 0n, -2n)] },
     expected: {
       tag: "InvalidRequest",
@@ -219,7 +246,7 @@ const strings: InferCase = {
 const classes: InferCase = {
   ...stored,
   name: "classes have the labels of their file",
-  proves: ["C20"],
+  proves: ["C20", "A11.io.labels"],
   request: {
     model: "labelled",
     inputs: [tensor("X", "FP32", [2, 3], [1, 2, 3, 3, 2, 1])],
@@ -238,16 +265,19 @@ const classes: InferCase = {
 }
 
 /** Which of the versions of a model answer. */
-const policies: Readonly<Record<string, ReadonlyArray<number>>> = {
-  latest: [10],
-  latest_two: [3, 10],
-  all_versions: [1, 2, 3, 10],
-  specific: [1, 3],
+const policies: Readonly<Record<string, readonly [Claim, ReadonlyArray<number>]>> = {
+  latest: ["A6.version.latest", [10]],
+  latest_two: ["A6.version.latest-n", [3, 10]],
+  all_versions: ["A6.version.all", [1, 2, 3, 10]],
+  specific: ["A6.version.specific", [1, 3]],
 }
 
 const x = tensor("X", "FP32", [1], [0])
 
-const policy = ([model, served]: readonly [string, ReadonlyArray<number>]): ReadonlyArray<InferCase> => {
+const policy = ([model, [claim, served]]: readonly [
+  string,
+  readonly [Claim, ReadonlyArray<number>],
+]): ReadonlyArray<InferCase> => {
   const answer = (version: number) => ({
     outputs: [tensor("Y", "FP32", [1], [version])],
     version: String(version),
@@ -255,14 +285,14 @@ const policy = ([model, served]: readonly [string, ReadonlyArray<number>]): Read
   const highest: InferCase = {
     ...stored,
     name: `${model}: no version is the highest`,
-    proves: ["C34"],
+    proves: ["C34", "A6.version.highest"],
     request: { model, inputs: [x] },
     expected: answer(served.at(-1) ?? 0),
   }
   const each = versions.map((version): InferCase => ({
     ...stored,
     name: `${model}: version ${version}`,
-    proves: ["C34"],
+    proves: ["C34", claim],
     request: { model, version: String(version), inputs: [x] },
     expected: served.includes(version)
       ? answer(version)
@@ -288,6 +318,100 @@ const absent: ReadonlyArray<InferCase> = [
   notLoaded("bad_batch", "2", "ModelNotFound", "version 2 is not found"),
 ]
 
+/** What a script tells of its request, and of what it was given at first. */
+const told: InferCase = {
+  ...stored,
+  name: "a script has all that a request has",
+  proves: [
+    "C21",
+    "A12.script.id",
+    "A12.script.parameters",
+    "A12.script.outputs",
+    "A12.script.timeout",
+    "A12.script.arguments",
+    "A11.parameters.script",
+  ],
+  request: {
+    model: "told",
+    id: "seven",
+    parameters: { text: "vanilla", truth: true, whole: 3n, fraction: 0.5, timeout: 60_000_000n },
+    inputs: [tensor("X", "BYTES", [1, 1], ["x"])],
+    outputs: [{ name: "Y" }],
+  },
+  expected: {
+    outputs: [
+      tensor(
+        "Y",
+        "BYTES",
+        [1, 1],
+        [
+          JSON.stringify({
+            id: "seven",
+            rows: 1,
+            parameters: ["vanilla", true, "3", 0.5, "60000000"],
+            requestedOutputs: ["Y"],
+            args: ["told", "1", "told_0_0", "CPU", "0", "told", 4, "by"],
+          }),
+        ],
+      ),
+    ],
+  },
+}
+
+const once = ["HTTP JSON", "gRPC raw"] as const
+
+/** The codes of Triton's errors, as what they are called here. */
+const tags = [
+  "InvalidRequest",
+  "ModelNotFound",
+  "Unavailable",
+  "Unsupported",
+  "AlreadyExists",
+  "Cancelled",
+  "Unknown",
+  "ExecutionFailed",
+] as const satisfies ReadonlyArray<keyof typeof codes>
+
+const failing = (
+  name: string,
+  how: string,
+  tag: keyof typeof codes,
+  error: string | RegExp,
+  ...proves: ReadonlyArray<Claim>
+): InferCase => ({
+  ...stored,
+  name: `a script that ${name}`,
+  proves,
+  as: once,
+  request: { model: "failing", inputs: [tensor("X", "BYTES", [1], [how])] },
+  expected: { tag, error },
+})
+
+const failures: ReadonlyArray<InferCase> = [
+  ...tags.map((tag) => failing(`answers by ${tag}`, `return ${tag}`, tag, "as it was asked", "A12.script.codes")),
+  ...tags.map((tag) => failing(`throws ${tag}`, `throw ${tag}`, tag, "as it was asked", "A12.script.codes")),
+  failing("throws", "throw", "ExecutionFailed", /'failing': as it was asked$/, "A12.script.exception"),
+  failing("answers by an error", "return", "ExecutionFailed", /'failing': as it was asked$/, "A12.script.error"),
+  failing(
+    "answers by nothing",
+    "nothing",
+    "ExecutionFailed",
+    /returned 0 results to a batch of 1 requests/,
+    "A12.script.count",
+  ),
+]
+
+const withoutOption = proving(
+  {
+    ...stored,
+    name: "an optional input of a script is left out",
+    request: { model: "plus_optional", inputs: [tensor("X", "FP32", [1, 1], [1])] },
+    expected: { outputs: [tensor("Y", "FP32", [1, 1], [101])] },
+  },
+  "C19",
+  "A11.io.optional.script",
+)
+
 export const storedModels: ReadonlyArray<InferCase> = [
   ...numeric.flatMap(addSub),
   ...shapes,
@@ -295,6 +419,9 @@ export const storedModels: ReadonlyArray<InferCase> = [
   ...optional,
   strings,
   classes,
+  told,
+  ...failures,
+  withoutOption,
   ...Object.entries(policies).flatMap(policy),
   ...absent,
 ]

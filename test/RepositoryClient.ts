@@ -1,0 +1,176 @@
+/**
+ * What a caller has of a server's repository, over HTTP or over gRPC: the same calls, answered in the same form, so that a test is
+ * written once for both. A refusal is a text, `InvalidRequest: what was wrong`, whose status is looked at here.
+ */
+import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf"
+import { toJson } from "@bufbuild/protobuf"
+import { tagHeader } from "@nereid/core/Errors"
+import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
+import { ModelConfigSchema } from "@nereid/protocol/model_config"
+import { Effect, type Scope } from "effect"
+import { clients } from "../packages/server/src/grpc/GrpcServer.fixture.ts"
+import { codes } from "./conformance/Codes.ts"
+import type { Transport } from "./conformance/RepositoryLines.ts"
+
+export interface Entry {
+  readonly name: string
+  readonly version?: string
+  readonly state?: string
+  readonly reason?: string
+}
+
+/** Of a load: its configuration as JSON, and its files. */
+export interface Overrides {
+  readonly config?: object
+  readonly files?: { readonly [path: string]: Uint8Array }
+}
+
+export interface RepositoryClient {
+  readonly index: (readyOnly?: boolean) => Promise<ReadonlyArray<Entry>>
+  /** Undefined where it is done. */
+  readonly load: (name: string, overrides?: Overrides) => Promise<string | undefined>
+  readonly unload: (name: string, dependents?: boolean) => Promise<string | undefined>
+  /** With the names of config.pbtxt; 64-bit integers may be texts. */
+  readonly config: (name: string, version?: string) => Promise<unknown>
+  readonly isReady: () => Promise<boolean>
+  readonly isModelReady: (name: string, version?: string) => Promise<boolean | string>
+  /** What a model with one FP32 of a batch, X → Y, makes of a number. */
+  readonly answer: (name: string, x?: number, options?: { readonly signal?: AbortSignal }) => Promise<number | string>
+  /** Requests that the model has answered. */
+  readonly successes: (name: string) => Promise<number>
+}
+
+interface Ports {
+  readonly http: number
+  readonly grpc: number
+}
+
+export const make: {
+  readonly [T in Transport]: (ports: Ports) => Effect.Effect<RepositoryClient, never, Scope.Scope>
+} = {
+  HTTP: ({ http }) => Effect.succeed(overHttp(http)),
+  gRPC: ({ grpc }) => Effect.map(clients["grpc-js"]({ port: grpc }), overGrpc),
+}
+
+const refused = (transport: "http" | "grpc", code: number, tag: string | undefined | null, message: string): string => {
+  const status = Object.entries(codes).find(([name]) => name === tag)?.[1][transport]
+  return status === code ? `${tag}: ${message}` : `${transport} ${code} of ${tag}: ${message}`
+}
+
+const overHttp = (port: number): RepositoryClient => {
+  const ask = async (method: "GET" | "POST", path: string, body: unknown = {}, signal?: AbortSignal) => {
+    const response = await fetch(`http://127.0.0.1:${port}/v2/${path}`, {
+      method,
+      ...(method === "POST" ? { body: JSON.stringify(body) } : {}),
+      ...(signal === undefined ? {} : { signal }),
+    })
+    const text = await response.text()
+    const json = text === "" ? undefined : JSON.parse(text)
+    const { status } = response
+    const error =
+      status === 200 ? undefined : refused("http", status, response.headers.get(tagHeader), json?.error ?? "")
+    return { status, json, error }
+  }
+  const at = (name: string, version?: string) =>
+    version === undefined ? `models/${name}` : `models/${name}/versions/${version}`
+  return {
+    index: async (ready = false) => (await ask("POST", "repository/index", { ready })).json,
+    load: async (name, { config, files = {} } = {}) => {
+      const contents = Object.entries(files).map(([path, bytes]) => [
+        `file:${path}`,
+        Buffer.from(bytes).toString("base64"),
+      ])
+      const parameters = { ...(config && { config: JSON.stringify(config) }), ...Object.fromEntries(contents) }
+      return (await ask("POST", `repository/models/${name}/load`, { parameters })).error
+    },
+    unload: async (name, unload_dependents = false) =>
+      (await ask("POST", `repository/models/${name}/unload`, { parameters: { unload_dependents } })).error,
+    config: async (name, version) => {
+      const { json, error } = await ask("GET", `${at(name, version)}/config`)
+      return error ?? json
+    },
+    isReady: async () => (await ask("GET", "health/ready")).status === 200,
+    isModelReady: async (name, version) => {
+      const { status, json, error } = await ask("GET", `${at(name, version)}/ready`)
+      return status === 400 && json?.error === "Model version not ready" ? false : (error ?? true)
+    },
+    answer: async (name, x = 0, { signal } = {}) => {
+      const inputs = [{ name: "X", datatype: "FP32", shape: [1, 1], data: [x] }]
+      const { json, error } = await ask("POST", `${at(name)}/infer`, { inputs }, signal)
+      return error ?? json.outputs[0].data[0]
+    },
+    successes: async (name) =>
+      (await ask("GET", `${at(name)}/stats`)).json.model_stats[0].inference_stats.success.count,
+  }
+}
+
+type Call = Effect.Success<ReturnType<(typeof clients)["grpc-js"]>>
+
+const { method } = GRPCInferenceService
+
+const overGrpc = (call: Call): RepositoryClient => {
+  const ask = async <I extends DescMessage, O extends DescMessage, A>(
+    method: DescMethodUnary<I, O>,
+    request: MessageInitShape<I>,
+    read: (response: MessageShape<O>) => A,
+    signal?: AbortSignal,
+  ): Promise<A | string> => {
+    const outcome = await Effect.runPromise(call(method, request, signal === undefined ? {} : { signal }))
+    if ("response" in outcome) return read(outcome.response)
+    return refused("grpc", outcome.code, outcome.tag, outcome.message)
+  }
+  const orThrow = async <A>(answer: Promise<A | string>): Promise<A> => {
+    const found = await answer
+    if (typeof found === "string") throw new Error(found)
+    return found
+  }
+  const done = () => undefined
+  return {
+    index: (ready = false) =>
+      orThrow(
+        ask(method.repositoryIndex, { ready }, ({ models }) =>
+          // As HTTP has it, where a model that was never loaded has no more than its name.
+          models.map(({ name, version, state, reason }) =>
+            state === "" ? { name } : { name, version, state, reason },
+          ),
+        ),
+      ),
+    load: (modelName, { config, files = {} } = {}) => {
+      const parameters = Object.fromEntries([
+        ...(config ? [["config", { parameterChoice: text(JSON.stringify(config)) }] as const] : []),
+        ...Object.entries(files).map(([path, content]) => {
+          const value = new Uint8Array(content)
+          return [`file:${path}`, { parameterChoice: { case: "bytesParam" as const, value } }] as const
+        }),
+      ])
+      return ask(method.repositoryModelLoad, { modelName, parameters }, done)
+    },
+    unload: (modelName, value = false) => {
+      const parameters = { unload_dependents: { parameterChoice: { case: "boolParam" as const, value } } }
+      return ask(method.repositoryModelUnload, { modelName, parameters }, done)
+    },
+    config: (name, version = "") =>
+      ask(
+        method.modelConfig,
+        { name, version },
+        ({ config }) =>
+          config && toJson(ModelConfigSchema, config, { useProtoFieldName: true, alwaysEmitImplicit: true }),
+      ),
+    isReady: () => orThrow(ask(method.serverReady, {}, ({ ready }) => ready)),
+    isModelReady: (name, version = "") => ask(method.modelReady, { name, version }, ({ ready }) => ready),
+    answer: (modelName, x = 0, { signal } = {}) => {
+      const inputs = [{ name: "X", datatype: "FP32", shape: [1n, 1n], contents: { fp32Contents: [x] } }]
+      const read = ({ rawOutputContents: [bytes] }: { readonly rawOutputContents: ReadonlyArray<Uint8Array> }) =>
+        Buffer.from(bytes ?? []).readFloatLE()
+      return ask(method.modelInfer, { modelName, inputs }, read, signal)
+    },
+    successes: (name) =>
+      orThrow(
+        ask(method.modelStatistics, { name }, ({ modelStats }) =>
+          Number(modelStats[0]?.inferenceStats?.success?.count),
+        ),
+      ),
+  }
+}
+
+const text = (value: string) => ({ case: "stringParam" as const, value })

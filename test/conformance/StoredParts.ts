@@ -1,0 +1,26 @@
+/** What the configurations and files of the repository that the cases ask are put together from. */
+import { type ElementTypeName, model, node, value } from "../fixtures/onnx.ts"
+
+type Dims = ReadonlyArray<number | string>
+
+/** X → Y, unchanged. */
+export const identity = (datatype: ElementTypeName, dims: Dims): Uint8Array =>
+  model({
+    inputs: [value("X", datatype, dims)],
+    outputs: [value("Y", datatype, dims)],
+    nodes: [node("Identity", ["X"], ["Y"])],
+  })
+
+/** One session: there are many of them. */
+export const one = "instance_group { count: 1 kind: KIND_CPU }\n"
+
+export const echo = `export default { execute: (requests) => requests.map(({ inputs: { X } }) => ({ Y: X })) }`
+
+export const io = (kind: "input" | "output", name: string, more: string) => `${kind} { name: "${name}" ${more} }\n`
+
+/** A step: its model, and the tensors that its inputs and outputs are. */
+export const step = (name: string, inputs: Record<string, string>, outputs: Record<string, string>) => {
+  const map = (kind: string, pairs: Record<string, string>) =>
+    Object.entries(pairs).map(([key, tensor]) => `${kind} { key: "${key}" value: "${tensor}" }`)
+  return `step { model_name: "${name}" model_version: -1 ${map("input_map", inputs).join(" ")} ${map("output_map", outputs).join(" ")} }`
+}

@@ -1,0 +1,303 @@
+/**
+ * What a repository does over time, and what each option of it changes, once over each transport: servers of their own, with
+ * repositories whose models are scripts where it does not matter what they are. Single questions are cases in conformance/.
+ */
+import { Repository } from "@nereid/repository"
+import { Server } from "@nereid/server"
+import { Effect, Exit, Scope } from "effect"
+import { describe, expect, it, onTestFinished } from "vitest"
+import { plus, repository, type RepositoryFixture } from "./fixtures/repository.ts"
+import * as RepositoryClient from "./RepositoryClient.ts"
+
+const anywhere = { host: "127.0.0.1", port: 0 } as const
+
+const single = "data_type: TYPE_FP32 dims: 1"
+const tensors = `max_batch_size: 4 input { name: "X" ${single} } output { name: "Y" ${single} }\n`
+
+/** Adds a number to X; more of its execution, of a batch of `requests`, comes first. */
+const adding = (amount: number, first = "", more = ""): string => `
+const added = (X) => new X.constructor("FP32", X.shape, new Uint8Array(Float32Array.from(X.data, (x) => x + ${amount}).buffer))
+export default {
+  execute: async (requests, state) => {
+    ${first}
+    return requests.map(({ inputs: { X } }) => ({ Y: added(X) }))
+  },
+  ${more}
+}`
+
+const script = (fixture: RepositoryFixture, name: string, text: string, config = ""): void => {
+  fixture.write(`${name}/1/model.js`, text)
+  fixture.write(`${name}/config.pbtxt`, tensors + config)
+}
+
+/** What scripts say, who are imported into this process; and what they wait for until the test lets them go. */
+const told: Array<unknown> = []
+let gate = Promise.withResolvers<void>()
+Reflect.set(globalThis, "tell", (what: unknown) => told.push(what))
+Reflect.set(globalThis, "hold", () => gate.promise)
+
+const scoped = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>): Promise<A> => {
+  const scope = Scope.makeUnsafe()
+  onTestFinished(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+  return Effect.runPromise(Scope.provide(effect, scope))
+}
+
+const onDisk = () => scoped(repository)
+
+describe.each(["HTTP", "gRPC"] as const)("over %s", (transport) => {
+  const serve = async (
+    fixtures: readonly [RepositoryFixture, ...ReadonlyArray<RepositoryFixture>],
+    options: Partial<Repository.Options> = {},
+    strictReadiness = true,
+  ) => {
+    told.length = 0
+    gate = Promise.withResolvers()
+    const [{ path }, ...others] = fixtures
+    const directories = [path, ...others.map((other) => other.path)] as const
+    const models = Repository.layer({ directories, exitOnError: false, ...options })
+    const server = await Server.start([], models, { strictReadiness, http: anywhere, grpc: anywhere, metrics: false })
+    onTestFinished(() => {
+      gate.resolve()
+      return server.stop()
+    })
+    return scoped(RepositoryClient.make[transport]({ http: server.http.port, grpc: server.grpc.port }))
+  }
+
+  const notLoaded = "Unavailable: explicit model load / unload is not allowed if polling is enabled"
+
+  it(
+    "mode none loads all there are, of several repositories, and lets nobody load (A6.mode.none@both, A6.refused.none@both, " +
+      "A6.repositories@both, A6.repositories.same-name@both, A6.exit-on-error.false@both, A6.readiness.lenient@both, " +
+      "A6.config-name@both, A11.completion.default@both)",
+    async () => {
+      const [first, second] = [await onDisk(), await onDisk()]
+      script(first, "one", adding(1))
+      script(second, "two", adding(2), 'parameters { key: "of" value { string_value: "all" } }')
+      second.write("two/configs/own.pbtxt", `${tensors} parameters { key: "of" value { string_value: "own" } }`)
+      for (const fixture of [first, second]) script(fixture, "same", adding(3))
+      first.adding("bare", 1, 4)
+      script(first, "wrong", adding(5), "max_batch_size: 4")
+      const options = { configName: "own", defaultMaxBatchSize: 8 }
+      const { answer, index, load, unload, isReady, config } = await serve([first, second], options, false)
+      const reason = "model appears in two or more repositories"
+      expect(await index()).toMatchObject([
+        { name: "bare", version: "1", state: "READY" },
+        { name: "one", version: "1", state: "READY" },
+        { name: "same", state: "UNAVAILABLE", reason },
+        { name: "two", version: "1", state: "READY" },
+        { name: "wrong", version: "1", state: "UNAVAILABLE", reason: expect.stringContaining("is repeated") },
+      ])
+      expect([await answer("one"), await answer("two"), await answer("bare"), await isReady()]).toEqual([1, 2, 4, true])
+      expect(await config("two")).toMatchObject({ parameters: { of: { string_value: "own" } } })
+      expect(await config("bare")).toMatchObject({ max_batch_size: 8, dynamic_batching: { preferred_batch_size: [8] } })
+      expect([await load("one"), await unload("one"), await answer("one")]).toEqual([notLoaded, notLoaded, 1])
+    },
+  )
+
+  it(
+    "mode explicit loads what it is told to, and readiness is of that (A6.mode.explicit@both, A6.mode.explicit.several@both, " +
+      "A6.readiness.unloaded@both, A11.completion.off@both)",
+    async () => {
+      const fixture = await onDisk()
+      for (const [index, name] of ["a", "b", "c"].entries()) script(fixture, name, adding(index))
+      fixture.adding("bare", 1, 3)
+      fixture.adding("complete", 1, 4, tensors)
+      const { answer, index, load, unload, isReady } = await serve([fixture], {
+        control: "explicit",
+        load: ["a", "b"],
+        autoComplete: false,
+      })
+      expect(await index()).toMatchObject([
+        { name: "a", state: "READY" },
+        { name: "b", state: "READY" },
+        { name: "bare" },
+        { name: "c" },
+        { name: "complete" },
+      ])
+      expect((await index())[3]).toEqual({ name: "c" })
+      expect(await answer("c")).toBe("ModelNotFound: Request for unknown model: 'c' is not found")
+      expect([await load("complete"), await answer("complete"), await isReady()]).toEqual([undefined, 4, true])
+      expect(await load("bare")).toMatch(/^InvalidRequest: load failed for model 'bare': /)
+      expect(await isReady()).toBe(false)
+      expect([await unload("bare"), await unload("a"), await isReady()]).toEqual([undefined, undefined, true])
+    },
+  )
+
+  it("* loads all there are (A6.mode.explicit.all@both)", async () => {
+    const fixture = await onDisk()
+    for (const [index, name] of ["a", "b"].entries()) script(fixture, name, adding(index))
+    const { answer } = await serve([fixture], { control: "explicit", load: ["*"] })
+    expect([await answer("a"), await answer("b")]).toEqual([0, 1])
+  })
+
+  it(
+    "mode poll follows the directories (A6.mode.poll.added@both, A6.mode.poll.version@both, A6.mode.poll.changed@both, " +
+      "A6.mode.poll.removed@both, A6.refused.poll@both)",
+    async () => {
+      const fixture = await onDisk()
+      for (const [index, name] of ["changes", "goes", "grows"].entries()) script(fixture, name, adding(index))
+      const { answer, config, index, load, unload } = await serve([fixture], {
+        control: "poll",
+        pollInterval: "20 millis",
+      })
+      expect([await load("goes"), await unload("goes")]).toEqual([notLoaded, notLoaded])
+      script(fixture, "comes", adding(7))
+      fixture.write("grows/2/model.js", adding(20))
+      fixture.write("changes/config.pbtxt", tensors.replace("4", "3"))
+      fixture.remove("goes")
+      const gone = "ModelNotFound: Request for unknown model: 'goes' is not found"
+      const answers = () => Promise.all(["comes", "grows", "goes"].map((name) => answer(name)))
+      await expect.poll(answers, { timeout: 10_000 }).toEqual([7, 20, gone])
+      await expect.poll(() => config("changes"), { timeout: 10_000 }).toMatchObject({ max_batch_size: 3 })
+      expect(await index(true)).toMatchObject([{ name: "changes" }, { name: "comes" }, { name: "grows", version: "2" }])
+    },
+  )
+
+  it(
+    "a load may bring a configuration, or all there is of a model; the next one without them is of the directory again " +
+      "(A6.config.override@both, A6.override.config-reverts@both, A6.files.override@both, A6.files.whole@both, A6.files.new@both, " +
+      "A6.override.files-revert@both, A6.override.untouched@both)",
+    async () => {
+      const fixture = await onDisk()
+      const own = `${tensors.replace('"Y"', '"Y" label_filename: "labels.txt"')} version_policy { all {} } instance_group { count: 1 }`
+      fixture.adding("m", 1, 1, own)
+      fixture.adding("m", 2, 2)
+      fixture.write("m/labels.txt", "one")
+      const { answer, config, index, load } = await serve([fixture], { control: "explicit", load: ["m"] })
+      const versions = async () => (await index(true)).map(({ name, version }) => `${name} ${version}`)
+      expect([await answer("m"), await versions()]).toEqual([2, ["m 1", "m 2"]])
+
+      const one = [{ count: 1, kind: "KIND_CPU" }]
+      expect(await load("m", { config: { max_batch_size: 7, instance_group: one } })).toBe(undefined)
+      expect([await answer("m"), await versions()]).toEqual([2, ["m 2"]])
+      expect(await config("m")).toMatchObject({ max_batch_size: 7, output: [{ label_filename: "" }] })
+      expect(await load("m")).toBe(undefined)
+      expect(await versions()).toEqual(["m 1", "m 2"])
+      expect(await config("m")).toMatchObject({ max_batch_size: 4, output: [{ label_filename: "labels.txt" }] })
+
+      const files = { "5/model.onnx": plus(5) }
+      const labelled = { output: [{ name: "Y", label_filename: "labels.txt" }], instance_group: one }
+      expect(await load("m", { config: labelled, files })).toMatch(/labels\.txt/)
+      expect(await load("m", { config: { instance_group: one }, files })).toBe(undefined)
+      expect([await answer("m"), await versions()]).toEqual([5, ["m 5"]])
+      expect(await load("brought", { config: { instance_group: one }, files })).toBe(undefined)
+      expect([await answer("brought"), await versions()]).toEqual([5, ["brought 5", "m 5"]])
+      expect(await load("m")).toBe(undefined)
+      expect([await answer("m"), await versions()]).toEqual([2, ["brought 5", "m 1", "m 2"]])
+      expect(await load("brought")).toBe(
+        "ExecutionFailed: failed to load 'brought', failed to poll from model repository",
+      )
+    },
+  )
+
+  it(
+    "a reload loses no request, and one without a change does nothing (A6.reload.no-downtime@both, A6.reload.unchanged@both, " +
+      "A6.reload.failed@both)",
+    async () => {
+      const fixture = await onDisk()
+      script(fixture, "m", adding(0))
+      const { answer, load, successes } = await serve([fixture], { control: "explicit", load: ["m"] })
+      await answer("m")
+      expect([await load("m"), await successes("m")]).toEqual([undefined, 1])
+      const over = new AbortController()
+      const answers: Array<number | string> = []
+      const asking = Promise.all(
+        Array.from({ length: 4 }, async () => {
+          while (!over.signal.aborted) answers.push(await answer("m"))
+        }),
+      )
+      for (const amount of [10, 20, 30]) {
+        const before = answers.length
+        script(fixture, "m", adding(amount))
+        expect(await load("m")).toBe(undefined)
+        expect(await answer("m")).toBe(amount)
+        await expect.poll(() => answers.length).toBeGreaterThan(before)
+      }
+      fixture.write("m/1/model.js", "export default {")
+      expect(await load("m")).toMatch(/^InvalidRequest: load failed for model 'm': version 1 is at UNAVAILABLE state: /)
+      expect(await answer("m")).toBe(30)
+      over.abort()
+      await asking
+      expect(answers.filter((answer) => typeof answer === "string")).toEqual([])
+    },
+  )
+
+  it(
+    "the index shows what is on its way, and an unload answers what was accepted (A1.index.loading@both, A1.index.unloading@both, " +
+      "A1.index.unloaded@both, A6.unload@both, A6.unload.in-flight@both, A12.script.finalize@both)",
+    async () => {
+      const fixture = await onDisk()
+      const life = 'initialize: () => globalThis.hold(), finalize: () => globalThis.tell("finalized")'
+      script(fixture, "m", adding(1, 'globalThis.tell("entered"); await globalThis.hold()', life))
+      const { answer, index, load, unload } = await serve([fixture], { control: "explicit" })
+      const loading = load("m")
+      await expect.poll(() => index()).toEqual([{ name: "m", version: "1", state: "LOADING", reason: "" }])
+      gate.resolve()
+      expect(await loading).toBe(undefined)
+      expect(await index()).toEqual([{ name: "m", version: "1", state: "READY", reason: "" }])
+      gate = Promise.withResolvers()
+      const accepted = answer("m", 5)
+      await expect.poll(() => told).toEqual(["entered"])
+      expect(await unload("m")).toBe(undefined)
+      expect(await index()).toEqual([{ name: "m", version: "1", state: "UNLOADING", reason: "" }])
+      expect(await answer("m")).toBe("ModelNotFound: Request for unknown model: 'm' is not found")
+      gate.resolve()
+      expect(await accepted).toBe(6)
+      await expect.poll(() => index()).toEqual([{ name: "m", version: "1", state: "UNAVAILABLE", reason: "unloaded" }])
+      await expect.poll(() => told).toEqual(["entered", "finalized"])
+    },
+  )
+
+  it(
+    "an ensemble brings its models, and takes them along where that is asked for (A6.ensemble.loads@both, " +
+      "A6.unload.dependents@both, A6.unload.keeps@both)",
+    async () => {
+      const fixture = await onDisk()
+      for (const [index, name] of ["one", "two"].entries()) script(fixture, name, adding(index + 1))
+      const step = (name: string, from: string, to: string) =>
+        `step { model_name: "${name}" model_version: -1 input_map { key: "X" value: "${from}" } output_map { key: "Y" value: "${to}" } }`
+      fixture.write("both/1/.keep", "")
+      fixture.write(
+        "both/config.pbtxt",
+        `${tensors} platform: "ensemble" ensemble_scheduling { ${step("one", "X", "t")} ${step("two", "t", "Y")} }`,
+      )
+      const { answer, index, load, unload } = await serve([fixture], { control: "explicit" })
+      const there = async () => (await index(true)).map(({ name }) => name)
+      expect([await load("both"), await answer("both"), await there()]).toEqual([undefined, 3, ["both", "one", "two"]])
+      expect([await unload("both"), await there()]).toEqual([undefined, ["one", "two"]])
+      expect([await load("both"), await load("two"), await unload("both", true)]).toEqual(Array(3).fill(undefined))
+      expect(await there()).toEqual(["two"])
+    },
+  )
+
+  it(
+    "a script has batches, or one request, answers each for itself, and knows who has left (A12.script.execute@both, " +
+      "A12.script.one@both, A12.script.async@both, A12.script.error@both, A12.script.cancelled@both)",
+    async () => {
+      const fixture = await onDisk()
+      const counting = "globalThis.tell(requests.length)"
+      const bad = `if (requests.length > 1) return requests.map(({ inputs: { X } }) => X.data[0] < 0 ? new Error("below 0") : { Y: added(X) })`
+      const queue = "dynamic_batching { max_queue_delay_microseconds: 60000000 preferred_batch_size: 2 }"
+      script(fixture, "batches", adding(1, `${counting}; ${bad}`), queue)
+      script(fixture, "alone", adding(2, counting))
+      const waiting = `const [{ signal }] = requests
+        const { promise, resolve } = Promise.withResolvers()
+        signal.addEventListener("abort", () => { globalThis.tell("gone"); resolve() })
+        globalThis.tell("waits")
+        await promise`
+      script(fixture, "waits", adding(3, waiting))
+      const { answer } = await serve([fixture])
+      const [first, second] = await Promise.all([answer("batches", 1), answer("batches", -1)])
+      expect([first, second]).toEqual([2, expect.stringMatching(/^ExecutionFailed: .*below 0$/)])
+      expect(told.splice(0)).toEqual([2])
+      expect(await Promise.all([answer("alone"), answer("alone")])).toEqual([2, 2])
+      expect(told.splice(0)).toEqual([1, 1])
+      const leaving = new AbortController()
+      const left = answer("waits", 0, leaving).catch(() => "left")
+      await expect.poll(() => told).toEqual(["waits"])
+      leaving.abort()
+      await expect.poll(() => told).toEqual(["waits", "gone"])
+      expect(await left).toEqual(expect.any(String))
+    },
+  )
+})
