@@ -16,7 +16,8 @@ export class Connections extends Context.Service<
   Connections,
   {
     readonly servers: ServerUnderTest["Service"]
-    readonly http: (which: Which) => Promise<HttpConnection>
+    /** To its port of HTTP; or to that of its metrics. */
+    readonly http: (which: Which, port?: "http" | "metrics") => Promise<HttpConnection>
     readonly grpc: (which: Which) => Promise<GrpcConnection>
     /** To a server with everything on one port. */
     readonly http2: (which: Which) => Promise<HttpOverHttp2>
@@ -37,7 +38,7 @@ export class Connections extends Context.Service<
       )
       return Connections.of({
         servers,
-        http: (which) => kept(http, servers[which].http, HttpConnection.open),
+        http: (which, port = "http") => kept(http, servers[which][port], HttpConnection.open),
         grpc: (which) => kept(grpc, servers[which].grpc, GrpcConnection.open),
         http2: (which) => kept(http2, servers[which].http, HttpOverHttp2.open),
       })
@@ -48,6 +49,9 @@ export class Connections extends Context.Service<
 
   /** For cases of the repository, too. */
   static readonly layerWithRepository = Connections.#toServers.pipe(Layer.provide(ServerUnderTest.layerWithRepository))
+
+  /** For tests of queues in a repository, too. */
+  static readonly layerWithQueues = Connections.#toServers.pipe(Layer.provide(ServerUnderTest.layerWithQueues))
 }
 
 /** The connection to a port; a new one where there is none or it has been closed. */

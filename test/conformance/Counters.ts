@@ -2,16 +2,23 @@
 import { setImmediate } from "node:timers/promises"
 import { assert } from "@effect/vitest"
 import type { Connections } from "./Connections.ts"
-import { HttpConnection } from "./HttpConnection.ts"
 import { parse } from "./JsonText.ts"
 
 type Connected = Connections["Service"]
 
+/** Which server; default the normal one. */
+type Which = keyof Connected["servers"]
+
 /** A value of /metrics, of a model's first version. */
-export const metric = async (connections: Connected, name: string, model: string, more = ""): Promise<number> => {
-  const connection = await HttpConnection.open(connections.servers.normal.metrics)
+export const metric = async (
+  connections: Connected,
+  name: string,
+  model: string,
+  more = "",
+  which: Which = "normal",
+): Promise<number> => {
+  const connection = await connections.http(which, "metrics")
   const { body } = await connection.request({ path: "/metrics" })
-  connection.close()
   const line = `${name}{model="${model}"${more},version="1"} `
   const found = body
     .toString()
@@ -26,17 +33,18 @@ export const until = async (holds: () => boolean | Promise<boolean>): Promise<vo
 }
 
 /** Counters of a model: what its metrics say, which its statistics must say too. */
-export const counters = async (connections: Connected, model: string) => {
-  const connection = await connections.http("normal")
+export const counters = async (connections: Connected, model: string, which: Which = "normal") => {
+  const connection = await connections.http(which)
   const { body } = await connection.request({ path: `/v2/models/${model}/stats` })
   const statistics = JSON.stringify(parse(body.toString()))
   const number = (pattern: RegExp) => Number(pattern.exec(statistics)?.[1])
-  const reason = (name: string) => metric(connections, "nv_inference_request_failure", model, `,reason="${name}"`)
+  const reason = (name: string) =>
+    metric(connections, "nv_inference_request_failure", model, `,reason="${name}"`, which)
   const reasons = await Promise.all(["REJECTED", "CANCELED", "BACKEND", "OTHER"].map(reason))
   const counted = {
-    success: await metric(connections, "nv_inference_request_success", model),
-    rows: await metric(connections, "nv_inference_count", model),
-    executions: await metric(connections, "nv_inference_exec_count", model),
+    success: await metric(connections, "nv_inference_request_success", model, "", which),
+    rows: await metric(connections, "nv_inference_count", model, "", which),
+    executions: await metric(connections, "nv_inference_exec_count", model, "", which),
     reasons,
   }
   assert.strictEqual(number(/"inference_count":\{"number":"([0-9]+)"/), counted.rows)

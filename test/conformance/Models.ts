@@ -9,6 +9,7 @@ import type { RunningModel } from "@nereid/core/RunningModel"
 import { make } from "@nereid/core/TypedTensor"
 import { Onnx } from "@nereid/onnx"
 import { addSub, file, ragged } from "../fixtures/onnx.ts"
+import { held } from "./Held.ts"
 
 /** One of every datatype, of any length. */
 const vectors = {
@@ -144,7 +145,7 @@ class Stuck extends Model.Service<Stuck>()("stuck", {
 /** How many requests have come to run in it. */
 export const stuck = { entered: 0 }
 
-/** Three levels of requests, each with its own room, that wait while one called `hold` runs. */
+/** Levels of requests that wait while one called `hold` runs: the first has little room, the last little time. */
 class Levels extends Model.Service<Levels>()("levels", {
   inputs: { X: Tensor.INT32(1) },
   outputs: { X: Tensor.INT32(1) },
@@ -152,7 +153,11 @@ class Levels extends Model.Service<Levels>()("levels", {
     maxQueueSize: 4,
     defaultTimeout: "20 seconds",
     allowTimeoutOverride: true,
-    priorities: { levels: 3, default: 2, policies: { 1: { maxQueueSize: 1 } } },
+    priorities: {
+      levels: 4,
+      default: 2,
+      policies: { 1: { maxQueueSize: 1 }, 4: { defaultTimeout: "1 milli", allowTimeoutOverride: true } },
+    },
   },
 }) {}
 
@@ -170,17 +175,13 @@ class Ordered extends Model.Service<Ordered>()("ordered", {
   batching: { preserveOrdering: true },
 }) {}
 
-/** The ids of the requests that have come to run in these models, and what ends the last one called `hold`. */
-export const held = { ran: new Array<string>(), letGo: () => {} }
-
 const holding = <S>(sample: S) =>
-  Effect.flatMap(RequestContext, ({ id }) => {
-    held.ran.push(id)
-    if (id !== "hold") return Effect.succeed(sample)
-    return Effect.callback<S>((resume) => {
-      held.letGo = () => resume(Effect.succeed(sample))
-    })
-  })
+  Effect.flatMap(RequestContext, ({ id }) =>
+    Effect.as(
+      Effect.promise(() => held.execute([id])),
+      sample,
+    ),
+  )
 
 /** Waits for four rows, and not for ever. */
 class Gathers extends Model.Service<Gathers>()("gathers", {

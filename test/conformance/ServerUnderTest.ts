@@ -1,13 +1,14 @@
 /**
  * The server that the cases talk to: the real one, on free ports, with the models of Models.ts. Four of them over the same
  * models: as it is by default, with gRPC inference through Connect, one whose limits are small enough to be met, and one with
- * what is off by default. All but the second once more, with HTTP and gRPC on one port. Another one has the repository of
- * StoredModels.ts, and no models in code.
+ * what is off by default. All but the second once more, with HTTP and gRPC on one port. Others have no models in code but a
+ * repository: that of StoredModels.ts, or that of StoredQueues.ts.
  */
 import { Context, Effect, Layer } from "effect"
 import { Server } from "@nereid/server"
 import * as Models from "./Models.ts"
 import * as StoredModels from "./StoredModels.ts"
+import * as StoredQueues from "./StoredQueues.ts"
 
 /** What a case asks for; default the normal one. */
 export type Which = "normal" | "small" | "guarded" | "stored"
@@ -37,6 +38,15 @@ const stored = Effect.gen(function* () {
   const on = (ports: { http: number; grpc: number }) => ({ ...ports, metrics: 0 })
   const [own, one] = [{ http: http?.port ?? 0, grpc: grpc?.port ?? 0 }, port?.port ?? 0]
   return { stored: on(own), storedOnOne: on({ http: one, grpc: one }) }
+})
+
+/** Each server loads the repository for itself: no model is in both. */
+const queues = Effect.gen(function* () {
+  const repository = yield* Layer.build(StoredQueues.layer)
+  return yield* Effect.provideContext(
+    Effect.all({ queues: listen([], {}), queuesConnect: listen([], { fastInference: false }) }),
+    repository,
+  )
 })
 
 /** In bytes, of the server with small limits. */
@@ -76,21 +86,38 @@ export class ServerUnderTest extends Context.Service<
     /** Serves a repository that callers may load from. */
     readonly stored: Ports
     readonly storedOnOne: Ports
+    /** Has models of a repository that wait and share batches. */
+    readonly queues: Ports
+    /** The same models once more, with `fastInference: false`. */
+    readonly queuesConnect: Ports
   }
 >()("conformance/ServerUnderTest") {
-  /** Without the repository, which is nowhere then: its models take a while. */
+  /** Without repositories, whose servers are nowhere then: their models take a while. */
   static readonly layer = Layer.effect(
     ServerUnderTest,
-    Effect.suspend(() => Effect.map(inCode, (servers) => ({ ...servers, stored: nowhere, storedOnOne: nowhere }))),
+    Effect.suspend(() => Effect.map(inCode, (servers) => ({ ...noStored, ...noQueues, ...servers }))),
   ).pipe(Layer.provide(Models.layer))
 
   static readonly layerWithRepository = Layer.effect(
     ServerUnderTest,
-    Effect.suspend(() => Effect.zipWith(inCode, stored, (servers, repository) => ({ ...servers, ...repository }))),
+    Effect.suspend(() =>
+      Effect.zipWith(inCode, stored, (servers, repository) => ({ ...noQueues, ...servers, ...repository })),
+    ),
+  ).pipe(Layer.provide(Models.layer))
+
+  static readonly layerWithQueues = Layer.effect(
+    ServerUnderTest,
+    Effect.suspend(() =>
+      Effect.zipWith(inCode, queues, (servers, repository) => ({ ...noStored, ...servers, ...repository })),
+    ),
   ).pipe(Layer.provide(Models.layer))
 }
 
 const nowhere: Ports = { http: 0, grpc: 0, metrics: 0 }
+
+const noStored = { stored: nowhere, storedOnOne: nowhere }
+
+const noQueues = { queues: nowhere, queuesConnect: nowhere }
 
 const inCode = Effect.all({
   normal: listen(Models.models, {}),

@@ -1,0 +1,41 @@
+/**
+ * What the models share that a test holds while it looks at their queue: which requests have come to run, execution by
+ * execution, and what ends the one called `hold`. A script of a repository is a module that no test imports: it finds this one
+ * by the name that it has in the process.
+ */
+class Held {
+  /** The ids of the requests of each execution that has begun. */
+  executions: Array<ReadonlyArray<string>> = []
+  #letGo = () => {}
+
+  get ran(): ReadonlyArray<string> {
+    return this.executions.flat()
+  }
+
+  /** An execution of these requests, which waits where one of them is to be held. */
+  async execute(ids: ReadonlyArray<string>): Promise<void> {
+    this.executions.push(ids)
+    if (ids.includes("hold")) await new Promise<void>((resolve) => (this.#letGo = resolve))
+  }
+
+  /** Ends the execution that waits. */
+  letGo(): void {
+    this.#letGo()
+  }
+}
+
+const name = "nereid.conformance.held"
+
+export const held = new Held()
+
+Object.assign(globalThis, { [Symbol.for(name)]: held })
+
+/** A script that answers X with X once it may. */
+export const holding = `
+  const held = globalThis[Symbol.for("${name}")]
+  export default {
+    execute: async (requests) => {
+      await held.execute(requests.map(({ id }) => id))
+      return requests.map(({ inputs: { X } }) => ({ X }))
+    },
+  }`
