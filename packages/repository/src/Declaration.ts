@@ -28,7 +28,14 @@ export const make = (
   })
   const { definition } = declared
   return Object.assign(declared, {
-    definition: { ...definition, batching: { ...definition.batching, queueing: queueing(config) } },
+    definition: {
+      ...definition,
+      batching: {
+        ...definition.batching,
+        differing: differing(config, definition.signature),
+        queueing: queueing(config),
+      },
+    },
   })
 }
 
@@ -92,6 +99,11 @@ export const datatypeOf = ({ dataType }: Pick<ModelInput, "dataType">): DataType
 /** Levels are more than numbers can tell, and what they are with is checked already. */
 const queueing = ({ schedulingChoice }: ModelConfig) =>
   schedulingChoice.case === "dynamicBatching" ? BatchingMessage.queueing(schedulingChoice.value) : undefined
+
+const differing = ({ input }: ModelConfig, { inputs }: Signature): ReadonlySet<number> => {
+  const ragged = new Set(input.flatMap(({ name, allowRaggedBatch }) => (allowRaggedBatch ? [name] : [])))
+  return new Set(inputs.flatMap(({ name }, position) => (ragged.has(name) ? [position] : [])))
+}
 
 const batching = ({ schedulingChoice }: ModelConfig) => {
   if (schedulingChoice.case !== "dynamicBatching") return { shared: false }

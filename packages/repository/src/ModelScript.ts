@@ -65,7 +65,8 @@ interface Life<State> {
 export interface ModelScript<State = unknown> extends Life<State> {
   /**
    * The requests of one batch, and one answer for each, in their order. An error that is thrown is the failure of all of them.
-   * Without dynamic_batching a batch is one request.
+   * Their inputs agree in all extents but the rows, unless they have allow_ragged_batch. Without dynamic_batching a batch is one
+   * request.
    */
   readonly execute: (
     requests: ReadonlyArray<Request>,

@@ -21,8 +21,10 @@ export const problem = (config: ModelConfig): string | undefined => {
   if (config.platform === "ensemble") {
     if (isReshaped) return "reshape is not supported for an ensemble, whose models may have their own"
   }
-  const isRagged = config.batchInput.length > 0 || config.input.some(({ allowRaggedBatch }) => allowRaggedBatch)
-  if (config.backend === "nereid" && isRagged) return "ragged batches are of no use to a script, which has requests"
+  const isMade = config.batchInput.length > 0 || config.batchOutput.length > 0
+  if (config.backend === "nereid" && isMade) {
+    return "batch_input and batch_output are of no use to a script, which has the requests of a batch as they came"
+  }
   return config.schedulingChoice.case === "sequenceBatching" ? "sequence batching is not supported" : undefined
 }
 

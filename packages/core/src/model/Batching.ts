@@ -103,7 +103,7 @@ interface UntypedDimOptions {
   readonly pad?: { readonly [input: string]: Element<DataType> | undefined }
 }
 
-/** The options with their defaults. */
+/** The options with their defaults; what is optional here is said by configurations alone. */
 export interface Batching {
   /** Whether requests share batches. */
   readonly shared: boolean
@@ -118,6 +118,11 @@ export interface Batching {
   /** Positions of inputs, and names of parameters. */
   readonly groupBy: { readonly inputs: ReadonlyArray<number>; readonly parameters: ReadonlyArray<string> }
   readonly onFailure: "fail" | "bisect"
+  /**
+   * Inputs, by position, whose shapes may differ among the requests of a batch though nothing joins their tensors; those of all
+   * others agree then. Default: any may differ.
+   */
+  readonly differing?: ReadonlySet<number>
 }
 
 /** A symbolic dim that may differ among the requests of a batch. */

@@ -11,7 +11,7 @@ import type { InferenceError } from "../Errors.ts"
 import type { Fields } from "../model/Field.ts"
 import { Hosting } from "../instance/Hosting.ts"
 import type { Cancel, Request, Response } from "../request/Inference.ts"
-import * as FlatBatch from "../scheduler/FlatBatch.ts"
+import type * as FlatBatch from "../scheduler/FlatBatch.ts"
 import * as Grouping from "../scheduler/Grouping.ts"
 import type { Instance } from "../instance/Instance.ts"
 import * as InstancePlan from "../instance/InstancePlan.ts"
@@ -152,6 +152,8 @@ const atOnce = <I extends Fields, O extends Fields>(definition: Definition<I, O>
   },
 })
 
+const none: ReadonlySet<number> = new Set()
+
 const run = Effect.fnUntraced(function* (
   definition: Definition<Fields, Fields>,
   {
@@ -173,13 +175,14 @@ const run = Effect.fnUntraced(function* (
   const joins = sees === "batch" && maxBatchSize > 0 && !decoupled
   const agrees = sees !== "sample" && !decoupled
   const isAlone = decoupled || !batching.shared
+  const differing = joins ? (flat?.inputs ?? none) : batching.differing
   const padding = joins ? Padding.rule(batching) : undefined
   const scheduler = yield* Scheduler.make({
     model: name,
     instances: set.instances,
     statistics,
     groupKey: Grouping.combine(
-      joins ? Grouping.byShapes(flat ? FlatBatch.agreeing(flat, signature) : signature, batching.ragged) : undefined,
+      differing && Grouping.byShapes(Grouping.agreeing(signature, differing), batching.ragged),
       agrees ? Grouping.byValues(batching.groupBy) : undefined,
     ),
     bisects: batching.onFailure === "bisect",

@@ -15,7 +15,7 @@ import type { Definition } from "../model/Definition.ts"
 import { ExecutionFailed } from "../Errors.ts"
 import type { Fields } from "../model/Field.ts"
 import { noParameters, type Request, type Response } from "../request/Inference.ts"
-import type { Signature, TensorSpec } from "../tensor/TensorSpec.ts"
+import type { TensorSpec } from "../tensor/TensorSpec.ts"
 import { concat, elementCount, make, reshape, split, TypedTensor } from "../tensor/TypedTensor.ts"
 
 /**
@@ -110,12 +110,6 @@ export const resolve = (
     ),
   }
 }
-
-/** The inputs by which requests agree: ragged ones are always as long. */
-export const agreeing = ({ inputs }: FlatBatch, signature: Signature): Signature => ({
-  ...signature,
-  inputs: signature.inputs.map((spec, position) => (inputs.has(position) ? { ...spec, dims: [] } : spec)),
-})
 
 /** What the instance executes. */
 export const inner = <D extends AnyDefinition>(flat: FlatBatch, definition: D): D => {

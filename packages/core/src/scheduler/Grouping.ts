@@ -37,6 +37,12 @@ export const byShapes = ({ inputs }: Signature, ragged: ReadonlyArray<RaggedDim>
   }
 }
 
+/** What `byShapes` looks at where the shapes of these inputs may differ. */
+export const agreeing = (signature: Signature, differing: ReadonlySet<number>): Signature => ({
+  ...signature,
+  inputs: signature.inputs.map((spec, position) => (differing.has(position) ? { ...spec, dims: [] } : spec)),
+})
+
 const agree = (shapes: ReadonlyArray<Shape | undefined>, inputs: Request["inputs"]): boolean => {
   for (let index = 0; index < shapes.length; index++) {
     const one = shapes[index]

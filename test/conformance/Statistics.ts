@@ -1,0 +1,46 @@
+/** The statistics of a model as its clients see them: over both protocols, which have to say the same. */
+import { create, equals, fromBinary, fromJson, toBinary } from "@bufbuild/protobuf"
+import { assert } from "@effect/vitest"
+import {
+  type ModelStatistics,
+  ModelStatisticsRequestSchema,
+  ModelStatisticsResponseSchema,
+} from "@nereid/protocol/grpc_service"
+import type { Connections } from "./Connections.ts"
+import { messages } from "./GrpcConnection.ts"
+import { frame } from "./GrpcEncoding.ts"
+
+type Connected = Connections["Service"]
+
+/** Of its only version. */
+export const statistics = async (
+  connections: Connected,
+  model: string,
+  which: keyof Connected["servers"],
+): Promise<ModelStatistics> => {
+  const { body: json } = await (await connections.http(which)).request({ path: `/v2/models/${model}/stats` })
+  const request = create(ModelStatisticsRequestSchema, { name: model })
+  const chunks = [frame(toBinary(ModelStatisticsRequestSchema, request))]
+  const { body } = await (await connections.grpc(which)).call({ method: "ModelStatistics", chunks })
+  const [message = new Uint8Array()] = messages(body)
+  const answer = fromBinary(ModelStatisticsResponseSchema, message)
+  assert.isTrue(
+    equals(ModelStatisticsResponseSchema, answer, fromJson(ModelStatisticsResponseSchema, JSON.parse(json.toString()))),
+    json.toString(),
+  )
+  const [found, ...others] = answer.modelStats
+  if (found === undefined || others.length > 0) throw new Error(`${answer.modelStats.length} statistics of ${model}`)
+  return found
+}
+
+/** What is counted of executions: rows, batches, and how many of them there were of each number of rows. */
+export const batches = async (connections: Connected, model: string, which: keyof Connected["servers"]) => {
+  const { inferenceCount, executionCount, batchStats } = await statistics(connections, model, which)
+  return {
+    rows: Number(inferenceCount),
+    executions: Number(executionCount),
+    sizes: Object.fromEntries(
+      batchStats.map(({ batchSize, computeInfer }) => [String(batchSize), Number(computeInfer?.count)]),
+    ),
+  }
+}
