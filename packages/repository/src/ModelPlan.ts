@@ -44,7 +44,7 @@ export interface ModelPlan {
   /** By the name of the output. */
   readonly labels: ReadonlyMap<string, ReadonlyArray<string>>
   /** What each version is tried with before it takes requests. */
-  readonly warmUp: ReadonlyArray<ModelWarmUp.Sample>
+  readonly warmUp: ReadonlyArray<ModelWarmUp.ModelWarmUp>
   /** What the configuration asks for and is not done. */
   readonly warnings: ReadonlyArray<string>
 }
@@ -109,7 +109,7 @@ export const make = Effect.fnUntraced(function* (
     config,
     versions,
     labels: yield* labels(config, path),
-    warmUp: yield* ModelWarmUp.samples(config, path),
+    warmUp: yield* ModelWarmUp.all(config, path),
     warnings: Support.warnings(config),
   }
 })

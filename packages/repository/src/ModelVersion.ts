@@ -37,7 +37,7 @@ export const load = Effect.fnUntraced(function* (
   const declared = Declaration.make(plan, planned.version)
   if (config.platform === "ensemble") return yield* EnsembleVersion.load(config, declared, others)
   const serving: ServingOptions = {
-    ...(warmUp.length > 0 ? { warmUp: { inputs: warmUp } } : {}),
+    ...(warmUp.length > 0 ? { warmUp } : {}),
     responseCache: config.responseCache?.enable === true,
   }
   const layer = yield* config.backend === "nereid"

@@ -1,4 +1,4 @@
-/** What a configuration wants a model to be tried with before it takes requests, as samples of its declaration. */
+/** What a configuration wants a model to be tried with before it takes requests, as warm-ups of its declaration. */
 import { Effect } from "effect"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -9,16 +9,26 @@ import { datatypeOf } from "./Declaration.ts"
 import { LoadFailure, text } from "./LoadFailure.ts"
 import * as ModelDirectory from "./ModelDirectory.ts"
 
-/** The inputs of one request of one row, by their names. */
-export type Sample = Readonly<Record<string, TypedTensor>>
+/** A request, executed by itself, so often. */
+export interface ModelWarmUp {
+  /** The inputs of a row by their names. */
+  readonly inputs: readonly [Readonly<Record<string, TypedTensor>>]
+  readonly batchSize: number
+  readonly count: number
+}
 
-/** The requests of all warm-ups in their order; `path` is that of the model's directory. */
-export const samples = Effect.fnUntraced(function* (
-  { name: model, modelWarmup, input: inputs }: ModelConfig,
+/** In their order; `path` is that of the model's directory. */
+export const all = Effect.fnUntraced(function* (
+  { name: model, maxBatchSize, modelWarmup, modelTransactionPolicy, input: inputs }: ModelConfig,
   path: string,
-): Effect.fn.Return<ReadonlyArray<Sample>, LoadFailure> {
-  const all: Array<Sample> = []
+): Effect.fn.Return<ReadonlyArray<ModelWarmUp>, LoadFailure> {
+  const all: Array<ModelWarmUp> = []
   for (const { name, inputs: given, batchSize, count } of modelWarmup) {
+    const [rows, times, most] = [Math.max(1, batchSize), Math.max(1, count), Math.max(1, maxBatchSize)]
+    if (rows > most) {
+      const message = `warm-up '${name}' of model '${model}': batch_size must be <= ${most}, but ${rows} was given`
+      return yield* new LoadFailure({ message })
+    }
     const sample: Record<string, TypedTensor> = {}
     for (const [input, setting] of Object.entries(given)) {
       const failed = (problem: string) =>
@@ -29,8 +39,12 @@ export const samples = Effect.fnUntraced(function* (
       if (problem !== undefined) return yield* failed(problem)
       sample[input] = tensor
     }
-    // Rows of one request stand for requests of one row, which share batches.
-    for (let times = Math.max(1, batchSize) * Math.max(1, count); times > 0; times--) all.push(sample)
+    // A request to a decoupled model has one row.
+    const isDecoupled = modelTransactionPolicy?.decoupled === true
+    all.push({
+      inputs: [sample],
+      ...(isDecoupled ? { batchSize: 1, count: rows * times } : { batchSize: rows, count: times }),
+    })
   }
   return all
 })

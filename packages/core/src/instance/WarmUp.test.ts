@@ -89,6 +89,26 @@ it.effect("samples are decoded, and share batches", () =>
   }),
 )
 
+it.effect("several warm-ups are executed one after the other, each in batches of its own sizes", () =>
+  Effect.gen(function* () {
+    const { calls, layer } = scaling({
+      warmUp: [
+        { inputs: [{ x: Tensor.make("FP32", [1, 2], Float32Array.of(5, 7)) }], batchSize: [3, 1], count: 2 },
+        "zeros",
+        { inputs: "random", batchSize: 4 },
+      ],
+    })
+    yield* Testing.model(layer)
+    const [three, one] = [3, 1].map((rows) => ({
+      shape: [rows, 1, 2],
+      data: Array.from({ length: rows }, () => [5, 7]).flat(),
+      by: false,
+    }))
+    expect(calls.slice(0, 5)).toEqual([three, one, three, one, { shape: [1, 1, 2], data: [0, 0], by: false }])
+    expect(calls.slice(5).map(({ shape }) => shape)).toEqual([[4, 1, 2]])
+  }),
+)
+
 it.effect("the model is not there before its warm-up has ended", () =>
   Effect.gen(function* () {
     const open = yield* Deferred.make<void>()
@@ -218,6 +238,9 @@ it("options out of range are found at declaration", () => {
   // @ts-expect-error no dim of an input
   expect(given({ sizes: { m: 1 } })).toThrow('Model "scale": warmUp.sizes: no input has a dim "m".')
   expect(given({ sizes: { n: -1 } })).toThrow("warmUp.sizes.n must be an integer of at least 1, but -1 was given.")
+  expect(given({ inputs: [], batchSize: 5 })).toThrow(
+    "warmUp.batchSize must not exceed maxBatchSize 4, but 5 was given.",
+  )
   expect(given({ timeout: 0 })).toThrow("warmUp.timeout must be a time above 0, but 0 was given.")
 })
 

@@ -14,6 +14,7 @@ import { infer, type RunningModel, stream } from "../running/RunningModel.ts"
 import * as TypedCalls from "../calls/TypedCalls.ts"
 import { WarmUpFailed } from "./WarmUpFailed.ts"
 import * as WarmUpInput from "./WarmUpInput.ts"
+import { concat, type TypedTensor } from "../tensor/TypedTensor.ts"
 
 export interface WarmUpOptions<I extends Fields> {
   /**
@@ -24,7 +25,9 @@ export interface WarmUpOptions<I extends Fields> {
   readonly inputs?: WarmUpInput.MadeUp | ReadonlyArray<Input<I>>
   /** Extents of symbolic dims in what is made up, by their name. Default 1, as always that of dims of -1. */
   readonly sizes?: { readonly [N in SymbolsOf<I>]?: number }
-  /** Rows of a request that is made up; of several, one request of each. Default 1. */
+  /**
+   * Rows of a request, which is a batch of its own then; of several, one request of each. A sample is repeated as often. Default 1.
+   */
   readonly batchSize?: number | ReadonlyArray<number>
   /** Of each request, as on the wire: integers are bigint, doubles number. Default none. */
   readonly parameters?: Parameters
@@ -38,10 +41,18 @@ export interface WarmUpOptions<I extends Fields> {
 
 export type WarmUp<I extends Fields> = WarmUpInput.MadeUp | WarmUpOptions<I>
 
+/** One, or several, one after the other. */
+export type WarmUps<I extends Fields> = WarmUp<I> | ReadonlyArray<WarmUp<I>>
+
 /** What options with a warm-up, or without, may fail with. */
 export type Errors<Options> = "warmUp" extends keyof Options ? ErrorOf<Options["warmUp"]> : never
 
-export type ErrorOf<W> = W extends undefined | { readonly onFailure: "ignore" } ? never : WarmUpFailed
+export type ErrorOf<W> =
+  W extends ReadonlyArray<infer One>
+    ? ErrorOf<One>
+    : W extends undefined | { readonly onFailure: "ignore" }
+      ? never
+      : WarmUpFailed
 
 /** A model of this one instance, until the scope ends. */
 export type Alone = (instance: Instance) => Effect.Effect<RunningModel, never, Scope.Scope>
@@ -50,31 +61,51 @@ export type Alone = (instance: Instance) => Effect.Effect<RunningModel, never, S
 export type Trial<E> = (instance: Instance, alone: Alone) => Effect.Effect<void, E>
 
 /** @throws TypeError where an option is out of range, or a size is that of no dim */
-export const make = <I extends Fields, O extends Fields, const W extends WarmUp<I> | undefined>(
+export const make = <I extends Fields, O extends Fields, const W extends WarmUps<I> | undefined>(
   definition: Definition<I, O>,
   warmUp: W,
 ): Trial<ErrorOf<W>> | undefined => {
-  if (warmUp === undefined) return undefined
-  const options: WarmUpOptions<I> = typeof warmUp === "string" ? { inputs: warmUp } : warmUp
-  const settings = check(definition, options)
-  const trial: Trial<WarmUpFailed> = (instance, alone) => {
-    const tried = Effect.mapError(execute(definition, settings, instance, alone), (error) =>
-      failed(definition, instance, error),
-    )
-    if (options.onFailure !== "ignore") return tried
-    return Effect.catch(tried, ({ message }) => Effect.logWarning(`${message}; it goes on without`))
-  }
+  const settings = options<I>(warmUp).map((options) => check(definition, options))
+  if (settings.length === 0) return undefined
+  const trial: Trial<WarmUpFailed> = (instance, alone) =>
+    Effect.forEach(settings, (one) => tried(definition, one, instance, alone), { discard: true })
   // What is ignored does not fail, as the type has it.
   return trial as Trial<ErrorOf<W>>
+}
+
+/** As a list of objects. */
+export const options = <I extends Fields>(warmUp: WarmUps<I> | undefined): ReadonlyArray<WarmUpOptions<I>> => {
+  if (warmUp === undefined) return []
+  const all = isList(warmUp) ? warmUp : [warmUp]
+  return all.map((one) => (typeof one === "string" ? { inputs: one } : one))
+}
+
+const isList = <I extends Fields>(warmUp: WarmUps<I>): warmUp is ReadonlyArray<WarmUp<I>> => Array.isArray(warmUp)
+
+const tried = <I extends Fields, O extends Fields>(
+  definition: Definition<I, O>,
+  settings: Settings<I>,
+  instance: Instance,
+  alone: Alone,
+): Effect.Effect<void, WarmUpFailed> => {
+  const executed = Effect.mapError(execute(definition, settings, instance, alone), (error) =>
+    failed(definition, instance, error),
+  )
+  if (!settings.isIgnored) return executed
+  return Effect.catch(executed, ({ message }) => Effect.logWarning(`${message}; it goes on without`))
 }
 
 interface Settings<I extends Fields> {
   readonly inputs: WarmUpInput.MadeUp | ReadonlyArray<Input<I>>
   readonly sizes: WarmUpInput.Sizes
   readonly batchSizes: ReadonlyArray<number>
+  /** Whether requests share batches where they may. */
+  readonly isTogether: boolean
   readonly parameters: Parameters
   readonly count: number
   readonly timeout: Duration.Duration
+  /** Whether a failure is a warning. */
+  readonly isIgnored: boolean
 }
 
 const check = <I extends Fields, O extends Fields>(
@@ -103,7 +134,16 @@ const check = <I extends Fields, O extends Fields>(
     throw wrong(`timeout must be a time above 0, but ${String(timeout)} was given`)
   }
   const { parameters = noParameters } = options
-  return { inputs, sizes: Object.fromEntries(given), batchSizes, parameters, count, timeout: duration.value }
+  return {
+    inputs,
+    sizes: Object.fromEntries(given),
+    batchSizes,
+    isTogether: typeof inputs !== "string" && options.batchSize === undefined,
+    parameters,
+    count,
+    timeout: duration.value,
+    isIgnored: options.onFailure === "ignore",
+  }
 }
 
 const execute = <I extends Fields, O extends Fields>(
@@ -119,8 +159,7 @@ const execute = <I extends Fields, O extends Fields>(
       model.decoupled ? Stream.runDrain(Stream.take(stream(model, request), 1)) : infer(model, request)
     for (let turn = 0; turn < settings.count; turn++) {
       const asked = yield* Effect.fromResult(requests(definition, settings, model, clock.currentTimeMillisUnsafe()))
-      // All at once, so that they share batches, unless each is to be a batch of its own.
-      const concurrency = typeof settings.inputs === "string" ? 1 : "unbounded"
+      const concurrency = settings.isTogether ? "unbounded" : 1
       yield* Effect.forEach(asked, answered, { concurrency, discard: true })
     }
   }).pipe(Effect.scoped)
@@ -132,10 +171,15 @@ const requests = <I extends Fields, O extends Fields>(
   now: number,
 ): Result.Result<ReadonlyArray<Request>, InferenceError> => {
   if (typeof inputs !== "string") {
-    const withParameters = (request: Request): Request => ({ ...request, parameters })
     const calls = TypedCalls.make(definition, model)
-    const request = (sample: Input<I>) => Result.map(calls.request(sample, { id, timeout }, now), withParameters)
-    return Result.all(inputs.map(request))
+    const request = (sample: Input<I>, rows: number) =>
+      Result.map(calls.request(sample, { id, timeout }, now), (one): Request => ({
+        ...one,
+        parameters,
+        rows,
+        inputs: one.inputs.map((tensor) => tensor && repeated(tensor, rows)),
+      }))
+    return Result.all(inputs.flatMap((sample) => batchSizes.map((rows) => request(sample, rows))))
   }
   const random = WarmUpInput.random()
   const batching = definition.maxBatchSize > 0
@@ -152,6 +196,9 @@ const requests = <I extends Fields, O extends Fields>(
   }))
   return Result.succeed(madeUp)
 }
+
+const repeated = (row: TypedTensor, rows: number): TypedTensor =>
+  concat([row, ...Array.from({ length: rows - 1 }, () => row)])
 
 /** What handlers and error texts call these requests. */
 const id = "warm-up"

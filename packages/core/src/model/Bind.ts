@@ -11,7 +11,7 @@ import type { JoinedBatch } from "../handler/JoinedBatch.ts"
 import type * as Handler from "../handler/Handler.ts"
 import type { GroupOptions } from "../instance/InstancePlan.ts"
 import { isPromise, type Returned } from "../handler/UserCode.ts"
-import type { ErrorOf, WarmUp } from "../instance/WarmUp.ts"
+import type { ErrorOf, WarmUps } from "../instance/WarmUp.ts"
 
 /** A field that is called after its position, or by a name of its own. */
 export type Position = Field | readonly [name: string, field: Field]
@@ -53,7 +53,7 @@ export type BoundHandler<I extends Positions, O extends Positions, E, R> = (
   context: JoinedBatch<Named<"INPUT", I>>,
 ) => Returned<Positional<O>, E, R>
 
-export interface BindOptions<N extends string, I extends Positions, O extends Positions, W = WarmUp<Named<"INPUT", I>>>
+export interface BindOptions<N extends string, I extends Positions, O extends Positions, W = WarmUps<Named<"INPUT", I>>>
   extends
     Omit<DefinitionOptions<Fields, Fields>, "inputs" | "outputs" | "batching">,
     Omit<Handler.HandlerOptions<Named<"INPUT", I>>, "warmUp" | "instances"> {
@@ -107,7 +107,7 @@ export const bind = <
   R = never,
   EMake = never,
   RMake = never,
-  const W extends WarmUp<Named<"INPUT", I>> | undefined = undefined,
+  const W extends WarmUps<Named<"INPUT", I>> | undefined = undefined,
 >(
   { name, inputs, outputs, instances, keepsInputs, responseCache, warmUp, ...options }: BindOptions<N, I, O, W>,
   make: Effect.Effect<BoundHandler<I, O, E, R>, EMake, RMake> | BoundHandler<I, O, E, R>,

@@ -195,6 +195,18 @@ export const warm: Layer.Layer<Bert, Model.WarmUpFailed> = Model.batch(Bert, ber
 
 export const warmAnyway: Layer.Layer<Bert> = Model.batch(Bert, bert, { warmUp: { onFailure: "ignore" } })
 
+export const warmTwiceAnyway: Layer.Layer<Bert> = Model.batch(Bert, bert, {
+  warmUp: [{ onFailure: "ignore" }, { inputs: "random", onFailure: "ignore" }],
+})
+
+export const warmTwice: Layer.Layer<Bert, Model.WarmUpFailed> = Model.batch(Bert, bert, {
+  warmUp: [{ onFailure: "ignore" }, "random"],
+})
+
+// @ts-expect-error one of them may fail
+// @effect-diagnostics-next-line missingLayerContext:off
+export const silentTwice: Layer.Layer<Bert> = warmTwice
+
 export const cold: Layer.Layer<Bert> = Model.batch(Bert, bert, { instances: 2 })
 
 /** One that may fail, in the place of one that cannot. */

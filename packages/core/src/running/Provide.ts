@@ -56,7 +56,7 @@ export interface InstancesOptions<E, R> {
 /** What every model may have around its instances. Plain data: it may come from a file. */
 export interface ServingOptions<I extends Fields = Fields> {
   /** What each instance is tried with before the model takes requests. Default nothing. */
-  readonly warmUp?: WarmUp.WarmUp<I>
+  readonly warmUp?: WarmUp.WarmUps<I>
   /**
    * Whether a request that asks what another one has asked before gets its answer, without an execution; for models whose
    * answers depend on nothing else. Not for decoupled ones. Default false.

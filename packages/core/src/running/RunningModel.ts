@@ -13,7 +13,7 @@ import type { GroupOptions } from "../instance/InstancePlan.ts"
 import type { Prepared } from "../instance/InstanceSet.ts"
 import type { Fields } from "../model/Field.ts"
 import type { ModelFile } from "./ModelFile.ts"
-import type { WarmUp } from "../instance/WarmUp.ts"
+import type { WarmUps } from "../instance/WarmUp.ts"
 import type { Statistics } from "../metrics/Statistics.ts"
 import type { Signature } from "../tensor/TensorSpec.ts"
 import type { ModelConfig } from "@nereid/protocol/model_config"
@@ -48,7 +48,7 @@ export interface RunningModel {
   /** What it is loaded from; undefined where that is code, or elsewhere. */
   readonly modelFile?: ModelFile | undefined
   /** What its instances were tried with. */
-  readonly warmUp?: WarmUp<Fields> | undefined
+  readonly warmUp?: WarmUps<Fields> | undefined
   /** What executes its batches here; none for a model that runs elsewhere. */
   readonly instanceGroups: ReadonlyArray<InstanceGroup>
   readonly statistics: Statistics

@@ -7,6 +7,7 @@ import type { Fields } from "@nereid/core/Field"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import type { TensorSpec } from "@nereid/core/TensorSpec"
 import * as TypedCalls from "@nereid/core/TypedCalls"
+import * as WarmUp from "@nereid/core/WarmUp"
 import * as WarmUpInput from "@nereid/core/WarmUpInput"
 import {
   DataType,
@@ -26,9 +27,22 @@ export interface ExportedWarmUp {
 export const none: ExportedWarmUp = { messages: [], files: [], notes: [] }
 
 export const make = (definition: Definition<Fields, Fields>, running: RunningModel): ExportedWarmUp => {
-  const { warmUp } = running
-  if (warmUp === undefined) return none
-  const options = typeof warmUp === "string" ? { inputs: warmUp } : warmUp
+  const options = WarmUp.options(running.warmUp)
+  const all = options.map((one, index) => exported(definition, running, one, index === 0 ? "" : `${index}_`))
+  return {
+    messages: all.flatMap(({ messages }) => messages),
+    files: all.flatMap(({ files }) => files),
+    notes: [...new Set(all.flatMap(({ notes }) => notes))],
+  }
+}
+
+/** Its names begin with the prefix. */
+const exported = (
+  definition: Definition<Fields, Fields>,
+  running: RunningModel,
+  options: WarmUp.WarmUpOptions<Fields>,
+  prefix: string,
+): ExportedWarmUp => {
   const { inputs = "zeros", batchSize = 1, count = 1, parameters = {} } = options
   const lost = [
     ...(Object.keys(parameters).length > 0 ? ["its parameters"] : []),
@@ -36,9 +50,11 @@ export const make = (definition: Definition<Fields, Fields>, running: RunningMod
     ...(options.onFailure === "ignore" ? ['onFailure: "ignore"'] : []),
   ]
   const notes = lost.length > 0 ? [`the warm-up of a configuration has no words for ${lost.join(", ")}`] : []
-  if (typeof inputs !== "string") return { ...samples(definition, running, inputs, count), notes }
-  const sizes: WarmUpInput.Sizes = options.sizes ?? {}
   const batchSizes = typeof batchSize === "number" ? [batchSize] : batchSize
+  if (typeof inputs !== "string") {
+    return { ...samples(definition, running, inputs, prefix, { batchSizes, count }), notes }
+  }
+  const sizes: WarmUpInput.Sizes = options.sizes ?? {}
   // A file requires them all.
   const made = running.signature.inputs.map((spec): [string, ModelWarmup_Input] => {
     const dims = WarmUpInput.shape(spec.dims, sizes)
@@ -48,17 +64,23 @@ export const make = (definition: Definition<Fields, Fields>, running: RunningMod
     ]
   })
   const messages = batchSizes.map((batchSize) =>
-    create(ModelWarmupSchema, { name: `${inputs}_${batchSize}`, batchSize, count, inputs: Object.fromEntries(made) }),
+    create(ModelWarmupSchema, {
+      name: `${prefix}${inputs}_${batchSize}`,
+      batchSize,
+      count,
+      inputs: Object.fromEntries(made),
+    }),
   )
   return { messages, files: [], notes }
 }
 
-/** Each a request of one row, whose tensors are files. */
+/** Each a request whose rows are all the same, and whose tensors are files. */
 const samples = (
   definition: Definition<Fields, Fields>,
   running: RunningModel,
   given: ReadonlyArray<Input<Fields>>,
-  count: number,
+  prefix: string,
+  { batchSizes, count }: { readonly batchSizes: ReadonlyArray<number>; readonly count: number },
 ): Pick<ExportedWarmUp, "messages" | "files"> => {
   const calls = TypedCalls.make(definition, running)
   const fill = Defaults.filler(running.signature, running.maxBatchSize > 0)
@@ -71,14 +93,15 @@ const samples = (
     const inputs = tensors.flatMap((tensor, position): ReadonlyArray<[string, ModelWarmup_Input]> => {
       const spec = running.signature.inputs[position]
       if (tensor === undefined || spec === undefined) return []
-      const file = `sample${index}_${position}`
+      const file = `${prefix}sample${index}_${position}`
       files.push({ path: `warmup/${file}`, content: tensor.bytes })
       const dims = running.maxBatchSize > 0 ? tensor.shape.slice(1) : tensor.shape
       return [[spec.name, input(spec, dims, { case: "inputDataFile", value: file })]]
     })
-    return [
-      create(ModelWarmupSchema, { name: `sample_${index}`, batchSize: 1, count, inputs: Object.fromEntries(inputs) }),
-    ]
+    return batchSizes.map((batchSize) => {
+      const name = `${prefix}sample_${index}${batchSizes.length > 1 ? `_${batchSize}` : ""}`
+      return create(ModelWarmupSchema, { name, batchSize, count, inputs: Object.fromEntries(inputs) })
+    })
   })
   return { messages, files }
 }

@@ -184,6 +184,19 @@ model_warmup: {
   }
   count: 2
 }
+model_warmup: {
+  name: "1_sample_0"
+  batch_size: 2
+  inputs: {
+    key: "X"
+    value: {
+      data_type: TYPE_FP32
+      dims: 1
+      input_data_file: "1_sample0_0"
+    }
+  }
+  count: 1
+}
 response_cache: {
   enable: true
 }
@@ -195,6 +208,7 @@ response_cache: {
     ])
     expect(text(files, "plus/warmup/sample0_0")).toEqual(new Uint8Array(Float32Array.of(5).buffer))
     expect(text(files, "plus/warmup/sample1_0")).toEqual(new Uint8Array(Float32Array.of(1).buffer))
+    expect(text(files, "plus/warmup/1_sample0_0")).toEqual(new Uint8Array(Float32Array.of(6).buffer))
     expect(text(files, "plus/3/model.onnx")).toEqual({ copyOf: coded("plus").modelFile?.path })
     expect(served("plus").version).toBe("3")
     expect(comparable(served("plus")).schedulingChoice).toEqual(comparable(coded("plus")).schedulingChoice)
