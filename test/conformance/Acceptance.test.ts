@@ -25,6 +25,7 @@ import { routes } from "./cases/routes.ts"
 import { storedConfigsGrpc, storedConfigsHttp } from "./cases/storedConfigs.ts"
 import { storedModels } from "./cases/storedModels.ts"
 import { storedGrpc, storedHttp } from "./cases/storedRepository.ts"
+import { storedScheduling, storedSchedulingGrpc, storedSchedulingHttp } from "./cases/storedScheduling.ts"
 import { decoupledHttp, streams } from "./cases/streams.ts"
 import { traceGrpc, traceHttp } from "./cases/trace.ts"
 import { transport } from "./cases/transport.ts"
@@ -37,6 +38,7 @@ const inferCases: ReadonlyArray<InferCase> = [
   ...validation,
   ...models,
   ...storedModels,
+  ...storedScheduling,
   ...ensembles,
   ...outputs,
 ]
@@ -45,6 +47,7 @@ const httpCases: ReadonlyArray<HttpCase> = [
   ...ensemblesHttp,
   ...storedHttp,
   ...storedConfigsHttp,
+  ...storedSchedulingHttp,
   ...routes,
   ...json,
   ...jsonElements,
@@ -61,6 +64,7 @@ const grpcCases: ReadonlyArray<GrpcCase> = [
   ...ensemblesGrpc,
   ...storedGrpc,
   ...storedConfigsGrpc,
+  ...storedSchedulingGrpc,
   ...grpc,
   ...grpcFrames,
   ...streams,

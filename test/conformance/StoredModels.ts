@@ -9,6 +9,7 @@ import { plus, repository, type RepositoryFixture } from "../fixtures/repository
 import { configs } from "./StoredConfigs.ts"
 import { echo, identity, io, one, step } from "./StoredParts.ts"
 import { broken } from "./StoredRefusals.ts"
+import { scheduled } from "./StoredScheduling.ts"
 
 /** Those that ONNX Runtime has for Node, but for strings, which it cannot add. */
 export const numeric = [
@@ -26,7 +27,7 @@ export const numeric = [
   "FP64",
 ] as const satisfies ReadonlyArray<ElementTypeName>
 
-interface Stored {
+export interface Stored {
   readonly name: string
   readonly file: Uint8Array | string
   /** Below the directory of the model. Default `1/model.onnx`. */
@@ -227,7 +228,7 @@ const versioned: Readonly<Record<string, string>> = {
 export const versions = [1, 2, 3, 10]
 
 const write = (fixture: RepositoryFixture): void => {
-  for (const { name, file, at = "1/model.onnx", config, more = {} } of [...ready, ...ensembles]) {
+  for (const { name, file, at = "1/model.onnx", config, more = {} } of [...ready, ...ensembles, ...scheduled]) {
     fixture.write(`${name}/${at}`, file)
     if (config !== undefined) fixture.write(`${name}/config.pbtxt`, config)
     for (const [path, content] of Object.entries(more)) fixture.write(`${name}/${path}`, content)
@@ -257,7 +258,7 @@ const addingOne = (amount: number): Uint8Array =>
   })
 
 const load = [
-  ...[...ready, ...ensembles].map(({ name }) => name),
+  ...[...ready, ...ensembles, ...scheduled].map(({ name }) => name),
   ...[versioned, broken, configs].flatMap((table) => Object.keys(table)),
 ]
 

@@ -12,7 +12,12 @@ type Connected = Connections["Service"]
 
 /** Rows of one or more columns. */
 const x = (rows: number, columns = 1, name = "X") =>
-  tensor(name, "INT32", [rows, columns], Array.from({ length: rows * columns }, () => 7))
+  tensor(
+    name,
+    "INT32",
+    [rows, columns],
+    Array.from({ length: rows * columns }, () => 7),
+  )
 
 const difference = (
   one: Awaited<ReturnType<typeof batches>>,

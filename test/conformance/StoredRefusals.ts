@@ -3,8 +3,9 @@ import { addSub } from "../fixtures/onnx.ts"
 import { plus } from "../fixtures/repository.ts"
 import type { RepositoryLineName } from "./RepositoryLines.ts"
 import { echo, identity, io, one, step } from "./StoredParts.ts"
+import { misscheduled } from "./StoredScheduling.ts"
 
-interface Broken {
+export interface Broken {
   readonly config: string | Uint8Array
   /** Default `1/model.onnx`, X → Y of FP32["n",1]. */
   readonly files?: { readonly [file: string]: string | Uint8Array }
@@ -499,6 +500,7 @@ const ensembles: Readonly<Record<string, Broken>> = {
 export const broken: Readonly<Record<string, Broken>> = {
   ...wrong,
   ...ensembles,
+  ...misscheduled,
   ...Object.fromEntries(
     Object.entries(illegal).map(([name, [config, place, proves]]): [string, Broken] => [
       name,

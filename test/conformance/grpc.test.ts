@@ -11,6 +11,7 @@ import { guardedGrpc } from "./cases/guarded.ts"
 import { ensemblesGrpc } from "./cases/ensembles.ts"
 import { storedConfigsGrpc } from "./cases/storedConfigs.ts"
 import { storedGrpc } from "./cases/storedRepository.ts"
+import { storedSchedulingGrpc } from "./cases/storedScheduling.ts"
 import { streams } from "./cases/streams.ts"
 import { traceGrpc } from "./cases/trace.ts"
 import { Connections } from "./Connections.ts"
@@ -68,6 +69,7 @@ layer(Connections.layerWithRepository, { excludeTestServices: true, timeout: "30
     ...traceGrpc,
     ...storedGrpc,
     ...storedConfigsGrpc,
+    ...storedSchedulingGrpc,
     ...ensemblesGrpc,
   ]) {
     it.effect(`${one.name} ${(one.proves ?? []).join(" ")}`.trim(), () =>

@@ -16,6 +16,7 @@ import { routes } from "./cases/routes.ts"
 import { ensemblesHttp } from "./cases/ensembles.ts"
 import { storedConfigsHttp } from "./cases/storedConfigs.ts"
 import { storedHttp } from "./cases/storedRepository.ts"
+import { storedSchedulingHttp } from "./cases/storedScheduling.ts"
 import { decoupledHttp } from "./cases/streams.ts"
 import { traceHttp } from "./cases/trace.ts"
 import { transport } from "./cases/transport.ts"
@@ -107,6 +108,7 @@ layer(Connections.layerWithRepository, { excludeTestServices: true, timeout: "30
     ...generate,
     ...storedHttp,
     ...storedConfigsHttp,
+    ...storedSchedulingHttp,
     ...ensemblesHttp,
   ]) {
     it.effect(`${one.name} ${(one.proves ?? []).join(" ")}`.trim(), () =>

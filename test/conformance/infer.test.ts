@@ -8,6 +8,7 @@ import { models } from "./cases/models.ts"
 import { outputs } from "./cases/outputs.ts"
 import { ensembles } from "./cases/ensembles.ts"
 import { storedModels } from "./cases/storedModels.ts"
+import { storedScheduling } from "./cases/storedScheduling.ts"
 import { validation } from "./cases/validation.ts"
 import { Connections } from "./Connections.ts"
 import { encode as encodeGrpc } from "./GrpcEncoding.ts"
@@ -54,7 +55,15 @@ const differences = async (
 }
 
 layer(Connections.layerWithRepository, { excludeTestServices: true, timeout: "30 seconds" })("inference", (it) => {
-  for (const one of [...datatypes, ...validation, ...models, ...outputs, ...storedModels, ...ensembles]) {
+  for (const one of [
+    ...datatypes,
+    ...validation,
+    ...models,
+    ...outputs,
+    ...storedModels,
+    ...storedScheduling,
+    ...ensembles,
+  ]) {
     it.effect(`${one.name} ${(one.proves ?? []).join(" ")}`.trim(), () =>
       Effect.gen(function* () {
         const connections = yield* Connections

@@ -178,6 +178,7 @@ const refusals: ReadonlyArray<Refusal> = [
     what: "load",
     error:
       /^load failed for model 'no_onnx': version 1 is at UNAVAILABLE state: .* is not an ONNX model: its bytes are cut short, or of another format;$/,
+    proves: ["A6.load.failure.version"],
   },
   {
     name: "a backend that there is not, by its version",
@@ -185,6 +186,7 @@ const refusals: ReadonlyArray<Refusal> = [
     what: "load",
     error:
       "load failed for model 'no_backend': version 1 is at UNAVAILABLE state: unable to find backend library for backend 'fil', try specifying runtime on the model configuration.;",
+    proves: ["A6.load.failure.version"],
   },
   {
     name: "a configuration that is no JSON",

@@ -115,7 +115,8 @@ const inOrder: ReadonlyArray<GrpcCase> = [
   ),
 ]
 
-const decoupled: ReadonlyArray<GrpcCase> = [
+/** Of the model `counts`. */
+export const decoupled: ReadonlyArray<GrpcCase> = [
   on("three responses to one request", "C27", [ask("counts", 3, "a")], {
     code: 0,
     replies: [1, 2, 3].map((x) => number("counts", "a", x, false)),

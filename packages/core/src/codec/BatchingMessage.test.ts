@@ -51,6 +51,7 @@ type Init = MessageInitShape<typeof ModelConfigSchema>
 const flat = (more: Init) =>
   BatchingMessage.flat(
     create(ModelConfigSchema, {
+      maxBatchSize: 4,
       input: [{ name: "X" }, { name: "Z", allowRaggedBatch: true }],
       output: [{ name: "Y" }],
       ...more,
