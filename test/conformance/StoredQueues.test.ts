@@ -4,9 +4,9 @@ import { Effect } from "effect"
 import { Connections } from "./Connections.ts"
 import { metric, until } from "./Counters.ts"
 import { hold } from "./HeldQueue.ts"
-import { tensor } from "./InferRequest.ts"
-import { batches } from "./Statistics.ts"
-import { ways } from "./Way.ts"
+import { type InferRequest, type Tensor, tensor } from "./InferRequest.ts"
+import { batches, statistics } from "./Statistics.ts"
+import { type Way, ways } from "./Way.ts"
 
 type Connected = Connections["Service"]
 
@@ -31,6 +31,15 @@ const difference = (
       .filter(([, count]) => count > 0),
   ),
 })
+
+/** Ways to one server. */
+const way = (name: string): Way => {
+  const found = ways("queues", "queuesConnect").find((way) => way.name === name && way.server === "queues")
+  if (found === undefined) throw new Error(`There is no way ${name}`)
+  return found
+}
+
+const [json, binary, grpc, stream] = [way("HTTP JSON"), way("HTTP binary"), way("gRPC"), way("gRPC stream")]
 
 layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a repository", (it) => {
   const live = (name: string, test: (connections: Connected) => Promise<void>) =>
@@ -162,4 +171,121 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
       assert.deepStrictEqual(counted, { rows: 6, executions: 4, sizes: { 1: 2, 2: 2 } })
     })
   }
+
+  live(
+    "a response cache answers whoever asks the same, whichever way, without an execution (C36, C38)",
+    async (connections) => {
+      const metrics = (name: string) => metric(connections, name, "cached", "", "queues")
+      const cached = async () => {
+        const { inferenceStats, inferenceCount, executionCount } = await statistics(connections, "cached", "queues")
+        const { success, fail, cacheHit, cacheMiss, computeInfer } = inferenceStats ?? {}
+        assert.strictEqual(Number(cacheHit?.count), await metrics("nv_cache_num_hits_per_model"))
+        assert.strictEqual(Number(cacheMiss?.count), await metrics("nv_cache_num_misses_per_model"))
+        const durations = [success, fail, cacheHit, cacheMiss, computeInfer].map((duration) => Number(duration?.count))
+        return [...durations, Number(inferenceCount), Number(executionCount)]
+      }
+      let executions = 0
+      const ask = async (way: Way, expected: "hit" | "miss", request: Partial<InferRequest> = {}) => {
+        if (expected === "miss") executions += 1
+        const { inputs = [x(2)] } = request
+        const outputs = inputs.map((input) => ({ ...input, elements: input.elements.map(() => executions) }))
+        assert.deepStrictEqual(await way.ask(connections, { model: "cached", inputs, ...request }, { outputs }), [])
+      }
+      assert.deepStrictEqual(await cached(), [0, 0, 0, 0, 0, 0, 0])
+      await ask(json, "miss")
+      for (const way of [json, binary, grpc, stream]) {
+        await ask(way, "hit")
+        await ask(way, "hit", { id: way.name, parameters: { priority: 1n, timeout: 5n } })
+      }
+      assert.deepStrictEqual(await cached(), [9, 0, 8, 1, 1, 18, 1])
+      for (const way of [json, binary, grpc, stream]) {
+        const by = { [way.name]: true }
+        await ask(way, "miss", { inputs: [{ ...x(1), elements: [-executions] }] })
+        await ask(way, "miss", { parameters: by })
+        await ask(way, "hit", { parameters: by })
+      }
+      await ask(grpc, "miss", { inputs: [x(1)] })
+      assert.deepStrictEqual(await cached(), [22, 0, 12, 10, 10, 39, 10])
+      const failing = { model: "cached", parameters: { fail: true }, inputs: [x(1)] }
+      for (const way of [json, grpc]) {
+        const failed = { tag: "ExecutionFailed", error: /as it was asked to$/ } as const
+        assert.deepStrictEqual(await way.ask(connections, failing, failed), [])
+      }
+      assert.deepStrictEqual(await cached(), [22, 2, 12, 10, 10, 39, 10])
+      assert.isNaN(await metric(connections, "nv_cache_num_hits_per_model", "fills", "", "queues"))
+    },
+  )
+
+  live("of an ONNX file, whatever the parameters are (C36)", async (connections) => {
+    const request = { model: "onnx_cached", inputs: [x(2)] }
+    const outputs = [x(2, 1, "Y")]
+    for (const way of [stream, binary, grpc, json]) {
+      const parameters = { [way.name]: 1n }
+      assert.deepStrictEqual(await way.ask(connections, { ...request, parameters }, { outputs }), [])
+    }
+    const { executionCount, inferenceStats } = await statistics(connections, "onnx_cached", "queues")
+    assert.deepStrictEqual([executionCount, inferenceStats?.cacheHit?.count], [1n, 3n])
+  })
+
+  /** Asks one after the other, each over another way, for one execution. */
+  const together = async (
+    connections: Connected,
+    model: string,
+    requests: ReadonlyArray<{ readonly input: Tensor; readonly outputs: ReadonlyArray<Tensor> }>,
+  ) => {
+    const pending = () => metric(connections, "nv_inference_pending_request_count", model, "", "queues")
+    const answers: Array<Promise<ReadonlyArray<string>>> = []
+    for (const [index, { input, outputs }] of requests.entries()) {
+      const way = [json, binary, grpc, stream][index] ?? grpc
+      answers.push(way.ask(connections, { model, inputs: [input] }, { outputs }))
+      if (answers.length < requests.length) await until(async () => (await pending()) === answers.length)
+    }
+    assert.deepStrictEqual((await Promise.all(answers)).flat(), [])
+    const { executionCount } = await statistics(connections, model, "queues")
+    assert.strictEqual(executionCount, 1n)
+  }
+
+  const floats = (name: string, shape: ReadonlyArray<number>, elements: ReadonlyArray<number>) =>
+    tensor(name, "FP32", shape, elements)
+
+  live("a ragged batch is told in every way what of it is whose (C36)", async (connections) => {
+    const request = (shape: readonly [number, number], begin: number, elements: ReadonlyArray<number>) => {
+      const number = (name: string, value: number) => tensor(name, "INT32", [1, 1], [value])
+      return {
+        input: floats("X", [1, ...shape], elements),
+        outputs: [
+          floats(
+            "Y",
+            [1, ...shape],
+            elements.map((element) => element * 2),
+          ),
+          tensor("SHAPES", "INT32", [1, 2], shape),
+          number("COUNTS", elements.length),
+          number("ENDS", begin + elements.length),
+          number("BEGINS", begin),
+          tensor("MOSTS", "INT64", [1, 1], [6n]),
+          floats("FLATS", [1, 2], shape),
+        ],
+      }
+    }
+    await together(connections, "onnx_ragged", [
+      request([2, 1], 0, [1, 2]),
+      request([3, 2], 2, [3, 4, 5, 6, 7, 8]),
+      request([0, 5], 8, []),
+      request([1, 3], 8, [9, 10, 11]),
+    ])
+  })
+
+  live("each row of a ragged batch has a shape, whosever it is (C36)", async (connections) => {
+    await together(connections, "onnx_ragged_rows", [
+      {
+        input: floats("X", [2, 1, 2], [1, 2, 3, 4]),
+        outputs: [floats("Y", [2, 1, 2], [2, 4, 6, 8]), tensor("SHAPES", "INT32", [2, 2], [1, 2, 1, 2])],
+      },
+      {
+        input: floats("X", [1, 3, 1], [5, 6, 7]),
+        outputs: [floats("Y", [1, 3, 1], [10, 12, 14]), tensor("SHAPES", "INT32", [1, 2], [3, 1])],
+      },
+    ])
+  })
 })

@@ -5,7 +5,7 @@
  */
 import { Effect, Layer } from "effect"
 import { Repository } from "@nereid/repository"
-import { model, node, value } from "../fixtures/onnx.ts"
+import { initializer, model, node, value } from "../fixtures/onnx.ts"
 import { repository } from "../fixtures/repository.ts"
 import { holding } from "./Held.ts"
 
@@ -46,9 +46,24 @@ const held: Readonly<Record<string, string>> = {
   alone: `max_batch_size: 4 ${int32}`,
 }
 
+/** Answers with how many executions there have been, and fails where it is to. */
+const executions = `
+  let executions = 0
+  export default {
+    execute: (requests) => {
+      executions += 1
+      return requests.map(({ parameters, inputs: { X } }) => {
+        if (parameters["fail"] === true) return new Error("as it was asked to")
+        const bytes = new Uint8Array(Int32Array.from(X.data, () => executions).buffer)
+        return { X: new X.constructor("INT32", X.shape, bytes) }
+      })
+    },
+  }`
+
 /** ONNX files that answer X with X as Y, of one session. */
 const sessions: Readonly<Record<string, string>> = {
   onnx_gathers: batching("preferred_batch_size: 2", forever),
+  onnx_cached: "response_cache { enable: true }",
   onnx_alone: 'input { name: "X" data_type: TYPE_INT32 dims: -1 } output { name: "Y" data_type: TYPE_INT32 dims: -1 }',
 }
 
@@ -57,6 +72,89 @@ const identity = model({
   outputs: [value("Y", "INT32", ["n", "k"])],
   nodes: [node("Identity", ["X"], ["Y"])],
 })
+
+/** X in one row behind the other → Y = X + X, and what else the batch has, row by row. */
+const told = model({
+  inputs: [
+    value("X", "FP32", ["elements"]),
+    value("COUNT", "INT32", ["requests"]),
+    value("END", "INT32", ["requests"]),
+    value("BOUND", "INT32", ["bounds"]),
+    value("MOST", "FP32", ["most"]),
+    value("SHAPE", "INT32", ["rows", 2]),
+    value("FLAT", "FP32", ["dims"]),
+  ],
+  outputs: [
+    value("Y", "FP32", ["elements"]),
+    value("COUNTS", "INT32", ["requests"]),
+    value("ENDS", "INT32", ["requests"]),
+    value("BEGINS", "INT32", ["requests"]),
+    value("MOSTS", "INT64", ["requests"]),
+    value("SHAPES", "INT32", ["rows", 2]),
+    value("FLATS", "FP32", ["rows", 2]),
+  ],
+  nodes: [
+    node("Add", ["X", "X"], ["Y"]),
+    node("Identity", ["COUNT"], ["COUNTS"]),
+    node("Identity", ["END"], ["ENDS"]),
+    node("Slice", ["BOUND", "ZERO", "LAST"], ["BEGINS"]),
+    node("Shape", ["MOST"], ["LENGTH"]),
+    node("Shape", ["COUNT"], ["REQUESTS"]),
+    node("Expand", ["LENGTH", "REQUESTS"], ["MOSTS"]),
+    node("Identity", ["SHAPE"], ["SHAPES"]),
+    node("Reshape", ["FLAT", "PAIRS"], ["FLATS"]),
+  ],
+  initializers: [
+    initializer("ZERO", "INT64", [1], BigInt64Array.of(0n)),
+    initializer("LAST", "INT64", [1], BigInt64Array.of(-1n)),
+    initializer("PAIRS", "INT64", [2], BigInt64Array.of(-1n, 2n)),
+  ],
+})
+
+/** The same of requests of several rows, which have numbers of their own. */
+const toldRows = model({
+  inputs: [value("X", "FP32", ["elements"]), value("SHAPE", "INT32", ["rows", 2])],
+  outputs: [value("Y", "FP32", ["elements"]), value("SHAPES", "INT32", ["rows", 2])],
+  nodes: [node("Add", ["X", "X"], ["Y"]), node("Identity", ["SHAPE"], ["SHAPES"])],
+})
+
+const batchInput = (kind: string, name: string, datatype: string) =>
+  `batch_input { kind: ${kind} target_name: "${name}" data_type: ${datatype} source_input: "X" }`
+
+const output = (name: string, more: string) => `output { name: "${name}" ${more} }`
+
+const number = "dims: 1 reshape { shape: [] }"
+
+const raggedX = [
+  "max_batch_size: 4 instance_group { count: 1 kind: KIND_CPU }",
+  'input { name: "X" data_type: TYPE_FP32 dims: [ -1, -1 ] allow_ragged_batch: true }',
+  output("Y", "data_type: TYPE_FP32 dims: [ -1, -1 ]"),
+  output("SHAPES", "data_type: TYPE_INT32 dims: 2"),
+  batchInput("BATCH_ITEM_SHAPE", "SHAPE", "TYPE_INT32"),
+  'batch_output { kind: BATCH_SCATTER_WITH_INPUT_SHAPE target_name: "Y" source_input: "X" }',
+]
+
+const ragging: ReadonlyArray<readonly [name: string, file: Uint8Array, config: ReadonlyArray<string>]> = [
+  [
+    "onnx_ragged",
+    told,
+    [
+      ...raggedX,
+      batching("preferred_batch_size: 4", forever),
+      output("COUNTS", `data_type: TYPE_INT32 ${number}`),
+      output("ENDS", `data_type: TYPE_INT32 ${number}`),
+      output("BEGINS", `data_type: TYPE_INT32 ${number}`),
+      output("MOSTS", `data_type: TYPE_INT64 ${number}`),
+      output("FLATS", "data_type: TYPE_FP32 dims: 2"),
+      batchInput("BATCH_ELEMENT_COUNT", "COUNT", "TYPE_INT32"),
+      batchInput("BATCH_ACCUMULATED_ELEMENT_COUNT", "END", "TYPE_INT32"),
+      batchInput("BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO", "BOUND", "TYPE_INT32"),
+      batchInput("BATCH_MAX_ELEMENT_COUNT_AS_SHAPE", "MOST", "TYPE_FP32"),
+      batchInput("BATCH_ITEM_SHAPE_FLATTEN", "FLAT", "TYPE_FP32"),
+    ],
+  ],
+  ["onnx_ragged_rows", toldRows, [...raggedX, batching("preferred_batch_size: 3", forever)]],
+]
 
 export const layer = Layer.unwrap(
   Effect.map(repository, (fixture) => {
@@ -67,6 +165,12 @@ export const layer = Layer.unwrap(
     for (const [name, config] of Object.entries(sessions)) {
       fixture.write(`${name}/1/model.onnx`, identity)
       fixture.write(`${name}/config.pbtxt`, `max_batch_size: 4 instance_group { count: 1 kind: KIND_CPU } ${config}`)
+    }
+    fixture.write("cached/1/model.js", executions)
+    fixture.write("cached/config.pbtxt", `max_batch_size: 4 ${int32} response_cache { enable: true }`)
+    for (const [name, file, config] of ragging) {
+      fixture.write(`${name}/1/model.onnx`, file)
+      fixture.write(`${name}/config.pbtxt`, config.join("\n"))
     }
     return Repository.layer({ directories: [fixture.path] })
   }),
