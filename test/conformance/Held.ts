@@ -30,12 +30,12 @@ export const held = new Held()
 
 Object.assign(globalThis, { [Symbol.for(name)]: held })
 
-/** A script that answers X with X once it may. */
-export const holding = `
+/** A script that answers X with X once it may. Requests with this id are to be held. */
+export const holding = (hold = "hold") => `
   const held = globalThis[Symbol.for("${name}")]
   export default {
     execute: async (requests) => {
-      await held.execute(requests.map(({ id }) => id))
+      await held.execute(requests.map(({ id }) => (id === "${hold}" ? "hold" : id)))
       return requests.map(({ inputs: { X } }) => ({ X }))
     },
   }`

@@ -1,11 +1,18 @@
 /** What a repository's models do with several requests, as their configuration says: who shares a batch, and what is counted. */
+import { create, toBinary } from "@bufbuild/protobuf"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { GrpcCode } from "@nereid/core/Errors"
+import { ModelReadyRequestSchema, RepositoryModelLoadRequestSchema } from "@nereid/protocol/grpc_service"
 import { Connections } from "./Connections.ts"
 import { metric, until } from "./Counters.ts"
+import { encode, frame } from "./GrpcEncoding.ts"
+import { held } from "./Held.ts"
 import { hold } from "./HeldQueue.ts"
+import { HttpConnection } from "./HttpConnection.ts"
 import { type InferRequest, type Tensor, tensor } from "./InferRequest.ts"
 import { batches, statistics } from "./Statistics.ts"
+import { warming } from "./StoredQueues.ts"
 import { type Way, ways } from "./Way.ts"
 
 type Connected = Connections["Service"]
@@ -18,6 +25,23 @@ const x = (rows: number, columns = 1, name = "X") =>
     [rows, columns],
     Array.from({ length: rows * columns }, () => 7),
   )
+
+/** Loads the model, and says whether that went well. */
+const loads = {
+  "over HTTP": async (connections: Connected) => {
+    // A connection answers in the order in which it was asked.
+    const connection = await HttpConnection.open(connections.servers.queues.http)
+    const { status } = await connection.request({ path: `/v2/repository/models/${warming}/load`, body: "" })
+    connection.close()
+    return status === 200
+  },
+  "over gRPC": async (connections: Connected) => {
+    const request = create(RepositoryModelLoadRequestSchema, { modelName: warming })
+    const chunks = [frame(toBinary(RepositoryModelLoadRequestSchema, request))]
+    const { code } = await (await connections.grpc("queues")).call({ method: "RepositoryModelLoad", chunks })
+    return code === 0
+  },
+}
 
 const difference = (
   one: Awaited<ReturnType<typeof batches>>,
@@ -171,6 +195,53 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
       assert.deepStrictEqual(counted, { rows: 6, executions: 4, sizes: { 1: 2, 2: 2 } })
     })
   }
+
+  for (const [name, load] of Object.entries(loads)) {
+    live(`${name}: a model is not there before its warm-up has ended (C32, C36)`, async (connections) => {
+      const [http, grpc] = await Promise.all([connections.http("queues"), connections.grpc("queues")])
+      const state = async () => {
+        const ready = await http.request({ path: `/v2/models/${warming}/ready` })
+        const index = await http.request({ path: "/v2/repository/index", body: "" })
+        const [entry] = new RegExp(`\\{"name":"${warming}"[^}]*\\}`).exec(index.body.toString()) ?? []
+        const request = create(ModelReadyRequestSchema, { name: warming })
+        const chunks = [frame(toBinary(ModelReadyRequestSchema, request))]
+        const { code } = await grpc.call({ method: "ModelReady", chunks })
+        return [ready.status, entry, code]
+      }
+      const entry = (state: string) => `{"name":"${warming}","version":"1","state":"${state}","reason":""}`
+      held.executions = []
+      const loaded = load(connections)
+      await until(() => held.ran.includes("hold"))
+      assert.deepStrictEqual(await state(), [404, entry("LOADING"), GrpcCode.NOT_FOUND])
+      held.letGo()
+      assert.strictEqual(await loaded, true)
+      assert.deepStrictEqual(await state(), [200, entry("READY"), 0])
+      assert.deepStrictEqual(held.executions, [["hold"]])
+      const { inferenceStats, executionCount } = await statistics(connections, warming, "queues")
+      assert.deepStrictEqual([inferenceStats?.success?.count, executionCount], [0n, 0n])
+      await http.request({ path: `/v2/repository/models/${warming}/unload`, body: "" })
+    })
+  }
+
+  live("responses of a decoupled model are counted one by one (C38)", async (connections) => {
+    const connection = await connections.grpc("queues")
+    for (const to of [2, 1, -1]) {
+      const request = { model: "counts", inputs: [{ ...x(1), elements: [to] }] }
+      const { code } = await connection.call({ method: "ModelStreamInfer", chunks: [encode(request, "gRPC stream")] })
+      assert.strictEqual(code, 0)
+    }
+    const { responseStats, inferenceCount } = await statistics(connections, "counts", "queues")
+    const counted = Object.entries(responseStats).map(([index, { success, fail, emptyResponse }]) => [
+      index,
+      ...[success, fail, emptyResponse].map((duration) => Number(duration?.count)),
+    ])
+    assert.strictEqual(inferenceCount, 2n)
+    assert.deepStrictEqual(counted, [
+      ["0", 3, 0, 0],
+      ["1", 1, 1, 1],
+      ["2", 0, 0, 1],
+    ])
+  })
 
   live(
     "a response cache answers whoever asks the same, whichever way, without an execution (C36, C38)",

@@ -60,6 +60,20 @@ const executions = `
     },
   }`
 
+/** 1, 2, … up to X; fails behind as many as X says where it is negative. */
+const counts = `
+  export default {
+    execute: function* ({ inputs: { X } }) {
+      for (let i = 1; i <= Math.abs(X.data[0]); i++) {
+        yield { X: new X.constructor("INT32", [1, 1], new Uint8Array(Int32Array.of(i).buffer)) }
+      }
+      if (X.data[0] < 0) throw new Error("no way down")
+    },
+  }`
+
+/** A model that nothing has loaded, and whose warm-up is held. */
+export const warming = "warming"
+
 /** ONNX files that answer X with X as Y, of one session. */
 const sessions: Readonly<Record<string, string>> = {
   onnx_gathers: batching("preferred_batch_size: 2", forever),
@@ -159,19 +173,28 @@ const ragging: ReadonlyArray<readonly [name: string, file: Uint8Array, config: R
 export const layer = Layer.unwrap(
   Effect.map(repository, (fixture) => {
     for (const [name, config] of Object.entries(held)) {
-      fixture.write(`${name}/1/model.js`, holding)
+      fixture.write(`${name}/1/model.js`, holding())
       fixture.write(`${name}/config.pbtxt`, config)
     }
     for (const [name, config] of Object.entries(sessions)) {
       fixture.write(`${name}/1/model.onnx`, identity)
       fixture.write(`${name}/config.pbtxt`, `max_batch_size: 4 instance_group { count: 1 kind: KIND_CPU } ${config}`)
     }
+    fixture.write(`${warming}/1/model.js`, holding("warm-up"))
+    fixture.write(
+      `${warming}/config.pbtxt`,
+      `max_batch_size: 2 ${int32}
+      model_warmup { name: "zeros" batch_size: 2 inputs { key: "X" value { data_type: TYPE_INT32 dims: 1 zero_data: true } } }`,
+    )
+    fixture.write("counts/1/model.js", counts)
+    fixture.write("counts/config.pbtxt", `max_batch_size: 2 ${int32} model_transaction_policy { decoupled: true }`)
     fixture.write("cached/1/model.js", executions)
     fixture.write("cached/config.pbtxt", `max_batch_size: 4 ${int32} response_cache { enable: true }`)
     for (const [name, file, config] of ragging) {
       fixture.write(`${name}/1/model.onnx`, file)
       fixture.write(`${name}/config.pbtxt`, config.join("\n"))
     }
-    return Repository.layer({ directories: [fixture.path] })
+    const load = [...Object.keys(held), ...Object.keys(sessions), ...ragging.map(([name]) => name), "counts", "cached"]
+    return Repository.layer({ directories: [fixture.path], control: "explicit", load })
   }),
 )
