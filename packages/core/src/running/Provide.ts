@@ -175,7 +175,7 @@ const run = Effect.fnUntraced(function* (
   const joins = sees === "batch" && maxBatchSize > 0 && !decoupled
   const agrees = sees !== "sample" && !decoupled
   const isAlone = decoupled || !batching.shared
-  const differing = joins ? (flat?.inputs ?? none) : batching.differing
+  const differing = isAlone ? undefined : joins ? (flat?.inputs ?? none) : batching.differing
   const padding = joins ? Padding.rule(batching) : undefined
   const scheduler = yield* Scheduler.make({
     model: name,
