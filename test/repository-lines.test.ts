@@ -240,7 +240,7 @@ describe.each(["HTTP", "gRPC"] as const)("over %s", (transport) => {
       await expect.poll(() => told).toEqual(["entered"])
       expect(await unload("m")).toBe(undefined)
       expect(await index()).toEqual([{ name: "m", version: "1", state: "UNLOADING", reason: "" }])
-      expect(await answer("m")).toBe("ModelNotFound: Request for unknown model: 'm' is not found")
+      expect(await answer("m")).toBe("ModelNotFound: Request for unknown model: 'm' has no available versions")
       gate.resolve()
       expect(await accepted).toBe(6)
       await expect.poll(() => index()).toEqual([{ name: "m", version: "1", state: "UNAVAILABLE", reason: "unloaded" }])

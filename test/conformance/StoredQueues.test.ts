@@ -1,12 +1,16 @@
 /** What a repository's models do with several requests, as their configuration says: who shares a batch, and what is counted. */
-import { create, toBinary } from "@bufbuild/protobuf"
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { GrpcCode } from "@nereid/core/Errors"
-import { ModelReadyRequestSchema, RepositoryModelLoadRequestSchema } from "@nereid/protocol/grpc_service"
+import {
+  ModelReadyRequestSchema,
+  ModelReadyResponseSchema,
+  RepositoryModelLoadRequestSchema,
+} from "@nereid/protocol/grpc_service"
 import { Connections } from "./Connections.ts"
 import { metric, until } from "./Counters.ts"
 import { encode, frame } from "./GrpcEncoding.ts"
+import { messages } from "./GrpcConnection.ts"
 import { held } from "./Held.ts"
 import { hold } from "./HeldQueue.ts"
 import { HttpConnection } from "./HttpConnection.ts"
@@ -205,17 +209,17 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
         const [entry] = new RegExp(`\\{"name":"${warming}"[^}]*\\}`).exec(index.body.toString()) ?? []
         const request = create(ModelReadyRequestSchema, { name: warming })
         const chunks = [frame(toBinary(ModelReadyRequestSchema, request))]
-        const { code } = await grpc.call({ method: "ModelReady", chunks })
-        return [ready.status, entry, code]
+        const [reply] = messages((await grpc.call({ method: "ModelReady", chunks })).body)
+        return [ready.status, entry, reply && fromBinary(ModelReadyResponseSchema, reply).ready]
       }
       const entry = (state: string) => `{"name":"${warming}","version":"1","state":"${state}","reason":""}`
       held.executions = []
       const loaded = load(connections)
       await until(() => held.ran.includes("hold"))
-      assert.deepStrictEqual(await state(), [404, entry("LOADING"), GrpcCode.NOT_FOUND])
+      assert.deepStrictEqual(await state(), [400, entry("LOADING"), false])
       held.letGo()
       assert.strictEqual(await loaded, true)
-      assert.deepStrictEqual(await state(), [200, entry("READY"), 0])
+      assert.deepStrictEqual(await state(), [200, entry("READY"), true])
       assert.deepStrictEqual(held.executions, [["hold"]])
       const { inferenceStats, executionCount } = await statistics(connections, warming, "queues")
       assert.deepStrictEqual([inferenceStats?.success?.count, executionCount], [0n, 0n])
