@@ -135,6 +135,15 @@ const ready: ReadonlyArray<Stored> = [
     config: io("input", "X", "data_type: TYPE_STRING dims: 1") + io("output", "Y", "data_type: TYPE_STRING dims: 1"),
   },
   {
+    name: "asking",
+    at: "1/model.js",
+    file: `export default {
+      initialize: ({ models }) => models,
+      execute: (requests, models) => Promise.all(requests.map(({ inputs, run }) => run(models.inferBatch("bare", inputs)))),
+    }`,
+    config: `max_batch_size: 4 ${io("input", "X", "data_type: TYPE_FP32 dims: 1")}${io("output", "Y", "data_type: TYPE_FP32 dims: 1")}`,
+  },
+  {
     name: "script",
     at: "1/model.js",
     file: echo,

@@ -2,12 +2,13 @@
  * The models of some directories by their names: where each of them is, whether it may be loaded from there, and what has
  * changed since it was last looked at. When something is loaded is Repository.ts's business.
  */
-import { Cause, Effect, Exit, Fiber, Result, type Scope } from "effect"
+import { Effect, Result, type Scope } from "effect"
 import { join, resolve } from "node:path"
-import { ExecutionFailed, Unavailable } from "@nereid/core/Errors"
+import { ExecutionFailed, type Unavailable } from "@nereid/core/Errors"
 import type { IndexEntry, LoadOverrides } from "@nereid/core/ModelRepository"
 import type { OpenRegistry } from "@nereid/core/Registry"
 import * as Retirement from "@nereid/core/Retirement"
+import { within } from "@nereid/core/ScopedChange"
 import * as Turns from "@nereid/core/Turns"
 import * as EnsembleConfig from "./ensemble/EnsembleConfig.ts"
 import * as LoadOrder from "./LoadOrder.ts"
@@ -152,7 +153,7 @@ export class Catalogue {
       }
       return results
     })
-    return this.#within(load)
+    return within(this.#surroundings.scope, load)
   }
 
   /** In its turn. Nothing is done for a model that is made of others: false. */
@@ -221,21 +222,6 @@ export class Catalogue {
       }
       return missing
     })
-  }
-
-  /**
-   * Runs it as what ends with the scope, whoever waits for it: while ONNX Runtime makes a session, nothing must end the process. A
-   * caller that leaves takes it back.
-   */
-  #within<A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E | Unavailable> {
-    return Effect.uninterruptibleMask((restore) =>
-      Effect.gen({ self: this }, function* () {
-        const fiber = yield* Effect.forkIn(effect, this.#surroundings.scope, { startImmediately: true })
-        const exit = yield* Effect.onInterrupt(restore(Fiber.await(fiber)), () => Fiber.interrupt(fiber))
-        const isEnded = Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)
-        return yield* isEnded ? new Unavailable({ message: "Server is stopping" }) : exit
-      }),
-    )
   }
 
   /** Whether it is not there, and may come from a directory. */

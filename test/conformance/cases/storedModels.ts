@@ -401,6 +401,14 @@ const failures: ReadonlyArray<InferCase> = [
   ),
 ]
 
+const asking: InferCase = {
+  ...stored,
+  name: "a script asks another model",
+  proves: ["A12.script.model"],
+  request: { model: "asking", inputs: [tensor("X", "FP32", [2, 1], [1, 2])] },
+  expected: { outputs: [tensor("Y", "FP32", [2, 1], [2, 3])] },
+}
+
 const withoutOption = proving(
   {
     ...stored,
@@ -422,6 +430,7 @@ export const storedModels: ReadonlyArray<InferCase> = [
   told,
   ...failures,
   withoutOption,
+  asking,
   ...Object.entries(policies).flatMap(policy),
   ...absent,
 ]

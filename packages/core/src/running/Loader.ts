@@ -17,6 +17,7 @@ import type { Control, IndexEntry, LoadOverrides } from "./ModelRepository.ts"
 import * as OpenRegistry from "./OpenRegistry.ts"
 import * as Retirement from "./Retirement.ts"
 import type { RunningModel } from "./RunningModel.ts"
+import { within } from "./ScopedChange.ts"
 import * as Turns from "./Turns.ts"
 import { reason } from "./Unavailable.ts"
 
@@ -129,19 +130,6 @@ export const make = (outer: Scope.Scope): Loader => {
     if (oldest !== undefined && others.length >= mostFailures) statuses.delete(keyOf(oldest))
   }
 
-  /** Runs a change as what ends with the scope; a caller that leaves takes it back. */
-  const within = <A, E, R>(change: Effect.Effect<A, E, R>): Effect.Effect<A, E | Unavailable, R> =>
-    Effect.uninterruptibleMask((restore) =>
-      Effect.gen(function* () {
-        const its = scope
-        const fiber = yield* Effect.forkIn(change, its, { startImmediately: true })
-        const exit = yield* Effect.onInterrupt(restore(Fiber.await(fiber)), () => Fiber.interrupt(fiber))
-        const isEnded = Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) && its.state._tag === "Closed"
-        if (isEnded) return yield* new Unavailable({ message: "Server is stopping" })
-        return yield* exit
-      }),
-    )
-
   const bring = <M extends Models, E, R>(
     models: M,
     layer: Layer.Layer<M[number]["Identifier"], E, R>,
@@ -197,7 +185,7 @@ export const make = (outer: Scope.Scope): Loader => {
         return yield* exit
       }),
     )
-    return Effect.asVoid(within(turns.take(names, change)))
+    return Effect.asVoid(within(scope, turns.take(names, change)))
   }
 
   /** They are out of the registries. */
@@ -256,7 +244,7 @@ export const make = (outer: Scope.Scope): Loader => {
         const unload = control()?.unload(name, false)
         if (unload !== undefined) return yield* unload
       }
-      const taken = yield* within(turns.take([name], Effect.uninterruptible(takeOut(name, options))))
+      const taken = yield* within(scope, turns.take([name], Effect.uninterruptible(takeOut(name, options))))
       const caller = yield* Caller
       for (const { gone, over } of taken) if (!Retirement.waitsFor(gone, caller?.asker)) yield* Fiber.await(over)
     }),
