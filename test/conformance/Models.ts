@@ -145,7 +145,7 @@ class Stuck extends Model.Service<Stuck>()("stuck", {
 /** How many requests have come to run in it. */
 export const stuck = { entered: 0 }
 
-/** Levels of requests that wait while one called `hold` runs: the first has little room, the last little time. */
+/** Levels of requests that wait while one called `hold` runs: the first has little room, the last little time, the third delays. */
 class Levels extends Model.Service<Levels>()("levels", {
   inputs: { X: Tensor.INT32(1) },
   outputs: { X: Tensor.INT32(1) },
@@ -156,7 +156,11 @@ class Levels extends Model.Service<Levels>()("levels", {
     priorities: {
       levels: 4,
       default: 2,
-      policies: { 1: { maxQueueSize: 1 }, 4: { defaultTimeout: "1 milli", allowTimeoutOverride: true } },
+      policies: {
+        1: { maxQueueSize: 1 },
+        3: { defaultTimeout: "20 seconds", timeoutAction: "DELAY", allowTimeoutOverride: true },
+        4: { defaultTimeout: "1 milli", allowTimeoutOverride: true },
+      },
     },
   },
 }) {}

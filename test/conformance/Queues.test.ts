@@ -70,7 +70,16 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues", (it)
       assert.deepStrictEqual(await end(), { executions: [], refused: 3, served: 1 })
     })
 
-    live("or goes behind the others, where the model says so (C36)", async (connections) => {
+    live("where its level delays, it goes behind the others of that level alone (C36)", async (connections) => {
+      const { wait, refuse, end } = await hold(connections, way, "levels", x)
+      await wait("late", { priority: 3n, timeout: 1n })
+      await wait("patient", { priority: 3n })
+      await refuse("refused", { priority: 2n, timeout: 1n }, timedOut)
+      await wait("later", { priority: 2n })
+      assert.deepStrictEqual(await end(), { executions: alone("later", "patient", "late"), refused: 1, served: 4 })
+    })
+
+    live("or goes behind all others, where the model says so (C36)", async (connections) => {
       const { wait, end } = await hold(connections, way, "delays", x)
       await wait("late", { timeout: 1n })
       await wait("patient", { priority: 1n })

@@ -30,6 +30,9 @@ const held: Readonly<Record<string, string>> = {
     "priority_levels: 4 default_priority_level: 2",
     policy("max_queue_size: 4 default_timeout_microseconds: 20000000 allow_timeout_override: true"),
     "priority_queue_policy { key: 1 value { max_queue_size: 1 } }",
+    `priority_queue_policy {
+      key: 3 value { timeout_action: DELAY default_timeout_microseconds: 20000000 allow_timeout_override: true }
+    }`,
     "priority_queue_policy [{ key: 4 value { default_timeout_microseconds: 1000, allow_timeout_override: true } }]",
   )}`,
   delays: `max_batch_size: 1 ${int32} ${batching(

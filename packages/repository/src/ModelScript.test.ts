@@ -109,6 +109,30 @@ describe("a script", () => {
     }),
   )
 
+  it.live("has batches whose requests agree in the inputs that they bring, and in the shapes of those", () =>
+    Effect.gen(function* () {
+      const script = `export default { execute: (requests) => {
+        globalThis.told(requests.map(({ inputs }) => Object.entries(inputs).map(([name, { shape }]) => name + shape).join(" ")))
+        return requests.map(({ inputs: { X } }) => ({ Y: X }))
+      } }`
+      const config = `max_batch_size: 8 dynamic_batching {}
+        input [ { name: "X" data_type: TYPE_FP32 dims: -1 }, { name: "Z" data_type: TYPE_FP32 dims: 1 optional: true } ]
+        output { name: "Y" data_type: TYPE_FP32 dims: -1 }`
+      const { model } = yield* serving(script, config)
+      told.length = 0
+      const x = (rows: number, columns: number) =>
+        Tensor.make("FP32", [rows, columns], new Float32Array(rows * columns))
+      const requests = [
+        [x(1, 1), undefined],
+        [x(2, 1), x(2, 1)],
+        [x(1, 2), undefined],
+        [x(2, 1), undefined],
+      ]
+      yield* Effect.forEach(requests, (inputs) => ask(model(), inputs), { concurrency: "unbounded" })
+      expect(told.splice(0)).toEqual([["X1,1", "X2,1"], ["X2,1 Z2,1"], ["X1,2"]])
+    }),
+  )
+
   it.live("may be JavaScript, and asynchronous", () =>
     Effect.gen(function* () {
       const script = "export default { execute: async (requests) => requests.map(({ inputs }) => ({ Y: inputs.X })) }"

@@ -27,6 +27,17 @@ const seen = ["1,2: 0,0 ''", "3,2: 5,7,5,7,5,7 'a b' 'a b' 'a b'", "3,2: 5,7,5,7
 export const storedScheduling: ReadonlyArray<InferCase> = [
   {
     ...stored,
+    name: "a ragged input has as many dims as its configuration",
+    proves: ["C18"],
+    request: { model: "ragged", inputs: [tensor("X", "FP32", [1, 1, 2], [1, 2])] },
+    expected: {
+      tag: "InvalidRequest",
+      error:
+        /^\[request id: <id_unknown>\] unexpected shape for input 'X' for model 'ragged'\. Expected \[-1,-1\], got \[1,1,2\]/,
+    },
+  },
+  {
+    ...stored,
     name: "warm-ups are executed before the first request, batch by batch",
     proves: ["C36"],
     request: {
