@@ -2,8 +2,10 @@
  * What a repository's configurations say of executions, as one request shows it: decoupled models as those in code, warm-ups,
  * and how the configuration is told.
  */
-import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
-import { type GrpcCase, type HttpCase, http, type InferCase, rpc } from "../Case.ts"
+import type { MessageInitShape } from "@bufbuild/protobuf"
+import { GrpcCode } from "@nereid/core/Errors"
+import { GRPCInferenceService, type InferParameterSchema } from "@nereid/protocol/grpc_service"
+import { type GrpcCase, type HttpCase, type HttpExpected, http, type InferCase, rpc } from "../Case.ts"
 import { tensor } from "../InferRequest.ts"
 import { generate } from "./generate.ts"
 import { decoupled, decoupledHttp } from "./streams.ts"
@@ -48,8 +50,30 @@ export const storedScheduling: ReadonlyArray<InferCase> = [
   },
 ]
 
+const number = "attempt to access JSON non-unsigned-integer as unsigned-integer"
+
+/** A request to a model with levels, whose parameter is this JSON. */
+const askedHttp = (parameter: "priority" | "timeout", value: string, expected: HttpExpected): HttpCase =>
+  http(
+    `a ${parameter} of ${value}`,
+    {
+      path: "/v2/models/policies/infer",
+      body: `{"parameters":{"${parameter}":${value}},"inputs":[{"name":"X","datatype":"FP32","shape":[1,1],"data":[1]}]}`,
+    },
+    expected,
+    { ...stored, proves: ["C15", "C36"] },
+  )
+
+const parametersHttp: ReadonlyArray<HttpCase> = (["priority", "timeout"] as const).flatMap((name) => [
+  ...['"1"', "-1", "1.5", "true"].map((value) =>
+    askedHttp(name, value, { status: 500, error: `Unable to parse '${name}': ${number}` }),
+  ),
+  askedHttp(name, "18446744073709551615", { status: 200 }),
+])
+
 export const storedSchedulingHttp: ReadonlyArray<HttpCase> = [
   ...[...decoupledHttp, ...generate.filter(asksDecoupled)].map(inRepository),
+  ...parametersHttp,
   http(
     "a model is ready once its warm-ups are done",
     { path: "/v2/models/warmed/ready" },
@@ -78,8 +102,49 @@ export const storedSchedulingHttp: ReadonlyArray<HttpCase> = [
 
 const { method } = GRPCInferenceService
 
+type Choice = NonNullable<MessageInitShape<typeof InferParameterSchema>["parameterChoice"]>
+
+const askedGrpc = (parameter: "priority" | "timeout", choice: Choice, error?: string): GrpcCase =>
+  rpc(
+    `a ${parameter} of ${choice.case} ${choice.value}`,
+    method.modelInfer,
+    {
+      modelName: "policies",
+      parameters: { [parameter]: { parameterChoice: choice } },
+      inputs: [{ name: "X", datatype: "FP32", shape: [1n, 1n] }],
+      rawInputContents: [new Uint8Array(Float32Array.of(1).buffer)],
+    },
+    error === undefined ? { code: 0 } : { code: GrpcCode.INVALID_ARGUMENT, message: error },
+    { ...stored, proves: ["C36"] },
+  )
+
+const wrongType = (parameter: string, expected: string) =>
+  `invalid value type for '${parameter}' parameter, expected ${expected}.`
+
+const belowNothing = (parameter: string) => `invalid value '-1' for '${parameter}' parameter, expected value >= 0.`
+
+const parametersGrpc: ReadonlyArray<GrpcCase> = [
+  askedGrpc("priority", { case: "int64Param", value: 1n }),
+  askedGrpc("priority", { case: "uint64Param", value: 2n ** 64n - 1n }),
+  askedGrpc("timeout", { case: "int64Param", value: 2n ** 63n - 1n }),
+  askedGrpc("priority", { case: "int64Param", value: -1n }, belowNothing("priority")),
+  askedGrpc("timeout", { case: "int64Param", value: -1n }, belowNothing("timeout")),
+  askedGrpc("timeout", { case: "uint64Param", value: 1n }, wrongType("timeout", "int64_param")),
+  ...(
+    [
+      { case: "stringParam", value: "1" },
+      { case: "boolParam", value: true },
+      { case: "doubleParam", value: 1 },
+    ] as const
+  ).flatMap((choice) => [
+    askedGrpc("priority", choice, wrongType("priority", "int64_param or uint64_param")),
+    askedGrpc("timeout", choice, wrongType("timeout", "int64_param")),
+  ]),
+]
+
 export const storedSchedulingGrpc: ReadonlyArray<GrpcCase> = [
   ...decoupled.map(inRepository),
+  ...parametersGrpc,
   rpc(
     "once its warm-ups are done",
     method.modelReady,
