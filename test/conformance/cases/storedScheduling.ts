@@ -71,9 +71,37 @@ const parametersHttp: ReadonlyArray<HttpCase> = (["priority", "timeout"] as cons
   askedHttp(name, "18446744073709551615", { status: 200 }),
 ])
 
+/** Of the model that is there, with a warm-up that it cannot take. */
+const failingWarmUp = JSON.stringify({
+  backend: "nereid",
+  max_batch_size: 4,
+  input: [{ name: "X", data_type: "TYPE_FP32", dims: [1] }],
+  output: [{ name: "Y", data_type: "TYPE_FP32", dims: [1] }],
+  model_warmup: [{ name: "w", batch_size: 1, inputs: { X: { data_type: "TYPE_INT32", dims: [1], zero_data: true } } }],
+})
+
+const hasFailed =
+  /^load failed for model 'policies': version 1 is at UNAVAILABLE state: model 'policies' version 1 has failed its warm-up on instance policies_0_0: input 'X' of model 'policies': .*INT32/
+
 export const storedSchedulingHttp: ReadonlyArray<HttpCase> = [
   ...[...decoupledHttp, ...generate.filter(asksDecoupled)].map(inRepository),
   ...parametersHttp,
+  {
+    ...stored,
+    name: "load: a warm-up that fails leaves the model that was there",
+    proves: ["C33", "C36"],
+    steps: [
+      [
+        {
+          path: "/v2/repository/models/policies/load",
+          body: JSON.stringify({ parameters: { config: failingWarmUp } }),
+        },
+        { status: 400, error: hasFailed },
+      ],
+      [{ path: "/v2/models/policies/ready" }, { status: 200, body: "" }],
+      [{ path: "/v2/models/policies/config" }, { status: 200, body: /"priority_levels":3.*"model_warmup":\[\]/ }],
+    ],
+  },
   http(
     "a model is ready once its warm-ups are done",
     { path: "/v2/models/warmed/ready" },
@@ -145,6 +173,16 @@ const parametersGrpc: ReadonlyArray<GrpcCase> = [
 export const storedSchedulingGrpc: ReadonlyArray<GrpcCase> = [
   ...decoupled.map(inRepository),
   ...parametersGrpc,
+  rpc(
+    "a warm-up that fails",
+    method.repositoryModelLoad,
+    {
+      modelName: "policies",
+      parameters: { config: { parameterChoice: { case: "stringParam", value: failingWarmUp } } },
+    },
+    { code: GrpcCode.INVALID_ARGUMENT, message: hasFailed },
+    { ...stored, proves: ["C33", "C36"] },
+  ),
   rpc(
     "once its warm-ups are done",
     method.modelReady,
