@@ -109,6 +109,13 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
       assert.deepStrictEqual(executions, [["high", "a"], ["b"]])
     })
 
+    live(`${way.name}: without a batch dimension there are levels, too (C36)`, async (connections) => {
+      const { wait, end } = await hold(connections, way, "levels_without_batch", tensor("X", "INT32", [1], [7]))
+      await wait("low")
+      await wait("high", { priority: 1n })
+      assert.deepStrictEqual(await end(), { executions: [["high"], ["low"]], refused: 0, served: 3 })
+    })
+
     live(`${way.name}: batches have preferred sizes, and whoever is left waits for more (C36)`, async (connections) => {
       const counted = await counting(connections, "prefers", async () => {
         const { wait, end } = await hold(connections, way, "prefers", x(2))

@@ -42,6 +42,7 @@ const held: Readonly<Record<string, string>> = {
   bounded: `max_batch_size: 1 ${int32} ${batching(policy("max_queue_size: 1"))}`,
   fills: `max_batch_size: 4 ${int32} ${batching()}`,
   fills_by_level: `max_batch_size: 2 ${int32} ${batching("priority_levels: 2 default_priority_level: 2")}`,
+  levels_without_batch: `max_batch_size: 0 ${int32} ${batching("priority_levels: 2 default_priority_level: 2")}`,
   prefers: `max_batch_size: 8 ${int32} ${batching("preferred_batch_size: [ 2, 4 ]", forever)}`,
   hurries: `max_batch_size: 8 ${int32} ${batching("preferred_batch_size: 4 max_queue_delay_microseconds: 1000")}`,
   shapes: `max_batch_size: 4 ${variable} ${batching()}`,
