@@ -39,6 +39,7 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues", (it)
         Effect.flatMap(Connections, (connections) => Effect.promise(() => test(connections))),
       )
 
+    // A11.batching.levels@both, A11.batching.default-level@both, A11.batching.policy.level@both, A11.batching.policy.size@both, A12.priority@both
     live("the highest level goes first, and each has its own room (C36)", async (connections) => {
       const { wait, refuse, end } = await hold(connections, way, "levels", x)
       await wait("low", { priority: 3n })
@@ -53,6 +54,7 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues", (it)
       assert.deepStrictEqual(await end(), { executions, refused: 2, served: 7 })
     })
 
+    // A11.batching.policy.reject@both, A11.batching.policy.override@both, A12.timeout@both
     live("a request whose time in the queue is over is refused (C36)", async (connections) => {
       const { wait, refuse, end } = await hold(connections, way, "levels", x)
       await wait("patient", { timeout: 2n ** 63n - 1n })
@@ -62,6 +64,7 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues", (it)
       assert.deepStrictEqual(await end(), { executions: alone("high", "patient"), refused: 1, served: 3 })
     })
 
+    // A11.batching.policy.timeout@both, A12.timeout@both
     live("who asks for more time than there is, or for none, has no other (C36)", async (connections) => {
       const { refuse, end } = await hold(connections, way, "levels", x)
       await refuse("default", { priority: 4n }, timedOut)
@@ -70,6 +73,7 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues", (it)
       assert.deepStrictEqual(await end(), { executions: [], refused: 3, served: 1 })
     })
 
+    // A11.batching.policy.delay@both, A11.batching.policy.level@both
     live("where its level delays, it goes behind the others of that level alone (C36)", async (connections) => {
       const { wait, refuse, end } = await hold(connections, way, "levels", x)
       await wait("late", { priority: 3n, timeout: 1n })
@@ -88,6 +92,7 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues", (it)
       assert.deepStrictEqual(await end(), { executions, refused: 0, served: 4 })
     })
 
+    // A11.batching.ordering@both
     live("answers leave in the order of their requests, where the model says so", async (connections) => {
       const answers = () => metric(connections, "nv_inference_request_success", "ordered", "", way.server)
       const before = await answers()

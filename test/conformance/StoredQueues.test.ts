@@ -88,6 +88,7 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
       assert.deepStrictEqual(await end(), { executions: [["waits"]], refused: 1, served: 2 })
     })
 
+    // A11.batching.statistics@both
     live(`${way.name}: a batch has as many rows as fit, in their order (C36)`, async (connections) => {
       const counted = await counting(connections, "fills", async () => {
         const { wait, end } = await hold(connections, way, "fills", x(1))
@@ -116,6 +117,7 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
       assert.deepStrictEqual(await end(), { executions: [["high"], ["low"]], refused: 0, served: 3 })
     })
 
+    // A11.batching.preferred@both
     live(`${way.name}: batches have preferred sizes, and whoever is left waits for more (C36)`, async (connections) => {
       const counted = await counting(connections, "prefers", async () => {
         const { wait, end } = await hold(connections, way, "prefers", x(2))
@@ -135,6 +137,7 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
       assert.deepStrictEqual(counted, { rows: 10, executions: 4, sizes: { 2: 3, 4: 1 } })
     })
 
+    // A11.batching.delay@both
     live(`${way.name}: nobody waits for more than the delay (C36)`, async (connections) => {
       const counted = await counting(connections, "hurries", async () => {
         const request = { model: "hurries", inputs: [x(1)] }
@@ -143,6 +146,7 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
       assert.deepStrictEqual(counted, { rows: 1, executions: 1, sizes: { 1: 1 } })
     })
 
+    // A11.batching.shapes@both
     live(`${way.name}: rows of other shapes have batches of their own (C36)`, async (connections) => {
       const counted = await counting(connections, "shapes", async () => {
         const { wait, end } = await hold(connections, way, "shapes", x(1))
@@ -159,6 +163,7 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
       assert.deepStrictEqual(counted, { rows: 7, executions: 3, sizes: { 1: 1, 3: 2 } })
     })
 
+    // A11.ragged.input@both
     live(`${way.name}: rows of any shapes share a batch where they may be ragged (C36)`, async (connections) => {
       const { wait, end } = await hold(connections, way, "shapes_ragged", x(1))
       await wait("one", {}, x(1, 1))
@@ -208,6 +213,7 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
   }
 
   for (const [name, load] of Object.entries(loads)) {
+    // A11.warm-up.before@both
     live(`${name}: a model is not there before its warm-up has ended (C32, C36)`, async (connections) => {
       const [http, grpc] = await Promise.all([connections.http("queues"), connections.grpc("queues")])
       const state = async () => {
@@ -254,6 +260,7 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
     ])
   })
 
+  // A11.cache.hit@both, A11.cache.statistics@both
   live(
     "a response cache answers whoever asks the same, whichever way, without an execution (C36, C38)",
     async (connections) => {
@@ -330,6 +337,7 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
   const floats = (name: string, shape: ReadonlyArray<number>, elements: ReadonlyArray<number>) =>
     tensor(name, "FP32", shape, elements)
 
+  // A11.ragged.kinds@both, A11.ragged.output@both
   live("a ragged batch is told in every way what of it is whose (C36)", async (connections) => {
     const request = (shape: readonly [number, number], begin: number, elements: ReadonlyArray<number>) => {
       const number = (name: string, value: number) => tensor(name, "INT32", [1, 1], [value])

@@ -138,16 +138,19 @@ export const misscheduled: Readonly<Record<string, Broken>> = {
   no_default_level: {
     config: batching("priority_levels: 2"),
     reason: "default priority level must be in range [1, 2] for no_default_level",
+    proves: ["A11.batching.default-level.range"],
   },
   level_of_policy: {
     config: batching("priority_levels: 2 default_priority_level: 1 priority_queue_policy { key: 3 value {} }"),
     reason: "priority queue policy must have priority level in range [1, 2] for level_of_policy",
+    proves: ["A11.batching.policy.level"],
   },
   ordered_delay: {
     config: batching(
       "preserve_ordering: true default_queue_policy { timeout_action: DELAY default_timeout_microseconds: 1 }",
     ),
     reason: "Queue policy can not have DELAY as timeout action when 'preserve_ordering' is true for ordered_delay",
+    proves: ["A11.batching.ordering.levels"],
   },
   ordered_delay_of_level: {
     config: batching(`preserve_ordering: true priority_levels: 1 default_priority_level: 1
@@ -159,17 +162,20 @@ export const misscheduled: Readonly<Record<string, Broken>> = {
     config: "max_batch_size: 4 sequence_batching {} response_cache { enable: true }",
     reason:
       "Response Cache does not currently support model cached_sequences with sequence batching scheduler. Please disable the response cache.",
+    proves: ["A11.cache.decoupled"],
   },
   cached_responses: {
     config: `${tensors} model_transaction_policy { decoupled: true } response_cache { enable: true }`,
     files: script("function* () {}"),
     reason:
       "Response Cache does not currently support model cached_responses with 'Decoupled' transaction policy. Please disable the response cache.",
+    proves: ["A11.cache.decoupled"],
   },
   ragged_without_batch: {
     config: `${io("input", "X", `${fp32} allow_ragged_batch: true`)}${io("output", "Y", fp32)}`,
     files: script("() => []"),
     reason: "model input 'X' can not have ragged batch without batching: 'max_batch_size' is 0",
+    proves: ["A11.ragged.input"],
   },
   made_for_script: {
     config: `${tensors} ${ends}`,
@@ -286,5 +292,6 @@ export const misscheduled: Readonly<Record<string, Broken>> = {
     files: script("() => { throw new Error('no weights') }"),
     reason:
       "model 'warm_up_that_fails' version 1 has failed its warm-up on instance warm_up_that_fails_0_0: Failed to execute the request(s) for model 'warm_up_that_fails': no weights",
+    proves: ["A11.warm-up.failure"],
   },
 }

@@ -41,7 +41,7 @@ export const storedScheduling: ReadonlyArray<InferCase> = [
   {
     ...stored,
     name: "warm-ups are executed before the first request, batch by batch",
-    proves: ["C36"],
+    proves: ["C36", "A11.warm-up.zero", "A11.warm-up.random", "A11.warm-up.file", "A11.warm-up.batch"],
     request: {
       model: "warmed",
       inputs: [tensor("X", "INT32", [1, 2], [1, 2]), tensor("TEXT", "BYTES", [1, 1], ["c"])],
