@@ -2,6 +2,7 @@
  * ModelInfer and ModelStreamInfer as a channel, straight on the connection: Connect's Transport interface would cost a promise, an abort
  * signal and two Headers a call.
  */
+import type { OutgoingHttpHeaders } from "node:http2"
 import { Result } from "effect"
 import {
   documentHeader,
@@ -13,12 +14,13 @@ import {
   tagHeader,
 } from "@nereid/core/Errors"
 import * as InferMessage from "@nereid/core/InferMessage"
-import type { WireResponse } from "@nereid/core/WireRequest"
+import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
 import type { Channel } from "./Channel.ts"
 import type { Settings } from "./ClientOptions.ts"
 import { prefixLength } from "./GrpcCall.ts"
 import { GrpcConnection } from "./GrpcConnection.ts"
 import { type GrpcFailure, single } from "./GrpcStatus.ts"
+import * as TraceParent from "./TraceParent.ts"
 
 const path = "/inference.GRPCInferenceService/ModelInfer"
 
@@ -41,7 +43,7 @@ export const make = (settings: Settings): Channel => {
   return {
     infer: (wire, timeoutMs, reply) => {
       const call = connection.call(
-        headers,
+        traced(headers, wire),
         InferMessage.encode(wire, prefixLength, Buffer.allocUnsafe),
         timeoutMs,
         (outcome) => {
@@ -52,7 +54,7 @@ export const make = (settings: Settings): Channel => {
       return () => call.cancel()
     },
     stream: (wire, timeoutMs, receiver) => {
-      const call = streams.stream(streamHeaders, InferMessage.encode(wire, prefixLength), timeoutMs, {
+      const call = streams.stream(traced(streamHeaders, wire), InferMessage.encode(wire, prefixLength), timeoutMs, {
         message: (message) => {
           const outcome = readStreamed(message)
           if (Result.isSuccess(outcome)) return receiver.response(outcome.success)
@@ -66,6 +68,9 @@ export const make = (settings: Settings): Channel => {
     close: () => Promise.all([connection.close(), streams.close()]).then(() => {}),
   }
 }
+
+const traced = (headers: OutgoingHttpHeaders, wire: WireRequest): OutgoingHttpHeaders =>
+  wire.parent === undefined ? headers : { ...headers, ...TraceParent.headers(wire) }
 
 const read = (message: Uint8Array): Result.Result<WireResponse, InferenceError> => {
   try {

@@ -11,6 +11,7 @@ import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
 import type { Channel, ChannelReceiver, ChannelStream } from "./Channel.ts"
 import type { Settings } from "./ClientOptions.ts"
 import * as HttpStatus from "./HttpStatus.ts"
+import * as TraceParent from "./TraceParent.ts"
 
 export interface HttpRequest {
   /** Behind the origin. */
@@ -46,14 +47,15 @@ export const generateStream = (
 
 const request = (
   { endpoint, headers }: Settings,
-  { modelName, modelVersion }: WireRequest,
+  wire: WireRequest,
   route: string,
   timeoutMs: number | undefined,
   own: Record<string, string>,
   body: HttpRequest["body"],
 ): HttpRequest => {
+  const { modelName, modelVersion } = wire
   const version = modelVersion === "" ? "" : `/versions/${encodeURIComponent(modelVersion)}`
-  const all: Record<string, string> = { ...headers, ...own }
+  const all: Record<string, string> = { ...headers, ...TraceParent.headers(wire), ...own }
   const timeout = timeoutHeader(timeoutMs)
   if (timeout !== undefined) all[BinaryExtension.timeoutHeader] = timeout
   return { path: `${endpoint.path}/v2/models/${encodeURIComponent(modelName)}${version}/${route}`, headers: all, body }

@@ -164,6 +164,7 @@ const wireRequest = (definition: Definition<Fields, Fields>, version: string, re
     return tensor === undefined ? [] : [{ name, datatype: tensor.datatype, shape: tensor.shape, bytes: tensor.bytes }]
   }),
   outputs: [],
+  ...(request.trace?.span !== undefined && { parent: request.trace.span }),
 })
 
 /**

@@ -1,17 +1,17 @@
 /**
  * Who asks a model: code that answers a request of another model has its deadline kept, its id passed on and circles found,
  * without a word in it. Effects carry it with their fiber, promises through HandledRequest's `run`. Callers that answer
- * nothing themselves, such as front ends and clients, are none.
+ * nothing themselves, such as front ends and clients, are none, unless they are traced.
  */
-import { type Clock, Context, Exit, Result } from "effect"
+import { type Clock, Context, Exit, type Fiber, Result } from "effect"
 import type { Asker } from "./Asker.ts"
 import type { ParameterCodec } from "../model/ParameterFields.ts"
 import type { Request, Trace } from "../request/Inference.ts"
 import type { Askable, RunningModel } from "../running/RunningModel.ts"
 
 export interface CallerService {
-  /** The model whose code it is. */
-  readonly asker: Asker
+  /** The model whose code it is; undefined for any other code. */
+  readonly asker: Asker | undefined
   /** Of the request that it answers; empty where there is none, or are several. */
   readonly id: string
   /** Milliseconds of the clock after which nobody waits for what it answers. */
@@ -24,6 +24,16 @@ export interface CallerService {
 export const Caller = Context.Reference<CallerService | undefined>("@nereid/core/Caller", {
   defaultValue: () => undefined,
 })
+
+/** Who asks from this fiber. */
+export const callerOf = (fiber: Fiber.Fiber<unknown, unknown>): CallerService | undefined => {
+  const caller = fiber.getRef(Caller)
+  if (caller !== undefined) return caller
+  const { span, tracer } = fiber.cache
+  // Without a tracer that somebody has provided, nobody ever sees its spans.
+  if (span?._tag !== "Span" || tracer === undefined) return undefined
+  return { asker: undefined, id: "", deadline: undefined, trace: { at: nothing, span } }
+}
 
 /** What the code of one instance runs with, the same for all of its requests. */
 export interface Handling {
@@ -52,17 +62,19 @@ export const bounded = (request: Request, caller: CallerService | undefined): Re
 export const askedBy = (caller: CallerService | undefined, given: RunningModel): Askable => {
   const model = given.successor === undefined ? given : given.successor(caller?.asker)
   if (caller === undefined) return model
-  const permitted = model.asker === undefined ? model : permittedTo(caller, model, model.asker)
-  return caller.trace?.below === undefined ? permitted : traced(caller.trace.below, model.name, permitted)
+  const { asker, trace } = caller
+  const permitted = asker === undefined || model.asker === undefined ? model : permittedTo(asker, model, model.asker)
+  if (trace?.below !== undefined) return traced(trace.below, model.name, permitted)
+  return asker === undefined && trace !== undefined ? part(trace, permitted) : permitted
 }
 
-const permittedTo = (caller: CallerService, model: RunningModel, asked: Asker): Askable => {
+const permittedTo = (caller: Asker, model: RunningModel, asked: Asker): Askable => {
   const { statistics } = model
   return {
     decoupled: model.decoupled,
     emits: model.emits ?? model.decoupled,
     submit: (request, reply) => {
-      const refusal = caller.asker.begin(asked)
+      const refusal = caller.begin(asked)
       if (refusal !== undefined) {
         statistics.failed("REJECTED", 0)
         reply(Result.fail(refusal))
@@ -72,7 +84,7 @@ const permittedTo = (caller: CallerService, model: RunningModel, asked: Asker): 
       const end = () => {
         if (isOver) return
         isOver = true
-        caller.asker.end(asked)
+        caller.end(asked)
       }
       const cancel = model.submit(request, (outcome) => {
         end()
@@ -101,6 +113,13 @@ const traced = (below: NonNullable<Trace["below"]>, name: string, model: Askable
       trace.end(Exit.interrupt())
     }
   },
+})
+
+/** Each call is part of its caller's span. */
+const part = (trace: Trace, model: Askable): Askable => ({
+  ...(model.emits !== undefined && { emits: model.emits }),
+  decoupled: model.decoupled,
+  submit: (request, reply) => model.submit({ ...request, trace }, reply),
 })
 
 const nothing = () => {}

@@ -5,7 +5,7 @@
  */
 import { Clock, Duration, Effect, type Fiber, Result, Stream } from "effect"
 import { withBatch, withoutBatch } from "../handler/BatchedTensors.ts"
-import { askedBy, bounded, Caller } from "./Caller.ts"
+import { askedBy, bounded, callerOf } from "./Caller.ts"
 import type { CallOptions } from "../model/Definition.ts"
 import { type InferenceError, InvalidRequest, ModelNotReady } from "../Errors.ts"
 import { noParameters, type Response } from "../request/Inference.ts"
@@ -99,7 +99,7 @@ export const make = (
     if (!model.isReady()) return Result.fail(notReady(model))
     const problem = form.problem(model, tensors)
     if (problem !== undefined) return Result.fail(new InvalidRequest({ message: problem }))
-    const caller = fiber.getRef(Caller)
+    const caller = callerOf(fiber)
     const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
     const wire = {
       modelName: name,

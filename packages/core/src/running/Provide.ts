@@ -4,7 +4,7 @@
  */
 import { Clock, Context, Duration, Effect, Exit, Layer, type Result, Scope, Stream } from "effect"
 import * as Batch from "../scheduler/Batch.ts"
-import { askedBy, Caller, type CallerService } from "../calls/Caller.ts"
+import { askedBy, callerOf, type CallerService } from "../calls/Caller.ts"
 import * as Defaults from "../model/Defaults.ts"
 import type { CallOptions, Definition, Inference, Input, ModelClass } from "../model/Definition.ts"
 import type { InferenceError } from "../Errors.ts"
@@ -289,7 +289,7 @@ export const responses = <I extends Fields, O extends Fields, P extends Declared
 ): Stream.Stream<A, CallError<P>> =>
   Stream.unwrap(
     Effect.withFiber((fiber) => {
-      const caller = fiber.getRef(Caller)
+      const caller = callerOf(fiber)
       const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
       const request = Effect.fromResult(calls.request(sample, options, now, caller))
       return Effect.map(request, (request) =>
@@ -306,7 +306,7 @@ const asking = <A, E>(
   call: (now: number, caller: CallerService | undefined, reply: TypedCalls.TypedReply<A, E>) => Cancel,
 ): Effect.Effect<A, E> =>
   Effect.withFiber((fiber) => {
-    const caller = fiber.getRef(Caller)
+    const caller = callerOf(fiber)
     const clock = fiber.getRef(Clock.Clock)
     return Effect.callback((resume) =>
       Effect.sync(call(clock.currentTimeMillisUnsafe(), caller, (outcome) => resume(Effect.fromResult(outcome)))),

@@ -1,0 +1,104 @@
+/** Traces that go through several servers: what the typed clients tell of their callers, over each protocol. */
+import { assert, describe, it } from "@effect/vitest"
+import { Client } from "@nereid/client"
+import { Model, Tensor } from "@nereid/core"
+import { Server } from "@nereid/server"
+import { Context, Effect, Layer, Option, Stream, Tracer } from "effect"
+
+const io = { inputs: { X: Tensor.scalar("INT32") }, outputs: { X: Tensor.scalar("INT32") } }
+
+class Inner extends Model.Service<Inner>()("inner", { ...io, maxBatchSize: 4 }) {}
+class Outer extends Model.Service<Outer>()("outer", io) {}
+
+const InnerLive = Model.each(
+  Inner,
+  Effect.fn("handle")(({ X }) => Effect.succeed({ X })),
+)
+
+/** Keeps all spans, in the order of their beginning. */
+const recorder = () => {
+  const spans: Array<Tracer.NativeSpan> = []
+  const tracer = Tracer.make({
+    span: (options) => {
+      const span = new Tracer.NativeSpan(options)
+      spans.push(span)
+      return span
+    },
+  })
+  const only = (name: string) => {
+    const [span, ...others] = spans.filter((one) => one.name === name)
+    assert(span !== undefined && others.length === 0, `${name}: ${spans.map((one) => one.name).join()}`)
+    return span
+  }
+  return { layer: Layer.succeed(Tracer.Tracer, tracer), only, spans }
+}
+
+const parentOf = (span: Tracer.Span) => Option.getOrUndefined(span.parent)?.spanId
+
+const free = { host: "127.0.0.1", port: 0 }
+
+const serving = Effect.fnUntraced(function* (tracing: Layer.Layer<never>) {
+  const layer = Server.layer([Inner], { http: free, grpc: free, metrics: false }).pipe(
+    Layer.provide(InnerLive),
+    Layer.provide(tracing),
+  )
+  const { http, grpc } = yield* Effect.provideContext(Server.Server, yield* Layer.build(layer))
+  assert(http !== undefined && grpc !== undefined)
+  return { http: `http://127.0.0.1:${http.port}`, grpc: `grpc://127.0.0.1:${grpc.port}` }
+})
+
+describe.each(["http", "grpc"] as const)("over %s", (protocol) => {
+  it.live("a call from an effect with a span is a part of it, as are its streams", () =>
+    Effect.gen(function* () {
+      const server = recorder()
+      const urls = yield* serving(server.layer)
+      const context = yield* Layer.build(Client.layer(Inner, { url: urls[protocol] }))
+      const { infer, stream } = Context.get(context, Inner)
+      const calls = { infer: infer({ X: 7 }), stream: Stream.runDrain(stream({ X: 7 })) }
+      for (const [name, call] of Object.entries(calls)) {
+        const client = recorder()
+        yield* Effect.withSpan(Effect.asVoid(call), name).pipe(Effect.provide(client.layer))
+        const { traceId, spanId } = client.only(name)
+        const asked = server.only("infer inner")
+        assert.deepStrictEqual([asked.traceId, parentOf(asked)], [traceId, spanId])
+        assert.deepStrictEqual(parentOf(server.only("handle")), asked.spanId)
+        server.spans.length = 0
+      }
+      // Without a tracer, the spans of Effect itself are nobody's.
+      yield* Effect.withSpan(infer({ X: 7 }), "unseen")
+      assert.isUndefined(parentOf(server.only("infer inner")))
+    }),
+  )
+
+  it.live("a handler that asks another server has it in the trace of its request", () =>
+    Effect.gen(function* () {
+      const [first, second] = [recorder(), recorder()]
+      const urls = yield* serving(second.layer)
+      const OuterLive = Model.each(
+        Outer,
+        Effect.map(Inner, ({ infer }) => infer),
+      ).pipe(Layer.provide(Client.layer(Inner, { url: urls[protocol] })))
+      const layer = Server.layer([Outer], { http: free, grpc: false, metrics: false }).pipe(
+        Layer.provide(OuterLive),
+        Layer.provide(first.layer),
+      )
+      const { http } = yield* Effect.provideContext(Server.Server, yield* Layer.build(layer))
+      const client = yield* Layer.build(Client.layer(Outer, { url: `http://127.0.0.1:${http?.port}` }))
+      yield* Context.get(client, Outer).infer({ X: 1 })
+      const [request, call] = [first.only("infer outer"), first.only("infer inner")]
+      assert.deepStrictEqual(parentOf(call), request.spanId)
+      const asked = second.only("infer inner")
+      assert.deepStrictEqual([asked.traceId, parentOf(asked)], [request.traceId, call.spanId])
+    }),
+  )
+})
+
+it.live("a model in the process is a part of its caller's span", () =>
+  Effect.gen(function* () {
+    const { layer, only } = recorder()
+    const context = yield* Layer.build(InnerLive.pipe(Layer.provide(layer)))
+    const { infer } = Context.get(context, Inner)
+    yield* Effect.withSpan(infer({ X: 1 }), "outside").pipe(Effect.provide(layer))
+    assert.strictEqual(parentOf(only("handle")), only("outside").spanId)
+  }),
+)
