@@ -15,6 +15,7 @@ import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/p
 import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { expect, it } from "vitest"
 import * as Model from "@nereid/core/Definition"
+import * as Errors from "@nereid/core/Errors"
 import * as Tensor from "@nereid/core/Tensor"
 import {
   GRPCInferenceService,
@@ -101,6 +102,30 @@ const outcome = async (handler: Handler, options: Partial<Client.ClientOptions> 
       `${error._tag}: ${error.message.replace(String(server.port), "PORT")}`,
   )
 }
+
+it.each([
+  ["1500", 1500],
+  ["-1", undefined],
+  ["soon", undefined],
+])("a refusal says when to come back: a pushback of %s", async (pushback, retryAfter) => {
+  await using server = await serve((stream) =>
+    stream.respond(
+      {
+        ":status": 200,
+        "content-type": "application/grpc",
+        "grpc-status": "14",
+        "grpc-message": "full",
+        "nereid-error": "QueueFull",
+        "grpc-retry-pushback-ms": pushback,
+      },
+      { endStream: true },
+    ),
+  )
+  await using client = await Client.connect(Double, { url: server.url })
+  const error: unknown = await client.infer({ X: 2 }).catch((error: unknown) => error)
+  expect(error).toMatchObject({ _tag: "QueueFull", message: "full" })
+  expect(Errors.retryAfter(Object(error))).toBe(retryAfter)
+})
 
 it("sends the request as raw tensors and reads the reply", async () => {
   let sent: unknown

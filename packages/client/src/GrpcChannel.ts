@@ -91,8 +91,14 @@ const readStreamed = (message: Uint8Array): Result.Result<WireResponse, Inferenc
 }
 
 const inferenceError = ({ code, message, metadata }: GrpcFailure): InferenceError => {
-  const [tag, document] = [single(metadata[tagHeader]), single(metadata[documentHeader])]
-  return fromHeaders(tag, document, fromGrpc(code, message), { grpc: code })
+  const pushback = single(metadata["grpc-retry-pushback-ms"])
+  const told = {
+    tag: single(metadata[tagHeader]),
+    document: single(metadata[documentHeader]),
+    // Below 0 it is never.
+    retryAfter: pushback !== undefined && /^\d{1,9}$/.test(pushback) ? Number(pushback) : undefined,
+  }
+  return fromHeaders(told, fromGrpc(code, message), { grpc: code })
 }
 
 const text = (error: unknown) => (error instanceof Error ? error.message : String(error))

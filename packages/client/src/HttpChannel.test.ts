@@ -9,6 +9,7 @@ import { buffer } from "node:stream/consumers"
 import { Duration } from "effect"
 import { expect, it } from "vitest"
 import * as Model from "@nereid/core/Definition"
+import * as Errors from "@nereid/core/Errors"
 import * as Tensor from "@nereid/core/Tensor"
 import * as Client from "./Client.ts"
 
@@ -104,6 +105,19 @@ it.each<[Duration.Input | undefined, string | undefined]>([
 it("reads a reply in JSON, as servers without the binary extension send it", async () => {
   const body = document({ name: "Y", datatype: "FP32", shape: [1], data: [8] })
   expect(await outcome((_, response) => answer(response, body))).toBe(8)
+})
+
+it.each([
+  ["a tag", { "nereid-error": "QueueFull", "retry-after": "2" }, "QueueFull", 2000],
+  ["no tag, as of a proxy", { "retry-after": "30" }, "Unavailable", 30_000],
+  ["a date", { "retry-after": "Sun, 06 Nov 1994 08:49:37 GMT" }, "Unavailable", undefined],
+  ["nothing", {}, "Unavailable", undefined],
+])("a refusal says when to come back: %s", async (_, headers, _tag, retryAfter) => {
+  await using server = await serve((_, response) => response.writeHead(503, headers).end(`{"error":"full"}`))
+  await using client = await Client.connect(Double, { url: server.url })
+  const error: unknown = await client.infer({ X: 2 }).catch((error: unknown) => error)
+  expect(error).toMatchObject({ _tag, message: "full" })
+  expect(Errors.retryAfter(Object(error))).toBe(retryAfter)
 })
 
 it.each<[string, Handler, string]>([

@@ -9,7 +9,19 @@ export const failure = (status: number, headers: IncomingHttpHeaders, body: Uint
 
 /** The same where the text is known, by the fields of our own servers: headers, or what comes behind a body. */
 export const told = (closest: InferenceError, fields: IncomingHttpHeaders, status: number): InferenceError =>
-  fromHeaders(single(fields[tagHeader]), single(fields[documentHeader]), closest, { http: status < 400 ? 500 : status })
+  fromHeaders(
+    {
+      tag: single(fields[tagHeader]),
+      document: single(fields[documentHeader]),
+      retryAfter: seconds(fields["retry-after"]),
+    },
+    closest,
+    { http: status < 400 ? 500 : status },
+  )
+
+/** As milliseconds. A date, which may stand there too, is one of a clock that nobody knows here. */
+const seconds = (value: string | undefined): number | undefined =>
+  value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) * 1000 : undefined
 
 /**
  * The text of `{"error": text}`, which is how the protocol's servers say it, on a stream as an event; a proxy's page says

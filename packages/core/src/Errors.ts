@@ -176,17 +176,24 @@ export const maxDocumentLength = 4096
 /** Whether a declared failure may have this tag. */
 export const isKind = (tag: string): boolean => /^[!-~]{1,256}$/.test(tag)
 
+/** The header fields, or trailers, of a failure. */
+export interface FailureHeaders {
+  readonly tag: string | undefined
+  /** Of a failure that a model declares. */
+  readonly document: string | undefined
+  /** Milliseconds. */
+  readonly retryAfter: number | undefined
+}
+
 /** What the header fields of a failure say, beside what comes closest to the rest of its answer. */
 export const fromHeaders = (
-  tag: string | undefined,
-  document: string | undefined,
+  { tag, document, retryAfter: millis }: FailureHeaders,
   closest: InferenceError,
   status: { readonly http: number } | { readonly grpc: number },
 ): InferenceError => {
-  if (tag === undefined) return closest
   const { message } = closest
-  const general = fromTag(tag, message)
-  if (general !== undefined || document === undefined) return general ?? closest
+  const general = fromTag(tag ?? (millis === undefined ? "" : closest._tag), message, millis)
+  if (general !== undefined || tag === undefined || document === undefined) return general ?? closest
   // What no server of ours sends is not passed on by one: it would be no header field.
   if (!isKind(tag) || document.length > maxDocumentLength || !/^[ -~]*$/.test(document)) return closest
   return new DeclaredFailure({ message, kind: tag, ...table[closest._tag], ...status, document, error: undefined })

@@ -144,7 +144,11 @@ describe("what has travelled", () => {
 
   /** A failure as a client makes it of header fields. */
   const received = (kind: string, document: string) =>
-    Errors.fromHeaders(kind, document, new Errors.ExecutionFailed({ message: `${kind}: text` }), { http: 422 })
+    Errors.fromHeaders(
+      { tag: kind, document, retryAfter: undefined },
+      new Errors.ExecutionFailed({ message: `${kind}: text` }),
+      { http: 422 },
+    )
 
   it("is an instance of the class again", () => {
     expect(sent?.document).toMatch(/^[ -~]*$/)
