@@ -4,6 +4,7 @@ import { join } from "node:path"
 import { Client } from "@nereid/client"
 import { Tensor } from "@nereid/core"
 import { afterAll, beforeAll, expect, it } from "vitest"
+import { Twice } from "./fixtures/modules/bound.ts"
 import { Plain, Relay, Tone } from "./fixtures/modules/exported.ts"
 import { nereid, root } from "./Program.ts"
 
@@ -73,4 +74,17 @@ it("says what cannot be exported", async () => {
   const scalar = await nereid("export", module, join(folder, "none"), "-m", "scalar").ended
   expect(scalar.output).toMatch(/^Error: model 'scalar': 'X' has no dims/)
   expect(existsSync(join(folder, "none"))).toBe(false)
+}, 60_000)
+
+it("a bound model, which has its layer with it, is served and exported by its name alone", async () => {
+  const module = "test/fixtures/modules/bound.ts"
+  const models = join(folder, "bound")
+  expect(await nereid("export", module, models).ended).toMatchObject({ code: 0 })
+  expect(readFileSync(join(models, "twice/1/model.ts"), "utf8")).toContain("export { Twice } from ")
+  for (const source of [module, `--model-repository=${models}`]) {
+    await using server = nereid("serve", source, "--http-port=0", "--allow-grpc=false", "--allow-metrics=false")
+    const [, http] = await server.match(/HTTPService at .*:(\d+)/)
+    await using twice = await Client.connect(Twice, { url: `http://127.0.0.1:${http}`, verify: true })
+    expect([...(await twice.infer({ X: Tensor.make("FP32", [1], Float32Array.of(4)) })).Y.data]).toEqual([8])
+  }
 }, 60_000)

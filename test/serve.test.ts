@@ -122,11 +122,7 @@ it.each([
   ["does not exist", ["test/fixtures/modules/absent.ts"], "absent.ts cannot be loaded: there is no such file"],
   ["throws", ["test/fixtures/modules/throws.ts"], /throws\.ts cannot be loaded: no weights \(\/.*\/throws\.ts:2:7\)$/],
   ["exports no model", ["packages/core/src/tensor/DataType.ts"], "DataType.ts exports no model"],
-  [
-    "exports no layer",
-    ["test/fixtures/modules/no-layer.ts"],
-    /no-layer\.ts exports no layer: .* Model\.bind made has it as its 'layer'/,
-  ],
+  ["exports no layer", ["test/fixtures/modules/no-layer.ts"], /no-layer\.ts exports no layer: export what Model\.each/],
   [
     "lacks a model's layer",
     ["test/fixtures/modules/other-layer.ts"],

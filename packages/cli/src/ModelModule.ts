@@ -1,5 +1,5 @@
 /**
- * A user's module as the CLI reads it: every export that is a model, every export that is a layer, and its `routes`. What
+ * A user's module as the CLI reads it: every export that is a model, every one that is or has a layer, and its `routes`. What
  * becomes of models and layers is core's ExportedModels.ts.
  */
 import { pathToFileURL } from "node:url"
@@ -33,7 +33,7 @@ export const load = (path: string) => Effect.flatMap(exported(path), (module) =>
 export const read = Effect.fnUntraced(function* (path: string, module: Readonly<Record<string, unknown>>) {
   const exports = [...new Set(Object.values(module))]
   const models = exports.filter(ExportedModels.isModel)
-  const [first, ...rest] = exports.filter(ExportedModels.isLayer)
+  const [first, ...rest] = new Set(exports.flatMap((value) => ExportedModels.layerOf(value) ?? []))
   if (models.length === 0) {
     return yield* new ExportedModels.ModuleError({
       message: `${path} exports no model: export the class that extends Model.Service`,
@@ -47,7 +47,7 @@ export const read = Effect.fnUntraced(function* (path: string, module: Readonly<
   }
   if (first === undefined) {
     return yield* new ExportedModels.ModuleError({
-      message: `${path} exports no layer: export what Model.each, Model.batch or Onnx.layer gave for ${[...names].join(", ")}; what Model.bind made has it as its 'layer'`,
+      message: `${path} exports no layer: export what Model.each, Model.batch or Onnx.layer gave for ${[...names].join(", ")}`,
     })
   }
   const { routes = {} } = module

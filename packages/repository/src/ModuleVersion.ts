@@ -23,7 +23,7 @@ export const layer = (
 ): Layer.Layer<unknown, LoadFailure> | undefined => {
   const exported = Object.values(module)
   const model = exported.filter(ExportedModels.isModel).find(({ definition }) => definition.name === config.name)
-  const [first, ...others] = exported.filter(ExportedModels.isLayer)
+  const [first, ...others] = new Set(exported.flatMap((value) => ExportedModels.layerOf(value) ?? []))
   if (model === undefined || first === undefined) return undefined
   const found = RepositoryContract.fromConfig(config, labels)
   const differences = compare(Contract.fromDefinition(model.definition), found, "same")

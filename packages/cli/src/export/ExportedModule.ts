@@ -1,6 +1,6 @@
 /** The models of a module, built; and by which of its layers each is provided. */
 import { Context, Effect, Layer, Option } from "effect"
-import { type ExportedModel, isLayer, isModel, ModuleError, withServices } from "@nereid/core/ExportedModels"
+import { type ExportedModel, isModel, layerOf, ModuleError, withServices } from "@nereid/core/ExportedModels"
 import { Registry } from "@nereid/core/Registry"
 import type { RunningModel } from "@nereid/core/RunningModel"
 
@@ -24,9 +24,10 @@ export const build = Effect.fnUntraced(function* (
   const layers: Array<{ readonly name: string; readonly context: Context.Context<unknown> }> = []
   for (const [name, value] of Object.entries(exported)) if (isModel(value)) models.set(value, models.get(value) ?? name)
   for (const [name, value] of Object.entries(exported)) {
-    if (!isLayer(value)) continue
+    const own = layerOf(value)
+    if (own === undefined) continue
     // With one memory of what is built for all of them, as in a server.
-    const layer = Layer.provide(value, Registry.layer)
+    const layer = Layer.provide(own, Registry.layer)
     layers.push({ name, context: yield* withServices(Layer.buildWithMemoMap(layer, memoMap, scope)) })
   }
   const chosen = [...models].filter(([{ definition }]) => wanted.length === 0 || wanted.includes(definition.name))
@@ -43,7 +44,7 @@ export const build = Effect.fnUntraced(function* (
     built.push({
       model,
       running: Context.get(provider.context, model).model,
-      names: [name, provider.name],
+      names: [...new Set([name, provider.name])],
       others: others.map(({ definition }) => definition.name),
     })
   }

@@ -22,7 +22,13 @@ export type ExportedLayers = readonly [ExportedLayer, ...ReadonlyArray<ExportedL
 export const isModel = (value: unknown): value is ExportedModel =>
   Context.isKey(value) && "definition" in value && typeof value.definition === "object"
 
-export const isLayer = (value: unknown): value is ExportedLayer => Layer.isLayer(value)
+/** What this export is as a layer: itself, or that of a model that `Model.bind` has made. Undefined for neither. */
+export const layerOf = (value: unknown): ExportedLayer | undefined => {
+  if (isLayer(value)) return value
+  return isModel(value) && "layer" in value && isLayer(value.layer) ? value.layer : undefined
+}
+
+const isLayer = (value: unknown): value is ExportedLayer => Layer.isLayer(value)
 
 /** Builds the layers, with a registry for those that want one, and checks that they provide every model. */
 export const build = (
