@@ -1,22 +1,33 @@
 /**
- * A repository under constant change and constant traffic: models are reloaded, loaded, given another instance and unloaded
- * while 16 callers ask one of them without a pause. No request fails; and against what the process held after as much traffic
- * before the first change, no thread, no file and no memory is left behind.
+ * A repository under constant change and constant traffic: models are reloaded, loaded, given another instance and unloaded, over
+ * both transports, while 16 callers without a pause ask one of them, over HTTP, and ensembles that are made of them, over gRPC.
+ * Of what is to be there no request fails, and of what comes and goes none in another way than that it is not there; and
+ * against what the process held after as much traffic before the first change, no thread, no file and no memory is left behind.
  */
+import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { Effect, Exit, Scope } from "effect"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { expect, it } from "vitest"
+import { clients } from "../packages/server/src/grpc/GrpcServer.fixture.ts"
 import { plus, repository } from "./fixtures/repository.ts"
 import { command, Program } from "./Program.ts"
 
-const anyPort = ["--http-port=0", "--allow-grpc=false", "--allow-metrics=false"]
+const anyPort = ["--http-port=0", "--grpc-port=0", "--allow-metrics=false"]
+const { modelInfer, repositoryModelLoad, repositoryModelUnload } = GRPCInferenceService.method
 const one = "max_batch_size: 8 dynamic_batching {} instance_group { count: 1 kind: KIND_CPU }"
 const two = JSON.stringify({
   max_batch_size: 8,
   dynamic_batching: {},
   instance_group: [{ count: 2, kind: "KIND_CPU" }],
 })
-const [reloads, cycles, callers, warmUp] = [200, 50, 16, 8000]
+/** X → Y by the one and then the other. */
+const ensemble = (first: string, second: string) => `platform: "ensemble" max_batch_size: 8
+  input { name: "X" data_type: TYPE_FP32 dims: 1 } output { name: "Y" data_type: TYPE_FP32 dims: 1 }
+  ensemble_scheduling {
+    step { model_name: "${first}" model_version: -1 input_map { key: "X" value: "X" } output_map { key: "Y" value: "T" } }
+    step { model_name: "${second}" model_version: -1 input_map { key: "X" value: "T" } output_map { key: "Y" value: "Y" } }
+  }`
+const [reloads, cycles, warmUp] = [200, 50, 8000]
 
 /**
  * What a process keeps for itself hides what is left behind: the C library an arena for each thread that has loaded a session, up
@@ -48,52 +59,100 @@ it.skipIf(!existsSync("/proc/self/status"))(
     const scope = Scope.makeUnsafe()
     const models = await Effect.runPromise(Scope.provide(repository, scope))
     models.adding("steady", 1, 1, one)
-    models.adding("cycled", 1, 1, one)
-    const explicit = [`--model-repository=${models.path}`, "--model-control-mode=explicit", "--load-model=steady"]
+    models.adding("other", 1, 10, one)
+    models.adding("cycled", 1, 100, one)
+    // Of which one is always there, and the other comes and goes with the third model.
+    models.write("pair/config.pbtxt", ensemble("steady", "other"))
+    models.write("passing/config.pbtxt", ensemble("steady", "cycled"))
+    for (const name of ["pair", "passing"]) models.write(`${name}/1/.gitkeep`, "")
+    const explicit = [`--model-repository=${models.path}`, "--model-control-mode=explicit", "--load-model=pair"]
     await using server = new Program([...node, command, "serve", ...anyPort, ...explicit], environment)
     const [, port] = await server.match(/HTTPService at .*:(\d+)/)
+    const [, grpc] = await server.match(/GRPCInferenceService at .*:(\d+)/)
     const post = async (path: string, body = "") => {
       const response = await fetch(`http://127.0.0.1:${port}/v2/${path}`, { method: "POST", body })
       const text = await response.text()
       if (response.status !== 200) throw new Error(`${path}: ${response.status} ${text}`)
       return text
     }
+    const call = await Effect.runPromise(Scope.provide(clients["grpc-js"]({ port: Number(grpc) }), scope))
+    const done = async (changed: ReturnType<typeof call>) => {
+      const outcome = await Effect.runPromise(changed)
+      if ("message" in outcome) throw new Error(outcome.message)
+    }
+    const load = (modelName: string) => done(call(repositoryModelLoad, { modelName }))
+    const dependents = { unload_dependents: { parameterChoice: { case: "boolParam" as const, value: true } } }
+    const unload = (modelName: string) => done(call(repositoryModelUnload, { modelName, parameters: dependents }))
 
-    let asked = 0
+    const asked = { steady: 0, pair: 0, passing: 0, absent: 0 }
     const document = { inputs: [{ name: "X", datatype: "FP32", shape: [1, 1], data: [0] }] }
     const request = JSON.stringify(document)
+    const askSteady = async () => {
+      const { outputs } = JSON.parse(await post("models/steady/infer", request))
+      expect([1, 2]).toContain(outputs[0].data[0])
+      asked.steady += 1
+    }
+    const ask = async (modelName: string) => {
+      const inputs = [{ name: "X", datatype: "FP32", shape: [1n, 1n] }]
+      const answer = await Effect.runPromise(
+        call(modelInfer, { modelName, inputs, rawInputContents: [new Uint8Array(4)] }),
+      )
+      if ("message" in answer) return answer
+      const [Y = new Uint8Array()] = answer.response.rawOutputContents
+      return new DataView(Y.buffer, Y.byteOffset).getFloat32(0, true)
+    }
+    const askPair = async () => {
+      expect([11, 12, 21, 22]).toContain(await ask("pair"))
+      asked.pair += 1
+    }
+    const askPassing = async () => {
+      const answer = await ask("passing")
+      if (typeof answer === "number") {
+        expect([101, 102]).toContain(answer)
+        asked.passing += 1
+      } else {
+        // NOT_FOUND or UNAVAILABLE: it, or what it is made of, is not there, and no more than that.
+        expect([5, 14]).toContain(answer.code)
+        expect(answer.message).toMatch(/^(in ensemble 'passing', )?Request for unknown model: '(passing|cycled)'/)
+        asked.absent += 1
+      }
+    }
     /** All callers ask, without a pause, until `work` has ended. A failure of either is to end the test at once. */
     const underTraffic = async (work: () => Promise<unknown>) => {
       const over = new AbortController()
-      const caller = async () => {
-        while (!over.signal.aborted) {
-          const { outputs } = JSON.parse(await post("models/steady/infer", request))
-          expect([1, 2]).toContain(outputs[0].data[0])
-          asked += 1
-        }
+      const caller = async (ask: () => Promise<void>) => {
+        while (!over.signal.aborted) await ask()
       }
-      const all = [work(), ...Array.from({ length: callers }, caller)]
-      await Promise.all(all.map((one) => one.finally(() => over.abort())))
+      const callers = [...Array(8).fill(askSteady), ...Array(4).fill(askPair), ...Array(4).fill(askPassing)]
+      await Promise.all([work(), ...callers.map(caller)].map((one) => one.finally(() => over.abort())))
     }
     const reload = async () => {
       for (let time = 0; time < reloads; time++) {
-        models.write("steady/1/model.onnx", plus(1 + (time % 2)))
-        await post("repository/models/steady/load")
+        const name = time % 4 === 3 ? "other" : "steady"
+        models.write(`${name}/1/model.onnx`, plus((name === "steady" ? 1 : 10) * (1 + (time % 8 < 4 ? 1 : 0))))
+        if (time % 2 === 0) await post(`repository/models/${name}/load`)
+        else await load(name)
       }
     }
     const cycle = async () => {
       for (let time = 0; time < cycles; time++) {
-        await post("repository/models/cycled/load")
+        await post("repository/models/passing/load")
         await post("repository/models/cycled/load", JSON.stringify({ parameters: { config: two } }))
-        await post("repository/models/cycled/unload")
+        if (time % 2 === 0) await post("repository/models/cycled/unload")
+        // Both, as well as what it has brought.
+        await unload("passing")
+        await unload("cycled")
       }
     }
+    const count = () => asked.steady + asked.pair
 
-    await underTraffic(() => expect.poll(() => asked, { timeout: 60_000 }).toBeGreaterThan(warmUp))
+    await underTraffic(() => expect.poll(count, { timeout: 60_000 }).toBeGreaterThan(warmUp))
     const before = { ...held(server), ...(await memory(server)) }
+    const asks = count()
     await underTraffic(() => Promise.all([reload(), cycle()]))
-    expect(asked).toBeGreaterThan(warmUp + reloads)
-    await post("repository/models/steady/unload")
+    expect(count()).toBeGreaterThan(asks + reloads)
+    expect([asked.passing > 0, asked.absent > 0]).toEqual([true, true])
+    for (const name of ["pair", "steady", "other"]) await post(`repository/models/${name}/unload`)
     // Threads end, and connections and pages are given up, a little later.
     await expect.poll(() => held(server).threads, { timeout: 20_000 }).toBeLessThan(before.threads)
     await expect.poll(() => held(server).files, { timeout: 20_000 }).toBeLessThanOrEqual(before.files)
