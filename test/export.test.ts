@@ -1,12 +1,17 @@
 /** `nereid export` as a user meets it: a module's models become a repository, which is served as the module was. */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { toJson } from "@bufbuild/protobuf"
 import { Client } from "@nereid/client"
 import { Tensor } from "@nereid/core"
-import { afterAll, beforeAll, expect, it } from "vitest"
+import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
+import { ModelConfigSchema } from "@nereid/protocol/model_config"
+import { Effect, Exit, Scope } from "effect"
+import { afterAll, beforeAll, expect, it, onTestFinished } from "vitest"
+import { clients } from "../packages/server/src/grpc/GrpcServer.fixture.ts"
 import { Twice } from "./fixtures/modules/bound.ts"
-import { Plain, Relay, Tone } from "./fixtures/modules/exported.ts"
-import { nereid, root } from "./Program.ts"
+import { Count, Heavy, Plain, Relay, Tone } from "./fixtures/modules/exported.ts"
+import { nereid, type Program, root } from "./Program.ts"
 
 let folder = ""
 beforeAll(() => {
@@ -15,6 +20,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }))
 
 const module = "test/fixtures/modules/exported.ts"
+const ports = ["--http-port=0", "--grpc-port=0", "--metrics-port=0"]
 const chosen = ["plain", "tone", "single", "relay"].flatMap((name) => ["--model", name])
 
 it("a repository is served as the module was, and a client verifies it", async () => {
@@ -29,13 +35,7 @@ it("a repository is served as the module was, and a client verifies it", async (
   // Each is to callers what it was.
   const check = await nereid("generate", models, ...chosen, "-o", module, "--check").ended
   expect(check).toMatchObject({ code: 0 })
-  await using server = nereid(
-    "serve",
-    `--model-repository=${models}`,
-    "--http-port=0",
-    "--grpc-port=0",
-    "--metrics-port=0",
-  )
+  await using server = nereid("serve", `--model-repository=${models}`, ...ports)
   const [, http] = await server.match(/HTTPService at .*:(\d+)/)
   expect(server.output).not.toContain("has no effect")
   const url = `http://127.0.0.1:${http}`
@@ -48,6 +48,77 @@ it("a repository is served as the module was, and a client verifies it", async (
   // By its name, among the models of the server.
   await using relay = await Client.connect(Relay, { url, verify: true })
   expect(await relay.infer({ X: 2 })).toEqual({ Y: 9 })
+}, 60_000)
+
+const { modelConfig, modelMetadata } = GRPCInferenceService.method
+
+/** What callers see of a server's models over each transport. */
+const seen = async (server: Program, names: ReadonlyArray<string>) => {
+  const [, http] = await server.match(/HTTPService at .*:(\d+)/)
+  const [, grpc] = await server.match(/GRPCInferenceService at .*:(\d+)/)
+  const scope = Scope.makeUnsafe()
+  onTestFinished(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+  const call = await Effect.runPromise(Scope.provide(clients["grpc-js"]({ port: Number(grpc) }), scope))
+  const get = async (path: string) =>
+    JSON.parse(await (await fetch(`http://127.0.0.1:${http}/v2/models/${path}`)).text())
+  const overHttp = names.map(async (name) => [await get(name), shared(await get(`${name}/config`))])
+  const overGrpc = names.map(async (name) => {
+    const configured = await Effect.runPromise(call(modelConfig, { name }))
+    const config = "response" in configured ? configured.response.config : undefined
+    const metadata = await Effect.runPromise(call(modelMetadata, { name }))
+    return [metadata, config && shared(JSON.parse(JSON.stringify(toJson(ModelConfigSchema, config))))]
+  })
+  return {
+    overHttp: [await Promise.all(overHttp), await answers(`http://127.0.0.1:${http}`)],
+    overGrpc: [await Promise.all(overGrpc), await answers(`grpc://127.0.0.1:${grpc}`)],
+  }
+}
+
+interface Config {
+  readonly output: ReadonlyArray<object>
+}
+
+/** Without what tells a directory from code, and nothing of the model. */
+const shared = ({ output, ...config }: Config) => ({
+  ...config,
+  platform: "",
+  default_model_filename: "",
+  defaultModelFilename: "",
+  output: output.map((tensor) => ({ ...tensor, label_filename: "", labelFilename: "" })),
+})
+
+const answers = async (url: string) => {
+  const X = Tensor.make("FP32", [1], Float32Array.of(1))
+  await using plain = await Client.connect(Plain, { url, verify: true })
+  await using heavy = await Client.connect(Heavy, { url, verify: true })
+  await using tone = await Client.connect(Tone, { url, verify: true })
+  await using count = await Client.connect(Count, { url, verify: true })
+  return [
+    await plain.infer({ X }),
+    await heavy.infer({ X }),
+    await tone.infer({ TEXT: "abc" }),
+    await Array.fromAsync(count.stream({ TO: 3 })),
+  ]
+}
+
+it("metadata, configuration and answers are over both transports what they were; weights come along", async () => {
+  const models = join(folder, "same")
+  const names = ["plain", "heavy", "tone", "single", "count"]
+  const exported = await nereid("export", module, models, ...names.flatMap((name) => ["--model", name])).ended
+  expect(exported).toMatchObject({
+    code: 0,
+    output: expect.stringContaining(`Wrote ${models}/heavy/1/weights/amount.bin\n`),
+  })
+  await using code = nereid("serve", module, ...ports)
+  await using served = nereid("serve", `--model-repository=${models}`, ...ports)
+  const [before, after] = [await seen(code, names), await seen(served, names)]
+  expect(after).toEqual(before)
+  expect(before.overHttp[1]).toMatchObject([
+    { Y: { data: Float32Array.of(8) } },
+    { Y: { data: Float32Array.of(10) } },
+    { TONE: "high" },
+    [{ NUMBER: 1 }, { NUMBER: 2 }, { NUMBER: 3 }],
+  ])
 }, 60_000)
 
 it("says what is lost, and writes over nothing", async () => {
@@ -69,7 +140,7 @@ it("says what cannot be exported", async () => {
   const unknown = await nereid("export", module, join(folder, "none"), "-m", "nothing").ended
   expect(unknown).toMatchObject({
     code: 1,
-    output: expect.stringMatching(/^Error: .* exports no model 'nothing', only 'count', 'plain'/),
+    output: expect.stringMatching(/^Error: .* exports no model 'nothing', only 'count', 'heavy', 'plain'/),
   })
   const scalar = await nereid("export", module, join(folder, "none"), "-m", "scalar").ended
   expect(scalar.output).toMatch(/^Error: model 'scalar': 'X' has no dims/)

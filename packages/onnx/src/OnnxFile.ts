@@ -7,8 +7,11 @@ import type { DataType } from "@nereid/core/DataType"
 import type { Dim } from "@nereid/core/TensorSpec"
 import type { TypedTensor } from "@nereid/core/TypedTensor"
 import {
+  type GraphProto,
   type ModelProto,
   ModelProtoSchema,
+  type NodeProto,
+  type SparseTensorProto,
   type TensorProto,
   TensorProto_DataType as ElementType,
   type TensorShapeProto,
@@ -80,8 +83,12 @@ export const signature = (bytes: Uint8Array): FileSignature => {
  * @throws Error where the bytes are not a model
  */
 export const externalFiles = (bytes: Uint8Array): ReadonlyArray<string> => {
-  const { graph } = parsed(bytes)
-  const locations = graph?.initializer.flatMap(({ externalData }) =>
+  const { graph, functions } = parsed(bytes)
+  const tensors = [
+    ...(graph === undefined ? [] : tensorsOf(graph)),
+    ...functions.flatMap(({ node }) => tensorsOfNodes(node)),
+  ]
+  const locations = tensors.flatMap(({ externalData }) =>
     externalData.flatMap(({ key, value }) => (key === "location" ? [value] : [])),
   )
   return [...new Set(locations)]
@@ -95,6 +102,25 @@ const parsed = (bytes: Uint8Array): ModelProto => {
     throw new Error("its bytes are cut short, or of another format", { cause: error })
   }
 }
+
+/** With those of the graphs inside it. */
+const tensorsOf = ({ initializer, sparseInitializer, node }: GraphProto): ReadonlyArray<TensorProto> => [
+  ...initializer,
+  ...sparseInitializer.flatMap(partsOf),
+  ...tensorsOfNodes(node),
+]
+
+const tensorsOfNodes = (nodes: ReadonlyArray<NodeProto>): ReadonlyArray<TensorProto> =>
+  nodes.flatMap(({ attribute }) =>
+    attribute.flatMap(({ t, tensors, sparseTensor, sparseTensors, g, graphs }) => [
+      ...(t === undefined ? tensors : [t, ...tensors]),
+      ...(sparseTensor === undefined ? sparseTensors : [sparseTensor, ...sparseTensors]).flatMap(partsOf),
+      ...(g === undefined ? graphs : [g, ...graphs]).flatMap(tensorsOf),
+    ]),
+  )
+
+const partsOf = ({ values, indices }: SparseTensorProto): ReadonlyArray<TensorProto> =>
+  [values, indices].filter((part) => part !== undefined)
 
 const option = (input: ValueInfoProto, initializers: ReadonlyArray<TensorProto>): ReadonlyArray<FileOption> => {
   const found = initializers.find(({ name }) => name === input.name)
