@@ -1,5 +1,6 @@
 /** A program as a user starts it: a child process whose output is read, on the Node that runs the tests. */
 import { type ChildProcess, execFile, spawn, spawnSync } from "node:child_process"
+import { createServer } from "node:net"
 import { join } from "node:path"
 import { promisify } from "node:util"
 
@@ -72,6 +73,15 @@ export const shell = async (line: string): Promise<string> => (await promisify(e
 
 /** The lines that are shown to users call it; a machine that has Node need not have it. */
 export const hasCurl = spawnSync("curl", ["--version"]).status === 0
+
+/** One that nobody listens on. */
+export const freePort = () =>
+  new Promise<number>((resolve) => {
+    const probe = createServer().listen(0, () => {
+      const address = probe.address()
+      probe.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
+    })
+  })
 
 export const command = "packages/cli/src/main.ts"
 

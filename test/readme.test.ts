@@ -3,10 +3,9 @@
  * first one, from installed packages: .ci/try-packages.)
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { createServer } from "node:net"
 import { join } from "node:path"
 import { afterAll, beforeAll, expect, it } from "vitest"
-import { hasCurl, Program, root, shell } from "./Program.ts"
+import { freePort, hasCurl, Program, root, shell } from "./Program.ts"
 
 const readme = readFileSync(join(root, "README.md"), "utf8")
 const blocks = (language: string) =>
@@ -19,14 +18,6 @@ const [curl = ""] = blocks("sh")
 const folder = mkdtempSync(join(root, "test", ".readme-"))
 let ports: { readonly http: number; readonly grpc: number }
 let server: Program
-
-const free = () =>
-  new Promise<number>((resolve) => {
-    const probe = createServer().listen(0, () => {
-      const address = probe.address()
-      probe.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
-    })
-  })
 
 const write = (name: string, text: string) => {
   const file = join(folder, name)
@@ -48,7 +39,7 @@ const failed = async () => {
 }
 
 beforeAll(async () => {
-  ports = { http: await free(), grpc: await free() }
+  ports = { http: await freePort(), grpc: await freePort() }
   server = new Program([write("program.ts", program)])
   await ready()
 })
