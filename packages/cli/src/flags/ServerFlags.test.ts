@@ -197,6 +197,10 @@ describe("what is refused", () => {
       "--http-use-ssl-mutual true --http-server-cert a.crt --http-server-key a.key",
       "--http-use-ssl-mutual needs --http-root-cert",
     ],
+    [
+      "--allow-http false --allow-grpc 0",
+      "--allow-http=false and --allow-grpc=false leave nothing to ask the models by: allow one, or give --port",
+    ],
     ["--port-address ::1", "--port-address is of no use without --port"],
     [
       "--port-use-ssl true --port-server-cert a.crt --port-server-key a.key",

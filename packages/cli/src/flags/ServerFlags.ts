@@ -1,7 +1,7 @@
 /** The flags of `nereid serve`, in the groups of its help, and the server's options that they are. */
 import type { ServerOptions } from "@nereid/server/Server"
 import { Effect } from "effect"
-import type { CliError, Command } from "effect/cli"
+import { CliError, type Command } from "effect/cli"
 import * as CorsFlags from "./CorsFlags.ts"
 import * as GeneralFlags from "./GeneralFlags.ts"
 import * as GrpcFlags from "./GrpcFlags.ts"
@@ -41,11 +41,17 @@ export const options = Effect.fnUntraced(function* (
   const httpTls = yield* TlsFlags.options("http", values.http.tls)
   const grpcTls = yield* TlsFlags.options("grpc", values.grpc.tls)
   const portTls = yield* TlsFlags.options("port", values.port.tls)
+  const port = yield* PortFlags.options(values.port)
+  if (http.http === false && grpc.grpc === false && port.port === undefined) {
+    const cause =
+      "--allow-http=false and --allow-grpc=false leave nothing to ask the models by: allow one, or give --port"
+    return yield* new CliError.UserError({ cause })
+  }
   return {
     ...GeneralFlags.options(values.general),
     ...http,
     ...grpc,
-    ...(yield* PortFlags.options(values.port)),
+    ...port,
     ...KeepaliveFlags.options(values.keepalive),
     ...CorsFlags.options(values.cors),
     ...LogFlags.options(values.log),
