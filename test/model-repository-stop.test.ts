@@ -43,6 +43,8 @@ const step = `ensemble_scheduling { step {
 
 const serve = async (...args: ReadonlyArray<string>) => {
   const server = nereid("serve", ...ports, ...args)
+  // Where a test has failed, nothing else ends it.
+  onTestFinished(() => server.signal("SIGKILL"))
   const [http = "", grpc = "", metrics = ""] = await Promise.all(
     ["HTTPService", "GRPCInferenceService", "Metrics Service"].map(
       async (name) => (await server.match(new RegExp(`${name} at .*:(\\d+)`)))[1],
