@@ -2,10 +2,11 @@
 import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { Effect, Exit, Scope } from "effect"
+import { join } from "node:path"
 import { expect, it, onTestFinished } from "vitest"
 import { clients } from "../packages/server/src/grpc/GrpcServer.fixture.ts"
 import { repository as writeRepository, plus } from "./fixtures/repository.ts"
-import { nereid } from "./Program.ts"
+import { nereid, root } from "./Program.ts"
 
 const anyPort = ["--http-port=0", "--grpc-port=0", "--metrics-port=0"]
 
@@ -187,6 +188,36 @@ it("ends with 1, the table and the reasons where a model cannot be loaded; and w
   expect(empty).toMatchObject({ code: 1, output: expect.stringContaining("there is nothing to serve") })
   const absent = await nereid("serve", ...anyPort, "--model-repository=/no/such/directory").ended
   expect(absent).toMatchObject({ code: 1, output: expect.stringContaining("cannot read /no/such/directory") })
+})
+
+it("a model in code may load another one as it begins, whatever is loaded at the same time", async () => {
+  const models = await repository()
+  const [X, Y] = ["X", "Y"].map((name) => `{ name: "${name}" data_type: TYPE_FP32 dims: 1 }`)
+  const batching = `max_batch_size: 4 input ${X} output ${Y}`
+  const module = join(root, "test/fixtures/modules/loading.ts")
+  models.adding("child", 1, 5, "max_batch_size: 4")
+  models.write("parent/config.pbtxt", `backend: "nereid" dynamic_batching {} ${batching}`)
+  models.write("parent/1/model.ts", `export { Parent, ParentLive } from ${JSON.stringify(module)}`)
+  const steps = [
+    ["child", "X", "T"],
+    ["parent", "T", "Y"],
+  ].map(
+    ([name, from, to]) => `step { model_name: "${name}" model_version: -1
+      input_map { key: "X" value: "${from}" } output_map { key: "Y" value: "${to}" } }`,
+  )
+  models.write("both/config.pbtxt", `platform: "ensemble" ${batching} ensemble_scheduling { ${steps.join("\n")} }`)
+  models.write("both/1/.gitkeep", "")
+  const explicit = ["--model-control-mode=explicit", "--load-model=*"]
+  const { server, post, answer } = await serve(`--model-repository=${models.path}`, ...explicit)
+  await using _ = server
+  expect([await answer("parent"), await answer("child"), await answer("both")]).toEqual([0, 5, 5])
+  const names = ["parent", "child", "both"]
+  for (const first of names) {
+    for (const name of names) await post(`repository/models/${name}/unload`)
+    const loads = await Promise.all([first, ...names].map((name) => post(`repository/models/${name}/load`)))
+    expect(loads.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+  }
+  expect(await answer("both")).toBe(5)
 })
 
 it("loads and unloads over HTTP", async () => {

@@ -53,8 +53,11 @@ export class Catalogue {
   readonly #models = new Map<string, RepositoryModel.RepositoryModel>()
   /** Models that somebody asked for by their names, and not only for what is made of them. */
   readonly #explicit = new Set<string>()
-  /** A model is loaded, and unloaded, in its own turn; one that is made of others in the turn of all of them. */
-  readonly #turns = Turns.make()
+  /**
+   * A model is loaded, and unloaded, in its own turn; one that is made of others in the turn of all of them. What a model loads as
+   * it begins waits for no turn, but for the model.
+   */
+  readonly #turns = Turns.make("pass")
   /** Of the directory from which a model was last loaded, or was to be. */
   readonly #stamps = new Map<string, string>()
 

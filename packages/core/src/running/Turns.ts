@@ -1,6 +1,6 @@
 /**
  * Changes of models by name, one after the other for each name, in the order they were asked for. Code that is part of a change
- * never waits for another one, which might wait for it.
+ * never waits for the turn of another one, which might wait for it.
  */
 import { Context, Effect, Option, Semaphore } from "effect"
 import { Unavailable } from "../Errors.ts"
@@ -24,7 +24,11 @@ interface Turn {
   users: number
 }
 
-export const make = (): Turns => {
+/**
+ * What becomes of a change that is part of another one: `refuse` where it is another's turn, or `pass` without one, where what it
+ * changes keeps an order by itself.
+ */
+export const make = (inside: "refuse" | "pass" = "refuse"): Turns => {
   const turns = new Map<string, Turn>()
 
   const takeOne = <A, E, R>(name: string, waits: boolean, effect: Effect.Effect<A, E, R>) =>
@@ -43,6 +47,7 @@ export const make = (): Turns => {
   return {
     take: <A, E, R>(names: ReadonlyArray<string>, effect: Effect.Effect<A, E, R>) =>
       Effect.flatMap(Change, ({ isOver }) => {
+        if (!isOver && inside === "pass") return effect
         const change = { isOver: false }
         const changing: Effect.Effect<A, E | Unavailable, R> = effect.pipe(
           Effect.provideService(Change, change),
