@@ -271,6 +271,38 @@ describe.each(["HTTP", "gRPC"] as const)("over %s", (transport) => {
   )
 
   it(
+    "isReady of a script says whether its model is ready, when that is asked, and nothing else (A6.is-ready@both, " +
+      "A6.is-ready.error@both)",
+    async () => {
+      const fixture = await onDisk()
+      const life = `initialize: () => globalThis.readiness, isReady: (ask) => ask()`
+      const answers: Array<() => unknown> = []
+      Reflect.set(globalThis, "readiness", () => answers.shift()?.())
+      script(fixture, "m", adding(1, "", life))
+      script(fixture, "two", adding(2, "", life), "instance_group { count: 2 }")
+      const { answer, index, isModelReady, isReady } = await serve([fixture])
+      const asked = async (name: string, ...given: ReadonlyArray<() => unknown>) => {
+        answers.push(...given)
+        return isModelReady(name)
+      }
+      const failing = () => {
+        throw new Error("no connection")
+      }
+      expect(await asked("m", () => true)).toBe(true)
+      expect(await asked("m", () => Promise.resolve(true))).toBe(true)
+      expect(await asked("m", () => false)).toBe(false)
+      expect(await asked("m", () => undefined)).toBe(false)
+      expect(await asked("m", failing)).toBe(false)
+      expect(await asked("m", () => Promise.reject(new Error("no connection")))).toBe(false)
+      expect(await isModelReady("m", "1")).toBe(false)
+      expect(await isModelReady("m", "2")).toBe("ModelNotFound: Request for unknown model: 'm' version 2 is not found")
+      const yes = () => true
+      expect([await asked("two", yes, yes), await asked("two", yes, () => false)]).toEqual([true, false])
+      expect([await answer("m"), await isReady(), (await index(true)).length]).toEqual([1, true, 2])
+    },
+  )
+
+  it(
     "a script has batches, or one request, answers each for itself, and knows who has left (A12.script.execute@both, " +
       "A12.script.one@both, A12.script.async@both, A12.script.error@both, A12.script.cancelled@both)",
     async () => {

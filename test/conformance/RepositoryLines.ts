@@ -90,6 +90,8 @@ const wire = {
   "A6.readiness.unloaded": "models that are unloaded do not count",
   "A6.readiness.lenient": "without strict readiness it is ready",
   "A6.exit-on-error.false": "without exit-on-error the other models are served",
+  "A6.is-ready": "a script's isReady says whether its model is ready",
+  "A6.is-ready.error": "one that throws, or does not answer in time, says no",
   "A6.repositories": "several repositories are served as one",
   "A6.repositories.same-name": "a name that is in two of them is served from neither",
   "A6.config-name": "configs/<name>.pbtxt is the configuration where the model has it",
@@ -305,8 +307,6 @@ const command = {
 
 /** Whose proofs are being written: to do until a case or a test names them, and then held as the others are. */
 const awaited = {
-  "A6.is-ready": "a script's isReady says whether its model is ready",
-  "A6.is-ready.error": "one that throws, or does not answer in time, says no",
   "A12.script.model": "a model in code of a repository may ask other models by name",
   "A11.batching.preferred": "preferred_batch_size",
   "A11.batching.preferred.range": "a preferred size beyond max_batch_size, or of 0, is refused",

@@ -58,6 +58,11 @@ export type Answer = Outputs | Error
 interface Life<State> {
   /** Once for each instance, before it takes requests. What it returns is the state of the instance. */
   readonly initialize?: (args: Arguments) => State | PromiseLike<State>
+  /**
+   * Whether the instance is ready, asked each time that a caller asks for the readiness of the model, which all its instances must
+   * have. One that throws, or has not answered after five seconds, is not. Requests are executed all the same.
+   */
+  readonly isReady?: (state: State) => boolean | PromiseLike<boolean>
   /** Once for each instance, when it takes no more requests. */
   readonly finalize?: (state: State) => void | PromiseLike<void>
 }

@@ -40,15 +40,17 @@ export const load = Effect.fnUntraced(function* (
     ...(warmUp.length > 0 ? { warmUp } : {}),
     responseCache: config.responseCache?.enable === true,
   }
-  const layer = yield* config.backend === "nereid"
-    ? ScriptVersion.layer(plan, planned, declared, others.calls, serving)
-    : OnnxVersion.layer(plan, planned, declared, serving)
+  const { layer, ...probing }: ScriptVersion.ScriptVersion =
+    config.backend === "nereid"
+      ? yield* ScriptVersion.make(plan, planned, declared, others.calls, serving)
+      : { layer: yield* OnnxVersion.layer(plan, planned, declared, serving) }
   const built = Effect.mapError(Layer.build(layer), ({ message }) => new LoadFailure({ message }))
   const { model } = Context.get(yield* built, declared)
   let current = config
   return {
     running: {
       ...model,
+      ...probing,
       // A module's model has that of its declaration.
       version: String(planned.version),
       get instanceGroups() {

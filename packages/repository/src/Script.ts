@@ -14,6 +14,7 @@ import type { RepositoryModelClass } from "./Declaration.ts"
 import { LoadFailure, text } from "./LoadFailure.ts"
 import type { ModelPlan, PlannedVersion } from "./ModelPlan.ts"
 import type { Answer, Arguments, ModelScript, Outputs, Request, StreamScript } from "./ModelScript.ts"
+import type { ScriptProbe } from "./ScriptProbe.ts"
 
 interface Options extends ServingOptions {
   /** Default: the only one of its thread. */
@@ -27,6 +28,8 @@ export interface Surroundings {
   readonly declared: RepositoryModelClass
   /** Whom it may ask. */
   readonly models: NamedCalls
+  /** Is given each of its instances that says whether it is ready. */
+  readonly probe: ScriptProbe
 }
 
 /** The layer of the script that a module exports, with these options. */
@@ -57,8 +60,8 @@ export const layer = Effect.fnUntraced(function* (
 
 /** The state of an instance, until it ends. */
 const life = Effect.fnUntraced(function* (
-  { initialize, finalize }: Pick<ModelScript, "initialize" | "finalize">,
-  { plan: { config, path }, planned: { version, file }, models }: Surroundings,
+  { initialize, isReady, finalize }: Pick<ModelScript, "initialize" | "isReady" | "finalize">,
+  { plan: { config, path }, planned: { version, file }, models, probe }: Surroundings,
 ) {
   const failing = (what: string) => (error: unknown) =>
     new LoadFailure({ message: `${what} of ${file} has failed: ${text(error)}` })
@@ -82,13 +85,15 @@ const life = Effect.fnUntraced(function* (
       model_name: config.name,
     },
   }
-  return yield* Effect.acquireRelease(
+  const state = yield* Effect.acquireRelease(
     Effect.tryPromise({ try: async () => initialize?.(args), catch: failing("initialize") }),
     (state) =>
       Effect.tryPromise({ try: async () => finalize?.(state), catch: failing("finalize") }).pipe(
         Effect.catch(({ message }) => Effect.logError(message)),
       ),
   )
+  if (isReady !== undefined) yield* probe.add(name, () => isReady(state))
+  return state
 })
 
 /** What a module exports, by name. */

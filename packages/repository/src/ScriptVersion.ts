@@ -11,19 +11,28 @@ import { LoadFailure } from "./LoadFailure.ts"
 import type { ModelPlan, PlannedVersion } from "./ModelPlan.ts"
 import * as ModuleVersion from "./ModuleVersion.ts"
 import * as Script from "./Script.ts"
+import { ScriptProbe } from "./ScriptProbe.ts"
 import * as ScriptThreads from "./ScriptThreads.ts"
 
-export const layer = Effect.fnUntraced(function* (
+export interface ScriptVersion {
+  readonly layer: Layer.Layer<unknown, { readonly message: string }>
+  /** What its instances say of their readiness; absent where nobody asks them. */
+  readonly probe?: Effect.Effect<boolean>
+}
+
+export const make = Effect.fnUntraced(function* (
   plan: ModelPlan,
   planned: PlannedVersion,
   declared: RepositoryModelClass,
   models: NamedCalls,
   serving: ServingOptions,
-): Effect.fn.Return<Layer.Layer<unknown, { readonly message: string }>, LoadFailure> {
+): Effect.fn.Return<ScriptVersion, LoadFailure> {
   const options = { ...serving, instances: InstanceGroups.options(plan.config) }
   const isThreaded = Result.mapError(ScriptThreads.isWanted(plan.config), (message) => new LoadFailure({ message }))
-  if (yield* Effect.fromResult(isThreaded)) return ScriptThreads.layer(plan, planned, declared, options)
+  if (yield* Effect.fromResult(isThreaded)) return { layer: ScriptThreads.layer(plan, planned, declared, options) }
   const module = yield* Script.load(planned)
   const exported = module["default"] === undefined ? ModuleVersion.layer(plan, planned.file, module) : undefined
-  return exported ?? (yield* Script.layer(module, { plan, planned, declared, models }, options))
+  if (exported !== undefined) return { layer: exported }
+  const probe = new ScriptProbe()
+  return { layer: yield* Script.layer(module, { plan, planned, declared, models, probe }, options), probe: probe.probe }
 })

@@ -2,7 +2,8 @@
  * What the server can do, once, for every transport: metadata, readiness, statistics, configuration and inference over
  * the registry. The front ends only translate; none of them knows a scheduler.
  */
-import { Result } from "effect"
+import { Effect, Result } from "effect"
+import * as Probe from "@nereid/core/Probe"
 import * as ConfigurationMessage from "@nereid/core/ConfigurationMessage"
 import type { InferenceError } from "@nereid/core/Errors"
 import { InvalidRequest } from "@nereid/core/Errors"
@@ -51,7 +52,7 @@ export interface Gateway {
   /** Every model is ready, where that is asked for, and the server is neither starting nor stopping. */
   readonly isReady: () => boolean
   readonly metadata: ServerMetadata
-  readonly modelReady: (name: string, version: string) => Result.Result<boolean, InferenceError>
+  readonly modelReady: (name: string, version: string) => Effect.Effect<boolean, InferenceError>
   readonly modelMetadata: (name: string, version: string) => Result.Result<ModelMetadata, InferenceError>
   readonly modelConfiguration: (name: string, version: string) => Result.Result<ModelConfig, InferenceError>
   /** Of every version where `version` is empty, of every model where `name` is. */
@@ -155,10 +156,12 @@ export const make = (
     model: registry.get,
     modelReady: (name, version) => {
       const found = registry.get(name, version)
-      if (Result.isSuccess(found)) return Result.succeed(!stopping.signal.aborted && found.success.isReady())
+      if (Result.isSuccess(found)) {
+        return stopping.signal.aborted ? Effect.succeed(false) : Probe.isReady(found.success)
+      }
       // Of what is known and not there, that is the answer, and not a failure.
       const isAbsent = found.failure._tag === "ModelNotReady" || (version === "" && registry.absent(name).length > 0)
-      return isAbsent ? Result.succeed(false) : Result.fail(found.failure)
+      return isAbsent ? Effect.succeed(false) : Effect.fail(found.failure)
     },
     modelMetadata: (name, version) =>
       Result.map(registry.get(name, version), (model) => ({

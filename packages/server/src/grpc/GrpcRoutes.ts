@@ -37,7 +37,9 @@ export const make =
     router.service(GRPCInferenceService, {
       serverLive: () => ({ live: gateway.isLive() }),
       serverReady: () => ({ ready: gateway.isReady() }),
-      modelReady: ({ name, version }) => ({ ready: orThrow(gateway.modelReady(name, version)) }),
+      modelReady: async ({ name, version }) => ({
+        ready: orThrow(await Effect.runPromise(Effect.result(gateway.modelReady(name, version)))),
+      }),
       serverMetadata: () => ({ ...gateway.metadata, extensions: [...gateway.metadata.extensions] }),
       modelMetadata: ({ name, version }) => {
         const metadata = orThrow(gateway.modelMetadata(name, version))

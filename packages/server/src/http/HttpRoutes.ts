@@ -11,6 +11,7 @@ import type { InferOptions } from "./HttpCall.ts"
 import { generate, generateStream } from "./HttpGenerate.ts"
 import * as HttpInfer from "./HttpInfer.ts"
 import type { Handler, Response } from "../port/HttpExchange.ts"
+import * as HttpEffect from "./HttpEffect.ts"
 import { sendEmpty, sendError, sendJson, sendResult, sendText } from "./HttpReply.ts"
 import type { Route } from "./HttpRoute.ts"
 import * as HttpModelRoutes from "./HttpModelRoutes.ts"
@@ -77,11 +78,12 @@ export const make = (gateway: Gateway, options: RoutesOptions): Handler => {
       method: "GET",
       api: "health",
       path: new RegExp(`^${model}/ready$`),
-      answer: ({ response, model: { name, version } }) => {
-        const ready = gateway.modelReady(name, version)
-        if (Result.isFailure(ready)) sendError(response, ready.failure)
-        else if (ready.success) sendEmpty(response, 200)
-        else sendText(response, 400, "Model version not ready")
+      answer: ({ response, guard, model: { name, version } }) => {
+        HttpEffect.answer({ guard }, gateway.modelReady(name, version), (ready) => {
+          if (Result.isFailure(ready)) sendError(response, ready.failure)
+          else if (ready.success) sendEmpty(response, 200)
+          else sendText(response, 400, "Model version not ready")
+        })
       },
     },
     {

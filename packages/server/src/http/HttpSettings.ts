@@ -2,7 +2,7 @@
  * Routes about the server and not about inference: their body is a small JSON object of settings, or nothing, and their
  * answer JSON. What the settings mean is in Repository.ts, LogSettings.ts and TraceSettings.ts.
  */
-import { Effect, Result } from "effect"
+import { type Effect, Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
 import * as ControlDocument from "@nereid/core/ControlDocument"
 import type { Control } from "@nereid/core/ModelRepository"
@@ -11,6 +11,7 @@ import type { Gateway } from "../Gateway.ts"
 import { collect } from "./HttpBody.ts"
 import { sendEmpty, sendError, sendJson, sendResult } from "./HttpReply.ts"
 import type { HttpCall } from "./HttpCall.ts"
+import * as HttpEffect from "./HttpEffect.ts"
 import type { Route } from "./HttpRoute.ts"
 import * as LogSettings from "../log/LogSettings.ts"
 import * as Repository from "../Repository.ts"
@@ -115,17 +116,10 @@ const control = (
     guard(() => {
       const asked = Result.flatMap(ControlDocument.read(body), (parameters) => use(permitted.success, parameters))
       if (Result.isFailure(asked)) return sendError(response, asked.failure)
-      Effect.runPromise(Effect.result(asked.success)).then(
-        (result) =>
-          guard(() => {
-            if (Result.isFailure(result)) sendError(response, result.failure)
-            else sendEmpty(response, 200)
-          }),
-        (defect) =>
-          guard(() => {
-            throw defect
-          }),
-      )
+      HttpEffect.answer({ guard }, asked.success, (result) => {
+        if (Result.isFailure(result)) sendError(response, result.failure)
+        else sendEmpty(response, 200)
+      })
     }),
   )
 }
