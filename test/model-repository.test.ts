@@ -64,7 +64,8 @@ const serve = async (...args: ReadonlyArray<string>) => {
 }
 
 /** All that a configuration may ask for and that is done by nobody here. */
-const useless = `cc_model_filenames { key: "8.0" value: "m" } metric_tags { key: "a" value: "b" } runtime: "r" model_metrics {}
+const useless = `cc_model_filenames { key: "8.0" value: "m" } metric_tags { key: "no label" value: "b" } runtime: "r"
+  model_metrics { metric_control { metric_identifier { family: "f" } } }
   model_operations { op_library_filename: "lib.so" } model_repository_agents { agents { name: "checksum" } }
   instance_group { secondary_devices { device_id: 1 } profile: "p" rate_limiter {} host_policy: "h" }
   optimization { priority: PRIORITY_MAX cuda { graphs: true } gather_kernel_buffer_threshold: 1 eager_batching: true }`
@@ -96,15 +97,15 @@ it("serves a repository beside a module, and shows what is there and what is not
   }
   const fields = [
     "cc_model_filenames",
-    "metric_tags",
-    "model_metrics",
+    "metric_tags 'no label'",
+    "model_metrics of 'f'",
     "model_repository_agents",
     "model_operations",
     "runtime",
     ...["rate_limiter", "secondary_devices", "profile", "host_policy"].map((field) => `instance_group.${field}`),
     ...["priority", "cuda", "gather_kernel_buffer_threshold", "eager_batching"].map((field) => `optimization.${field}`),
   ]
-  const told = server.output.match(/(?<=Model 'useless': without effect here: )[\w.]+/g)
+  const told = server.output.match(/(?<=Model 'useless': without effect here: )[^"]+/g)
   expect(told?.toSorted()).toEqual(fields.toSorted())
   expect(await answer("bare")).toBe(7)
   expect((await get("health/ready")).status).toBe(400)

@@ -2,6 +2,7 @@
  * What a repository does over time, and what each option of it changes, once over each transport: servers of their own, with
  * repositories whose models are scripts where it does not matter what they are. Single questions are cases in conformance/.
  */
+import { Model, Registry, Tensor } from "@nereid/core"
 import { Repository } from "@nereid/repository"
 import { Server } from "@nereid/server"
 import { Effect, Exit, Scope } from "effect"
@@ -25,6 +26,16 @@ export default {
   ${more}
 }`
 
+/** Where scripts lie, no package is found. */
+Reflect.set(globalThis, "core", { Effect, Model, Registry, Tensor })
+
+/** Twice what the model "one" makes of X. */
+const asking = `
+const { Effect, Model, Registry, Tensor } = globalThis.core
+export class Asks extends Model.Service()("asks", { inputs: { X: Tensor.FP32(1) }, outputs: { Y: Tensor.FP32(1) }, maxBatchSize: 4 }) {}
+export const AsksLive = Model.each(Asks, Effect.map(Registry, (models) => (X) =>
+  Effect.map(models.infer("one", X), ({ Y }) => ({ Y: Tensor.map(Y, (y) => y * 2) }))))`
+
 const script = (fixture: RepositoryFixture, name: string, text: string, config = ""): void => {
   fixture.write(`${name}/1/model.js`, text)
   fixture.write(`${name}/config.pbtxt`, tensors + config)
@@ -43,6 +54,30 @@ const scoped = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>): Promise<A> => {
 }
 
 const onDisk = () => scoped(repository)
+
+it("metrics are as the configuration has them (A11.metric-tags.labels@HTTP, A11.model-metrics.buckets@HTTP)", async () => {
+  const fixture = await onDisk()
+  fixture.write("m/1/model.js", "export default { execute: function* () {} }")
+  fixture.write(
+    "m/config.pbtxt",
+    `${tensors} model_transaction_policy { decoupled: true }
+    metric_tags { key: "team" value: "vision" } metric_tags { key: "version" value: "9" } metric_tags { key: "no label" value: "" }
+    model_metrics { metric_control { metric_identifier { family: "nv_inference_first_response_histogram_ms" }
+      histogram_options { buckets: [ 1, 2.5 ] } } }`,
+  )
+  const server = await Server.start([], Repository.layer({ directories: [fixture.path] }), {
+    http: anywhere,
+    grpc: false,
+    metrics: anywhere,
+    metricsOptions: { histogramLatencies: true },
+  })
+  onTestFinished(() => server.stop())
+  const text = await (await fetch(`http://127.0.0.1:${server.metrics.port}/metrics`)).text()
+  expect(text).toContain('nv_inference_count{model="m",team="vision",version="1"} 0\n')
+  expect(text).toContain('nv_inference_request_failure{model="m",reason="OTHER",team="vision",version="1"} 0\n')
+  const family = "nv_inference_first_response_histogram_ms_bucket"
+  expect(text.match(new RegExp(`(?<=${family}.*le=")[^"]*`, "g"))).toEqual(["1", "2.5", "+Inf"])
+})
 
 describe.each(["HTTP", "gRPC"] as const)("over %s", (transport) => {
   const serve = async (
@@ -301,6 +336,14 @@ describe.each(["HTTP", "gRPC"] as const)("over %s", (transport) => {
       expect([await answer("m"), await isReady(), (await index(true)).length]).toEqual([1, true, 2])
     },
   )
+
+  it("a model in code asks another one of the repository, by its name (A12.script.model@both)", async () => {
+    const fixture = await onDisk()
+    script(fixture, "one", adding(1))
+    script(fixture, "asks", asking)
+    const { answer } = await serve([fixture])
+    expect(await answer("asks", 5)).toBe(12)
+  })
 
   it(
     "a script has batches, or one request, answers each for itself, and knows who has left (A12.script.execute@both, " +

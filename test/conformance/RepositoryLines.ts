@@ -267,6 +267,7 @@ const wire = {
   "A12.script.count": "another number of answers is an error",
   "A12.script.decoupled": "a decoupled script answers any number of times",
   "A12.script.decoupled.error": "an error ends the responses",
+  "A12.script.model": "a model in code of a repository may ask other models by name",
   "A12.script.files": "a script never comes with a request",
 } as const
 
@@ -276,6 +277,8 @@ const http = {
   "A1.index.ready-type": "ready must be a boolean: 400",
   "A1.ready.version-syntax": "a version in a path is a number, else 404",
   "A1.load.body": "what is no JSON, or has no parameters, is 500",
+  "A11.metric-tags.labels": "metric_tags are labels of the metrics of their model",
+  "A11.model-metrics.buckets": "metric_control has the buckets of the histogram",
   "A1.load.method": "load and unload are POST alone",
 } as const
 
@@ -307,7 +310,6 @@ const command = {
 
 /** Whose proofs are being written: to do until a case or a test names them, and then held as the others are. */
 const awaited = {
-  "A12.script.model": "a model in code of a repository may ask other models by name",
   "A11.batching.preferred": "preferred_batch_size",
   "A11.batching.preferred.range": "a preferred size beyond max_batch_size, or of 0, is refused",
   "A11.batching.delay": "max_queue_delay_microseconds",

@@ -84,6 +84,11 @@ const wrong: Readonly<Record<string, Broken>> = {
     reason: "unexpected platform type 'onnx' for bad_platform",
     proves: ["A11.platform.unknown"],
   },
+  inherited_platform: {
+    config: 'platform: "constructor"',
+    reason: "unexpected platform type 'constructor' for inherited_platform",
+    proves: ["A11.platform.unknown"],
+  },
   bad_pair: {
     config: 'platform: "onnxruntime_onnx" backend: "pytorch"',
     reason: "unexpected 'platform' and 'backend' pair, got:onnxruntime_onnx, pytorch",

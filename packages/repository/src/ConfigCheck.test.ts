@@ -29,6 +29,10 @@ describe("name, platform and backend", () => {
   })
 })
 
+const histogram = (buckets: string) =>
+  `model_metrics { metric_control { metric_identifier { family: "nv_inference_first_response_histogram_ms" }
+    histogram_options { buckets: [ ${buckets} ] } } }`
+
 const cases: Readonly<Record<string, ReadonlyArray<readonly [text: string, problem: string | undefined]>>> = {
   batching: [
     ["max_batch_size: 8 dynamic_batching { preferred_batch_size: [4, 8] }", undefined],
@@ -69,6 +73,15 @@ const cases: Readonly<Record<string, ReadonlyArray<readonly [text: string, probl
     ["input { name: 'X' data_type: TYPE_FP32 dims: [-1, 3] }", undefined],
     ["input {}", "model input must specify 'name'"],
     ["output { name: 'Y' }", "model output 'Y' must specify 'data_type'"],
+    [histogram("100, 500"), undefined],
+    [
+      histogram("500, 100"),
+      "buckets of 'nv_inference_first_response_histogram_ms' must be ascending numbers for m, got [500, 100]",
+    ],
+    [
+      histogram("1, inf"),
+      "buckets of 'nv_inference_first_response_histogram_ms' must be ascending numbers for m, got [1, Infinity]",
+    ],
     ["output { name: 'Y' data_type: 99 dims: 1 }", "model output 'Y' has unexpected data_type 99"],
     ["input { name: 'X' data_type: -1 dims: 1 }", "model input 'X' has unexpected data_type -1"],
     ["input { name: 'X' data_type: 11 dims: 1 format: 9 }", "model input 'X' has unexpected format 9"],

@@ -2,6 +2,7 @@
  * What is wrong with a configuration by itself, in the words that users of the protocol know (reference, A11). Looked at
  * once it is complete; whether it is that of its model file is SignatureCheck.ts's business.
  */
+import * as ConfiguredMetrics from "@nereid/core/ConfiguredMetrics"
 import type { ModelConfig, ModelDynamicBatching, ModelQueuePolicy } from "@nereid/protocol/model_config"
 import { ModelQueuePolicy_TimeoutAction as TimeoutAction } from "@nereid/protocol/model_config"
 import * as EnsembleConfig from "./ensemble/EnsembleConfig.ts"
@@ -12,6 +13,7 @@ import * as TensorCheck from "./TensorCheck.ts"
 export const problem = (config: ModelConfig, gpus: ReadonlyArray<number>): string | undefined =>
   schedulingProblem(config) ??
   transactionProblem(config) ??
+  metricsProblem(config) ??
   TensorCheck.problem(config) ??
   (config.platform === "ensemble" ? undefined : InstanceGroupCheck.problem(config, gpus))
 
@@ -22,7 +24,8 @@ export const identityProblem = (config: ModelConfig, directory: string): string 
     return `unexpected directory name '${directory}' for model '${name}', directory name must equal model name`
   }
   if (config.maxBatchSize < 0) return `'max_batch_size' must be non-negative value for ${directory}`
-  if (platform !== "" && !(platform in backends)) return `unexpected platform type '${platform}' for ${directory}`
+  if (platform !== "" && !Object.hasOwn(backends, platform))
+    return `unexpected platform type '${platform}' for ${directory}`
   const implied = backends[platform]
   if (implied !== undefined && backend !== "" && implied !== backend) {
     return `unexpected 'platform' and 'backend' pair, got:${platform}, ${backend}`
@@ -76,6 +79,12 @@ const batchingProblem = ({ name, maxBatchSize }: ModelConfig, batching: ModelDyn
 
 const isDelayed = (policy: ModelQueuePolicy | undefined): boolean =>
   policy !== undefined && policy.defaultTimeoutMicroseconds > 0n && policy.timeoutAction === TimeoutAction.DELAY
+
+const metricsProblem = (config: ModelConfig): string | undefined => {
+  const buckets = ConfiguredMetrics.buckets(config) ?? []
+  if (buckets.every((end, index) => Number.isFinite(end) && end > (buckets[index - 1] ?? -Infinity))) return undefined
+  return `buckets of '${ConfiguredMetrics.firstResponse}' must be ascending numbers for ${config.name}, got [${buckets.join(", ")}]`
+}
 
 const transactionProblem = (config: ModelConfig): string | undefined => {
   if (config.responseCache?.enable !== true) return undefined

@@ -2,6 +2,7 @@
  * What of a configuration is not done here: what would change answers makes a model unavailable, with the reason; what would
  * not is told once, as a warning.
  */
+import * as ConfiguredMetrics from "@nereid/core/ConfiguredMetrics"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 
 /** Why nothing here runs a version of a model of this backend, if it has one; undefined where something does. */
@@ -32,8 +33,14 @@ export const warnings = (config: ModelConfig): ReadonlyArray<string> => {
   const { instanceGroup, optimization } = config
   const ignored: ReadonlyArray<readonly [boolean, string]> = [
     [Object.keys(config.ccModelFilenames).length > 0, "cc_model_filenames"],
-    [Object.keys(config.metricTags).length > 0, "metric_tags"],
-    [config.modelMetrics !== undefined, "model_metrics"],
+    ...Object.keys(config.metricTags).map((tag) => [!ConfiguredMetrics.isLabel(tag), `metric_tags '${tag}'`] as const),
+    ...(config.modelMetrics?.metricControl ?? []).map(
+      (control) =>
+        [
+          !ConfiguredMetrics.isOfFirstResponse(control),
+          `model_metrics of '${control.metricIdentifier?.family ?? ""}'`,
+        ] as const,
+    ),
     [
       config.modelTransactionPolicy?.decoupled === true && config.backend === "onnxruntime",
       "model_transaction_policy.decoupled of an ONNX model",

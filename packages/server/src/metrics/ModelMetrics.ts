@@ -4,6 +4,7 @@
  * requests. What is counted, and when, is core's Statistics.ts.
  */
 import { type Context, Effect, Metric, Schedule, type Scope } from "effect"
+import * as ConfiguredMetrics from "@nereid/core/ConfiguredMetrics"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import type { FailureReason, Observer, Statistics } from "@nereid/core/Statistics"
 import { rotationSeconds, SlidingQuantiles } from "./SlidingQuantiles.ts"
@@ -197,10 +198,11 @@ export const register = Effect.fnUntraced(function* (
     }
   }
   if (histogramLatencies && model.decoupled) {
-    const metric = Metric.histogram("nv_inference_first_response_histogram_ms", {
+    const { configuration } = model
+    const metric = Metric.histogram(ConfiguredMetrics.firstResponse, {
       description: "Milliseconds from accepting a request to its first response",
       attributes: labels(model),
-      boundaries: [100, 500, 2000, 5000],
+      boundaries: (configuration && ConfiguredMetrics.buckets(configuration)) ?? [100, 500, 2000, 5000],
     })
     // Reading it makes its series, which is to be there before the first response.
     metric.valueUnsafe(registry)
@@ -307,9 +309,14 @@ const fillState = ({ maxBatchSize, statistics }: RunningModel): Metric.Histogram
 }
 
 /** In the order of the alphabet, which is the order they are written in. */
-const labels = ({ name, version }: RunningModel, own: { readonly [name: string]: string } = {}) =>
-  Object.fromEntries(
-    Object.entries({ model: name, version, ...own }).toSorted(([one], [other]) => (one < other ? -1 : 1)),
+const labels = (
+  { name, version, configuration }: RunningModel,
+  own: { readonly [name: string]: string } = {},
+): Readonly<Record<string, string>> => {
+  const tags = configuration === undefined ? {} : ConfiguredMetrics.tags(configuration)
+  return Object.fromEntries(
+    Object.entries({ ...tags, model: name, version, ...own }).toSorted(([one], [other]) => (one < other ? -1 : 1)),
   )
+}
 
 const nothing = () => {}
