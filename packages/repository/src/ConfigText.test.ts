@@ -81,6 +81,12 @@ describe("what is wrong", () => {
   })
 })
 
+it("a mistake in a long line is found in no time", () => {
+  const inputs = `input { name: "X" dims: 1 } `.repeat(500)
+  const failure = { line: 1, column: inputs.length + 1 }
+  expect(ConfigText.parse(`${inputs}foo: 1 ${inputs}`)).toMatchObject({ failure })
+})
+
 /** Any message of this kind as JSON, to a depth. */
 const message = (schema: DescMessage, depth: number): fc.Arbitrary<JsonObject> =>
   fc

@@ -39,18 +39,24 @@ const position = (text: string, message: string): Pick<ConfigTextError, "line" |
   const continued = read(`${text}\n]`)
   if (Result.isFailure(continued) && continued.failure !== message) return lineAndColumn(text, text.length)
   const ends = [...text.matchAll(/\n/g)].map(({ index }) => index + 1)
-  let [accepted, refused] = [-1, ends.length]
-  while (refused - accepted > 1) {
-    const middle = (accepted + refused) >> 1
-    if (isRefusedAt(ends[middle] ?? text.length)) refused = middle
-    else accepted = middle
-  }
-  const lineStart = ends[accepted] ?? 0
-  let end = ends[refused] ?? text.length
-  while (end > lineStart && isRefusedAt(end - 1)) end -= 1
+  const line = first(ends.length, (index) => isRefusedAt(ends[index] ?? text.length))
+  const lineStart = ends[line - 1] ?? 0
+  const length = (ends[line] ?? text.length) - lineStart
+  const end = lineStart + first(length, (column) => isRefusedAt(lineStart + column))
   // From the start of the line, as a quote tells only there whether it opens a string or closes one.
   const word = text.slice(lineStart, end).match(words)?.at(-1) ?? ""
   return lineAndColumn(text, end - word.length)
+}
+
+/** The first number for which it is true, as for all above it; the last one where it is for none below. */
+const first = (last: number, isTrue: (index: number) => boolean): number => {
+  let [below, found] = [-1, last]
+  while (found - below > 1) {
+    const middle = (below + found) >> 1
+    if (isTrue(middle)) found = middle
+    else below = middle
+  }
+  return found
 }
 
 const words = /"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|[\w.+-]+|[^]/g
