@@ -194,6 +194,11 @@ const fields: Readonly<Record<string, StoredConfig>> = {
     { input: [{ format: "FORMAT_NCHW", dims: [3, 2, 2] }] },
     "A11.io.format",
   ),
+  huge: whole(
+    `input { name: "X" data_type: TYPE_INT32 dims: 9007199254740991 } ${io("output", "Y")}`,
+    { input: [{ dims: [9007199254740991n] }] },
+    "A11.io.dims.most",
+  ),
   batching: of(
     "max_batch_size: 8 dynamic_batching {}",
     { dynamic_batching: { preferred_batch_size: [8], max_queue_delay_microseconds: 0 } },

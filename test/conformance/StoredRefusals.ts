@@ -212,6 +212,11 @@ const wrong: Readonly<Record<string, Broken>> = {
     reason: "model input 'X' dimension must be integer >= 1, or -1 to indicate a variable-size dimension",
     proves: ["A11.io.dims.zero"],
   },
+  too_large: {
+    ...script(tensors("data_type: TYPE_FP32 dims: 9007199254740992")),
+    reason: "model input 'X' dimension must be at most 9007199254740991",
+    proves: ["A11.io.dims.most"],
+  },
   reshape_size: {
     config: tensors("data_type: TYPE_FP32 dims: 4 reshape { shape: [ 3 ] }"),
     reason: "model input 'X' has different size for dims and reshape",
@@ -348,6 +353,11 @@ const wrong: Readonly<Record<string, Broken>> = {
     reason:
       "instance group negative_count_0 of model negative_count must have at least one instance, but its count is -1",
     proves: ["A11.group.count.negative"],
+  },
+  many_instances: {
+    ...script(`${tensors(fp32)} instance_group [ { count: 1 }, { count: 2147483647 } ]`),
+    reason: "instance groups of model many_instances have 2147483648 instances together, at most 1024 are loaded",
+    proves: ["A11.group.count.most"],
   },
   odd_kind: {
     ...script(`${tensors(fp32)} instance_group { kind: 9 }`),

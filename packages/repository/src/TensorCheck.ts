@@ -33,14 +33,20 @@ const ioProblem = (kind: "input" | "output", tensor: ModelInput | ModelOutput): 
   if (DataTypeSchema.value[dataType] === undefined) return `${subject} has unexpected data_type ${dataType}`
   if (dims.length === 0) return `${subject} must specify 'dims'`
   if (!dims.every(isExtent)) return `${subject} dimension ${extents}`
+  if (!dims.every(isCountable)) return `${subject} dimension must be at most ${Number.MAX_SAFE_INTEGER}`
   if (tensor.isShapeTensor) return `${subject} shape tensors are only supported for TensorRT platform`
   if (tensor.isNonLinearFormatIo) return `${subject} Non-linear IO format is only supported for TensorRT platform`
   if (reshape === undefined) return undefined
   if (!reshape.shape.every(isExtent)) return `${subject} reshape dimensions ${extents}`
+  if (!reshape.shape.every(isCountable))
+    return `${subject} reshape dimensions must be at most ${Number.MAX_SAFE_INTEGER}`
   return reshapeProblem(subject, dims, reshape.shape)
 }
 
 const isExtent = (extent: bigint): boolean => extent >= 1n || extent === -1n
+
+/** Shapes are numbers, of which larger ones lose digits. */
+const isCountable = (extent: bigint): boolean => extent <= Number.MAX_SAFE_INTEGER
 
 const extents = "must be integer >= 1, or -1 to indicate a variable-size dimension"
 
