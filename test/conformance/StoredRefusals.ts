@@ -288,6 +288,12 @@ const wrong: Readonly<Record<string, Broken>> = {
     reason: "OpenVINO Execution Accelerator is not enabled",
     proves: ["A11.optimization.accelerators"],
   },
+  warm_up_of_too_much: {
+    config: `${one} model_warmup { name: "w" inputs { key: "X" value { data_type: TYPE_FP32 dims: [ 1000000, 1000000000 ] zero_data: true } } }`,
+    reason:
+      "warm-up 'w' of model 'warm_up_of_too_much', input 'X': a tensor of FP32[1000000,1000000000] cannot be made: ",
+    proves: ["A11.warm-up.failure"],
+  },
   warm_up: {
     config: `${one} model_warmup { name: "w" batch_size: 1 inputs { key: "Z" value { ${fp32} zero_data: true } } }`,
     reason: "warm-up 'w' of model 'warm_up', input 'Z': there is no such input",

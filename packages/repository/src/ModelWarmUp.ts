@@ -67,7 +67,10 @@ const tensorOf = Effect.fnUntraced(function* (
     return new TypedTensor(datatype, shape, bytes)
   }
   const spec = { name: "", datatype, dims: shape, optional: false }
-  return WarmUpInput.tensor(spec, shape, kind === "randomData" ? "random" : "zeros", random)
+  return yield* Effect.try({
+    try: () => WarmUpInput.tensor(spec, shape, kind === "randomData" ? "random" : "zeros", random),
+    catch: (error) => `a tensor of ${datatype}[${shape}] cannot be made: ${text(error)}`,
+  })
 })
 
 /** The same at each start. */
