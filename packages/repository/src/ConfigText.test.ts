@@ -1,19 +1,10 @@
-import {
-  create,
-  type DescField,
-  type DescMessage,
-  type DescOneof,
-  equals,
-  fromJson,
-  type JsonObject,
-  type JsonValue,
-  ScalarType,
-} from "@bufbuild/protobuf"
+import { create, equals, fromJson, ScalarType } from "@bufbuild/protobuf"
 import { toText } from "@bufbuild/protobuf/txtpb"
 import { Result } from "effect"
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { ModelConfigSchema } from "@nereid/protocol/model_config"
+import * as ConfigArbitrary from "./ConfigArbitrary.fixture.ts"
 import * as ConfigText from "./ConfigText.ts"
 
 describe("the text format", () => {
@@ -87,29 +78,6 @@ it("a mistake in a long line is found in no time", () => {
   expect(ConfigText.parse(`${inputs}foo: 1 ${inputs}`)).toMatchObject({ failure })
 })
 
-/** Any message of this kind as JSON, to a depth. */
-const message = (schema: DescMessage, depth: number): fc.Arbitrary<JsonObject> =>
-  fc
-    .tuple(...schema.members.map((member) => fc.option(choice(member, depth), { nil: {} })))
-    .map((parts) => Object.assign({}, ...parts))
-
-/** A field by its name; of a oneof, one of its fields. */
-const choice = (member: DescField | DescOneof, depth: number): fc.Arbitrary<JsonObject> => {
-  if (member.kind === "oneof") return fc.oneof(...member.fields.map((field) => choice(field, depth)))
-  if (member.message !== undefined && depth === 0) return fc.constant({})
-  return value(member, depth).map((value) => ({ [member.jsonName]: value }))
-}
-
-const value = (field: DescField, depth: number): fc.Arbitrary<JsonValue> => {
-  const single = (): fc.Arbitrary<JsonValue> => {
-    if (field.enum !== undefined) return fc.constantFrom(...field.enum.values.map(({ number }) => number))
-    return field.message === undefined ? scalar(field.scalar) : message(field.message, depth - 1)
-  }
-  if (field.fieldKind === "list") return fc.array(single(), { maxLength: 3 })
-  if (field.fieldKind === "map") return fc.dictionary(scalar(field.mapKey).map(String), single(), { maxKeys: 2 })
-  return single()
-}
-
 const scalar = (type: ScalarType | undefined): fc.Arbitrary<string | number | boolean> => {
   switch (type) {
     case ScalarType.STRING:
@@ -133,7 +101,7 @@ const scalar = (type: ScalarType | undefined): fc.Arbitrary<string | number | bo
   }
 }
 
-const configurations = message(ModelConfigSchema, 4).map((json) => fromJson(ModelConfigSchema, json))
+const configurations = ConfigArbitrary.json(scalar).map((json) => fromJson(ModelConfigSchema, json))
 
 it("every configuration that is printed is read back", () => {
   fc.assert(
