@@ -1,8 +1,11 @@
 /** The guide on model repositories: its program, beside models that lie where it looks for them. */
-import { readFileSync } from "node:fs"
+import { execFileSync } from "node:child_process"
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { afterAll, expect, it } from "vitest"
 import { RepositoryFixture } from "./fixtures/repository.ts"
 import { Guide } from "./Guide.ts"
+import { root } from "./Program.ts"
 
 const guidePath = "docs/guides/model-repository.md"
 const guide = new Guide(guidePath)
@@ -53,3 +56,9 @@ it("serves what is in the directory", async () => {
   expect(await asked.json()).toMatchObject({ model_name: "three", outputs: [{ name: "Y", data: [3] }] })
   await server.stop()
 })
+
+it("its scripts and its program compile", () => {
+  const configuration = guide.file("tsconfig.json")
+  writeFileSync(configuration, JSON.stringify({ extends: join(root, "tsconfig.json"), include: ["**/*.ts"] }))
+  execFileSync(join(root, "node_modules/.bin/tsc"), ["-p", configuration], { stdio: "inherit" })
+}, 60_000)

@@ -2,8 +2,7 @@
  * A model of a repository in TypeScript or JavaScript: what `model.ts` or `model.js` exports by default. Its inputs and
  * outputs are those of config.pbtxt. Models that know their types at compile time are Model.Service's.
  */
-import type { Model } from "@nereid/core"
-import type { Fields } from "@nereid/core/Field"
+import type { HandledRequest, Tensor } from "@nereid/core"
 import type { NamedCalls } from "@nereid/core/NamedCalls"
 import type { TypedTensor } from "@nereid/core/TypedTensor"
 import type { ModelConfig } from "@nereid/protocol/model_config"
@@ -42,11 +41,12 @@ export interface StringArguments {
   readonly model_name: string
 }
 
-/**
- * Its inputs by name, without optional ones that were left out: the rows of the request along axis 0, one where the model does
- * not batch.
- */
-export type Request = Model.ModelRequest<Fields>
+export interface Request extends HandledRequest {
+  /**
+   * By name, without optional ones that were left out: the rows of the request along axis 0, one where the model does not batch.
+   */
+  readonly inputs: { readonly [name: string]: Tensor.Any }
+}
 
 /** The outputs of one request by their names, of as many rows. */
 export type Outputs = Readonly<Record<string, TypedTensor>>
@@ -96,7 +96,9 @@ export interface StreamScript<State = unknown> extends Life<State> {
  * export default ModelScript.define({
  *   initialize: ({ modelConfig }) => ({ by: Number(modelConfig.parameters["by"]?.stringValue ?? 1) }),
  *   execute: (requests, { by }) =>
- *     requests.map(({ inputs: { X } }) => ({ Y: Tensor.make("FP32", X.shape, X.data.map((x) => x * by)) })),
+ *     requests.map(({ inputs: { X } }) =>
+ *       X?.datatype === "FP32" ? { Y: Tensor.map(X, (x) => x * by) } : new Error("X is missing"),
+ *     ),
  * })
  * ```
  */
@@ -108,7 +110,7 @@ export const define = <State = undefined>(script: ModelScript<State>): ModelScri
  * ```ts
  * export default ModelScript.stream({
  *   execute: function* ({ inputs: { COUNT } }) {
- *     for (let i = 0; i < COUNT.data[0]; i++) yield { NUMBER: Tensor.make("INT32", [1, 1], Int32Array.of(i)) }
+ *     for (let i = 0; i < Number(COUNT?.data[0]); i++) yield { NUMBER: Tensor.make("INT32", [1, 1], Int32Array.of(i)) }
  *   },
  * })
  * ```

@@ -8,7 +8,7 @@ import * as MessageJson from "@nereid/core/MessageJson"
 import type { NamedCalls } from "@nereid/core/NamedCalls"
 import type { GroupOptions } from "@nereid/core/InstancePlan"
 import type { ServingOptions } from "@nereid/core/Provide"
-import { reshape, TypedTensor } from "@nereid/core/TypedTensor"
+import { type AnyTensor, reshape, TypedTensor } from "@nereid/core/TypedTensor"
 import { ModelConfigSchema } from "@nereid/protocol/model_config"
 import type { RepositoryModelClass } from "./Declaration.ts"
 import { LoadFailure, text } from "./LoadFailure.ts"
@@ -53,7 +53,9 @@ export const layer = Effect.fnUntraced(function* (
   const script = yield* scriptOf<ModelScript>(module, planned)
   const handler = Effect.map(
     life(script, surroundings),
-    (state) => async (requests: ReadonlyArray<Request>) => (await script.execute(requests, state)).map(result),
+    (state) => async (requests: ReadonlyArray<Model.ModelRequest<Fields>>) =>
+      // Each tensor has one datatype, whichever that is.
+      (await script.execute(requests as ReadonlyArray<Request>, state)).map(result),
   )
   return Model.requests(declared, handler, options)
 })
@@ -129,7 +131,7 @@ const isScript = <S extends ModelScript | StreamScript>(value: unknown): value i
 const withRow = (inputs: Record<string, unknown>) =>
   Object.fromEntries(
     Object.entries(inputs).flatMap(([name, tensor]) =>
-      tensor instanceof TypedTensor ? [[name, reshape(tensor, [1, ...tensor.shape])]] : [],
+      tensor instanceof TypedTensor ? [[name, reshape(tensor, [1, ...tensor.shape]) as AnyTensor]] : [],
     ),
   )
 

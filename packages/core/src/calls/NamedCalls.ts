@@ -12,11 +12,16 @@ import { noParameters, type Response } from "../request/Inference.ts"
 import { wrongParameter } from "../request/ParameterCheck.ts"
 import * as QueuedCall from "../model/QueuedCall.ts"
 import { ask, type Askable, type RunningModel, stream } from "../running/RunningModel.ts"
-import type { TypedTensor } from "../tensor/TypedTensor.ts"
+import type { AnyTensor, TypedTensor } from "../tensor/TypedTensor.ts"
 import { type Validated, validate } from "../request/Validation.ts"
 
 export interface NamedTensors {
   readonly [name: string]: TypedTensor
+}
+
+/** What is answered. */
+export interface NamedAnswers {
+  readonly [name: string]: AnyTensor
 }
 
 export type NamedCallOptions = CallOptions & {
@@ -32,19 +37,19 @@ export interface NamedCalls {
     model: string,
     sample: NamedTensors,
     options?: NamedCallOptions,
-  ) => Effect.Effect<NamedTensors, InferenceError>
+  ) => Effect.Effect<NamedAnswers, InferenceError>
   /** The responses of one sample, as they come: any number from a decoupled model, one from any other. */
   readonly stream: (
     model: string,
     sample: NamedTensors,
     options?: NamedCallOptions,
-  ) => Stream.Stream<NamedTensors, InferenceError>
+  ) => Stream.Stream<NamedAnswers, InferenceError>
   /** Several samples, along axis 0; one where the model does not batch. */
   readonly inferBatch: (
     model: string,
     batch: NamedTensors,
     options?: NamedCallOptions,
-  ) => Effect.Effect<NamedTensors, InferenceError>
+  ) => Effect.Effect<NamedAnswers, InferenceError>
   /** Whether the model would execute a request now; false also for one that is not there. */
   readonly isReady: (model: string, version?: string | number) => boolean
 }
@@ -120,12 +125,13 @@ export const make = (
     }))
   }
 
-  const answer = (form: Form, { model, validated }: Question, response: Response): NamedTensors => {
-    const tensors: Record<string, TypedTensor> = {}
+  const answer = (form: Form, { model, validated }: Question, response: Response): NamedAnswers => {
+    const tensors: Record<string, AnyTensor> = {}
     for (const { position } of validated.outputs) {
       const spec = model.signature.outputs[position]
       const tensor = response.outputs[position]
-      if (spec !== undefined && tensor !== undefined) tensors[spec.name] = form.output(model, tensor)
+      // It has one datatype, whichever that is.
+      if (spec !== undefined && tensor !== undefined) tensors[spec.name] = form.output(model, tensor) as AnyTensor
     }
     return tensors
   }

@@ -26,4 +26,13 @@ export {
   utf8,
 } from "../model/Field.ts"
 export { fromNested, toNested } from "./Nested.ts"
-export { concat, elementCount, make, reshape, slice, TypedTensor as Tensor, type Shape } from "./TypedTensor.ts"
+export {
+  type AnyTensor as Any,
+  concat,
+  elementCount,
+  make,
+  reshape,
+  slice,
+  TypedTensor as Tensor,
+  type Shape,
+} from "./TypedTensor.ts"
