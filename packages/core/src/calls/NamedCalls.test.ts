@@ -45,7 +45,7 @@ const lettersLive = Model.stream(Letters, ({ TEXT }) =>
 )
 
 /** From inside a handler, over these models. */
-const asking = Effect.fnUntraced(function* <A, E>(run: (models: Registry["Service"]) => Effect.Effect<A, E>) {
+const asking = Effect.fnUntraced(function* <A, E>(run: (models: Registry["Service"]) => Effect.Effect<A, E>, id = "") {
   const seen: Array<A> = []
   const live = Model.each(
     Asking,
@@ -60,7 +60,7 @@ const asking = Effect.fnUntraced(function* <A, E>(run: (models: Registry["Servic
   )
   const layer = Layer.mergeAll(live, addLive, plainLive, lettersLive)
   const model = yield* Testing.model(layer.pipe(Layer.provide(Registry.layer)), Asking)
-  yield* model.infer({})
+  yield* model.infer({}, { id })
   return seen[0]
 })
 
@@ -147,6 +147,18 @@ describe("what does not fit is refused, in the words of the wire", () => {
     Effect.gen(function* () {
       const failure = yield* Effect.flip(asking((models) => models.infer(...call)))
       expect(failure).toMatchObject({ _tag: tag, message: expect.stringContaining(message) })
+    }),
+  )
+
+  it.effect("with the id of the request that is answered, or its own", () =>
+    Effect.gen(function* () {
+      const refused = (options?: { readonly id: string }) =>
+        Effect.map(
+          Effect.flip(asking((models) => models.infer("plain", {}, options), "outer")),
+          ({ message }) => /^\[request id: .*?\]/.exec(message)?.[0],
+        )
+      expect(yield* refused()).toBe("[request id: outer]")
+      expect(yield* refused({ id: "inner" })).toBe("[request id: inner]")
     }),
   )
 

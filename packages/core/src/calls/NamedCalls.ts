@@ -95,7 +95,8 @@ export const make = (
     options: NamedCallOptions,
     fiber: Fiber.Fiber<unknown, unknown>,
   ): Result.Result<Question, InferenceError> => {
-    const { version = "", outputs = [], id = "", parameters = noParameters, timeout } = options
+    const caller = callerOf(fiber)
+    const { version = "", outputs = [], id = caller?.id ?? "", parameters = noParameters, timeout } = options
     const asked = QueuedCall.parameters(parameters, options)
     if (Result.isFailure(asked)) return Result.fail(wrongParameter(name, { id }, asked.failure))
     const found = find(name, String(version))
@@ -104,7 +105,6 @@ export const make = (
     if (!model.isReady()) return Result.fail(notReady(model))
     const problem = form.problem(model, tensors)
     if (problem !== undefined) return Result.fail(new InvalidRequest({ message: problem }))
-    const caller = callerOf(fiber)
     const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
     const wire = {
       modelName: name,
