@@ -66,6 +66,8 @@ const failureOf = (how: string) => {
       return new TooDark({ message: "too dark \u{1F311}" })
     case "huge":
       return new TooDark({ message: "x".repeat(10_000) })
+    case "busy":
+      return new Errors.QueueFull({ message: how, retryAfter: 3000 })
     default:
       return new Errors.QueueFull({ message: how })
   }
@@ -127,6 +129,14 @@ describe.each(["grpc", "http"] as const)("over %s", (protocol) => {
     expect(dark).toBeInstanceOf(TooDark)
     expect(dark).toMatchObject({ message: "too dark \u{1F311}" })
     expect(await rejection(look.infer({ HOW: "full" }))).toEqual(new Errors.QueueFull({ message: "full" }))
+  })
+
+  it("an error that says when to try again says it to the client, too", async () => {
+    await using look = await Client.connect(Look, { url: url(protocol) })
+    await using watch = await Client.connect(Watch, { url: url(protocol) })
+    const busy = { _tag: "QueueFull", message: "busy", retryAfter: 3000 }
+    expect(await rejection(look.infer({ HOW: "busy" }))).toMatchObject(busy)
+    expect(await rejection(Array.fromAsync(watch.stream({ HOW: "busy" })))).toMatchObject(busy)
   })
 
   it("is caught by its tag", async () => {
