@@ -7,6 +7,7 @@ import * as ConfigDefaults from "./ConfigDefaults.ts"
 import * as ConfigText from "./ConfigText.ts"
 import * as InstanceGroups from "./InstanceGroups.ts"
 import * as OnnxParameters from "./OnnxParameters.ts"
+import * as Support from "./Support.ts"
 
 const parse = (text: string) => Result.getOrThrow(ConfigText.parse(text))
 
@@ -212,6 +213,20 @@ describe("on a machine with GPUs 0 and 1", () => {
       ["m_1_2", ["cpu"]],
       ["m_2_0", on(1)],
       ["m_2_1", on(1)],
+    ])
+  })
+
+  it("CUDA, which an instance on a GPU has anyway, may be named as an accelerator", () => {
+    const config = parse(`instance_group { kind: KIND_GPU gpus: 1 } optimization { execution_accelerators {
+      gpu_execution_accelerator { name: "cuda" parameters { key: "cudnn_conv_algo_search" value: "1" } } } }`)
+    const filled = ConfigDefaults.filled(config, gpus)
+    expect(Result.isSuccess(OnnxParameters.options(filled, "m.onnx"))).toBe(true)
+    const { instances } = InstancePlan.make("m", "1", InstanceGroups.options(filled))
+    expect(instances.map(({ details }) => OnnxParameters.providers(filled, details))).toEqual([
+      [{ name: "cuda", deviceId: 1 }],
+    ])
+    expect(Support.warnings(filled)).toEqual([
+      "optimization.execution_accelerators.gpu_execution_accelerator.parameters",
     ])
   })
 

@@ -30,7 +30,7 @@ export const options = (
     )
   }
   for (const { name } of accelerators?.gpuExecutionAccelerator ?? []) {
-    if (name !== "tensorrt") problems.push(`unknown Execution Accelerator '${name}' is requested`)
+    if (name !== "tensorrt" && name !== "cuda") problems.push(`unknown Execution Accelerator '${name}' is requested`)
   }
   const isParallel = number("execution_mode", 0, [0, 1]) === 1
   const interOpThreads = number("inter_op_thread_count", 0, [0, 1024]) || availableParallelism()
@@ -49,7 +49,8 @@ export const options = (
 /** Of one instance: what an accelerator cannot run, CUDA does, and the CPU what neither can. */
 export const providers = ({ optimization }: ModelConfig, { gpu }: BuiltInstance): Providers => {
   if (gpu === undefined) return ["cpu"]
-  const isAccelerated = (optimization?.executionAccelerators?.gpuExecutionAccelerator.length ?? 0) > 0
+  const accelerators = optimization?.executionAccelerators?.gpuExecutionAccelerator ?? []
+  const isAccelerated = accelerators.some(({ name }) => name === "tensorrt")
   const cuda = { name: "cuda", deviceId: gpu } as const
   return isAccelerated ? [{ name: "tensorrt", deviceId: gpu }, cuda] : [cuda]
 }

@@ -3,7 +3,10 @@
  * not is told once, as a warning.
  */
 import * as ConfiguredMetrics from "@nereid/core/ConfiguredMetrics"
-import type { ModelConfig } from "@nereid/protocol/model_config"
+import type {
+  ModelConfig,
+  ModelOptimizationPolicy_ExecutionAccelerators_Accelerator as Accelerator,
+} from "@nereid/protocol/model_config"
 
 /** Why nothing here runs a version of a model of this backend, if it has one; undefined where something does. */
 export const backendProblem = ({ backend }: ModelConfig): string | undefined => {
@@ -51,6 +54,10 @@ export const warnings = (config: ModelConfig): ReadonlyArray<string> => {
     [instanceGroup.some(({ hostPolicy }) => hostPolicy !== ""), "instance_group.host_policy"],
     [(optimization?.priority ?? 0) !== 0, "optimization.priority"],
     [optimization?.cuda !== undefined, "optimization.cuda"],
+    [
+      hasParameters(optimization?.executionAccelerators?.gpuExecutionAccelerator),
+      "optimization.execution_accelerators.gpu_execution_accelerator.parameters",
+    ],
     [(optimization?.gatherKernelBufferThreshold ?? 0) !== 0, "optimization.gather_kernel_buffer_threshold"],
     [optimization?.eagerBatching === true, "optimization.eager_batching"],
     [(config.modelRepositoryAgents?.agents.length ?? 0) > 0, "model_repository_agents"],
@@ -60,6 +67,9 @@ export const warnings = (config: ModelConfig): ReadonlyArray<string> => {
   ]
   return ignored.flatMap(([isGiven, what]) => (isGiven ? [what] : []))
 }
+
+const hasParameters = (accelerators: ReadonlyArray<Accelerator> = []): boolean =>
+  accelerators.some(({ parameters }) => Object.keys(parameters).length > 0)
 
 const hasNamespaces = ({ schedulingChoice: { case: kind, value } }: ModelConfig): boolean =>
   kind === "ensembleScheduling" && value.step.some(({ modelNamespace }) => modelNamespace !== "")
