@@ -182,6 +182,34 @@ const wire = {
   "A11.group.profile": "profile is shown",
   "A11.group.rate-limiter": "rate_limiter is shown: there is none",
   "A11.group.host-policy": "host_policy is shown",
+  "A11.batching.preferred": "preferred_batch_size",
+  "A11.batching.preferred.range": "a preferred size beyond max_batch_size, or of 0, is refused",
+  "A11.batching.delay": "max_queue_delay_microseconds",
+  "A11.batching.ordering": "preserve_ordering",
+  "A11.batching.ordering.levels": "with several levels, or DELAY, it is refused",
+  "A11.batching.levels": "priority_levels: 1 goes first",
+  "A11.batching.default-level": "default_priority_level",
+  "A11.batching.default-level.range": "one out of range is refused",
+  "A11.batching.policy.reject": "timeout_action REJECT",
+  "A11.batching.policy.delay": "timeout_action DELAY",
+  "A11.batching.policy.timeout": "default_timeout_microseconds",
+  "A11.batching.policy.override": "allow_timeout_override",
+  "A11.batching.policy.size": "max_queue_size: 503 and its text",
+  "A11.batching.policy.level": "priority_queue_policy of a level; of one that is none it is refused",
+  "A11.batching.shapes": "requests of differing shapes are not batched together",
+  "A11.batching.statistics": "requests that share executions: execution_count < inference_count",
+  "A11.ragged.input": "allow_ragged_batch; without a batch it is refused",
+  "A11.ragged.kinds": "each kind of batch_input",
+  "A11.ragged.output": "batch_output: scatter by the input's shape",
+  "A11.warm-up.zero": "model_warmup: zero_data",
+  "A11.warm-up.random": "random_data",
+  "A11.warm-up.file": "input_data_file",
+  "A11.warm-up.batch": "batch_size and count",
+  "A11.warm-up.before": "it runs before READY",
+  "A11.warm-up.failure": "one that fails makes the model UNAVAILABLE",
+  "A11.cache.hit": "response_cache.enable: a hit without an execution",
+  "A11.cache.statistics": "hits and misses in the statistics",
+  "A11.cache.decoupled": "with a decoupled model, or sequences, it is refused",
   "A11.sequence": "sequence_batching is refused",
   "A11.ensemble.steps": "an ensemble answers by its steps, in whatever order they stand",
   "A11.ensemble.version": "a step may have a version of its model, -1 is the latest",
@@ -249,6 +277,8 @@ const wire = {
   "A11.validation.file": "a file that is no model is refused",
   "A11.validation.absent": "a file that is not there is refused",
 
+  "A12.priority": "priority 0, or absent, is the default level, as is one beyond them",
+  "A12.timeout": "timeout is less than the default, where the policy allows it",
   "A12.script.execute": "execute has the requests of a batch",
   "A12.script.one": "and one request without dynamic batching",
   "A12.script.async": "it may be asynchronous",
@@ -310,40 +340,6 @@ const command = {
   "A12.cache.flags": "--cache-config is taken",
 } as const
 
-/** Whose proofs are being written: to do until a case or a test names them, and then held as the others are. */
-const awaited = {
-  "A11.batching.preferred": "preferred_batch_size",
-  "A11.batching.preferred.range": "a preferred size beyond max_batch_size, or of 0, is refused",
-  "A11.batching.delay": "max_queue_delay_microseconds",
-  "A11.batching.ordering": "preserve_ordering",
-  "A11.batching.ordering.levels": "with several levels, or DELAY, it is refused",
-  "A11.batching.levels": "priority_levels: 1 goes first",
-  "A11.batching.default-level": "default_priority_level",
-  "A11.batching.default-level.range": "one out of range is refused",
-  "A11.batching.policy.reject": "timeout_action REJECT",
-  "A11.batching.policy.delay": "timeout_action DELAY",
-  "A11.batching.policy.timeout": "default_timeout_microseconds",
-  "A11.batching.policy.override": "allow_timeout_override",
-  "A11.batching.policy.size": "max_queue_size: 503 and its text",
-  "A11.batching.policy.level": "priority_queue_policy of a level; of one that is none it is refused",
-  "A11.batching.shapes": "requests of differing shapes are not batched together",
-  "A11.batching.statistics": "requests that share executions: execution_count < inference_count",
-  "A11.ragged.input": "allow_ragged_batch; without a batch it is refused",
-  "A11.ragged.kinds": "each kind of batch_input",
-  "A11.ragged.output": "batch_output: scatter by the input's shape",
-  "A11.warm-up.zero": "model_warmup: zero_data",
-  "A11.warm-up.random": "random_data",
-  "A11.warm-up.file": "input_data_file",
-  "A11.warm-up.batch": "batch_size and count",
-  "A11.warm-up.before": "it runs before READY",
-  "A11.warm-up.failure": "one that fails makes the model UNAVAILABLE",
-  "A11.cache.hit": "response_cache.enable: a hit without an execution",
-  "A11.cache.statistics": "hits and misses in the statistics",
-  "A11.cache.decoupled": "with a decoupled model, or sequences, it is refused",
-  "A12.priority": "priority 0, or absent, is the default level, as is one beyond them",
-  "A12.timeout": "timeout is less than the default, where the policy allows it",
-} as const
-
 export type Transport = "HTTP" | "gRPC"
 
 /** How a claim shows. */
@@ -352,8 +348,6 @@ export type Face = Transport | "command"
 export interface RepositoryLine {
   readonly says: string
   readonly faces: ReadonlyArray<Face>
-  /** Whether its proof is yet to come. */
-  readonly isAwaited: boolean
 }
 
 const both = ["HTTP", "gRPC"] as const
@@ -361,16 +355,14 @@ const both = ["HTTP", "gRPC"] as const
 const of = <K extends string>(
   table: { readonly [L in K]: string },
   faces: ReadonlyArray<Face>,
-  isAwaited = false,
 ): ReadonlyArray<readonly [string, RepositoryLine]> =>
-  Object.entries<string>(table).map(([name, says]) => [name, { says, faces, isAwaited }])
+  Object.entries<string>(table).map(([name, says]) => [name, { says, faces }])
 
-export type RepositoryLineName = keyof (typeof wire & typeof http & typeof grpc & typeof command & typeof awaited)
+export type RepositoryLineName = keyof (typeof wire & typeof http & typeof grpc & typeof command)
 
 export const repositoryLines: ReadonlyMap<string, RepositoryLine> = new Map([
   ...of(wire, both),
   ...of(http, ["HTTP"]),
   ...of(grpc, ["gRPC"]),
   ...of(command, ["command"]),
-  ...of(awaited, both, true),
 ])
