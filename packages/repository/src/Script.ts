@@ -28,8 +28,8 @@ export interface Surroundings {
   readonly declared: RepositoryModelClass
   /** Whom it may ask. */
   readonly models: NamedCalls
-  /** Is given each of its instances that says whether it is ready. */
-  readonly probe: ScriptProbe
+  /** Asks its instances whether they are ready; absent where nobody can. */
+  readonly probe?: ScriptProbe
 }
 
 /** The layer of the script that a module exports, with these options. */
@@ -94,7 +94,10 @@ const life = Effect.fnUntraced(function* (
         Effect.catch(({ message }) => Effect.logError(message)),
       ),
   )
-  if (isReady !== undefined) yield* probe.add(name, () => isReady(state))
+  if (isReady !== undefined) {
+    if (probe === undefined) yield* Effect.logWarning(`isReady of ${file} is asked by nobody, in a thread of its own`)
+    else yield* probe.add(name, () => isReady(state))
+  }
   return state
 })
 

@@ -63,6 +63,7 @@ export const warnings = (config: ModelConfig): ReadonlyArray<string> => {
     [(config.modelRepositoryAgents?.agents.length ?? 0) > 0, "model_repository_agents"],
     [(config.modelOperations?.opLibraryFilename.length ?? 0) > 0, "model_operations"],
     [config.runtime !== "", "runtime"],
+    ...parameters(config).map((name) => [name in config.parameters, `parameters '${name}'`] as const),
     [hasNamespaces(config), "ensemble_scheduling.step.model_namespace"],
   ]
   return ignored.flatMap(([isGiven, what]) => (isGiven ? [what] : []))
@@ -70,6 +71,12 @@ export const warnings = (config: ModelConfig): ReadonlyArray<string> => {
 
 const hasParameters = (accelerators: ReadonlyArray<Accelerator> = []): boolean =>
   accelerators.some(({ parameters }) => Object.keys(parameters).length > 0)
+
+/** Of the backend, and not of a script, which has its own. */
+const parameters = ({ backend }: ModelConfig): ReadonlyArray<string> =>
+  backend === "onnxruntime"
+    ? ["memory.enable_memory_arena_shrinkage", "TRITON_BATCH_STRATEGY_PATH"]
+    : ["TRITON_BATCH_STRATEGY_PATH"]
 
 const hasNamespaces = ({ schedulingChoice: { case: kind, value } }: ModelConfig): boolean =>
   kind === "ensembleScheduling" && value.step.some(({ modelNamespace }) => modelNamespace !== "")

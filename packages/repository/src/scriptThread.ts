@@ -5,7 +5,6 @@ import type { NamedCalls } from "@nereid/core/NamedCalls"
 import { Worker } from "@nereid/worker"
 import * as Declaration from "./Declaration.ts"
 import * as Script from "./Script.ts"
-import { ScriptProbe } from "./ScriptProbe.ts"
 import * as ScriptThreads from "./ScriptThreads.ts"
 
 const refusal = (name: string) =>
@@ -22,9 +21,7 @@ const models: NamedCalls = {
 export default Layer.unwrap(
   Effect.gen(function* () {
     const { planned, ...plan } = ScriptThreads.told(yield* Worker.WorkerData)
-    // Nobody asks it from the other thread.
-    const probe = new ScriptProbe()
     const declared = Declaration.make(plan, planned.version)
-    return yield* Script.layer(yield* Script.load(planned), { plan, planned, declared, models, probe }, {})
+    return yield* Script.layer(yield* Script.load(planned), { plan, planned, declared, models }, {})
   }),
 )
