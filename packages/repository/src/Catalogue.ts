@@ -2,7 +2,7 @@
  * The models of some directories by their names: where each of them is, whether it may be loaded from there, and what has
  * changed since it was last looked at. When something is loaded is Repository.ts's business.
  */
-import { Effect, Result, type Scope } from "effect"
+import { Effect, References, Result, type Scope } from "effect"
 import { join, resolve } from "node:path"
 import { ExecutionFailed, type Unavailable } from "@nereid/core/Errors"
 import type { IndexEntry, LoadOverrides } from "@nereid/core/ModelRepository"
@@ -38,6 +38,16 @@ interface Prepared {
 }
 
 type Found = ReadonlyMap<string, ReadonlyArray<string>>
+
+/** What is loaded at once. */
+interface Task {
+  readonly overrides: LoadOverrides
+  /** Of what was asked for. */
+  readonly madeOfOthers: Set<string>
+  readonly results: Map<string, Loaded>
+  /** Those whose directories have been looked at, which log what is wrong with them once. */
+  readonly told: Set<string>
+}
 
 /** Models that are looked at, or loaded, at the same time. */
 const concurrency = 4
@@ -135,22 +145,18 @@ export class Catalogue {
     const load = Effect.gen({ self: this }, function* () {
       yield* this.scan
       const results = new Map<string, Loaded>(names.map((name) => [name, Result.void]))
-      const madeOfOthers = new Set<string>()
+      const task: Task = { overrides, madeOfOthers: new Set(), results, told: new Set() }
       yield* Effect.forEach(
         names,
         Effect.fnUntraced({ self: this }, function* (name: string) {
-          const isDone = yield* Effect.result(this.#turns.take([name], Effect.scoped(this.#loadAlone(name, overrides))))
-          if (Result.isFailure(isDone)) results.set(name, Result.fail(isDone.failure))
-          else if (!isDone.success) madeOfOthers.add(name)
+          const loaded = yield* Effect.result(this.#turns.take([name], Effect.scoped(this.#loadAlone(name, task))))
+          if (Result.isFailure(loaded)) results.set(name, loaded)
         }),
         { concurrency, discard: true },
       )
-      let held: ReadonlySet<string> = madeOfOthers
+      let held: ReadonlySet<string> = task.madeOfOthers
       while (held.size > 0) {
-        const missing = yield* this.#turns.take(
-          [...held],
-          Effect.scoped(this.#loadTogether(madeOfOthers, overrides, held, results)),
-        )
+        const missing = yield* this.#turns.take([...held], Effect.scoped(this.#loadTogether(task, held)))
         if (missing.size === 0) break
         held = held.union(missing)
       }
@@ -159,51 +165,53 @@ export class Catalogue {
     return within(this.#surroundings.scope, load)
   }
 
-  /** In its turn. Nothing is done for a model that is made of others: false. */
-  #loadAlone(name: string, overrides: LoadOverrides) {
+  /** In its turn; one that is made of others is left to be loaded together with them. */
+  #loadAlone(name: string, task: Task) {
     return Effect.gen({ self: this }, function* () {
       const found = yield* this.scan
       this.#explicit.add(name)
-      const { source, needs } = yield* this.#prepare(name, found.get(name) ?? [], overrides)
-      if (needs.length > 0) return false
-      yield* this.#model(name).load(source)
-      return true
+      const { source, needs } = yield* this.#prepare(name, found.get(name) ?? [], task.overrides)
+      if (needs.length === 0) return yield* this.#model(name).load(source)
+      task.told.add(name)
+      task.madeOfOthers.add(name)
     })
   }
 
   /**
-   * Loads these models, and ahead of them those that they are made of, where it is the turn of all of them; else nothing: whose turn
-   * it has to be besides.
+   * Loads those that are made of others, and these ahead of them, where it is the turn of all of them; else nothing: whose turn it has
+   * to be besides.
    */
   #loadTogether(
-    names: ReadonlySet<string>,
-    overrides: LoadOverrides,
+    { overrides, madeOfOthers: names, results, told }: Task,
     held: ReadonlySet<string>,
-    results: Map<string, Loaded>,
   ): Effect.Effect<ReadonlySet<string>, LoadFailure, Scope.Scope> {
     return Effect.gen({ self: this }, function* () {
       const found = yield* this.scan
       const prepared = new Map<string, Prepared>()
       const failed = new Map<string, Loaded>()
+      const needsOf = (name: string) => prepared.get(name)?.needs ?? this.#models.get(name)?.needs() ?? []
       for (let next = [...names]; next.length > 0;) {
         yield* Effect.forEach(
           next,
           Effect.fnUntraced({ self: this }, function* (name: string) {
             const given = names.has(name) ? overrides : noOverrides
-            const one = yield* Effect.result(this.#prepare(name, found.get(name) ?? [], given))
+            const prepare = this.#prepare(name, found.get(name) ?? [], given)
+            const again = Effect.provideService(prepare, References.MinimumLogLevel, "None")
+            const one = yield* Effect.result(told.has(name) ? again : prepare)
+            told.add(name)
             if (Result.isSuccess(one)) prepared.set(name, one.success)
             else failed.set(name, Result.fail(one.failure))
           }),
           { concurrency, discard: true },
         )
+        // Ahead of any look at what may be large.
+        const missing = LoadOrder.reached(prepared.keys(), needsOf).difference(held)
+        if (missing.size > 0) return missing
         const needed = new Set([...prepared.values()].flatMap(({ needs }) => needs))
         // One that has failed by itself has been tried.
         const isNew = (name: string) => !prepared.has(name) && !failed.has(name) && !hasFailed(results.get(name))
         next = [...needed].filter((name) => isNew(name) && this.#isToLoad(name, found))
       }
-      const needsOf = (name: string) => prepared.get(name)?.needs ?? this.#models.get(name)?.needs() ?? []
-      const missing = LoadOrder.reached(prepared.keys(), needsOf).difference(held)
-      if (missing.size > 0) return missing
       for (const name of names) this.#explicit.add(name)
       for (const [name, failure] of failed) results.set(name, failure)
       const order = LoadOrder.make(
@@ -223,7 +231,7 @@ export class Catalogue {
           { concurrency, discard: true },
         )
       }
-      return missing
+      return new Set<string>()
     })
   }
 

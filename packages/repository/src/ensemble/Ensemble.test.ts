@@ -1,6 +1,6 @@
 /** Ensembles of a repository, with real files and the real ONNX Runtime, without a port (S1.12, C37). */
 import { describe, expect, it } from "@effect/vitest"
-import { Context, Effect, Fiber, Layer, Stream } from "effect"
+import { Context, Effect, Fiber, Layer, Logger, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Model, Tensor } from "@nereid/core"
 import { stream } from "@nereid/core/RunningModel"
@@ -340,6 +340,17 @@ describe("loading and unloading", () => {
       expect(gone._tag).toBe("ModelNotFound")
       yield* load("three")
       expect(yield* answer("three")).toBe(3)
+    }),
+  )
+
+  it.live("what is wrong in its directory is told once, though it is looked at again with its models", () =>
+    Effect.gen(function* () {
+      const fixture = yield* three
+      fixture.write("three/odd/.keep", "")
+      const told: Array<unknown> = []
+      const logger = Logger.make(({ message }) => void told.push(message))
+      yield* Effect.provide(open(fixture), Logger.layer([logger]))
+      expect(told).toEqual([[expect.stringContaining("Model 'three': directory 'odd' is ignored")]])
     }),
   )
 
