@@ -17,8 +17,10 @@ export const banner = (server: Server.Server["Service"], tls: Server.ServerOptio
   if (metrics !== undefined) lines.push(`Started Metrics Service at ${metrics.host}:${metrics.port}`)
   const asked = http === undefined ? port && url(port, tls.port) : url(http, tls.http)
   if (asked !== undefined) {
-    const ready = newest(server.models.filter((model) => isReady(model, server.index())))
-    const requests = ready.flatMap((model) => curl(model, asked) ?? [])
+    const ready = server
+      .index()
+      .flatMap((entry) => (entry.state === "READY" ? (found(entry, server.models) ?? []) : []))
+    const requests = newest(ready).flatMap((model) => curl(model, asked) ?? [])
     if (requests.length > 0) lines.push("", "Try:", ...requests.map((request) => `  ${request}`))
   }
   return lines.join("\n")
@@ -43,12 +45,13 @@ const url = ({ host, port }: Server.Address, tls: Server.Tls | undefined): strin
   return `${tls === undefined ? "http" : "https"}://${name}:${port}`
 }
 
-const isReady = (model: RunningModel, index: ReadonlyArray<IndexEntry>): boolean =>
-  index.some(({ name, version, state }) => name === model.name && version === model.version && state === "READY")
+const found = (entry: IndexEntry, models: ReadonlyArray<RunningModel>): RunningModel | undefined =>
+  models.find(({ name, version }) => name === entry.name && version === entry.version)
 
 /** A model that is not there has no more than its status. */
-const row = ({ name, version = "-", state }: IndexEntry, models: ReadonlyArray<RunningModel>) => {
-  const model = models.find((other) => other.name === name && other.version === version)
+const row = (entry: IndexEntry, models: ReadonlyArray<RunningModel>) => {
+  const { name, version = "-", state } = entry
+  const model = found(entry, models)
   const status = [name, version, state ?? "not loaded"]
   if (model === undefined) return [...status, "", "", ""]
   const { maxBatchSize, signature } = model

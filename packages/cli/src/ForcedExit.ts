@@ -19,11 +19,14 @@ export interface ForcedExit {
 
 /** From now on; `drainTimeout` in seconds. */
 export const install = (drainTimeout: number): ForcedExit => {
-  let asked = false
+  let first: NodeJS.Signals | undefined
   let reason: string | undefined
   const onSignal = (signal: NodeJS.Signals) => {
-    if (asked) return end(reason === undefined ? `${signal} came twice` : `${signal} came`)
-    asked = true
+    if (first !== undefined) {
+      const isAgain = signal === first && reason === undefined
+      return end(`${signal} came ${isAgain ? "twice" : "while it stopped"}`)
+    }
+    first = signal
     const why = reason === undefined ? ` on ${signal}` : `, as ${reason}`
     const next = reason === undefined ? "a second signal" : "a signal"
     say(`Stopping${why}: requests in flight may take ${drainTimeout} s more; ${next} ends at once`)
@@ -33,7 +36,7 @@ export const install = (drainTimeout: number): ForcedExit => {
   for (const signal of signals) process.on(signal, onSignal)
   return {
     stop: (why) => {
-      if (asked) return
+      if (first !== undefined) return
       reason = why
       // Whoever waits for signals has to end.
       process.emit("SIGTERM", "SIGTERM")
