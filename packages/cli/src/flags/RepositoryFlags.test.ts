@@ -67,7 +67,8 @@ it.effect.each([
         `the model repository '${url}' is no directory: cloud stores are not supported`,
       ] as const,
   ),
-  ["--backend-config=tensorflow,version=2", "Expected: onnxruntime,default-max-batch-size=4"],
+  ["--backend-config=onnxruntime,default-max-batchsize=4", "Expected: onnxruntime,default-max-batch-size=4"],
+  ["--backend-config=python", "Expected: onnxruntime,default-max-batch-size=4"],
   ["--backend-config=onnxruntime,default-max-batch-size=-1", "Expected: an integer from 0 to 2147483647"],
 ] as const)("%s is refused", ([line, message]) =>
   Effect.gen(function* () {

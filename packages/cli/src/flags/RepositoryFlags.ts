@@ -7,9 +7,13 @@ import { Effect, Result } from "effect"
 import { CliError, type Command } from "effect/cli"
 import * as FlagKind from "./FlagKind.ts"
 
-const parseBackendSetting: FlagKind.Parse<{ readonly defaultMaxBatchSize?: number }> = (text) => {
+/** What `--backend-config` says of the backend that there is, or the setting of another one. */
+type BackendSetting = { readonly defaultMaxBatchSize: number } | { readonly foreign: string }
+
+const parseBackendSetting: FlagKind.Parse<BackendSetting> = (text) => {
   const [, backend = "", setting = "", value = ""] = /^(?:([^,=]*),)?([^,=]+)=(.*)$/.exec(text) ?? []
-  if (setting === "default-max-batch-size" && (backend === "" || backend === "onnxruntime")) {
+  if (backend !== "" && backend !== "onnxruntime") return Result.succeed({ foreign: text })
+  if (setting === "default-max-batch-size") {
     const parsed = FlagKind.parseInteger({ minimum: 0, maximum: 2 ** 31 - 1 })(value)
     return Result.map(parsed, (defaultMaxBatchSize) => ({ defaultMaxBatchSize }))
   }
@@ -59,7 +63,7 @@ export const flags = {
     {
       takes: "onnxruntime,setting=value",
       description:
-        "default-max-batch-size: rows of a batch, where a model can batch and its configuration does not say how many",
+        "default-max-batch-size: rows of a batch, where a model can batch and its configuration does not say how many; settings of other backends have no effect",
     },
     parseBackendSetting,
   ),
@@ -67,6 +71,10 @@ export const flags = {
 }
 
 type Values = Command.Command.Config.Infer<typeof flags>
+
+/** Those that were given for backends that are not here. */
+export const ignored = ({ backendConfig }: Values): ReadonlyArray<string> =>
+  backendConfig.flatMap((setting) => ("foreign" in setting ? [`--backend-config=${setting.foreign}`] : []))
 
 /** The repository; undefined where there is none. Fails where flags would have no effect without one. */
 export const options = (values: Values): Effect.Effect<Repository.Options | undefined, CliError.UserError> => {
@@ -94,7 +102,7 @@ export const options = (values: Values): Effect.Effect<Repository.Options | unde
     pollInterval: `${pollSeconds} seconds`,
     ...(configName === undefined ? {} : { configName }),
     autoComplete: !values.noAutoComplete && !values.strictConfig,
-    ...Object.assign({}, ...backendConfig),
+    ...Object.assign({}, ...backendConfig.filter((setting) => !("foreign" in setting))),
     exitOnError: values.exitOnError,
   })
 }

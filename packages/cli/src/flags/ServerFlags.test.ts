@@ -255,6 +255,8 @@ it.effect("flags of tritonserver that cannot matter are taken, and named", () =>
         "--http-thread-count=8 --cuda-memory-pool-byte-size 0:1024 --cuda-memory-pool-byte-size=1:0",
         "--host-policy=p,numa-node=0 --pinned-memory-pool-byte-size=1 --enable-peer-access=false",
         "--http-port 1 --model-load-retry-count=2 --cache-config local,size=1048576",
+        "--backend-config=tensorflow,version=2 --backend-config default-max-batch-size=8",
+        "--backend-config=python,shm-default-byte-size=1048576",
       ].flatMap((line) => line.split(" ")),
     )
     expect(ignored).toEqual([
@@ -265,6 +267,8 @@ it.effect("flags of tritonserver that cannot matter are taken, and named", () =>
       "--host-policy",
       "--model-load-retry-count",
       "--cache-config",
+      "--backend-config=tensorflow,version=2",
+      "--backend-config=python,shm-default-byte-size=1048576",
     ])
     expect(options).toMatchObject({ http: { port: 1 } })
   }),

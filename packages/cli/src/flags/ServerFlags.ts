@@ -64,7 +64,10 @@ export const options = Effect.fnUntraced(function* (
 })
 
 /** Those that were given and have no effect. */
-export const ignored = ({ ignored }: Values): ReadonlyArray<string> => ignored.flatMap((names) => names.slice(0, 1))
+export const ignored = ({ ignored, repository }: Values): ReadonlyArray<string> => [
+  ...ignored.flatMap((names) => names.slice(0, 1)),
+  ...RepositoryFlags.ignored(repository),
+]
 
 /** A part of the help: these flags, in their order here, until the next part begins. */
 export interface Group {
