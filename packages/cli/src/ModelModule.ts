@@ -4,6 +4,7 @@
  */
 import { pathToFileURL } from "node:url"
 import * as ExportedModels from "@nereid/core/ExportedModels"
+import * as ImportProblem from "@nereid/repository/ImportProblem"
 import type { Server } from "@nereid/server"
 import { Effect, Layer } from "effect"
 
@@ -60,14 +61,8 @@ export const read = Effect.fnUntraced(function* (path: string, module: Readonly<
 
 export const build = ({ models, layers }: ModelModule) => ExportedModels.build(models, layers)
 
-/** With the place in the user's code, where one is known: nothing else of a stack helps them. */
-const reason = (error: unknown, url: string): string => {
-  if (!(error instanceof Error)) return String(error)
-  if ("url" in error && error.url === url) return "there is no such file"
-  const [head = "", frame = ""] = error.stack?.split("\n", 2) ?? []
-  const place = /^(?:file:\/\/)?(\/.*:\d+)$/.exec(head)?.[1] ?? /^ +at .*?file:\/\/(\/.*:\d+:\d+)/.exec(frame)?.[1]
-  return place === undefined ? error.message : `${error.message} (${place})`
-}
+const reason = (error: unknown, url: string): string =>
+  error instanceof Error && "url" in error && error.url === url ? "there is no such file" : ImportProblem.text(error)
 
 /** Whether the paths are right is for the server to say. */
 const isRoutes = (value: unknown): value is Server.ModelRoutes =>

@@ -11,6 +11,7 @@ import type { ServingOptions } from "@nereid/core/Provide"
 import { type AnyTensor, reshape, TypedTensor } from "@nereid/core/TypedTensor"
 import { ModelConfigSchema } from "@nereid/protocol/model_config"
 import type { RepositoryModelClass } from "./Declaration.ts"
+import * as ImportProblem from "./ImportProblem.ts"
 import { LoadFailure, text } from "./LoadFailure.ts"
 import type { ModelPlan, PlannedVersion } from "./ModelPlan.ts"
 import type { Answer, Arguments, ModelScript, Outputs, Request, StreamScript } from "./ModelScript.ts"
@@ -113,7 +114,7 @@ export const load = Effect.fnUntraced(function* ({
   url.searchParams.set("version", createHash("sha256").update(stamp).digest("hex").slice(0, 16))
   return yield* Effect.tryPromise({
     try: (): Promise<Module> => import(url.href),
-    catch: (error) => new LoadFailure({ message: `cannot load ${file}: ${text(error)}` }),
+    catch: (error) => new LoadFailure({ message: `cannot load ${file}: ${ImportProblem.text(error)}` }),
   })
 })
 

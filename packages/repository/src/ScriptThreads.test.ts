@@ -143,6 +143,18 @@ it.live("another model cannot be asked from there", () =>
 
 it.live.each([
   ["a broken script", "export default {", "", /cannot load .*\/m\/1\/model\.js: /],
+  [
+    "a script that throws as it is imported",
+    "\nthrow new Error('no weights')",
+    "",
+    /cannot load .*\/m\/1\/model\.js: no weights \(\/.*\/m\/1\/model\.js:2:7\)$/,
+  ],
+  [
+    "an import of what is not exported",
+    "import { nothing } from 'node:fs'",
+    "",
+    /cannot load .*: .* 'nothing' \(\/.*\/m\/1\/model\.js:1\)$/,
+  ],
   ["a module that exports no script", "export const execute = () => []", "", /must export a script by default/],
   [
     "a script that does not initialize",
