@@ -28,6 +28,13 @@ const threads = (model: string) => {
   return names.filter((name) => name.startsWith(`${model}_`)).length
 }
 
+/** Runs until the scope closes. */
+const inCode = Effect.fnUntraced(function* (name: string) {
+  class Code extends Model.Service<Code>()(name, { inputs: { X: Tensor.FP32(1) }, outputs: { X: Tensor.FP32(1) } }) {}
+  const { model } = yield* Effect.provideContext(Code, yield* Layer.build(Model.batch(Code, ({ X }) => ({ X }))))
+  return model
+})
+
 const refusing = `export default {
   initialize: ({ modelInstanceName }) => {
     if (modelInstanceName === "m_0_2") throw new Error("no third one")
@@ -192,12 +199,7 @@ describe("at the start", () => {
       first.adding("both", 1, 3)
       second.adding("both", 1, 4)
       first.adding("code", 1, 5)
-      class Code extends Model.Service<Code>()("code", {
-        inputs: { X: Tensor.FP32(1) },
-        outputs: { X: Tensor.FP32(1) },
-      }) {}
-      const layer = Model.batch(Code, ({ X }) => ({ X }))
-      const { model } = yield* Effect.provideContext(Code, yield* Layer.build(layer))
+      const model = yield* inCode("code")
       const registry = Registry.make([model])
       const directories = [first.path, second.path] as const
       const { begin, index } = yield* Repository.open({ directories, exitOnError: false })(registry)
@@ -214,6 +216,24 @@ describe("at the start", () => {
 })
 
 describe("explicit control", () => {
+  it.live("a model in code stays, whether or not a directory has its name", () =>
+    Effect.gen(function* () {
+      const fixture = yield* repository
+      fixture.adding("both", 1, 5)
+      const models = yield* Effect.all([inCode("both"), inCode("code")])
+      const { index, load, unload, registry } = yield* open(fixture, explicit, models)
+      for (const name of ["both", "code"]) {
+        expect((yield* Effect.flip(load(name))).message).toContain(`'${name}'`)
+        expect(yield* Effect.flip(unload(name))).toMatchObject({
+          _tag: "ExecutionFailed",
+          message: `failed to unload '${name}', versions that are still available: 1: it is in code, and stays`,
+        })
+      }
+      expect(registry.models).toEqual(models)
+      expect(index()).toEqual([{ name: "both" }])
+    }),
+  )
+
   it.live("loads what it is told to, and shows what there is besides", () =>
     Effect.gen(function* () {
       const fixture = yield* repository
@@ -476,6 +496,19 @@ describe("explicit control", () => {
     }),
   )
 })
+
+it.effect("polling leaves alone what is in code, though the directory of its name goes", () =>
+  Effect.gen(function* () {
+    const fixture = yield* repository
+    fixture.adding("both", 1, 5)
+    const model = yield* inCode("both")
+    const { registry, index } = yield* open(fixture, { control: "poll", pollInterval: "1 minute" }, [model])
+    fixture.remove("both")
+    yield* TestClock.adjust("1 minute")
+    yield* Effect.promise(() => expect.poll(index).toEqual([]))
+    expect(registry.models).toEqual([model])
+  }),
+)
 
 it.effect("polling follows what is added, changed and removed, and leaves alone what is as it was", () =>
   Effect.gen(function* () {

@@ -3,7 +3,7 @@
  * loaded, and who may say so. What becomes of one model is RepositoryModel.ts's business.
  */
 import { type Duration, Effect, Layer, Result, Scope } from "effect"
-import { InvalidRequest } from "@nereid/core/Errors"
+import { ExecutionFailed, InvalidRequest } from "@nereid/core/Errors"
 import {
   type Control,
   type LoadOverrides,
@@ -12,6 +12,8 @@ import {
   type OpenRepository,
   RepositoryError,
 } from "@nereid/core/ModelRepository"
+import type { RegisteredModels } from "@nereid/core/Registry"
+import type { RunningModel } from "@nereid/core/RunningModel"
 import { Catalogue } from "./Catalogue.ts"
 import type { LoadFailure } from "./LoadFailure.ts"
 
@@ -51,6 +53,7 @@ export const open =
   (registry) =>
     Effect.gen(function* () {
       const { control = "none", load: wanted = [], exitOnError = true } = options
+      const inCode = new Set(registry.models.map(({ name }) => name))
       const catalogue = new Catalogue(options, registry, yield* Scope.Scope)
       for (const begin of [() => registry.onChange(catalogue.review), () => registry.addAbsent(catalogue.versions)]) {
         yield* Effect.acquireRelease(Effect.sync(begin), (stop) => Effect.sync(stop))
@@ -68,7 +71,10 @@ export const open =
         }),
         index: () => catalogue.index(control === "explicit"),
         isReady: () => catalogue.isReady(),
-        control: control === "explicit" ? yield* controlOf(catalogue) : undefined,
+        control:
+          control === "explicit"
+            ? yield* controlOf(catalogue, (name) => (inCode.has(name) ? registry.versions(name) : []))
+            : undefined,
       }
       return opened
     })
@@ -104,7 +110,7 @@ const poll = (catalogue: Catalogue, interval: Duration.Input) =>
 const noOverrides: LoadOverrides = { files: new Map() }
 
 /** What callers may do, whose effects run with what the server runs with. */
-const controlOf = Effect.fnUntraced(function* (catalogue: Catalogue) {
+const controlOf = Effect.fnUntraced(function* (catalogue: Catalogue, inCode: RegisteredModels["versions"]) {
   const context = yield* Effect.context<never>()
   const control: Control = {
     load: (name, overrides) =>
@@ -114,7 +120,11 @@ const controlOf = Effect.fnUntraced(function* (catalogue: Catalogue) {
         Effect.provideContext(context),
       ),
     unload: (name, dependents) =>
-      nameProblem(name).pipe(Effect.andThen(catalogue.unload(name, dependents)), Effect.provideContext(context)),
+      nameProblem(name).pipe(
+        Effect.andThen(catalogue.unload(name, dependents)),
+        Effect.andThen(staying(name, inCode(name))),
+        Effect.provideContext(context),
+      ),
   }
   return control
 })
@@ -128,6 +138,15 @@ const loadOne = Effect.fnUntraced(function* (catalogue: Catalogue, name: string,
   }
   return yield* Effect.fromResult(results.get(name) ?? Result.void)
 })
+
+/** Nobody may unload a model in code. */
+const staying = (name: string, inCode: ReadonlyArray<RunningModel>): Effect.Effect<void, ExecutionFailed> => {
+  if (inCode.length === 0) return Effect.void
+  const available = `versions that are still available: ${inCode.map(({ version }) => version).join(",")}`
+  return Effect.fail(
+    new ExecutionFailed({ message: `failed to unload '${name}', ${available}: it is in code, and stays` }),
+  )
+}
 
 const refused = (name: string, { message }: LoadFailure) =>
   new InvalidRequest({ message: `load failed for model '${name}': ${message}` })

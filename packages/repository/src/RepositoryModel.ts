@@ -223,9 +223,10 @@ export const make = (name: string, { registry, retirement, others, scope }: Surr
         reason = undefined
         const before = loaded?.versions ?? []
         loaded = undefined
-        served = []
         for (const [version, { state }] of statuses) if (state === "UNAVAILABLE") statuses.set(version, unloaded)
-        registry.replace(name, [])
+        // What else has this name there is not this repository's.
+        if (served.length > 0) registry.replace(name, [])
+        served = []
         for (const version of before) yield* retire(version, "UNLOADING")
       }),
     ),
