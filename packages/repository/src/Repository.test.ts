@@ -309,6 +309,26 @@ describe("explicit control", () => {
     }),
   )
 
+  it.live("what becomes of each load and unload is logged", () =>
+    Effect.gen(function* () {
+      const fixture = yield* repository
+      fixture.adding("good", 1, 1)
+      fixture.write("bad/1/model.onnx", "no ONNX file")
+      const logged: Array<unknown> = []
+      const logger = Logger.make(({ message, logLevel }) => void logged.push([logLevel, message].flat().join(" ")))
+      const layer = Logger.layer([logger])
+      const { load, unload } = yield* Effect.provide(open(fixture, { control: "explicit" }), layer)
+      yield* load("good")
+      yield* Effect.flip(load("bad"))
+      yield* unload("good")
+      expect(logged).toEqual([
+        "Info Model 'good' is loaded",
+        expect.stringMatching(/^Error Failed to load model bad: version 1 is at UNAVAILABLE state: /),
+        "Info Model 'good' is unloaded",
+      ])
+    }),
+  )
+
   it.live("what could not be loaded is tried again by the next load, and fails again", () =>
     Effect.gen(function* () {
       const fixture = yield* repository

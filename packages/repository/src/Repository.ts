@@ -97,8 +97,8 @@ const poll = (catalogue: Catalogue, interval: Duration.Input) =>
   catalogue.changes.pipe(
     Effect.flatMap(({ changed, gone }) =>
       Effect.andThen(
-        Effect.forEach(gone, (name) => catalogue.forget(name), { discard: true }),
-        loadAll(catalogue, changed),
+        Effect.forEach(gone, (name) => Effect.andThen(catalogue.forget(name), tellUnloaded(name)), { discard: true }),
+        Effect.flatMap(catalogue.load(changed, noOverrides), tell),
       ),
     ),
     Effect.catch(({ message }) => Effect.logError(`The model repository cannot be read: ${message}`)),
@@ -123,19 +123,17 @@ const controlOf = Effect.fnUntraced(function* (catalogue: Catalogue, inCode: Reg
       nameProblem(name).pipe(
         Effect.andThen(catalogue.unload(name, dependents)),
         Effect.andThen(staying(name, inCode(name))),
+        Effect.andThen(tellUnloaded(name)),
         Effect.provideContext(context),
       ),
   }
   return control
 })
 
-/** What became of the model; of those that it is made of, what went wrong is logged. */
+/** What became of the model. */
 const loadOne = Effect.fnUntraced(function* (catalogue: Catalogue, name: string, overrides: LoadOverrides) {
   const results = yield* catalogue.load([name], overrides)
-  for (const [other, result] of results) {
-    if (other === name || Result.isSuccess(result)) continue
-    yield* Effect.logError(`Failed to load model ${other}: ${result.failure.message}`)
-  }
+  yield* tell(results)
   return yield* Effect.fromResult(results.get(name) ?? Result.void)
 })
 
@@ -147,6 +145,19 @@ const staying = (name: string, inCode: ReadonlyArray<RunningModel>): Effect.Effe
     new ExecutionFailed({ message: `failed to unload '${name}', ${available}: it is in code, and stays` }),
   )
 }
+
+/** Tells the log what became of each model, after the start, which ends with a table of all. */
+const tell = (results: ReadonlyMap<string, Result.Result<void, { readonly message: string }>>) =>
+  Effect.forEach(
+    results,
+    ([name, result]) =>
+      Result.isFailure(result)
+        ? Effect.logError(`Failed to load model ${name}: ${result.failure.message}`)
+        : Effect.logInfo(`Model '${name}' is loaded`),
+    { discard: true },
+  )
+
+const tellUnloaded = (name: string) => Effect.logInfo(`Model '${name}' is unloaded`)
 
 const refused = (name: string, { message }: LoadFailure) =>
   new InvalidRequest({ message: `load failed for model '${name}': ${message}` })
