@@ -4,14 +4,14 @@ import type * as InstanceSet from "@nereid/core/InstanceSet"
 import type { ServingOptions } from "@nereid/core/Provide"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import type { ModelConfig } from "@nereid/protocol/model_config"
-import * as Declaration from "./Declaration.ts"
+import * as Declaration from "./config/Declaration.ts"
 import * as EnsembleVersion from "./ensemble/EnsembleVersion.ts"
-import * as InstanceGroups from "./InstanceGroups.ts"
+import * as InstanceGroups from "./config/InstanceGroups.ts"
 import { LoadFailure, text } from "./LoadFailure.ts"
 import type * as ModelPlan from "./ModelPlan.ts"
 import type { Others } from "./Others.ts"
-import * as OnnxVersion from "./OnnxVersion.ts"
-import * as ScriptVersion from "./ScriptVersion.ts"
+import * as OnnxVersion from "./onnx/OnnxVersion.ts"
+import * as ScriptVersion from "./script/ScriptVersion.ts"
 
 export interface ModelVersion {
   /** Its configuration is the one of now. */

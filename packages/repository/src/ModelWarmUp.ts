@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { sizeProblem, TypedTensor } from "@nereid/core/TypedTensor"
 import * as WarmUpInput from "@nereid/core/WarmUpInput"
 import type { ModelConfig, ModelWarmup_Input } from "@nereid/protocol/model_config"
-import { datatypeOf } from "./Declaration.ts"
+import { datatypeOf } from "./config/Declaration.ts"
 import { LoadFailure, text } from "./LoadFailure.ts"
 import * as ModelDirectory from "./ModelDirectory.ts"
 

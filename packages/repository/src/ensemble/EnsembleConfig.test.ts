@@ -1,9 +1,9 @@
 /** What is refused of an ensemble before its models are looked at, each with its text (reference, A11). */
 import { Result } from "effect"
 import { expect, it } from "vitest"
-import * as ConfigCheck from "../ConfigCheck.ts"
-import * as ConfigDefaults from "../ConfigDefaults.ts"
-import * as ConfigText from "../ConfigText.ts"
+import * as ConfigCheck from "../config/ConfigCheck.ts"
+import * as ConfigDefaults from "../config/ConfigDefaults.ts"
+import * as ConfigText from "../config/ConfigText.ts"
 
 const problem = (text: string) => {
   const config = { ...Result.getOrThrow(ConfigText.parse(text)), name: "e" }

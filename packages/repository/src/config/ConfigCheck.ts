@@ -5,7 +5,7 @@
 import * as ConfiguredMetrics from "@nereid/core/ConfiguredMetrics"
 import type { ModelConfig, ModelDynamicBatching, ModelQueuePolicy } from "@nereid/protocol/model_config"
 import { ModelQueuePolicy_TimeoutAction as TimeoutAction } from "@nereid/protocol/model_config"
-import * as EnsembleConfig from "./ensemble/EnsembleConfig.ts"
+import * as EnsembleConfig from "../ensemble/EnsembleConfig.ts"
 import * as InstanceGroupCheck from "./InstanceGroupCheck.ts"
 import * as TensorCheck from "./TensorCheck.ts"
 

@@ -6,7 +6,7 @@ import * as ConfigCheck from "./ConfigCheck.ts"
 import * as ConfigDefaults from "./ConfigDefaults.ts"
 import * as ConfigText from "./ConfigText.ts"
 import * as InstanceGroups from "./InstanceGroups.ts"
-import * as OnnxParameters from "./OnnxParameters.ts"
+import * as OnnxParameters from "../onnx/OnnxParameters.ts"
 import * as Support from "./Support.ts"
 
 const parse = (text: string) => Result.getOrThrow(ConfigText.parse(text))

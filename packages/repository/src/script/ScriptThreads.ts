@@ -1,6 +1,6 @@
 /**
  * A script whose instances have threads of their own, so that what it computes keeps no other model from its callers. What such a
- * thread does is scriptThread.ts's business.
+ * thread does is thread.ts's business.
  */
 import { fromBinary, toBinary } from "@bufbuild/protobuf"
 import { Effect, Layer, Result } from "effect"
@@ -8,9 +8,9 @@ import type { GroupOptions } from "@nereid/core/InstancePlan"
 import type { ServingOptions } from "@nereid/core/Provide"
 import { type ModelConfig, ModelConfigSchema } from "@nereid/protocol/model_config"
 import { Worker } from "@nereid/worker"
-import type { RepositoryModelClass } from "./Declaration.ts"
-import { LoadFailure } from "./LoadFailure.ts"
-import type { ModelPlan, PlannedVersion } from "./ModelPlan.ts"
+import type { RepositoryModelClass } from "../config/Declaration.ts"
+import { LoadFailure } from "../LoadFailure.ts"
+import type { ModelPlan, PlannedVersion } from "../ModelPlan.ts"
 
 const parameter = "worker_threads"
 

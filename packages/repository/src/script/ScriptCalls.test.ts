@@ -4,8 +4,8 @@ import { Context, Deferred, Effect, Fiber, Layer, Stream } from "effect"
 import { Model, Tensor } from "@nereid/core"
 import type { Request, Response } from "@nereid/core/Inference"
 import { infer, stream } from "@nereid/core/RunningModel"
-import { repository } from "../../../test/fixtures/repository.ts"
-import { open } from "./Repository.fixture.ts"
+import { repository } from "../../../../test/fixtures/repository.ts"
+import { open } from "../Repository.fixture.ts"
 
 const config = (more: string) => `
   max_batch_size: 4 ${more}

@@ -3,9 +3,9 @@ import { expect, it } from "@effect/vitest"
 import { type JsonObject, ScalarType } from "@bufbuild/protobuf"
 import { Effect, Exit } from "effect"
 import * as fc from "fast-check"
-import { repository } from "../../../test/fixtures/repository.ts"
+import { repository } from "../../../../test/fixtures/repository.ts"
 import * as ConfigArbitrary from "./ConfigArbitrary.fixture.ts"
-import { open } from "./Repository.fixture.ts"
+import { open } from "../Repository.fixture.ts"
 
 /** What may be right, mostly. */
 const scalars: ConfigArbitrary.Scalars = (type) => {

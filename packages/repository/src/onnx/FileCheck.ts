@@ -5,7 +5,7 @@
 import { isDynamic, wireDims } from "@nereid/core/TensorSpec"
 import type { FileOption, FileSignature, FileTensor } from "@nereid/onnx/OnnxFile"
 import { DataTypeSchema, type ModelConfig, type ModelInput, type ModelOutput } from "@nereid/protocol/model_config"
-import { configDataType } from "./ConfigCompletion.ts"
+import { configDataType } from "../config/ConfigCompletion.ts"
 
 type Kind = "input" | "output"
 

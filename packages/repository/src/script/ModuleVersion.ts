@@ -10,10 +10,10 @@ import { compare, print } from "@nereid/core/ContractDifference"
 import * as ExportedModels from "@nereid/core/ExportedModels"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import { type ModelConfig, ModelConfigSchema } from "@nereid/protocol/model_config"
-import * as ConfigDefaults from "./ConfigDefaults.ts"
-import { LoadFailure, text } from "./LoadFailure.ts"
-import type { ModelPlan } from "./ModelPlan.ts"
-import * as RepositoryContract from "./RepositoryContract.ts"
+import * as ConfigDefaults from "../config/ConfigDefaults.ts"
+import { LoadFailure, text } from "../LoadFailure.ts"
+import type { ModelPlan } from "../ModelPlan.ts"
+import * as RepositoryContract from "../RepositoryContract.ts"
 
 /** Undefined for a module that exports no such model, or no layer. */
 export const layer = (

@@ -3,8 +3,8 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { Tensor } from "@nereid/core"
 import { stream } from "@nereid/core/RunningModel"
-import { repository } from "../../../test/fixtures/repository.ts"
-import { open } from "./Repository.fixture.ts"
+import { repository } from "../../../../test/fixtures/repository.ts"
+import { open } from "../Repository.fixture.ts"
 
 const config = `
   model_transaction_policy { decoupled: true }

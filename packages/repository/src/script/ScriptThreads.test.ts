@@ -4,8 +4,8 @@ import { Effect, Fiber, Stream } from "effect"
 import { Tensor } from "@nereid/core"
 import type { Request } from "@nereid/core/Inference"
 import { infer, type RunningModel, stream } from "@nereid/core/RunningModel"
-import { repository } from "../../../test/fixtures/repository.ts"
-import { ask, open } from "./Repository.fixture.ts"
+import { repository } from "../../../../test/fixtures/repository.ts"
+import { ask, open } from "../Repository.fixture.ts"
 
 const tensors = `
   input { name: "X" data_type: TYPE_FP32 dims: 1 }

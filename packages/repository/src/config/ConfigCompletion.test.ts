@@ -4,10 +4,10 @@ import { Result } from "effect"
 import { describe, expect, it } from "vitest"
 import * as OnnxFile from "@nereid/onnx/OnnxFile"
 import { ModelConfigSchema } from "@nereid/protocol/model_config"
-import { type ElementTypeName, model, node, value } from "../../../test/fixtures/onnx.ts"
+import { type ElementTypeName, model, node, value } from "../../../../test/fixtures/onnx.ts"
 import * as ConfigCompletion from "./ConfigCompletion.ts"
 import * as ConfigText from "./ConfigText.ts"
-import * as FileCheck from "./FileCheck.ts"
+import * as FileCheck from "../onnx/FileCheck.ts"
 
 type Dims = ReadonlyArray<number | string>
 

@@ -3,8 +3,8 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { Tensor } from "@nereid/core"
 import type { RunningModel } from "@nereid/core/RunningModel"
-import { repository } from "../../../test/fixtures/repository.ts"
-import { ask, open } from "./Repository.fixture.ts"
+import { repository } from "../../../../test/fixtures/repository.ts"
+import { ask, open } from "../Repository.fixture.ts"
 
 const tensors = `
   input { name: "X" data_type: TYPE_FP32 dims: 1 }

@@ -1,6 +1,6 @@
 /** What the instances of a script say of their readiness: all of them, asked at the same time. */
 import { Effect, type Scope } from "effect"
-import { text } from "./LoadFailure.ts"
+import { text } from "../LoadFailure.ts"
 
 /** Of one instance; may throw, or never answer. */
 export type Ask = () => boolean | PromiseLike<boolean>

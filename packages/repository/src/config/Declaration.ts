@@ -10,7 +10,7 @@ import * as Field from "@nereid/core/Field"
 import { isDynamic, type Signature, type TensorSpec } from "@nereid/core/TensorSpec"
 import { TypedTensor } from "@nereid/core/TypedTensor"
 import { DataTypeSchema, type ModelConfig, type ModelInput, type ModelOutput } from "@nereid/protocol/model_config"
-import type { ModelPlan } from "./ModelPlan.ts"
+import type { ModelPlan } from "../ModelPlan.ts"
 
 export type RepositoryModelClass = ModelClass<unknown, string, Field.Fields, Field.Fields>
 

@@ -3,7 +3,7 @@ import { Effect, Layer, Stream } from "effect"
 import { Unsupported } from "@nereid/core/Errors"
 import type { NamedCalls } from "@nereid/core/NamedCalls"
 import { Worker } from "@nereid/worker"
-import * as Declaration from "./Declaration.ts"
+import * as Declaration from "../config/Declaration.ts"
 import * as Script from "./Script.ts"
 import * as ScriptThreads from "./ScriptThreads.ts"
 
