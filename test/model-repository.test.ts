@@ -351,6 +351,23 @@ it("loads and unloads over gRPC", async () => {
   expect(await rpc(serverReady, {})).toMatchObject({ response: { ready: true } })
 })
 
+// As volumes of Kubernetes, and checkouts that are switched at once, change their files. Only Node itself remembers links.
+it("a script is what a link leads to when it is loaded, whatever the link has led to before", async () => {
+  const models = await repository()
+  const [dims, explicit] = ["data_type: TYPE_FP32 dims: [1, 1]", "--model-control-mode=explicit"]
+  models.write("m/config.pbtxt", `input { name: "X" ${dims} } output { name: "Y" ${dims} }`)
+  for (const name of ["one", "two"]) {
+    models.write(`.data/${name}/model.js`, `export default { execute: ([_]) => [new Error("${name}")] }`)
+  }
+  models.link(".data/one", "m/1")
+  const { post, answer } = await serve(`--model-repository=${models.path}`, explicit, "--load-model=m")
+  expect(await answer("m")).toContain(": one")
+  models.remove("m/1")
+  models.link(".data/two", "m/1")
+  expect((await post("repository/models/m/load")).status).toBe(200)
+  expect(await answer("m")).toContain(": two")
+})
+
 // A6.poll-secs@command
 it(
   "polling follows the directories: models and versions that come, change and go (C34)",

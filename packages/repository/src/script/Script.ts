@@ -1,6 +1,7 @@
 /** The script of a module, made the layer that any handler in code is: on whatever thread the module is imported. */
 import { Effect, type Layer, Result } from "effect"
 import { createHash } from "node:crypto"
+import { realpath } from "node:fs/promises"
 import { pathToFileURL } from "node:url"
 import { type HandledRequest, InstanceContext, Model } from "@nereid/core"
 import type { Fields } from "@nereid/core/Field"
@@ -109,11 +110,14 @@ export const load = Effect.fnUntraced(function* ({
   file,
   stamp,
 }: PlannedVersion): Effect.fn.Return<Module, LoadFailure> {
-  const url = pathToFileURL(file)
-  // Another address for other contents: a module is never loaded twice from the same one.
-  url.searchParams.set("version", createHash("sha256").update(stamp).digest("hex").slice(0, 16))
   return yield* Effect.tryPromise({
-    try: (): Promise<Module> => import(url.href),
+    try: async (): Promise<Module> => {
+      // Node resolves links itself, once for each path: one that leads elsewhere now would lead to the old file.
+      const url = pathToFileURL(await realpath(file))
+      // Another address for other contents: a module is never loaded twice from the same one.
+      url.searchParams.set("version", createHash("sha256").update(stamp).digest("hex").slice(0, 16))
+      return import(url.href)
+    },
     catch: (error) => new LoadFailure({ message: `cannot load ${file}: ${ImportProblem.text(error)}` }),
   })
 })
