@@ -48,13 +48,13 @@ export const read = Effect.fnUntraced(function* (name: string, path: string, con
 })
 
 /**
- * The names of the directories in a repository; hidden ones are none of it.
+ * The names of the directories in a repository; hidden ones are none of it, and neither are the packages of its scripts.
  * @throws Error where it cannot be read
  */
 export const models = (repository: string): ReadonlyArray<string> => {
   try {
     return readdirSync(repository, { withFileTypes: true })
-      .filter((entry) => !entry.name.startsWith("."))
+      .filter(({ name }) => !name.startsWith(".") && name !== "node_modules")
       .filter(
         (entry) => entry.isDirectory() || (entry.isSymbolicLink() && isDirectoryNow(join(repository, entry.name))),
       )

@@ -97,6 +97,7 @@ describe("at the start", () => {
       for (const name of ["0", "02", "x", ".5"]) fixture.write(`plain/${name}/model.onnx`, plus(99))
       fixture.write("a file", "")
       fixture.write(".git/config", "")
+      fixture.write("node_modules/package/index.js", "")
       fixture.write("elsewhere/7/model.onnx", plus(7))
       fixture.link("plain", "linked")
       fixture.link("nowhere", "dangling")
