@@ -121,6 +121,30 @@ it("metadata, configuration and answers are over both transports what they were;
   ])
 }, 60_000)
 
+it("a configuration that has other queues or instances than the layer is told, and none that leaves them out", async () => {
+  const models = join(folder, "edited")
+  await nereid("export", module, models, "-m", "tone", "-m", "single").ended
+  const edit = (name: string, change: (config: string) => string) => {
+    const file = join(models, name, "config.pbtxt")
+    writeFileSync(file, change(readFileSync(file, "utf8")))
+  }
+  edit("tone", (config) =>
+    config.replaceAll(/^(?:dynamic_batching|instance_group|response_cache): \{\n[^]*?^\}\n/gm, ""),
+  )
+  edit("single", (config) => config.replace(/count: \d+/, "count: 7"))
+  await using server = nereid(
+    "serve",
+    `--model-repository=${models}`,
+    "--http-port=0",
+    "--grpc-port=0",
+    "--metrics-port=0",
+  )
+  await server.match(/HTTPService at/)
+  expect(server.output.match(/Model '.*': its configuration's .*(?=, as)/g)).toEqual([
+    "Model 'single': its configuration's instance_group has no effect",
+  ])
+}, 60_000)
+
 it("says what is lost, and writes over nothing", async () => {
   const models = join(folder, "others")
   const first = await nereid("export", module, models, "-m", "plus").ended

@@ -62,10 +62,14 @@ const withoutEffect = (config: ModelConfig, running: RunningModel): ReadonlyArra
   const differs = (
     part: (config: ModelConfig) => Pick<ModelConfig, "instanceGroup"> | Pick<ModelConfig, "schedulingChoice">,
   ) => !equals(ModelConfigSchema, create(ModelConfigSchema, part(config)), create(ModelConfigSchema, part(said)))
+  const isCached = running.responseCache ?? false
+  const isScheduled = config.schedulingChoice.case !== undefined
+  // What it has where it lists none has the name of the model.
+  const isListed = config.instanceGroup.some(({ name }) => name !== config.name)
   return [
-    ...(differs(({ schedulingChoice }) => ({ schedulingChoice })) ? ["dynamic_batching"] : []),
-    ...(differs(({ instanceGroup }) => ({ instanceGroup })) ? ["instance_group"] : []),
-    ...((config.responseCache?.enable ?? false) === (running.responseCache ?? false) ? [] : ["response_cache"]),
+    ...(isScheduled && differs(({ schedulingChoice }) => ({ schedulingChoice })) ? ["dynamic_batching"] : []),
+    ...(isListed && differs(({ instanceGroup }) => ({ instanceGroup })) ? ["instance_group"] : []),
+    ...((config.responseCache?.enable ?? isCached) === isCached ? [] : ["response_cache"]),
     ...(config.modelWarmup.length > 0 ? ["model_warmup"] : []),
   ]
 }
