@@ -113,6 +113,7 @@ export const make = (name: string, { registry, retirement, others, scope }: Surr
     const version = yield* hold.pipe(
       Effect.andThen(ModelVersion.load(plan, planned, others)),
       Scope.provide(own),
+      Effect.raceFirst(patience(name, planned.version)),
       Effect.onExit((exit) => (Exit.isFailure(exit) ? Scope.close(own, exit) : Effect.void)),
     )
     retirement.moveIn([version.running], own)
@@ -240,6 +241,13 @@ export const make = (name: string, { registry, retirement, others, scope }: Surr
     return { state: "UNAVAILABLE", reason: `${who} requests now` }
   }
 }
+
+/** A load takes as long as it takes; whoever waits is told which it is. */
+const patience = (name: string, version: number) =>
+  Effect.logWarning(`Model '${name}' version ${version} has been loading for 30 seconds`).pipe(
+    Effect.delay("30 seconds"),
+    Effect.andThen(Effect.never),
+  )
 
 const isComplete = ({ plan, versions }: Loaded): boolean => versions.length === plan.versions.length
 

@@ -1,6 +1,7 @@
 /** Models of a repository that are scripts, in TypeScript and in JavaScript. */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Scope } from "effect"
+import { Deferred, Effect, Exit, Fiber, Logger, Scope } from "effect"
+import { TestClock } from "effect/testing"
 import { Tensor } from "@nereid/core"
 import type { RunningModel } from "@nereid/core/RunningModel"
 import { repository } from "../../../../test/fixtures/repository.ts"
@@ -203,3 +204,25 @@ describe("what goes wrong in a script", () => {
     }),
   )
 })
+
+it.effect("one that takes long to begin is told, as nothing is served until it has", () =>
+  Effect.gen(function* () {
+    const fixture = yield* repository
+    const begun = yield* Deferred.make<() => void>()
+    Reflect.set(globalThis, "nereidBegun", (end: () => void) => Deferred.doneUnsafe(begun, Effect.succeed(end)))
+    yield* Effect.addFinalizer(() => Effect.sync(() => Reflect.deleteProperty(globalThis, "nereidBegun")))
+    fixture.write("m/1/model.js", "export default { initialize: () => new Promise(nereidBegun), execute: () => [] }")
+    fixture.write("m/config.pbtxt", tensors)
+    const logged: Array<unknown> = []
+    const layer = Logger.layer([Logger.make(({ message }) => void logged.push(message))])
+    const opening = yield* Effect.forkChild(Effect.provide(open(fixture), layer))
+    const end = yield* Deferred.await(begun)
+    yield* TestClock.adjust("29 seconds")
+    expect(logged).toEqual([])
+    yield* TestClock.adjust("1 second")
+    expect(logged.flat()).toEqual(["Model 'm' version 1 has been loading for 30 seconds"])
+    end()
+    const { index } = yield* Fiber.join(opening)
+    expect(index()).toMatchObject([{ state: "READY" }])
+  }),
+)
