@@ -265,6 +265,7 @@ const wire = {
   "A11.completion.no-batch": "other dims are none",
   "A11.completion.scalar": "a scalar is dims of 1, reshaped to none",
   "A11.completion.conflict": "max_batch_size of a file that cannot batch is refused",
+  "A11.completion.version": "each version is completed from its own file",
   "A11.completion.default": "default-max-batch-size is another default than 4",
   "A11.completion.off": "without completion a configuration must be complete",
   "A11.validation.rank": "other dims than the file's are refused, with both",

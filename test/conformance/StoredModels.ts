@@ -45,6 +45,12 @@ const ready: ReadonlyArray<Stored> = [
   })),
   { name: "add_sub_bytes", file: addSub("BYTES", ["n", 2]), config: one },
   { name: "bare", file: plus(1) },
+  {
+    name: "unlike",
+    file: identity("INT64", ["n", 3]),
+    config: `version_policy { all {} } ${one}`,
+    more: { "2/model.onnx": identity("FP32", [2]) },
+  },
   { name: "fixed", file: identity("FP32", [2, 3]), config: one },
   { name: "variable", file: identity("INT64", [2, "n", -1]), config: one },
   { name: "rows", file: identity("FP32", ["n", "k"]), config: one },

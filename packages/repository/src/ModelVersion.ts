@@ -8,10 +8,10 @@ import * as Declaration from "./config/Declaration.ts"
 import * as EnsembleVersion from "./ensemble/EnsembleVersion.ts"
 import * as InstanceGroups from "./config/InstanceGroups.ts"
 import { LoadFailure, text } from "./LoadFailure.ts"
-import type * as ModelPlan from "./ModelPlan.ts"
 import type { Others } from "./Others.ts"
 import * as OnnxVersion from "./onnx/OnnxVersion.ts"
 import * as ScriptVersion from "./script/ScriptVersion.ts"
+import type { VersionPlan } from "./VersionPlan.ts"
 
 export interface ModelVersion {
   /** Its configuration is the one of now. */
@@ -29,12 +29,11 @@ export interface ModelVersion {
 const fixed = Effect.succeed<InstanceSet.Prepared>({ commit: Effect.void })
 
 export const load = Effect.fnUntraced(function* (
-  plan: ModelPlan.ModelPlan,
-  planned: ModelPlan.PlannedVersion,
+  plan: VersionPlan,
   others: Others,
 ): Effect.fn.Return<ModelVersion, LoadFailure, Scope.Scope> {
-  const { config, warmUp } = plan
-  const declared = Declaration.make(plan, planned.version)
+  const { config, warmUp, version } = plan
+  const declared = Declaration.make(plan)
   if (config.platform === "ensemble") return yield* EnsembleVersion.load(config, declared, others)
   const serving: ServingOptions = {
     ...(warmUp.length > 0 ? { warmUp } : {}),
@@ -42,8 +41,8 @@ export const load = Effect.fnUntraced(function* (
   }
   const { layer, ...probing }: ScriptVersion.ScriptVersion =
     config.backend === "nereid"
-      ? yield* ScriptVersion.make(plan, planned, declared, others.calls, serving)
-      : { layer: yield* OnnxVersion.layer(plan, planned, declared, serving) }
+      ? yield* ScriptVersion.make(plan, declared, others.calls, serving)
+      : { layer: yield* OnnxVersion.layer(plan, declared, serving) }
   const built = Effect.mapError(Layer.build(layer), ({ message }) => new LoadFailure({ message }))
   const { model } = Context.get(yield* built, declared)
   let current = config
@@ -52,7 +51,7 @@ export const load = Effect.fnUntraced(function* (
       ...model,
       ...probing,
       // A module's model has that of its declaration.
-      version: String(planned.version),
+      version: String(version),
       get instanceGroups() {
         return model.instanceGroups
       },
@@ -64,7 +63,10 @@ export const load = Effect.fnUntraced(function* (
       (model.regroup?.(InstanceGroups.options(next)) ?? fixed).pipe(
         Effect.mapError((error) => new LoadFailure({ message: text(error) })),
         Effect.map(({ commit }) => {
-          const show = Effect.sync(() => (current = next))
+          const { instanceGroup, versionPolicy } = next
+          const show = Effect.sync(
+            () => (current = { ...current, instanceGroup, ...(versionPolicy && { versionPolicy }) }),
+          )
           return { commit: Effect.andThen(show, commit) }
         }),
       ),

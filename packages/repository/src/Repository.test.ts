@@ -128,6 +128,33 @@ describe("at the start", () => {
     }),
   )
 
+  it.live("a version that cannot be completed leaves the others, at the start; later, what was there stays", () =>
+    Effect.gen(function* () {
+      const fixture = yield* repository
+      const all = "version_policy { all {} }"
+      fixture.adding("m", 1, 1, all)
+      fixture.write("m/2/model.onnx", "no model")
+      fixture.adding("other", 1, 1, all)
+      const { index, answer, load } = yield* open(fixture, { control: "explicit", load: ["*"] })
+      const junk = expect.stringMatching(/\/m\/2\/model\.onnx is not an ONNX model: /)
+      expect(index()).toEqual([
+        { name: "m", version: "1", state: "READY", reason: "" },
+        { name: "m", version: "2", state: "UNAVAILABLE", reason: junk },
+        { name: "other", version: "1", state: "READY", reason: "" },
+      ])
+      expect(yield* answer("m")).toBe(1)
+      fixture.adding("m", 2, 22)
+      yield* load("m")
+      expect([yield* answer("m"), yield* answer("m", "1")]).toEqual([22, 1])
+      fixture.write("other/2/model.onnx", "no model")
+      fixture.adding("other", 1, 10)
+      expect((yield* Effect.flip(load("other"))).message).toMatch(
+        /^load failed for model 'other': version 2 is at UNAVAILABLE state: .*\/2\/model\.onnx is not an ONNX model: .*;$/,
+      )
+      expect(yield* answer("other")).toBe(1)
+    }),
+  )
+
   it.live("what cannot be read is the failure of its model, also later, and of no other", () =>
     Effect.gen(function* () {
       const fixture = yield* repository

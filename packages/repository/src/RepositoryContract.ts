@@ -16,6 +16,7 @@ import { datatypeOf } from "./config/Declaration.ts"
 import { LoadFailure, text } from "./LoadFailure.ts"
 import * as ModelDirectory from "./ModelDirectory.ts"
 import * as ModelPlan from "./ModelPlan.ts"
+import * as VersionPlan from "./VersionPlan.ts"
 import * as TensorCheck from "./config/TensorCheck.ts"
 import * as VersionPolicy from "./config/VersionPolicy.ts"
 
@@ -61,7 +62,7 @@ export const read = Effect.fnUntraced(function* (
   }
   const problem = TensorCheck.problem(config)
   if (problem !== undefined) return yield* refuse(problem)
-  return fromConfig(config, yield* ModelPlan.labels(config, path), file)
+  return fromConfig(config, yield* VersionPlan.labels(config, path), file)
 })
 
 /** Undefined where the configuration tells all, and the file is not here. */
@@ -72,7 +73,7 @@ const signature = Effect.fnUntraced(function* (
 ) {
   if (version === undefined) return undefined
   const file = yield* ModelDirectory.below(join(path, String(version)), defaultModelFilename)
-  return input.length > 0 && output.length > 0 && !existsSync(file) ? undefined : yield* ModelPlan.signature(file)
+  return input.length > 0 && output.length > 0 && !existsSync(file) ? undefined : yield* VersionPlan.signature(file)
 })
 
 /** What a complete configuration says; `file` is that of an ONNX model, which may know more. */

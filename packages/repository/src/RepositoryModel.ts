@@ -104,14 +104,11 @@ export const make = (name: string, { registry, retirement, others, scope }: Surr
     return true
   }
 
-  const loadVersion = Effect.fnUntraced(function* (
-    { hold }: Source,
-    plan: ModelPlan.ModelPlan,
-    planned: ModelPlan.PlannedVersion,
-  ) {
+  const loadVersion = Effect.fnUntraced(function* ({ hold }: Source, planned: ModelPlan.PlannedVersion) {
     const own = yield* Scope.fork(scope)
     const version = yield* hold.pipe(
-      Effect.andThen(ModelVersion.load(plan, planned, others)),
+      Effect.andThen(Effect.fromResult(planned.plan)),
+      Effect.flatMap((plan) => ModelVersion.load(plan, others)),
       Scope.provide(own),
       Effect.raceFirst(patience(name, planned.version)),
       Effect.onExit((exit) => (Exit.isFailure(exit) ? Scope.close(own, exit) : Effect.void)),
@@ -146,7 +143,7 @@ export const make = (name: string, { registry, retirement, others, scope }: Surr
     )
     const results = yield* Effect.forEach(
       added,
-      (planned) => Effect.map(Effect.result(loadVersion(source, plan, planned)), (result) => ({ planned, result })),
+      (planned) => Effect.map(Effect.result(loadVersion(source, planned)), (result) => ({ planned, result })),
       { concurrency: "unbounded" },
     )
     const fresh = results.flatMap(({ result }) => (Result.isSuccess(result) ? [result.success] : []))
@@ -189,9 +186,6 @@ export const make = (name: string, { registry, retirement, others, scope }: Surr
           statuses.clear()
           for (const version of source.versions) statuses.set(version, { state: "UNAVAILABLE", reason: message })
         }),
-      ),
-      Effect.mapError((error) =>
-        error.version === undefined ? error : unavailable([{ version: error.version, reason: error.message }]),
       ),
     )
     // What could not be loaded is tried again.

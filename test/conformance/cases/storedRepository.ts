@@ -461,6 +461,22 @@ const shown: ReadonlyArray<Shown> = [
     ...showing("metadata", "of a version", "specific", { versions: ["1"] }, "C34", "A1.metadata.version"),
     version: "1",
   },
+  ...(
+    [
+      ["1", -1, 3, "INT64"],
+      ["2", 2, undefined, "FP32"],
+    ] as const
+  ).map(([version, first, second, datatype]) => ({
+    ...showing(
+      "metadata",
+      `of version ${version}, by its own file`,
+      "unlike",
+      { inputs: [io("X", datatype, ...(second === undefined ? [first] : [first, second]))] },
+      "C35",
+      "A11.completion.version",
+    ),
+    version,
+  })),
   showing("metadata", "a scalar has one element", "scalar", { inputs: [io("X", "INT32", 1)] }, "C35"),
   showing("metadata", "without a batch", "fixed", { inputs: [io("X", "FP32", 2, 3)] }, "C3", "A1.metadata.no-batch"),
   showing(

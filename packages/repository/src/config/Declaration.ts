@@ -10,15 +10,16 @@ import * as Field from "@nereid/core/Field"
 import { isDynamic, type Signature, type TensorSpec } from "@nereid/core/TensorSpec"
 import { TypedTensor } from "@nereid/core/TypedTensor"
 import { DataTypeSchema, type ModelConfig, type ModelInput, type ModelOutput } from "@nereid/protocol/model_config"
-import type { ModelPlan } from "../ModelPlan.ts"
+import type { VersionPlan } from "../VersionPlan.ts"
 
 export type RepositoryModelClass = ModelClass<unknown, string, Field.Fields, Field.Fields>
 
 /** A version of the model, as its clients see it. */
-export const make = (
-  { config, labels }: Pick<ModelPlan, "config" | "labels">,
-  version: number,
-): RepositoryModelClass => {
+export const make = ({
+  config,
+  labels,
+  version,
+}: Pick<VersionPlan, "config" | "labels" | "version">): RepositoryModelClass => {
   const declared = Service<unknown>()(config.name, {
     inputs: fields(config.input, ({ optional }) => ({ optional })),
     outputs: fields(config.output, ({ name }) => ({ labels: labels.get(name) })),

@@ -12,14 +12,13 @@ import * as Declaration from "../config/Declaration.ts"
 import * as FileCheck from "./FileCheck.ts"
 import * as InstanceGroups from "../config/InstanceGroups.ts"
 import { LoadFailure, text } from "../LoadFailure.ts"
-import * as ModelPlan from "../ModelPlan.ts"
+import * as VersionPlan from "../VersionPlan.ts"
 import * as OnnxParameters from "./OnnxParameters.ts"
 import * as RaggedConfig from "./RaggedConfig.ts"
 import * as ReshapedInstance from "./ReshapedInstance.ts"
 
 export const layer = Effect.fnUntraced(function* (
-  { config }: ModelPlan.ModelPlan,
-  { file }: ModelPlan.PlannedVersion,
+  { config, file }: VersionPlan.VersionPlan,
   declared: Declaration.RepositoryModelClass,
   serving: Provide.ServingOptions,
 ): Effect.fn.Return<Layer.Layer<unknown, { readonly message: string }>, LoadFailure> {
@@ -28,7 +27,7 @@ export const layer = Effect.fnUntraced(function* (
     (message) => new LoadFailure({ message }),
   )
   const asInFile = ragged === undefined ? config : RaggedConfig.inFile(config, ragged)
-  const inFile = yield* ModelPlan.signature(file)
+  const inFile = yield* VersionPlan.signature(file)
   const problem = FileCheck.problem(asInFile, inFile)
   if (problem !== undefined) return yield* new LoadFailure({ message: problem })
   const brought = inFile.options.filter(({ name }) => config.input.some((input) => input.name === name))

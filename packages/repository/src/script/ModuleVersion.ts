@@ -12,13 +12,12 @@ import type { RunningModel } from "@nereid/core/RunningModel"
 import { type ModelConfig, ModelConfigSchema } from "@nereid/protocol/model_config"
 import * as ConfigDefaults from "../config/ConfigDefaults.ts"
 import { LoadFailure, text } from "../LoadFailure.ts"
-import type { ModelPlan } from "../ModelPlan.ts"
+import type { VersionPlan } from "../VersionPlan.ts"
 import * as RepositoryContract from "../RepositoryContract.ts"
 
 /** Undefined for a module that exports no such model, or no layer. */
 export const layer = (
-  { config, labels }: ModelPlan,
-  file: string,
+  { config, labels, file }: VersionPlan,
   module: Readonly<Record<string, unknown>>,
 ): Layer.Layer<unknown, LoadFailure> | undefined => {
   const exported = Object.values(module)

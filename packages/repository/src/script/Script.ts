@@ -14,7 +14,7 @@ import { ModelConfigSchema } from "@nereid/protocol/model_config"
 import type { RepositoryModelClass } from "../config/Declaration.ts"
 import * as ImportProblem from "./ImportProblem.ts"
 import { LoadFailure, text } from "../LoadFailure.ts"
-import type { ModelPlan, PlannedVersion } from "../ModelPlan.ts"
+import type { VersionFiles, VersionPlan } from "../VersionPlan.ts"
 import type { Answer, Arguments, ModelScript, Outputs, Request, StreamScript } from "./ModelScript.ts"
 import type { ScriptProbe } from "./ScriptProbe.ts"
 
@@ -25,8 +25,7 @@ interface Options extends ServingOptions {
 
 /** What the script's layer is made of beside the script. */
 export interface Surroundings {
-  readonly plan: Pick<ModelPlan, "config" | "path">
-  readonly planned: PlannedVersion
+  readonly plan: Omit<VersionPlan, "warmUp">
   readonly declared: RepositoryModelClass
   /** Whom it may ask. */
   readonly models: NamedCalls
@@ -40,10 +39,10 @@ export const layer = Effect.fnUntraced(function* (
   surroundings: Surroundings,
   options: Options,
 ): Effect.fn.Return<Layer.Layer<unknown, { readonly message: string }>, LoadFailure> {
-  const { plan, planned, declared } = surroundings
+  const { plan, declared } = surroundings
   const { config } = plan
   if (config.modelTransactionPolicy?.decoupled === true) {
-    const script = yield* scriptOf<StreamScript>(module, planned)
+    const script = yield* scriptOf<StreamScript>(module, plan)
     const handler = Effect.map(
       life(script, surroundings),
       (state) => (inputs: Record<string, unknown>, request: HandledRequest) =>
@@ -52,7 +51,7 @@ export const layer = Effect.fnUntraced(function* (
     const { responseCache: _, ...others } = options
     return Model.stream(declared, handler, others)
   }
-  const script = yield* scriptOf<ModelScript>(module, planned)
+  const script = yield* scriptOf<ModelScript>(module, plan)
   const handler = Effect.map(
     life(script, surroundings),
     (state) => async (requests: ReadonlyArray<Model.ModelRequest<Fields>>) =>
@@ -65,7 +64,7 @@ export const layer = Effect.fnUntraced(function* (
 /** The state of an instance, until it ends. */
 const life = Effect.fnUntraced(function* (
   { initialize, isReady, finalize }: Pick<ModelScript, "initialize" | "isReady" | "finalize">,
-  { plan: { config, path }, planned: { version, file }, models, probe }: Surroundings,
+  { plan: { config, path, version, file }, models, probe }: Surroundings,
 ) {
   const failing = (what: string) => (error: unknown) =>
     new LoadFailure({ message: `${what} of ${file} has failed: ${text(error)}` })
@@ -106,10 +105,7 @@ const life = Effect.fnUntraced(function* (
 /** What a module exports, by name. */
 export type Module = Readonly<Record<string, unknown>>
 
-export const load = Effect.fnUntraced(function* ({
-  file,
-  stamp,
-}: PlannedVersion): Effect.fn.Return<Module, LoadFailure> {
+export const load = Effect.fnUntraced(function* ({ file, stamp }: VersionFiles): Effect.fn.Return<Module, LoadFailure> {
   return yield* Effect.tryPromise({
     try: async (): Promise<Module> => {
       // Node resolves links itself, once for each path: one that leads elsewhere now would lead to the old file.
@@ -125,7 +121,7 @@ export const load = Effect.fnUntraced(function* ({
 /** Which kind of script it is, its configuration says: they look the same. */
 const scriptOf = <S extends ModelScript | StreamScript>(
   { default: script }: Module,
-  { file }: PlannedVersion,
+  { file }: VersionFiles,
 ): Effect.Effect<S, LoadFailure> => {
   if (isScript<S>(script)) return Effect.succeed(script)
   const message = `${file} must export a script by default, as ModelScript makes it, or the model's class and its layer`

@@ -10,7 +10,7 @@ import { type ModelConfig, ModelConfigSchema } from "@nereid/protocol/model_conf
 import { Worker } from "@nereid/worker"
 import type { RepositoryModelClass } from "../config/Declaration.ts"
 import { LoadFailure } from "../LoadFailure.ts"
-import type { ModelPlan, PlannedVersion } from "../ModelPlan.ts"
+import type { VersionPlan } from "../VersionPlan.ts"
 
 const parameter = "worker_threads"
 
@@ -23,12 +23,11 @@ export const isWanted = ({ parameters }: ModelConfig): Result.Result<boolean, st
 
 /** Not imported here, so its threads alone know whether it is a script. */
 export const layer = (
-  { config, path, labels }: ModelPlan,
-  planned: PlannedVersion,
+  { config, path, labels, version, file, stamp }: VersionPlan,
   declared: RepositoryModelClass,
   options: ServingOptions & { readonly instances: ReadonlyArray<GroupOptions> },
 ): Layer.Layer<unknown, { readonly message: string }> => {
-  const data: ScriptData = { config: toBinary(ModelConfigSchema, config), path, labels, planned }
+  const data: ScriptData = { config: toBinary(ModelConfigSchema, config), path, labels, version, file, stamp }
   const built = Layer.build(
     Worker.layer()(declared, import.meta.resolve("@nereid/repository/worker"), { ...options, data }),
   )
@@ -41,16 +40,13 @@ export const layer = (
 const failure = ({ reason }: Worker.WorkerLoadError) => new LoadFailure({ message: reason })
 
 /** What a thread is told. */
-interface ScriptData extends Pick<ModelPlan, "path" | "labels"> {
+interface ScriptData extends Omit<VersionPlan, "config" | "warmUp"> {
   /** A message, which as an object could not be cloned. */
   readonly config: Uint8Array
-  readonly planned: PlannedVersion
 }
 
 /** In the thread: the script to be loaded, as `layer` has told it. */
-export const told = (
-  data: unknown,
-): Pick<ModelPlan, "config" | "path" | "labels"> & { readonly planned: PlannedVersion } => {
+export const told = (data: unknown): Omit<VersionPlan, "warmUp"> => {
   const { config, ...others } = data as ScriptData
   return { ...others, config: fromBinary(ModelConfigSchema, config) }
 }

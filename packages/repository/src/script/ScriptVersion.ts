@@ -8,7 +8,7 @@ import type { ServingOptions } from "@nereid/core/Provide"
 import type { RepositoryModelClass } from "../config/Declaration.ts"
 import * as InstanceGroups from "../config/InstanceGroups.ts"
 import { LoadFailure } from "../LoadFailure.ts"
-import type { ModelPlan, PlannedVersion } from "../ModelPlan.ts"
+import type { VersionPlan } from "../VersionPlan.ts"
 import * as ModuleVersion from "./ModuleVersion.ts"
 import * as Script from "./Script.ts"
 import { ScriptProbe } from "./ScriptProbe.ts"
@@ -21,18 +21,17 @@ export interface ScriptVersion {
 }
 
 export const make = Effect.fnUntraced(function* (
-  plan: ModelPlan,
-  planned: PlannedVersion,
+  plan: VersionPlan,
   declared: RepositoryModelClass,
   models: NamedCalls,
   serving: ServingOptions,
 ): Effect.fn.Return<ScriptVersion, LoadFailure> {
   const options = { ...serving, instances: InstanceGroups.options(plan.config) }
   const isThreaded = Result.mapError(ScriptThreads.isWanted(plan.config), (message) => new LoadFailure({ message }))
-  if (yield* Effect.fromResult(isThreaded)) return { layer: ScriptThreads.layer(plan, planned, declared, options) }
-  const module = yield* Script.load(planned)
-  const exported = module["default"] === undefined ? ModuleVersion.layer(plan, planned.file, module) : undefined
+  if (yield* Effect.fromResult(isThreaded)) return { layer: ScriptThreads.layer(plan, declared, options) }
+  const module = yield* Script.load(plan)
+  const exported = module["default"] === undefined ? ModuleVersion.layer(plan, module) : undefined
   if (exported !== undefined) return { layer: exported }
   const probe = new ScriptProbe()
-  return { layer: yield* Script.layer(module, { plan, planned, declared, models, probe }, options), probe: probe.probe }
+  return { layer: yield* Script.layer(module, { plan, declared, models, probe }, options), probe: probe.probe }
 })

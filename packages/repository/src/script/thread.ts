@@ -20,8 +20,7 @@ const models: NamedCalls = {
 
 export default Layer.unwrap(
   Effect.gen(function* () {
-    const { planned, ...plan } = ScriptThreads.told(yield* Worker.WorkerData)
-    const declared = Declaration.make(plan, planned.version)
-    return yield* Script.layer(yield* Script.load(planned), { plan, planned, declared, models }, {})
+    const plan = ScriptThreads.told(yield* Worker.WorkerData)
+    return yield* Script.layer(yield* Script.load(plan), { plan, declared: Declaration.make(plan), models }, {})
   }),
 )
