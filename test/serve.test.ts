@@ -64,6 +64,24 @@ it("ends by force where a model has not stopped within --exit-timeout-secs and f
   await answer
 })
 
+it("an error that no request has is logged; one that nobody could catch ends the process behind its requests, with 1", async () => {
+  await using server = nereid("serve", "test/fixtures/modules/stray.ts", ...anyPort)
+  const [, port] = await server.match(/HTTPService at .*:(\d+)/)
+  const ask = async (how: string) => {
+    const body = JSON.stringify({ inputs: [{ name: "HOW", shape: [1], datatype: "BYTES", data: [how] }] })
+    const answer = await fetch(`http://localhost:${port}/v2/models/stray/infer`, { method: "POST", body })
+    return JSON.parse(await answer.text()).outputs[0].data
+  }
+  expect(await ask("reject")).toEqual(["reject"])
+  await server.match(/^E.*A promise that nobody awaits was rejected.*nobody awaits this/m)
+  expect(await ask("on")).toEqual(["on"])
+  expect(await ask("throw")).toEqual(["throw"])
+  const { code, output } = await server.ended
+  expect(code).toBe(1)
+  expect(output).toMatch(/An error that nobody catches was thrown.*nobody catches this/)
+  expect(output).toContain("Stopping, as an error was thrown that nobody catches: ")
+})
+
 it("models that ask others by name have those of the same module", async () => {
   await using server = nereid("serve", "test/fixtures/modules/route.ts", ...anyPort)
   const [, port] = await server.match(/HTTPService at .*:(\d+)/)

@@ -10,6 +10,7 @@ import * as Banner from "./Banner.ts"
 import { inOneLine } from "./Failure.ts"
 import * as ForcedExit from "./ForcedExit.ts"
 import * as ModelModule from "./ModelModule.ts"
+import * as StrayErrors from "./StrayErrors.ts"
 import * as Telemetry from "./Telemetry.ts"
 import * as RepositoryFlags from "./flags/RepositoryFlags.ts"
 import * as ServerFlags from "./flags/ServerFlags.ts"
@@ -47,19 +48,21 @@ export const serve = Command.make(
     const module = Option.isNone(path) ? ModelModule.none : yield* ModelModule.load(path.value)
     const models = Layer.effectContext(ModelModule.build(module))
     const stored = repository === undefined ? Layer.empty : Repository.layer(repository)
+    const stop = (reason: string) => {
+      process.exitCode = 1
+      forcedExit.stop(reason)
+    }
     const served = Server.serve(module.models, models, {
       ...options,
       routes: module.routes,
       onDrainTimeout: () => void (process.exitCode = 1),
-      onUnrecoverable: () => {
-        process.exitCode = 1
-        forcedExit.stop("a model cannot recover")
-      },
+      onUnrecoverable: () => stop("a model cannot recover"),
     }).pipe(Layer.provide(stored))
     const announced = Layer.effectDiscard(
       Effect.flatMap(Server.Server, (server) => Console.log(Banner.banner(server, options.tls))),
     ).pipe(Layer.provide(served))
     return yield* announced.pipe(
+      Layer.provide(StrayErrors.layer(stop)),
       Layer.provide(telemetry),
       Layer.provide(Logging.layer(options.logging)),
       Layer.launch,

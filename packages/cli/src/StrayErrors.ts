@@ -1,0 +1,24 @@
+/**
+ * Errors in the code of models that no request has: thrown by a timer or an event, or the rejection of a promise that nobody awaits.
+ * Node would end the process at once, and with it the requests of all models.
+ */
+import { Effect, Layer } from "effect"
+
+/** Tells them to the log. `stop`: ends the process in its own time, for the reason that it is told. */
+export const layer = (stop: (reason: string) => void): Layer.Layer<never> =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const fork = Effect.runForkWith(yield* Effect.context<never>())
+      const onRejection = (reason: unknown) =>
+        void fork(Effect.logError("A promise that nobody awaits was rejected", reason))
+      // Whoever should have caught it has left its work half done, so nothing new is begun.
+      const onException = (error: unknown) => {
+        fork(Effect.logFatal("An error that nobody catches was thrown", error))
+        stop("an error was thrown that nobody catches")
+      }
+      yield* Effect.acquireRelease(
+        Effect.sync(() => process.on("unhandledRejection", onRejection).on("uncaughtException", onException)),
+        () => Effect.sync(() => process.off("unhandledRejection", onRejection).off("uncaughtException", onException)),
+      )
+    }),
+  )
