@@ -291,7 +291,7 @@ export const misscheduled: Readonly<Record<string, Broken>> = {
     config: `${tensors} ${trial(`${fp32} random_data: true`)}`,
     files: script("() => { throw new Error('no weights') }"),
     reason:
-      "model 'warm_up_that_fails' version 1 has failed its warm-up on instance warm_up_that_fails_0_0: Failed to execute the request(s) for model 'warm_up_that_fails': no weights",
+      "model 'warm_up_that_fails' version 1 has failed its warm-up on instance warm_up_that_fails_0_0: Failed to process the request(s) for model instance 'warm_up_that_fails_0_0', message: no weights",
     proves: ["A11.warm-up.failure"],
   },
 }

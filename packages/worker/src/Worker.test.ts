@@ -122,8 +122,8 @@ describe("a handler in a thread", () => {
           "a",
           "InvalidRequest: it is InvalidRequest",
           "QueueFull: it is QueueFull",
-          "ExecutionFailed: Failed to execute the request(s) for model 'command': Strange",
-          "ExecutionFailed: Failed to execute the request(s) for model 'command': a bug",
+          "ExecutionFailed: Failed to process the request(s) for model instance 'command_0_0', message: Strange",
+          "ExecutionFailed: Failed to process the request(s) for model instance 'command_0_0', message: a bug",
           "b",
         ],
       )

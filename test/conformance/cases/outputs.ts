@@ -122,7 +122,10 @@ const failures: ReadonlyArray<InferCase> = [
     name: "a model that fails with an error of its own",
     proves: ["C5"],
     request: { model: "fail", inputs: [tensor("TAG", "BYTES", [1], ["other"])] },
-    expected: { tag: "ExecutionFailed", error: `Failed to execute the request(s) for model 'fail': ${failure}` },
+    expected: {
+      tag: "ExecutionFailed",
+      error: `Failed to process the request(s) for model instance 'fail_0_0', message: ${failure}`,
+    },
   },
 ]
 

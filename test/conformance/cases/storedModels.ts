@@ -390,8 +390,14 @@ const failing = (
 const failures: ReadonlyArray<InferCase> = [
   ...tags.map((tag) => failing(`answers by ${tag}`, `return ${tag}`, tag, "as it was asked", "A12.script.codes")),
   ...tags.map((tag) => failing(`throws ${tag}`, `throw ${tag}`, tag, "as it was asked", "A12.script.codes")),
-  failing("throws", "throw", "ExecutionFailed", /'failing': as it was asked$/, "A12.script.exception"),
-  failing("answers by an error", "return", "ExecutionFailed", /'failing': as it was asked$/, "A12.script.error"),
+  failing(
+    "throws",
+    "throw",
+    "ExecutionFailed",
+    "Failed to process the request(s) for model instance 'failing_0_0', message: as it was asked",
+    "A12.script.exception",
+  ),
+  failing("answers by an error", "return", "ExecutionFailed", "as it was asked", "A12.script.error"),
   failing(
     "answers by nothing",
     "nothing",

@@ -37,6 +37,8 @@ export const callerOf = (fiber: Fiber.Fiber<unknown, unknown>): CallerService | 
 
 /** What the code of one instance runs with, the same for all of its requests. */
 export interface Handling {
+  /** The name of the instance. */
+  readonly instance: string
   readonly asker: Asker
   readonly clock: Clock.Clock
   readonly context: Context.Context<never>

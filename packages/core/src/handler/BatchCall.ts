@@ -44,7 +44,7 @@ export const execute = <A, E, R, P extends Declared>(
     }
 
     const failed = (cause: Cause.Cause<E | Thrown>): Exit.Exit<never, InferenceError> => {
-      const { error, unexpected } = Handler.failure(model, cause)
+      const { error, unexpected } = Handler.failure(model, handling.instance, cause)
       // Interruptions are the scheduler's business.
       if (unexpected === cause) return Exit.failCause(Cause.map(cause, () => error))
       if (unexpected !== undefined && !isInterrupted) fork(Handler.logUnexpected(model.name, unexpected))

@@ -116,7 +116,7 @@ export class EachAnswer<I extends Fields, O extends Fields, E, R, P extends Decl
 
   #failureOf(cause: Cause.Cause<unknown>): InferenceError {
     const { name, handling } = this.#answering
-    const { error, unexpected } = Handler.failure(this.#answering, cause)
+    const { error, unexpected } = Handler.failure(this.#answering, handling.instance, cause)
     const isOurs = (this.#isInterrupted || this.#failure !== undefined) && !Cause.hasDies(cause)
     if (unexpected !== undefined && !isOurs) {
       Effect.runForkWith(handling.context)(Handler.logUnexpected(name, unexpected))

@@ -84,7 +84,8 @@ export const instances = <
     const build = Effect.fnUntraced(function* (planned: InstancePlan.PlannedInstance) {
       const shared = yield* Effect.context<never>()
       const scope = yield* scopeOf(planned.details.name)
-      const context = yield* own(planned, shared, scope)
+      const details = Context.get(shared, Hosting) ?? planned.details
+      const context = yield* own({ ...planned, details }, shared, scope)
       const handler = Effect.isEffect(make) ? yield* provided(make, context) : make
       return {
         name: planned.details.name,
@@ -94,7 +95,13 @@ export const instances = <
         status: () => "available",
         onStatusChange: () => {},
         // The services of handling are those of the layer and of the instance, as its type has it.
-        execute: execute(handler, context as Context.Context<R>, { asker, clock, context, told }),
+        execute: execute(handler, context as Context.Context<R>, {
+          instance: details.name,
+          asker,
+          clock,
+          context,
+          told,
+        }),
       } satisfies Instance
     })
     return { plan, build }
@@ -120,11 +127,10 @@ const scopeOf = (instance: string) =>
 
 /** The services of one instance: those of all, its own, and what it is. */
 const own = Effect.fnUntraced(function* (
-  { layer, details: planned }: InstancePlan.PlannedInstance,
+  { layer, details }: InstancePlan.PlannedInstance,
   shared: Context.Context<never>,
   scope: Scope.Scope,
 ) {
-  const details = Context.get(shared, Hosting) ?? planned
   const context = shared.pipe(Context.add(Scope.Scope, scope), Context.add(InstanceContext, details))
   if (layer === undefined) return context
   // Not shared with other instances that have the same layer.
@@ -143,13 +149,23 @@ export type Failing = Pick<Definition<Fields, Fields>, "name" | "errors">
  * A handler's failure as the caller sees it: those of this protocol, and those that a model declares, keep their tag, also
  * through a chain of models of which others know nothing of it.
  */
-export const failed = ({ name, errors }: Failing, error: unknown): InferenceError => {
+export const failed = (model: Failing, instance: string, error: unknown): InferenceError => {
   const told = error instanceof UserCode.Thrown ? error.error : error
-  if (isInferenceError(told)) return told
-  const declared = errors?.encode(told) ?? originOf(told)
-  if (declared !== undefined) return declared
-  return new ExecutionFailed({ message: `Failed to execute the request(s) for model '${name}': ${text(told)}` })
+  return known(model, told) ?? unprocessed(instance, text(told))
 }
+
+/** The same of a failure that a handler has returned for one request. */
+export const returned = (model: Failing, error: unknown): InferenceError =>
+  known(model, error) ?? new ExecutionFailed({ message: text(error) })
+
+const known = ({ errors }: Failing, told: unknown): InferenceError | undefined =>
+  isInferenceError(told) ? told : (errors?.encode(told) ?? originOf(told))
+
+/** In the words of Triton's Python backend. */
+const unprocessed = (instance: string, message: string) =>
+  new ExecutionFailed({
+    message: `Failed to process the request(s) for model instance '${instance}', message: ${message}`,
+  })
 
 /** An error of the user's own may have no message, and then is known by its tag or its name. */
 const text = (told: unknown): string => {
@@ -169,6 +185,7 @@ const text = (told: unknown): string => {
  */
 export const failure = (
   model: Failing,
+  instance: string,
   cause: Cause.Cause<unknown>,
 ): { readonly error: InferenceError; readonly unexpected: Cause.Cause<unknown> | undefined } => {
   for (const reason of cause.reasons) {
@@ -178,9 +195,9 @@ export const failure = (
   }
   const found = failureOf(cause)
   // Interrupted, which is no answer.
-  if (Result.isFailure(found)) return { error: interrupted(model.name), unexpected: cause }
+  if (Result.isFailure(found)) return { error: unprocessed(instance, "its log says why"), unexpected: cause }
   const told = found.success
-  const error = failed(model, told)
+  const error = failed(model, instance, told)
   // Nothing says whether what was thrown was meant to be: it is logged, with its stack, unless it is one of Errors or declared.
   const thrown = told instanceof UserCode.Thrown ? told.error : error
   const isKnown = thrown === error || error instanceof DeclaredFailure
@@ -193,9 +210,6 @@ const failureOf = (cause: Cause.Cause<unknown>): Result.Result<unknown, unknown>
   const died = cause.reasons.find(Cause.isDieReason)
   return died === undefined ? found : Result.succeed(new UserCode.Thrown(died.defect))
 }
-
-const interrupted = (model: string): InferenceError =>
-  new ExecutionFailed({ message: `Failed to execute the request(s) for model '${model}'; its log says why` })
 
 export const logUnexpected = (model: string, cause: Cause.Cause<unknown>): Effect.Effect<void> =>
   Effect.logError(`The handler of model '${model}' failed`, cause)

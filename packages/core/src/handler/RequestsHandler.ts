@@ -67,7 +67,7 @@ export const requests = <
     request: Pick<HandledRequest, "id" | "rows">,
   ): Result.Result<Pick<Response, "outputs">, InferenceError> => {
     if (!Result.isResult(result)) return Result.fail(noResult(name, request))
-    if (Result.isFailure(result)) return Result.fail(Handler.failed(model.definition, result.failure))
+    if (Result.isFailure(result)) return Result.fail(Handler.returned(model.definition, result.failure))
     const collected = collect(signature.outputs, result.success, request.rows)
     if (Result.isFailure(collected)) return Result.fail(Handler.wrongOutput(name, collected.failure))
     const { tensors } = collected.success

@@ -90,9 +90,9 @@ export const stream = <
     options,
     (handler, context: Context.Context<Exclude<R, RequestContext>>, handling) =>
       fromEffect(context, (batch) =>
-        Effect.forEach(batch.requests, (request) => outcome(model.definition, answer(handler, request, handling))).pipe(
-          Effect.map(Handler.execution),
-        ),
+        Effect.forEach(batch.requests, (request) =>
+          outcome(model.definition, handling.instance, answer(handler, request, handling)),
+        ).pipe(Effect.map(Handler.execution)),
       ),
     { decoupled: true, concurrency: Math.max(1, maxBatchSize) },
   )
@@ -129,11 +129,11 @@ const tooManyRows = (model: string, request: Request) => {
 }
 
 /** A request's own outcome, so that the others of its batch go on. What was unexpected is logged here and stays here. */
-const outcome = <E, R>(model: Handler.Failing, answer: Effect.Effect<Response, E, R>) =>
+const outcome = <E, R>(model: Handler.Failing, instance: string, answer: Effect.Effect<Response, E, R>) =>
   Effect.exit(answer).pipe(
     Effect.flatMap((exit): Effect.Effect<Result.Result<Response, InferenceError>> => {
       if (Exit.isSuccess(exit)) return Effect.succeed(Result.succeed(exit.value))
-      const { error, unexpected } = Handler.failure(model, exit.cause)
+      const { error, unexpected } = Handler.failure(model, instance, exit.cause)
       const failed = Result.fail(error)
       return unexpected === undefined
         ? Effect.succeed(failed)

@@ -127,7 +127,7 @@ class Weak extends Data.TaggedError("Weak")<{ readonly message: string }> {}
 
 const message =
   "model 'shout' version 1 has failed its warm-up on instance shout_0_1: " +
-  "Failed to execute the request(s) for model 'shout': too weak"
+  "Failed to process the request(s) for model instance 'shout_0_0', message: too weak"
 
 it.effect("a failure is that of the layer: the other instances are released", () =>
   Effect.gen(function* () {

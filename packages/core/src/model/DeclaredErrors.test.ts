@@ -134,7 +134,7 @@ it.effect("a class that is not declared is an ExecutionFailed, as ever", () =>
     )
     const error = yield* Effect.flip(free.infer({ x: 1 }))
     expect(error).not.toBeInstanceOf(Errors.DeclaredFailure)
-    expect(error.message).toBe("Failed to execute the request(s) for model 'free': BadImage")
+    expect(error.message).toBe("Failed to process the request(s) for model instance 'free_0_0', message: BadImage")
   }),
 )
 

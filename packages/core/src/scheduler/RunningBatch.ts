@@ -176,7 +176,7 @@ export class RunningBatch {
     const failure = Cause.findError(cause)
     if (Result.isSuccess(failure)) return failure.success
     if (Cause.hasInterruptsOnly(cause)) return stopping()
-    const message = `Failed to execute the request(s) for model '${this.#options.model}'; its log says why`
+    const message = `Failed to process the request(s) for model instance '${this.#instance.name}', message: its log says why`
     return new ExecutionFailed({ message })
   }
 
