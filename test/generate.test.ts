@@ -115,6 +115,9 @@ export const use = async (url: string) => {
     const { use } = await import(file(`${protocol}.use.ts`))
     expect(await use(url)).toEqual([7n, 7n, 2])
     expect(await generate(url, "-o", contract, "--check")).toMatchObject({ code: 0 })
+    expect(await generate(url, "-o", contract, "--text")).toMatchObject({ code: 0 })
+    expect(readFileSync(contract, "utf8")).toMatch(/"the text": Tensor\.utf8\(\), .* WORD: Tensor\.utf8\(\) \}/s)
+    expect(await generate(url, "-o", contract, "--check")).toMatchObject({ code: 0 })
   },
   60_000,
 )

@@ -19,6 +19,14 @@ export const flags = {
     Flag.atLeast(0),
     Flag.map((given) => given.at(-1) ?? false),
   ),
+  text: Flag.Boolean("text").pipe(
+    Flag.withoutNegation,
+    Flag.withDescription(
+      "Declare TYPE_STRING tensors of one element as texts, strings in code, and not as bytes; takes no value",
+    ),
+    Flag.atLeast(0),
+    Flag.map((given) => given.at(-1) ?? false),
+  ),
   models: FlagKind.collected(
     "model",
     {

@@ -21,7 +21,7 @@ export const generate = Command.make(
   },
   Effect.fnUntraced(
     function* ({ source, flags }) {
-      const { output, check } = flags
+      const { output, check, text: asText } = flags
       if (check && output === undefined) {
         return yield* new GenerateError({ message: "--check needs --output, the file that is checked" })
       }
@@ -32,7 +32,12 @@ export const generate = Command.make(
       }
       for (const note of notes) yield* Console.error(`Note: ${note}`)
       const text = yield* Effect.mapError(
-        Effect.fromResult(ContractFile.print(contracts.map(({ entry }) => entry))),
+        Effect.fromResult(
+          ContractFile.print(
+            contracts.map(({ entry }) => entry),
+            { text: asText },
+          ),
+        ),
         (message) => new GenerateError({ message }),
       )
       if (output === undefined) return yield* Effect.sync(() => process.stdout.write(text))

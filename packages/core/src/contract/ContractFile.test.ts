@@ -48,6 +48,14 @@ export class AddSub extends Model.Service<AddSub>()("add_sub", {
 `)
 })
 
+it("has texts in place of bytes where that is asked for, of one element", () => {
+  const inputs = [tensor("T", "BYTES", [1]), tensor("O", "BYTES", [1], { optional: true }), tensor("B", "BYTES", [2])]
+  const entry = { contract: contract({ inputs, outputs: [tensor("L", "INT32", [1], { labels: ["a"] })] }), source: "m" }
+  const [bytes, texts] = [false, true].map((text) => Result.getOrThrow(ContractFile.print([entry], { text })))
+  expect(bytes).toContain("{ T: Tensor.BYTES(1), O: Tensor.optional(Tensor.BYTES(1)), B: Tensor.BYTES(2) }")
+  expect(texts).toContain("{ T: Tensor.utf8(), O: Tensor.optional(Tensor.utf8()), B: Tensor.BYTES(2) }")
+})
+
 const many = Array.from({ length: 40 }, (_, index) => `class number ${index}`)
 
 /** Of every kind that there is, and with names that are no identifiers. */

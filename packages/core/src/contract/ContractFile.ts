@@ -17,13 +17,21 @@ export interface ContractEntry {
   readonly version?: number | undefined
 }
 
+export interface PrintOptions {
+  /** Whether BYTES of one element are texts: no source tells them from bytes. Default false. */
+  readonly text?: boolean
+}
+
 /** The text of the file; or what of a model cannot be declared. */
-export const print = (entries: ReadonlyArray<ContractEntry>): Result.Result<string, string> => {
+export const print = (
+  entries: ReadonlyArray<ContractEntry>,
+  options: PrintOptions = {},
+): Result.Result<string, string> => {
   const names = classNames(entries.map(({ contract }) => contract.name))
   const classes: Array<string> = []
   let usesTensors = false
   for (const [index, entry] of entries.entries()) {
-    const printed = printClass(entry, names[index] ?? "")
+    const printed = printClass(entry, names[index] ?? "", options)
     if (Result.isFailure(printed)) return Result.fail(`model '${entry.contract.name}': ${printed.failure}`)
     classes.push(printed.success)
     usesTensors ||= entry.contract.inputs.length + entry.contract.outputs.length > 0
@@ -32,10 +40,14 @@ export const print = (entries: ReadonlyArray<ContractEntry>): Result.Result<stri
   return Result.succeed(`${[imports, ...classes].join("\n\n")}\n`)
 }
 
-const printClass = ({ contract, source, version }: ContractEntry, className: string): Result.Result<string, string> => {
-  const inputs = fields("input", contract.inputs)
+const printClass = (
+  { contract, source, version }: ContractEntry,
+  className: string,
+  options: PrintOptions,
+): Result.Result<string, string> => {
+  const inputs = fields("input", contract.inputs, options)
   if (Result.isFailure(inputs)) return Result.fail(inputs.failure)
-  const outputs = fields("output", contract.outputs)
+  const outputs = fields("output", contract.outputs, options)
   if (Result.isFailure(outputs)) return Result.fail(outputs.failure)
   const { maxBatchSize = 0 } = contract
   const members: ReadonlyArray<readonly [string, Expression]> = [
@@ -76,7 +88,11 @@ interface PrintedFields {
 type Kind = "input" | "output"
 
 /** Outputs that cannot be declared are left out, as a caller need not look at them; so are such inputs where they are optional. */
-const fields = (kind: Kind, tensors: ReadonlyArray<ContractTensor>): Result.Result<PrintedFields, string> => {
+const fields = (
+  kind: Kind,
+  tensors: ReadonlyArray<ContractTensor>,
+  options: PrintOptions,
+): Result.Result<PrintedFields, string> => {
   const members: Array<readonly [string, Expression]> = []
   const notes: Array<string> = []
   for (const tensor of tensors) {
@@ -86,7 +102,7 @@ const fields = (kind: Kind, tensors: ReadonlyArray<ContractTensor>): Result.Resu
     }
     const problem = undeclarable(tensor)
     if (problem === undefined) {
-      members.push([name, field(tensor)])
+      members.push([name, field(tensor, options)])
       if (tensor.labels !== undefined && !isLabel(tensor)) notes.push(classes(name, tensor.labels))
     } else if (kind === "input" && optional !== true) return Result.fail(`input '${name}' ${problem}`)
     else notes.push(`Without ${kind} '${name}', which ${problem}.`)
@@ -107,14 +123,16 @@ const undeclarable = ({ datatype, dims }: ContractTensor): string | undefined =>
 const isLabel = ({ datatype, dims, labels }: ContractTensor): boolean =>
   labels !== undefined && labels.length > 0 && datatype === "INT32" && dims?.length === 1 && dims[0] === 1
 
-const field = (tensor: ContractTensor): Expression => {
+const field = (tensor: ContractTensor, { text = false }: PrintOptions): Expression => {
   const { datatype, dims = [], labels = [], optional } = tensor
   const isOne = dims.length === 1 && dims[0] === 1
   const plain = isLabel(tensor)
     ? call("Tensor.labels", { kind: "list", elements: labels.map((label) => word(quoted(label))) })
-    : isOne && datatype !== "BYTES" && datatype !== "BF16"
-      ? call("Tensor.scalar", word(quoted(datatype)))
-      : call(`Tensor.${datatype}`, ...dims.map((dim) => word(typeof dim === "string" ? quoted(dim) : String(dim))))
+    : isOne && datatype === "BYTES" && text
+      ? call("Tensor.utf8")
+      : isOne && datatype !== "BYTES" && datatype !== "BF16"
+        ? call("Tensor.scalar", word(quoted(datatype)))
+        : call(`Tensor.${datatype}`, ...dims.map((dim) => word(typeof dim === "string" ? quoted(dim) : String(dim))))
   return optional === true ? call("Tensor.optional", plain) : plain
 }
 
