@@ -11,8 +11,8 @@ const tensors = `
   input { name: "X" data_type: TYPE_FP32 dims: 1 }
   output { name: "Y" data_type: TYPE_FP32 dims: 1 }`
 
-const threads = (more = "") => `
-  max_batch_size: 4 ${more} ${tensors} instance_group { count: 2 }
+const threads = (more = "", count = 1) => `
+  max_batch_size: 4 ${more} ${tensors} instance_group { count: ${count} }
   parameters { key: "worker_threads" value { string_value: "true" } }
   parameters { key: "by" value { string_value: "3" } }`
 
@@ -60,7 +60,7 @@ const request = (value: number, parameters: Request["parameters"] = {}): Request
 it.live("a script in threads has its arguments, its batches and its parameters, and answers each request", () =>
   Effect.gen(function* () {
     const four = "dynamic_batching { preferred_batch_size: 4 max_queue_delay_microseconds: 60000000 }"
-    const { model } = yield* serving(scaling, threads(four))
+    const { model } = yield* serving(scaling, threads(four, 2))
     expect(model().instanceGroups).toMatchObject([{ count: 2 }])
     const asked = [request(1), request(2), request(3, { fail: true }), request(4)].map((one) =>
       Effect.result(infer(model(), one)),
@@ -79,7 +79,7 @@ it.live("a script in threads has its arguments, its batches and its parameters, 
 
 it.live("one that computes, or dies, takes no other request along, and no other thread", () =>
   Effect.gen(function* () {
-    const { fixture, model } = yield* serving(scaling, threads())
+    const { fixture, model } = yield* serving(scaling, threads("", 2))
     const computing = yield* Effect.forkChild(infer(model(), request(1, { until: `${fixture.path}/end` })))
     expect(yield* Effect.flip(infer(model(), request(1, { exit: true })))).toMatchObject({
       _tag: "ExecutionFailed",
@@ -113,11 +113,11 @@ it.live("a change of instances is made in place, and what it imports is read ane
     const fixture = yield* repository
     fixture.write("m/1/value.js", "export const value = 1")
     fixture.write("m/1/model.js", importing)
-    fixture.write("m/config.pbtxt", threads())
+    fixture.write("m/config.pbtxt", threads("", 2))
     const { registry, answer, load } = yield* open(fixture, { control: "explicit", load: ["m"] })
     expect(yield* answer("m")).toBe(1)
     const [before] = registry.models
-    fixture.write("m/config.pbtxt", threads().replace("count: 2", "count: 1"))
+    fixture.write("m/config.pbtxt", threads())
     yield* load("m")
     expect(registry.models).toEqual([before])
     expect(before?.instanceGroups).toMatchObject([{ count: 1 }])
