@@ -3,7 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Client } from "@nereid/client"
 import { Model, Tensor } from "@nereid/core"
 import { Server } from "@nereid/server"
-import { Context, Effect, Layer, Option, Stream, Tracer } from "effect"
+import { Context, Effect, Layer, Stream, Tracer } from "effect"
+import { parentOf, recorder } from "./fixtures/spans.ts"
 
 const io = { inputs: { X: Tensor.scalar("INT32") }, outputs: { X: Tensor.scalar("INT32") } }
 
@@ -15,25 +16,11 @@ const InnerLive = Model.each(
   Effect.fn("handle")(({ X }) => Effect.succeed({ X })),
 )
 
-/** Keeps all spans, in the order of their beginning. */
-const recorder = () => {
-  const spans: Array<Tracer.NativeSpan> = []
-  const tracer = Tracer.make({
-    span: (options) => {
-      const span = new Tracer.NativeSpan(options)
-      spans.push(span)
-      return span
-    },
-  })
-  const only = (name: string) => {
-    const [span, ...others] = spans.filter((one) => one.name === name)
-    assert(span !== undefined && others.length === 0, `${name}: ${spans.map((one) => one.name).join()}`)
-    return span
-  }
-  return { layer: Layer.succeed(Tracer.Tracer, tracer), only, spans }
+/** The layer of a server, or of a client, whose spans are recorded. */
+const recorded = () => {
+  const { tracer, ...recording } = recorder()
+  return { ...recording, layer: Layer.succeed(Tracer.Tracer, tracer) }
 }
-
-const parentOf = (span: Tracer.Span) => Option.getOrUndefined(span.parent)?.spanId
 
 const free = { host: "127.0.0.1", port: 0 }
 
@@ -50,13 +37,13 @@ const serving = Effect.fnUntraced(function* (tracing: Layer.Layer<never>) {
 describe.each(["http", "grpc"] as const)("over %s", (protocol) => {
   it.live("a call from an effect with a span is a part of it, as are its streams", () =>
     Effect.gen(function* () {
-      const server = recorder()
+      const server = recorded()
       const urls = yield* serving(server.layer)
       const context = yield* Layer.build(Client.layer(Inner, { url: urls[protocol] }))
       const { infer, stream } = Context.get(context, Inner)
       const calls = { infer: infer({ X: 7 }), stream: Stream.runDrain(stream({ X: 7 })) }
       for (const [name, call] of Object.entries(calls)) {
-        const client = recorder()
+        const client = recorded()
         yield* Effect.withSpan(Effect.asVoid(call), name).pipe(Effect.provide(client.layer))
         const { traceId, spanId } = client.only(name)
         const asked = server.only("infer inner")
@@ -72,7 +59,7 @@ describe.each(["http", "grpc"] as const)("over %s", (protocol) => {
 
   it.live("a handler that asks another server has it in the trace of its request", () =>
     Effect.gen(function* () {
-      const [first, second] = [recorder(), recorder()]
+      const [first, second] = [recorded(), recorded()]
       const urls = yield* serving(second.layer)
       const OuterLive = Model.each(
         Outer,
@@ -95,7 +82,7 @@ describe.each(["http", "grpc"] as const)("over %s", (protocol) => {
 
 it.live("a model in the process is a part of its caller's span", () =>
   Effect.gen(function* () {
-    const { layer, only } = recorder()
+    const { layer, only } = recorded()
     const context = yield* Layer.build(InnerLive.pipe(Layer.provide(layer)))
     const { infer } = Context.get(context, Inner)
     yield* Effect.withSpan(infer({ X: 1 }), "outside").pipe(Effect.provide(layer))

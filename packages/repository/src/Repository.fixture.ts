@@ -36,6 +36,27 @@ export const open = Effect.fnUntraced(function* (
   }
 })
 
+/** What makes repositories of one model, loaded or not, that is a script. */
+export const scripts = <Fixture extends OnDisk, E, R>(repository: Effect.Effect<Fixture, E, R>) =>
+  Effect.fnUntraced(function* (script: string, config: string, file = "model.ts") {
+    const fixture = yield* repository
+    fixture.write(`m/1/${file}`, script)
+    fixture.write("m/config.pbtxt", config)
+    const opened = yield* open(fixture, { control: "explicit", load: ["m"] })
+    const model = (): RunningModel => {
+      const [found] = opened.registry.models
+      if (found === undefined) throw new Error(opened.index()[0]?.reason)
+      return found
+    }
+    return { fixture, ...opened, model }
+  })
+
+interface OnDisk {
+  readonly path: string
+  /** A file, by its path below the repository. */
+  readonly write: (file: string, content: string) => void
+}
+
 const control = ({ control }: OpenRepository) => {
   if (control === undefined) throw new Error("nobody may load models here")
   return control

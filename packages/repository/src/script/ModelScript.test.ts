@@ -3,9 +3,8 @@ import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Logger, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { Tensor } from "@nereid/core"
-import type { RunningModel } from "@nereid/core/RunningModel"
 import { repository } from "../../../../test/fixtures/repository.ts"
-import { ask, open } from "../Repository.fixture.ts"
+import { ask, open, scripts } from "../Repository.fixture.ts"
 
 const tensors = `
   input { name: "X" data_type: TYPE_FP32 dims: 1 }
@@ -37,19 +36,7 @@ export default {
 
 const one = (value: number) => Tensor.make("FP32", [1, 1], Float32Array.of(value))
 
-/** A script in a repository that is opened. */
-const serving = Effect.fnUntraced(function* (script: string, config: string, file = "model.ts") {
-  const fixture = yield* repository
-  fixture.write(`m/1/${file}`, script)
-  fixture.write("m/config.pbtxt", config)
-  const opened = yield* open(fixture, { control: "explicit", load: ["m"] })
-  const model = (): RunningModel => {
-    const [found] = opened.registry.models
-    if (found === undefined) throw new Error(opened.index()[0]?.reason)
-    return found
-  }
-  return { fixture, ...opened, model }
-})
+const openScript = scripts(repository)
 
 const scaled = `max_batch_size: 4 ${tensors} dynamic_batching {} parameters { key: "by" value { string_value: "3" } }`
 
@@ -59,7 +46,7 @@ describe("a script", () => {
       told.length = 0
       const scope = yield* Scope.make()
       const config = `${scaled} instance_group { count: 2 kind: KIND_CPU }`
-      const { model } = yield* Scope.provide(serving(scaling, config), scope)
+      const { model } = yield* Scope.provide(openScript(scaling, config), scope)
       expect(told.splice(0)).toEqual([
         ["m", "1", "m_0_0", "CPU", true],
         ["m", "1", "m_0_1", "CPU", true],
@@ -80,7 +67,7 @@ describe("a script", () => {
         initialize: ({ args }) => globalThis.told(args),
         execute: () => [],
       }`
-      yield* serving(script, scaled)
+      yield* openScript(script, scaled)
       const [args] = told.splice(0)
       expect(args).toEqual({
         model_config: expect.any(String),
@@ -103,7 +90,7 @@ describe("a script", () => {
   it.live("has batches of one request without dynamic batching", () =>
     Effect.gen(function* () {
       told.length = 0
-      const { model } = yield* serving(scaling, scaled.replace("dynamic_batching {}", ""))
+      const { model } = yield* openScript(scaling, scaled.replace("dynamic_batching {}", ""))
       told.length = 0
       yield* Effect.forEach([1, 2, 3], (value) => ask(model(), [one(value)]), { concurrency: 3 })
       expect(told.splice(0)).toEqual([1, 1, 1])
@@ -119,7 +106,7 @@ describe("a script", () => {
       const config = `max_batch_size: 8 dynamic_batching {}
         input [ { name: "X" data_type: TYPE_FP32 dims: -1 }, { name: "Z" data_type: TYPE_FP32 dims: 1 optional: true } ]
         output { name: "Y" data_type: TYPE_FP32 dims: -1 }`
-      const { model } = yield* serving(script, config)
+      const { model } = yield* openScript(script, config)
       told.length = 0
       const x = (rows: number, columns: number) =>
         Tensor.make("FP32", [rows, columns], new Float32Array(rows * columns))
@@ -137,10 +124,10 @@ describe("a script", () => {
   it.live("may be JavaScript, and asynchronous", () =>
     Effect.gen(function* () {
       const script = "export default { execute: async (requests) => requests.map(({ inputs }) => ({ Y: inputs.X })) }"
-      const { model } = yield* serving(script, `max_batch_size: 2 ${tensors}`, "model.js")
+      const { model } = yield* openScript(script, `max_batch_size: 2 ${tensors}`, "model.js")
       const [output] = yield* ask(model(), [one(7)])
       expect(output?.data[0]).toBe(7)
-      const alone = yield* serving(script, tensors, "model.js")
+      const alone = yield* openScript(script, tensors, "model.js")
       const [single] = yield* ask(alone.model(), [Tensor.make("FP32", [1], Float32Array.of(5))])
       expect([single?.shape, single?.data[0]]).toEqual([[1], 5])
     }),
@@ -150,7 +137,7 @@ describe("a script", () => {
     Effect.gen(function* () {
       const script = (value: number) =>
         `export default { execute: (requests) => requests.map(({ inputs: { X } }) => ({ Y: globalThis.make("FP32", X.shape, Float32Array.of(${value})) })) }`
-      const { fixture, load, model } = yield* serving(script(1), `max_batch_size: 2 ${tensors}`)
+      const { fixture, load, model } = yield* openScript(script(1), `max_batch_size: 2 ${tensors}`)
       fixture.write("m/1/model.ts", script(22))
       yield* load("m")
       const [output] = yield* ask(model(), [one(0)])
@@ -161,7 +148,7 @@ describe("a script", () => {
 
 it.live("a script of batches that answers too few fails all of them", () =>
   Effect.gen(function* () {
-    const { model } = yield* serving(
+    const { model } = yield* openScript(
       "export default { execute: () => [] }",
       `max_batch_size: 2 dynamic_batching {} ${tensors}`,
     )
@@ -181,7 +168,7 @@ describe("what goes wrong in a script", () => {
     ["answers nothing", executing("() => undefined"), ""],
   ] as const)("is the failure of the request where it %s", ([, script, message]) =>
     Effect.gen(function* () {
-      const { model } = yield* serving(script, `max_batch_size: 2 ${tensors}`)
+      const { model } = yield* openScript(script, `max_batch_size: 2 ${tensors}`)
       const failed = yield* Effect.flip(ask(model(), [one(1)]))
       expect(failed).toMatchObject({ _tag: "ExecutionFailed", message: expect.stringContaining(message) })
       expect(model().isReady()).toBe(true)
@@ -199,7 +186,7 @@ describe("what goes wrong in a script", () => {
     ],
   ] as const)("makes the model unavailable where it %s", ([, script, reason]) =>
     Effect.gen(function* () {
-      const { index } = yield* serving(script, `max_batch_size: 2 ${tensors}`)
+      const { index } = yield* openScript(script, `max_batch_size: 2 ${tensors}`)
       expect(index()).toMatchObject([{ state: "UNAVAILABLE", reason: expect.stringMatching(reason) }])
     }),
   )

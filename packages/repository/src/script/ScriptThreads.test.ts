@@ -3,9 +3,9 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { Tensor } from "@nereid/core"
 import type { Request } from "@nereid/core/Inference"
-import { infer, type RunningModel, stream } from "@nereid/core/RunningModel"
+import { infer, stream } from "@nereid/core/RunningModel"
 import { repository } from "../../../../test/fixtures/repository.ts"
-import { ask, open } from "../Repository.fixture.ts"
+import { ask, open, scripts } from "../Repository.fixture.ts"
 
 const tensors = `
   input { name: "X" data_type: TYPE_FP32 dims: 1 }
@@ -34,18 +34,7 @@ const scaling = script(
     ({ by: Number(modelConfig.parameters["by"].stringValue), name: [modelInstanceName, args.model_version].join(" ") }),`,
 )
 
-const serving = Effect.fnUntraced(function* (file: string, config: string) {
-  const fixture = yield* repository
-  fixture.write("m/1/model.js", file)
-  fixture.write("m/config.pbtxt", config)
-  const opened = yield* open(fixture, { control: "explicit", load: ["m"] })
-  const model = (): RunningModel => {
-    const [found] = opened.registry.models
-    if (found === undefined) throw new Error(opened.index()[0]?.reason)
-    return found
-  }
-  return { fixture, ...opened, model }
-})
+const openScript = scripts(repository)
 
 const x = (...values: ReadonlyArray<number>) => Tensor.make("FP32", [values.length, 1], Float32Array.from(values))
 
@@ -60,7 +49,7 @@ const request = (value: number, parameters: Request["parameters"] = {}): Request
 it.live("a script in threads has its arguments, its batches and its parameters, and answers each request", () =>
   Effect.gen(function* () {
     const four = "dynamic_batching { preferred_batch_size: 4 max_queue_delay_microseconds: 60000000 }"
-    const { model } = yield* serving(scaling, threads(four, 2))
+    const { model } = yield* openScript(scaling, threads(four, 2), "model.js")
     expect(model().instanceGroups).toMatchObject([{ count: 2 }])
     const asked = [request(1), request(2), request(3, { fail: true }), request(4)].map((one) =>
       Effect.result(infer(model(), one)),
@@ -79,7 +68,7 @@ it.live("a script in threads has its arguments, its batches and its parameters, 
 
 it.live("one that computes, or dies, takes no other request along, and no other thread", () =>
   Effect.gen(function* () {
-    const { fixture, model } = yield* serving(scaling, threads("", 2))
+    const { fixture, model } = yield* openScript(scaling, threads("", 2), "model.js")
     const computing = yield* Effect.forkChild(infer(model(), request(1, { until: `${fixture.path}/end` })))
     expect(yield* Effect.flip(infer(model(), request(1, { exit: true })))).toMatchObject({
       _tag: "ExecutionFailed",
@@ -94,13 +83,13 @@ it.live("one that computes, or dies, takes no other request along, and no other 
 
 it.live("each request is a batch without dynamic batching; a decoupled one has any number of responses", () =>
   Effect.gen(function* () {
-    const alone = yield* serving(scaling, threads())
+    const alone = yield* openScript(scaling, threads(), "model.js")
     const { parameters } = yield* infer(alone.model(), request(1))
     expect(parameters["told"]).toMatch(/ 1$/)
     const counting = script(`function* ({ inputs: { X } }) {
       for (let i = 1; i <= X.data[0]; i++) yield { Y: make(X, [i]) }
     }`)
-    const { model } = yield* serving(counting, threads("model_transaction_policy { decoupled: true }"))
+    const { model } = yield* openScript(counting, threads("model_transaction_policy { decoupled: true }"), "model.js")
     const responses = yield* Stream.runCollect(stream(model(), request(3)))
     expect(responses.map(({ outputs: [output] }) => output?.data[0])).toEqual([1, 2, 3])
   }),
@@ -133,7 +122,7 @@ it.live("another model cannot be asked from there", () =>
       "(requests, models) => Promise.all(requests.map(({ inputs, run }) => run(models.inferBatch('other', inputs)).catch((error) => error)))",
       "initialize: ({ models }) => models,",
     )
-    const { model } = yield* serving(asking, threads())
+    const { model } = yield* openScript(asking, threads(), "model.js")
     expect(yield* Effect.flip(infer(model(), request(1)))).toMatchObject({
       _tag: "Unsupported",
       message: "model 'other' cannot be asked by a script in a thread of its own",
@@ -170,7 +159,11 @@ it.live.each([
   ],
 ] as const)("%s makes the model unavailable", ([, file, wanted, reason]) =>
   Effect.gen(function* () {
-    const { index } = yield* serving(file, wanted === "" ? threads() : threads().replace('"true"', `"${wanted}"`))
+    const { index } = yield* openScript(
+      file,
+      wanted === "" ? threads() : threads().replace('"true"', `"${wanted}"`),
+      "model.js",
+    )
     expect(index()).toMatchObject([{ state: "UNAVAILABLE", reason: expect.stringMatching(reason) }])
   }),
 )

@@ -4,7 +4,7 @@ import { Effect, Stream } from "effect"
 import { Tensor } from "@nereid/core"
 import { stream } from "@nereid/core/RunningModel"
 import { repository } from "../../../../test/fixtures/repository.ts"
-import { open } from "../Repository.fixture.ts"
+import { scripts } from "../Repository.fixture.ts"
 
 const config = `
   model_transaction_policy { decoupled: true }
@@ -36,16 +36,14 @@ export default {
   finalize: (start) => globalThis.told("finalized " + start),
 }`
 
+const openScript = scripts(repository)
+
 /** The only model of a repository, and what it answers a number with. */
 const serving = Effect.fnUntraced(function* (script: string, more = "max_batch_size: 4") {
   told.length = 0
   ended = Promise.withResolvers()
-  const fixture = yield* repository
-  fixture.write("m/1/model.js", script)
-  fixture.write("m/config.pbtxt", more + config)
-  const { registry, index } = yield* open(fixture)
-  const [model] = registry.models
-  if (model === undefined) throw new Error(index()[0]?.reason)
+  const opened = yield* openScript(script, more + config, "model.js")
+  const model = opened.model()
   const batching = model.maxBatchSize > 0
   const answers = (count: number, rows = 1) =>
     Stream.map(

@@ -2,6 +2,7 @@
 import { assert, describe, expect, it } from "@effect/vitest"
 import { Model, Tensor } from "@nereid/core"
 import { Deferred, Effect, Exit, Fiber, Layer, Option, Tracer } from "effect"
+import { parentOf, recorder } from "../../../../test/fixtures/spans.ts"
 import { inferFrame, rawCall, rawSession } from "../grpc/GrpcServer.fixture.ts"
 import { ask } from "../http/HttpInfer.fixture.ts"
 import * as Server from "../Server.ts"
@@ -23,27 +24,6 @@ const OuterLive = Model.each(
 )
 
 const InnerLive = Model.batch(Inner, ({ X }) => Effect.withSpan(Effect.succeed({ X }), "compute all"))
-
-/** Keeps all spans, in the order of their beginning. */
-const recorder = () => {
-  const spans: Array<Tracer.NativeSpan> = []
-  const tracer = Tracer.make({
-    span: (options) => {
-      const span = new Tracer.NativeSpan(options)
-      spans.push(span)
-      return span
-    },
-  })
-  const named = (name: string) => spans.filter((span) => span.name === name)
-  const only = (name: string) => {
-    const [span, ...others] = named(name)
-    assert(span !== undefined && others.length === 0, `${name}: ${spans.map((each) => each.name).join()}`)
-    return span
-  }
-  return { tracer, spans, named, only }
-}
-
-const parentOf = (span: Tracer.Span) => Option.getOrUndefined(span.parent)?.spanId
 
 const serve = Effect.fnUntraced(function* (tracer: Tracer.Tracer | undefined, options: Server.ServerOptions = {}) {
   const free = { host: "127.0.0.1", port: 0 }
