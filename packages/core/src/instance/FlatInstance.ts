@@ -5,7 +5,7 @@ import type { Definition } from "../model/Definition.ts"
 import type { InferenceError } from "../Errors.ts"
 import type { Fields } from "../model/Field.ts"
 import * as FlatBatch from "../scheduler/FlatBatch.ts"
-import type { Execution, Instance } from "./Instance.ts"
+import { type Execution, type Instance, over } from "./Instance.ts"
 
 /** The definition is that of the model, not of what it is inside. */
 export const make = (definition: Definition<Fields, Fields>, flat: FlatBatch.FlatBatch, inner: Instance): Instance => {
@@ -18,19 +18,9 @@ export const make = (definition: Definition<Fields, Fields>, flat: FlatBatch.Fla
     if (Result.isFailure(responses)) return Exit.fail(responses.failure)
     return Exit.succeed({ ...execution, outcomes: responses.success.map(Result.succeed) })
   }
-  return {
-    name: inner.name,
-    concurrency: inner.concurrency,
-    status: inner.status,
-    get onStatusChange() {
-      return inner.onStatusChange
-    },
-    set onStatusChange(listener) {
-      inner.onStatusChange = listener
-    },
-    execute: (batch, settle) =>
-      inner.execute(Batch.make([FlatBatch.join(flat, batch)]), (exit) =>
-        settle(Exit.isSuccess(exit) ? cut(batch, exit.value) : exit),
-      ),
-  }
+  return over(inner, (batch, settle) =>
+    inner.execute(Batch.make([FlatBatch.join(flat, batch)]), (exit) =>
+      settle(Exit.isSuccess(exit) ? cut(batch, exit.value) : exit),
+    ),
+  )
 }

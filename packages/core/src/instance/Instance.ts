@@ -56,6 +56,20 @@ export interface Instance {
   readonly execute: (batch: Batch, settle: Settle) => Interrupt
 }
 
+/** Executes by `inner`, whose name and status it has: for tensors that look otherwise there. Nothing in it asks models. */
+export const over = (inner: Instance, execute: Instance["execute"]): Instance => ({
+  name: inner.name,
+  concurrency: inner.concurrency,
+  status: inner.status,
+  get onStatusChange() {
+    return inner.onStatusChange
+  },
+  set onStatusChange(listener) {
+    inner.onStatusChange = listener
+  },
+  execute,
+})
+
 /** What an effect executes: on a fiber of its own, which begins at once. */
 export const fromEffect =
   <R>(

@@ -3,7 +3,7 @@
  * the model on the way in, and in those of the signature on the way out. Nothing is copied.
  */
 import { Exit, Result } from "effect"
-import type { Instance } from "@nereid/core/Instance"
+import { type Instance, over } from "@nereid/core/Instance"
 import { type Dim, isDynamic, type Signature, type TensorSpec } from "@nereid/core/TensorSpec"
 import { TypedTensor } from "@nereid/core/TypedTensor"
 
@@ -16,33 +16,22 @@ export const make = (instance: Instance, outer: Signature, inner: Signature, bat
   }
   const inward = view(outer.inputs, inner.inputs)
   const outward = view(inner.outputs, outer.outputs)
-  return {
-    name: instance.name,
-    concurrency: instance.concurrency,
-    status: instance.status,
-    get onStatusChange() {
-      return instance.onStatusChange
-    },
-    set onStatusChange(listener) {
-      instance.onStatusChange = listener
-    },
-    execute: (batch, settle) => {
-      const requests = batch.requests.map((request) => ({
-        ...request,
-        inputs: request.inputs.map((tensor, index) => tensor && inward(tensor, index)),
-      }))
-      return instance.execute({ ...batch, requests }, (exit) =>
-        settle(
-          Exit.map(exit, (execution) => ({
-            ...execution,
-            outcomes: execution.outcomes.map((outcome) =>
-              Result.map(outcome, (response) => ({ ...response, outputs: response.outputs.map(outward) })),
-            ),
-          })),
-        ),
-      )
-    },
-  }
+  return over(instance, (batch, settle) => {
+    const requests = batch.requests.map((request) => ({
+      ...request,
+      inputs: request.inputs.map((tensor, index) => tensor && inward(tensor, index)),
+    }))
+    return instance.execute({ ...batch, requests }, (exit) =>
+      settle(
+        Exit.map(exit, (execution) => ({
+          ...execution,
+          outcomes: execution.outcomes.map((outcome) =>
+            Result.map(outcome, (response) => ({ ...response, outputs: response.outputs.map(outward) })),
+          ),
+        })),
+      ),
+    )
+  })
 }
 
 /** From a shape with dims `from` to the one with dims `to`; variable extents keep their order. */
