@@ -7,7 +7,7 @@ import { Repository } from "@nereid/repository"
 import { addSub, type ElementTypeName, initializer, model, node, nonZero, ragged, value } from "../fixtures/onnx.ts"
 import { plus, repository, type RepositoryFixture } from "../fixtures/repository.ts"
 import { configs } from "./StoredConfigs.ts"
-import { echo, identity, io, one, step } from "./StoredParts.ts"
+import { echo, fp32, identity, io, one, step, tensors } from "./StoredParts.ts"
 import { broken } from "./StoredRefusals.ts"
 import { scheduled } from "./StoredScheduling.ts"
 
@@ -147,7 +147,7 @@ const ready: ReadonlyArray<Stored> = [
       initialize: ({ models }) => models,
       execute: (requests, models) => Promise.all(requests.map(({ inputs, run }) => run(models.inferBatch("bare", inputs)))),
     }`,
-    config: `max_batch_size: 4 ${io("input", "X", "data_type: TYPE_FP32 dims: 1")}${io("output", "Y", "data_type: TYPE_FP32 dims: 1")}`,
+    config: tensors(fp32),
   },
   {
     name: "script",
@@ -165,8 +165,7 @@ const ensemble = (name: string, maxBatchSize: number, tensors: string, ...steps:
   config: `platform: "ensemble" max_batch_size: ${maxBatchSize}\n${tensors}ensemble_scheduling { ${steps.join(" ")} }`,
 })
 
-const single = "data_type: TYPE_FP32 dims: 1"
-const singles = io("input", "X", single) + io("output", "Y", single)
+const singles = io("input", "X", fp32) + io("output", "Y", fp32)
 const pairs = "data_type: TYPE_INT32 dims: 2"
 
 const ensembles: ReadonlyArray<Stored> = [
@@ -177,7 +176,7 @@ const ensembles: ReadonlyArray<Stored> = [
       const sums = X.data.map((x, row) => x + (AMOUNT?.data[row] ?? 100))
       return { Y: new X.constructor("FP32", X.shape, new Uint8Array(sums.buffer)) }
     }) }`,
-    config: `max_batch_size: 4 ${singles}${io("input", "AMOUNT", `${single} optional: true`)}`,
+    config: `max_batch_size: 4 ${singles}${io("input", "AMOUNT", `${fp32} optional: true`)}`,
   },
   {
     name: "counting",
@@ -211,7 +210,7 @@ const ensembles: ReadonlyArray<Stored> = [
   ensemble(
     "optional_step",
     4,
-    singles + io("input", "Z", `${single} optional: true`),
+    singles + io("input", "Z", `${fp32} optional: true`),
     step("plus_optional", { X: "X", AMOUNT: "Z" }, { Y: "Y" }),
   ),
   ensemble(

@@ -18,6 +18,14 @@ export const echo = `export default { execute: (requests) => requests.map(({ inp
 
 export const io = (kind: "input" | "output", name: string, more: string) => `${kind} { name: "${name}" ${more} }\n`
 
+export const fp32 = "data_type: TYPE_FP32 dims: 1"
+
+/** Of X → Y in batches of up to 4. */
+export const tensors = (input: string, output = fp32): string =>
+  `max_batch_size: 4 ${io("input", "X", input)}${io("output", "Y", output)}`
+
+export const script = (config: string) => ({ config, files: { "1/model.js": echo } })
+
 /** A step: its model, and the tensors that its inputs and outputs are. */
 export const step = (name: string, inputs: Record<string, string>, outputs: Record<string, string>) => {
   const map = (kind: string, pairs: Record<string, string>) =>

@@ -2,14 +2,12 @@
  * Models of the repository of StoredModels.ts whose configurations say how they are executed: decoupled ones, those that are tried
  * before they take requests, and what is wrong with some of them. Those that take several requests to see are in StoredQueues.ts.
  */
+import type { Broken } from "./Broken.ts"
 import { initializer, model, node, ragged, value } from "../fixtures/onnx.ts"
 import { plus } from "../fixtures/repository.ts"
 import { noWayDown } from "./Models.ts"
 import type { Stored } from "./StoredModels.ts"
-import { io, one } from "./StoredParts.ts"
-import type { Broken } from "./StoredRefusals.ts"
-
-const fp32 = "data_type: TYPE_FP32 dims: 1"
+import { fp32, io, one } from "./StoredParts.ts"
 
 /** As that of Models.ts, from 1 up to X. */
 const counts = `export default {

@@ -1,9 +1,9 @@
-/** Models of a repository: what they answer, by ONNX Runtime and by scripts, in every encoding. */
+/** Models of a repository: what they answer, in every encoding. */
 import type { Tag } from "@nereid/core/Errors"
-import type { codes } from "../Codes.ts"
 import type { Claim, InferCase } from "../Case.ts"
 import { type Element, type Tensor, tensor } from "../InferRequest.ts"
 import { numeric, versions } from "../StoredModels.ts"
+import { storedScripts } from "./storedScripts.ts"
 
 const stored = { server: "stored" } as const
 
@@ -318,114 +318,6 @@ const absent: ReadonlyArray<InferCase> = [
   notLoaded("bad_batch", "2", "ModelNotFound", "version 2 is not found"),
 ]
 
-/** What a script tells of its request, and of what it was given at first. */
-const told: InferCase = {
-  ...stored,
-  name: "a script has all that a request has",
-  proves: [
-    "C21",
-    "A12.script.id",
-    "A12.script.parameters",
-    "A12.script.outputs",
-    "A12.script.timeout",
-    "A12.script.arguments",
-    "A11.parameters.script",
-  ],
-  request: {
-    model: "told",
-    id: "seven",
-    parameters: { text: "vanilla", truth: true, whole: 3n, fraction: 0.5, timeout: 60_000_000n },
-    inputs: [tensor("X", "BYTES", [1, 1], ["x"])],
-    outputs: [{ name: "Y" }],
-  },
-  expected: {
-    outputs: [
-      tensor(
-        "Y",
-        "BYTES",
-        [1, 1],
-        [
-          JSON.stringify({
-            id: "seven",
-            rows: 1,
-            parameters: ["vanilla", true, "3", 0.5, "60000000"],
-            requestedOutputs: ["Y"],
-            args: ["told", "1", "told_0_0", "CPU", "0", "told", 4, "by"],
-          }),
-        ],
-      ),
-    ],
-  },
-}
-
-const once = ["HTTP JSON", "gRPC raw"] as const
-
-/** The codes of Triton's errors, as what they are called here. */
-const tags = [
-  "InvalidRequest",
-  "ModelNotFound",
-  "Unavailable",
-  "Unsupported",
-  "AlreadyExists",
-  "Cancelled",
-  "Unknown",
-  "ExecutionFailed",
-] as const satisfies ReadonlyArray<keyof typeof codes>
-
-const failing = (
-  name: string,
-  how: string,
-  tag: keyof typeof codes,
-  error: string | RegExp,
-  ...proves: ReadonlyArray<Claim>
-): InferCase => ({
-  ...stored,
-  name: `a script that ${name}`,
-  proves,
-  as: once,
-  request: { model: "failing", inputs: [tensor("X", "BYTES", [1], [how])] },
-  expected: { tag, error },
-})
-
-const failures: ReadonlyArray<InferCase> = [
-  ...tags.map((tag) => failing(`answers by ${tag}`, `return ${tag}`, tag, "as it was asked", "A12.script.codes")),
-  ...tags.map((tag) => failing(`throws ${tag}`, `throw ${tag}`, tag, "as it was asked", "A12.script.codes")),
-  failing(
-    "throws",
-    "throw",
-    "ExecutionFailed",
-    "Failed to process the request(s) for model instance 'failing_0_0', message: as it was asked",
-    "A12.script.exception",
-  ),
-  failing("answers by an error", "return", "ExecutionFailed", "as it was asked", "A12.script.error"),
-  failing(
-    "answers by nothing",
-    "nothing",
-    "ExecutionFailed",
-    /returned 0 results to a batch of 1 requests/,
-    "A12.script.count",
-  ),
-]
-
-const asking: InferCase = {
-  ...stored,
-  name: "a script asks another model",
-  proves: ["A12.script.model"],
-  request: { model: "asking", inputs: [tensor("X", "FP32", [2, 1], [1, 2])] },
-  expected: { outputs: [tensor("Y", "FP32", [2, 1], [2, 3])] },
-}
-
-const withoutOption = proving(
-  {
-    ...stored,
-    name: "an optional input of a script is left out",
-    request: { model: "plus_optional", inputs: [tensor("X", "FP32", [1, 1], [1])] },
-    expected: { outputs: [tensor("Y", "FP32", [1, 1], [101])] },
-  },
-  "C19",
-  "A11.io.optional.script",
-)
-
 export const storedModels: ReadonlyArray<InferCase> = [
   ...numeric.flatMap(addSub),
   ...shapes,
@@ -433,10 +325,7 @@ export const storedModels: ReadonlyArray<InferCase> = [
   ...optional,
   strings,
   classes,
-  told,
-  ...failures,
-  withoutOption,
-  asking,
+  ...storedScripts,
   ...Object.entries(policies).flatMap(policy),
   ...absent,
 ]

@@ -1,0 +1,137 @@
+/** Ensembles of the repository that the cases ask which are wrong, of models that are there. */
+import type { Broken } from "./Broken.ts"
+import type { RepositoryLineName } from "./RepositoryLines.ts"
+import { fp32, io, script, step, tensors } from "./StoredParts.ts"
+
+const ensemble = (config: string, reason: string, ...proves: ReadonlyArray<RepositoryLineName>): Broken => ({
+  config,
+  files: { "1/.keep": "" },
+  reason,
+  proves,
+})
+
+const chain = (...steps: ReadonlyArray<string>) =>
+  `platform: "ensemble" ${tensors(fp32)} ensemble_scheduling { ${steps.join(" ")} }`
+
+const simple = step("bare", { X: "X" }, { Y: "Y" })
+
+export const wrongEnsembles: Readonly<Record<string, Broken>> = {
+  circle: ensemble(
+    chain(step("circle", { X: "X" }, { Y: "Y" })),
+    "circular dependency between ensembles: circle -> ... -> circle -> circle",
+    "A11.ensemble.circle",
+  ),
+  of_broken: ensemble(
+    chain(step("no_onnx", { X: "X" }, { Y: "Y" })),
+    "ensemble 'of_broken' depends on 'no_onnx' which has no loaded version",
+    "A6.ensemble.failure",
+  ),
+  no_ensemble: {
+    ...script(`${tensors(fp32)} ensemble_scheduling { ${simple} }`),
+    reason: "ensemble scheduling cannot be set for model 'no_ensemble' whose platform is not ensemble",
+    proves: ["A11.ensemble.platform"],
+  },
+  no_scheduling: ensemble(
+    `platform: "ensemble" ${tensors(fp32)}`,
+    "ensemble scheduling must be set for ensemble no_scheduling whose platform is ensemble",
+    "A11.ensemble.platform",
+  ),
+  no_step: ensemble(chain(), "must specify 'step' for ensemble 'no_step'", "A11.ensemble.no-step"),
+  step_of_nothing: ensemble(
+    chain(step("", { X: "X" }, { Y: "Y" })),
+    "must specify 'model_name' in step 0 of ensemble 'step_of_nothing'",
+    "A11.ensemble.no-model",
+  ),
+  no_input_map: ensemble(
+    chain(simple, step("bare", {}, { Y: "Z" })),
+    "must specify 'input_map' in step 1 of ensemble 'no_input_map'",
+    "A11.ensemble.no-map",
+  ),
+  no_output_map: ensemble(
+    chain(step("bare", { X: "X" }, {})),
+    "must specify 'output_map' in step 0 of ensemble 'no_output_map'",
+    "A11.ensemble.no-map",
+  ),
+  unused_input: ensemble(
+    `${chain(simple)} ${io("input", "Z", fp32)}`,
+    "ensemble input 'Z' for ensemble unused_input' is not used",
+    "A11.ensemble.unused-input",
+  ),
+  unused_output: ensemble(
+    `${chain(simple)} ${io("output", "Z", fp32)}`,
+    "ensemble output 'Z' for ensemble unused_output' is not used",
+    "A11.ensemble.unused-output",
+  ),
+  unused_tensor: ensemble(
+    chain(simple, step("bare", { X: "X" }, { Y: "t" })),
+    "ensemble tensor 't' is unused in ensemble 'unused_tensor'",
+    "A11.ensemble.unused-tensor",
+  ),
+  unwritten: ensemble(
+    `${chain(simple, step("bare", { X: "nowhere" }, { Y: "Z" }))} ${io("output", "Z", fp32)}`,
+    "output 'Z' for ensemble 'unwritten' is not written: at least one of its depending tensors, 'nowhere', is not connected",
+    "A11.ensemble.unwritten",
+  ),
+  written_twice: ensemble(
+    chain(simple, simple),
+    "ensemble tensor 'Y' can appear in an output map only once for ensemble 'written_twice' step 1",
+    "A11.ensemble.output-twice",
+  ),
+  other_datatype: ensemble(
+    chain(step("bare", { X: "X" }, { Y: "t" }), step("scalars", { X: "t" }, { Y: "Y" })),
+    "in ensemble other_datatype, ensemble tensor t: inconsistent data type: TYPE_FP32 is inferred from model bare while TYPE_FP64 is inferred from model scalars",
+    "A11.ensemble.datatype",
+  ),
+  other_shape: ensemble(
+    chain(step("bare", { X: "X" }, { Y: "t" }), step("labelled", { X: "t" }, { Y: "Y" })).replace(
+      "max_batch_size: 4",
+      "max_batch_size: 2",
+    ),
+    "in ensemble other_shape, ensemble tensor t: inconsistent shape: [-1,1] is inferred from model bare while [-1,3] is inferred from model labelled",
+    "A11.ensemble.shape",
+  ),
+  fewer_rows: ensemble(
+    chain(step("labelled", { X: "X" }, { Y: "Y" })),
+    "ensemble fewer_rows allows maximum batch size 4, but it contains model labelled which only allows maximum batch size to be 2",
+    "A11.ensemble.batch",
+  ),
+  no_such_input: ensemble(
+    chain(step("bare", { X: "X", Z: "X" }, { Y: "Y" })),
+    "in ensemble no_such_input, ensemble tensor X is mapping to non-existing input Z in model bare",
+    "A11.ensemble.non-existing",
+  ),
+  no_such_output: ensemble(
+    chain(step("bare", { X: "X" }, { Z: "Y" })),
+    "in ensemble no_such_output, ensemble tensor Y is mapped from non-existing output Z in model bare",
+    "A11.ensemble.non-existing",
+  ),
+  unmapped: ensemble(
+    chain(
+      step("add_sub_fp32", { A: "t" }, { SUM: "u" }),
+      step("bare", { X: "X" }, { Y: "t" }),
+      step("bare", { X: "u" }, { Y: "Y" }),
+    ),
+    "in ensemble unmapped, ",
+    "A11.ensemble.unmapped",
+  ),
+  other_version: ensemble(
+    chain(simple.replace("model_version: -1", "model_version: 7")),
+    "ensemble 'other_version' depends on 'bare' whose required version 7 is not loaded",
+    "A11.ensemble.version.absent",
+  ),
+  with_group: ensemble(
+    `${chain(simple)} instance_group { count: 1 }`,
+    "instance group should not be specified for ensemble 'with_group'",
+    "A11.ensemble.fields",
+  ),
+  with_optimization: ensemble(
+    `${chain(simple)} optimization {}`,
+    "optimization should not be specified for ensemble 'with_optimization'",
+    "A11.ensemble.fields",
+  ),
+  with_warm_up: ensemble(
+    `${chain(simple)} model_warmup { name: "w" }`,
+    "model_warmup can not be specified for ensemble 'with_warm_up'",
+    "A11.ensemble.fields",
+  ),
+}

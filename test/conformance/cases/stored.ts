@@ -1,0 +1,11 @@
+/** What the cases that ask the repository under test share. */
+import type { Claim } from "../Case.ts"
+
+/** Of the repository under test. */
+export const on = (...proves: ReadonlyArray<Claim>) => ({ proves, server: "stored" }) as const
+
+/** In a regular expression. */
+export const escaped = (text: string) => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`)
+
+/** Somewhere in a document. */
+export const part = (text: string): RegExp => new RegExp(escaped(text))
