@@ -9,7 +9,7 @@ import { type ModelConfig, ModelConfigSchema } from "@nereid/protocol/model_conf
 import * as ConfigCheck from "./config/ConfigCheck.ts"
 import * as ConfigDefaults from "./config/ConfigDefaults.ts"
 import * as ConfigText from "./config/ConfigText.ts"
-import { LoadFailure, text } from "./LoadFailure.ts"
+import { failure, type LoadFailure, refuse, text } from "./LoadFailure.ts"
 import * as ModelDirectory from "./ModelDirectory.ts"
 import * as Support from "./config/Support.ts"
 import * as VersionPlan from "./VersionPlan.ts"
@@ -122,11 +122,6 @@ const asLoadedBy = (config: ModelConfig, { versionPolicy, instanceGroup }: Model
   instanceGroup,
   ...(versionPolicy === undefined ? {} : { versionPolicy }),
 })
-
-const failure = (message: string) => new LoadFailure({ message })
-
-const refuse = (problem: string | undefined): Effect.Effect<void, LoadFailure> =>
-  problem === undefined ? Effect.void : Effect.fail(failure(problem))
 
 /** What the directory's own configuration says. */
 export const written = ({ config }: ModelDirectory.ModelDirectory): Result.Result<ModelConfig, LoadFailure> =>

@@ -13,7 +13,7 @@ import * as ConfigCheck from "./config/ConfigCheck.ts"
 import * as ConfigCompletion from "./config/ConfigCompletion.ts"
 import * as ConfigDefaults from "./config/ConfigDefaults.ts"
 import { datatypeOf } from "./config/Declaration.ts"
-import { LoadFailure, text } from "./LoadFailure.ts"
+import { failure, type LoadFailure, refuse, text } from "./LoadFailure.ts"
 import * as ModelDirectory from "./ModelDirectory.ts"
 import * as ModelPlan from "./ModelPlan.ts"
 import * as VersionPlan from "./VersionPlan.ts"
@@ -33,7 +33,7 @@ export interface Options {
 export const models = (directory: string): Effect.Effect<ReadonlyArray<string>, LoadFailure> =>
   Effect.try({
     try: () => ModelDirectory.models(directory).toSorted(),
-    catch: (error) => new LoadFailure({ message: text(error) }),
+    catch: (error) => failure(text(error)),
   })
 
 /** Of the model of this name. */
@@ -42,26 +42,23 @@ export const read = Effect.fnUntraced(function* (
   name: string,
   { configName, defaultMaxBatchSize = 4, version }: Options = {},
 ): Effect.fn.Return<Contract, LoadFailure> {
-  const refuse = (message: string) => new LoadFailure({ message })
   const path = join(directory, name)
-  if (!existsSync(path)) return yield* refuse("there is no such model")
+  if (!existsSync(path)) return yield* failure("there is no such model")
   const found = yield* ModelDirectory.read(name, path, configName)
   const given = yield* Effect.fromResult(ModelPlan.written(found))
-  const wrong = ConfigCheck.identityProblem(given, name)
-  if (wrong !== undefined) return yield* refuse(wrong)
+  yield* refuse(ConfigCheck.identityProblem(given, name))
   const files = new Set([...found.versions.values()].flatMap((names) => [...names]))
   const identified = ConfigDefaults.identified(given, name, files)
   const number = version ?? VersionPolicy.chosen(identified.versionPolicy, [...found.versions.keys()]).at(-1)
-  if (version !== undefined && !found.versions.has(version)) return yield* refuse(`it has no version ${version}`)
+  if (version !== undefined && !found.versions.has(version)) return yield* failure(`it has no version ${version}`)
   const file = identified.backend === "onnxruntime" ? yield* signature(identified, path, number) : undefined
   const completed =
     file === undefined ? Result.succeed(identified) : ConfigCompletion.complete(identified, file, defaultMaxBatchSize)
-  const config = yield* Effect.mapError(Effect.fromResult(completed), refuse)
+  const config = yield* Effect.mapError(Effect.fromResult(completed), failure)
   if (config.input.length === 0 && config.output.length === 0) {
-    return yield* refuse("neither a configuration nor a model file tells its inputs and outputs")
+    return yield* failure("neither a configuration nor a model file tells its inputs and outputs")
   }
-  const problem = TensorCheck.problem(config)
-  if (problem !== undefined) return yield* refuse(problem)
+  yield* refuse(TensorCheck.problem(config))
   return fromConfig(config, yield* VersionPlan.labels(config, path), file)
 })
 

@@ -10,7 +10,7 @@ import * as ConfigCheck from "./config/ConfigCheck.ts"
 import * as ConfigCompletion from "./config/ConfigCompletion.ts"
 import * as ConfigDefaults from "./config/ConfigDefaults.ts"
 import * as Support from "./config/Support.ts"
-import { LoadFailure, text } from "./LoadFailure.ts"
+import { failure, LoadFailure, refuse, text } from "./LoadFailure.ts"
 import * as ModelDirectory from "./ModelDirectory.ts"
 import * as ModelWarmUp from "./ModelWarmUp.ts"
 
@@ -89,8 +89,3 @@ export const labels = Effect.fnUntraced(function* ({ output }: ModelConfig, path
 })
 
 const isMissing = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT"
-
-const failure = (message: string) => new LoadFailure({ message })
-
-const refuse = (problem: string | undefined): Effect.Effect<void, LoadFailure> =>
-  problem === undefined ? Effect.void : Effect.fail(failure(problem))

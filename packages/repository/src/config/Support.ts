@@ -22,8 +22,8 @@ export const problem = (config: ModelConfig): string | undefined => {
   if (config.backend === "nereid" && isReshaped) {
     return "reshape is of no use to a script, which has its tensors as its clients send them"
   }
-  if (config.platform === "ensemble") {
-    if (isReshaped) return "reshape is not supported for an ensemble, whose models may have their own"
+  if (config.platform === "ensemble" && isReshaped) {
+    return "reshape is not supported for an ensemble, whose models may have their own"
   }
   const isMade = config.batchInput.length > 0 || config.batchOutput.length > 0
   if (config.backend === "nereid" && isMade) {

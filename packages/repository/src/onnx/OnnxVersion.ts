@@ -11,7 +11,7 @@ import type { ModelConfig } from "@nereid/protocol/model_config"
 import * as Declaration from "../config/Declaration.ts"
 import * as FileCheck from "./FileCheck.ts"
 import * as InstanceGroups from "../config/InstanceGroups.ts"
-import { LoadFailure, text } from "../LoadFailure.ts"
+import { failure, type LoadFailure, refuse, text } from "../LoadFailure.ts"
 import * as VersionPlan from "../VersionPlan.ts"
 import * as OnnxParameters from "./OnnxParameters.ts"
 import * as RaggedConfig from "./RaggedConfig.ts"
@@ -22,14 +22,10 @@ export const layer = Effect.fnUntraced(function* (
   declared: Declaration.RepositoryModelClass,
   serving: Provide.ServingOptions,
 ): Effect.fn.Return<Layer.Layer<unknown, { readonly message: string }>, LoadFailure> {
-  const ragged = yield* Effect.mapError(
-    Effect.fromResult(BatchingMessage.flat(config)),
-    (message) => new LoadFailure({ message }),
-  )
+  const ragged = yield* Effect.mapError(Effect.fromResult(BatchingMessage.flat(config)), failure)
   const asInFile = ragged === undefined ? config : RaggedConfig.inFile(config, ragged)
   const inFile = yield* VersionPlan.signature(file)
-  const problem = FileCheck.problem(asInFile, inFile)
-  if (problem !== undefined) return yield* new LoadFailure({ message: problem })
+  yield* refuse(FileCheck.problem(asInFile, inFile))
   const brought = inFile.options.filter(({ name }) => config.input.some((input) => input.name === name))
   const model = Declaration.withDefaults(
     declared,
@@ -39,7 +35,7 @@ export const layer = Effect.fnUntraced(function* (
     ragged &&
     (yield* Effect.try({
       try: () => FlatBatch.resolve(model.definition, ragged),
-      catch: (error) => new LoadFailure({ message: text(error) }),
+      catch: (error) => failure(text(error)),
     }))
   return Provide.fromInstances(
     model,
@@ -61,10 +57,7 @@ const source = Effect.fnUntraced(function* (
   flat: FlatBatch.FlatBatch | undefined,
   { file, options: brought }: { readonly file: string; readonly options: ReadonlyArray<string> },
 ): Effect.fn.Return<InstanceSet.Source<LoadFailure, Scope.Scope>, LoadFailure> {
-  const options = yield* Effect.mapError(
-    Effect.fromResult(OnnxParameters.options(config, file)),
-    (message) => new LoadFailure({ message }),
-  )
+  const options = yield* Effect.mapError(Effect.fromResult(OnnxParameters.options(config, file)), failure)
   const { name, version, signature, maxBatchSize } = definition
   const inner = Declaration.inner(config, definition)
   const shaped = inner ?? definition
@@ -77,7 +70,7 @@ const source = Effect.fnUntraced(function* (
         details.name,
         OnnxParameters.providers(config, details),
       ),
-      ({ message }) => new LoadFailure({ message }),
+      ({ message }) => failure(message),
     )
     const instance = flat ? FlatInstance.make(shaped, flat, session) : session
     return inner ? ReshapedInstance.make(instance, signature, inner.signature, maxBatchSize > 0) : instance

@@ -7,7 +7,7 @@ import type { NamedCalls } from "@nereid/core/NamedCalls"
 import type { ServingOptions } from "@nereid/core/Provide"
 import type { RepositoryModelClass } from "../config/Declaration.ts"
 import * as InstanceGroups from "../config/InstanceGroups.ts"
-import { LoadFailure } from "../LoadFailure.ts"
+import { failure, type LoadFailure } from "../LoadFailure.ts"
 import type { VersionPlan } from "../VersionPlan.ts"
 import * as ModuleVersion from "./ModuleVersion.ts"
 import * as Script from "./Script.ts"
@@ -27,7 +27,7 @@ export const make = Effect.fnUntraced(function* (
   serving: ServingOptions,
 ): Effect.fn.Return<ScriptVersion, LoadFailure> {
   const options = { ...serving, instances: InstanceGroups.options(plan.config) }
-  const isThreaded = Result.mapError(ScriptThreads.isWanted(plan.config), (message) => new LoadFailure({ message }))
+  const isThreaded = Result.mapError(ScriptThreads.isWanted(plan.config), failure)
   if (yield* Effect.fromResult(isThreaded)) return { layer: ScriptThreads.layer(plan, declared, options) }
   const module = yield* Script.load(plan)
   const exported = module["default"] === undefined ? ModuleVersion.layer(plan, module) : undefined
