@@ -5,7 +5,12 @@ import { assert, expect, it } from "@effect/vitest"
 import { Effect, Layer, Tracer } from "effect"
 import * as Telemetry from "./Telemetry.ts"
 
-it.live("spans go where the variables say, in the name that they say", () =>
+it.live.each([
+  ["models", {}],
+  ["models", { OTEL_SERVICE_NAME: "", OTEL_RESOURCE_ATTRIBUTES: "service.name=" }],
+  ["edge", { OTEL_SERVICE_NAME: "edge", OTEL_RESOURCE_ATTRIBUTES: "service.name=other" }],
+  ["edge", { OTEL_RESOURCE_ATTRIBUTES: "deployment.environment=test, service.name=edge" }],
+] as const)("spans go where the variables say, in the name that they say: %s by %j", ([name, variables]) =>
   Effect.gen(function* () {
     const received: Array<unknown> = []
     const collector = createServer(async (request, response) => {
@@ -19,6 +24,7 @@ it.live("spans go where the variables say, in the name that they say", () =>
       OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${address.port}`,
       OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
       OTEL_SERVICE_NAME: undefined,
+      ...variables,
     })
     yield* Effect.provide(Effect.withSpan(Effect.void, "a request"), layer)
     collector.close()
@@ -29,7 +35,7 @@ it.live("spans go where the variables say, in the name that they say", () =>
           resourceSpans: [
             {
               resource: {
-                attributes: expect.arrayContaining([{ key: "service.name", value: { stringValue: "models" } }]),
+                attributes: expect.arrayContaining([{ key: "service.name", value: { stringValue: name } }]),
               },
               scopeSpans: [{ spans: [{ name: "a request" }] }],
             },

@@ -13,45 +13,48 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 const endpoints = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"]
 
+const protocols = ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"]
+
 /** As OpenTelemetry specifies them, the first as the default. */
 const serializations = {
   "http/protobuf": OtlpSerialization.layerProtobuf,
   "http/json": OtlpSerialization.layerJson,
 }
 
-/** `name` is the service's, unless `OTEL_SERVICE_NAME` is one. Fails where a variable makes no sense. */
+/** `name` is the service's, unless `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` have one. Fails where a variable makes no sense. */
 export const layer = (
   name: string,
   environment: Environment,
 ): Effect.Effect<Layer.Layer<never>, CliError.UserError> => {
-  const given = endpoints.filter((variable) => (environment[variable] ?? "") !== "")
-  if (given.length === 0) return Effect.succeed(Layer.empty)
-  const refuse = (variable: string, expected: string) => {
-    const value = environment[variable]
-    const cause = `Invalid value for environment variable ${variable}: "${value}". Expected: ${expected}`
-    return Effect.fail(new CliError.UserError({ cause }))
-  }
-  const wrong = given.find((variable) => !/^https?:$/.test(URL.parse(environment[variable] ?? "")?.protocol ?? ""))
-  if (wrong !== undefined) return refuse(wrong, "an http or https URL")
-  const chosen =
-    ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"].find(
-      (variable) => (environment[variable] ?? "") !== "",
-    ) ?? ""
-  const protocols = Object.entries(serializations)
-  const [, serialization] = protocols.find(([protocol]) => protocol === (environment[chosen] ?? "http/protobuf")) ?? []
-  if (serialization === undefined) return refuse(chosen, protocols.map(([protocol]) => protocol).join(", "))
+  // As OpenTelemetry has it, what is empty is not set.
   const env = Object.fromEntries(
-    // Its default in OpenTelemetry's specification.
-    Object.entries({ OTEL_TRACES_EXPORTER: "otlp", ...environment }).flatMap(([name, value]) =>
+    Object.entries(environment).flatMap(([name, value]) =>
       value === undefined || value === "" ? [] : [[name, value]],
     ),
   )
-  const serviceName = environment["OTEL_SERVICE_NAME"] ?? name
-  const tracer = OtlpTracer.layerFromConfig({ resource: { serviceName, serviceVersion: packageJson.version } })
+  const given = endpoints.filter((variable) => variable in env)
+  if (given.length === 0) return Effect.succeed(Layer.empty)
+  const refuse = (variable: string, expected: string) => {
+    const cause = `Invalid value for environment variable ${variable}: "${env[variable]}". Expected: ${expected}`
+    return Effect.fail(new CliError.UserError({ cause }))
+  }
+  const wrong = given.find((variable) => !/^https?:$/.test(URL.parse(env[variable] ?? "")?.protocol ?? ""))
+  if (wrong !== undefined) return refuse(wrong, "an http or https URL")
+  const chosen = protocols.find((variable) => variable in env) ?? "OTEL_EXPORTER_OTLP_PROTOCOL"
+  const known = Object.entries(serializations)
+  const [, serialization] = known.find(([protocol]) => protocol === (env[chosen] ?? "http/protobuf")) ?? []
+  if (serialization === undefined) return refuse(chosen, known.map(([protocol]) => protocol).join(", "))
+  const isNamed =
+    "OTEL_SERVICE_NAME" in env || /(^|,)\s*service\.name\s*=\s*[^,\s]/.test(env["OTEL_RESOURCE_ATTRIBUTES"] ?? "")
+  const tracer = OtlpTracer.layerFromConfig({
+    resource: { serviceVersion: packageJson.version, ...(isNamed ? {} : { serviceName: name }) },
+  })
+  // The default of OpenTelemetry's specification.
+  const settings = { OTEL_TRACES_EXPORTER: "otlp", ...env }
   return Effect.succeed(
     tracer.pipe(
       Layer.provide([serialization, FetchHttpClient.layer]),
-      Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env }))),
+      Layer.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env: settings }))),
     ),
   )
 }
