@@ -4,7 +4,7 @@
  */
 import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf"
 import { toJson } from "@bufbuild/protobuf"
-import { tagHeader } from "@nereid/core/Errors"
+import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { ModelConfigSchema } from "@nereid/protocol/model_config"
 import { Effect, type Scope } from "effect"

@@ -1,11 +1,12 @@
 /**
- * The fences: which package may import which, and the files that must stay free of what they must not load. A table, so
- * that a new edge is a decision and not an accident.
+ * The fences: which package may import which, in which order the folders of a package stand, and the modules that must stay
+ * free of what they must not load. Tables, so that a new edge is a decision and not an accident.
  */
 import { readdirSync, readFileSync } from "node:fs"
 import { builtinModules } from "node:module"
-import { dirname, join, relative } from "node:path"
-import { expect, it } from "vitest"
+import { join } from "node:path"
+import { describe, expect, it } from "vitest"
+import { cycles, folderOf, loaded, type Package, packages, resolve, shown, sources, specifiers } from "./Imports.ts"
 
 const root = join(import.meta.dirname, "..")
 
@@ -23,29 +24,99 @@ const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
   cli: ["core", "protocol", "onnx", "repository", "server", "client", "bench"],
 }
 
-const sources = (folder: string): ReadonlyArray<string> =>
-  readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith(".ts") && !entry.name.endsWith(".test.ts"))
-    .map((entry) => join(entry.parentPath, entry.name))
+/** The folders of each package, the lowest first: a file imports only from its own folder and from those before it. */
+const order: Readonly<Record<string, ReadonlyArray<string>>> = {
+  core: [
+    "gen",
+    // What travels: values, requests and how they are written.
+    "tensor",
+    "synthetic",
+    "error",
+    "request",
+    "grpc",
+    "wire",
+    "codec/protobuf",
+    "codec/json",
+    "codec/generate",
+    // What is declared, and how it is called.
+    "model",
+    "contract",
+    "batch",
+    "instance",
+    "metrics",
+    "running",
+    "configuration",
+    "openapi",
+    "call",
+    // What executes.
+    "scheduler",
+    "cache",
+    "provide",
+    "handler",
+    "ensemble",
+    "lifecycle",
+    "simulation",
+    "testing",
+    // What users import.
+    ".",
+  ],
+  server: ["error", "memory", "port", "dispatch", "trace", "log", "gateway", "http", "grpc", "metrics", "."],
+  client: ["channel", "grpc", "http", "remote", "inspection", "."],
+  repository: ["directory", "config", "plan", "onnx", "script", "ensemble", "catalogue", "export", "."],
+  bench: ["target", "request", "http2", "grpc", "http1", "benchmark", "load", "report", "."],
+  protocol: [
+    "gen/grpc/health/v1",
+    "gen/grpc/reflection/v1",
+    "gen/grpc/reflection/v1alpha",
+    "gen/inference",
+    "gen/onnx",
+  ],
+  cli: ["module", "flags", "bench", "check", "export", "generate", "."],
+}
 
-const imported = /(?:^|\n)\s*(?:import|export)\b(?:[^"'`;]*?\bfrom)?\s*["']([^"']+)["']/g
+/** The folders of core that execute models. A client, a contract and a load generator work without them. */
+const engine = ["scheduler", "cache", "provide", "handler", "ensemble", "lifecycle", "simulation", "testing"]
 
-const imports = (file: string): ReadonlyArray<string> =>
-  [...readFileSync(file, "utf8").matchAll(imported)].flatMap(([, specifier]) => specifier ?? [])
+const withoutEngine = ["client", "bench"]
 
-const packages = Object.keys(allowed).map((name) => ({ name, files: sources(join(root, "packages", name, "src")) }))
+describe.each(packages)("$name", (its: Package) => {
+  const { name, manifest, files } = its
+  const folders = order[name] ?? ["."]
 
-it.each(packages)("$name imports only the packages before it, and declares them", ({ name, files }) => {
-  const manifest = JSON.parse(readFileSync(join(root, "packages", name, "package.json"), "utf8"))
-  expect(files.length).toBeGreaterThan(0)
-  for (const file of files) {
-    for (const specifier of imports(file)) {
-      const target = /^@nereid\/([^/]+)/.exec(specifier)?.[1]
-      // By its own name a package finds its worker, from source as when built.
-      if (target === undefined || specifier === `@nereid/${name}/worker`) continue
-      const edge = `${relative(root, file)} → ${specifier}`
-      expect(allowed[name], edge).toContain(target)
-      expect(Object.keys(manifest.dependencies), edge).toContain(`@nereid/${target}`)
+  it("imports only the packages before it, and declares them", () => {
+    for (const file of files) {
+      for (const specifier of specifiers(file)) {
+        const target = /^@nereid\/([^/]+)/.exec(specifier)?.[1]
+        if (target === undefined) continue
+        const edge = `${shown(file)} → ${specifier}`
+        expect(allowed[name], edge).toContain(target)
+        expect(Object.keys(manifest.dependencies ?? {}), edge).toContain(`@nereid/${target}`)
+      }
+    }
+  })
+
+  it("has the folders of its order, and imports only from those before its own", () => {
+    expect([...new Set(files.map((file) => folderOf(its, file)))].toSorted()).toEqual(folders.toSorted())
+    for (const file of files) {
+      for (const specifier of specifiers(file)) {
+        const target = specifier.startsWith(".") ? resolve(file, specifier) : undefined
+        if (target === undefined || !target.includes("/src/")) continue
+        const [from, to] = [folderOf(its, file), folderOf(its, target)]
+        expect(folders.indexOf(from), `${shown(file)} → ${shown(target)}`).toBeGreaterThanOrEqual(folders.indexOf(to))
+      }
+    }
+  })
+
+  it("has no files that import each other in a circle, types included", () => {
+    expect(cycles(files)).toEqual([])
+  })
+})
+
+it.each(withoutEngine)("%s imports nothing of core's engine, types included", (name) => {
+  for (const file of packages.find((other) => other.name === name)?.files ?? []) {
+    for (const specifier of specifiers(file)) {
+      const [, folder] = /^@nereid\/core\/internal\/([^/]+)\//.exec(specifier) ?? []
+      expect(engine, `${shown(file)} → ${specifier}`).not.toContain(folder)
     }
   }
 })
@@ -53,30 +124,11 @@ it.each(packages)("$name imports only the packages before it, and declares them"
 it("core knows no socket, file or thread", () => {
   const builtins = new Set([...builtinModules, ...builtinModules.map((name) => `node:${name}`)])
   for (const file of sources(join(root, "packages/core/src"))) {
-    for (const specifier of imports(file)) {
+    for (const specifier of specifiers(file)) {
       expect(builtins.has(specifier) || specifier.startsWith("@effect/platform"), `${file} → ${specifier}`).toBe(false)
     }
   }
 })
-
-/** Where the modules are that core lets others import. */
-const core: Readonly<Record<string, string>> = JSON.parse(
-  readFileSync(join(root, "packages/core/package.json"), "utf8"),
-).exports
-
-/** Every module that a file loads, itself included. Type-only imports are gone when it runs. */
-const loaded = (file: string, seen = new Set<string>()): ReadonlySet<string> => {
-  if (seen.has(file)) return seen
-  seen.add(file)
-  const runtime = readFileSync(file, "utf8").replaceAll(/(?:import|export) type [^"']*["'][^"']+["']/g, "")
-  for (const [, specifier = ""] of runtime.matchAll(imported)) {
-    const module = /^@nereid\/core\/(\w+)$/.exec(specifier)?.[1]
-    if (specifier.startsWith(".")) loaded(join(dirname(file), specifier), seen)
-    else if (module !== undefined) loaded(join(root, "packages/core", core[`./${module}`] ?? module), seen)
-    else seen.add(specifier)
-  }
-  return seen
-}
 
 it("the worker of an ONNX instance loads without Effect", () => {
   const modules = [...loaded(join(root, "packages/onnx/src/worker.ts"))]
@@ -84,21 +136,25 @@ it("the worker of an ONNX instance loads without Effect", () => {
   expect(modules.filter((name) => name === "effect" || name.startsWith("effect/"))).toEqual([])
 })
 
-it("the client for browsers loads nothing of Node", () => {
+it("the client for browsers loads nothing of Node, and nothing of core's engine", () => {
   const modules = [...loaded(join(root, "packages/client/src/browser.ts"))]
   expect(modules.some((module) => module.endsWith("FetchChannel.ts"))).toBe(true)
-  const packages = modules.filter((module) => !module.startsWith("/"))
-  expect(packages.filter((name) => name !== "effect" && !name.startsWith("effect/"))).toEqual([])
+  const elsewhere = modules.filter((module) => !module.startsWith("/"))
+  expect(elsewhere.filter((name) => name !== "effect" && !name.startsWith("effect/"))).toEqual([])
   for (const file of modules.filter((module) => module.startsWith("/"))) {
     const code = readFileSync(file, "utf8").replaceAll(/\/\*[^]*?\*\/|\/\/.*/g, "")
     expect(code, file).not.toMatch(/\bBuffer\.(from|alloc|concat)|\bprocess\.|\bsetImmediate\b|\brequire\(/)
+    expect(engine, file).not.toContain(/packages\/core\/src\/([^/]+)\//.exec(file)?.[1])
   }
 })
 
-it("nothing outside examples and tests reaches into another package's files", () => {
-  for (const { files } of packages) {
+it("no source file reaches into another package's files", () => {
+  for (const { name, files } of packages) {
     for (const file of files) {
-      for (const specifier of imports(file)) expect(specifier, file).not.toMatch(/^(\.\.\/){2,}/)
+      for (const specifier of specifiers(file)) {
+        if (!specifier.startsWith(".")) continue
+        expect(resolve(file, specifier), shown(file)).toMatch(new RegExp(`/packages/${name}/(src/|package\\.json)`))
+      }
     }
   }
 })

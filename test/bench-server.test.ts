@@ -1,9 +1,9 @@
 /** Nereid's own server under the load of @nereid/bench: every protocol, small and large tensors, all replies as expected. */
-import * as Benchmark from "@nereid/bench/Benchmark"
-import * as Endpoint from "@nereid/bench/Endpoint"
-import type { Protocol } from "@nereid/bench/ModelClient"
-import * as Summary from "@nereid/bench/Summary"
-import * as Sweep from "@nereid/bench/Sweep"
+import * as Benchmark from "@nereid/bench/internal/benchmark/Benchmark"
+import * as Endpoint from "@nereid/bench/internal/target/Endpoint"
+import type { Protocol } from "@nereid/bench/internal/target/ModelClient"
+import * as Summary from "@nereid/bench/internal/report/Summary"
+import * as Sweep from "@nereid/bench/internal/load/Sweep"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { nereid, type Program } from "./Program.ts"
 

@@ -6,7 +6,8 @@ import { describe, expect, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Schema, Scope } from "effect"
 import { Client } from "@nereid/client"
 import { Errors, Model, RequestContext, Tensor } from "@nereid/core"
-import { make as tensor } from "@nereid/core/TypedTensor"
+import { errorStatuses } from "@nereid/core/internal/wire/ErrorStatus"
+import { make as tensor } from "@nereid/core/internal/tensor/TypedTensor"
 import { Server } from "@nereid/server"
 
 const fields = {
@@ -100,7 +101,7 @@ const sample: Model.Sample<typeof fields> = {
   SMALL: tensor("INT8", [2], Int8Array.of(-128, 127)),
 }
 
-const tags = Object.keys(Errors.table)
+const tags = Object.keys(errorStatuses)
 
 const live = Layer.mergeAll(
   Model.each(Told, () =>

@@ -167,10 +167,10 @@ describe.each(["grpc", "http"] as const)("over %s", (protocol) => {
     expect(full).toEqual(new Errors.QueueFull({ message: "full" }))
   })
 
-  it("is an ExecutionFailed where it is too large to travel, or declared as something else, or not at all", async () => {
+  it("is a DeclaredFailure where it is too large to travel, or declared as something else, or not at all", async () => {
     await using look = await Client.connect(Look, { url: url(protocol) })
     expect(await rejection(look.infer({ HOW: "huge" }))).toMatchObject({
-      _tag: "ExecutionFailed",
+      _tag: "DeclaredFailure",
       kind: "TooDark",
       message: expect.stringMatching(/^TooDark: x{1000}/),
     })
@@ -178,15 +178,15 @@ describe.each(["grpc", "http"] as const)("over %s", (protocol) => {
     await using plain = await Client.connect(Plain, { url: url(protocol) })
     for (const client of [other, plain]) {
       const error = await rejection(client.infer({ HOW: "bad" }))
-      expect(error).toBeInstanceOf(Errors.ExecutionFailed)
-      expect(error).toMatchObject({ _tag: "ExecutionFailed", kind: "BadImage" })
+      expect(error).toBeInstanceOf(Errors.DeclaredFailure)
+      expect(error).toMatchObject({ _tag: "DeclaredFailure", kind: "BadImage" })
     }
   })
 
   it("keeps its tag, fields and status through a model that knows nothing of it", async () => {
     await using outer = await Client.connect(Outer, { url: url(protocol) })
     expect(await rejection(outer.infer({ HOW: "bad" }))).toMatchObject({
-      _tag: "ExecutionFailed",
+      _tag: "DeclaredFailure",
       kind: "BadImage",
       message: expect.stringContaining("BadImage: {"),
     })

@@ -1,8 +1,8 @@
 /** A request as a load: over which protocol, how many at a time, and what target that is of a server. */
-import * as GrpcStream from "@nereid/bench/GrpcStream"
-import * as GrpcUnary from "@nereid/bench/GrpcUnary"
-import * as HttpInfer from "@nereid/bench/HttpInfer"
-import type { Target } from "@nereid/bench/Load"
+import * as GrpcStream from "@nereid/bench/internal/grpc/GrpcStream"
+import * as GrpcUnary from "@nereid/bench/internal/grpc/GrpcUnary"
+import * as HttpInfer from "@nereid/bench/internal/http1/HttpInfer"
+import type { Target } from "@nereid/bench/internal/target/Load"
 import type { Child } from "./Child.ts"
 import { prefixLength } from "./GrpcPrefix.ts"
 import * as Probe from "./Probe.ts"

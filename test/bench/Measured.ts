@@ -1,5 +1,5 @@
 /** What came of one round, in numbers that can be told from process to process. */
-import type { Measured as Round } from "@nereid/bench/Round"
+import type { Measured as Round } from "@nereid/bench/internal/load/Round"
 
 export interface Measured {
   readonly requests: number

@@ -3,7 +3,7 @@
  * the server holds before and after it has many of them.
  */
 import { setTimeout } from "node:timers/promises"
-import type { Connection, Replies, Target } from "@nereid/bench/Load"
+import type { Connection, Replies, Target } from "@nereid/bench/internal/target/Load"
 import * as Asked from "./Asked.ts"
 import type { Child } from "./Child.ts"
 import type { Memory } from "./Reporter.ts"

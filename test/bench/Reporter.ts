@@ -5,7 +5,7 @@
 import { writeFileSync } from "node:fs"
 import { Session } from "node:inspector/promises"
 import { monitorEventLoopDelay } from "node:perf_hooks"
-import type { RunningModel } from "@nereid/core/RunningModel"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import type { Measured } from "./Measured.ts"
 
 export interface Ports {

@@ -2,9 +2,9 @@
  * One of the two that a case compares: a process that is measured, and what it is asked to do. Either a server under a
  * load from here, or a process that does the work itself and is watched.
  */
-import * as ClosedLoop from "@nereid/bench/ClosedLoop"
-import * as Lane from "@nereid/bench/Lane"
-import type { Target } from "@nereid/bench/Load"
+import * as ClosedLoop from "@nereid/bench/internal/load/ClosedLoop"
+import * as Lane from "@nereid/bench/internal/load/Lane"
+import type { Target } from "@nereid/bench/internal/target/Load"
 import type { Child } from "./Child.ts"
 import * as Measured from "./Measured.ts"
 import type { Work } from "./Reporter.ts"

@@ -3,7 +3,7 @@
  * text; no line, no difference.
  */
 import { fromBinary } from "@bufbuild/protobuf"
-import { tagHeader } from "@nereid/core/Errors"
+import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
 import {
   type ModelInferResponse,
   ModelInferResponseSchema,

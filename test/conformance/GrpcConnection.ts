@@ -3,7 +3,7 @@
  * client: nothing is retried, checked or decoded.
  */
 import { constants } from "node:http2"
-import { tagHeader } from "@nereid/core/Errors"
+import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { Http2Connection, open } from "./Http2Connection.ts"
 import { within } from "./within.ts"

@@ -47,7 +47,7 @@ export interface Answered {
 }
 
 export interface Refused {
-  /** From which the HTTP status and the gRPC code follow (core's Errors.ts). */
+  /** From which the HTTP status and the gRPC code follow (core's InferenceError.ts). */
   readonly tag: Tag
   /** Whole, or a pattern for what is not the protocol's own text. */
   readonly error: string | RegExp

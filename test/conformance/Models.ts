@@ -4,9 +4,9 @@
  */
 import { Context, Effect, Layer, Stream } from "effect"
 import { Errors, Model, RequestContext, Tensor } from "@nereid/core"
-import type { Fields } from "@nereid/core/Field"
-import type { RunningModel } from "@nereid/core/RunningModel"
-import { make } from "@nereid/core/TypedTensor"
+import type { Fields } from "@nereid/core/internal/model/Field"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import { make } from "@nereid/core/internal/tensor/TypedTensor"
 import { Onnx } from "@nereid/onnx"
 import { addSub, file, ragged } from "../fixtures/onnx.ts"
 import { held } from "./Held.ts"

@@ -4,7 +4,7 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { tagHeader } from "@nereid/core/Errors"
+import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
 import type { HttpCase, HttpExpected } from "./Case.ts"
 import { binary } from "./cases/binary.ts"
 import { extensionsHttp } from "./cases/extensions.ts"

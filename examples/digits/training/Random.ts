@@ -1,5 +1,5 @@
 /** Seeded random numbers of several distributions, so that two trainings give the same file. Not for secrets. */
-import * as Uniform from "@nereid/core/Random"
+import * as Uniform from "@nereid/core/internal/synthetic/Random"
 
 export interface Random {
   /** Uniform in [0, 1). */

@@ -1,8 +1,8 @@
 /** What a start prints: the models as a table, where the server listens, and for each that is ready a request that works. */
 import type { Server } from "@nereid/server"
-import type { IndexEntry } from "@nereid/core/ModelRepository"
-import type { RunningModel } from "@nereid/core/RunningModel"
-import { print, type TensorSpec } from "@nereid/core/TensorSpec"
+import type { IndexEntry } from "@nereid/core/internal/lifecycle/ModelRepository"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import { print, type TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
 import { curl } from "./Curl.ts"
 
 /** `tls` names the ports that speak it. */

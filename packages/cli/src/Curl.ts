@@ -3,9 +3,9 @@
  * and datatypes that JSON cannot carry, as the binary tensor extension with zeros. A decoupled model is asked for a stream
  * of responses, which takes JSON alone.
  */
-import { byteWidth } from "@nereid/core/DataType"
-import type { RunningModel } from "@nereid/core/RunningModel"
-import { isDynamic, type TensorSpec } from "@nereid/core/TensorSpec"
+import { byteWidth } from "@nereid/core/internal/tensor/DataType"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import { isDynamic, type TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
 
 const mostElementsAsJson = 16
 

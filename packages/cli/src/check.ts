@@ -6,6 +6,7 @@ import * as FlagKind from "./flags/FlagKind.ts"
 import * as Finding from "./check/Finding.ts"
 import * as Loopback from "./check/Loopback.ts"
 import * as Machine from "./check/Machine.ts"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 /** Milliseconds, for each of its parts. */
 const patience = 20_000
@@ -45,7 +46,7 @@ const attempt = (
     Effect.timeout(patience),
     Effect.catch((error) => {
       const cause = error._tag === "UnknownError" ? error.cause : error
-      const message = cause instanceof Error ? cause.message : String(cause)
+      const message = errorMessage(cause)
       return Effect.succeed([{ name, status: "failed" as const, message }])
     }),
   )

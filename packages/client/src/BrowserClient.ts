@@ -3,18 +3,19 @@
  * of connections, TLS options and verification.
  */
 import { Effect, Layer, type Scope } from "effect"
-import type { Declared } from "@nereid/core/Declared"
-import type { Definition, ModelClass } from "@nereid/core/Definition"
-import type { Fields } from "@nereid/core/Field"
-import { inference } from "@nereid/core/Provide"
-import type { RunningModel } from "@nereid/core/RunningModel"
-import { type ClientOptions as NodeClientOptions, settings as read, type Settings } from "./ClientOptions.ts"
-import * as FetchChannel from "./FetchChannel.ts"
-import { open, type PromiseClient } from "./PromiseClient.ts"
-import * as RemoteModel from "./RemoteModel.ts"
+import type { Declared } from "@nereid/core/internal/model/Declared"
+import type { Definition } from "@nereid/core/internal/model/Definition"
+import type { ModelClass } from "@nereid/core/internal/call/ModelClass"
+import type { Fields } from "@nereid/core/internal/model/Field"
+import { inference } from "@nereid/core/internal/call/EffectCalls"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import { type ClientOptions as NodeClientOptions, settings as read, type Settings } from "./channel/ClientOptions.ts"
+import * as FetchChannel from "./http/FetchChannel.ts"
+import { open, type PromiseClient } from "./remote/PromiseClient.ts"
+import * as RemoteModel from "./remote/RemoteModel.ts"
 
-export type { PromiseCallOptions } from "@nereid/core/PromiseCall"
-export type { PromiseClient } from "./PromiseClient.ts"
+export type { PromiseCallOptions } from "@nereid/core/internal/call/PromiseCall"
+export type { PromiseClient } from "./remote/PromiseClient.ts"
 
 /** Those of Client.ts that a browser leaves to its page; the URL is one of http or https. */
 export type ClientOptions = Pick<

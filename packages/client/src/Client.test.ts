@@ -9,7 +9,7 @@ import { createServer, type ServerHttp2Stream } from "node:http2"
 import type { AddressInfo, Server } from "node:net"
 import { promisify } from "node:util"
 import { expect, it } from "vitest"
-import * as Model from "@nereid/core/Definition"
+import * as Model from "@nereid/core/Model"
 import * as Tensor from "@nereid/core/Tensor"
 import * as Client from "./Client.ts"
 

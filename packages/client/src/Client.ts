@@ -4,26 +4,28 @@
  */
 import { Effect, Layer, type Scope } from "effect"
 import type { Transport } from "@connectrpc/connect"
-import type { Definition, ModelClass } from "@nereid/core/Definition"
-import type { Fields } from "@nereid/core/Field"
-import type { Declared } from "@nereid/core/Declared"
-import { type Given, inference } from "@nereid/core/Provide"
-import type { RunningModel } from "@nereid/core/RunningModel"
-import type { Channel } from "./Channel.ts"
-import { type ClientOptions, settings as read, type Settings } from "./ClientOptions.ts"
-import * as GrpcChannel from "./GrpcChannel.ts"
-import { GrpcConnection } from "./GrpcConnection.ts"
-import * as GrpcTransport from "./GrpcTransport.ts"
-import * as HttpChannel from "./HttpChannel.ts"
-import { open, type PromiseClient } from "./PromiseClient.ts"
-import * as RemoteModel from "./RemoteModel.ts"
-import * as Verification from "./Verification.ts"
+import type { Definition } from "@nereid/core/internal/model/Definition"
+import type { ModelClass } from "@nereid/core/internal/call/ModelClass"
+import type { Fields } from "@nereid/core/internal/model/Field"
+import type { Declared } from "@nereid/core/internal/model/Declared"
+import type { GivenOptions } from "@nereid/core/internal/model/GivenOptions"
+import { inference } from "@nereid/core/internal/call/EffectCalls"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import type { Channel } from "./channel/Channel.ts"
+import { type ClientOptions, settings as read, type Settings } from "./channel/ClientOptions.ts"
+import * as GrpcChannel from "./grpc/GrpcChannel.ts"
+import { GrpcConnection } from "./grpc/GrpcConnection.ts"
+import * as GrpcTransport from "./grpc/GrpcTransport.ts"
+import * as HttpChannel from "./http/HttpChannel.ts"
+import { open, type PromiseClient } from "./remote/PromiseClient.ts"
+import * as RemoteModel from "./remote/RemoteModel.ts"
+import * as Verification from "./inspection/Verification.ts"
 
-export type { PromiseCallOptions } from "@nereid/core/PromiseCall"
-export { ContractMismatch, type Difference } from "@nereid/core/ContractDifference"
-export type { PromiseClient } from "./PromiseClient.ts"
-export type { ClientOptions, TlsOptions } from "./ClientOptions.ts"
-export type { VerificationError } from "./Verification.ts"
+export type { PromiseCallOptions } from "@nereid/core/internal/call/PromiseCall"
+export { ContractMismatch, type Difference } from "@nereid/core/internal/contract/ContractDifference"
+export type { PromiseClient } from "./remote/PromiseClient.ts"
+export type { ClientOptions, TlsOptions } from "./channel/ClientOptions.ts"
+export type { VerificationError } from "./inspection/Verification.ts"
 
 /**
  * The model as the server at `url` runs it:
@@ -48,7 +50,7 @@ export const layer = <
   const Options extends ClientOptions,
 >(
   model: ModelClass<Self, N, I, O, P>,
-  options: Given<Options, ClientOptions>,
+  options: GivenOptions<Options, ClientOptions>,
 ): Layer.Layer<Self, Verification.Errors<Options>> => {
   const settings = read(options)
   const layer = Layer.effect(

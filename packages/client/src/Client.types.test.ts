@@ -1,7 +1,7 @@
 /** What `Client.layer` may fail with, and what it takes. Nothing runs: `tsc` is the test. */
 import type { Layer } from "effect"
 import { expectTypeOf, it } from "vitest"
-import * as Model from "@nereid/core/Definition"
+import * as Model from "@nereid/core/Model"
 import * as Tensor from "@nereid/core/Tensor"
 import * as Client from "./Client.ts"
 

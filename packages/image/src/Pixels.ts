@@ -3,9 +3,10 @@
  * Whatever is wrong with a picture is an InvalidRequest. What pixels mean to a model is the model's own business.
  */
 import { Errors, Tensor } from "@nereid/core"
-import type { TypedTensor } from "@nereid/core/TypedTensor"
+import type { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import { Effect } from "effect"
 import sharp, { type Sharp } from "sharp"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 /** Pixels of a picture: a photograph of 24 megapixels is read, one that would unfold to gigabytes is not. */
 const mostPixels = 25_000_000
@@ -70,7 +71,7 @@ const decode = (picture: Uint8Array, arrange: (picture: Sharp) => Sharp) =>
 
 /** The first line: libvips repeats itself. */
 const reason = (error: unknown): string => {
-  const [line = ""] = (error instanceof Error ? error.message : String(error)).trim().split("\n")
+  const [line = ""] = errorMessage(error).trim().split("\n")
   return line.includes("pixel limit") ? `it has more than ${mostPixels} pixels` : line
 }
 

@@ -1,7 +1,7 @@
 /** Constants of files, in every field that ONNX has for them. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { TensorProto_DataLocation as Location, TensorProtoSchema } from "@nereid/protocol/onnx"
-import type { DataType } from "@nereid/core/DataType"
+import type { DataType } from "@nereid/core/internal/tensor/DataType"
 import { expect, it } from "vitest"
 import * as FileValue from "./FileValue.ts"
 

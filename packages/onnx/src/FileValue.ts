@@ -1,6 +1,6 @@
 /** The value of a constant of an .onnx file, as a tensor; of those that are in the file itself. */
-import { byteWidth, type DataType } from "@nereid/core/DataType"
-import { elementCount, encodeElements, TypedTensor } from "@nereid/core/TypedTensor"
+import { byteWidth, type DataType } from "@nereid/core/internal/tensor/DataType"
+import { elementCount, encodeElements, TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import { type TensorProto, TensorProto_DataLocation as Location } from "@nereid/protocol/onnx"
 
 /** Undefined where it lies in another file, or is not what its dims say. */

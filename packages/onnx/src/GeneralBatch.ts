@@ -2,14 +2,14 @@
  * Batches as messages, for what does not fit a slot: dynamic shapes, strings, and more rows than a slot has. Slower than
  * SlotBatch.ts, but right for every tensor that ONNX Runtime takes.
  */
-import * as Batch from "@nereid/core/Batch"
-import type { Definition } from "@nereid/core/Definition"
+import * as Batch from "@nereid/core/internal/batch/Batch"
+import type { Definition } from "@nereid/core/internal/model/Definition"
 import { ExecutionFailed, InvalidRequest } from "@nereid/core/Errors"
-import type { Fields } from "@nereid/core/Field"
-import { errorPrefix, type Request, type Response } from "@nereid/core/Inference"
-import * as Padding from "@nereid/core/Padding"
-import { matches, print, type TensorSpec } from "@nereid/core/TensorSpec"
-import { encodeElements, TypedTensor } from "@nereid/core/TypedTensor"
+import type { Fields } from "@nereid/core/internal/model/Field"
+import { errorPrefix, type Request, type Response } from "@nereid/core/internal/request/Request"
+import * as Padding from "@nereid/core/internal/batch/Padding"
+import { matches, print, type TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
+import { encodeElements, TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import { Result } from "effect"
 import type { GeneralInputs, TensorMessage } from "./WorkerProtocol.ts"
 

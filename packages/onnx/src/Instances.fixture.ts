@@ -1,7 +1,7 @@
 /** The instances of a model as its layer has them, for tests that hand them batches themselves. No test is in here. */
-import type { Definition } from "@nereid/core/Definition"
-import type { Fields } from "@nereid/core/Field"
-import * as InstanceSet from "@nereid/core/InstanceSet"
+import type { Definition } from "@nereid/core/internal/model/Definition"
+import type { Fields } from "@nereid/core/internal/model/Field"
+import * as InstanceSet from "@nereid/core/internal/instance/InstanceSet"
 import { Effect } from "effect"
 import { type Options, source } from "./Instances.ts"
 import type { Spawn } from "./WorkerInstance.ts"

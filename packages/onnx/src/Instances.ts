@@ -2,11 +2,11 @@
  * From a file and options to instances: reads the file's signature, compares it with the declaration, and starts a
  * supervised worker for each instance. What one of them does is Supervisor.ts's and WorkerInstance.ts's business.
  */
-import type { Definition } from "@nereid/core/Definition"
-import type { Fields } from "@nereid/core/Field"
-import type { Instance } from "@nereid/core/Instance"
-import type * as InstanceSet from "@nereid/core/InstanceSet"
-import * as Supervisor from "@nereid/core/Supervisor"
+import type { Definition } from "@nereid/core/internal/model/Definition"
+import type { Fields } from "@nereid/core/internal/model/Field"
+import type { Instance } from "@nereid/core/internal/instance/Instance"
+import type * as InstanceSet from "@nereid/core/internal/instance/InstanceSet"
+import * as Supervisor from "@nereid/core/internal/instance/Supervisor"
 import { Effect, type Scope } from "effect"
 import { readFile } from "node:fs/promises"
 import { fileURLToPath } from "node:url"
@@ -17,6 +17,7 @@ import { mismatches } from "./SignatureCheck.ts"
 import * as Slots from "./Slots.ts"
 import * as WorkerInstance from "./WorkerInstance.ts"
 import type { GraphOptimization } from "./WorkerProtocol.ts"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 export interface Options {
   /** Path or file URL; a relative path is relative to the working directory. */
@@ -119,11 +120,9 @@ const readSignature = Effect.fnUntraced(function* (model: string, file: string) 
   })
   return yield* Effect.try({
     try: () => OnnxFile.signature(bytes),
-    catch: (error) => OnnxLoadError.make(model, file, `it is not an ONNX model: ${text(error)}`),
+    catch: (error) => OnnxLoadError.make(model, file, `it is not an ONNX model: ${errorMessage(error)}`),
   })
 })
 
 const unreadable = (error: unknown): string =>
-  error instanceof Error && "code" in error && error.code === "ENOENT" ? "there is no such file" : text(error)
-
-const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+  error instanceof Error && "code" in error && error.code === "ENOENT" ? "there is no such file" : errorMessage(error)

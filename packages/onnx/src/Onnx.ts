@@ -1,13 +1,15 @@
 /**
  * The vocabulary for users: `Onnx.layer` provides a model from an .onnx file. The parts live in Instances.ts.
  */
-import type { Definition, ModelClass } from "@nereid/core/Definition"
-import type { Fields } from "@nereid/core/Field"
-import * as FlatBatch from "@nereid/core/FlatBatch"
-import * as FlatInstance from "@nereid/core/FlatInstance"
-import type { PlannedInstance } from "@nereid/core/InstancePlan"
-import type { Declared } from "@nereid/core/Declared"
-import * as Provide from "@nereid/core/Provide"
+import type { GivenOptions } from "@nereid/core/internal/model/GivenOptions"
+import type { Definition } from "@nereid/core/internal/model/Definition"
+import type { ModelClass } from "@nereid/core/internal/call/ModelClass"
+import type { Fields } from "@nereid/core/internal/model/Field"
+import * as FlatBatch from "@nereid/core/internal/batch/FlatBatch"
+import * as FlatInstance from "@nereid/core/internal/instance/FlatInstance"
+import type { PlannedInstance } from "@nereid/core/internal/instance/InstancePlan"
+import type { Declared } from "@nereid/core/internal/model/Declared"
+import * as Provide from "@nereid/core/internal/provide/Provide"
 import { Effect, type Layer, type Scope } from "effect"
 import * as OnnxModelFile from "./OnnxModelFile.ts"
 import { type Options, source } from "./Instances.ts"
@@ -17,7 +19,7 @@ export type { Options } from "./Instances.ts"
 export { OnnxLoadError } from "./OnnxLoadError.ts"
 export type { Provider, ProviderName } from "./Provider.ts"
 export type { SessionGroup } from "./SessionPlan.ts"
-export type { RestartOptions } from "@nereid/core/Supervisor"
+export type { RestartOptions } from "@nereid/core/internal/instance/Supervisor"
 export type { GraphOptimization } from "./WorkerProtocol.ts"
 
 /** Of the sessions, and of the model around them. */
@@ -51,7 +53,7 @@ export const layer = <
   const Given extends LayerOptions<I>,
 >(
   model: ModelClass<Self, N, I, O, P>,
-  options: Provide.Given<Given, LayerOptions<I>>,
+  options: GivenOptions<Given, LayerOptions<I>>,
 ): Layer.Layer<Self, OnnxLoadError | Provide.Failure<Given>> => {
   const { definition } = model
   const flat = options.flat && FlatBatch.resolve(definition, options.flat)

@@ -3,9 +3,9 @@
  * protobuf, without ONNX Runtime; whether it is the declared one is SignatureCheck.ts's business.
  */
 import { fromBinary } from "@bufbuild/protobuf"
-import type { DataType } from "@nereid/core/DataType"
-import type { Dim } from "@nereid/core/TensorSpec"
-import type { TypedTensor } from "@nereid/core/TypedTensor"
+import type { DataType } from "@nereid/core/internal/tensor/DataType"
+import type { Dim } from "@nereid/core/internal/tensor/TensorSpec"
+import type { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import {
   type GraphProto,
   type ModelProto,

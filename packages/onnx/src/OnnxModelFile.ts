@@ -1,5 +1,5 @@
 /** The file of an ONNX model and the options of its sessions, in the words of Triton's configuration. */
-import type { ModelFile } from "@nereid/core/ModelFile"
+import type { ModelFile } from "@nereid/core/internal/running/ModelFile"
 import { fileURLToPath } from "node:url"
 import { resolve } from "node:path"
 import type { Options } from "./Instances.ts"

@@ -1,8 +1,8 @@
 /**
  * ONNX Runtime's tensors from v2 datatypes and bytes, and back. For the worker: Effect-free.
  */
-import type { DataType, FixedDataType } from "@nereid/core/DataType"
-import { view } from "@nereid/core/DataType"
+import type { DataType, FixedDataType } from "@nereid/core/internal/tensor/DataType"
+import { view } from "@nereid/core/internal/tensor/DataType"
 import { Tensor } from "onnxruntime-node"
 import type { TensorMessage } from "./WorkerProtocol.ts"
 

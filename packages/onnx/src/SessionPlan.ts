@@ -1,7 +1,7 @@
 /** Which sessions a model has, as its options say it: instances, each with its execution providers. */
-import type { InstanceGroup } from "@nereid/core/Instance"
-import type { BuiltInstance } from "@nereid/core/InstanceContext"
-import * as InstancePlan from "@nereid/core/InstancePlan"
+import type { InstanceGroup } from "@nereid/core/internal/instance/Instance"
+import type { BuiltInstance } from "@nereid/core/internal/instance/InstanceContext"
+import * as InstancePlan from "@nereid/core/internal/instance/InstancePlan"
 import * as Provider from "./Provider.ts"
 
 /** The most wanted first. */

@@ -1,6 +1,6 @@
 /** Declared signatures against files, one way to differ after the other. */
 import { Model, Tensor } from "@nereid/core"
-import type { Fields } from "@nereid/core/Field"
+import type { Fields } from "@nereid/core/internal/model/Field"
 import { assert, test } from "vitest"
 import { addSub, initializer, model, node, value } from "../../../test/fixtures/onnx.ts"
 import { signature } from "./OnnxFile.ts"

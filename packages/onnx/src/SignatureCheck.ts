@@ -2,7 +2,7 @@
  * Whether a file is the model that was declared. All differences at once, each with the tensor's name, what was declared
  * and what the file has, so that a contract is corrected in one go.
  */
-import { type Dim, isDynamic, print, type Signature, type TensorSpec } from "@nereid/core/TensorSpec"
+import { type Dim, isDynamic, print, type Signature, type TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
 import type { FileSignature, FileTensor } from "./OnnxFile.ts"
 
 type Kind = "input" | "output"

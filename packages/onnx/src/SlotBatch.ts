@@ -2,9 +2,9 @@
  * Batches in slots: requests into their rows of shared memory, and the outputs of a slot as responses. Which slot, and
  * when it may be used, is WorkerInstance.ts's business.
  */
-import * as Batch from "@nereid/core/Batch"
-import type { Response } from "@nereid/core/Inference"
-import { TypedTensor } from "@nereid/core/TypedTensor"
+import * as Batch from "@nereid/core/internal/batch/Batch"
+import type { Response } from "@nereid/core/internal/request/Request"
+import { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import type * as Slots from "./Slots.ts"
 
 /** Copies each request's bytes once, to where ONNX Runtime reads them, and the last row until the batch is full. */

@@ -1,6 +1,6 @@
 /** Addresses in the shared memory. */
 import { Model, Tensor } from "@nereid/core"
-import type { Fields } from "@nereid/core/Field"
+import type { Fields } from "@nereid/core/internal/model/Field"
 import { assert, test } from "vitest"
 import * as Slots from "./Slots.ts"
 

@@ -8,8 +8,8 @@
  * `sequence % 4`: there are two more of these than slots, so that a STOP always finds its place behind the two batches in
  * flight.
  */
-import { byteWidth, type FixedDataType } from "@nereid/core/DataType"
-import { isDynamic, type Signature, type TensorSpec } from "@nereid/core/TensorSpec"
+import { byteWidth, type FixedDataType } from "@nereid/core/internal/tensor/DataType"
+import { isDynamic, type Signature, type TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
 
 /** Two: one runs while the next is filled. A third brought nothing when measured. */
 export const slotCount = 2

@@ -1,17 +1,17 @@
 /** Worker threads that die: who notices, who is started again, and when that ends. */
 import { assert, it } from "@effect/vitest"
 import { Model, Tensor } from "@nereid/core"
-import * as Batch from "@nereid/core/Batch"
-import type { Request } from "@nereid/core/Inference"
-import { noParameters } from "@nereid/core/Inference"
+import * as Batch from "@nereid/core/internal/batch/Batch"
+import type { Request } from "@nereid/core/internal/request/Request"
+import { noParameters } from "@nereid/core/internal/request/Request"
 import type { InferenceError } from "@nereid/core/Errors"
-import type { Execution, Instance, InstanceStatus } from "@nereid/core/Instance"
+import type { Execution, Instance, InstanceStatus } from "@nereid/core/internal/instance/Instance"
 import { Effect, Exit, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { Worker } from "node:worker_threads"
 import { file, slow } from "../../../test/fixtures/onnx.ts"
 import { instances } from "./Instances.fixture.ts"
-import type { RestartOptions } from "@nereid/core/Supervisor"
+import type { RestartOptions } from "@nereid/core/internal/instance/Supervisor"
 import { type Spawn, spawn } from "./WorkerInstance.ts"
 
 class Slow extends Model.Service<Slow>()("slow", {

@@ -6,14 +6,15 @@
  *
  * All in order: the worker takes batches by sequence number and completes them so.
  */
-import * as Batch from "@nereid/core/Batch"
-import type { Definition } from "@nereid/core/Definition"
+import * as Batch from "@nereid/core/internal/batch/Batch"
+import type { Definition } from "@nereid/core/internal/model/Definition"
 import { ExecutionFailed, type InferenceError, type InvalidRequest, Unavailable } from "@nereid/core/Errors"
-import type { Fields } from "@nereid/core/Field"
-import type { Response } from "@nereid/core/Inference"
-import type { Execution, Interrupt, Settle } from "@nereid/core/Instance"
-import type { Supervised } from "@nereid/core/Supervisor"
-import type { TensorSpec } from "@nereid/core/TensorSpec"
+import type { Fields } from "@nereid/core/internal/model/Field"
+import type { Response } from "@nereid/core/internal/request/Request"
+import type { Execution, Interrupt, Settle } from "@nereid/core/internal/instance/Instance"
+import type { Supervised } from "@nereid/core/internal/instance/Supervisor"
+import type { TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
+import { constVoid } from "effect/Function"
 import { Deferred, Effect, Exit, Result } from "effect"
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker, type WorkerOptions } from "node:worker_threads"
 import * as GeneralBatch from "./GeneralBatch.ts"
@@ -21,6 +22,7 @@ import * as OnnxLoadError from "./OnnxLoadError.ts"
 import * as SlotBatch from "./SlotBatch.ts"
 import * as Slots from "./Slots.ts"
 import type { Loading, Outcome, SessionOptions, Start, TensorName } from "./WorkerProtocol.ts"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 export interface WorkerInstanceOptions {
   /** Also the name of the thread. */
@@ -34,7 +36,8 @@ export interface WorkerInstanceOptions {
 export type Spawn = (options: WorkerOptions) => Worker
 
 // `import.meta.resolve` goes through the package's exports: the same line works from source and when built.
-export const spawn: Spawn = (options) => new Worker(new URL(import.meta.resolve("@nereid/onnx/worker")), options)
+export const spawn: Spawn = (options) =>
+  new Worker(new URL(import.meta.resolve("@nereid/onnx/internal/worker")), options)
 
 /**
  * A worker that has loaded its session. Not to be interrupted, as ending a thread that loads would abort the process; when
@@ -63,10 +66,10 @@ export const start = (options: WorkerInstanceOptions): Effect.Effect<WorkerInsta
     try {
       worker = options.spawn({ name, workerData, transferList: [port2] })
     } catch (error) {
-      return fail(`its worker thread does not start: ${text(error)}`)
+      return fail(`its worker thread does not start: ${errorMessage(error)}`)
     }
     let reason: string | undefined
-    const onError = (error: unknown) => (reason = `its worker thread died: ${text(error)}`)
+    const onError = (error: unknown) => (reason = `its worker thread died: ${errorMessage(error)}`)
     const onExit = (code: number) => {
       port1.close()
       fail(reason ?? `its worker thread exited with code ${code}`)
@@ -96,8 +99,6 @@ export const start = (options: WorkerInstanceOptions): Effect.Effect<WorkerInsta
 }
 
 const tensorName = ({ name, datatype }: TensorSpec): TensorName => ({ name, datatype })
-
-const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 interface InFlight {
   readonly batch: Batch.Batch
@@ -140,7 +141,7 @@ export class WorkerInstance implements Supervised {
     this.#layout = layout
     this.#takesText = definition.signature.inputs.some(({ datatype }) => datatype === "BYTES")
     let reason: string | undefined
-    worker.once("error", (error: unknown) => (reason = text(error)))
+    worker.once("error", (error: unknown) => (reason = errorMessage(error)))
     worker.once("exit", (code) => this.#exit(reason ?? `exit code ${code}`))
     // Nothing in flight: the thread alone does not keep the process alive.
     worker.unref()
@@ -153,7 +154,7 @@ export class WorkerInstance implements Supervised {
   /** What is in a slot cannot be taken back, and the slot is free when the worker says so: nothing interrupts this. */
   execute(batch: Batch.Batch, settle: Settle): Interrupt {
     this.#begin(batch, settle)
-    return nothing
+    return constVoid
   }
 
   #begin(batch: Batch.Batch, settle: Settle): void {
@@ -286,8 +287,6 @@ export class WorkerInstance implements Supervised {
     return new Unavailable({ message: `the worker thread of model '${this.#definition.name}' is not running` })
   }
 }
-
-const nothing = () => {}
 
 /** The outcomes of all requests, given those of the requests that were not refused. */
 const withRefusals = (

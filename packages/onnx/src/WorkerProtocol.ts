@@ -2,7 +2,7 @@
  * What an instance and its worker say to each other, apart from the shared memory of Slots.ts: what the worker is started
  * with, how loading ended, and the batches that do not fit a slot. Types only.
  */
-import type { DataType } from "@nereid/core/DataType"
+import type { DataType } from "@nereid/core/internal/tensor/DataType"
 import type { MessagePort } from "node:worker_threads"
 import type { Provider } from "./Provider.ts"
 import type { Layout } from "./Slots.ts"

@@ -11,6 +11,7 @@ import * as OrtTensor from "./OrtTensor.ts"
 import * as Provider from "./Provider.ts"
 import * as Slots from "./Slots.ts"
 import type { GeneralInputs, Loading, Outcome, SessionOptions, Start } from "./WorkerProtocol.ts"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 type Tensors = Record<string, Tensor>
 
@@ -78,7 +79,7 @@ const sessionOptions = (providers: SessionOptions["providers"]): InferenceSessio
   },
 })
 
-const text = (error: unknown): string => (error instanceof Error ? error.message : String(error)).trim()
+const text = (error: unknown): string => errorMessage(error).trim()
 
 const cache = new Map<number, { readonly feeds: Tensors; readonly fetches: Tensors }>()
 

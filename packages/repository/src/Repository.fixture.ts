@@ -1,9 +1,9 @@
 /** What the tests of repositories share: one on disk, opened without a port. No test is in here. */
 import { Effect } from "effect"
 import { Registry, Tensor } from "@nereid/core"
-import type { LoadOverrides, OpenRepository } from "@nereid/core/ModelRepository"
-import { infer, type RunningModel } from "@nereid/core/RunningModel"
-import type { TypedTensor } from "@nereid/core/TypedTensor"
+import type { LoadOverrides, OpenRepository } from "@nereid/core/internal/lifecycle/ModelRepository"
+import { infer, type RunningModel } from "@nereid/core/internal/running/RunningModel"
+import type { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import * as Repository from "./Repository.ts"
 
 const noOverrides: LoadOverrides = { files: new Map() }

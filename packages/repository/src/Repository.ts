@@ -11,11 +11,11 @@ import {
   type Open,
   type OpenRepository,
   RepositoryError,
-} from "@nereid/core/ModelRepository"
-import type { RegisteredModels } from "@nereid/core/Registry"
-import type { RunningModel } from "@nereid/core/RunningModel"
-import { Catalogue } from "./Catalogue.ts"
-import type { LoadFailure } from "./LoadFailure.ts"
+} from "@nereid/core/internal/lifecycle/ModelRepository"
+import type { RegisteredModels } from "@nereid/core/internal/lifecycle/Registry"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import { Catalogue } from "./catalogue/Catalogue.ts"
+import type { LoadFailure } from "./directory/LoadFailure.ts"
 
 export interface Options {
   /** Each holds a directory for each of its models. A name that is in two of them is loaded from neither. */

@@ -4,7 +4,7 @@ import type { ClientHttp2Session } from "node:http2"
 import { connect as connectSocket } from "node:net"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Queue, Result, Scope } from "effect"
-import { tagHeader } from "@nereid/core/Errors"
+import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
 import {
   addSub,
   addSubAnswer,

@@ -8,15 +8,16 @@
  *                               └─ HTTP/1.1 ───────────────┴─ anything else ──► HttpRoutes
  */
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2"
+import { constVoid } from "effect/Function"
 import { Effect, type Scope } from "effect"
-import type { Gateway } from "./Gateway.ts"
+import type { Gateway } from "./gateway/Gateway.ts"
 import * as GrpcServer from "./grpc/GrpcServer.ts"
 import * as HalfOpen from "./grpc/HalfOpen.ts"
-import { sendText } from "./http/HttpReply.ts"
 import * as HttpServer from "./http/HttpServer.ts"
+import * as DefectGuard from "./port/DefectGuard.ts"
 import type { Request } from "./port/HttpExchange.ts"
 import * as HttpListener from "./port/HttpListener.ts"
-import type { ServeError } from "./ServeError.ts"
+import type { ServeError } from "./error/ServeError.ts"
 
 export interface OnePortOptions extends Omit<HttpListener.ListenerOptions, "name" | "http2"> {
   readonly http: HttpServer.FrontEndOptions
@@ -31,29 +32,21 @@ export const make = Effect.fnUntraced(function* (
   const grpc = yield* GrpcServer.frontEnd(gateway, grpcOptions)
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
 
-  const http1: HttpListener.Handler = (request, response, guard) => {
+  const http1: HttpListener.Http1Handler = (request, response, guard) => {
     if (isRpc(request)) grpc.answer(request, response)
     else http(request, response, guard)
   }
   const overHttp2 = (request: Http2ServerRequest, response: Http2ServerResponse) => {
     // A caller that breaks off is an error on both, and one without a listener would end the process.
-    request.on("error", nothing)
-    response.on("error", nothing)
+    request.on("error", constVoid)
+    response.on("error", constVoid)
     grpc.limit(request)
     request.stream.on("finish", () => {
       // What is left of a body that nobody wants: callers such as curl see no answer while they cannot go on sending.
       request.resume()
       HalfOpen.closeSoon(request.stream)
     })
-    const guard: HttpListener.Guard = (run) => {
-      try {
-        run()
-      } catch (defect) {
-        runFork(Effect.logError(`The HTTP front end failed on ${request.method} ${request.url}`, defect))
-        if (response.headersSent) request.stream.destroy()
-        else sendText(response, 500, "internal error")
-      }
-    }
+    const guard = DefectGuard.make("HTTP", runFork, request, response, () => request.stream.destroy())
     guard(() => http(request, response, guard))
   }
   const http2 = grpc.http2((request, response) => {
@@ -68,5 +61,3 @@ const isRpc = ({ url = "", headers }: Request): boolean => {
   if (url.startsWith("/v2/")) return false
   return /^\/[\w.]+\.\w+\/\w/.test(url) || headers["content-type"]?.startsWith("application/grpc") === true
 }
-
-const nothing = () => {}

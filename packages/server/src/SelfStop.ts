@@ -4,8 +4,8 @@
  */
 import { Deferred, type Duration, Effect, Fiber, FiberSet } from "effect"
 import type { Unrecoverable } from "@nereid/core/Errors"
-import type { OpenRegistry } from "@nereid/core/Registry"
-import type { RunningModel } from "@nereid/core/RunningModel"
+import type { OpenRegistry } from "@nereid/core/internal/lifecycle/Registry"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 
 export interface SelfStopOptions {
   readonly readinessOff: () => void

@@ -16,29 +16,35 @@ import {
   none as noRepository,
   type Open,
   type OpenRepository,
-} from "@nereid/core/ModelRepository"
-import * as Absent from "@nereid/core/Absent"
-import type { DeclaredModel } from "@nereid/core/Definition"
-import * as PromiseCall from "@nereid/core/PromiseCall"
-import { type Models, Registry, type RetireOptions, Served, type UnloadOptions } from "@nereid/core/Registry"
-import type { RunningModel } from "@nereid/core/RunningModel"
+} from "@nereid/core/internal/lifecycle/ModelRepository"
+import * as Absent from "@nereid/core/internal/lifecycle/PlaceholderModel"
+import type { DeclaredModel } from "@nereid/core/internal/call/ModelClass"
+import * as PromiseCall from "@nereid/core/internal/call/PromiseCall"
+import {
+  type Models,
+  Registry,
+  type RetireOptions,
+  Served,
+  type UnloadOptions,
+} from "@nereid/core/internal/lifecycle/Registry"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import * as Cors from "./port/Cors.ts"
-import * as GarbageCollector from "./GarbageCollector.ts"
-import * as Gateway from "./Gateway.ts"
+import * as GarbageCollector from "./memory/GarbageCollector.ts"
+import * as Gateway from "./gateway/Gateway.ts"
 import type { ResponseCompression } from "./grpc/GrpcCompression.ts"
 import * as GrpcServer from "./grpc/GrpcServer.ts"
 import * as HttpServer from "./http/HttpServer.ts"
 import type { ModelRoutes } from "./http/HttpModelRoutes.ts"
 import type { Keepalive } from "./grpc/Keepalive.ts"
-import type { MetricsOptions } from "./metrics/Metrics.ts"
+import type { MetricsOptions } from "./metrics/PrometheusMetrics.ts"
 import * as Logging from "./log/Logging.ts"
 import type { LogControl } from "./log/LogSettings.ts"
 import * as MetricsServer from "./metrics/MetricsServer.ts"
 import * as OnePort from "./OnePort.ts"
-import * as Repository from "./Repository.ts"
-import type { Restriction } from "./RestrictedApis.ts"
+import * as Repository from "./gateway/RepositoryIndex.ts"
+import type { Restriction } from "./gateway/RestrictedApis.ts"
 import * as SelfStop from "./SelfStop.ts"
-import { ServeError } from "./ServeError.ts"
+import { ServeError } from "./error/ServeError.ts"
 import * as SharedMemory from "./memory/SharedMemory.ts"
 import { SystemSharedMemory } from "./memory/SystemSharedMemory.ts"
 import type { Tls } from "./port/Tls.ts"
@@ -46,12 +52,15 @@ import type { TraceSettings } from "./trace/TraceSettings.ts"
 import * as Spans from "./trace/Spans.ts"
 import * as Tracing from "./trace/Tracing.ts"
 import { version } from "./version.ts"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
-export type { DeclaredModel } from "@nereid/core/Definition"
+export type { DeclaredModel } from "@nereid/core/internal/call/ModelClass"
 export type { Cors } from "./port/Cors.ts"
 export type { ModelRoutes } from "./http/HttpModelRoutes.ts"
 export type { Keepalive } from "./grpc/Keepalive.ts"
 export type { Tls } from "./port/Tls.ts"
+export type { MetricsOptions } from "./metrics/PrometheusMetrics.ts"
+export type { TraceLevel, TraceSettings } from "./trace/TraceSettings.ts"
 
 /** Where a front end listens: a port on all addresses, a port on one, or false for nowhere. Port 0: a free one. */
 export type Listen = number | false | { readonly host: string; readonly port: number }
@@ -392,7 +401,7 @@ const open = Effect.fnUntraced(function* <E, R>(
   const models = yield* Scope.fork(yield* Scope.Scope)
   const registry = yield* Effect.try({
     try: () => Registry.make(expected),
-    catch: (error) => new ServeError({ message: error instanceof Error ? error.message : String(error) }),
+    catch: (error) => new ServeError({ message: errorMessage(error) }),
   })
   const served = yield* Served
   let opened: OpenRepository = noRepository

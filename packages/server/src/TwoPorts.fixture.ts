@@ -1,9 +1,9 @@
 /** Models behind an HTTP and a gRPC port, for what both must say alike. No test is in here. */
 import { Effect } from "effect"
 import { Registry } from "@nereid/core"
-import { tagHeader } from "@nereid/core/Errors"
-import type { RunningModel } from "@nereid/core/RunningModel"
-import * as Gateway from "./Gateway.ts"
+import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import * as Gateway from "./gateway/Gateway.ts"
 import * as GrpcServer from "./grpc/GrpcServer.ts"
 import { clients } from "./grpc/GrpcServer.fixture.ts"
 import * as HttpServer from "./http/HttpServer.ts"

@@ -2,8 +2,8 @@
  * Metrics of a handler in a thread: declared and updated there, kept on the main thread, which has what /metrics shows. Updates
  * of one turn of the thread's event loop travel together.
  */
-import { check } from "@nereid/core/MetricFamily"
-import type { Declare } from "@nereid/core/MetricSink"
+import { check } from "@nereid/core/internal/metrics/MetricFamily"
+import type { Declare } from "@nereid/core/internal/metrics/MetricSink"
 import type { FromThread, MetricUpdate } from "./WorkerProtocol.ts"
 
 export interface ForwardedMetrics {

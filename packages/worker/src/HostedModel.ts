@@ -2,13 +2,15 @@
  * A model inside a worker thread: built from the layer that its module exports, asked by the messages of WorkerThread.ts, which
  * it answers. What a handler is, and how a batch is executed, is core's business, here as elsewhere.
  */
-import { type Inference as Service, modelKeyPrefix } from "@nereid/core/Definition"
-import { DeclaredFailure, retryAfter, Unrecoverable } from "@nereid/core/Errors"
-import type { Fields } from "@nereid/core/Field"
-import { Hosting } from "@nereid/core/Hosting"
-import type { Cancel, Emit, Request, Response } from "@nereid/core/Inference"
-import type { BuiltInstance } from "@nereid/core/InstanceContext"
-import type { RunningModel } from "@nereid/core/RunningModel"
+import { modelKeyPrefix } from "@nereid/core/internal/call/ModelClass"
+import type { Inference as Service } from "@nereid/core/internal/call/Inference"
+import { DeclaredFailure, Unrecoverable } from "@nereid/core/Errors"
+import { retryAfter } from "@nereid/core/internal/error/InferenceError"
+import type { Fields } from "@nereid/core/internal/model/Field"
+import { Hosting } from "@nereid/core/internal/instance/Hosting"
+import type { Cancel, Emit, Request, Response } from "@nereid/core/internal/request/Request"
+import type { BuiltInstance } from "@nereid/core/internal/instance/InstanceContext"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { Effect, Layer, Result, type Scope } from "effect"
 import { ParcelWriter, unpack } from "./Parcel.ts"
 import type { FromThread, OutcomeMessage, RequestMessage, ResponseMessage, ToThread } from "./WorkerProtocol.ts"

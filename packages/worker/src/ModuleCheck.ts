@@ -1,7 +1,7 @@
 /** Whether the model of a module is the one that was declared: a thread has its own copy of the declaration. */
-import type { Definition } from "@nereid/core/Definition"
-import type { Fields } from "@nereid/core/Field"
-import { print } from "@nereid/core/TensorSpec"
+import type { Definition } from "@nereid/core/internal/model/Definition"
+import type { Fields } from "@nereid/core/internal/model/Field"
+import { print } from "@nereid/core/internal/tensor/TensorSpec"
 import type { FromThread, SpecMessage } from "./WorkerProtocol.ts"
 
 type Ready = Extract<FromThread, { _tag: "Ready" }>

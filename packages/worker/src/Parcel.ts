@@ -2,8 +2,8 @@
  * Tensors of one message in one buffer, which is transferred: their bytes are copied once, into it, as those who have made them
  * may go on using them, and not again on the other side.
  */
-import type { DataType } from "@nereid/core/DataType"
-import { TypedTensor } from "@nereid/core/TypedTensor"
+import type { DataType } from "@nereid/core/internal/tensor/DataType"
+import { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 
 /** Where a tensor stands in the buffer. */
 export interface PackedTensor {

@@ -2,20 +2,21 @@
  * The vocabulary for users: `Worker.layer` provides a model from a module whose handler burns CPU, in worker threads: the thread
  * of the server stays free for its callers.
  */
-import type { ModelClass } from "@nereid/core/Definition"
-import type { Fields } from "@nereid/core/Field"
-import type { BuiltInstance } from "@nereid/core/InstanceContext"
-import * as InstancePlan from "@nereid/core/InstancePlan"
-import type { Declared } from "@nereid/core/Declared"
-import * as Provide from "@nereid/core/Provide"
-import * as Supervisor from "@nereid/core/Supervisor"
+import type { GivenOptions } from "@nereid/core/internal/model/GivenOptions"
+import type { ModelClass } from "@nereid/core/internal/call/ModelClass"
+import type { Fields } from "@nereid/core/internal/model/Field"
+import type { BuiltInstance } from "@nereid/core/internal/instance/InstanceContext"
+import * as InstancePlan from "@nereid/core/internal/instance/InstancePlan"
+import type { Declared } from "@nereid/core/internal/model/Declared"
+import * as Provide from "@nereid/core/internal/provide/Provide"
+import * as Supervisor from "@nereid/core/internal/instance/Supervisor"
 import { Duration, Effect, type Layer, Option, type Scope } from "effect"
 import { isAbsolute, resolve } from "node:path"
 import { pathToFileURL } from "node:url"
 import * as WorkerLoadError from "./WorkerLoadError.ts"
 import * as WorkerThread from "./WorkerThread.ts"
 
-export type { RestartOptions } from "@nereid/core/Supervisor"
+export type { RestartOptions } from "@nereid/core/internal/instance/Supervisor"
 export { WorkerData } from "./WorkerData.ts"
 export { WorkerLoadError } from "./WorkerLoadError.ts"
 
@@ -96,7 +97,7 @@ export const layer =
   >(
     model: ModelClass<Self, N, I, O, P> & Fitting<Module, Self>,
     module: URL | string,
-    options?: Provide.Given<Given, LayerOptions<I>>,
+    options?: GivenOptions<Given, LayerOptions<I>>,
   ): Layer.Layer<Self, WorkerLoadError.WorkerLoadError | Provide.Failure<Given>> => {
     const { definition } = model
     const settings = check(definition.name, options ?? {})

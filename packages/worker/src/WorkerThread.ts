@@ -2,21 +2,16 @@
  * One worker thread with a handler, from its start to its exit, as the main thread sees it: hands it batches, takes outcomes
  * and responses, tells it what nobody waits for, stops it. It lives once: who starts the next one is core's Supervisor.ts.
  */
-import type { Batch } from "@nereid/core/Batch"
-import type { Definition } from "@nereid/core/Definition"
-import {
-  DeclaredFailure,
-  ExecutionFailed,
-  fromTag,
-  type InferenceError,
-  Unavailable,
-  Unrecoverable,
-} from "@nereid/core/Errors"
-import type { Fields } from "@nereid/core/Field"
-import type { Request, Response } from "@nereid/core/Inference"
-import type { BuiltInstance } from "@nereid/core/InstanceContext"
-import type { Execution, Interrupt, Settle } from "@nereid/core/Instance"
-import type { Supervised } from "@nereid/core/Supervisor"
+import type { Batch } from "@nereid/core/internal/batch/Batch"
+import type { Definition } from "@nereid/core/internal/model/Definition"
+import { DeclaredFailure, ExecutionFailed, type InferenceError, Unavailable, Unrecoverable } from "@nereid/core/Errors"
+import { fromTag } from "@nereid/core/internal/error/InferenceError"
+import type { Fields } from "@nereid/core/internal/model/Field"
+import type { Request, Response } from "@nereid/core/internal/request/Request"
+import type { BuiltInstance } from "@nereid/core/internal/instance/InstanceContext"
+import type { Execution, Interrupt, Settle } from "@nereid/core/internal/instance/Instance"
+import type { Supervised } from "@nereid/core/internal/instance/Supervisor"
+import { constVoid } from "effect/Function"
 import { Clock, Context, Deferred, Effect, Exit, Metric, Result } from "effect"
 import { type ResourceLimits, Worker } from "node:worker_threads"
 import { difference } from "./ModuleCheck.ts"
@@ -24,6 +19,7 @@ import { ParcelWriter, unpack } from "./Parcel.ts"
 import { type MetricMessage, ThreadMetrics } from "./ThreadMetrics.ts"
 import * as WorkerLoadError from "./WorkerLoadError.ts"
 import type { FromThread, OutcomeMessage, ResponseMessage, Start, ToThread } from "./WorkerProtocol.ts"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 export interface ThreadOptions {
   readonly definition: Definition<Fields, Fields>
@@ -53,7 +49,7 @@ export const start = Effect.fnUntraced(function* (options: ThreadOptions) {
     try {
       worker = spawn(options)
     } catch (error) {
-      return fail(`its worker thread does not start: ${text(error)}`)
+      return fail(`its worker thread does not start: ${errorMessage(error)}`)
     }
     let reason: string | undefined
     const end = (why: string) => {
@@ -66,10 +62,10 @@ export const start = Effect.fnUntraced(function* (options: ThreadOptions) {
       try {
         metrics.receive(message)
       } catch (error) {
-        end(text(error))
+        end(errorMessage(error))
       }
     }
-    const onError = (error: unknown) => (reason ??= `its worker thread died: ${text(error)}`)
+    const onError = (error: unknown) => (reason ??= `its worker thread died: ${errorMessage(error)}`)
     const onExit = (code: number) => {
       clearTimeout(timer)
       metrics.release()
@@ -93,7 +89,7 @@ export const start = Effect.fnUntraced(function* (options: ThreadOptions) {
 // `import.meta.resolve` goes through the package's exports: the same line works from source and when built.
 const spawn = ({ instance, module, maxHeapBytes, execArgv, env, data }: ThreadOptions): Worker => {
   const workerData: Start = { module, instance, data }
-  return new Worker(new URL(import.meta.resolve("@nereid/worker/worker")), {
+  return new Worker(new URL(import.meta.resolve("@nereid/worker/internal/thread")), {
     name: instance.name,
     workerData,
     ...(maxHeapBytes !== undefined && { resourceLimits: heapLimits(maxHeapBytes) }),
@@ -112,8 +108,6 @@ const heapLimits = (bytes: number): ResourceLimits => {
   const young = Math.min(24, Math.floor(megabytes / 4))
   return { maxYoungGenerationSizeMb: young, maxOldGenerationSizeMb: megabytes - young }
 }
-
-const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** By the logger of whoever has started it. */
 const log = (context: Context.Context<never>, { level, message }: Extract<FromThread, { _tag: "Log" }>) =>
@@ -152,8 +146,8 @@ export class WorkerThread implements Supervised {
     this.#worker = worker
     this.#context = context
     let reason: string | undefined
-    worker.on("error", (error: unknown) => (reason ??= text(error)))
-    worker.on("messageerror", (error: unknown) => (reason ??= text(error)))
+    worker.on("error", (error: unknown) => (reason ??= errorMessage(error)))
+    worker.on("messageerror", (error: unknown) => (reason ??= errorMessage(error)))
     worker.once("exit", (code) => this.#exit(reason ?? `exit code ${code}`))
     worker.on("message", (message: FromThread) => this.#receive(message))
     // Nothing in flight: the thread alone does not keep the process alive.
@@ -171,7 +165,7 @@ export class WorkerThread implements Supervised {
   execute(batch: Batch, settle: Settle): Interrupt {
     if (this.#state !== "running") {
       settle(Exit.fail(this.#unavailable()))
-      return nothing
+      return constVoid
     }
     const startedAt = performance.now()
     const number = this.#next++
@@ -292,8 +286,6 @@ export class WorkerThread implements Supervised {
     return new Unavailable({ message: `the worker thread of model '${this.#options.definition.name}' is not running` })
   }
 }
-
-const nothing = () => {}
 
 const unpacked = (buffer: ArrayBuffer, { outputs, parameters }: ResponseMessage): Response => ({
   outputs: outputs.map((tensor) => unpack(buffer, tensor)),

@@ -2,11 +2,12 @@
 import { Cause, Effect, Exit, Layer, Logger, Scope } from "effect"
 import { parentPort, workerData } from "node:worker_threads"
 import { inspect } from "node:util"
-import { MetricSink } from "@nereid/core/MetricSink"
+import { MetricSink } from "@nereid/core/internal/metrics/MetricSink"
 import * as ForwardedMetrics from "./ForwardedMetrics.ts"
 import { HostedModel, load } from "./HostedModel.ts"
 import { WorkerData } from "./WorkerData.ts"
 import type { FromThread, LogLevelName, Start, ToThread } from "./WorkerProtocol.ts"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 const { module, instance, data }: Start = workerData
 
@@ -59,7 +60,7 @@ const stop = async () => {
 
 if (Exit.isFailure(loaded)) {
   const error = Cause.squash(loaded.cause)
-  post({ _tag: "LoadFailed", message: error instanceof Error ? error.message : String(error) })
+  post({ _tag: "LoadFailed", message: errorMessage(error) })
   await stop()
 } else {
   model = new HostedModel(loaded.value, (message, transfer) => {

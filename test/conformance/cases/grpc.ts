@@ -1,6 +1,6 @@
 /** What only gRPC has: its RPCs beside inference, parts of a ModelInferRequest that HTTP has no words for. */
 import type { MessageInitShape } from "@bufbuild/protobuf"
-import { GrpcCode } from "@nereid/core/Errors"
+import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import {
   GRPCInferenceService,
   type InferParameterSchema,

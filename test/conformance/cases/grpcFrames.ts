@@ -1,7 +1,7 @@
 /** gRPC below its messages: prefixes, lengths, headers, paths, large messages. */
 import { gzipSync } from "node:zlib"
 import { create, toBinary } from "@bufbuild/protobuf"
-import { GrpcCode } from "@nereid/core/Errors"
+import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { ModelInferRequestSchema } from "@nereid/protocol/grpc_service"
 import type { Line } from "../Acceptance.ts"
 import type { GrpcCase, GrpcExpected } from "../Case.ts"

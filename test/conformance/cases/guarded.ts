@@ -1,5 +1,5 @@
 /** What is off by default, on a server where it is on: restricted APIs, forwarded headers, pages of other origins. */
-import { GrpcCode } from "@nereid/core/Errors"
+import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { type GrpcCase, type GrpcExpected, type HttpCase, type HttpExpected, http, rpc } from "../Case.ts"
 import { frame, message } from "../GrpcEncoding.ts"

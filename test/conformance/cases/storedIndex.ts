@@ -1,5 +1,5 @@
 /** The index of a repository with its states and reasons, as both protocols show it. */
-import { GrpcCode } from "@nereid/core/Errors"
+import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { type Claim, type GrpcCase, type HttpCase, http, rpc } from "../Case.ts"
 import { versionOf } from "../Broken.ts"

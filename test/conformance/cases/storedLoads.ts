@@ -1,6 +1,6 @@
 /** Loading and unloading where callers may: what is refused, and what changes nothing. */
 import type { MessageInitShape } from "@bufbuild/protobuf"
-import { GrpcCode } from "@nereid/core/Errors"
+import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { type Claim, type GrpcCase, type GrpcExpected, type HttpCase, type HttpExpected, http, rpc } from "../Case.ts"
 import { addSub } from "../../fixtures/onnx.ts"

@@ -1,5 +1,5 @@
 /** Whether models of a repository are ready, and what is told of one that is not there. */
-import { GrpcCode } from "@nereid/core/Errors"
+import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { type GrpcCase, type HttpCase, http, rpc } from "../Case.ts"
 import { on } from "./stored.ts"

@@ -3,7 +3,7 @@
  * and how the configuration is told.
  */
 import type { MessageInitShape } from "@bufbuild/protobuf"
-import { GrpcCode } from "@nereid/core/Errors"
+import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { GRPCInferenceService, type InferParameterSchema } from "@nereid/protocol/grpc_service"
 import { type GrpcCase, type HttpCase, type HttpExpected, http, type InferCase, rpc } from "../Case.ts"
 import { tensor } from "../InferRequest.ts"

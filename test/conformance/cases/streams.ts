@@ -1,6 +1,6 @@
 /** ModelStreamInfer: several requests on one stream, decoupled models, errors in band and as the stream's own. gRPC only. */
 import { create, toBinary } from "@bufbuild/protobuf"
-import { GrpcCode } from "@nereid/core/Errors"
+import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { GRPCInferenceService, ModelInferRequestSchema } from "@nereid/protocol/grpc_service"
 import type { Line } from "../Acceptance.ts"
 import { type GrpcCase, type GrpcExpected, type HttpCase, http } from "../Case.ts"

@@ -1,5 +1,5 @@
 /** The trace settings over both protocols: read, changed, put back, refused. */
-import { GrpcCode } from "@nereid/core/Errors"
+import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { type GrpcCase, type HttpCase, http, rpc } from "../Case.ts"
 

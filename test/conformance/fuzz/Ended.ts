@@ -1,5 +1,6 @@
 /** How an attempt of the fuzzing ended, held against what it deserves: its outputs, or an error that is one of the protocol's. */
-import { GrpcCode, tagHeader } from "@nereid/core/Errors"
+import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
+import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
 import { grpcOutputs, httpOutputs, streamReply } from "../Answer.ts"
 import { codes } from "../Codes.ts"
 import { bytesOf } from "../Elements.ts"

@@ -4,7 +4,7 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { tagHeader } from "@nereid/core/Errors"
+import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
 import { elementOf } from "../Answer.ts"
 import { Connections } from "../Connections.ts"
 import { bytesOf } from "../Elements.ts"

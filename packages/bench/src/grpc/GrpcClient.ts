@@ -2,12 +2,12 @@
  * A few gRPC calls, one reply each, read in full: what a load has to know of a server before and after it. Not for the
  * load itself.
  */
-import type { Address } from "../Address.ts"
+import type { Address } from "../target/Address.ts"
 import type { Headers } from "../http2/HeaderReader.ts"
 import { Http2Connection } from "../http2/Http2Connection.ts"
-import * as GrpcCall from "./GrpcCall.ts"
+import * as GrpcCall from "./GrpcRequest.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
-import { MessageReader } from "./MessageReader.ts"
+import { MessageReader } from "./ReplyMessages.ts"
 
 /** A call that the server has answered with an error, or not at all. */
 export class CallError extends Error {

@@ -8,18 +8,18 @@ import {
   type MessageShape,
   toBinary,
 } from "@bufbuild/protobuf"
-import * as InferMessage from "@nereid/core/InferMessage"
-import type { WireRequest } from "@nereid/core/WireRequest"
+import * as InferMessage from "@nereid/core/internal/codec/protobuf/InferMessage"
+import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
 import {
   GRPCInferenceService,
   ModelInferRequestSchema,
   ModelInferResponseSchema,
   ModelStreamInferResponseSchema,
 } from "@nereid/protocol/grpc_service"
-import type { Address } from "../Address.ts"
-import type { Answer, ModelClient, ModelName } from "../ModelClient.ts"
+import type { Address } from "../target/Address.ts"
+import type { Answer, ModelClient, ModelName } from "../target/ModelClient.ts"
 import { GrpcClient } from "./GrpcClient.ts"
-import * as GrpcCall from "./GrpcCall.ts"
+import * as GrpcCall from "./GrpcRequest.ts"
 import * as GrpcStream from "./GrpcStream.ts"
 import * as GrpcUnary from "./GrpcUnary.ts"
 

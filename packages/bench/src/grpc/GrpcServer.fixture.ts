@@ -10,8 +10,8 @@ import { once } from "node:events"
 import { createServer, type ServerHttp2Stream } from "node:http2"
 import type { AddressInfo } from "node:net"
 import { onTestFinished } from "vitest"
-import type { Address } from "../Address.ts"
-import { service } from "./GrpcCall.ts"
+import type { Address } from "../target/Address.ts"
+import { service } from "./GrpcRequest.ts"
 
 const bytes = (value: Buffer) => value
 

@@ -3,14 +3,14 @@
  * replies. A reply is told by the id that its request has had; of its tensors only the length is checked. A request to a
  * decoupled model ends with the reply that says it is the last one.
  */
-import type { Address } from "../Address.ts"
-import { Cycle } from "../Cycle.ts"
+import type { Address } from "../target/Address.ts"
+import { Cycle } from "../target/Cycle.ts"
 import type { Headers } from "../http2/HeaderReader.ts"
 import { Http2Connection, type Http2Stream } from "../http2/Http2Connection.ts"
-import type { Connection, Replies, Target } from "../Load.ts"
-import * as GrpcCall from "./GrpcCall.ts"
+import type { Connection, Replies, Target } from "../target/Load.ts"
+import * as GrpcCall from "./GrpcRequest.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
-import { MessageReader, prefixLength } from "./MessageReader.ts"
+import { MessageReader, prefixLength } from "./ReplyMessages.ts"
 import * as StreamReply from "./StreamReply.ts"
 
 /** What stands in a message for the id that it gets when it is sent: as many digits. */

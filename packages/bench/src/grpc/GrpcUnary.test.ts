@@ -1,10 +1,10 @@
 /** Calls by the hundred to grpc-js, and what is said of replies that are not what they should be. */
 import { status } from "@grpc/grpc-js"
 import { describe, expect, it, onTestFinished } from "vitest"
-import type { Address } from "../Address.ts"
-import * as ClosedLoop from "../ClosedLoop.ts"
-import * as Lane from "../Lane.ts"
-import * as GrpcCall from "./GrpcCall.ts"
+import type { Address } from "../target/Address.ts"
+import * as ClosedLoop from "../load/ClosedLoop.ts"
+import * as Lane from "../load/Lane.ts"
+import * as GrpcCall from "./GrpcRequest.ts"
 import { type RawReply, reply, serve, serveHttp2 } from "./GrpcServer.fixture.ts"
 import * as GrpcUnary from "./GrpcUnary.ts"
 

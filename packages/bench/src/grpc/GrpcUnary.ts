@@ -2,14 +2,14 @@
  * Unary gRPC calls as a target: each a stream of its own, many at a time on a connection. Of a reply it checks HTTP status,
  * content type and gRPC status, that it is one whole message, and how long that is; not what is in it.
  */
-import type { Address } from "../Address.ts"
-import { Cycle } from "../Cycle.ts"
+import type { Address } from "../target/Address.ts"
+import { Cycle } from "../target/Cycle.ts"
 import type { Headers } from "../http2/HeaderReader.ts"
 import { Http2Connection, type StreamHandler } from "../http2/Http2Connection.ts"
-import type { Connection, Replies, Target } from "../Load.ts"
-import * as GrpcCall from "./GrpcCall.ts"
+import type { Connection, Replies, Target } from "../target/Load.ts"
+import * as GrpcCall from "./GrpcRequest.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
-import { prefixLength } from "./MessageReader.ts"
+import { prefixLength } from "./ReplyMessages.ts"
 
 /** A message to send, and how long its reply is; undefined where that may be any length. */
 export interface UnaryRequest {

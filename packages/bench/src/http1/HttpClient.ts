@@ -2,7 +2,7 @@
  * A few HTTP requests, each on a connection of its own, their replies read in full: what a load has to know of a server
  * before and after it. Not for the load itself.
  */
-import * as Address from "../Address.ts"
+import * as Address from "../target/Address.ts"
 import * as HttpRequest from "./HttpRequest.ts"
 import { type Reply, ReplyReader } from "./ReplyReader.ts"
 

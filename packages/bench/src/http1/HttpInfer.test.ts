@@ -3,9 +3,9 @@ import { once } from "node:events"
 import { createServer, type RequestListener, type Server } from "node:http"
 import { type AddressInfo, createServer as createTcp } from "node:net"
 import { expect, it, onTestFinished } from "vitest"
-import type { Address } from "../Address.ts"
-import * as ClosedLoop from "../ClosedLoop.ts"
-import * as Lane from "../Lane.ts"
+import type { Address } from "../target/Address.ts"
+import * as ClosedLoop from "../load/ClosedLoop.ts"
+import * as Lane from "../load/Lane.ts"
 import * as HttpInfer from "./HttpInfer.ts"
 
 const serve = async (listener: RequestListener, change: (server: Server) => void = () => {}): Promise<Address> => {

@@ -3,9 +3,9 @@
  * the length of the body; not what is in it.
  */
 import type { Socket } from "node:net"
-import * as Address from "../Address.ts"
-import { Cycle } from "../Cycle.ts"
-import type { Connection, Replies, Target } from "../Load.ts"
+import * as Address from "../target/Address.ts"
+import { Cycle } from "../target/Cycle.ts"
+import type { Connection, Replies, Target } from "../target/Load.ts"
 import * as HttpRequest from "./HttpRequest.ts"
 import { type Reply, ReplyReader } from "./ReplyReader.ts"
 

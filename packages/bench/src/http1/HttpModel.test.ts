@@ -3,8 +3,8 @@ import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { expect, it, onTestFinished } from "vitest"
-import type { Address } from "../Address.ts"
-import * as ModelTraits from "../ModelTraits.ts"
+import type { Address } from "../target/Address.ts"
+import * as ModelTraits from "../target/ModelTraits.ts"
 import * as HttpModel from "./HttpModel.ts"
 
 const serve = async (replies: Readonly<Record<string, unknown>>): Promise<Address> => {

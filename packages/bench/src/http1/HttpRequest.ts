@@ -1,5 +1,5 @@
 /** A request of HTTP/1.1 as bytes, and what an error's reply says. */
-import { type Address, print } from "../Address.ts"
+import { type Address, print } from "../target/Address.ts"
 import type { Reply } from "./ReplyReader.ts"
 
 export interface HttpRequest {

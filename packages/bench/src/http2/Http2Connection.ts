@@ -4,7 +4,7 @@
  * everything a server may say (windows, settings, limits, GOAWAY); what a reply means is its handler's business.
  */
 import type { Socket } from "node:net"
-import * as Address from "../Address.ts"
+import * as Address from "../target/Address.ts"
 import { cancel, defaults, errorName, Flag, goaway, headLength, largestWindow, Setting, Type } from "./Frame.ts"
 import * as Frame from "./Frame.ts"
 import { FrameReader } from "./FrameReader.ts"

@@ -1,9 +1,9 @@
 /** What a benchmark says before its table: who is asked for what, and how. */
-import type { Benchmark, BenchmarkOptions } from "@nereid/bench/Benchmark"
-import * as Level from "@nereid/bench/Level"
-import type { Protocol } from "@nereid/bench/ModelClient"
-import { print } from "@nereid/core/TensorSpec"
-import type { WireTensor } from "@nereid/core/WireRequest"
+import type { Benchmark, BenchmarkOptions } from "@nereid/bench/internal/benchmark/Benchmark"
+import * as Level from "@nereid/bench/internal/load/Level"
+import type { Protocol } from "@nereid/bench/internal/target/ModelClient"
+import { print } from "@nereid/core/internal/tensor/TensorSpec"
+import type { WireTensor } from "@nereid/core/internal/wire/WireRequest"
 import type { LoadOptions } from "../flags/BenchLoadFlags.ts"
 
 const protocols: { readonly [P in Protocol]: string } = {

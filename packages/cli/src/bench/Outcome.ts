@@ -1,6 +1,6 @@
 /** What a benchmark says after its table: what puts its numbers into another light, and what went wrong. */
-import * as Level from "@nereid/bench/Level"
-import type { Summary } from "@nereid/bench/Summary"
+import * as Level from "@nereid/bench/internal/load/Level"
+import type { Summary } from "@nereid/bench/internal/report/Summary"
 
 /** Remarks that several levels share are said once. */
 export const remarks = (summaries: ReadonlyArray<Summary>): ReadonlyArray<string> => {

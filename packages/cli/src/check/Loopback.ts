@@ -4,6 +4,7 @@ import { Model, Tensor } from "@nereid/core"
 import { Server } from "@nereid/server"
 import type { Finding } from "./Finding.ts"
 import { expected, print, question } from "./Question.ts"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 class AddSub extends Model.Service<AddSub>()("add_sub", {
   inputs: { a: Tensor.FP32(1), b: Tensor.FP32(1) },
@@ -46,7 +47,7 @@ const ask = async (name: string, url: string, timeout: number): Promise<Finding>
     const details = { url, ...answer, milliseconds }
     return { name, status: expected(answer) ? "ok" : "failed", message, details }
   } catch (error) {
-    const message = `${url}: ${error instanceof Error ? error.message : String(error)}`
+    const message = `${url}: ${errorMessage(error)}`
     return { name, status: "failed", message, details: { url } }
   } finally {
     await model.close()

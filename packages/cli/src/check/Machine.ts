@@ -1,7 +1,7 @@
 /** What a server finds on this machine: Node, processors, memory, its default ports, ONNX Runtime. */
 import { createServer } from "node:net"
 import { arch, availableParallelism, platform, totalmem } from "node:os"
-import * as Runtime from "@nereid/onnx/Runtime"
+import * as Runtime from "@nereid/onnx/internal/Runtime"
 import type { Finding } from "./Finding.ts"
 import { type Answer, expected, print, question } from "./Question.ts"
 

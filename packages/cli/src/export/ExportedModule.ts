@@ -1,8 +1,14 @@
 /** The models of a module, built; and by which of its layers each is provided. */
 import { Context, Effect, Layer, Option } from "effect"
-import { type ExportedModel, isModel, layerOf, ModuleError, withServices } from "@nereid/core/ExportedModels"
-import { Registry } from "@nereid/core/Registry"
-import type { RunningModel } from "@nereid/core/RunningModel"
+import {
+  type ExportedModel,
+  isModel,
+  layerOf,
+  ModuleError,
+  withServices,
+} from "@nereid/core/internal/lifecycle/ExportedModels"
+import { Registry } from "@nereid/core/internal/lifecycle/Registry"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 
 export interface BuiltModel {
   readonly model: ExportedModel

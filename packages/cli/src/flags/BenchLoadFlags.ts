@@ -1,16 +1,17 @@
 /** The flags of `nereid bench` that say how hard the server is asked, and for how long. */
-import * as Level from "@nereid/bench/Level"
-import type { SweepOptions } from "@nereid/bench/Sweep"
+import * as Level from "@nereid/bench/internal/load/Level"
+import type { SweepOptions } from "@nereid/bench/internal/load/Sweep"
 import { Effect, Result } from "effect"
 import { CliError, type Command } from "effect/cli"
 import * as FlagKind from "./FlagKind.ts"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 const parseLevels =
   (integer: boolean): FlagKind.Parse<ReadonlyArray<number>> =>
   (text) =>
     Result.try({
       try: () => Level.numbers(text, integer),
-      catch: (error) => (error instanceof Error ? error.message : String(error)),
+      catch: (error) => errorMessage(error),
     })
 
 const parseNumber =

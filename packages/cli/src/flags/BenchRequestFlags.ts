@@ -1,10 +1,11 @@
 /** The flags of `nereid bench` that say what is sent. */
 import { readFileSync } from "node:fs"
-import type { BenchmarkOptions } from "@nereid/bench/Benchmark"
-import type { Parameter } from "@nereid/core/Inference"
+import type { BenchmarkOptions } from "@nereid/bench/internal/benchmark/Benchmark"
+import type { Parameter } from "@nereid/core/internal/request/Request"
 import { Effect, Result } from "effect"
 import { CliError, type Command } from "effect/cli"
 import * as FlagKind from "./FlagKind.ts"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 const parseShape: FlagKind.Parse<readonly [string, ReadonlyArray<number>]> = (text) => {
   const [, name, extents] = /^(.+):(\d{1,15}(?:,\d{1,15})*)$/.exec(text) ?? []
@@ -99,7 +100,6 @@ export const options = (values: Values): Effect.Effect<Options, CliError.UserErr
   }
   return Effect.try({
     try: () => ({ ...others, inputs: { file: readFileSync(inputs, "utf8") } }),
-    catch: (error) =>
-      new CliError.UserError({ cause: `--input-data: ${error instanceof Error ? error.message : String(error)}` }),
+    catch: (error) => new CliError.UserError({ cause: `--input-data: ${errorMessage(error)}` }),
   })
 }

@@ -1,6 +1,7 @@
 /** The flags of `nereid bench` that say who is asked, and over what. */
-import type { BenchmarkOptions } from "@nereid/bench/Benchmark"
-import * as Endpoint from "@nereid/bench/Endpoint"
+import type { BenchmarkOptions } from "@nereid/bench/internal/benchmark/Benchmark"
+import * as Endpoint from "@nereid/bench/internal/target/Endpoint"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { Effect, Result } from "effect"
 import { CliError, type Command, Flag } from "effect/cli"
 import * as ConnectionFlags from "./ConnectionFlags.ts"
@@ -62,7 +63,7 @@ type Options = Pick<BenchmarkOptions, "endpoint" | "tls" | "protocol" | "model" 
 export const options = (values: Values): Effect.Effect<Options, CliError.UserError> =>
   Effect.try({
     try: () => read(values),
-    catch: (error) => new CliError.UserError({ cause: error instanceof Error ? error.message : error }),
+    catch: (error) => new CliError.UserError({ cause: errorMessage(error) }),
   })
 
 const read = ({ model, version, url, protocol, streaming, tensors, headers, ...tls }: Values): Options => {

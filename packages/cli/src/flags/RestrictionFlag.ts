@@ -1,5 +1,5 @@
 /** The flag of one port that restricts APIs, in tritonserver's format: `api[,api…]:key=value`. */
-import * as RestrictedApis from "@nereid/server/RestrictedApis"
+import * as RestrictedApis from "@nereid/server/internal/gateway/RestrictedApis"
 import { Result } from "effect"
 import * as FlagKind from "./FlagKind.ts"
 

@@ -5,11 +5,11 @@
 import { existsSync } from "node:fs"
 import { resolve } from "node:path"
 import { Effect } from "effect"
-import * as Contract from "@nereid/core/Contract"
-import { compare, print } from "@nereid/core/ContractDifference"
-import { isModel } from "@nereid/core/ExportedModels"
-import * as ModelModule from "../ModelModule.ts"
-import type { FoundContract } from "./ContractSource.ts"
+import * as Contract from "@nereid/core/internal/contract/Contract"
+import { compare, print } from "@nereid/core/internal/contract/ContractDifference"
+import { isModel } from "@nereid/core/internal/lifecycle/ExportedModels"
+import * as ModelModule from "../module/ModelModule.ts"
+import type { FoundContract } from "./FoundContract.ts"
 import { GenerateError } from "./GenerateError.ts"
 
 /** `isComplete`: whether all is there that the file may declare. */

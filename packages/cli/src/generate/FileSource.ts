@@ -2,11 +2,12 @@
 import { readFile } from "node:fs/promises"
 import { basename, dirname, extname, resolve } from "node:path"
 import { Effect } from "effect"
-import * as Contract from "@nereid/core/Contract"
-import * as OnnxContract from "@nereid/onnx/OnnxContract"
-import * as OnnxFile from "@nereid/onnx/OnnxFile"
-import type { Found, SourceOptions } from "./ContractSource.ts"
+import * as Contract from "@nereid/core/internal/contract/Contract"
+import * as OnnxContract from "@nereid/onnx/internal/OnnxContract"
+import * as OnnxFile from "@nereid/onnx/internal/OnnxFile"
+import type { Found, SourceOptions } from "./FoundContract.ts"
 import { GenerateError } from "./GenerateError.ts"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 /** Rows of a batch, as a server of a repository has them where nothing is said. */
 const defaultMaxBatchSize = 4
@@ -21,11 +22,11 @@ export const read = Effect.fnUntraced(function* (
   if (options.version !== undefined) return yield* new GenerateError({ message: "an .onnx file has no versions" })
   const bytes = yield* Effect.tryPromise({
     try: () => readFile(file),
-    catch: (error) => new GenerateError({ message: `cannot read ${file}: ${text(error)}` }),
+    catch: (error) => new GenerateError({ message: `cannot read ${file}: ${errorMessage(error)}` }),
   })
   const signature = yield* Effect.try({
     try: () => OnnxFile.signature(bytes),
-    catch: (error) => new GenerateError({ message: `${file} is not an ONNX model: ${text(error)}` }),
+    catch: (error) => new GenerateError({ message: `${file} is not an ONNX model: ${errorMessage(error)}` }),
   })
   const told = OnnxContract.make(name, signature)
   const batches = Contract.canBatch(told)
@@ -48,5 +49,3 @@ const modelName = (file: string): string => {
   const version = dirname(resolve(file))
   return name === "model" && /^[1-9][0-9]*$/.test(basename(version)) ? basename(dirname(version)) : name
 }
-
-const text = (error: unknown): string => (error instanceof Error ? error.message : String(error))

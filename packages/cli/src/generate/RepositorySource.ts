@@ -2,8 +2,8 @@
 import { existsSync, readdirSync } from "node:fs"
 import { basename, dirname, join, resolve } from "node:path"
 import { Effect, Result } from "effect"
-import * as RepositoryContract from "@nereid/repository/RepositoryContract"
-import type { Found, SourceOptions } from "./ContractSource.ts"
+import * as RepositoryContract from "@nereid/repository/internal/plan/RepositoryContract"
+import type { Found, SourceOptions } from "./FoundContract.ts"
 import { GenerateError, ofModels } from "./GenerateError.ts"
 
 export const read = Effect.fnUntraced(function* (

@@ -1,16 +1,11 @@
 /** The contracts of a server that runs: of any make, over either protocol. */
 import { Effect, Result } from "effect"
-import * as Contract from "@nereid/core/Contract"
-import * as Inspection from "@nereid/client/Inspection"
-import type { Found, FoundContract, SourceOptions } from "./ContractSource.ts"
+import * as Contract from "@nereid/core/internal/contract/Contract"
+import * as Inspection from "@nereid/client/internal/inspection/Inspection"
+import type { Found, FoundContract, SourceOptions } from "./FoundContract.ts"
 import * as ConnectionFlags from "../flags/ConnectionFlags.ts"
 import { GenerateError, ofModels } from "./GenerateError.ts"
-
-export interface ConnectionOptions {
-  readonly connection: Parameters<typeof ConnectionFlags.tls>[0] & {
-    readonly headers: ReadonlyArray<readonly [name: string, value: string]>
-  }
-}
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 export const read = (url: string, options: SourceOptions): Effect.Effect<Found, GenerateError> =>
   Effect.gen(function* () {
@@ -24,7 +19,7 @@ export const read = (url: string, options: SourceOptions): Effect.Effect<Found, 
           tls: ConnectionFlags.tls(tls, /^(?:https|grpcs):/i.test(url), "the URL"),
           ...(version === undefined ? {} : { version }),
         }),
-      catch: (error) => new GenerateError({ message: error instanceof Error ? error.message : String(error) }),
+      catch: (error) => new GenerateError({ message: errorMessage(error) }),
     }).pipe(Effect.flatten)
     const isComplete = options.models.length === 0
     const { names, notes } = isComplete ? yield* ready(inspection, url) : { names: options.models, notes: [] }

@@ -3,11 +3,12 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { dirname } from "node:path"
 import { Console, Effect } from "effect"
 import { Argument, CliError, Command } from "effect/cli"
-import * as ContractFile from "@nereid/core/ContractFile"
+import * as ContractFile from "@nereid/core/internal/contract/ContractFile"
 import * as GenerateFlags from "../flags/GenerateFlags.ts"
 import * as ContractCheck from "./ContractCheck.ts"
 import * as ContractSource from "./ContractSource.ts"
 import { GenerateError } from "./GenerateError.ts"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 export const generate = Command.make(
   "generate",
@@ -45,7 +46,7 @@ export const generate = Command.make(
         try: () => write(output, text),
         catch: (error) =>
           new GenerateError({
-            message: `cannot write ${output}: ${error instanceof Error ? error.message : String(error)}`,
+            message: `cannot write ${output}: ${errorMessage(error)}`,
           }),
       })
       const names = contracts.map(({ entry }) => entry.contract.name).join(", ")

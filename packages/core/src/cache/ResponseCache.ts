@@ -11,16 +11,17 @@
  * same by another priority, or for another time in the queue, waits for an execution of its own there, as it would alone; the
  * first of them that is done answers all, and the others are taken back.
  */
+import { constVoid } from "effect/Function"
 import { Clock, Effect, Result } from "effect"
 import { requireInteger } from "../model/Batching.ts"
 import * as Deadlines from "../scheduler/Deadlines.ts"
 import * as Digest from "./Digest.ts"
-import { DeadlineExceeded, fromTag, type InferenceError, retryAfter } from "../Errors.ts"
-import { type Cancel, errorPrefix, type Reply, type Request, type Response } from "../request/Inference.ts"
+import { DeadlineExceeded, type InferenceError, withMessage } from "../error/InferenceError.ts"
+import { type Cancel, errorPrefix, type Reply, type Request, type Response } from "../request/Request.ts"
 import { copy, ResponseStore } from "./ResponseStore.ts"
 import { levelOf, policyOf, type Queueing, timeoutOf } from "../model/QueuePolicy.ts"
 import type { Scheduler } from "../scheduler/Scheduler.ts"
-import type { RequestStatistics, Statistics } from "../metrics/Statistics.ts"
+import type { RequestStatistics, Statistics } from "../metrics/ModelStatistics.ts"
 
 export interface ResponseCacheOptions {
   /** Of answers, with what it takes to keep them; those not asked for the longest leave first. Default 64 MiB. */
@@ -111,7 +112,7 @@ export const make = Effect.fnUntraced(function* (options: CacheOptions) {
       const total = nanos() - startedAt
       statistics.hit(total, total, request.rows, clock.currentTimeMillisUnsafe())
       reply(answer)
-      return nothing
+      return constVoid
     }
     const flight = flightOf(key, laneOf(request))
     const waiting: Waiting = { request, reply, startedAt, flight }
@@ -127,7 +128,7 @@ export const make = Effect.fnUntraced(function* (options: CacheOptions) {
       lane,
       waiting: new Set(),
       counts: new FlightStatistics(statistics),
-      cancel: nothing,
+      cancel: constVoid,
     }
 
   const put = (flight: Flight) => {
@@ -255,8 +256,6 @@ export const make = Effect.fnUntraced(function* (options: CacheOptions) {
   return submit
 })
 
-const nothing = () => {}
-
 /** A model with states answers the same question differently. */
 const isOfSequence = ({ parameters }: Request): boolean => {
   const id = parameters["sequence_id"]
@@ -267,7 +266,7 @@ const isOfSequence = ({ parameters }: Request): boolean => {
 const addressed = (error: InferenceError, executed: Request, request: Request): InferenceError => {
   const prefix = errorPrefix(executed)
   if (executed === request || !error.message.startsWith(prefix)) return error
-  return fromTag(error._tag, errorPrefix(request) + error.message.slice(prefix.length), retryAfter(error)) ?? error
+  return withMessage(error, errorPrefix(request) + error.message.slice(prefix.length))
 }
 
 const reasonOf = ({ _tag }: InferenceError) =>

@@ -1,9 +1,9 @@
 /** Identical requests that ask to wait in different ways: each does as it would alone, and the first answer is everybody's. */
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
-import * as Model from "../model/Model.ts"
-import * as Tensor from "../tensor/Tensor.ts"
-import * as Testing from "../testing/Testing.ts"
+import * as Model from "../Model.ts"
+import * as Tensor from "../Tensor.ts"
+import * as Testing from "../Testing.ts"
 
 class Slow extends Model.Service<Slow>()("slow", {
   inputs: { x: Tensor.scalar("INT32") },

@@ -1,5 +1,5 @@
 import { expect, it } from "@effect/vitest"
-import { noParameters, type Response } from "../request/Inference.ts"
+import { noParameters, type Response } from "../request/Request.ts"
 import { copy, ResponseStore } from "./ResponseStore.ts"
 import { make } from "../tensor/TypedTensor.ts"
 

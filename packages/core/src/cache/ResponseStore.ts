@@ -2,7 +2,7 @@
  * Responses by key, within so many bytes: what was not asked for the longest makes room. Pure; what a key is, and who asks, is
  * ResponseCache.ts's.
  */
-import { noParameters, type Response } from "../request/Inference.ts"
+import { noParameters, type Response } from "../request/Request.ts"
 import { TypedTensor } from "../tensor/TypedTensor.ts"
 
 /** What an entry needs beside its keys, tensors and parameters, roughly. */

@@ -5,14 +5,15 @@
  *
  * What the steps of one request do is EnsembleRequest.ts's business.
  */
+import { constVoid } from "effect/Function"
 import { Clock, Effect, Latch, Result } from "effect"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 import * as ResponseCache from "../cache/ResponseCache.ts"
-import { Asker } from "../calls/Asker.ts"
-import { type InferenceError, ModelNotReady } from "../Errors.ts"
-import { type FailureReason, Statistics } from "../metrics/Statistics.ts"
+import { CallCycleDetector } from "../request/CallCycleDetector.ts"
+import { type InferenceError, ModelNotReady } from "../error/InferenceError.ts"
+import { type FailureReason, Statistics } from "../metrics/ModelStatistics.ts"
 import type { Batching } from "../model/Batching.ts"
-import { type Cancel, errorPrefix, type Reply, type Request } from "../request/Inference.ts"
+import { type Cancel, errorPrefix, type Reply, type Request } from "../request/Request.ts"
 import { type Release, type RunningModel, Watcher } from "../running/RunningModel.ts"
 import * as Deadlines from "../scheduler/Deadlines.ts"
 import { counted } from "../scheduler/ResponseCount.ts"
@@ -76,7 +77,7 @@ export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const nanos = () => Number(clock.monotonicTimeNanosUnsafe())
   const statistics = new Statistics()
-  const asker = new Asker(name)
+  const asker = new CallCycleDetector(name)
   const drained = Latch.makeUnsafe(true)
   let isStopped = false
   let unanswered = 0
@@ -120,7 +121,7 @@ export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
   }
   const enter = (link: Linked) => {
     began()
-    if (link.inFlight === 0) link.releases = [...new Set(link.models)].map((model) => model.keep?.() ?? nothing)
+    if (link.inFlight === 0) link.releases = [...new Set(link.models)].map((model) => model.keep?.() ?? constVoid)
     link.inFlight += 1
   }
   const leave = (link: Linked) => {
@@ -138,7 +139,7 @@ export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
     if (link === undefined || refusal !== undefined) {
       statistics.failed("REJECTED", 0)
       reply(Result.fail(refusal ?? notLinked(request)))
-      return nothing
+      return constVoid
     }
     const startedAt = nanos()
     const durations = new StepDurations()
@@ -272,7 +273,6 @@ const mayWaitForItself = ({ steps }: EnsembleGraph): boolean => {
 const reasonOf = ({ _tag }: InferenceError): FailureReason => {
   if (_tag === "Cancelled" || _tag === "DeadlineExceeded") return "CANCELED"
   if (_tag === "QueueFull" || _tag === "QueueTimeout") return "REJECTED"
-  return _tag === "ExecutionFailed" ? "BACKEND" : "OTHER"
+  const isFailure = _tag === "ExecutionFailed" || _tag === "Unrecoverable" || _tag === "DeclaredFailure"
+  return isFailure ? "BACKEND" : "OTHER"
 }
-
-const nothing = () => {}

@@ -2,8 +2,8 @@
  * What has come of a request so far, at one level of its graph: that of the request itself, or that of one response of a
  * decoupled step, which sees the tensors of the level above it. Data alone; EnsembleRequest.ts moves it.
  */
-import type { InferenceError } from "../Errors.ts"
-import { noParameters, type Parameters, type Response } from "../request/Inference.ts"
+import type { InferenceError } from "../error/InferenceError.ts"
+import { noParameters, type Parameters, type Response } from "../request/Request.ts"
 import type { TypedTensor } from "../tensor/TypedTensor.ts"
 import type { EnsembleGraph, LinkedStep } from "./EnsembleGraph.ts"
 

@@ -11,18 +11,11 @@
  * The first failure is that of the request, and takes back what else was asked; behind the answers that come before it.
  */
 import { Cause, Effect, type Fiber, Latch, Result } from "effect"
-import type { Asker } from "../calls/Asker.ts"
-import { askedBy, type CallerService } from "../calls/Caller.ts"
-import { notReady } from "../calls/NamedCalls.ts"
-import { DeadlineExceeded, ExecutionFailed, fromTag, type InferenceError, retryAfter } from "../Errors.ts"
-import {
-  type Cancel,
-  errorPrefix,
-  noParameters,
-  type Request,
-  type Response,
-  type Trace,
-} from "../request/Inference.ts"
+import type { CallCycleDetector } from "../request/CallCycleDetector.ts"
+import { askedBy, type CallerService } from "../call/Caller.ts"
+import { notReady } from "../call/NamedCalls.ts"
+import { DeadlineExceeded, ExecutionFailed, type InferenceError, withMessage } from "../error/InferenceError.ts"
+import { type Cancel, errorPrefix, noParameters, type Request, type Response, type Trace } from "../request/Request.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
 import { TypedTensor } from "../tensor/TypedTensor.ts"
 import { EnsembleFlow } from "./EnsembleFlow.ts"
@@ -32,7 +25,7 @@ import * as StepRequest from "./StepRequest.ts"
 export interface EnsembleRequestOptions {
   readonly graph: EnsembleGraph
   readonly request: Request
-  readonly asker: Asker
+  readonly asker: CallCycleDetector
   /** Whether it is answered by its `emit`, whatever the graph. */
   readonly decoupled: boolean
   /** Responses of one decoupled step that may be on their way to the caller before it is held up. */
@@ -297,7 +290,7 @@ export class EnsembleRequest {
 /** As its caller sees the failure of a step. */
 const within = ({ definition }: EnsembleGraph, error: InferenceError): InferenceError => {
   const where = `in ensemble '${definition.name}', ${error.message}`
-  return fromTag(error._tag, where, retryAfter(error)) ?? new ExecutionFailed({ message: where })
+  return withMessage(error, where)
 }
 
 const both = (one: Trace, other: Trace): Trace => ({

@@ -1,6 +1,6 @@
 /** How long the steps of one request took in their models, all of them together: what an ensemble's statistics say of it. */
-import type { ComputeDurations } from "../metrics/Statistics.ts"
-import type { Trace, TracePoint } from "../request/Inference.ts"
+import type { ComputeDurations } from "../metrics/ModelStatistics.ts"
+import type { Trace, TracePoint } from "../request/Request.ts"
 
 /** In nanoseconds. Right once every execution that has begun has ended. */
 export class StepDurations implements Trace, ComputeDurations {

@@ -3,10 +3,10 @@
  * a batch dimension or without one. Pure.
  */
 import { Result } from "effect"
-import type { InvalidRequest } from "../Errors.ts"
-import type { Request, Trace } from "../request/Inference.ts"
-import { validate } from "../request/Validation.ts"
-import type { WireTensor } from "../request/WireRequest.ts"
+import type { InvalidRequest } from "../error/InferenceError.ts"
+import type { Request, Trace } from "../request/Request.ts"
+import { validate } from "../wire/Validation.ts"
+import type { WireTensor } from "../wire/WireRequest.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
 import { matches, type TensorSpec } from "../tensor/TensorSpec.ts"
 import { reshape, type TypedTensor } from "../tensor/TypedTensor.ts"

@@ -1,8 +1,9 @@
 /** One call of a handler for all requests of a batch: how it begins, ends and is taken back, whatever the call is about. */
+import { constVoid } from "effect/Function"
 import { Cause, type Context, Effect, Exit, type Fiber, Result } from "effect"
-import type { Batch } from "../scheduler/Batch.ts"
-import type { Handling } from "../calls/Caller.ts"
-import type { InferenceError } from "../Errors.ts"
+import type { Batch } from "../batch/Batch.ts"
+import type { Handling } from "../call/Caller.ts"
+import type { InferenceError } from "../error/InferenceError.ts"
 import { BatchScope } from "./HandledBatch.ts"
 import * as Handler from "./Handler.ts"
 import type { Execution, Instance } from "../instance/Instance.ts"
@@ -54,7 +55,7 @@ export const execute = <A, E, R, P extends Declared>(
     const begun = begin(batch, scope, (effect) => Effect.runForkWith(scope.context(context))(effect))
     if (Exit.isExit(begun)) {
       settle(executed(begun))
-      return nothing
+      return constVoid
     }
     begun.addObserver((exit) => settle(executed(exit)))
     return (request) => {
@@ -65,5 +66,3 @@ export const execute = <A, E, R, P extends Declared>(
     }
   }
 }
-
-const nothing = () => {}

@@ -1,14 +1,15 @@
 /** A model from a function of a whole batch. Functions of single samples are EachHandler.ts's. */
 import { type Context, type Effect, type Layer, Result } from "effect"
-import * as Batch from "../scheduler/Batch.ts"
+import * as Batch from "../batch/Batch.ts"
 import * as BatchCall from "./BatchCall.ts"
-import type { Batched, ModelClass } from "../model/Definition.ts"
+import type { Batched } from "../model/Definition.ts"
+import type { ModelClass } from "../call/ModelClass.ts"
 import type { Fields } from "../model/Field.ts"
 import { type JoinedBatch, JoinedInputs, JoinedScope } from "./JoinedBatch.ts"
 import * as Handler from "./Handler.ts"
-import type { Given } from "../running/Provide.ts"
-import { collect, named, withBatch, withoutBatch } from "./BatchedTensors.ts"
-import * as Padding from "../scheduler/Padding.ts"
+import type { GivenOptions } from "../model/GivenOptions.ts"
+import { collect, named, withBatch, withoutBatch } from "../model/BatchedTensors.ts"
+import * as Padding from "../batch/Padding.ts"
 import type { Declared, Failing } from "../model/Declared.ts"
 import * as UserCode from "./UserCode.ts"
 
@@ -36,7 +37,7 @@ export const batch = <
 >(
   model: ModelClass<Self, N, I, O, P>,
   make: Effect.Effect<BatchHandler<I, O, E, R, P>, EMake, RMake> | BatchHandler<I, O, E, R, P>,
-  options?: Given<Options, Handler.HandlerOptions<I>>,
+  options?: GivenOptions<Options, Handler.HandlerOptions<I>>,
 ): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, R, Options>> => {
   const { name, signature, maxBatchSize } = model.definition
   const batching = maxBatchSize > 0

@@ -3,14 +3,15 @@
  * batches are BatchHandler.ts's.
  */
 import { type Context, type Effect, Exit, type Layer } from "effect"
-import type { Literals, ModelClass, Sample } from "../model/Definition.ts"
+import type { Literals, Sample } from "../model/Definition.ts"
+import type { ModelClass } from "../call/ModelClass.ts"
 import { type Answering, EachAnswer } from "./EachAnswer.ts"
 import type { Fields } from "../model/Field.ts"
 import * as Handler from "./Handler.ts"
 import type { Execution, Instance } from "../instance/Instance.ts"
 import type { Declared, Failing } from "../model/Declared.ts"
-import type { Given } from "../running/Provide.ts"
-import type { HandledRequest, RequestContext } from "../request/RequestContext.ts"
+import type { GivenOptions } from "../model/GivenOptions.ts"
+import type { HandledRequest, RequestContext } from "./RequestContext.ts"
 import * as SampleCodec from "../model/SampleCodec.ts"
 import type { Returned } from "./UserCode.ts"
 
@@ -40,7 +41,7 @@ export const each = <
 >(
   model: ModelClass<Self, N, I, O, P>,
   make: Effect.Effect<EachHandler<I, O, E, R, P>, EMake, RMake> | EachHandler<I, O, E, R, P>,
-  options?: Given<Options, Handler.HandlerOptions<I>>,
+  options?: GivenOptions<Options, Handler.HandlerOptions<I>>,
 ): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, Exclude<R, RequestContext>, Options>> => {
   const { name, errors, signature, inputs, outputs, maxBatchSize } = model.definition
   const inputCodec = SampleCodec.make(inputs, signature.inputs)

@@ -1,9 +1,9 @@
 /** Ways in which a handler may fail with an error that it has not announced: callers see the message, and the log the rest. */
 import { expect, it } from "@effect/vitest"
 import { Effect, Logger, References, Result, Stream } from "effect"
-import * as Model from "../model/Model.ts"
-import * as Tensor from "../tensor/Tensor.ts"
-import * as Testing from "../testing/Testing.ts"
+import * as Model from "../Model.ts"
+import * as Tensor from "../Tensor.ts"
+import * as Testing from "../Testing.ts"
 
 class Root extends Model.Service<Root>()("root", {
   inputs: { x: Tensor.scalar("FP32") },

@@ -1,13 +1,14 @@
 /** The requests of one batch while a handler has them all at once. A handler of single samples has RequestScope.ts. */
 import { Context, Tracer } from "effect"
-import type { Batch } from "../scheduler/Batch.ts"
-import { Caller, type CallerService, type Handling } from "../calls/Caller.ts"
-import { Cancellation } from "../request/Cancellation.ts"
-import { noParameters, type Parameters } from "../request/Inference.ts"
+import type { Batch } from "../batch/Batch.ts"
+import { Caller, type CallerService, type Handling } from "../call/Caller.ts"
+import { Cancellation } from "./Cancellation.ts"
+import { noParameters, type Parameters } from "../request/Request.ts"
 import type { Declared } from "../model/Declared.ts"
-import * as PromiseCall from "../calls/PromiseCall.ts"
-import type { HandledRequest, Run } from "../request/RequestContext.ts"
-import { RequestScope } from "../request/RequestScope.ts"
+import * as PromiseCall from "../call/PromiseCall.ts"
+import type { HandledRequest } from "./RequestContext.ts"
+import type { Run } from "../call/PromiseCall.ts"
+import { RequestScope } from "./RequestScope.ts"
 
 /** A batch as its handler sees it, beside its tensors. */
 export interface HandledBatch<P extends Declared = undefined> {

@@ -1,9 +1,9 @@
 import { expect, it } from "@effect/vitest"
 import { Data, Deferred, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { QueueFull } from "../Errors.ts"
-import * as Model from "../model/Model.ts"
-import * as Tensor from "../tensor/Tensor.ts"
+import { QueueFull } from "../error/InferenceError.ts"
+import * as Model from "../Model.ts"
+import * as Tensor from "../Tensor.ts"
 
 class Shout extends Model.Service<Shout>()("shout", {
   inputs: { TEXT: Tensor.utf8() },

@@ -2,11 +2,13 @@
  * User code as instances: what all ways to provide a model from code have in common. The ways themselves are
  * EachHandler.ts, BatchHandler.ts, RequestsHandler.ts and StreamHandler.ts.
  */
+import type { GivenOptions } from "../model/GivenOptions.ts"
 import { Cause, Clock, Context, Effect, Layer, Result, Scope } from "effect"
-import { Asker } from "../calls/Asker.ts"
-import type { Handling } from "../calls/Caller.ts"
+import { CallCycleDetector } from "../request/CallCycleDetector.ts"
+import type { Handling } from "../call/Caller.ts"
 import { originOf } from "../model/DeclaredErrors.ts"
-import type { Definition, ModelClass } from "../model/Definition.ts"
+import type { Definition } from "../model/Definition.ts"
+import type { ModelClass } from "../call/ModelClass.ts"
 import {
   DeclaredFailure,
   ExecutionFailed,
@@ -14,16 +16,16 @@ import {
   type InferenceError,
   isInferenceError,
   Unrecoverable,
-} from "../Errors.ts"
+} from "../error/InferenceError.ts"
 import type { Fields } from "../model/Field.ts"
 import { Hosting } from "../instance/Hosting.ts"
-import { errorPrefix, type Request } from "../request/Inference.ts"
+import { errorPrefix, type Request } from "../request/Request.ts"
 import type { Execution, Instance } from "../instance/Instance.ts"
 import { InstanceContext } from "../instance/InstanceContext.ts"
 import * as InstancePlan from "../instance/InstancePlan.ts"
 import type * as InstanceSet from "../instance/InstanceSet.ts"
 import type { Declared } from "../model/Declared.ts"
-import * as Provide from "../running/Provide.ts"
+import * as Provide from "../provide/Provide.ts"
 import * as ParameterFields from "../model/ParameterFields.ts"
 import type * as SampleCodec from "../model/SampleCodec.ts"
 import type { TypedTensor } from "../tensor/TypedTensor.ts"
@@ -67,7 +69,7 @@ export const instances = <
 >(
   model: ModelClass<Self, N, I, O, P>,
   make: Effect.Effect<H, EMake, RMake> | H,
-  options: Provide.Given<Options, HandlerOptions<I>> | undefined,
+  options: GivenOptions<Options, HandlerOptions<I>> | undefined,
   execute: (handler: H, context: Context.Context<R>, handling: Handling) => Instance["execute"],
   {
     concurrency = 1,
@@ -79,7 +81,7 @@ export const instances = <
   const plan = InstancePlan.make(name, version, option)
   const told = responseParameters && ParameterFields.make(responseParameters)
   const source = Effect.gen(function* () {
-    const asker = new Asker(name)
+    const asker = new CallCycleDetector(name)
     const clock = yield* Clock.Clock
     const build = Effect.fnUntraced(function* (planned: InstancePlan.PlannedInstance) {
       const shared = yield* Effect.context<never>()

@@ -1,9 +1,9 @@
 /** How handlers of every mode come to be and end: built in a scope, once per instance, and finalized behind what runs. */
 import { expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, type Layer, Result, Scope, Stream } from "effect"
-import * as Model from "../model/Model.ts"
-import * as Tensor from "../tensor/Tensor.ts"
-import * as Testing from "../testing/Testing.ts"
+import * as Model from "../Model.ts"
+import * as Tensor from "../Tensor.ts"
+import * as Testing from "../Testing.ts"
 
 class Echo extends Model.Service<Echo>()("echo", {
   inputs: { x: Tensor.INT32(1) },

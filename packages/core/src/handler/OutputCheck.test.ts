@@ -1,8 +1,8 @@
 /** What a handler returns against the signature: every way to miss it is told apart, and nothing is cast. */
 import { expect, it } from "@effect/vitest"
 import { Effect, type Layer, Result, Stream } from "effect"
-import * as Model from "../model/Model.ts"
-import * as Tensor from "../tensor/Tensor.ts"
+import * as Model from "../Model.ts"
+import * as Tensor from "../Tensor.ts"
 
 class Pair extends Model.Service<Pair>()("pair", {
   inputs: { x: Tensor.FP32(2) },

@@ -2,9 +2,9 @@
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Result, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { InvalidRequest } from "../Errors.ts"
-import * as Model from "../model/Model.ts"
-import * as Tensor from "../tensor/Tensor.ts"
+import { InvalidRequest } from "../error/InferenceError.ts"
+import * as Model from "../Model.ts"
+import * as Tensor from "../Tensor.ts"
 
 class Shout extends Model.Service<Shout>()("shout", {
   inputs: { TEXT: Tensor.utf8() },

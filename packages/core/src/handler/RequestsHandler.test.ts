@@ -1,11 +1,11 @@
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Result } from "effect"
 import { TestClock } from "effect/testing"
-import * as Errors from "../Errors.ts"
-import { noParameters, type Request } from "../request/Inference.ts"
-import * as Model from "../model/Model.ts"
+import * as Errors from "../error/InferenceError.ts"
+import { noParameters, type Request } from "../request/Request.ts"
+import * as Model from "../Model.ts"
 import { infer } from "../running/RunningModel.ts"
-import * as Tensor from "../tensor/Tensor.ts"
+import * as Tensor from "../Tensor.ts"
 
 class Scale extends Model.Service<Scale>()("scale", {
   inputs: { x: Tensor.FP32(1) },

@@ -4,16 +4,17 @@
  */
 import { type Context, type Effect, type Layer, Result } from "effect"
 import * as BatchCall from "./BatchCall.ts"
-import type { Batched, ModelClass } from "../model/Definition.ts"
-import { ExecutionFailed, type InferenceError } from "../Errors.ts"
+import type { Batched } from "../model/Definition.ts"
+import type { ModelClass } from "../call/ModelClass.ts"
+import { ExecutionFailed, type InferenceError } from "../error/InferenceError.ts"
 import type { Fields } from "../model/Field.ts"
 import type { HandledBatch } from "./HandledBatch.ts"
 import * as Handler from "./Handler.ts"
-import type { Given } from "../running/Provide.ts"
-import type { Response } from "../request/Inference.ts"
-import { collect, named, withBatch, withoutBatch } from "./BatchedTensors.ts"
+import type { GivenOptions } from "../model/GivenOptions.ts"
+import type { Response } from "../request/Request.ts"
+import { collect, named, withBatch, withoutBatch } from "../model/BatchedTensors.ts"
 import type { Declared, Failing } from "../model/Declared.ts"
-import type { HandledRequest } from "../request/RequestContext.ts"
+import type { HandledRequest } from "./RequestContext.ts"
 import * as UserCode from "./UserCode.ts"
 
 /** One of the requests, with its tensors: its rows along axis 0, one where the model does not batch. */
@@ -57,7 +58,7 @@ export const requests = <
 >(
   model: ModelClass<Self, N, I, O, P>,
   make: Effect.Effect<RequestsHandler<I, O, E, R, P>, EMake, RMake> | RequestsHandler<I, O, E, R, P>,
-  options?: Given<Options, Handler.HandlerOptions<I>>,
+  options?: GivenOptions<Options, Handler.HandlerOptions<I>>,
 ): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, R, Options>> => {
   const { name, signature, maxBatchSize } = model.definition
   const batching = maxBatchSize > 0

@@ -1,11 +1,11 @@
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { InvalidRequest } from "../Errors.ts"
-import * as Model from "../model/Model.ts"
-import { RequestContext } from "../request/RequestContext.ts"
+import { InvalidRequest } from "../error/InferenceError.ts"
+import * as Model from "../Model.ts"
+import { RequestContext } from "./RequestContext.ts"
 import { infer, stream } from "../running/RunningModel.ts"
-import * as Tensor from "../tensor/Tensor.ts"
+import * as Tensor from "../Tensor.ts"
 
 class Count extends Model.Service<Count>()("count", {
   inputs: { TO: Tensor.scalar("INT32") },

@@ -3,18 +3,19 @@
  * responses, at their own pace. Handlers that answer once are EachHandler.ts's and BatchHandler.ts's.
  */
 import { type Context, Effect, Exit, type Layer, Result, Stream } from "effect"
-import type { Handling } from "../calls/Caller.ts"
-import type { Literals, ModelClass, Sample } from "../model/Definition.ts"
-import { type InferenceError, InvalidRequest } from "../Errors.ts"
+import type { Handling } from "../call/Caller.ts"
+import type { Literals, Sample } from "../model/Definition.ts"
+import type { ModelClass } from "../call/ModelClass.ts"
+import { type InferenceError, InvalidRequest } from "../error/InferenceError.ts"
 import type { Fields } from "../model/Field.ts"
 import * as Handler from "./Handler.ts"
-import type { Given } from "../running/Provide.ts"
-import { errorPrefix, noParameters, type Parameters, type Request, type Response } from "../request/Inference.ts"
+import type { GivenOptions } from "../model/GivenOptions.ts"
+import { errorPrefix, noParameters, type Parameters, type Request, type Response } from "../request/Request.ts"
 import { fromEffect } from "../instance/Instance.ts"
-import { withoutBatch } from "./BatchedTensors.ts"
+import { withoutBatch } from "../model/BatchedTensors.ts"
 import type { Declared, Failing } from "../model/Declared.ts"
-import type { HandledRequest, RequestContext } from "../request/RequestContext.ts"
-import { RequestScope } from "../request/RequestScope.ts"
+import type { HandledRequest, RequestContext } from "./RequestContext.ts"
+import { RequestScope } from "./RequestScope.ts"
 import * as SampleCodec from "../model/SampleCodec.ts"
 import { Thrown } from "./UserCode.ts"
 
@@ -53,7 +54,7 @@ export const stream = <
 >(
   model: ModelClass<Self, N, I, O, P>,
   make: Effect.Effect<StreamHandler<I, O, E, R, P>, EMake, RMake> | StreamHandler<I, O, E, R, P>,
-  options?: Given<Options, StreamOptions<I>>,
+  options?: GivenOptions<Options, StreamOptions<I>>,
 ): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, Exclude<R, RequestContext>, Options>> => {
   const { name, signature, inputs, outputs, maxBatchSize } = model.definition
   const inputCodec = SampleCodec.make(inputs, signature.inputs)

@@ -1,10 +1,10 @@
 /** An instance of a model with flat batches over one of what it is inside (FlatBatch.ts): a batch in, one request on. */
 import { Exit, Result } from "effect"
-import * as Batch from "../scheduler/Batch.ts"
+import * as Batch from "../batch/Batch.ts"
 import type { Definition } from "../model/Definition.ts"
-import type { InferenceError } from "../Errors.ts"
+import type { InferenceError } from "../error/InferenceError.ts"
 import type { Fields } from "../model/Field.ts"
-import * as FlatBatch from "../scheduler/FlatBatch.ts"
+import * as FlatBatch from "../batch/FlatBatch.ts"
 import { type Execution, type Instance, over } from "./Instance.ts"
 
 /** The definition is that of the model, not of what it is inside. */

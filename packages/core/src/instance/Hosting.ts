@@ -5,6 +5,6 @@
 import { Context } from "effect"
 import type { BuiltInstance } from "./InstanceContext.ts"
 
-export const Hosting = Context.Reference<BuiltInstance | undefined>("@nereid/core/Hosting", {
+export const Hosting = Context.Reference<BuiltInstance | undefined>("@nereid/core/internal/instance/Hosting", {
   defaultValue: () => undefined,
 })

@@ -3,10 +3,10 @@
  * at once, and none while its status is not `available`.
  */
 import { type Context, Effect, type Exit, type Result } from "effect"
-import type { Asker } from "../calls/Asker.ts"
-import type { Batch } from "../scheduler/Batch.ts"
-import type { InferenceError } from "../Errors.ts"
-import type { Response } from "../request/Inference.ts"
+import type { CallCycleDetector } from "../request/CallCycleDetector.ts"
+import type { Batch } from "../batch/Batch.ts"
+import type { InferenceError } from "../error/InferenceError.ts"
+import type { Response } from "../request/Request.ts"
 
 export interface Execution {
   /** One outcome per request of the batch, in its order: requests of one batch fail alone. */
@@ -46,7 +46,7 @@ export interface Instance {
   /** Batches it takes at once: 1, or 2 where the next is prepared while one runs. */
   readonly concurrency: number
   /** The model's, where the code of its instances may ask other models. */
-  readonly asker?: Asker
+  readonly asker?: CallCycleDetector
   /** Whether it is to be told of single requests that nobody waits for any more. Default false. */
   readonly interruptsRequests?: boolean
   readonly status: () => InstanceStatus

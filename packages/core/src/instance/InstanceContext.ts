@@ -31,5 +31,5 @@ export interface BuiltInstance {
  * ```
  */
 export class InstanceContext extends Context.Service<InstanceContext, BuiltInstance>()(
-  "@nereid/core/InstanceContext",
+  "@nereid/core/internal/instance/InstanceContext",
 ) {}

@@ -4,10 +4,10 @@ import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { InstanceContext } from "./InstanceContext.ts"
 import type { GroupOptions } from "./InstancePlan.ts"
-import * as Model from "../model/Model.ts"
+import * as Model from "../Model.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
-import * as Tensor from "../tensor/Tensor.ts"
-import * as Testing from "../testing/Testing.ts"
+import * as Tensor from "../Tensor.ts"
+import * as Testing from "../Testing.ts"
 
 class Where extends Model.Service<Where>()("where", {
   inputs: { X: Tensor.scalar("INT32") },

@@ -3,9 +3,9 @@ import { expect, it } from "@effect/vitest"
 import { Context, Data, Effect, Exit, Fiber, Layer, Logger, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { InstanceContext } from "./InstanceContext.ts"
-import * as Model from "../model/Model.ts"
-import * as Tensor from "../tensor/Tensor.ts"
-import * as Testing from "../testing/Testing.ts"
+import * as Model from "../Model.ts"
+import * as Tensor from "../Tensor.ts"
+import * as Testing from "../Testing.ts"
 
 class Where extends Model.Service<Where>()("where", {
   inputs: { X: Tensor.scalar("INT32") },

@@ -3,7 +3,7 @@
  * it is started again with growing pauses, until it has died or failed to start too often in a row. What a worker is, and how it
  * starts and stops, is its owner's business.
  */
-import type { Batch } from "../scheduler/Batch.ts"
+import type { Batch } from "../batch/Batch.ts"
 import type { Instance, InstanceStatus, Interrupt, Settle } from "./Instance.ts"
 import { Deferred, Duration, Effect, Exit, Option, Result } from "effect"
 

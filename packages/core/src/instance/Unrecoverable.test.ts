@@ -1,10 +1,10 @@
 /** Failures after which only a new process helps: what callers and the model's owner are told, whatever the handler is. */
 import { expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, type Layer, Result, Stream } from "effect"
-import { ExecutionFailed, Unrecoverable } from "../Errors.ts"
-import * as Model from "../model/Model.ts"
-import * as Tensor from "../tensor/Tensor.ts"
-import * as Testing from "../testing/Testing.ts"
+import { Unrecoverable } from "../error/InferenceError.ts"
+import * as Model from "../Model.ts"
+import * as Tensor from "../Tensor.ts"
+import * as Testing from "../Testing.ts"
 
 class Device extends Model.Service<Device>()("device", {
   inputs: { x: Tensor.INT32(1) },
@@ -42,7 +42,7 @@ it.effect.each(handlers)("%s: the caller has the error, and the model takes no m
     expect(isReady()).toBe(true)
     const error = yield* Effect.flip(model.infer({ x }))
     expect(error).toBe(lost)
-    expect(error).toMatchObject({ _tag: "ExecutionFailed", message: "the device is lost" })
+    expect(error).toMatchObject({ _tag: "Unrecoverable", message: "the device is lost" })
     expect(isReady()).toBe(false)
     expect(yield* Fiber.join(told)).toBe(lost)
     expect(yield* Effect.flip(model.infer({ x }))).toMatchObject({
@@ -123,7 +123,10 @@ it.effect("a batch of several requests is not tried again in halves", () =>
   }),
 )
 
-it("is a failed execution to everybody else", () => {
-  expect(lost).toBeInstanceOf(ExecutionFailed)
-  expect(lost).toBeInstanceOf(Error)
-})
+it.effect("has a tag of its own", () =>
+  Effect.gen(function* () {
+    const model = yield* Testing.model(Model.each(Device, fail))
+    const caught = Effect.catchTag(model.infer({ x }), "Unrecoverable", ({ message }) => Effect.succeed(message))
+    expect(yield* caught).toBe("the device is lost")
+  }),
+)

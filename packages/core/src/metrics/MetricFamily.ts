@@ -1,6 +1,6 @@
 /**
  * A metric that a model's code declares: its name, its kind, its labels, and the series of their values, which are bounded. Data
- * and checks; where the series are kept is MetricSink.ts's, and how code says it Metrics.ts's.
+ * and checks; where the series are kept is MetricSink.ts's, and how code says it HandlerMetrics.ts's.
  */
 
 /** Values of each label: a list of those there are, or the number of different ones that there may be. */

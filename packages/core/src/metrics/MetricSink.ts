@@ -22,7 +22,9 @@ export type Declare = (
 ) => FamilySeries
 
 /** Default: the registry itself. */
-export const MetricSink = Context.Reference<Declare>("@nereid/core/MetricSink", { defaultValue: () => declare })
+export const MetricSink = Context.Reference<Declare>("@nereid/core/internal/metrics/MetricSink", {
+  defaultValue: () => declare,
+})
 
 /** A family of one model, which all of its instances share. */
 interface Kept {

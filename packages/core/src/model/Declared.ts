@@ -4,8 +4,8 @@
  * What they are at run time is ParameterFields.ts's and DeclaredErrors.ts's business.
  */
 import type { Schema } from "effect"
-import type { InferenceError } from "../Errors.ts"
-import type { Parameters } from "../request/Inference.ts"
+import type { InferenceError } from "../error/InferenceError.ts"
+import type { Parameters } from "../request/Request.ts"
 import type { ErrorEntries, ErrorOf } from "./DeclaredErrors.ts"
 import type { ParameterFields } from "./ParameterFields.ts"
 

@@ -1,11 +1,14 @@
 /** Declared errors in one process: which instances callers have, through models and modes. Over sockets: test/errors.test.ts. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Result, Schema, Stream } from "effect"
-import * as Errors from "../Errors.ts"
+import { GrpcCode } from "../grpc/GrpcCode.ts"
+import { fromHeaders, tagOf } from "../wire/ErrorHeaders.ts"
+import { statusOf } from "../wire/ErrorStatus.ts"
+import * as Errors from "../error/InferenceError.ts"
 import * as DeclaredErrors from "./DeclaredErrors.ts"
-import * as Model from "./Model.ts"
-import * as Tensor from "../tensor/Tensor.ts"
-import * as Testing from "../testing/Testing.ts"
+import * as Model from "../Model.ts"
+import * as Tensor from "../Tensor.ts"
+import * as Testing from "../Testing.ts"
 
 class TooDark extends Schema.TaggedError<TooDark>()("TooDark", { message: Schema.String }) {}
 class BadImage extends Schema.TaggedError<BadImage>()("BadImage", { reason: Schema.String, at: Schema.Date }) {}
@@ -116,12 +119,9 @@ describe("models that ask models", () => {
       const free = yield* Testing.model(layer.pipe(Layer.provide(LookLive)))
       const error = yield* Effect.flip(free.infer({ x: 1 }))
       expect(error).toBeInstanceOf(Errors.DeclaredFailure)
-      expect([error._tag, Errors.tagOf(error), Errors.httpStatus(error), Errors.grpcCode(error)]).toEqual([
-        "ExecutionFailed",
-        "BadImage",
-        422,
-        Errors.GrpcCode.INVALID_ARGUMENT,
-      ])
+      expect(error).toMatchObject({ _tag: "DeclaredFailure", kind: "BadImage" })
+      expect(tagOf(error)).toBe("BadImage")
+      expect(statusOf(error)).toMatchObject({ http: 422, grpc: GrpcCode.INVALID_ARGUMENT })
       expect(error.message).toBe('BadImage: {"reason":"größer","at":"1970-01-01T00:00:00.000Z"}')
     }),
   )
@@ -144,7 +144,7 @@ describe("what has travelled", () => {
 
   /** A failure as a client makes it of header fields. */
   const received = (kind: string, document: string) =>
-    Errors.fromHeaders(
+    fromHeaders(
       { tag: kind, document, retryAfter: undefined },
       new Errors.ExecutionFailed({ message: `${kind}: text` }),
       { http: 422 },
@@ -170,7 +170,7 @@ describe("what has travelled", () => {
   ])("%s: it stays an ExecutionFailed, with its text", (_, document) => {
     const failure = received("BadImage", document)
     expect(errors.decode(failure)).toBe(failure)
-    expect(failure).toMatchObject({ _tag: "ExecutionFailed", message: "BadImage: text", kind: "BadImage" })
+    expect(failure).toMatchObject({ _tag: "DeclaredFailure", message: "BadImage: text", kind: "BadImage" })
   })
 
   it("with a tag that is not declared, or a general one, it is what it was", () => {

@@ -1,10 +1,12 @@
 /**
  * Errors that a model declares, by Schemas as its inputs are: what a handler fails with on one side, and a caller catches by
- * its tag on the other. Between the two, such a failure is a DeclaredFailure of Errors.ts, which callers that do not know the
- * class, and all other code, have as the ExecutionFailed that it is.
+ * its tag on the other. Between the two, such a failure is a DeclaredFailure, which is also what code receives that does not know
+ * the class.
  */
 import { Exit, Result, Schema } from "effect"
-import { DeclaredFailure, GrpcCode, type InferenceError, isKind, maxDocumentLength, table } from "../Errors.ts"
+import { DeclaredFailure, type InferenceError, isReservedTag } from "../error/InferenceError.ts"
+import { GrpcCode } from "../grpc/GrpcCode.ts"
+import { isErrorKind, maxDocumentLength } from "../wire/ErrorHeaders.ts"
 
 /** What a declared error is on the wire for clients that know nothing of it. */
 export interface ErrorStatus {
@@ -55,7 +57,7 @@ export const make = (model: string, entries: ErrorEntries): DeclaredErrors => {
   for (const entry of entries) {
     const [error, status = {}] = isClass(entry) ? [entry] : entry
     const kind = makeKind(model, error, status)
-    if (Object.hasOwn(table, kind.tag) || kinds.has(kind.tag)) {
+    if (isReservedTag(kind.tag) || kinds.has(kind.tag)) {
       throw new TypeError(`Model "${model}": an error cannot have the tag "${kind.tag}", which another one has.`)
     }
     kinds.set(kind.tag, kind)
@@ -101,7 +103,7 @@ const isClass = (entry: ErrorEntry): entry is ErrorClass => typeof entry === "fu
 
 const makeKind = (model: string, error: ErrorClass, { http = 500, grpc = "INTERNAL" }: ErrorStatus): Kind => {
   const tag = tagOf(error)
-  if (tag === undefined || !isKind(tag)) {
+  if (tag === undefined || !isErrorKind(tag)) {
     throw new TypeError(`Model "${model}": an error must be a Schema.TaggedError with a tag of printable ASCII.`)
   }
   if (!Number.isSafeInteger(http) || http < 400 || http > 599) {

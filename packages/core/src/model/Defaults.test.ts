@@ -2,9 +2,9 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Result, Stream } from "effect"
 import { spec } from "./Field.ts"
-import * as Model from "./Model.ts"
-import * as Tensor from "../tensor/Tensor.ts"
-import * as Testing from "../testing/Testing.ts"
+import * as Model from "../Model.ts"
+import * as Tensor from "../Tensor.ts"
+import * as Testing from "../Testing.ts"
 
 class Blend extends Model.Service<Blend>()("blend", {
   inputs: {

@@ -3,7 +3,7 @@
  * them: requests with and without them share batches, and handlers see no difference.
  */
 import { byteWidth } from "../tensor/DataType.ts"
-import type { Request } from "../request/Inference.ts"
+import type { Request } from "../request/Request.ts"
 import type { DefaultTensor, Signature, TensorSpec } from "../tensor/TensorSpec.ts"
 import { concat, elementCount, encodeElements, reshape, type Shape, TypedTensor } from "../tensor/TypedTensor.ts"
 

@@ -1,18 +1,14 @@
 /**
- * The declaration of a model: name, inputs, outputs and batching, once, for server and clients alike, as a class that is
- * also the Effect service through which the model is called. Who provides it (a handler, an ONNX file, a remote server)
- * is a choice of layer.
+ * The declaration of a model as a value: name, inputs, outputs, parameters, errors and batching. The class that is made of it,
+ * through which the model is called, is in call/ModelClass.ts.
  */
-import { Context, type Duration, type Effect, type Schema, type Stream } from "effect"
+import type { Schema } from "effect"
 import { type Batching, type BatchingOptions, requireInteger, resolve } from "./Batching.ts"
-import type { ChunkOptions } from "../calls/ChunkedCall.ts"
 import * as Defaults from "./Defaults.ts"
 import { type Field, type Fields, spec } from "./Field.ts"
-import type { Asked, CallError, Declared, Declares, Told } from "./Declared.ts"
+import type { Declared, Declares } from "./Declared.ts"
 import * as DeclaredErrors from "./DeclaredErrors.ts"
 import type { ParameterFields } from "./ParameterFields.ts"
-import type { QueuedCallOptions } from "./QueuedCall.ts"
-import type { RunningModel } from "../running/RunningModel.ts"
 import type { Signature } from "../tensor/TensorSpec.ts"
 import type { TypedTensor } from "../tensor/TypedTensor.ts"
 
@@ -40,66 +36,6 @@ export type Batched<F extends Fields> = {
 /** The same as callers give them. */
 export type InputBatch<F extends Fields> = {
   readonly [K in keyof Schema.Struct.Encoded<F>]: BatchedTensor<Schema.Struct.Encoded<F>[K]>
-}
-
-interface CommonCallOptions extends QueuedCallOptions {
-  /** Shows up in logs and error texts. */
-  readonly id?: string
-  /** The answer must be there within this time; a queued request leaves its queue when it has passed. */
-  readonly timeout?: Duration.Input
-}
-
-/**
- * How a model is called. `parameters` are those of the request, for the handler (RequestContext): what the model declares, and
- * where it declares none, any; then integers are bigint, doubles number.
- */
-export type CallOptions<P extends Declared = undefined> = CommonCallOptions &
-  ({} extends Asked<P> ? { readonly parameters?: Asked<P> } : { readonly parameters: Asked<P> })
-
-/** How a model is called with several samples. */
-export type BatchCallOptions<P extends Declared = undefined> = CallOptions<P> & ChunkOptions
-
-/** The options as the last argument: of a model with a required parameter they cannot be left out. */
-export type CallArguments<P extends Declared, Options = CallOptions<P>> =
-  {} extends Asked<P> ? [options?: Options] : [options: Options]
-
-/** An answer for callers who want the parameters of the response beside its outputs. */
-export interface Answer<A, P extends Declared = undefined> {
-  readonly outputs: A
-  /** What the model declares, decoded, and where it declares none, all that came: integers are bigint, doubles number. */
-  readonly parameters: Told<P>
-}
-
-/** A model as its callers see it. */
-export interface Inference<I extends Fields, O extends Fields, P extends Declared = undefined> {
-  readonly infer: (sample: Input<I>, ...options: CallArguments<P>) => Effect.Effect<Sample<O>, CallError<P>>
-  /** The responses of one sample, as they come: any number from a decoupled model, one from any other. */
-  readonly stream: (sample: Input<I>, ...options: CallArguments<P>) => Stream.Stream<Sample<O>, CallError<P>>
-  /** Several samples along axis 0. More than `maxBatchSize` go in chunks; see ChunkOptions. */
-  readonly inferBatch: (
-    batch: InputBatch<I>,
-    ...options: CallArguments<P, BatchCallOptions<P>>
-  ) => Effect.Effect<Batched<O>, CallError<P>>
-  /**
-   * The same calls with the parameters of their responses, which handlers set (RequestContext). Of a batch that goes in chunks,
-   * those of the last chunk that has them.
-   */
-  readonly withParameters: {
-    readonly infer: (
-      sample: Input<I>,
-      ...options: CallArguments<P>
-    ) => Effect.Effect<Answer<Sample<O>, P>, CallError<P>>
-    readonly stream: (
-      sample: Input<I>,
-      ...options: CallArguments<P>
-    ) => Stream.Stream<Answer<Sample<O>, P>, CallError<P>>
-    readonly inferBatch: (
-      batch: InputBatch<I>,
-      ...options: CallArguments<P, BatchCallOptions<P>>
-    ) => Effect.Effect<Answer<Batched<O>, P>, CallError<P>>
-  }
-  /** The model without its types, as front ends and the registry use it. */
-  readonly model: RunningModel
 }
 
 export interface DefinitionOptions<
@@ -157,61 +93,11 @@ export interface Definition<I extends Fields, O extends Fields, P extends Declar
   readonly signature: Signature
 }
 
-/** What the keys of models, among other services, begin with. */
-export const modelKeyPrefix = "@nereid/model/"
-
-export type ModelKey<N extends string> = `${typeof modelKeyPrefix}${N}`
-
-/** The class that `Model.Service` makes: a service key and the model's definition. */
-export interface ModelClass<
-  Self,
-  N extends string,
-  I extends Fields,
-  O extends Fields,
-  P extends Declared = undefined,
-> extends Context.ServiceClass<Self, ModelKey<N>, Inference<I, O, P>> {
-  readonly definition: Definition<I, O, P>
-}
-
-/** Whatever `Model.Service` makes, its types forgotten. */
-export type DeclaredModel = Context.Key<unknown, { readonly model: RunningModel }> & {
-  readonly definition: Definition<Fields, Fields>
-}
-
 /**
- * Declares a model:
- *
- * ```ts
- * class Sentiment extends Model.Service<Sentiment>()("sentiment", {
- *   inputs: { TEXT: Tensor.utf8() },
- *   outputs: { CLASS: Tensor.labels(["negative", "positive"]), PROB: Tensor.scalar("FP32") },
- *   maxBatchSize: 32,
- * }) {}
- * ```
+ * A declaration, checked.
  * @throws TypeError where a number is out of range or a field does not encode to a tensor
  */
-export const Service =
-  <Self>() =>
-  <
-    const N extends string,
-    const I extends Fields,
-    const O extends Fields,
-    const P extends ParameterFields | undefined = undefined,
-    const R extends ParameterFields | undefined = undefined,
-    const E extends DeclaredErrors.ErrorEntries | undefined = undefined,
-  >(
-    name: N,
-    options: DefinitionOptions<I, O, P, R, E>,
-  ): ModelClass<Self, N, I, O, Declares<P, R, E>> => {
-    const key: ModelKey<N> = `${modelKeyPrefix}${name}`
-    const service: Context.ServiceClass<Self, ModelKey<N>, Inference<I, O, Declares<P, R, E>>> = Context.Service<
-      Self,
-      Inference<I, O, Declares<P, R, E>>
-    >()(key)
-    return Object.assign(service, { definition: define(name, options) })
-  }
-
-const define = <
+export const define = <
   I extends Fields,
   O extends Fields,
   P extends ParameterFields | undefined,

@@ -1,7 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { isPlain, spec } from "./Field.ts"
-import * as Tensor from "../tensor/Tensor.ts"
+import * as Tensor from "../Tensor.ts"
 
 const text = (value: string) => new TextEncoder().encode(value)
 

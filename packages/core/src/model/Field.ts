@@ -8,7 +8,7 @@
 import { Effect, Schema, SchemaAST, SchemaIssue, SchemaTransformation } from "effect"
 import { type DataType, type Elements, view, byteWidth, type FixedDataType } from "../tensor/DataType.ts"
 import { datatype, type DataTypeName, type Named } from "../tensor/DataTypeName.ts"
-import { jsonExample } from "../codec/JsonExample.ts"
+import { jsonExample } from "./JsonExample.ts"
 import { type Element, elementBytes } from "../tensor/Element.ts"
 import { type DefaultTensor, type Dim, matches, print, type ShapeOf, type TensorSpec } from "../tensor/TensorSpec.ts"
 import { make, TypedTensor, type Shape } from "../tensor/TypedTensor.ts"

@@ -1,13 +1,13 @@
 /** Declared parameters: what a handler has of them, in every mode, and what is refused. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, type Layer, Result, Schema, Stream } from "effect"
-import type { Parameters } from "../request/Inference.ts"
-import * as Model from "./Model.ts"
+import type { Parameters } from "../request/Request.ts"
+import * as Model from "../Model.ts"
 import * as ParameterFields from "./ParameterFields.ts"
-import { RequestContext } from "../request/RequestContext.ts"
+import { RequestContext } from "../handler/RequestContext.ts"
 import { infer } from "../running/RunningModel.ts"
-import * as Tensor from "../tensor/Tensor.ts"
-import * as Testing from "../testing/Testing.ts"
+import * as Tensor from "../Tensor.ts"
+import * as Testing from "../Testing.ts"
 
 const declared = {
   temperature: Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 2 })),

@@ -1,14 +1,16 @@
 /**
  * Parameters of requests and responses that a model declares, by Schemas as its inputs are: typed for callers and handlers
  * (Declared.ts); those of a request are decoded once, before it is queued. Those of a model that declares none are what came
- * (Inference.ts).
+ * (Request.ts).
  *
  * On the wire a parameter is a boolean, an integer, a double or a string; here integers are bigint and doubles number. A
  * Schema of numbers takes both, as callers write 1 for 1.0.
  */
 import { Cause, Exit, Result, Schema } from "effect"
-import type { Parameter, Parameters } from "../request/Inference.ts"
+import { InvalidRequest } from "../error/InferenceError.ts"
+import { errorPrefix, type Parameter, type Parameters, type Request } from "../request/Request.ts"
 import type { SampleError } from "./SampleCodec.ts"
+import { errorMessage } from "../error/ErrorMessage.ts"
 
 /** A Schema whose encoded side is a parameter and which needs no services. */
 export interface ParameterField extends Schema.Constraint {
@@ -72,6 +74,10 @@ export const make = (fields: ParameterFields): ParameterCodec => {
   }
 }
 
+/** The error of a request whose parameter does not fit. */
+export const wrongParameter = (model: string, request: Pick<Request, "id">, { field, message }: SampleError) =>
+  new InvalidRequest({ message: `${errorPrefix(request)}parameter '${field}' of model '${model}': ${message}` })
+
 interface Column {
   readonly name: string
   /** The parameter, undefined for none; or what is wrong. */
@@ -111,7 +117,7 @@ const only = (name: string, value: Parameter | undefined): object =>
 /** Without the place: it is the parameter's name. */
 const messageOf = (cause: Cause.Cause<Schema.SchemaError>): string => {
   const error = Cause.squash(cause)
-  const text = error instanceof Error ? error.message : String(error)
+  const text = errorMessage(error)
   return text.replaceAll(/\s*\n\s*at \["[^"]*"\]/g, "").replaceAll(/\s*\n\s*/g, "; ")
 }
 

@@ -4,7 +4,7 @@
  * done by them is the business of PolicyQueue.ts.
  */
 import { Duration } from "effect"
-import type { Parameters } from "../request/Inference.ts"
+import type { Parameters } from "../request/Request.ts"
 
 /** What becomes of a request whose time in the queue is over: refused, or served after all those whose time is not. */
 export type TimeoutAction = "REJECT" | "DELAY"

@@ -1,7 +1,7 @@
 /** The promise of the queue's options: what must not compile. `tsc` checks each `@ts-expect-error`. */
 import { expect, it } from "@effect/vitest"
-import * as Model from "./Model.ts"
-import * as Tensor from "../tensor/Tensor.ts"
+import * as Model from "../Model.ts"
+import * as Tensor from "../Tensor.ts"
 
 const fields = { inputs: { X: Tensor.FP32(1) }, outputs: { X: Tensor.FP32(1) }, maxBatchSize: 8 }
 

@@ -1,10 +1,10 @@
 /** What a call in code says of its place in the queue, with and without parameters of its own. */
 import { expect, it } from "@effect/vitest"
 import { Duration, Effect, Layer, Result, Schema } from "effect"
-import * as Model from "./Model.ts"
+import * as Model from "../Model.ts"
 import * as QueuedCall from "./QueuedCall.ts"
-import { RequestContext } from "../request/RequestContext.ts"
-import * as Tensor from "../tensor/Tensor.ts"
+import { RequestContext } from "../handler/RequestContext.ts"
+import * as Tensor from "../Tensor.ts"
 
 it("a call that says nothing has its own parameters", () => {
   const given = { by: 2n }

@@ -3,7 +3,7 @@
  * own, so that a model need not declare them. What a queue makes of them is QueuePolicy.ts's.
  */
 import { Duration, Result } from "effect"
-import type { Parameter, Parameters } from "../request/Inference.ts"
+import type { Parameter, Parameters } from "../request/Request.ts"
 import type { SampleError } from "./SampleCodec.ts"
 
 export interface QueuedCallOptions {

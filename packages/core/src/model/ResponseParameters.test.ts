@@ -1,10 +1,10 @@
 /** Declared parameters of responses: what handlers set in every mode, and what their callers have. Over sockets: test/errors.test.ts. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Result, Schema, Stream } from "effect"
-import * as Model from "./Model.ts"
-import { RequestContext } from "../request/RequestContext.ts"
-import * as Tensor from "../tensor/Tensor.ts"
-import * as Testing from "../testing/Testing.ts"
+import * as Model from "../Model.ts"
+import { RequestContext } from "../handler/RequestContext.ts"
+import * as Tensor from "../Tensor.ts"
+import * as Testing from "../Testing.ts"
 
 class Told extends Model.Service<Told>()("told", {
   inputs: { x: Tensor.scalar("INT32") },

@@ -7,7 +7,7 @@
  *                             └─ whatever the handler has with Effect.withSpan, where it sees one request at a time
  */
 import { type Clock, Context, type Exit, Option, Tracer } from "effect"
-import type { CallTrace, Trace, TracePoint } from "./Inference.ts"
+import type { CallTrace, Trace, TracePoint } from "./Request.ts"
 
 export interface RequestSpanOptions {
   readonly tracer: Tracer.Tracer

@@ -3,18 +3,18 @@
  * ONNX instance, a handler, another server) shows nowhere in it.
  */
 import { Cause, Context, Effect, Queue, Result, type Scope, Stream } from "effect"
-import type { Asker } from "../calls/Asker.ts"
+import type { CallCycleDetector } from "../request/CallCycleDetector.ts"
 import type { Batching } from "../model/Batching.ts"
-import { ExecutionFailed, type InferenceError, type Unrecoverable } from "../Errors.ts"
-import type { FlatBatch } from "../scheduler/FlatBatch.ts"
-import type { Cancel, Reply, Request, Response } from "../request/Inference.ts"
+import { ExecutionFailed, type InferenceError, type Unrecoverable } from "../error/InferenceError.ts"
+import type { FlatBatch } from "../batch/FlatBatch.ts"
+import type { Cancel, Reply, Request, Response } from "../request/Request.ts"
 import type { InstanceGroup } from "../instance/Instance.ts"
 import type { GroupOptions } from "../instance/InstancePlan.ts"
 import type { Prepared } from "../instance/InstanceSet.ts"
 import type { Fields } from "../model/Field.ts"
 import type { ModelFile } from "./ModelFile.ts"
-import type { WarmUps } from "../instance/WarmUp.ts"
-import type { Statistics } from "../metrics/Statistics.ts"
+import type { WarmUps } from "../model/WarmUpOptions.ts"
+import type { Statistics } from "../metrics/ModelStatistics.ts"
 import type { Signature } from "../tensor/TensorSpec.ts"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 
@@ -57,7 +57,7 @@ export interface RunningModel {
   /** Whether it is declared and yet to come, so that it refuses its requests. Default false. */
   readonly isLoading?: boolean
   /** What finds circles of models that wait for each other; absent for one whose execution asks no other model. */
-  readonly asker?: Asker | undefined
+  readonly asker?: CallCycleDetector | undefined
   /** Whether a request would be executed now. */
   readonly isReady: () => boolean
   /** Waits for the failure that makes the model, and the process that it runs in, of no use; absent where none is. */
@@ -77,7 +77,7 @@ export interface RunningModel {
    * Set once it has left: the model that typed callers, who were given this one, ask from then on. `caller` is the model whose
    * code asks, undefined for any other code.
    */
-  successor?: (caller: Asker | undefined) => RunningModel
+  successor?: (caller: CallCycleDetector | undefined) => RunningModel
   /**
    * Has instances of these groups execute its batches, of which those that are there already stay; absent for one that runs
    * elsewhere. Others are loaded and warmed up now, and come in once it is committed; without that they are gone at the end of

@@ -4,18 +4,18 @@
  */
 import { Result } from "effect"
 import type { Deadlines } from "./Deadlines.ts"
-import type { Entry } from "./Entry.ts"
-import type { InferenceError } from "../Errors.ts"
-import type { Response } from "../request/Inference.ts"
+import type { QueuedRequest } from "./QueuedRequest.ts"
+import type { InferenceError } from "../error/InferenceError.ts"
+import type { Response } from "../request/Request.ts"
 import { Ordering } from "./Ordering.ts"
 import type { Queue } from "./Queue.ts"
-import type { ComputeDurations, FailureReason, Statistics } from "../metrics/Statistics.ts"
+import type { ComputeDurations, FailureReason, Statistics } from "../metrics/ModelStatistics.ts"
 
 export interface AnswersOptions {
   /** Whether answers keep the order of their requests. */
   readonly preserveOrdering: boolean
   readonly queue: Queue
-  readonly deadlines: Deadlines<Entry>
+  readonly deadlines: Deadlines<QueuedRequest>
   readonly statistics: Statistics
   /** The monotonic time in nanoseconds. */
   readonly nanos: () => number
@@ -37,7 +37,7 @@ export class Answers {
 
   /** Harmless where it has ended already, as are the others. */
   succeed(
-    entry: Entry,
+    entry: QueuedRequest,
     answer: Result.Success<Response, InferenceError>,
     elapsed: number,
     compute: ComputeDurations,
@@ -52,7 +52,7 @@ export class Answers {
     else this.ordering.settle(entry, answer)
   }
 
-  refuse(entry: Entry, reason: FailureReason, error: InferenceError): void {
+  refuse(entry: QueuedRequest, reason: FailureReason, error: InferenceError): void {
     const { ordering } = this
     const outcome = Result.fail(error)
     if (this.#end(entry)) {
@@ -65,13 +65,13 @@ export class Answers {
   }
 
   /** Without a word to its caller, who has left. */
-  cancel(entry: Entry): void {
+  cancel(entry: QueuedRequest): void {
     if (this.#end(entry)) this.#failed(entry, "CANCELED")
     this.#options.deadlines.delete(entry)
     this.ordering?.leave(entry)
   }
 
-  #end(entry: Entry): boolean {
+  #end(entry: QueuedRequest): boolean {
     if (entry.done) return false
     entry.done = true
     this.#options.onEnd()
@@ -80,7 +80,7 @@ export class Answers {
     return true
   }
 
-  #failed(entry: Entry, reason: FailureReason): void {
+  #failed(entry: QueuedRequest, reason: FailureReason): void {
     const { statistics, nanos } = this.#options
     const now = nanos()
     entry.statistics.failed(reason, now - entry.queuedAt)
@@ -94,7 +94,7 @@ export class Answers {
   }
 
   /** What a caller throws is its own failure: it keeps back neither the answers of others nor an instance. */
-  #tell(entry: Entry, outcome: Result.Result<Response, InferenceError>): void {
+  #tell(entry: QueuedRequest, outcome: Result.Result<Response, InferenceError>): void {
     this.#options.deadlines.delete(entry)
     try {
       entry.reply(outcome)

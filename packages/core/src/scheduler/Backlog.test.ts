@@ -1,7 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { Statistics } from "../metrics/Statistics.ts"
+import { Statistics } from "../metrics/ModelStatistics.ts"
 import * as Backlog from "./Backlog.ts"
 import { harness } from "./Scheduler.fixture.ts"
 

@@ -2,7 +2,7 @@
  * How long it will take until what is queued has had its turn: what a request that finds no room is told, so that callers come back
  * when it is worth it. An estimate from what the model has done so far, asked only when there is a refusal.
  */
-import type { Statistics } from "../metrics/Statistics.ts"
+import type { Statistics } from "../metrics/ModelStatistics.ts"
 
 /** Milliseconds; nobody is told to come sooner or later than so. */
 const bounds = { least: 1, most: 60_000 }

@@ -4,10 +4,10 @@
  */
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber, Result } from "effect"
-import { InvalidRequest } from "../Errors.ts"
-import * as Model from "../model/Model.ts"
-import * as Tensor from "../tensor/Tensor.ts"
-import * as Testing from "../testing/Testing.ts"
+import { InvalidRequest } from "../error/InferenceError.ts"
+import * as Model from "../Model.ts"
+import * as Tensor from "../Tensor.ts"
+import * as Testing from "../Testing.ts"
 
 class Mix extends Model.Service<Mix>()("mix", {
   inputs: {

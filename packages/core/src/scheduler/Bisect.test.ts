@@ -1,10 +1,10 @@
 /** Batches that fail, of models that may try again: what is executed, and who gets an answer. */
 import { expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, type Layer, Result, Scope } from "effect"
-import { InvalidRequest } from "../Errors.ts"
-import * as Model from "../model/Model.ts"
-import * as Tensor from "../tensor/Tensor.ts"
-import * as Testing from "../testing/Testing.ts"
+import { InvalidRequest } from "../error/InferenceError.ts"
+import * as Model from "../Model.ts"
+import * as Tensor from "../Tensor.ts"
+import * as Testing from "../Testing.ts"
 
 class Root extends Model.Service<Root>()("root", {
   inputs: { x: Tensor.FP32(1) },

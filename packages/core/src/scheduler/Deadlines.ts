@@ -2,7 +2,7 @@
 import { Clock, Effect } from "effect"
 import * as Alarm from "./Alarm.ts"
 import { Expiries } from "./Expiries.ts"
-import type { Request } from "../request/Inference.ts"
+import type { Request } from "../request/Request.ts"
 
 /** Whoever waits for the answer of a request. */
 export interface Expiring {

@@ -9,7 +9,7 @@
  */
 import { Clock, Context, Effect, Latch, Scheduler } from "effect"
 import * as Alarm from "./Alarm.ts"
-import type { Entry } from "./Entry.ts"
+import type { QueuedRequest } from "./QueuedRequest.ts"
 import type { Load, Pool } from "./Pool.ts"
 import type { Queue } from "./Queue.ts"
 import { RunningBatch, type RunningBatchOptions } from "./RunningBatch.ts"
@@ -75,7 +75,7 @@ export const make = Effect.fnUntraced(function* ({ queue, pool, batches, onFaile
     else wake()
   }
 
-  const start = (load: Load, entries: ReadonlyArray<Entry>) => {
+  const start = (load: Load, entries: ReadonlyArray<QueuedRequest>) => {
     const batch = new RunningBatch(batches, load.instance, entries)
     pool.begin(load)
     running.add(batch)

@@ -6,20 +6,20 @@
  *   level 1, late  d
  *   level 3        e ─ f
  */
-import type { Entry } from "./Entry.ts"
-import * as Group from "./Group.ts"
+import type { QueuedRequest, RequestGroup as Group } from "./QueuedRequest.ts"
+import * as RequestGroup from "./RequestGroup.ts"
 
 /** Never empty while it is among others. */
-export class Lane implements Group.Group {
+export class Lane implements Group {
   readonly lanes: Lanes
   readonly level: bigint
   readonly isLate: boolean
   readonly isClosed = false
-  first: Entry
-  last: Entry
+  first: QueuedRequest
+  last: QueuedRequest
   rows: number
 
-  constructor(lanes: Lanes, level: bigint, isLate: boolean, entry: Entry) {
+  constructor(lanes: Lanes, level: bigint, isLate: boolean, entry: QueuedRequest) {
     this.lanes = lanes
     this.level = level
     this.isLate = isLate
@@ -51,23 +51,23 @@ export class Lanes {
     return this.#lanes[0]
   }
 
-  push(entry: Entry, level: bigint, isLate: boolean): void {
+  push(entry: QueuedRequest, level: bigint, isLate: boolean): void {
     let index = this.#lanes.findIndex((lane) => !lane.isAhead(level, isLate))
     if (index < 0) index = this.#lanes.length
     const lane = this.#lanes[index]
-    if (lane?.level === level && lane.isLate === isLate) Group.append(lane, entry)
+    if (lane?.level === level && lane.isLate === isLate) RequestGroup.append(lane, entry)
     else this.#lanes.splice(index, 0, new Lane(this, level, isLate, entry))
   }
 
   /** Of one of its lanes. */
-  remove(lane: Lane, entry: Entry): void {
-    if (Group.remove(lane, entry)) this.#lanes.splice(this.#lanes.indexOf(lane), 1)
+  remove(lane: Lane, entry: QueuedRequest): void {
+    if (RequestGroup.remove(lane, entry)) this.#lanes.splice(this.#lanes.indexOf(lane), 1)
   }
 
   /** In the order in which they go. */
-  *[Symbol.iterator](): Iterator<Entry> {
+  *[Symbol.iterator](): Iterator<QueuedRequest> {
     for (const { first } of this.#lanes) {
-      for (let entry: Entry | undefined = first; entry !== undefined; entry = entry.next) yield entry
+      for (let entry: QueuedRequest | undefined = first; entry !== undefined; entry = entry.next) yield entry
     }
   }
 }

@@ -2,11 +2,11 @@
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { ExecutionFailed } from "../Errors.ts"
-import * as Model from "../model/Model.ts"
+import { ExecutionFailed } from "../error/InferenceError.ts"
+import * as Model from "../Model.ts"
 import { type QueuePolicyOptions, resolve } from "../model/QueuePolicy.ts"
 import * as Fixture from "./Scheduler.fixture.ts"
-import * as Tensor from "../tensor/Tensor.ts"
+import * as Tensor from "../Tensor.ts"
 
 /** Two instances that take one request at a time; `told` is what callers have been told, in that order. */
 const harness = Effect.fnUntraced(function* (options: Omit<QueuePolicyOptions, "timeoutAction"> = {}) {

@@ -3,21 +3,21 @@
  * ahead of it has been answered, or has left. Who leaves the queue without an instance, or goes away, keeps nobody back.
  */
 import { Effect, type Result } from "effect"
-import type { Entry } from "./Entry.ts"
-import type { InferenceError } from "../Errors.ts"
-import type { Emit, Response } from "../request/Inference.ts"
+import type { QueuedRequest } from "./QueuedRequest.ts"
+import type { InferenceError } from "../error/InferenceError.ts"
+import type { Emit, Response } from "../request/Request.ts"
 
 type Outcome = Result.Result<Response, InferenceError>
 
 export class Ordering {
-  readonly #tell: (entry: Entry, outcome: Outcome) => void
+  readonly #tell: (entry: QueuedRequest, outcome: Outcome) => void
   /** In the order of the requests; undefined for those that are not ready. */
-  readonly #outcomes = new Map<Entry, Outcome | undefined>()
+  readonly #outcomes = new Map<QueuedRequest, Outcome | undefined>()
   /** Of those whose responses wait for their turn. */
-  readonly #turns = new Map<Entry, () => void>()
+  readonly #turns = new Map<QueuedRequest, () => void>()
   #held = 0
 
-  constructor(tell: (entry: Entry, outcome: Outcome) => void) {
+  constructor(tell: (entry: QueuedRequest, outcome: Outcome) => void) {
     this.#tell = tell
   }
 
@@ -26,23 +26,23 @@ export class Ordering {
     return this.#held
   }
 
-  add(entry: Entry): void {
+  add(entry: QueuedRequest): void {
     this.#outcomes.set(entry, undefined)
   }
 
-  settle(entry: Entry, outcome: Outcome): void {
+  settle(entry: QueuedRequest, outcome: Outcome): void {
     this.#outcomes.set(entry, outcome)
     this.#held += 1
     this.#goOn()
   }
 
   /** Whether its answer is ready and waits. */
-  holds(entry: Entry): boolean {
+  holds(entry: QueuedRequest): boolean {
     return this.#outcomes.get(entry) !== undefined
   }
 
   /** Its answer will not be told here. Harmless where it has been. */
-  leave(entry: Entry): void {
+  leave(entry: QueuedRequest): void {
     if (this.holds(entry)) this.#held -= 1
     if (!this.#outcomes.delete(entry)) return
     this.#turns.get(entry)?.()
@@ -50,7 +50,7 @@ export class Ordering {
   }
 
   /** Holds responses back until it is their request's turn. */
-  inTurn(entry: () => Entry, emit: Emit): Emit {
+  inTurn(entry: () => QueuedRequest, emit: Emit): Emit {
     return (response) =>
       Effect.andThen(
         this.#turn(entry),
@@ -58,7 +58,7 @@ export class Ordering {
       )
   }
 
-  #turn(entry: () => Entry): Effect.Effect<void> {
+  #turn(entry: () => QueuedRequest): Effect.Effect<void> {
     return Effect.callback((resume) => {
       const waiting = entry()
       const { value: first } = this.#outcomes.keys().next()

@@ -5,8 +5,8 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { ExecutionFailed, type InferenceError } from "../Errors.ts"
-import type { Parameters, Response } from "../request/Inference.ts"
+import { ExecutionFailed, type InferenceError } from "../error/InferenceError.ts"
+import type { Parameters, Response } from "../request/Request.ts"
 import { type QueueingOptions, resolve } from "../model/QueuePolicy.ts"
 import * as Fixture from "./Scheduler.fixture.ts"
 

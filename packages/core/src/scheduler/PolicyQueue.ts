@@ -6,7 +6,7 @@
  * Requests that may share a batch stand in lanes (Lanes.ts); those whose first entry has the highest level, and is the
  * oldest of that, go next, behind batches that are to be executed again.
  */
-import type { Entry } from "./Entry.ts"
+import type { QueuedRequest } from "./QueuedRequest.ts"
 import { Expiries } from "./Expiries.ts"
 import { Lane, Lanes } from "./Lanes.ts"
 import { type Decision, empty, type Queue, type QueueOptions } from "./Queue.ts"
@@ -17,7 +17,7 @@ export interface PolicyQueueOptions extends QueueOptions {
   readonly preferredBatchSizes: ReadonlyArray<number>
   readonly queueing: Queueing
   /** Is given an entry whose time in the queue is over, once it is out of it. */
-  readonly reject: (entry: Entry) => void
+  readonly reject: (entry: QueuedRequest) => void
 }
 
 /** So many levels may be full at once; there may be more of them than memory has room for requests. */
@@ -31,7 +31,7 @@ export class PolicyQueue implements Queue {
   readonly #mostEntries: number
   readonly #all = new Map<string, Lanes>()
   readonly #sizes = new Map<bigint, number>()
-  readonly #expiries = new Expiries<Entry>()
+  readonly #expiries = new Expiries<QueuedRequest>()
   readonly #retries = new Retries()
   #size = 0
 
@@ -53,7 +53,7 @@ export class PolicyQueue implements Queue {
     return this.#expiries.earliest
   }
 
-  offer(entry: Entry, key: string): boolean {
+  offer(entry: QueuedRequest, key: string): boolean {
     const { queueing } = this.#options
     const { parameters } = entry.request
     const level = levelOf(queueing, parameters)
@@ -70,12 +70,12 @@ export class PolicyQueue implements Queue {
     return true
   }
 
-  retry(entries: ReadonlyArray<Entry>): void {
+  retry(entries: ReadonlyArray<QueuedRequest>): void {
     this.#retries.add(entries)
     this.#size += entries.length
   }
 
-  remove(entry: Entry): void {
+  remove(entry: QueuedRequest): void {
     const lane = entry.group
     if (lane === undefined) return
     this.#size -= 1
@@ -120,13 +120,13 @@ export class PolicyQueue implements Queue {
     return { _tag: "Wait", until }
   }
 
-  clear(): Array<Entry> {
+  clear(): Array<QueuedRequest> {
     const all = [...this.#retries.all(), ...[...this.#all.values()].flatMap((lanes) => [...lanes])]
     for (const entry of all) this.remove(entry)
     return all
   }
 
-  #take(entries: ReadonlyArray<Entry>): Decision {
+  #take(entries: ReadonlyArray<QueuedRequest>): Decision {
     for (const entry of entries) this.remove(entry)
     return { _tag: "Take", entries }
   }
@@ -145,9 +145,9 @@ export class PolicyQueue implements Queue {
    * The entries that go now, or until when they wait. Triton's rule: the largest preferred size that their rows add up to,
    * unless one of them has waited for the whole delay, which takes as many as fit.
    */
-  #close(lanes: Lanes, now: number): ReadonlyArray<Entry> | number {
+  #close(lanes: Lanes, now: number): ReadonlyArray<QueuedRequest> | number {
     const { maxBatchSize, maxQueueDelay } = this.#options
-    const fitting: Array<Entry> = []
+    const fitting: Array<QueuedRequest> = []
     let rows = 0
     let preferred = 0
     let oldest = Infinity

@@ -1,13 +1,13 @@
 /** The queue against a list that is sorted anew each time: requests of any level, time and group, that leave in any way. */
 import { expect, it } from "@effect/vitest"
-import { Entry } from "./Entry.ts"
-import { noParameters } from "../request/Inference.ts"
+import { QueuedRequest } from "./QueuedRequest.ts"
+import { noParameters } from "../request/Request.ts"
 import { PolicyQueue } from "./PolicyQueue.ts"
 import { resolve } from "../model/QueuePolicy.ts"
-import { Statistics } from "../metrics/Statistics.ts"
+import { Statistics } from "../metrics/ModelStatistics.ts"
 
 interface Waiting {
-  readonly entry: Entry
+  readonly entry: QueuedRequest
   readonly key: string
   readonly level: number
   readonly arrival: number
@@ -34,14 +34,14 @@ const queueing = resolve("m", {
   },
 })
 
-const same = (some: ReadonlyArray<Entry>, others: ReadonlyArray<Entry>) =>
+const same = (some: ReadonlyArray<QueuedRequest>, others: ReadonlyArray<QueuedRequest>) =>
   some.length === others.length && some.every((entry, index) => entry === others[index])
 
 it.each([1, 2, 3])("seed %i", (seed) => {
   if (queueing === undefined) throw new Error("It has levels.")
   const below = random(seed)
-  const rejected = new Set<Entry>()
-  const reject = (entry: Entry) => void rejected.add(entry)
+  const rejected = new Set<QueuedRequest>()
+  const reject = (entry: QueuedRequest) => void rejected.add(entry)
   const queue = new PolicyQueue({
     maxBatchSize: 4,
     maxQueueDelay: 0,
@@ -72,7 +72,7 @@ it.each([1, 2, 3])("seed %i", (seed) => {
     const timeout = below(3) === 0 ? below(80) : 0
     const parameters = { priority: BigInt(priority), timeout: BigInt(timeout) }
     const request = { id: "", inputs: [], rows: 1 + below(3), parameters, deadline: undefined }
-    const entry = new Entry(request, () => {}, new Statistics(), now)
+    const entry = new QueuedRequest(request, () => {}, new Statistics(), now)
     const level = priority >= 1 && priority <= 4 ? priority : 3
     const key = "ab"[below(2)] ?? ""
     const most = level === 4 ? 5 : level === 2 ? 1024 : 40
@@ -89,7 +89,7 @@ it.each([1, 2, 3])("seed %i", (seed) => {
     expire()
     const [head] = inOrder()
     if (head === undefined) return expect(decision._tag).toBe("Empty")
-    const expected: Array<Entry> = []
+    const expected: Array<QueuedRequest> = []
     let rows = 0
     for (const { entry, key } of inOrder()) {
       if (key !== head.key) continue
@@ -140,7 +140,7 @@ it("an entry that was never in it, or has left, is removed without harm", () => 
     queueing,
     reject: () => {},
   })
-  const entry = new Entry(
+  const entry = new QueuedRequest(
     { id: "", inputs: [], rows: 1, parameters: noParameters, deadline: undefined },
     () => {},
     new Statistics(),

@@ -5,14 +5,14 @@
  * Requests that may share a batch stand in one group, first come first served; the group whose first request is the
  * oldest goes next, behind batches that are to be executed again. An entry leaves in O(1), wherever it stands.
  */
-import type { Entry } from "./Entry.ts"
-import * as Group from "./Group.ts"
+import type { QueuedRequest, RequestGroup as Group } from "./QueuedRequest.ts"
+import * as RequestGroup from "./RequestGroup.ts"
 import { type Decision, empty, type Queue, type QueueOptions } from "./Queue.ts"
 import { Retries } from "./Retries.ts"
 
 export class RequestQueue implements Queue {
   readonly #options: QueueOptions
-  readonly #groups = new Map<string, Group.Group>()
+  readonly #groups = new Map<string, Group>()
   readonly #retries = new Retries()
   #size = 0
 
@@ -24,26 +24,26 @@ export class RequestQueue implements Queue {
     return this.#size
   }
 
-  offer(entry: Entry, key: string): boolean {
+  offer(entry: QueuedRequest, key: string): boolean {
     if (this.#size >= this.#options.maxQueueSize) return false
     this.#size += 1
     const group = this.#groups.get(key)
-    if (group === undefined) this.#groups.set(key, Group.open(key, entry, false))
-    else Group.append(group, entry)
+    if (group === undefined) this.#groups.set(key, RequestGroup.open(key, entry, false))
+    else RequestGroup.append(group, entry)
     return true
   }
 
-  retry(entries: ReadonlyArray<Entry>): void {
+  retry(entries: ReadonlyArray<QueuedRequest>): void {
     this.#retries.add(entries)
     this.#size += entries.length
   }
 
-  remove(entry: Entry): void {
+  remove(entry: QueuedRequest): void {
     const { group } = entry
     if (group === undefined) return
     this.#size -= 1
     if (group.isClosed) this.#retries.remove(group, entry)
-    else if (Group.remove(group, entry)) this.#groups.delete(group.key)
+    else if (RequestGroup.remove(group, entry)) this.#groups.delete(group.key)
   }
 
   decide(now: number): Decision {
@@ -60,22 +60,22 @@ export class RequestQueue implements Queue {
     return { _tag: "Wait", until }
   }
 
-  clear(): Array<Entry> {
-    const all = [...this.#retries.all(), ...[...this.#groups.values()].flatMap(Group.entries)]
+  clear(): Array<QueuedRequest> {
+    const all = [...this.#retries.all(), ...[...this.#groups.values()].flatMap(RequestGroup.entries)]
     for (const entry of all) this.remove(entry)
     return all
   }
 
-  #take(entries: ReadonlyArray<Entry>): Decision {
+  #take(entries: ReadonlyArray<QueuedRequest>): Decision {
     for (const entry of entries) this.remove(entry)
     return { _tag: "Take", entries }
   }
 
   /** As many entries as fit into a batch, in order, and at least one. */
-  #fitting({ first }: Group.Group): ReadonlyArray<Entry> {
-    const fitting: Array<Entry> = []
+  #fitting({ first }: Group): ReadonlyArray<QueuedRequest> {
+    const fitting: Array<QueuedRequest> = []
     let rows = 0
-    for (let entry: Entry | undefined = first; entry !== undefined; entry = entry.next) {
+    for (let entry: QueuedRequest | undefined = first; entry !== undefined; entry = entry.next) {
       rows += entry.request.rows
       if (fitting.length > 0 && rows > this.#options.maxBatchSize) break
       fitting.push(entry)
@@ -83,8 +83,8 @@ export class RequestQueue implements Queue {
     return fitting
   }
 
-  #oldest(): Group.Group | undefined {
-    let oldest: Group.Group | undefined
+  #oldest(): Group | undefined {
+    let oldest: Group | undefined
     for (const group of this.#groups.values()) {
       if (oldest === undefined || group.first.queuedAt < oldest.first.queuedAt) oldest = group
     }

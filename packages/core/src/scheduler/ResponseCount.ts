@@ -1,11 +1,11 @@
 /** Counts the responses of a decoupled model on their way to the caller, up to the end of their request. */
 import { Effect } from "effect"
-import type { Entry } from "./Entry.ts"
-import type { Emit } from "../request/Inference.ts"
-import type { Statistics } from "../metrics/Statistics.ts"
+import type { QueuedRequest } from "./QueuedRequest.ts"
+import type { Emit } from "../request/Request.ts"
+import type { Statistics } from "../metrics/ModelStatistics.ts"
 
 /** Where it stands with the responses of a request. */
-export type Responding = Pick<Entry, "done" | "queuedAt" | "responses" | "respondedAt">
+export type Responding = Pick<QueuedRequest, "done" | "queuedAt" | "responses" | "respondedAt">
 
 export const counted =
   (emit: Emit, entry: () => Responding, statistics: Statistics, nanos: () => number): Emit =>

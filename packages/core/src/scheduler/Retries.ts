@@ -1,31 +1,31 @@
 /** Batches that are to be executed again, as they are, ahead of all that waits. Their entries leave in O(1), too. */
-import type { Entry } from "./Entry.ts"
-import * as Group from "./Group.ts"
+import type { QueuedRequest, RequestGroup as Group } from "./QueuedRequest.ts"
+import * as RequestGroup from "./RequestGroup.ts"
 
 export class Retries {
-  readonly #groups = new Set<Group.Group>()
+  readonly #groups = new Set<Group>()
 
-  add([first, ...rest]: ReadonlyArray<Entry>): void {
+  add([first, ...rest]: ReadonlyArray<QueuedRequest>): void {
     if (first === undefined) return
-    const group = Group.open("", first, true)
-    for (const entry of rest) Group.append(group, entry)
+    const group = RequestGroup.open("", first, true)
+    for (const entry of rest) RequestGroup.append(group, entry)
     this.#groups.add(group)
   }
 
   /** Of one of its groups. */
-  remove(group: Group.Group, entry: Entry): void {
-    if (Group.remove(group, entry)) this.#groups.delete(group)
+  remove(group: Group, entry: QueuedRequest): void {
+    if (RequestGroup.remove(group, entry)) this.#groups.delete(group)
   }
 
   /** Those that are next; empty for none. They stay until they are removed. */
-  next(): ReadonlyArray<Entry> {
-    for (const group of this.#groups) return Group.entries(group)
+  next(): ReadonlyArray<QueuedRequest> {
+    for (const group of this.#groups) return RequestGroup.entries(group)
     return none
   }
 
-  all(): Array<Entry> {
-    return [...this.#groups].flatMap(Group.entries)
+  all(): Array<QueuedRequest> {
+    return [...this.#groups].flatMap(RequestGroup.entries)
   }
 }
 
-const none: ReadonlyArray<Entry> = []
+const none: ReadonlyArray<QueuedRequest> = []

@@ -4,13 +4,13 @@
  */
 import { Cause, type Clock, Exit, Result, type Tracer } from "effect"
 import type { Answers } from "./Answers.ts"
-import type * as Batch from "./Batch.ts"
-import type { Entry } from "./Entry.ts"
-import { ExecutionFailed, type InferenceError, Unavailable, Unrecoverable } from "../Errors.ts"
-import type { Request, Trace } from "../request/Inference.ts"
+import type * as Batch from "../batch/Batch.ts"
+import type { QueuedRequest } from "./QueuedRequest.ts"
+import { ExecutionFailed, type InferenceError, Unavailable, Unrecoverable } from "../error/InferenceError.ts"
+import type { Request, Trace } from "../request/Request.ts"
 import * as RequestSpan from "../request/RequestSpan.ts"
 import type { Execution, Instance, Interrupt } from "../instance/Instance.ts"
-import type { ComputeDurations, Statistics } from "../metrics/Statistics.ts"
+import type { ComputeDurations, Statistics } from "../metrics/ModelStatistics.ts"
 
 export interface RunningBatchOptions {
   /** Name of the model, for messages. */
@@ -22,7 +22,7 @@ export interface RunningBatchOptions {
   readonly currentTimeMillis: () => number
   readonly batchOf: (requests: ReadonlyArray<Request>) => Batch.Batch
   /** Has entries executed once more, together; undefined where what has failed is not tried again. */
-  readonly retry: ((entries: ReadonlyArray<Entry>) => void) | undefined
+  readonly retry: ((entries: ReadonlyArray<QueuedRequest>) => void) | undefined
   /** What makes the model of no use. */
   readonly onUnrecoverable: (error: Unrecoverable) => void
   /** What an instance dies of. */
@@ -40,7 +40,7 @@ export interface Spans {
 export class RunningBatch {
   readonly #options: RunningBatchOptions
   readonly #instance: Instance
-  readonly #entries: ReadonlyArray<Entry>
+  readonly #entries: ReadonlyArray<QueuedRequest>
   readonly #startedAt: number
   /** Entries that still wait for an answer. */
   #waiting: number
@@ -49,7 +49,7 @@ export class RunningBatch {
   #isSettled = false
   #span: Tracer.Span | undefined
 
-  constructor(options: RunningBatchOptions, instance: Instance, entries: ReadonlyArray<Entry>) {
+  constructor(options: RunningBatchOptions, instance: Instance, entries: ReadonlyArray<QueuedRequest>) {
     this.#options = options
     this.#instance = instance
     this.#entries = entries
@@ -99,7 +99,7 @@ export class RunningBatch {
   }
 
   /** An entry has ended. */
-  leave(entry: Entry): void {
+  leave(entry: QueuedRequest): void {
     this.#waiting -= 1
     if (this.#waiting === 0) this.interrupt()
     else if (this.#instance.interruptsRequests) this.#interrupt?.(this.#entries.indexOf(entry))
@@ -166,7 +166,7 @@ export class RunningBatch {
     return true
   }
 
-  #refuse(entry: Entry, error: InferenceError): void {
+  #refuse(entry: QueuedRequest, error: InferenceError): void {
     // Ahead of the answer: a caller that asks next whether the model is ready is told that it is not.
     if (error instanceof Unrecoverable) this.#options.onUnrecoverable(error)
     this.#options.answers.refuse(entry, "BACKEND", error)

@@ -3,14 +3,14 @@
  */
 import { Deferred, Effect, Exit, identity, Result } from "effect"
 import { TestClock } from "effect/testing"
-import * as Batch from "./Batch.ts"
+import * as Batch from "../batch/Batch.ts"
 import { resolve } from "../model/Batching.ts"
-import type { InferenceError } from "../Errors.ts"
-import { noParameters, type Request } from "../request/Inference.ts"
+import type { InferenceError } from "../error/InferenceError.ts"
+import { noParameters, type Request } from "../request/Request.ts"
 import { fromEffect, type Instance, type InstanceStatus } from "../instance/Instance.ts"
 import { infer } from "../running/RunningModel.ts"
 import * as Scheduler from "./Scheduler.ts"
-import { Statistics } from "../metrics/Statistics.ts"
+import { Statistics } from "../metrics/ModelStatistics.ts"
 import { make as tensor } from "../tensor/TypedTensor.ts"
 
 /** A request of so many rows; its only value comes back as the answer. */

@@ -5,8 +5,8 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Logger, Result, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { ExecutionFailed, type InferenceError } from "../Errors.ts"
-import { noParameters, type Response } from "../request/Inference.ts"
+import { ExecutionFailed, type InferenceError } from "../error/InferenceError.ts"
+import { noParameters, type Response } from "../request/Request.ts"
 import { harness, request } from "./Scheduler.fixture.ts"
 
 const rowsOf = (response: Response) => response.outputs[0]?.shape

@@ -9,13 +9,14 @@
  *
  * A free instance pulls: with `maxQueueDelay` 0 (the default) nothing ever waits for company while an instance is free.
  */
+import { constVoid } from "effect/Function"
 import { Cause, Clock, Deferred, Effect, Latch, Result } from "effect"
 import { Answers } from "./Answers.ts"
 import * as Backlog from "./Backlog.ts"
-import type { Batch } from "./Batch.ts"
+import type { Batch } from "../batch/Batch.ts"
 import * as Deadlines from "./Deadlines.ts"
 import * as Dispatcher from "./Dispatcher.ts"
-import { Entry } from "./Entry.ts"
+import { QueuedRequest } from "./QueuedRequest.ts"
 import {
   DeadlineExceeded,
   type InferenceError,
@@ -23,8 +24,8 @@ import {
   QueueFull,
   QueueTimeout,
   type Unrecoverable,
-} from "../Errors.ts"
-import { type Cancel, type Emit, errorPrefix, type Reply, type Request } from "../request/Inference.ts"
+} from "../error/InferenceError.ts"
+import { type Cancel, type Emit, errorPrefix, type Reply, type Request } from "../request/Request.ts"
 import { tracerOf } from "../request/RequestSpan.ts"
 import type { Instance } from "../instance/Instance.ts"
 import { PolicyQueue } from "./PolicyQueue.ts"
@@ -35,7 +36,7 @@ import * as QueueTimeouts from "./QueueTimeouts.ts"
 import { RequestQueue } from "./RequestQueue.ts"
 import { counted } from "./ResponseCount.ts"
 import { stopping } from "./RunningBatch.ts"
-import type { RequestStatistics, Statistics } from "../metrics/Statistics.ts"
+import type { RequestStatistics, Statistics } from "../metrics/ModelStatistics.ts"
 
 export interface SchedulerOptions extends QueueOptions {
   /** Name of the model, for messages. */
@@ -69,8 +70,6 @@ export interface Scheduler {
   /** What it returns lets go. */
   readonly keep: () => () => void
 }
-
-const nothing = () => {}
 
 export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
   const { model, statistics, groupKey, batchOf, bisects, preferredBatchSizes, queueing } = options
@@ -112,7 +111,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
             ),
         })
   const timeouts = queue instanceof PolicyQueue ? yield* QueueTimeouts.make(queue, nanos) : undefined
-  const deadlines = yield* Deadlines.make<Entry>((entry) =>
+  const deadlines = yield* Deadlines.make<QueuedRequest>((entry) =>
     answers.refuse(entry, entry.running === undefined ? "REJECTED" : "CANCELED", expired(entry.request)),
   )
   const answers = new Answers({
@@ -128,7 +127,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
   const refuseQueued = (error: () => InferenceError) => {
     for (const entry of queue.clear()) answers.refuse(entry, "OTHER", error())
   }
-  const again = (entries: ReadonlyArray<Entry>) => {
+  const again = (entries: ReadonlyArray<QueuedRequest>) => {
     queue.retry(entries)
     dispatcher.wake()
   }
@@ -163,7 +162,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
   const submit = (request: Request, reply: Reply, counts: RequestStatistics = statistics): Cancel => {
     const { emit } = request
     const queuedAt = nanos()
-    const entry: Entry = new Entry(
+    const entry: QueuedRequest = new QueuedRequest(
       emit === undefined
         ? request
         : {
@@ -183,7 +182,7 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
     if (refusal !== undefined) {
       counts.failed("REJECTED", 0)
       reply(Result.fail(refusal))
-      return nothing
+      return constVoid
     }
     began()
     ordering?.add(entry)
@@ -194,10 +193,10 @@ export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
     return () => answers.cancel(entry)
   }
 
-  const inTurn = (entry: () => Entry, emit: Emit) => ordering?.inTurn(entry, emit) ?? emit
+  const inTurn = (entry: () => QueuedRequest, emit: Emit) => ordering?.inTurn(entry, emit) ?? emit
 
   /** Queues the entry, or says why not. */
-  const admit = (entry: Entry): InferenceError | undefined => {
+  const admit = (entry: QueuedRequest): InferenceError | undefined => {
     const { request } = entry
     if (isStopped) return stopping()
     if (fatal !== undefined) return lost(errorPrefix(request), fatal)

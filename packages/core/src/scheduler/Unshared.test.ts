@@ -1,11 +1,11 @@
 /** A model whose requests share no batches: `batching: { shared: false }`. */
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Result } from "effect"
-import * as ConfigurationMessage from "../codec/ConfigurationMessage.ts"
-import * as Model from "../model/Model.ts"
-import { noParameters, type Request } from "../request/Inference.ts"
+import * as ConfigurationMessage from "../configuration/ConfigurationMessage.ts"
+import * as Model from "../Model.ts"
+import { noParameters, type Request } from "../request/Request.ts"
 import { infer } from "../running/RunningModel.ts"
-import * as Tensor from "../tensor/Tensor.ts"
+import * as Tensor from "../Tensor.ts"
 
 class Alone extends Model.Service<Alone>()("alone", {
   inputs: { x: Tensor.INT32(1) },

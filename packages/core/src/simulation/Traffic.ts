@@ -3,8 +3,8 @@
  * of a day. What becomes of them is Simulation.ts's.
  */
 import type { Duration } from "effect"
-import * as Random from "../Random.ts"
-import * as Gaps from "./Arrivals.ts"
+import * as Random from "../synthetic/Random.ts"
+import * as Gaps from "../synthetic/Arrivals.ts"
 
 /** A request that comes. */
 export interface Arrival {

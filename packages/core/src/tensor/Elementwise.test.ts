@@ -1,7 +1,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as Model from "../model/Model.ts"
-import * as Tensor from "./Tensor.ts"
+import * as Model from "../Model.ts"
+import * as Tensor from "../Tensor.ts"
 
 const floats = <const S extends Tensor.Shape>(shape: S, ...values: ReadonlyArray<number>) =>
   Tensor.make("FP32", shape, Float32Array.from(values))

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as DataType from "./DataType.ts"
-import * as Tensor from "./Tensor.ts"
+import * as Tensor from "../Tensor.ts"
 
 const bytes = (...values: ReadonlyArray<number>) => Uint8Array.from(values)
 

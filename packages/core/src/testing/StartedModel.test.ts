@@ -1,10 +1,10 @@
 /** The same tests as a user writes them without Effect. What a call does is TestModel.test.ts's. */
 import { expect, it } from "vitest"
 import { Effect, Layer, Schedule, Stream } from "effect"
-import { DeadlineExceeded, ExecutionFailed } from "../Errors.ts"
-import * as Model from "../model/Model.ts"
-import * as Tensor from "../tensor/Tensor.ts"
-import * as Testing from "./Testing.ts"
+import { DeadlineExceeded, ExecutionFailed } from "../error/InferenceError.ts"
+import * as Model from "../Model.ts"
+import * as Tensor from "../Tensor.ts"
+import * as Testing from "../Testing.ts"
 
 const fields = { inputs: { TEXT: Tensor.utf8() }, outputs: { LOUD: Tensor.utf8() }, maxBatchSize: 4 }
 

@@ -4,10 +4,10 @@ import { expect, it } from "@effect/vitest"
 import { ModelInferRequestSchema, ModelInferResponseSchema } from "@nereid/protocol/grpc_service"
 import { Effect, Fiber, Layer, Schedule, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { ExecutionFailed } from "../Errors.ts"
-import * as Model from "../model/Model.ts"
-import * as Tensor from "../tensor/Tensor.ts"
-import * as Testing from "./Testing.ts"
+import { ExecutionFailed } from "../error/InferenceError.ts"
+import * as Model from "../Model.ts"
+import * as Tensor from "../Tensor.ts"
+import * as Testing from "../Testing.ts"
 
 class AddSub extends Model.Service<AddSub>()("add_sub", {
   inputs: { a: Tensor.FP32("n"), b: Tensor.FP32("n") },

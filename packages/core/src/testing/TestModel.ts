@@ -3,10 +3,11 @@
  * server, and watched. Time is the clock of the test. The same by promises is StartedModel.ts.
  */
 import { Context, Effect, Layer, Scope } from "effect"
-import { type Inference, modelKeyPrefix } from "../model/Definition.ts"
+import { modelKeyPrefix } from "../call/ModelClass.ts"
+import type { Inference } from "../call/Inference.ts"
 import type { Fields } from "../model/Field.ts"
 import type { Declared } from "../model/Declared.ts"
-import { Registry, Served } from "../running/Registry.ts"
+import { Registry, Served } from "../lifecycle/Registry.ts"
 import { type RunningModel, Watcher } from "../running/RunningModel.ts"
 import { type AnyModel, type Execution, Journal } from "./Journal.ts"
 import * as WireCalls from "./WireCalls.ts"

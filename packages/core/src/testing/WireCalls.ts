@@ -3,15 +3,15 @@
  * its ports, and so without headers and status codes. The same calls with types are Provide.ts's.
  */
 import { Effect, Result, Stream } from "effect"
-import { binaryOutputs, decodeRequest, encodeResponse } from "../codec/BinaryExtension.ts"
-import { decodeGenerate } from "../codec/GenerateDecoder.ts"
-import { encodeGenerated } from "../codec/GenerateEncoder.ts"
-import * as ProtobufCodec from "../codec/ProtobufCodec.ts"
-import { type InferenceError, Unsupported } from "../Errors.ts"
-import { Registry } from "../running/Registry.ts"
+import { binaryOutputs, decodeRequest, encodeResponse } from "../codec/json/BinaryExtension.ts"
+import { decodeGenerate } from "../codec/generate/GenerateDecoder.ts"
+import { encodeGenerated } from "../codec/generate/GenerateEncoder.ts"
+import * as ProtobufCodec from "../codec/protobuf/ProtobufCodec.ts"
+import { type InferenceError, Unsupported } from "../error/InferenceError.ts"
+import { Registry } from "../lifecycle/Registry.ts"
 import { infer, type RunningModel, stream } from "../running/RunningModel.ts"
-import { validate, wireResponse } from "../request/Validation.ts"
-import type { WireRequest } from "../request/WireRequest.ts"
+import { validate, wireResponse } from "../wire/Validation.ts"
+import type { WireRequest } from "../wire/WireRequest.ts"
 
 /** What HTTP answers to `infer`. */
 export interface InferDocument {

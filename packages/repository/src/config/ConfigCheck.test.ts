@@ -1,6 +1,6 @@
 /** The validations of the reference's A11, each with its text. */
 import { Result } from "effect"
-import * as InstancePlan from "@nereid/core/InstancePlan"
+import * as InstancePlan from "@nereid/core/internal/instance/InstancePlan"
 import { describe, expect, it } from "vitest"
 import * as ConfigCheck from "./ConfigCheck.ts"
 import * as ConfigDefaults from "./ConfigDefaults.ts"

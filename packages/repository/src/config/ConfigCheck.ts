@@ -2,10 +2,10 @@
  * What is wrong with a configuration by itself, in the words that users of the protocol know (reference, A11). Looked at
  * once it is complete; whether it is that of its model file is SignatureCheck.ts's business.
  */
-import * as ConfiguredMetrics from "@nereid/core/ConfiguredMetrics"
+import * as ConfiguredMetrics from "@nereid/core/internal/metrics/ConfiguredMetrics"
 import type { ModelConfig, ModelDynamicBatching, ModelQueuePolicy } from "@nereid/protocol/model_config"
 import { ModelQueuePolicy_TimeoutAction as TimeoutAction } from "@nereid/protocol/model_config"
-import * as EnsembleConfig from "../ensemble/EnsembleConfig.ts"
+import * as EnsembleConfig from "./EnsembleConfig.ts"
 import * as InstanceGroupCheck from "./InstanceGroupCheck.ts"
 import * as TensorCheck from "./TensorCheck.ts"
 

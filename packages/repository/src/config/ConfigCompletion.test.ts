@@ -2,7 +2,7 @@
 import { toText } from "@bufbuild/protobuf/txtpb"
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"
-import * as OnnxFile from "@nereid/onnx/OnnxFile"
+import * as OnnxFile from "@nereid/onnx/internal/OnnxFile"
 import { ModelConfigSchema } from "@nereid/protocol/model_config"
 import { type ElementTypeName, model, node, value } from "../../../../test/fixtures/onnx.ts"
 import * as ConfigCompletion from "./ConfigCompletion.ts"

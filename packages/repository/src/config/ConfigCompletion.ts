@@ -4,9 +4,9 @@
  */
 import { create } from "@bufbuild/protobuf"
 import { Result } from "effect"
-import type { DataType as WireDataType } from "@nereid/core/DataType"
-import { isDynamic, wireDims } from "@nereid/core/TensorSpec"
-import type { FileSignature, FileTensor } from "@nereid/onnx/OnnxFile"
+import type { DataType as WireDataType } from "@nereid/core/internal/tensor/DataType"
+import { isDynamic, wireDims } from "@nereid/core/internal/tensor/TensorSpec"
+import type { FileSignature, FileTensor } from "@nereid/onnx/internal/OnnxFile"
 import {
   DataType,
   type ModelConfig,

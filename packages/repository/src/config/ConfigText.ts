@@ -5,6 +5,7 @@
 import { fromText } from "@bufbuild/protobuf/txtpb"
 import { Result } from "effect"
 import { type ModelConfig, ModelConfigSchema } from "@nereid/protocol/model_config"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 export interface ConfigTextError {
   readonly message: string
@@ -22,7 +23,7 @@ export const parse = (text: string): Result.Result<ModelConfig, ConfigTextError>
 const read = (text: string): Result.Result<ModelConfig, string> =>
   Result.try({
     try: () => fromText(ModelConfigSchema, text),
-    catch: (error) => (error instanceof Error ? error.message : String(error)),
+    catch: (error) => errorMessage(error),
   })
 
 /**

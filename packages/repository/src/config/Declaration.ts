@@ -3,23 +3,26 @@
  * all that a model in code has, and nothing of its own.
  */
 import { Duration } from "effect"
-import * as BatchingMessage from "@nereid/core/BatchingMessage"
-import { type Definition, type ModelClass, Service } from "@nereid/core/Definition"
-import { type DataType, isDataType } from "@nereid/core/DataType"
-import * as Field from "@nereid/core/Field"
-import { isDynamic, type Signature, type TensorSpec } from "@nereid/core/TensorSpec"
-import { TypedTensor } from "@nereid/core/TypedTensor"
+import * as BatchingMessage from "@nereid/core/internal/configuration/BatchingMessage"
+import type { Definition } from "@nereid/core/internal/model/Definition"
+import { type ModelClass, Service } from "@nereid/core/internal/call/ModelClass"
+import { type DataType, isDataType } from "@nereid/core/internal/tensor/DataType"
+import * as Field from "@nereid/core/internal/model/Field"
+import { isDynamic, type Signature, type TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
+import { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import { DataTypeSchema, type ModelConfig, type ModelInput, type ModelOutput } from "@nereid/protocol/model_config"
-import type { VersionPlan } from "../VersionPlan.ts"
 
 export type RepositoryModelClass = ModelClass<unknown, string, Field.Fields, Field.Fields>
 
+export interface DeclaredVersion {
+  readonly version: number
+  readonly config: ModelConfig
+  /** The labels of its outputs' classes, by the names of these. */
+  readonly labels: ReadonlyMap<string, ReadonlyArray<string>>
+}
+
 /** A version of the model, as its clients see it. */
-export const make = ({
-  config,
-  labels,
-  version,
-}: Pick<VersionPlan, "config" | "labels" | "version">): RepositoryModelClass => {
+export const make = ({ config, labels, version }: DeclaredVersion): RepositoryModelClass => {
   const declared = Service<unknown>()(config.name, {
     inputs: fields(config.input, ({ optional }) => ({ optional })),
     outputs: fields(config.output, ({ name }) => ({ labels: labels.get(name) })),

@@ -1,5 +1,5 @@
 /** The instances that a configuration asks for, as those of a model in code. */
-import type { GroupOptions } from "@nereid/core/InstancePlan"
+import type { GroupOptions } from "@nereid/core/internal/instance/InstancePlan"
 import { type ModelConfig, ModelInstanceGroup_Kind as Kind } from "@nereid/protocol/model_config"
 
 /** Of a configuration that has been looked at, so at least one. */

@@ -2,7 +2,7 @@
  * What of a configuration is not done here: what would change answers makes a model unavailable, with the reason; what would
  * not is told once, as a warning.
  */
-import * as ConfiguredMetrics from "@nereid/core/ConfiguredMetrics"
+import * as ConfiguredMetrics from "@nereid/core/internal/metrics/ConfiguredMetrics"
 import type {
   ModelConfig,
   ModelOptimizationPolicy_ExecutionAccelerators_Accelerator as Accelerator,

@@ -3,10 +3,10 @@
  * its sides. In the words that users of the protocol know (reference, A11). Looked at anew whenever one of them changes.
  */
 import { Result } from "effect"
-import type { EnsembleDefinition, EnsembleStep } from "@nereid/core/EnsembleGraph"
-import type { RunningModel } from "@nereid/core/RunningModel"
-import { type Dim, isDynamic, type TensorSpec, wireDims } from "@nereid/core/TensorSpec"
-import type { Others } from "../Others.ts"
+import type { EnsembleDefinition, EnsembleStep } from "@nereid/core/internal/ensemble/EnsembleGraph"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import { type Dim, isDynamic, type TensorSpec, wireDims } from "@nereid/core/internal/tensor/TensorSpec"
+import type { Others } from "../plan/Others.ts"
 
 /** The model of each step, in their order; or the first problem. */
 export const resolve = (

@@ -1,14 +1,14 @@
 /** A version of a model that is an ensemble: made of its configuration and of the models that a registry has at any time. */
 import { create } from "@bufbuild/protobuf"
 import { Effect } from "effect"
-import * as Ensemble from "@nereid/core/Ensemble"
-import type { EnsembleDefinition } from "@nereid/core/EnsembleGraph"
+import * as Ensemble from "@nereid/core/internal/ensemble/Ensemble"
+import type { EnsembleDefinition } from "@nereid/core/internal/ensemble/EnsembleGraph"
 import { type ModelConfig, ModelTransactionPolicySchema } from "@nereid/protocol/model_config"
 import type { RepositoryModelClass } from "../config/Declaration.ts"
-import type { ModelVersion } from "../ModelVersion.ts"
-import type { Others } from "../Others.ts"
+import type { StoredVersion } from "../plan/StoredVersion.ts"
+import type { Others } from "../plan/Others.ts"
 import * as EnsembleCheck from "./EnsembleCheck.ts"
-import * as EnsembleConfig from "./EnsembleConfig.ts"
+import * as EnsembleConfig from "../config/EnsembleConfig.ts"
 
 export const load = (config: ModelConfig, { definition }: RepositoryModelClass, others: Others) => {
   const { name, version, signature, maxBatchSize, batching } = definition
@@ -24,7 +24,7 @@ export const load = (config: ModelConfig, { definition }: RepositoryModelClass, 
       resolve: () => EnsembleCheck.resolve(ensemble, others),
       configuration: (decoupled) => (decoupled ? { ...config, modelTransactionPolicy } : config),
     }),
-    ({ running, relink }): ModelVersion => ({
+    ({ running, relink }): StoredVersion => ({
       running,
       problem: relink,
       regroup: () => Effect.die("An ensemble has no instances. This is a bug."),

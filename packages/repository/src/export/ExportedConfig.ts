@@ -4,10 +4,10 @@
  */
 import { create } from "@bufbuild/protobuf"
 import { Result } from "effect"
-import * as ConfigurationMessage from "@nereid/core/ConfigurationMessage"
-import type { Definition } from "@nereid/core/Definition"
-import type { Fields } from "@nereid/core/Field"
-import type { RunningModel } from "@nereid/core/RunningModel"
+import * as ConfigurationMessage from "@nereid/core/internal/configuration/ConfigurationMessage"
+import type { Definition } from "@nereid/core/internal/model/Definition"
+import type { Fields } from "@nereid/core/internal/model/Field"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import {
   type ModelConfig,
   ModelConfigSchema,
@@ -18,12 +18,7 @@ import {
   ModelTensorReshapeSchema,
 } from "@nereid/protocol/model_config"
 import * as ExportedWarmUp from "./ExportedWarmUp.ts"
-
-/** By its path below the model's directory. */
-export interface ModelFileContent {
-  readonly path: string
-  readonly content: string | Uint8Array
-}
+import type { ModelFileContent } from "./ModelFileContent.ts"
 
 export interface ExportedConfig {
   readonly config: ModelConfig

@@ -1,14 +1,14 @@
 /** What a model in code is tried with before it takes requests, as a configuration says it. */
 import { create } from "@bufbuild/protobuf"
 import { Result } from "effect"
-import * as Defaults from "@nereid/core/Defaults"
-import type { Definition, Input } from "@nereid/core/Definition"
-import type { Fields } from "@nereid/core/Field"
-import type { RunningModel } from "@nereid/core/RunningModel"
-import type { TensorSpec } from "@nereid/core/TensorSpec"
-import * as TypedCalls from "@nereid/core/TypedCalls"
-import * as WarmUp from "@nereid/core/WarmUp"
-import * as WarmUpInput from "@nereid/core/WarmUpInput"
+import * as Defaults from "@nereid/core/internal/model/Defaults"
+import type { Definition, Input } from "@nereid/core/internal/model/Definition"
+import type { Fields } from "@nereid/core/internal/model/Field"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import type { TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
+import * as TypedCalls from "@nereid/core/internal/call/TypedCalls"
+import { warmUpList, type WarmUpOptions } from "@nereid/core/internal/model/WarmUpOptions"
+import * as WarmUpInput from "@nereid/core/internal/synthetic/SyntheticTensor"
 import {
   DataType,
   type ModelWarmup,
@@ -16,7 +16,7 @@ import {
   ModelWarmup_InputSchema,
   ModelWarmupSchema,
 } from "@nereid/protocol/model_config"
-import type { ModelFileContent } from "./ExportedConfig.ts"
+import type { ModelFileContent } from "./ModelFileContent.ts"
 
 export interface ExportedWarmUp {
   readonly messages: ReadonlyArray<ModelWarmup>
@@ -27,7 +27,7 @@ export interface ExportedWarmUp {
 export const none: ExportedWarmUp = { messages: [], files: [], notes: [] }
 
 export const make = (definition: Definition<Fields, Fields>, running: RunningModel): ExportedWarmUp => {
-  const options = WarmUp.options(running.warmUp)
+  const options = warmUpList(running.warmUp)
   const all = options.map((one, index) => exported(definition, running, one, index === 0 ? "" : `${index}_`))
   return {
     messages: all.flatMap(({ messages }) => messages),
@@ -40,7 +40,7 @@ export const make = (definition: Definition<Fields, Fields>, running: RunningMod
 const exported = (
   definition: Definition<Fields, Fields>,
   running: RunningModel,
-  options: WarmUp.WarmUpOptions<Fields>,
+  options: WarmUpOptions<Fields>,
   prefix: string,
 ): ExportedWarmUp => {
   const { inputs = "zeros", batchSize = 1, count = 1, parameters = {} } = options

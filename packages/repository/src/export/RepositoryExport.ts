@@ -11,9 +11,9 @@
 import { toText } from "@bufbuild/protobuf/txtpb"
 import { Result } from "effect"
 import { dirname, isAbsolute, join, normalize } from "node:path"
-import type { Definition } from "@nereid/core/Definition"
-import type { Fields } from "@nereid/core/Field"
-import type { RunningModel } from "@nereid/core/RunningModel"
+import type { Definition } from "@nereid/core/internal/model/Definition"
+import type { Fields } from "@nereid/core/internal/model/Field"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { ModelConfigSchema } from "@nereid/protocol/model_config"
 import * as ExportedConfig from "./ExportedConfig.ts"
 

@@ -3,6 +3,7 @@ import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { Data, Effect } from "effect"
 import type { RepositoryFile } from "./RepositoryExport.ts"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 export class ExportError extends Data.TaggedError("ExportError")<{ readonly message: string }> {}
 
@@ -48,6 +49,5 @@ const put = (directory: string, { path, content }: RepositoryFile) =>
 const trying = <A>(path: string, run: () => Promise<A>): Effect.Effect<A, ExportError> =>
   Effect.tryPromise({
     try: run,
-    catch: (error) =>
-      new ExportError({ message: `cannot write ${path}: ${error instanceof Error ? error.message : String(error)}` }),
+    catch: (error) => new ExportError({ message: `cannot write ${path}: ${errorMessage(error)}` }),
   })

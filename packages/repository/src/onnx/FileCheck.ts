@@ -2,8 +2,8 @@
  * Whether a configuration is that of its model file: names, datatypes and shapes, in the words that users of the protocol
  * know (reference, A11).
  */
-import { isDynamic, wireDims } from "@nereid/core/TensorSpec"
-import type { FileOption, FileSignature, FileTensor } from "@nereid/onnx/OnnxFile"
+import { isDynamic, wireDims } from "@nereid/core/internal/tensor/TensorSpec"
+import type { FileOption, FileSignature, FileTensor } from "@nereid/onnx/internal/OnnxFile"
 import { DataTypeSchema, type ModelConfig, type ModelInput, type ModelOutput } from "@nereid/protocol/model_config"
 import { configDataType } from "../config/ConfigCompletion.ts"
 

@@ -1,18 +1,19 @@
 /** A version of a model whose file is an ONNX graph: checked, and made the layer of its sessions. */
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { Effect, type Layer, type Scope } from "effect"
-import * as BatchingMessage from "@nereid/core/BatchingMessage"
-import * as FlatBatch from "@nereid/core/FlatBatch"
-import * as FlatInstance from "@nereid/core/FlatInstance"
-import * as InstancePlan from "@nereid/core/InstancePlan"
-import type * as InstanceSet from "@nereid/core/InstanceSet"
-import * as Provide from "@nereid/core/Provide"
-import * as Instances from "@nereid/onnx/Instances"
+import * as BatchingMessage from "@nereid/core/internal/configuration/BatchingMessage"
+import * as FlatBatch from "@nereid/core/internal/batch/FlatBatch"
+import * as FlatInstance from "@nereid/core/internal/instance/FlatInstance"
+import * as InstancePlan from "@nereid/core/internal/instance/InstancePlan"
+import type * as InstanceSet from "@nereid/core/internal/instance/InstanceSet"
+import * as Provide from "@nereid/core/internal/provide/Provide"
+import * as Instances from "@nereid/onnx/internal/Instances"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 import * as Declaration from "../config/Declaration.ts"
 import * as FileCheck from "./FileCheck.ts"
 import * as InstanceGroups from "../config/InstanceGroups.ts"
-import { failure, type LoadFailure, refuse, text } from "../LoadFailure.ts"
-import * as VersionPlan from "../VersionPlan.ts"
+import { failure, type LoadFailure, refuse } from "../directory/LoadFailure.ts"
+import * as VersionPlan from "../plan/VersionPlan.ts"
 import * as OnnxParameters from "./OnnxParameters.ts"
 import * as RaggedConfig from "./RaggedConfig.ts"
 import * as ReshapedInstance from "./ReshapedInstance.ts"
@@ -35,7 +36,7 @@ export const layer = Effect.fnUntraced(function* (
     ragged &&
     (yield* Effect.try({
       try: () => FlatBatch.resolve(model.definition, ragged),
-      catch: (error) => failure(text(error)),
+      catch: (error) => failure(errorMessage(error)),
     }))
   return Provide.fromInstances(
     model,

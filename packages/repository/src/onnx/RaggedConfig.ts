@@ -3,7 +3,7 @@
  * flat tensors where those of the requests lie one behind another, and with the inputs that are made of them.
  */
 import { create } from "@bufbuild/protobuf"
-import type { FlatOptions } from "@nereid/core/FlatBatch"
+import type { FlatOptions } from "@nereid/core/internal/batch/FlatBatch"
 import { BatchInput_Kind, type ModelConfig, type ModelInput, ModelInputSchema } from "@nereid/protocol/model_config"
 
 export const inFile = (config: ModelConfig, { inputs, batchOutputs = {} }: FlatOptions): ModelConfig => {

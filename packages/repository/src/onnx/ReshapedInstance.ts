@@ -3,9 +3,9 @@
  * the model on the way in, and in those of the signature on the way out. Nothing is copied.
  */
 import { Exit, Result } from "effect"
-import { type Instance, over } from "@nereid/core/Instance"
-import { type Dim, isDynamic, type Signature, type TensorSpec } from "@nereid/core/TensorSpec"
-import { TypedTensor } from "@nereid/core/TypedTensor"
+import { type Instance, over } from "@nereid/core/internal/instance/Instance"
+import { type Dim, isDynamic, type Signature, type TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
+import { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 
 /** `outer`: what clients see; `inner`: what the instance has. In both, tensors stand in the same order. */
 export const make = (instance: Instance, outer: Signature, inner: Signature, batching: boolean): Instance => {

@@ -3,8 +3,8 @@
  * outputs are those of config.pbtxt. Models that know their types at compile time are Model.Service's.
  */
 import type { HandledRequest, Tensor } from "@nereid/core"
-import type { NamedCalls } from "@nereid/core/NamedCalls"
-import type { TypedTensor } from "@nereid/core/TypedTensor"
+import type { NamedCalls } from "@nereid/core/internal/call/NamedCalls"
+import type { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 
 /** What an instance is told when it is made. */

@@ -2,18 +2,19 @@
  * A version of a model whose file exports its declaration and the layer that provides it, as a module for `nereid serve` does:
  * the model runs as that layer has it. Its configuration says nothing of its own, and is there for those who read it.
  */
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { create, equals } from "@bufbuild/protobuf"
 import { Context, Effect, Layer } from "effect"
-import * as ConfigurationMessage from "@nereid/core/ConfigurationMessage"
-import * as Contract from "@nereid/core/Contract"
-import { compare, print } from "@nereid/core/ContractDifference"
-import * as ExportedModels from "@nereid/core/ExportedModels"
-import type { RunningModel } from "@nereid/core/RunningModel"
+import * as ConfigurationMessage from "@nereid/core/internal/configuration/ConfigurationMessage"
+import * as Contract from "@nereid/core/internal/contract/Contract"
+import { compare, print } from "@nereid/core/internal/contract/ContractDifference"
+import * as ExportedModels from "@nereid/core/internal/lifecycle/ExportedModels"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { type ModelConfig, ModelConfigSchema } from "@nereid/protocol/model_config"
 import * as ConfigDefaults from "../config/ConfigDefaults.ts"
-import { LoadFailure, text } from "../LoadFailure.ts"
-import type { VersionPlan } from "../VersionPlan.ts"
-import * as RepositoryContract from "../RepositoryContract.ts"
+import { LoadFailure } from "../directory/LoadFailure.ts"
+import type { VersionPlan } from "../plan/VersionPlan.ts"
+import * as RepositoryContract from "../plan/RepositoryContract.ts"
 
 /** Undefined for a module that exports no such model, or no layer. */
 export const layer = (
@@ -31,7 +32,7 @@ export const layer = (
     return Layer.effectContext(Effect.fail(new LoadFailure({ message })))
   }
   const built = ExportedModels.build([model], [first, ...others]).pipe(
-    Effect.mapError((error) => new LoadFailure({ message: `${file}: ${text(error)}` })),
+    Effect.mapError((error) => new LoadFailure({ message: `${file}: ${errorMessage(error)}` })),
     Effect.flatMap((context) => {
       const typed = Context.get(context, model)
       const running = typed.model

@@ -1,20 +1,21 @@
 /** The script of a module, made the layer that any handler in code is: on whatever thread the module is imported. */
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { Effect, type Layer, Result } from "effect"
 import { createHash } from "node:crypto"
 import { realpath } from "node:fs/promises"
 import { pathToFileURL } from "node:url"
 import { type HandledRequest, InstanceContext, Model } from "@nereid/core"
-import type { Fields } from "@nereid/core/Field"
-import * as MessageJson from "@nereid/core/MessageJson"
-import type { NamedCalls } from "@nereid/core/NamedCalls"
-import type { GroupOptions } from "@nereid/core/InstancePlan"
-import type { ServingOptions } from "@nereid/core/Provide"
-import { type AnyTensor, reshape, TypedTensor } from "@nereid/core/TypedTensor"
+import type { Fields } from "@nereid/core/internal/model/Field"
+import * as MessageJson from "@nereid/core/internal/codec/protobuf/MessageJson"
+import type { NamedCalls } from "@nereid/core/internal/call/NamedCalls"
+import type { GroupOptions } from "@nereid/core/internal/instance/InstancePlan"
+import type { ServingOptions } from "@nereid/core/internal/provide/Provide"
+import { type AnyTensor, reshape, TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import { ModelConfigSchema } from "@nereid/protocol/model_config"
 import type { RepositoryModelClass } from "../config/Declaration.ts"
 import * as ImportProblem from "./ImportProblem.ts"
-import { LoadFailure, text } from "../LoadFailure.ts"
-import type { VersionFiles, VersionPlan } from "../VersionPlan.ts"
+import { LoadFailure } from "../directory/LoadFailure.ts"
+import type { VersionFiles, VersionPlan } from "../plan/VersionPlan.ts"
 import type { Answer, Arguments, ModelScript, Outputs, Request, StreamScript } from "./ModelScript.ts"
 import type { ScriptProbe } from "./ScriptProbe.ts"
 
@@ -67,7 +68,7 @@ const life = Effect.fnUntraced(function* (
   { plan: { config, path, version, file }, models, probe }: Surroundings,
 ) {
   const failing = (what: string) => (error: unknown) =>
-    new LoadFailure({ message: `${what} of ${file} has failed: ${text(error)}` })
+    new LoadFailure({ message: `${what} of ${file} has failed: ${errorMessage(error)}` })
   const { name, kind, gpu } = yield* InstanceContext
   const args: Arguments = {
     modelName: config.name,

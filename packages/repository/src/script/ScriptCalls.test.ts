@@ -2,8 +2,8 @@
 import { expect, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer, Stream } from "effect"
 import { Model, Tensor } from "@nereid/core"
-import type { Request, Response } from "@nereid/core/Inference"
-import { infer, stream } from "@nereid/core/RunningModel"
+import type { Request, Response } from "@nereid/core/internal/request/Request"
+import { infer, stream } from "@nereid/core/internal/running/RunningModel"
 import { repository } from "../../../../test/fixtures/repository.ts"
 import { open } from "../Repository.fixture.ts"
 

@@ -1,6 +1,6 @@
 /** What the instances of a script say of their readiness: all of them, asked at the same time. */
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { Effect, type Scope } from "effect"
-import { text } from "../LoadFailure.ts"
 
 /** Of one instance; may throw, or never answer. */
 export type Ask = () => boolean | PromiseLike<boolean>
@@ -30,7 +30,7 @@ export class ScriptProbe {
 const patience = "5 seconds"
 
 const answer = (name: string, ask: Ask): Effect.Effect<boolean> =>
-  Effect.tryPromise({ try: async () => (await ask()) === true, catch: text }).pipe(
+  Effect.tryPromise({ try: async () => (await ask()) === true, catch: errorMessage }).pipe(
     Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.fail(`no answer within ${patience}`) }),
     Effect.catch((problem) => Effect.as(Effect.logError(`isReady of ${name} has failed: ${problem}`), false)),
   )

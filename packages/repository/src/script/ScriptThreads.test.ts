@@ -2,8 +2,8 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { Tensor } from "@nereid/core"
-import type { Request } from "@nereid/core/Inference"
-import { infer, stream } from "@nereid/core/RunningModel"
+import type { Request } from "@nereid/core/internal/request/Request"
+import { infer, stream } from "@nereid/core/internal/running/RunningModel"
 import { repository } from "../../../../test/fixtures/repository.ts"
 import { ask, open, scripts } from "../Repository.fixture.ts"
 

@@ -4,13 +4,13 @@
  */
 import { fromBinary, toBinary } from "@bufbuild/protobuf"
 import { Effect, Layer, Result } from "effect"
-import type { GroupOptions } from "@nereid/core/InstancePlan"
-import type { ServingOptions } from "@nereid/core/Provide"
+import type { GroupOptions } from "@nereid/core/internal/instance/InstancePlan"
+import type { ServingOptions } from "@nereid/core/internal/provide/Provide"
 import { type ModelConfig, ModelConfigSchema } from "@nereid/protocol/model_config"
 import { Worker } from "@nereid/worker"
 import type { RepositoryModelClass } from "../config/Declaration.ts"
-import { LoadFailure } from "../LoadFailure.ts"
-import type { VersionPlan } from "../VersionPlan.ts"
+import { LoadFailure } from "../directory/LoadFailure.ts"
+import type { VersionPlan } from "../plan/VersionPlan.ts"
 
 const parameter = "worker_threads"
 
@@ -29,7 +29,7 @@ export const layer = (
 ): Layer.Layer<unknown, { readonly message: string }> => {
   const data: ScriptData = { config: toBinary(ModelConfigSchema, config), path, labels, version, file, stamp }
   const built = Layer.build(
-    Worker.layer()(declared, import.meta.resolve("@nereid/repository/worker"), { ...options, data }),
+    Worker.layer()(declared, import.meta.resolve("@nereid/repository/internal/script/thread"), { ...options, data }),
   )
   return Layer.effectContext(
     Effect.mapError(built, (error) => (error instanceof Worker.WorkerLoadError ? failure(error) : error)),

@@ -3,12 +3,12 @@
  * a model as code has it.
  */
 import { Effect, type Layer, Result } from "effect"
-import type { NamedCalls } from "@nereid/core/NamedCalls"
-import type { ServingOptions } from "@nereid/core/Provide"
+import type { NamedCalls } from "@nereid/core/internal/call/NamedCalls"
+import type { ServingOptions } from "@nereid/core/internal/provide/Provide"
 import type { RepositoryModelClass } from "../config/Declaration.ts"
 import * as InstanceGroups from "../config/InstanceGroups.ts"
-import { failure, type LoadFailure } from "../LoadFailure.ts"
-import type { VersionPlan } from "../VersionPlan.ts"
+import { failure, type LoadFailure } from "../directory/LoadFailure.ts"
+import type { VersionPlan } from "../plan/VersionPlan.ts"
 import * as ModuleVersion from "./ModuleVersion.ts"
 import * as Script from "./Script.ts"
 import { ScriptProbe } from "./ScriptProbe.ts"

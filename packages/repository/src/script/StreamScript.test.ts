@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { Tensor } from "@nereid/core"
-import { stream } from "@nereid/core/RunningModel"
+import { stream } from "@nereid/core/internal/running/RunningModel"
 import { repository } from "../../../../test/fixtures/repository.ts"
 import { scripts } from "../Repository.fixture.ts"
 

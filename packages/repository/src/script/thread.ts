@@ -1,7 +1,7 @@
 /** The module that each thread of a script loads: its default export is the layer of that script's model. */
 import { Effect, Layer, Stream } from "effect"
 import { Unsupported } from "@nereid/core/Errors"
-import type { NamedCalls } from "@nereid/core/NamedCalls"
+import type { NamedCalls } from "@nereid/core/internal/call/NamedCalls"
 import { Worker } from "@nereid/worker"
 import * as Declaration from "../config/Declaration.ts"
 import * as Script from "./Script.ts"

@@ -1,10 +1,10 @@
 /** Which part of the protocol each RPC belongs to, and the interceptor that keeps the restricted ones (RestrictedApis.ts). */
 import type { DescMethod } from "@bufbuild/protobuf"
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect"
-import { tagHeader } from "@nereid/core/Errors"
+import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { Health } from "@nereid/protocol/health"
-import type { Api, Guard, RestrictedApis } from "../RestrictedApis.ts"
+import type { Api, Guard, RestrictedApis } from "../gateway/RestrictedApis.ts"
 
 const apis: { readonly [M in keyof typeof GRPCInferenceService.method]: Api } = {
   serverLive: "health",

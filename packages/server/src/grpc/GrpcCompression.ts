@@ -9,10 +9,11 @@ import type { IncomingHttpHeaders } from "node:http"
 import { promisify } from "node:util"
 import * as zlib from "node:zlib"
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect"
-import { tagHeader } from "@nereid/core/Errors"
+import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import type { Headers } from "./Call.ts"
 import * as ZlibPool from "../port/ZlibPool.ts"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 /** How much work the compression of an answer may be. */
 export type ResponseCompression = "none" | "low" | "medium" | "high"
@@ -115,7 +116,7 @@ const tooLarge = (limit: number): ConnectError => {
 }
 
 const malformed = (name: string, length: number, error: unknown): ConnectError => {
-  const reason = error instanceof Error ? error.message : String(error)
+  const reason = errorMessage(error)
   const message = `failed to decompress the ${name} message of ${length} bytes: ${reason}`
   return new ConnectError(message, Code.InvalidArgument, { [tagHeader]: "InvalidRequest" })
 }

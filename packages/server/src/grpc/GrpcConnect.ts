@@ -2,17 +2,18 @@
  * The requests of the gRPC port that Connect answers, over HTTP/2 and HTTP/1.1 alike: every RPC and protocol but what
  * GrpcHttp2.ts takes off before. What an RPC does is in GrpcRoutes.ts.
  */
+import { constVoid } from "effect/Function"
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http"
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2"
 import { connectNodeAdapter } from "@connectrpc/connect-node"
-import { GrpcCode } from "@nereid/core/Errors"
+import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { ServerReflection } from "@nereid/protocol/reflection"
 import { ServerReflection as ServerReflectionAlpha } from "@nereid/protocol/reflection_v1alpha"
 import type { CallRecords } from "../log/CallRecord.ts"
 import type { Policy } from "../port/Cors.ts"
-import type { ForwardedHeaders } from "../ForwardedHeaders.ts"
-import type { Gateway } from "../Gateway.ts"
+import type { ForwardedHeaders } from "../dispatch/ForwardedHeaders.ts"
+import type { Gateway } from "../gateway/Gateway.ts"
 import { Envelopes } from "./Envelopes.ts"
 import * as GrpcApis from "./GrpcApis.ts"
 import * as GrpcCompression from "./GrpcCompression.ts"
@@ -21,10 +22,10 @@ import * as GrpcRoutes from "./GrpcRoutes.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
 import * as GrpcTimeout from "./GrpcTimeout.ts"
 import * as HalfOpen from "./HalfOpen.ts"
-import { pieces } from "./Pieces.ts"
+import { pieces } from "./coalesceChunks.ts"
 import type { ReceiveBudget } from "../port/ReceiveBudget.ts"
 import { isEnveloped, limitReceiving } from "./ReceiveLimit.ts"
-import type { RestrictedApis } from "../RestrictedApis.ts"
+import type { RestrictedApis } from "../gateway/RestrictedApis.ts"
 import * as Timer from "../port/Timer.ts"
 
 export interface ConnectOptions {
@@ -60,8 +61,8 @@ export const make = (options: ConnectOptions): ConnectHandler => {
   })
   return (request, response) => {
     // A caller that breaks off is an error on both, and one without a listener ends the process.
-    request.on("error", nothing)
-    response.on("error", nothing)
+    request.on("error", constVoid)
+    response.on("error", constVoid)
     if (cors?.(request, response) === true) return
     const { url = "" } = request
     if (!URL.canParse(url, `http://${authority(request)}`)) return refuse(response, 400)
@@ -127,5 +128,3 @@ const encodeReadably = (response: Response): void => {
     addTrailers({ ...trailers, "grpc-message": GrpcStatus.encodeMessage(decodeURIComponent(message)) })
   }
 }
-
-const nothing = () => {}

@@ -8,6 +8,7 @@
  *
  * Connect costs several times what the rest of a small request does; no option of it recovers that.
  */
+import { constVoid } from "effect/Function"
 import {
   createServer,
   type Http2Server,
@@ -52,7 +53,7 @@ export const make = ({ maxMessageSize, keepalive, calls, answer }: Http2Options)
   const sessions = new Map<Http2Session | undefined, CallsOfSession>()
   server.on("request", answer)
   server.on("checkContinue", answer)
-  server.on("sessionError", nothing)
+  server.on("sessionError", constVoid)
   server.on("session", (session) => {
     const inFlight = new CallsOfSession(session)
     sessions.set(session, inFlight)
@@ -101,12 +102,10 @@ const route = (
   server.on("stream", (stream: ServerHttp2Stream, headers, ...rest) => {
     const ofSession = sessions.get(stream.session)
     // Its connection has failed in the meantime, which is an error of the stream too: without a listener it ends the process.
-    if (ofSession === undefined) return void stream.on("error", nothing)
+    if (ofSession === undefined) return void stream.on("error", constVoid)
     ofSession.count += 1
     if (calls?.takes(headers) === true) return carry(stream, headers, calls, ofSession.ended)
     stream.on("close", ofSession.ended)
     for (const listener of compatible) listener.call(server, stream, headers, ...rest)
   })
 }
-
-const nothing = () => {}

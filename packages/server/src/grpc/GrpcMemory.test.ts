@@ -3,7 +3,7 @@ import { fromBinary } from "@bufbuild/protobuf"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { Model, Registry, Tensor } from "@nereid/core"
-import * as Gateway from "../Gateway.ts"
+import * as Gateway from "../gateway/Gateway.ts"
 import { inferFrame, modelInfer, rawCall, rawSession } from "./GrpcServer.fixture.ts"
 import * as GrpcServer from "./GrpcServer.ts"
 

@@ -23,9 +23,9 @@ import {
 import * as grpc from "@grpc/grpc-js"
 import { Deferred, Effect, Exit, Layer, Queue, Scope } from "effect"
 import { Model, Registry, Tensor } from "@nereid/core"
-import { tagHeader } from "@nereid/core/Errors"
+import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
 import { GRPCInferenceService, type ModelInferRequestSchema } from "@nereid/protocol/grpc_service"
-import * as Gateway from "../Gateway.ts"
+import * as Gateway from "../gateway/Gateway.ts"
 import * as GrpcServer from "./GrpcServer.ts"
 
 export class AddSub extends Model.Service<AddSub>()("addsub", {

@@ -1,18 +1,12 @@
 /**
  * How a call ended, as gRPC says it: a code, a text and our tag of the failure, and these three as header fields. Which
- * failure has which code is in core's Errors.ts; the fields of a call that succeeded are in NodeCallStream.ts.
+ * failure has which code is in core's InferenceError.ts; the fields of a call that succeeded are in NodeCallStream.ts.
  */
-import {
-  documentHeader,
-  documentOf,
-  GrpcCode,
-  grpcCode,
-  type InferenceError,
-  retryAfter,
-  tagHeader,
-  tagOf,
-  Unavailable,
-} from "@nereid/core/Errors"
+import { documentHeader, documentOf, tagHeader, tagOf } from "@nereid/core/internal/wire/ErrorHeaders"
+import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
+import { statusOf } from "@nereid/core/internal/wire/ErrorStatus"
+import { type InferenceError, Unavailable } from "@nereid/core/Errors"
+import { retryAfter } from "@nereid/core/internal/error/InferenceError"
 
 export interface GrpcStatus {
   readonly code: number
@@ -25,7 +19,7 @@ export interface GrpcStatus {
 }
 
 export const fromError = (error: InferenceError): GrpcStatus => ({
-  code: grpcCode(error),
+  code: statusOf(error).grpc,
   message: error.message,
   tag: tagOf(error),
   document: documentOf(error),

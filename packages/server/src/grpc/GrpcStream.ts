@@ -12,12 +12,13 @@
  * away takes back all it has asked.
  */
 import { Result } from "effect"
-import { GrpcCode, type InferenceError } from "@nereid/core/Errors"
-import * as ProtobufCodec from "@nereid/core/ProtobufCodec"
-import type { StreamResponse } from "@nereid/core/WireRequest"
+import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
+import type { InferenceError } from "@nereid/core/Errors"
+import * as ProtobufCodec from "@nereid/core/internal/codec/protobuf/ProtobufCodec"
+import type { StreamResponse } from "@nereid/core/internal/wire/WireRequest"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import type { Call, CallStream } from "./Call.ts"
-import { Expiring } from "./Expiry.ts"
+import { Expiring } from "./ReceiveTimeout.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
 import type { CallMetadata, CallOptions } from "./GrpcUnary.ts"
 import { InferStream } from "./InferStream.ts"

@@ -11,20 +11,20 @@
  * and an end also comes when the caller breaks off.
  */
 import { Result } from "effect"
-import { GrpcCode } from "@nereid/core/Errors"
-import type { Cancel } from "@nereid/core/Inference"
-import * as ProtobufCodec from "@nereid/core/ProtobufCodec"
-import type { WireResponse } from "@nereid/core/WireRequest"
+import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
+import type { Cancel } from "@nereid/core/internal/request/Request"
+import * as ProtobufCodec from "@nereid/core/internal/codec/protobuf/ProtobufCodec"
+import type { WireResponse } from "@nereid/core/internal/wire/WireRequest"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import type { Call, CallStream } from "./Call.ts"
-import { type Expiry, Expiring } from "./Expiry.ts"
-import type { Gateway } from "../Gateway.ts"
-import type { InferenceReply } from "../Submission.ts"
+import { type Expiry, Expiring } from "./ReceiveTimeout.ts"
+import type { Gateway } from "../gateway/Gateway.ts"
+import type { InferenceReply } from "../dispatch/InferenceDispatch.ts"
 import type { CallRecord } from "../log/CallRecord.ts"
 import { isWhole, type MessageLimits, MessageReader, prefixLength, writePrefix } from "./MessageReader.ts"
-import type { Prepare } from "../Preparation.ts"
+import type { Prepare } from "../gateway/RequestPreparation.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
-import * as OwnMemory from "../OwnMemory.ts"
+import * as OwnMemory from "../memory/OwnMemory.ts"
 
 export interface CallOptions extends MessageLimits {
   readonly gateway: Gateway

@@ -8,14 +8,15 @@
  *
  * Nothing waits here: who carries the stream is told when there may be something to do.
  */
+import { constVoid } from "effect/Function"
 import { Effect, Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
-import type { Cancel } from "@nereid/core/Inference"
-import * as KnownParameters from "@nereid/core/KnownParameters"
-import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
-import type { Gateway } from "../Gateway.ts"
+import type { Cancel } from "@nereid/core/internal/request/Request"
+import * as KnownParameters from "@nereid/core/internal/wire/KnownParameters"
+import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
+import type { Gateway } from "../gateway/Gateway.ts"
 import { shuttingDown } from "./GrpcStatus.ts"
-import * as RequestSize from "../RequestSize.ts"
+import * as RequestSize from "../dispatch/RequestSize.ts"
 
 export interface StreamResult {
   /** Of the request that this belongs to. */
@@ -84,7 +85,7 @@ export class InferStream {
     const answer = decoupled ? (result: StreamResult) => this.#push(result) : this.#inTurn()
 
     const bytes = RequestSize.of(wire.success)
-    const flight: Flight = { cancel: nothing, place: this.#inFlight.length }
+    const flight: Flight = { cancel: constVoid, place: this.#inFlight.length }
     this.#inFlight.push(flight)
     this.#bytes += bytes
     flight.cancel = this.#gateway.stream(wire.success, this.#deadline, {
@@ -208,8 +209,6 @@ export class InferStream {
     this.#onChange()
   }
 }
-
-const nothing = () => {}
 
 const sizeOfResult = ({ id, outcome }: StreamResult): number => {
   if (Result.isFailure(outcome)) return id.length + outcome.failure.message.length

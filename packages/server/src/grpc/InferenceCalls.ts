@@ -3,18 +3,18 @@
  * compressed either way, gRPC-Web, callers whom inference is restricted for, and those who ask first whether to send a
  * body, Connect answers.
  */
-import { GrpcCode } from "@nereid/core/Errors"
+import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import type { Calls, Headers } from "./Call.ts"
 import * as GrpcCompression from "./GrpcCompression.ts"
 import { StreamCall } from "./GrpcStream.ts"
 import * as GrpcTimeout from "./GrpcTimeout.ts"
 import { type CallOptions, UnaryCall } from "./GrpcUnary.ts"
-import type { ForwardedHeaders } from "../ForwardedHeaders.ts"
+import type { ForwardedHeaders } from "../dispatch/ForwardedHeaders.ts"
 import type { CallRecords } from "../log/CallRecord.ts"
 import { errorMode } from "./InferStream.ts"
-import * as Preparation from "../Preparation.ts"
-import type { RestrictedApis } from "../RestrictedApis.ts"
+import * as Preparation from "../gateway/RequestPreparation.ts"
+import type { RestrictedApis } from "../gateway/RestrictedApis.ts"
 
 export interface InferenceOptions extends CallOptions {
   /** Undefined where no header becomes a parameter. */

@@ -10,8 +10,9 @@
 import type { ServerHttp2Session } from "node:http2"
 import { Duration, Effect } from "effect"
 import * as Goaway from "./Goaway.ts"
-import { ServeError } from "../ServeError.ts"
+import { ServeError } from "../error/ServeError.ts"
 import * as Timer from "../port/Timer.ts"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 /** The defaults are gRPC's, and Triton's. */
 export interface Keepalive {
@@ -52,8 +53,7 @@ export const settings = Effect.fnUntraced(function* (options: Keepalive = {}): E
       maxConnectionAge: millis(options.maxConnectionAge ?? "Infinity"),
       maxConnectionAgeGrace: millis(options.maxConnectionAgeGrace ?? "Infinity"),
     }),
-    catch: (error) =>
-      new ServeError({ message: `keepalive: ${error instanceof Error ? error.message : String(error)}` }),
+    catch: (error) => new ServeError({ message: `keepalive: ${errorMessage(error)}` }),
   })
   for (const [name, value] of Object.entries(all)) {
     const least = positive.has(name) ? 1 : 0

@@ -3,9 +3,9 @@
  * that has come in one piece stays where it is; parts of one are kept, within what all callers together may keep, and
  * joined in memory of their own: those of a large one as they come, while they are in the cache. How long a message may take is not here.
  */
-import { GrpcCode } from "@nereid/core/Errors"
+import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import type { GrpcStatus } from "./GrpcStatus.ts"
-import * as OwnMemory from "../OwnMemory.ts"
+import * as OwnMemory from "../memory/OwnMemory.ts"
 import type { ReceiveBudget } from "../port/ReceiveBudget.ts"
 
 export interface MessageLimits {

@@ -6,6 +6,7 @@
  * stream where only full collections look (V8 puts closures that are assigned to a property there), and with it all that
  * the stream refers to: what belongs to the call would survive with it, and be copied by two collections on its way.
  */
+import { constVoid } from "effect/Function"
 import { constants, type ServerHttp2Stream } from "node:http2"
 import type { Call, Calls, CallStream, Headers } from "./Call.ts"
 import * as GrpcStatus from "./GrpcStatus.ts"
@@ -24,7 +25,7 @@ export const carry = (stream: ServerHttp2Stream, headers: Headers, calls: Calls,
   const carrier = new NodeCallStream(stream, onClose)
   stream[carried] = carrier
   // A stream that the caller resets emits an error; without a listener that ends the process.
-  stream.on("error", nothing)
+  stream.on("error", constVoid)
   stream.on("data", onData)
   stream.on("end", onEnd)
   stream.on("close", onCloseOfStream)
@@ -53,8 +54,6 @@ function sendTrailers(this: ServerHttp2Stream): void {
   this.sendTrailers(this[carried]?.trailers ?? ok)
   HalfOpen.closeSoon(this)
 }
-
-const nothing = () => {}
 
 class NodeCallStream implements CallStream {
   /** Unknown until it has begun. */

@@ -8,7 +8,7 @@
 import { type DescFile, type DescService, toBinary } from "@bufbuild/protobuf"
 import { type DescriptorProto, type EnumDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt"
 import type { ConnectRouter } from "@connectrpc/connect"
-import { GrpcCode } from "@nereid/core/Errors"
+import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { ServerReflection } from "@nereid/protocol/reflection"
 import { ServerReflection as ServerReflectionAlpha } from "@nereid/protocol/reflection_v1alpha"
 

@@ -4,8 +4,8 @@
  */
 import { InvalidRequest } from "@nereid/core/Errors"
 import { isGone, type Request, type Response } from "../port/HttpExchange.ts"
-import { sendErrorAndClose } from "./HttpReply.ts"
-import * as OwnMemory from "../OwnMemory.ts"
+import { sendErrorAndClose } from "../port/HttpReply.ts"
+import * as OwnMemory from "../memory/OwnMemory.ts"
 
 /** The pieces in which a body of unknown length may come. Each costs more than its bytes where it is small. */
 const mostChunks = 65_536

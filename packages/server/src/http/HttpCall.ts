@@ -1,17 +1,17 @@
 /** A request at a route of the HTTP port, and what its headers say of an inference, whichever route it is. */
 import { Result } from "effect"
-import { timeoutHeader } from "@nereid/core/BinaryExtension"
+import { timeoutHeader } from "@nereid/core/internal/codec/json/BinaryExtension"
 import { InvalidRequest } from "@nereid/core/Errors"
 import type { CallRecord } from "../log/CallRecord.ts"
-import * as ForwardedHeaders from "../ForwardedHeaders.ts"
-import * as Preparation from "../Preparation.ts"
+import * as ForwardedHeaders from "../dispatch/ForwardedHeaders.ts"
+import * as Preparation from "../gateway/RequestPreparation.ts"
 import type { Request, Response } from "../port/HttpExchange.ts"
-import type { Guard } from "../port/HttpListener.ts"
+import type { DefectGuard } from "../port/DefectGuard.ts"
 
 export interface HttpCall {
   readonly request: Request
   readonly response: Response
-  readonly guard: Guard
+  readonly guard: DefectGuard
   /** Both empty on routes without a model; the version empty for the highest. */
   readonly model: { readonly name: string; readonly version: string }
   /** Empty where the path names none. */

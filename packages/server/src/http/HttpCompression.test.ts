@@ -3,7 +3,7 @@ import { deflateRawSync, deflateSync, gunzipSync, gzipSync, inflateSync } from "
 import { assert, describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Result } from "effect"
 import { Model, Tensor } from "@nereid/core"
-import { decodeResponse, encodeRequest } from "@nereid/core/BinaryExtension"
+import { decodeResponse, encodeRequest } from "@nereid/core/internal/codec/json/BinaryExtension"
 import { preferred } from "./HttpCompression.ts"
 import { ask, json, serve } from "./HttpInfer.fixture.ts"
 

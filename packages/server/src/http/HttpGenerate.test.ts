@@ -4,7 +4,7 @@ import { connect } from "node:net"
 import { assert, describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Queue, Scope, Stream } from "effect"
 import { Model, Registry, RequestContext, Tensor } from "@nereid/core"
-import * as Gateway from "../Gateway.ts"
+import * as Gateway from "../gateway/Gateway.ts"
 import { ask, json } from "./HttpInfer.fixture.ts"
 import * as HttpServer from "./HttpServer.ts"
 

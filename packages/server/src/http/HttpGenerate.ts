@@ -8,17 +8,19 @@
  *                                        a connection that closes takes the request back
  */
 import { Effect, Result } from "effect"
-import { headersOf, httpStatus, type InferenceError, InvalidRequest, Unsupported } from "@nereid/core/Errors"
-import { decodeGenerate } from "@nereid/core/GenerateDecoder"
-import { encodeGenerated } from "@nereid/core/GenerateEncoder"
-import type { RunningModel } from "@nereid/core/RunningModel"
-import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
-import type { Gateway } from "../Gateway.ts"
+import { headersOf } from "@nereid/core/internal/wire/ErrorHeaders"
+import { statusOf } from "@nereid/core/internal/wire/ErrorStatus"
+import { type InferenceError, InvalidRequest, Unsupported } from "@nereid/core/Errors"
+import { decodeGenerate } from "@nereid/core/internal/codec/generate/GenerateDecoder"
+import { encodeGenerated } from "@nereid/core/internal/codec/generate/GenerateEncoder"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
+import type { Gateway } from "../gateway/Gateway.ts"
 import { isGone, type Request } from "../port/HttpExchange.ts"
 import { collect } from "./HttpBody.ts"
 import { deadline, preparation, type HttpCall, type InferOptions } from "./HttpCall.ts"
 import * as HttpCompression from "./HttpCompression.ts"
-import { failureHeaders, sendChunks, sendError } from "./HttpReply.ts"
+import { failureHeaders, sendChunks, sendError } from "../port/HttpReply.ts"
 
 /** What a request and its responses look like. */
 export interface DocumentCodec {
@@ -58,7 +60,7 @@ export const generateStream = (gateway: Gateway, call: HttpCall, options: InferO
     const fail = (error: InferenceError, begun: boolean) => {
       if (!response.headersSent) {
         if (!begun) return sendError(response, error)
-        response.writeHead(httpStatus(error), { ...eventStream, ...failureHeaders(error) })
+        response.writeHead(statusOf(error).http, { ...eventStream, ...failureHeaders(error) })
       } else if (takesTrailers(request)) {
         // What a header would say, for which it is too late.
         response.addTrailers(headersOf(error))

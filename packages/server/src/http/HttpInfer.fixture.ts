@@ -2,8 +2,8 @@
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request as httpRequest } from "node:http"
 import { Effect, Layer } from "effect"
 import { Registry } from "@nereid/core"
-import type { RunningModel } from "@nereid/core/RunningModel"
-import * as Gateway from "../Gateway.ts"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import * as Gateway from "../gateway/Gateway.ts"
 import * as HttpServer from "./HttpServer.ts"
 
 /** Serves models that the layer provides. */

@@ -6,7 +6,7 @@ import { connect } from "node:net"
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Model, Tensor } from "@nereid/core"
-import type { RunningModel } from "@nereid/core/RunningModel"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { ask, json, serve } from "./HttpInfer.fixture.ts"
 
 class Bytes extends Model.Service<Bytes>()("bytes", {

@@ -15,18 +15,18 @@ import {
   encodeResponse,
   headerLengthHeader,
   parseHeaderLength,
-} from "@nereid/core/BinaryExtension"
+} from "@nereid/core/internal/codec/json/BinaryExtension"
 import { type InvalidRequest, Unsupported } from "@nereid/core/Errors"
-import { RequestTemplates } from "@nereid/core/RequestTemplates"
-import type { RunningModel } from "@nereid/core/RunningModel"
-import type { WireResponse } from "@nereid/core/WireRequest"
-import type { Gateway } from "../Gateway.ts"
+import { RequestTemplates } from "@nereid/core/internal/codec/json/RequestTemplates"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import type { WireResponse } from "@nereid/core/internal/wire/WireRequest"
+import type { Gateway } from "../gateway/Gateway.ts"
 import { isGone, onSent } from "../port/HttpExchange.ts"
 import { collect, jsonTooLarge, rawTooLarge } from "./HttpBody.ts"
 import { deadline, preparation, type HttpCall, type InferOptions, single } from "./HttpCall.ts"
 import * as HttpCompression from "./HttpCompression.ts"
-import { sendChunks, sendError, sendText } from "./HttpReply.ts"
-import * as OwnMemory from "../OwnMemory.ts"
+import { sendChunks, sendError, sendText } from "../port/HttpReply.ts"
+import * as OwnMemory from "../memory/OwnMemory.ts"
 
 export const make = (gateway: Gateway, options: InferOptions): ((call: HttpCall) => void) => {
   /** What the requests to a model look like, as long as there is the model. */

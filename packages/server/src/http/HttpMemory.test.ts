@@ -3,7 +3,7 @@ import { gzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { Model, Tensor } from "@nereid/core"
-import { decodeResponse, encodeRequest } from "@nereid/core/BinaryExtension"
+import { decodeResponse, encodeRequest } from "@nereid/core/internal/codec/json/BinaryExtension"
 import { type Answer, ask, serve } from "./HttpInfer.fixture.ts"
 
 class Mirror extends Model.Service<Mirror>()("mirror", {

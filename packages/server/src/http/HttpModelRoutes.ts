@@ -3,14 +3,15 @@
  * JSON and answers so, and /openapi.json, which tells of them. What the JSON is like is JsonSample.ts's.
  */
 import { Result } from "effect"
-import * as JsonSample from "@nereid/core/JsonSample"
-import * as OpenApi from "@nereid/core/OpenApi"
-import type { Gateway } from "../Gateway.ts"
-import { ServeError } from "../ServeError.ts"
+import * as JsonSample from "@nereid/core/internal/openapi/JsonSample"
+import * as OpenApi from "@nereid/core/internal/openapi/OpenApi"
+import type { Gateway } from "../gateway/Gateway.ts"
+import { ServeError } from "../error/ServeError.ts"
 import type { InferOptions } from "./HttpCall.ts"
 import { type DocumentCodec, generate, generateStream } from "./HttpGenerate.ts"
-import { sendError, sendJson } from "./HttpReply.ts"
+import { sendError, sendJson } from "../port/HttpReply.ts"
 import type { Route } from "./HttpRoute.ts"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 /** By method and path: `{ "POST /sentiment": Sentiment }`. Values are classes of models. */
 export interface ModelRoutes {
@@ -33,7 +34,7 @@ export const check = (routes: ModelRoutes): Result.Result<ReadonlyArray<ModelRou
     if (/^\/v2(\/|$)/.test(path) || path === openApiPath) return refuse("is the protocol's, or the server's own")
     const sample = Result.try({
       try: () => JsonSample.make(definition),
-      catch: (error) => (error instanceof Error ? error.message : String(error)),
+      catch: (error) => errorMessage(error),
     })
     if (Result.isFailure(sample)) return refuse(`cannot be: ${sample.failure}`)
     checked.push({ path, sample: sample.success })

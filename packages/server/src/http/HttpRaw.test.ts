@@ -3,7 +3,7 @@ import { gzipSync } from "node:zlib"
 import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import { Model, Tensor } from "@nereid/core"
-import { decodeResponse } from "@nereid/core/BinaryExtension"
+import { decodeResponse } from "@nereid/core/internal/codec/json/BinaryExtension"
 import { type Answer, ask, json, serve } from "./HttpInfer.fixture.ts"
 
 class Numbers extends Model.Service<Numbers>()("numbers", {

@@ -1,6 +1,6 @@
 /** A row of the table of HTTP routes (HttpRoutes.ts). */
 import type { HttpCall } from "./HttpCall.ts"
-import type { Api } from "../RestrictedApis.ts"
+import type { Api } from "../gateway/RestrictedApis.ts"
 
 export interface Route {
   readonly method: "GET" | "POST"

@@ -6,20 +6,21 @@ import { Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
 import type { CallRecords } from "../log/CallRecord.ts"
 import * as CudaSharedMemory from "../memory/CudaSharedMemory.ts"
-import type { Gateway } from "../Gateway.ts"
+import type { Gateway } from "../gateway/Gateway.ts"
 import type { InferOptions } from "./HttpCall.ts"
 import { generate, generateStream } from "./HttpGenerate.ts"
 import * as HttpInfer from "./HttpInfer.ts"
-import type { Handler, Response } from "../port/HttpExchange.ts"
+import type { GuardedHandler } from "../port/DefectGuard.ts"
+import type { Response } from "../port/HttpExchange.ts"
 import * as HttpEffect from "./HttpEffect.ts"
-import { sendEmpty, sendError, sendJson, sendResult, sendText } from "./HttpReply.ts"
+import { sendEmpty, sendError, sendJson, sendResult, sendText } from "../port/HttpReply.ts"
 import type { Route } from "./HttpRoute.ts"
 import * as HttpModelRoutes from "./HttpModelRoutes.ts"
 import * as HttpSettings from "./HttpSettings.ts"
 import * as HttpSharedMemory from "./HttpSharedMemory.ts"
-import * as ModelConfiguration from "../ModelConfiguration.ts"
-import * as ModelStatistics from "../ModelStatistics.ts"
-import type { Guard as ApiGuard, RestrictedApis } from "../RestrictedApis.ts"
+import * as ModelConfiguration from "../gateway/ModelConfiguration.ts"
+import * as ModelStatistics from "../gateway/StatisticsMessage.ts"
+import type { Guard as ApiGuard, RestrictedApis } from "../gateway/RestrictedApis.ts"
 import * as Recent from "./Recent.ts"
 import type { Region } from "../memory/SharedMemory.ts"
 
@@ -33,7 +34,7 @@ export interface RoutesOptions extends InferOptions {
   readonly modelRoutes: ReadonlyArray<HttpModelRoutes.ModelRoute>
 }
 
-export const make = (gateway: Gateway, options: RoutesOptions): Handler => {
+export const make = (gateway: Gateway, options: RoutesOptions): GuardedHandler => {
   const routes: ReadonlyArray<Route> = [
     {
       method: "POST",

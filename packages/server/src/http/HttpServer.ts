@@ -5,14 +5,14 @@
 import { Effect, type Scope } from "effect"
 import * as CallRecord from "../log/CallRecord.ts"
 import type * as Cors from "../port/Cors.ts"
-import * as ForwardedHeaders from "../ForwardedHeaders.ts"
-import type { Gateway } from "../Gateway.ts"
-import type { Handler } from "../port/HttpExchange.ts"
+import * as ForwardedHeaders from "../dispatch/ForwardedHeaders.ts"
+import type { Gateway } from "../gateway/Gateway.ts"
+import type { GuardedHandler } from "../port/DefectGuard.ts"
 import * as HttpListener from "../port/HttpListener.ts"
 import * as HttpModelRoutes from "./HttpModelRoutes.ts"
 import * as HttpRoutes from "./HttpRoutes.ts"
-import * as RestrictedApis from "../RestrictedApis.ts"
-import type { ServeError } from "../ServeError.ts"
+import * as RestrictedApis from "../gateway/RestrictedApis.ts"
+import type { ServeError } from "../error/ServeError.ts"
 import * as Spans from "../trace/Spans.ts"
 import type { Tls } from "../port/Tls.ts"
 
@@ -54,7 +54,7 @@ export const make = Effect.fnUntraced(function* (
 export const frontEnd = Effect.fnUntraced(function* (
   gateway: Gateway,
   options: FrontEndOptions,
-): Effect.fn.Return<Handler, ServeError> {
+): Effect.fn.Return<GuardedHandler, ServeError> {
   const { maxInputSize = 64 * 2 ** 20, forwardHeaders, restrictedApis: restrictions = [], cors } = options
   const modelRoutes = yield* Effect.fromResult(HttpModelRoutes.check(options.routes ?? {}))
   const forwarded = yield* Effect.fromResult(ForwardedHeaders.make(forwardHeaders, "forwardHeaders.http"))

@@ -1,20 +1,20 @@
 /**
  * Routes about the server and not about inference: their body is a small JSON object of settings, or nothing, and their
- * answer JSON. What the settings mean is in Repository.ts, LogSettings.ts and TraceSettings.ts.
+ * answer JSON. What the settings mean is in RepositoryIndex.ts, LogSettings.ts and TraceSettings.ts.
  */
 import { type Effect, Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
-import * as ControlDocument from "@nereid/core/ControlDocument"
-import type { Control } from "@nereid/core/ModelRepository"
-import * as SettingsDocument from "@nereid/core/SettingsDocument"
-import type { Gateway } from "../Gateway.ts"
+import * as ControlDocument from "@nereid/core/internal/codec/json/ControlDocument"
+import type { Control } from "@nereid/core/internal/lifecycle/ModelRepository"
+import * as SettingsDocument from "@nereid/core/internal/codec/json/SettingsDocument"
+import type { Gateway } from "../gateway/Gateway.ts"
 import { collect } from "./HttpBody.ts"
-import { sendEmpty, sendError, sendJson, sendResult } from "./HttpReply.ts"
+import { sendEmpty, sendError, sendJson, sendResult } from "../port/HttpReply.ts"
 import type { HttpCall } from "./HttpCall.ts"
 import * as HttpEffect from "./HttpEffect.ts"
 import type { Route } from "./HttpRoute.ts"
 import * as LogSettings from "../log/LogSettings.ts"
-import * as Repository from "../Repository.ts"
+import * as Repository from "../gateway/RepositoryIndex.ts"
 import * as TraceSettings from "../trace/TraceSettings.ts"
 
 const repository = "/v2/repository(?:/(?<repository>[^/]+))?"

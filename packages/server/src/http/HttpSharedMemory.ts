@@ -1,9 +1,9 @@
 /** POST …/systemsharedmemory/…/register: the body that says which object a region is in. */
 import { Result } from "effect"
-import * as RegionDocument from "@nereid/core/RegionDocument"
+import * as RegionDocument from "@nereid/core/internal/codec/json/RegionDocument"
 import { collect } from "./HttpBody.ts"
 import type { HttpCall } from "./HttpCall.ts"
-import { sendEmpty, sendError } from "./HttpReply.ts"
+import { sendEmpty, sendError } from "../port/HttpReply.ts"
 import type { SharedMemory } from "../memory/SharedMemory.ts"
 
 /** Registers the region that the path names. */

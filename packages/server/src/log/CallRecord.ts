@@ -3,9 +3,10 @@
  * requests. Where nobody does, a call costs one check.
  */
 import { Effect } from "effect"
-import type { WireRequest } from "@nereid/core/WireRequest"
-import type { Gateway } from "../Gateway.ts"
+import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
 import type { Port, RequestTrace } from "../trace/RequestTrace.ts"
+import type { Tracing } from "../trace/Tracing.ts"
+import type { LogControl } from "./LogSettings.ts"
 
 /** A call under way. */
 export interface CallRecord {
@@ -20,8 +21,13 @@ export interface CallRecords {
   readonly begin: (port: Port | undefined) => CallRecord | undefined
 }
 
+export interface CallRecordOptions {
+  readonly logging: LogControl
+  readonly tracing: Tracing
+}
+
 /** Logs with the loggers of the calling fiber. */
-export const make = ({ logging, tracing }: Gateway): Effect.Effect<CallRecords> =>
+export const make = ({ logging, tracing }: CallRecordOptions): Effect.Effect<CallRecords> =>
   Effect.map(Effect.context<never>(), (context) => {
     const runFork = Effect.runForkWith(context)
     return {

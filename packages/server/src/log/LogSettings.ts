@@ -5,7 +5,7 @@
 import { create } from "@bufbuild/protobuf"
 import { type LogLevel, Result } from "effect"
 import { type InferenceError, InvalidRequest, Unavailable, Unsupported } from "@nereid/core/Errors"
-import { type SettingsDocument, wrongType } from "@nereid/core/SettingsDocument"
+import { type SettingsDocument, wrongType } from "@nereid/core/internal/codec/json/SettingsDocument"
 import {
   type LogSettingsRequest,
   type LogSettingsResponse,

@@ -4,7 +4,7 @@
  */
 import { createWriteStream, type WriteStream } from "node:fs"
 import { Effect, type Scope } from "effect"
-import { ServeError } from "../ServeError.ts"
+import { ServeError } from "../error/ServeError.ts"
 
 export interface LogSink {
   readonly write: (line: string) => void

@@ -8,7 +8,7 @@ import { Context, Effect, Layer, Logger, LogLevel, Option, References, type Scop
 import * as LogLine from "./LogLine.ts"
 import * as LogSettings from "./LogSettings.ts"
 import * as LogSink from "./LogSink.ts"
-import type { ServeError } from "../ServeError.ts"
+import type { ServeError } from "../error/ServeError.ts"
 
 /** All optional; the defaults: information, warnings and errors, in the default format, to stderr. */
 export type LoggingOptions = Partial<LogSettings.LogSettings>

@@ -5,7 +5,7 @@
  */
 import { Result } from "effect"
 import { type InferenceError, RegionNotFound, Unsupported } from "@nereid/core/Errors"
-import type { WireRequest, WireResponse } from "@nereid/core/WireRequest"
+import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
 
 /** A registered region. */
 export interface Region {

@@ -6,6 +6,7 @@
 import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from "node:fs"
 import { join } from "node:path"
 import { Result } from "effect"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 /** One call to the system takes at most 2 GiB. */
 const mostPerCall = 2 ** 30
@@ -75,7 +76,7 @@ export class SharedMemoryObject {
       return Result.fail(`the object has become shorter: ${size} bytes`)
     } catch (error) {
       // Such as ENOSPC: pages that were never written are only now taken from the system's memory.
-      return Result.fail(error instanceof Error ? error.message : String(error))
+      return Result.fail(errorMessage(error))
     }
   }
 

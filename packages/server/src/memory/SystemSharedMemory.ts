@@ -17,8 +17,8 @@ import {
   RegionNotFound,
   Unsupported,
 } from "@nereid/core/Errors"
-import type { RegionReference } from "@nereid/core/RegionReference"
-import type { WireRequest, WireResponse, WireTensor } from "@nereid/core/WireRequest"
+import type { RegionReference } from "@nereid/core/internal/wire/RegionReference"
+import type { WireRequest, WireResponse, WireTensor } from "@nereid/core/internal/wire/WireRequest"
 import { notFound, type Region, type SharedMemory } from "./SharedMemory.ts"
 import { objectName, SharedMemoryObject } from "./SharedMemoryObject.ts"
 

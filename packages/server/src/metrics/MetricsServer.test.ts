@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Model, Registry, Tensor } from "@nereid/core"
-import * as Gateway from "../Gateway.ts"
+import * as Gateway from "../gateway/Gateway.ts"
 import * as MetricsServer from "./MetricsServer.ts"
 
 class Double extends Model.Service<Double>()('a "double"\\', {

@@ -1,10 +1,10 @@
 /** The port that Prometheus scrapes: /metrics, and nothing else. */
 import { Effect, type Scope } from "effect"
-import type { Gateway } from "../Gateway.ts"
+import type { Gateway } from "../gateway/Gateway.ts"
 import * as HttpListener from "../port/HttpListener.ts"
-import { sendChunks, sendText } from "../http/HttpReply.ts"
-import * as Metrics from "./Metrics.ts"
-import type { ServeError } from "../ServeError.ts"
+import { sendChunks, sendText } from "../port/HttpReply.ts"
+import * as Metrics from "./PrometheusMetrics.ts"
+import type { ServeError } from "../error/ServeError.ts"
 
 export interface MetricsServerOptions {
   readonly host: string

@@ -1,12 +1,13 @@
 /**
  * What one model version contributes to the metrics, under the names that the protocol's dashboards know: counters and
  * gauges that are read from its statistics when asked, and, where turned on, summaries and a histogram that observe its
- * requests. What is counted, and when, is core's Statistics.ts.
+ * requests. What is counted, and when, is core's ModelStatistics.ts.
  */
+import { constVoid } from "effect/Function"
 import { type Context, Effect, Metric, Schedule, type Scope } from "effect"
-import * as ConfiguredMetrics from "@nereid/core/ConfiguredMetrics"
-import type { RunningModel } from "@nereid/core/RunningModel"
-import type { FailureReason, Observer, Statistics } from "@nereid/core/Statistics"
+import * as ConfiguredMetrics from "@nereid/core/internal/metrics/ConfiguredMetrics"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import type { FailureReason, Observer, Statistics } from "@nereid/core/internal/metrics/ModelStatistics"
 import { rotationSeconds, SlidingQuantiles } from "./SlidingQuantiles.ts"
 
 export interface ModelMetricsOptions {
@@ -149,7 +150,7 @@ export const register = Effect.fnUntraced(function* (
   const registrations: Array<Metric.Registration> = []
   yield* Effect.addFinalizer(() => Effect.sync(() => registrations.forEach((registration) => registration.remove())))
   const add = <Input, State>(metric: Metric.Metric<Input, State>, get: () => State) =>
-    registrations.push(Metric.registerUnsafe(metric, registry, { get, update: nothing, modify: nothing }))
+    registrations.push(Metric.registerUnsafe(metric, registry, { get, update: constVoid, modify: constVoid }))
   const addCounter = (name: string, description: string, count: () => number, attributes = labels(model)) =>
     add(Metric.counter(name, { description, attributes }), () => ({ count: count(), incremental: true }))
 
@@ -318,5 +319,3 @@ const labels = (
     Object.entries({ ...tags, model: name, version, ...own }).toSorted(([one], [other]) => (one < other ? -1 : 1)),
   )
 }
-
-const nothing = () => {}

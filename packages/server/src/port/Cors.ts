@@ -4,10 +4,10 @@
  */
 import { cors as connect } from "@connectrpc/connect"
 import { Duration, Result } from "effect"
-import { timeoutHeader } from "@nereid/core/BinaryExtension"
-import { documentHeader, tagHeader } from "@nereid/core/Errors"
+import { timeoutHeader } from "@nereid/core/internal/codec/json/BinaryExtension"
+import { documentHeader, tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
 import type { Request, Response } from "./HttpExchange.ts"
-import { ServeError } from "../ServeError.ts"
+import { ServeError } from "../error/ServeError.ts"
 
 export interface Cors {
   /** The origins whose pages may ask, as `https://app.example.com`; "*" for all. */

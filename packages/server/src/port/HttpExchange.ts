@@ -4,7 +4,6 @@
  */
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http"
 import type { Http2ServerRequest, ServerHttp2Stream } from "node:http2"
-import type { Guard } from "./HttpListener.ts"
 
 export type Request = IncomingMessage | Http2ServerRequest
 
@@ -30,8 +29,6 @@ export interface Response {
   readonly cork: () => void
   readonly uncork: () => void
 }
-
-export type Handler = (request: Request, response: Response, guard: Guard) => void
 
 /** Whether the caller can have no more of the response than it has. */
 export const isGone = ({ stream, destroyed }: Response): boolean =>

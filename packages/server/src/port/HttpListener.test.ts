@@ -8,7 +8,7 @@ it.live("an answer that had begun before a stop goes on to its end, and then its
   Effect.gen(function* () {
     const scope = yield* Scope.make()
     const begun = yield* Deferred.make<ServerResponse>()
-    const handler: HttpListener.Handler = (_, response) => {
+    const handler: HttpListener.Http1Handler = (_, response) => {
       response.write("the beginning ")
       Deferred.doneUnsafe(begun, Effect.succeed(response))
     }

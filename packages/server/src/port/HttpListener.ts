@@ -9,17 +9,15 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http"
 import { createServer as createSecureServer } from "node:https"
 import type { Socket } from "node:net"
+import { constVoid } from "effect/Function"
 import { Effect, type Scope } from "effect"
-import { sendText } from "../http/HttpReply.ts"
+import * as DefectGuard from "./DefectGuard.ts"
 import * as Protocol from "./Protocol.ts"
-import { ServeError } from "../ServeError.ts"
+import { ServeError } from "../error/ServeError.ts"
 import * as Timer from "./Timer.ts"
 import * as Tls from "./Tls.ts"
 
-/** Runs what a later event calls for a request, so that an exception in it becomes an answer. */
-export type Guard = (run: () => void) => void
-
-export type Handler = (request: IncomingMessage, response: ServerResponse, guard: Guard) => void
+export type Http1Handler = (request: IncomingMessage, response: ServerResponse, guard: DefectGuard.DefectGuard) => void
 
 /** What speaks HTTP/2 with those callers of a port who do. */
 export interface Http2 {
@@ -56,7 +54,7 @@ export interface Address {
 const keepAliveTimeout = 75_000
 
 export const make = Effect.fnUntraced(function* (
-  handler: Handler,
+  handler: Http1Handler,
   options: ListenerOptions,
 ): Effect.fn.Return<Address, ServeError, Scope.Scope> {
   const { name, maxConnections = 10_000, stopTimeoutMillis = 30_000, http2 } = options
@@ -83,17 +81,9 @@ export const make = Effect.fnUntraced(function* (
       if (isLast || (broken.has(socket) && !isAwaited(socket, open))) socket.destroySoon()
     })
     // A caller that breaks off is an error on both, and one without a listener would end the process.
-    request.on("error", nothing)
-    response.on("error", nothing)
-    const guard: Guard = (run) => {
-      try {
-        run()
-      } catch (defect) {
-        runFork(Effect.logError(`The ${name} front end failed on ${request.method} ${request.url}`, defect))
-        if (response.headersSent) response.destroy()
-        else sendText(response, 500, "internal error")
-      }
-    }
+    request.on("error", constVoid)
+    response.on("error", constVoid)
+    const guard = DefectGuard.make(name, runFork, request, response, () => response.destroy())
     guard(() => handler(request, response, guard))
   }
 
@@ -190,7 +180,7 @@ const listen = (server: Server, { name, host, port }: ListenerOptions): Effect.E
     server.listen(port, host, () => {
       server.off("error", onError)
       // Later errors are of single connections that could not be accepted.
-      server.on("error", nothing)
+      server.on("error", constVoid)
       resume(Effect.void)
     })
   })
@@ -226,5 +216,3 @@ const refusals: ReadonlyMap<string, readonly [string, string]> = new Map([
   ["HPE_HEADER_OVERFLOW", ["431 Request Header Fields Too Large", "the request's headers are too large"]],
   ["ERR_HTTP_REQUEST_TIMEOUT", ["408 Request Timeout", "the request did not arrive in time"]],
 ])
-
-const nothing = () => {}

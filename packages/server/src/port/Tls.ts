@@ -9,7 +9,8 @@ import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { createSecureContext, type SecureContextOptions } from "node:tls"
 import { Effect, type Scope } from "effect"
-import { ServeError } from "../ServeError.ts"
+import { ServeError } from "../error/ServeError.ts"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 /** Paths of files in PEM. They are read again when they change; connections that are open go on as they are. */
 export interface Tls {
@@ -121,6 +122,6 @@ const unencrypted = (pem: Buffer): KeyObject => {
 }
 
 const refuse = (port: string, file: string, reason: unknown): ServeError => {
-  const text = reason instanceof Error ? reason.message : String(reason)
+  const text = errorMessage(reason)
   return new ServeError({ message: `cannot use ${file} for TLS on ${port}: ${text}` })
 }

@@ -2,10 +2,10 @@
  * The trace of one request: its moments and, where that is wanted, its tensors, printed as Triton prints them
  * (reference, A8), as elements of one JSON array.
  */
-import { isDataType } from "@nereid/core/DataType"
-import type { Trace, TracePoint } from "@nereid/core/Inference"
-import { TypedTensor } from "@nereid/core/TypedTensor"
-import type { WireRequest, WireResponse, WireTensor } from "@nereid/core/WireRequest"
+import { isDataType } from "@nereid/core/internal/tensor/DataType"
+import type { Trace, TracePoint } from "@nereid/core/internal/request/Request"
+import { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
+import type { WireRequest, WireResponse, WireTensor } from "@nereid/core/internal/wire/WireRequest"
 import type { TraceLevel } from "./TraceSettings.ts"
 
 /** Moments at the ports: when the request began and had come, when its answer began to go and had gone. */

@@ -6,9 +6,9 @@
 import { type Clock, Effect, Exit, Option, Result, type Tracer } from "effect"
 import * as HttpTraceContext from "effect/http/HttpTraceContext"
 import * as Headers from "effect/http/Headers"
-import { RequestSpan, tracerOf } from "@nereid/core/RequestSpan"
-import type { ForwardedHeaders } from "../ForwardedHeaders.ts"
-import type { InferenceReply, Submit } from "../Submission.ts"
+import { RequestSpan, tracerOf } from "@nereid/core/internal/request/RequestSpan"
+import type { ForwardedHeaders } from "../dispatch/ForwardedHeaders.ts"
+import type { InferenceReply, Submit } from "../dispatch/InferenceDispatch.ts"
 
 export interface Spans {
   readonly tracer: Tracer.Tracer

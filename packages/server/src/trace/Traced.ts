@@ -3,8 +3,8 @@
  * Any other goes its way at the cost of one check.
  */
 import { Effect, Result } from "effect"
-import type { WireResponse } from "@nereid/core/WireRequest"
-import type { InferenceReply, Receiver, Submit } from "../Submission.ts"
+import type { WireResponse } from "@nereid/core/internal/wire/WireRequest"
+import type { InferenceReply, Receiver, Submit } from "../dispatch/InferenceDispatch.ts"
 import { RequestTrace } from "./RequestTrace.ts"
 import type { Tracing } from "./Tracing.ts"
 

@@ -1,0 +1,110 @@
+/**
+ * A benchmark of one model on one server: finds out what the model takes, makes the requests, tries each of them in full,
+ * and gives the load that is to be put on the server (Sweep.ts).
+ */
+import type { Parameters } from "@nereid/core/internal/request/Request"
+import { emptyFinalResponse } from "@nereid/core/internal/wire/KnownParameters"
+import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
+import type { Address } from "../target/Address.ts"
+import type { Endpoint } from "../target/Endpoint.ts"
+import * as GrpcModel from "../grpc/GrpcModel.ts"
+import * as HttpModel from "../http1/HttpModel.ts"
+import * as InputFile from "../request/InputFile.ts"
+import * as Inputs from "../request/Inputs.ts"
+import type { Target } from "../target/Load.ts"
+import type { ModelClient, ModelName, Protocol } from "../target/ModelClient.ts"
+import * as ModelTraits from "../target/ModelTraits.ts"
+import * as Probe from "./Probe.ts"
+import * as Random from "@nereid/core/internal/synthetic/Random"
+import * as Statistics from "../target/ServerCounters.ts"
+
+export interface BenchmarkOptions {
+  readonly endpoint: Endpoint
+  /** How TLS is spoken where the endpoint is secure. */
+  readonly tls: NonNullable<Address["tls"]>
+  readonly protocol: Protocol
+  readonly model: ModelName
+  /** Sent with every request; names in lower case. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Of every request. */
+  readonly parameters: Parameters
+  /** The text of a file with inputs, or how they are made up. */
+  readonly inputs: { readonly file: string } | { readonly made: Inputs.InputOptions }
+  readonly seed: number
+  /** Whether replies are held against the length of the first one. */
+  readonly checkLengths: boolean
+}
+
+export interface Benchmark {
+  readonly model: ModelTraits.ModelTraits
+  /** The first request, and what came back for it. */
+  readonly request: WireRequest
+  readonly responses: ReadonlyArray<WireResponse>
+  /** Different requests, which take turns. */
+  readonly requests: number
+  /** Rows of a request; 1 where the model does not batch. */
+  readonly batchSize: number
+  readonly remarks: ReadonlyArray<string>
+  readonly target: Target
+  readonly statistics: () => Promise<Statistics.Counters | undefined>
+  readonly close: () => void
+}
+
+/** @throws Error where there is no such server or model, where inputs are missing, or a reply is no good one */
+export const prepare = async (options: BenchmarkOptions): Promise<Benchmark> => {
+  const { protocol, model: name, checkLengths } = options
+  const client = connect(options)
+  try {
+    const traits = ModelTraits.make(await client.metadata(), await client.config())
+    const requests = requestsOf(options, traits)
+    const hasLengths = checkLengths && protocol !== "http-json"
+    const probed = await Probe.run(client, traits, requests, hasLengths)
+    const [request] = requests
+    return {
+      model: traits,
+      request,
+      responses: probed.responses,
+      requests: requests.length,
+      batchSize: traits.maxBatchSize > 0 ? (request.inputs[0]?.shape[0] ?? 1) : 1,
+      remarks: probed.remarks,
+      target: client.target(probed.requests, probed.traits),
+      statistics: async () => Statistics.read(await client.statistics(), name.name),
+      close: () => client.close(),
+    }
+  } catch (error) {
+    client.close()
+    throw error
+  }
+}
+
+const connect = ({ endpoint, tls, protocol, model, headers }: BenchmarkOptions): ModelClient => {
+  const { host, port, path, secure } = endpoint
+  const address: Address = { host, port, ...(secure ? { tls } : {}) }
+  return protocol === "grpc" || protocol === "grpc-stream"
+    ? GrpcModel.make(address, { model, headers, streaming: protocol === "grpc-stream" })
+    : HttpModel.make(address, { model, headers, path, json: protocol === "http-json" })
+}
+
+const requestsOf = (
+  { protocol, model, parameters, inputs, seed }: BenchmarkOptions,
+  traits: ModelTraits.ModelTraits,
+): readonly [WireRequest, ...ReadonlyArray<WireRequest>] => {
+  const random = Random.make(seed)
+  const made =
+    "file" in inputs
+      ? InputFile.read(inputs.file, model, traits)
+      : Array.from({ length: inputs.made.variants }, (): WireRequest => {
+          const { name: modelName, version: modelVersion } = model
+          const tensors = Inputs.make(traits, inputs.made, random)
+          return { modelName, modelVersion, id: "", parameters: {}, inputs: tensors, outputs: [] }
+        })
+  // Without it, nobody knows which reply is the last one.
+  const own: Parameters = protocol === "grpc-stream" && traits.decoupled ? { [emptyFinalResponse]: true } : {}
+  const [first, ...others] = made.map((request) => ({
+    ...request,
+    id: "",
+    parameters: { ...request.parameters, ...parameters, ...own },
+  }))
+  if (first === undefined) throw new Error("there is no request to send")
+  return [first, ...others]
+}

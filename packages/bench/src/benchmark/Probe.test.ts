@@ -1,0 +1,105 @@
+import type { WireRequest, WireTensor } from "@nereid/core/internal/wire/WireRequest"
+import { expect, it } from "vitest"
+import type { ModelClient } from "../target/ModelClient.ts"
+import type { ModelTraits } from "../target/ModelTraits.ts"
+import * as Probe from "./Probe.ts"
+
+const model: ModelTraits = {
+  name: "m",
+  platform: "",
+  inputs: [],
+  outputs: [{ name: "OUT", datatype: "FP32", shape: [-1, 2], optional: false }],
+  maxBatchSize: 0,
+  decoupled: false,
+}
+
+const good: WireTensor = { name: "OUT", datatype: "FP32", shape: [3, 2], bytes: new Uint8Array(24) }
+
+const request = (modelName: string): WireRequest => ({
+  modelName,
+  modelVersion: "",
+  id: "",
+  parameters: {},
+  inputs: [],
+  outputs: [],
+})
+
+interface Reply {
+  readonly outputs?: ReadonlyArray<WireTensor>
+  readonly lengths?: ReadonlyArray<number>
+  readonly responses?: number
+  readonly id?: string
+}
+
+const probe = (
+  { outputs = [good], lengths = [24], responses = 1, id = "" }: Reply,
+  hasLengths = true,
+  traits = model,
+) => {
+  let asked = 0
+  const response = { modelName: "m", modelVersion: "1", id, parameters: {}, outputs }
+  const client: Pick<ModelClient, "ask"> = {
+    ask: async () => ({
+      responses: Array.from({ length: responses }, () => response),
+      length: lengths[asked++ % lengths.length] ?? 0,
+    }),
+  }
+  return Probe.run(client, traits, [request("a"), request("b")], hasLengths)
+}
+
+it("each request's reply has its length", async () => {
+  const { requests, remarks, responses } = await probe({ lengths: [24, 24, 30, 30] })
+  expect(requests.map(({ replyLength }) => replyLength)).toEqual([24, 30])
+  expect(remarks).toEqual([])
+  expect(responses).toHaveLength(1)
+})
+
+it("lengths that differ from one time to the next are not checked, and that is said", async () => {
+  const { requests, remarks } = await probe({ lengths: [24, 25] })
+  expect(requests.map(({ replyLength }) => replyLength)).toEqual([undefined, undefined])
+  expect(remarks).toEqual(["replies to the same request differ in length, so lengths are not checked: 24 and 25"])
+})
+
+it("lengths that say nothing are not asked for", async () => {
+  expect((await probe({}, false)).requests.map(({ replyLength }) => replyLength)).toEqual([undefined, undefined])
+})
+
+it.each([
+  ["", false],
+  ["1", true],
+])("whether replies have ids: %j", async (id, hasIds) => {
+  expect((await probe({ id })).traits).toEqual({ decoupled: false, hasIds })
+})
+
+it("a decoupled model may answer any number of times", async () => {
+  const { traits, requests } = await probe({ responses: 3 }, true, { ...model, decoupled: true })
+  expect(traits.decoupled).toBe(true)
+  expect(requests[0].replyLength).toBeUndefined()
+})
+
+it.each<readonly [string, Reply, string]>([
+  [
+    "bytes that do not fill the shape",
+    { outputs: [{ ...good, bytes: new Uint8Array(20) }] },
+    "the output 'OUT' of the reply: expected 24 bytes for FP32[3,2], got 20",
+  ],
+  [
+    "a datatype that nobody knows",
+    { outputs: [{ ...good, datatype: "FP8" }] },
+    "has the datatype FP8, which nobody knows",
+  ],
+  ["several responses", { responses: 2 }, "2 responses to a request, expected one"],
+])("%s are no good reply", async (_, reply, message) => {
+  await expect(probe(reply)).rejects.toThrow(message)
+})
+
+it("what differs from the model's description is said", async () => {
+  const outputs = [
+    { ...good, shape: [6], bytes: good.bytes },
+    { ...good, name: "MORE" },
+  ]
+  expect((await probe({ outputs })).remarks).toEqual([
+    "the output 'OUT' of the reply is FP32[6], and FP32[-1,2] in the model's description",
+    "the output 'MORE' of the reply is not in the model's description",
+  ])
+})

@@ -1,0 +1,73 @@
+/**
+ * One request of each kind before the load, its reply read in full: what a load takes for granted is looked at here. It
+ * also learns how long replies are, which every later one is held against.
+ */
+import { isDataType } from "@nereid/core/internal/tensor/DataType"
+import { print } from "@nereid/core/internal/tensor/TensorSpec"
+import { sizeProblem, TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
+import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
+import type { Expected, ModelClient, Traits } from "../target/ModelClient.ts"
+import type { ModelTraits } from "../target/ModelTraits.ts"
+
+export interface Probed {
+  readonly requests: readonly [Expected, ...ReadonlyArray<Expected>]
+  readonly traits: Traits
+  /** What came back for the first request. */
+  readonly responses: ReadonlyArray<WireResponse>
+  /** What is odd, and yet no error. */
+  readonly remarks: ReadonlyArray<string>
+}
+
+/**
+ * `hasLengths`: whether the length of a reply says something, which it does not where numbers are written as text.
+ * @throws Error where a reply is not what the model's own description says
+ */
+export const run = async (
+  client: Pick<ModelClient, "ask">,
+  model: ModelTraits,
+  requests: readonly [WireRequest, ...ReadonlyArray<WireRequest>],
+  hasLengths: boolean,
+): Promise<Probed> => {
+  const remarks = new Set<string>()
+  const ask = async (request: WireRequest): Promise<{ expected: Expected; responses: ReadonlyArray<WireResponse> }> => {
+    const { responses, length } = await client.ask(request)
+    for (const response of responses) for (const remark of check(response, model)) remarks.add(remark)
+    if (!hasLengths || model.decoupled) return { expected: { request, replyLength: undefined }, responses }
+    if (responses.length !== 1) throw new Error(`${responses.length} responses to a request, expected one`)
+    // Asked twice: what differs then may differ at any time.
+    const again = await client.ask(request)
+    if (again.length === length) return { expected: { request, replyLength: length }, responses }
+    remarks.add(
+      `replies to the same request differ in length, so lengths are not checked: ${length} and ${again.length}`,
+    )
+    return { expected: { request, replyLength: undefined }, responses }
+  }
+  const [first, ...others] = requests
+  const { expected, responses } = await ask(first)
+  const rest: Array<Expected> = []
+  for (const request of others) rest.push((await ask(request)).expected)
+  const hasIds = responses.every(({ id }) => id !== "")
+  return {
+    requests: [expected, ...rest],
+    traits: { decoupled: model.decoupled, hasIds },
+    responses,
+    remarks: [...remarks],
+  }
+}
+
+/** @throws Error for what cannot be right; gives what only differs from the description. */
+const check = ({ outputs }: WireResponse, model: ModelTraits): ReadonlyArray<string> =>
+  outputs.flatMap(({ name, datatype, shape, bytes }) => {
+    const which = `the output '${name}' of the reply`
+    if (!isDataType(datatype)) throw new Error(`${which} has the datatype ${datatype}, which nobody knows`)
+    const problem = sizeProblem(new TypedTensor(datatype, shape, bytes))
+    if (problem !== undefined) throw new Error(`${which}: ${problem}`)
+    const described = model.outputs.find((output) => output.name === name)
+    if (described === undefined) return model.outputs.length === 0 ? [] : [`${which} is not in the model's description`]
+    const fits =
+      described.datatype === datatype &&
+      described.shape.length === shape.length &&
+      described.shape.every((extent, axis) => extent === -1 || extent === shape[axis])
+    const [got, expected] = [print(datatype, shape), print(described.datatype, described.shape)]
+    return fits ? [] : [`${which} is ${got}, and ${expected} in the model's description`]
+  })

@@ -1,0 +1,105 @@
+/**
+ * A place for a connection, which is replaced when it ends: what a load sends on. Requests that a connection ended before
+ * the server began with them are sent again on the next one, their time still running.
+ */
+import * as Address from "../target/Address.ts"
+import type { Connection, Target } from "../target/Load.ts"
+
+/** What a load does with the replies; `lane` is where the next request may go. */
+export type OnReply = (lane: Lane, startedAt: number, problem: string | undefined) => void
+
+/** Milliseconds until a place is tried again at which no request has ever been answered, or no server is. */
+const pause = 100
+
+export class Lane {
+  readonly #target: Target
+  #connection: Connection | undefined
+  /** Requests that wait for a connection. */
+  #waiting: Array<number> = []
+  #opening: Promise<void> | undefined
+  /** Whether the connection that ended last had answered anything. */
+  #proven = true
+  #closed = false
+  #opened = 0
+  /** Set by whoever uses it. */
+  onReply: OnReply = () => {}
+
+  /** Without a connection until it is opened or used. */
+  constructor(target: Target) {
+    this.#target = target
+  }
+
+  /** @throws Error where there is no connection to be had */
+  async open(): Promise<void> {
+    await this.#connect()
+  }
+
+  /** Connections that had to be opened since the first. */
+  get reconnections(): number {
+    return Math.max(0, this.#opened - 1)
+  }
+
+  send(startedAt: number): void {
+    if (this.#connection?.accepts === true) return this.#connection.send(startedAt)
+    this.#waiting.push(startedAt)
+    this.#reopen()
+  }
+
+  /** Forgets all requests that are not answered, and their connection. */
+  abandon(): void {
+    this.#waiting = []
+    this.#connection?.close()
+    this.#connection = undefined
+  }
+
+  close(): void {
+    this.#closed = true
+    this.abandon()
+  }
+
+  async #connect(): Promise<void> {
+    this.#connection = await this.#target.connect({
+      onReply: (startedAt, problem) => {
+        if (problem === undefined) this.#proven = true
+        this.onReply(this, startedAt, problem)
+      },
+      onUnseen: (startedAt) => this.send(startedAt),
+    })
+    this.#opened += 1
+    if (this.#closed) this.#connection.close()
+  }
+
+  #reopen(): void {
+    if (this.#opening !== undefined || this.#closed) return
+    const wait = this.#proven ? 0 : pause
+    this.#proven = false
+    this.#opening = this.#replace(wait)
+  }
+
+  async #replace(wait: number): Promise<void> {
+    if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait))
+    let problem: string | undefined
+    try {
+      if (!this.#closed) await this.#connect()
+    } catch (error) {
+      problem = Address.reason(error)
+    }
+    this.#opening = undefined
+    for (const startedAt of this.#waiting.splice(0)) {
+      if (problem === undefined) this.send(startedAt)
+      else this.onReply(this, startedAt, problem)
+    }
+  }
+}
+
+/** Opens so many, at once. @throws Error where one has no connection */
+export const openAll = async (target: Target, count: number): Promise<ReadonlyArray<Lane>> => {
+  const lanes = Array.from({ length: count }, () => new Lane(target))
+  try {
+    await Promise.all(lanes.map((lane) => lane.open()))
+  } catch (error) {
+    for (const lane of lanes) lane.close()
+    throw error
+  }
+  return lanes
+}

@@ -1,0 +1,78 @@
+/**
+ * The clock that loads run by. Timers of an event loop come up to a millisecond late, and asking the time over and over
+ * takes a whole core from the server that is measured. So a thread sleeps until shortly before, and only what is left is
+ * waited for by asking.
+ */
+import { Worker } from "node:worker_threads"
+import type { Clock } from "./Clock.ts"
+
+/** Milliseconds that a sleep may end late. */
+const lead = 0.08
+
+/** What both sides know; worker.ts is the other. */
+export interface Shared {
+  /** How often a sleep was asked for, and how often one has ended. */
+  readonly cells: Int32Array
+  /** Milliseconds of the sleep. */
+  readonly delay: Float64Array
+}
+
+export const asked = 0
+export const ended = 1
+
+export const start = (): Clock => {
+  const shared: Shared = {
+    cells: new Int32Array(new SharedArrayBuffer(8)),
+    delay: new Float64Array(new SharedArrayBuffer(8)),
+  }
+  const worker = new Worker(new URL(import.meta.resolve("@nereid/bench/internal/load/worker")), { workerData: shared })
+  // Whoever waits for replies keeps the process; nobody else need.
+  worker.unref()
+  let current: { readonly at: number; readonly call: () => void } | undefined
+  let asking = false
+  let closed = false
+
+  const spin = () => {
+    asking = false
+    if (current === undefined || closed) return
+    const { at, call } = current
+    const left = at - performance.now()
+    if (left > 0) return wait(left)
+    current = undefined
+    call()
+  }
+  const wait = (left: number) => {
+    if (left > lead) return sleep(left)
+    if (asking) return
+    asking = true
+    setImmediate(spin)
+  }
+  const sleep = (left: number) => {
+    shared.delay[0] = left - lead
+    Atomics.add(shared.cells, asked, 1)
+    Atomics.notify(shared.cells, asked)
+  }
+  const listen = () => {
+    const seen = Atomics.load(shared.cells, ended)
+    const { async, value } = Atomics.waitAsync(shared.cells, ended, seen)
+    if (!async) return
+    void value.then(() => {
+      if (closed) return
+      listen()
+      spin()
+    })
+  }
+  listen()
+
+  return {
+    now: () => performance.now(),
+    wake: (at, call) => {
+      current = { at, call }
+      wait(at - performance.now())
+    },
+    close: () => {
+      closed = true
+      void worker.terminate()
+    },
+  }
+}

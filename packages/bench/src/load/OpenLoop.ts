@@ -1,0 +1,111 @@
+/**
+ * An open loop: requests are sent when their time comes, whether or not those before them are answered, as callers come
+ * who do not wait for one another. The time that a request takes counts from when it was to be sent: a server that stops
+ * for a while is charged with all who would have come meanwhile.
+ */
+import type { Arrivals } from "@nereid/core/internal/synthetic/Arrivals"
+import type { Clock } from "./Clock.ts"
+import type { Lane } from "./Lane.ts"
+import { Latencies } from "./Latencies.ts"
+import { type Extent, type Measured, Round } from "./Round.ts"
+
+export type OpenLoopOptions = Extent & {
+  readonly arrivals: Arrivals
+  readonly clock: Clock
+  /** Requests under way at most: what comes beyond waits, its time running. */
+  readonly maxOutstanding: number
+  /** Requests that one lane takes at a time: `Target.perConnection`. */
+  readonly perLane: number
+  /** Milliseconds without any reply after which the rest is given up. Default 30 seconds. */
+  readonly patience?: number
+}
+
+export interface OpenMeasured extends Measured {
+  /** How late requests were sent that did not have to wait: the load's own doing, and part of their latencies. */
+  readonly lateness: Latencies
+  /** Requests that had to wait because as many were under way as may be. */
+  readonly held: number
+  /** Requests whose time had come in the round but that were not sent before its end. */
+  readonly unsent: number
+}
+
+export const run = async (lanes: ReadonlyArray<Lane>, options: OpenLoopOptions): Promise<OpenMeasured> => {
+  const { arrivals, clock, perLane, patience = 30_000 } = options
+  const maxOutstanding = Math.min(options.maxOutstanding, perLane * lanes.length)
+  const free = new FreeLanes(lanes, perLane)
+  const lateness = new Latencies()
+  let left = "requests" in options ? options.requests : Infinity
+  let held = 0
+  let unsent = 0
+  /** Whether the request whose turn it is has been waiting for others to end. */
+  let holding = false
+
+  const round = new Round(lanes, (lane, startedAt, problem) => {
+    ended = clock.now()
+    if (problem !== undefined) round.problems.add(problem)
+    else round.latencies.record(ended - startedAt)
+    free.add(lane)
+    round.outstanding -= 1
+    if (next <= ended) send()
+    else if (isOver()) round.stop()
+  })
+  const isOver = () => left === 0 || next >= deadline
+
+  const send = () => {
+    const now = clock.now()
+    while (next <= now && !isOver()) {
+      if (now >= deadline) {
+        unsent += 1
+      } else {
+        const lane = round.outstanding < maxOutstanding ? free.take() : undefined
+        if (lane === undefined) {
+          holding = true
+          return
+        }
+        if (holding) held += 1
+        else lateness.record(now - next)
+        left -= 1
+        round.outstanding += 1
+        lane.send(next)
+      }
+      next += arrivals.next()
+    }
+    holding = false
+    if (isOver()) round.stop()
+    else clock.wake(next, send)
+  }
+
+  const started = clock.now()
+  const deadline = "seconds" in options ? started + options.seconds * 1000 : Infinity
+  let next = started + arrivals.next()
+  let ended = started
+  clock.wake(next, send)
+  await round.answered(patience)
+  const end = Math.max(ended, deadline === Infinity ? ended : deadline)
+  return { ...round.measured(end - started), lateness, held, unsent }
+}
+
+/**
+ * Lanes that take another request. Where one takes a single request, the one that became free last goes first, so that
+ * few connections do what few can; where it takes any number they take turns.
+ */
+class FreeLanes {
+  readonly #lanes: Array<Lane>
+  readonly #single: boolean
+  #next = 0
+
+  constructor(lanes: ReadonlyArray<Lane>, perLane: number) {
+    this.#lanes = lanes.toReversed()
+    this.#single = perLane === 1
+  }
+
+  take(): Lane | undefined {
+    if (this.#single) return this.#lanes.pop()
+    this.#next = (this.#next + 1) % this.#lanes.length
+    return this.#lanes[this.#next]
+  }
+
+  add(lane: Lane): void {
+    if (this.#single) this.#lanes.push(lane)
+  }
+}

@@ -1,0 +1,104 @@
+/**
+ * A load at several levels, one after the other: each is warmed up, and then measured in rounds, whose medians count. What
+ * the server has counted meanwhile is asked of it before and after each round.
+ */
+import * as Arrivals from "@nereid/core/internal/synthetic/Arrivals"
+import type { Clock } from "./Clock.ts"
+import * as ClosedLoop from "./ClosedLoop.ts"
+import { Lane, openAll } from "./Lane.ts"
+import type { Latencies } from "./Latencies.ts"
+import * as Level from "./Level.ts"
+import type { Target } from "../target/Load.ts"
+import * as OpenLoop from "./OpenLoop.ts"
+import * as Random from "@nereid/core/internal/synthetic/Random"
+import type { Extent, Measured } from "./Round.ts"
+import * as Statistics from "../target/ServerCounters.ts"
+
+export interface SweepOptions {
+  readonly target: Target
+  readonly levels: ReadonlyArray<Level.Level>
+  readonly rounds: number
+  /** Of a round, and of what comes before the first; undefined for nothing. */
+  readonly extent: Extent
+  readonly warmUp: Extent | undefined
+  /** For a target whose connections carry many requests: how many there are. */
+  readonly connections: number
+  /** Requests under way at most, where they are sent at a rate. */
+  readonly maxOutstanding: number
+  /** Milliseconds without any reply after which a round ends. */
+  readonly patience: number
+  readonly seed: number
+  readonly clock: Clock
+  /** What the server has counted; undefined where it does not tell. */
+  readonly statistics: () => Promise<Statistics.Counters | undefined>
+  /** Before the warm-up, which is round 0, and each round. */
+  readonly onRound?: (level: Level.Level, round: number) => void
+}
+
+export interface RoundResult extends Measured {
+  readonly server: Statistics.ServerShare | undefined
+  /** Of a load that sends at a rate: see OpenMeasured. */
+  readonly lateness: Latencies | undefined
+  readonly held: number
+  readonly unsent: number
+}
+
+export interface LevelResult {
+  readonly level: Level.Level
+  readonly rounds: ReadonlyArray<RoundResult>
+}
+
+/**
+ * Ends early where a level has no good reply at all: those that follow would have none either.
+ * @throws Error where there is no connection to be had
+ */
+export async function* run(options: SweepOptions): AsyncGenerator<LevelResult, void> {
+  for (const level of options.levels) {
+    const lanes = await open(options, level)
+    try {
+      if (options.warmUp !== undefined) {
+        options.onRound?.(level, 0)
+        await measure(options, level, lanes, options.warmUp, 0)
+      }
+      const rounds: Array<RoundResult> = []
+      for (let round = 1; round <= options.rounds; round++) {
+        options.onRound?.(level, round)
+        const before = await options.statistics()
+        const measured = await measure(options, level, lanes, options.extent, round)
+        rounds.push({ ...measured, server: Statistics.between(before, await options.statistics()) })
+        if (measured.requests === 0) break
+      }
+      yield { level, rounds }
+      if (rounds.every(({ requests }) => requests === 0)) return
+    } finally {
+      for (const lane of lanes) lane.close()
+    }
+  }
+}
+
+const open = async (options: SweepOptions, level: Level.Level): Promise<ReadonlyArray<Lane>> => {
+  const { target, connections, maxOutstanding } = options
+  const single = target.perConnection === 1
+  if (!Level.isOpen(level))
+    return openAll(target, single ? level.concurrency : Math.min(connections, level.concurrency))
+  // How many connections a rate needs shows when it is there: each is opened when it is used first.
+  return single ? Array.from({ length: maxOutstanding }, () => new Lane(target)) : openAll(target, connections)
+}
+
+const measure = async (
+  { target, maxOutstanding, patience, seed, clock }: SweepOptions,
+  level: Level.Level,
+  lanes: ReadonlyArray<Lane>,
+  extent: Extent,
+  round: number,
+): Promise<Omit<RoundResult, "server">> => {
+  if (!Level.isOpen(level)) {
+    const measured = await ClosedLoop.run(lanes, { ...extent, concurrency: level.concurrency, patience })
+    return { ...measured, lateness: undefined, held: 0, unsent: 0 }
+  }
+  const { perSecond, distribution } = level
+  const arrivals =
+    distribution === "constant" ? Arrivals.constant(perSecond) : Arrivals.poisson(perSecond, Random.make(seed + round))
+  const perLane = target.perConnection
+  return OpenLoop.run(lanes, { ...extent, arrivals, clock, maxOutstanding, perLane, patience })
+}

@@ -1,0 +1,117 @@
+/** A level's rounds as one: medians of what was measured, sums of what went wrong, and what has to be said besides. */
+import type { Latencies } from "../load/Latencies.ts"
+import * as Level from "../load/Level.ts"
+import type { ServerShare } from "../target/ServerCounters.ts"
+import type { LevelResult, RoundResult } from "../load/Sweep.ts"
+
+export interface Summary {
+  readonly level: Level.Level
+  readonly rounds: number
+  /** Requests answered in all rounds. */
+  readonly requests: number
+  readonly perSecond: number
+  /** Milliseconds. `max` is that of all rounds. */
+  readonly mean: number
+  readonly max: number
+  readonly percentiles: ReadonlyMap<number, number>
+  readonly errors: number
+  /** The first few that differ, and how often. */
+  readonly messages: ReadonlyMap<string, number>
+  readonly server: ServerShare | undefined
+  /** Shares of one core and of the time: Usage.ts. */
+  readonly cpu: number
+  readonly busy: number
+  /** What puts the figures into another light. */
+  readonly remarks: ReadonlyArray<string>
+}
+
+/** The lower one of the two in the middle. */
+export const median = (values: ReadonlyArray<number>): number =>
+  values.toSorted((one, other) => one - other)[Math.floor((values.length - 1) / 2)] ?? Number.NaN
+
+export const make = ({ level, rounds }: LevelResult, percentages: ReadonlyArray<number>): Summary => {
+  const of = (figure: (round: RoundResult) => number) => median(rounds.map(figure))
+  const latency = (figure: (latencies: Latencies) => number) => of(({ latencies }) => figure(latencies))
+  const summary = {
+    level,
+    rounds: rounds.length,
+    requests: sum(rounds, ({ requests }) => requests),
+    perSecond: of(({ perSecond }) => perSecond),
+    mean: latency(({ mean }) => mean),
+    max: Math.max(...rounds.map(({ latencies }) => latencies.max)),
+    percentiles: new Map(percentages.map((percentage) => [percentage, latency((all) => all.percentile(percentage))])),
+    errors: sum(rounds, ({ problems }) => problems.count),
+    messages: messages(rounds),
+    server: server(rounds),
+    cpu: of(({ usage }) => usage.cpu),
+    busy: of(({ usage }) => usage.busy),
+  }
+  return { ...summary, remarks: remarks(level, rounds, summary) }
+}
+
+const sum = (rounds: ReadonlyArray<RoundResult>, figure: (round: RoundResult) => number): number =>
+  rounds.reduce((total, round) => total + figure(round), 0)
+
+const messages = (rounds: ReadonlyArray<RoundResult>): ReadonlyMap<string, number> => {
+  const counts = new Map<string, number>()
+  for (const { problems } of rounds) {
+    for (const [message, count] of problems.messages) counts.set(message, (counts.get(message) ?? 0) + count)
+  }
+  return counts
+}
+
+/** Undefined unless all rounds have one. */
+const server = (rounds: ReadonlyArray<RoundResult>): ServerShare | undefined => {
+  const shares = rounds.flatMap((round) => round.server ?? [])
+  if (shares.length < rounds.length) return undefined
+  const of = (figure: keyof ServerShare) => median(shares.map((share) => share[figure]))
+  const total = (figure: keyof ServerShare) => shares.reduce((all, share) => all + share[figure], 0)
+  return {
+    requests: total("requests"),
+    queue: of("queue"),
+    compute: of("compute"),
+    meanBatch: of("meanBatch"),
+    cacheHits: total("cacheHits"),
+  }
+}
+
+/** From here on the load has too little time for its own work to be trusted with that of others. */
+const busyLoad = 0.9
+/** Milliseconds. */
+const lateLoad = 1
+
+const remarks = (
+  level: Level.Level,
+  rounds: ReadonlyArray<RoundResult>,
+  { requests, busy, errors, server }: Omit<Summary, "remarks">,
+): ReadonlyArray<string> => {
+  const found: Array<string> = []
+  if (requests === 0 && errors === 0) found.push("no reply came within a round: rounds have to be longer")
+  // Where requests are sent at a rate, waiting for the moment to send is being busy, too; there lateness tells.
+  if (!Level.isOpen(level) && busy >= busyLoad) {
+    const share = `${(100 * busy).toFixed(0)} %`
+    found.push(`the load itself was busy for ${share} of the time: it may be the limit, and not the server`)
+  }
+  const lateness = median(rounds.flatMap((round) => round.lateness?.percentile(99) ?? []))
+  if (lateness > lateLoad) {
+    found.push(`the load itself was late: one request in a hundred was sent ${lateness.toFixed(1)} ms too late or more`)
+  }
+  const held = sum(rounds, (round) => round.held)
+  if (held > 0) found.push(`${held} requests had to wait to be sent, as many were under way as may be`)
+  const unsent = sum(rounds, (round) => round.unsent)
+  if (unsent > 0)
+    found.push(`${unsent} requests could not be sent in their round: this rate is more than the server answers`)
+  const reconnections = sum(rounds, (round) => round.reconnections)
+  if (reconnections > 0) found.push(`the server ended connections: ${reconnections} were opened again`)
+  if (server === undefined) return found
+  if (server.cacheHits > 0) found.push(`the server answered ${server.cacheHits} requests from its cache`)
+  const others = server.requests - requests - errors
+  // Those that were under way at the end of a round are answered, too.
+  const late = Level.isOpen(level) ? 0 : level.concurrency * rounds.length
+  if (others > late + Math.max(100, requests / 10)) {
+    found.push(
+      `the server counted ${others} requests more than the load has had answered: it had others to answer, too`,
+    )
+  }
+  return found
+}

@@ -1,0 +1,89 @@
+/** Summaries as lines of text, one a level, in columns whose widths are known before any of them is. */
+import * as Level from "../load/Level.ts"
+import type { Summary } from "./Summary.ts"
+
+export interface TableOptions {
+  /** Whether requests are sent at a rate. */
+  readonly open: boolean
+  /** Rows of a request, whose number a second is told where it is not 1. */
+  readonly batchSize: number
+  readonly percentages: ReadonlyArray<number>
+  /** Whether the server tells what it has counted. */
+  readonly server: boolean
+}
+
+interface Column {
+  readonly title: string
+  readonly cell: (summary: Summary) => string
+}
+
+const columns = ({ open, batchSize, percentages, server }: TableOptions): ReadonlyArray<Column> => [
+  {
+    title: open ? "sent/s" : "concurrency",
+    cell: ({ level }) => (Level.isOpen(level) ? rate(level.perSecond) : String(level.concurrency)),
+  },
+  { title: "requests/s", cell: ({ perSecond }) => rate(perSecond) },
+  ...(batchSize === 1 ? [] : [{ title: "rows/s", cell: ({ perSecond }: Summary) => rate(perSecond * batchSize) }]),
+  ...percentages.map((percentage) => ({
+    title: `p${percentage} ms`,
+    cell: ({ percentiles }: Summary) => milliseconds(percentiles.get(percentage) ?? Number.NaN),
+  })),
+  { title: "max ms", cell: ({ max }) => milliseconds(max) },
+  { title: "errors", cell: ({ errors }) => String(errors) },
+  ...(server
+    ? [
+        { title: "queue ms", cell: ({ server }: Summary) => milliseconds(server?.queue ?? Number.NaN) },
+        { title: "compute ms", cell: ({ server }: Summary) => milliseconds(server?.compute ?? Number.NaN) },
+        { title: "batch", cell: ({ server }: Summary) => (server === undefined ? "–" : server.meanBatch.toFixed(1)) },
+      ]
+    : []),
+  { title: "load %", cell: ({ cpu }) => (100 * cpu).toFixed(0) },
+]
+
+/** Wide enough for any number there may be. */
+const width = (title: string): number => Math.max(title.length, 8)
+
+const line = (cells: ReadonlyArray<readonly [title: string, text: string]>): string =>
+  cells.map(([title, text]) => text.padStart(width(title))).join("  ")
+
+export const head = (options: TableOptions): string => {
+  const titles = columns(options).map(({ title }) => title)
+  return [
+    line(titles.map((title) => [title, title])),
+    line(titles.map((title) => [title, "-".repeat(width(title))])),
+  ].join("\n")
+}
+
+export const row = (summary: Summary, options: TableOptions): string =>
+  line(columns(options).map(({ title, cell }) => [title, cell(summary)]))
+
+/** The same, with every digit there is, for programs: a line of titles, and one a level. */
+export const csv = (summaries: ReadonlyArray<Summary>, percentages: ReadonlyArray<number>): string => {
+  const titles = [
+    "concurrency",
+    "sent/s",
+    "requests/s",
+    "mean ms",
+    ...percentages.map((each) => `p${each} ms`),
+    "max ms",
+    "errors",
+  ]
+  const lines = summaries.map(({ level, perSecond, mean, percentiles, max, errors }) => [
+    Level.isOpen(level) ? "" : level.concurrency,
+    Level.isOpen(level) ? level.perSecond : "",
+    perSecond,
+    mean,
+    ...percentages.map((percentage) => percentiles.get(percentage) ?? ""),
+    max,
+    errors,
+  ])
+  return [titles, ...lines].map((cells) => `${cells.join(",")}\n`).join("")
+}
+
+/** Four digits that count. */
+export const milliseconds = (value: number): string => {
+  if (!Number.isFinite(value)) return "–"
+  return value.toFixed(value < 10 ? 3 : value < 100 ? 2 : value < 1000 ? 1 : 0)
+}
+
+export const rate = (value: number): string => value.toFixed(value < 10 ? 2 : value < 1000 ? 1 : 0)

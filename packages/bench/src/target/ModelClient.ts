@@ -1,0 +1,50 @@
+/**
+ * A model on a server over one protocol: what the server says of it, one request in full, and the load that asks it.
+ * GrpcModel.ts and HttpModel.ts are the two there are.
+ */
+import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
+import type { ModelMetadataResponse, ModelStatisticsResponse } from "@nereid/protocol/grpc_service"
+import type { ModelConfig } from "@nereid/protocol/model_config"
+import type { Target } from "./Load.ts"
+
+/** How requests travel. `http` with tensors as binary data, `http-json` with tensors as text. */
+export type Protocol = "grpc" | "grpc-stream" | "http" | "http-json"
+
+export interface ModelName {
+  readonly name: string
+  /** Empty for the server's choice. */
+  readonly version: string
+}
+
+/** One request's replies: more than one only of decoupled models. */
+export interface Answer {
+  readonly responses: ReadonlyArray<WireResponse>
+  /** Bytes of the reply, as the load counts them. */
+  readonly length: number
+}
+
+/** A request that a load sends, and how long its reply is; undefined where that may be any length. */
+export interface Expected {
+  readonly request: WireRequest
+  readonly replyLength: number | undefined
+}
+
+export interface ModelClient {
+  /** @throws Error where the server has no such model, or is none */
+  readonly metadata: () => Promise<ModelMetadataResponse>
+  /** Undefined where the server does not tell. */
+  readonly config: () => Promise<ModelConfig | undefined>
+  /** Undefined where the server does not tell. */
+  readonly statistics: () => Promise<ModelStatisticsResponse | undefined>
+  /** @throws Error where the reply is an error, or cannot be read */
+  readonly ask: (request: WireRequest) => Promise<Answer>
+  readonly target: (requests: readonly [Expected, ...ReadonlyArray<Expected>], traits: Traits) => Target
+  readonly close: () => void
+}
+
+/** What a load has to know to tell replies apart. */
+export interface Traits {
+  readonly decoupled: boolean
+  /** Whether replies have the ids of their requests. */
+  readonly hasIds: boolean
+}

@@ -1,0 +1,50 @@
+/** What a load has to know of a model, from what its server says: inputs, outputs, and how requests may be batched. */
+import { isDataType, type DataType } from "@nereid/core/internal/tensor/DataType"
+import type {
+  ModelMetadataResponse,
+  ModelMetadataResponse_TensorMetadata as TensorMetadata,
+} from "@nereid/protocol/grpc_service"
+import type { ModelConfig } from "@nereid/protocol/model_config"
+
+export interface TensorTraits {
+  readonly name: string
+  readonly datatype: DataType
+  /** As the server tells it, with the batch axis where there is one; -1 for any extent. */
+  readonly shape: ReadonlyArray<number>
+  readonly optional: boolean
+}
+
+export interface ModelTraits {
+  readonly name: string
+  /** Framework and format, as the server calls it. */
+  readonly platform: string
+  readonly inputs: ReadonlyArray<TensorTraits>
+  readonly outputs: ReadonlyArray<TensorTraits>
+  /** Rows that a request may have at most, and then its tensors begin with the batch axis; 0 where they do not. */
+  readonly maxBatchSize: number
+  /** Whether a request may have any number of replies. */
+  readonly decoupled: boolean
+}
+
+/** @throws Error for a datatype that nobody knows */
+export const make = (metadata: ModelMetadataResponse, config: ModelConfig | undefined): ModelTraits => {
+  const tensor = ({ name, datatype, shape }: TensorMetadata): TensorTraits => {
+    if (!isDataType(datatype))
+      throw new Error(`'${name}' of the model has the datatype ${datatype}, which nobody knows`)
+    const optional = config?.input.some((input) => input.name === name && input.optional) ?? false
+    return { name, datatype, shape: shape.map(Number), optional }
+  }
+  const inputs = metadata.inputs.map(tensor)
+  return {
+    name: metadata.name,
+    platform: metadata.platform,
+    inputs,
+    outputs: metadata.outputs.map(tensor),
+    maxBatchSize: config?.maxBatchSize ?? guessBatching(inputs),
+    decoupled: config?.modelTransactionPolicy?.decoupled ?? false,
+  }
+}
+
+/** Without a configuration: a first axis of any extent in all inputs is taken for the batch. */
+const guessBatching = (inputs: ReadonlyArray<TensorTraits>): number =>
+  inputs.length > 0 && inputs.every(({ shape }) => shape[0] === -1) ? Infinity : 0

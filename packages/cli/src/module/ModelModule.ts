@@ -1,0 +1,69 @@
+/**
+ * A user's module as the CLI reads it: every export that is a model, every one that is or has a layer, and its `routes`. What
+ * becomes of models and layers is core's ExportedModels.ts.
+ */
+import { pathToFileURL } from "node:url"
+import * as ExportedModels from "@nereid/core/internal/lifecycle/ExportedModels"
+import * as ImportProblem from "@nereid/repository/internal/script/ImportProblem"
+import type { Server } from "@nereid/server"
+import { Effect, Layer } from "effect"
+
+export interface ModelModule {
+  readonly models: ReadonlyArray<ExportedModels.ExportedModel>
+  readonly layers: ExportedModels.ExportedLayers
+  /** What it exports as `routes`. */
+  readonly routes: Server.ModelRoutes
+}
+
+/** What is served beside it comes from elsewhere. Its layer provides nothing, which is all that no model needs. */
+export const none: ModelModule = { models: [], layers: [Layer.empty as Layer.Layer<unknown>], routes: {} }
+
+/** What a module exports, by its names. */
+export const exported = (path: string): Effect.Effect<Readonly<Record<string, unknown>>, ExportedModels.ModuleError> =>
+  Effect.tryPromise({
+    try: (): Promise<Record<string, unknown>> => import(pathToFileURL(path).href),
+    catch: (error) =>
+      new ExportedModels.ModuleError({
+        message: `${path} cannot be loaded: ${reason(error, pathToFileURL(path).href)}`,
+      }),
+  })
+
+export const load = (path: string) => Effect.flatMap(exported(path), (module) => read(path, module))
+
+/** Of what the module at this path exports. */
+export const read = Effect.fnUntraced(function* (path: string, module: Readonly<Record<string, unknown>>) {
+  const exports = [...new Set(Object.values(module))]
+  const models = exports.filter(ExportedModels.isModel)
+  const [first, ...rest] = new Set(exports.flatMap((value) => ExportedModels.layerOf(value) ?? []))
+  if (models.length === 0) {
+    return yield* new ExportedModels.ModuleError({
+      message: `${path} exports no model: export the class that extends Model.Service`,
+    })
+  }
+  const names = new Set(models.map((model) => model.definition.name))
+  if (names.size < models.length) {
+    return yield* new ExportedModels.ModuleError({
+      message: `${path} exports two models of the same name: ${[...names].join(", ")}`,
+    })
+  }
+  if (first === undefined) {
+    return yield* new ExportedModels.ModuleError({
+      message: `${path} exports no layer: export what Model.each, Model.batch or Onnx.layer gave for ${[...names].join(", ")}`,
+    })
+  }
+  const { routes = {} } = module
+  if (!isRoutes(routes)) {
+    const shape = '{ "POST /path": Model, … }, with exported models'
+    return yield* new ExportedModels.ModuleError({ message: `${path} exports routes that are not ${shape}` })
+  }
+  return { models, layers: [first, ...rest], routes } satisfies ModelModule
+})
+
+export const build = ({ models, layers }: ModelModule) => ExportedModels.build(models, layers)
+
+const reason = (error: unknown, url: string): string =>
+  error instanceof Error && "url" in error && error.url === url ? "there is no such file" : ImportProblem.text(error)
+
+/** Whether the paths are right is for the server to say. */
+const isRoutes = (value: unknown): value is Server.ModelRoutes =>
+  typeof value === "object" && value !== null && Object.values(value).every(ExportedModels.isModel)

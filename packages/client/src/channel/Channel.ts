@@ -1,0 +1,45 @@
+/**
+ * The way to a server: a wire request in, a wire response out. Everything that a remote model needs of a protocol, and
+ * all that it knows of one: GrpcChannel.ts and HttpChannel.ts are the two there are.
+ */
+import type { Result } from "effect"
+import type { InferenceError } from "@nereid/core/Errors"
+import type { Generating } from "@nereid/core/internal/codec/generate/GenerateMessage"
+import type { Cancel } from "@nereid/core/internal/request/Request"
+import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
+
+export type ChannelReply = (outcome: Result.Result<WireResponse, InferenceError>) => void
+
+/** Takes the responses of a request, and their end. */
+export interface ChannelReceiver {
+  readonly response: (response: WireResponse) => void
+  /** Called once, behind all responses; not after a cancel. */
+  readonly end: (outcome: Result.Result<void, InferenceError>) => void
+}
+
+/** A request whose responses come. */
+export interface ChannelStream {
+  readonly cancel: Cancel
+  /** No further responses for now, or again: the server waits meanwhile, as far as its protocol can tell it to. */
+  readonly flow: (waits: boolean) => void
+}
+
+export interface Channel {
+  /**
+   * Opens a connection where there is none. The reply is called once, perhaps before this returns, and not after the
+   * returned cancel, which takes the request back from the server. `timeoutMs` is what the server is told; keeping the
+   * time is up to the caller.
+   */
+  readonly infer: (wire: WireRequest, timeoutMs: number | undefined, reply: ChannelReply) => Cancel
+  /**
+   * The same for a caller that takes any number of responses.
+   */
+  readonly stream: (
+    wire: WireRequest,
+    timeoutMs: number | undefined,
+    receiver: ChannelReceiver,
+    model: Generating,
+  ) => ChannelStream
+  /** Closes the connections, also under running calls: their replies say so. */
+  readonly close: () => Promise<void>
+}

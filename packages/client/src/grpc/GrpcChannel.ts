@@ -1,0 +1,98 @@
+/**
+ * ModelInfer and ModelStreamInfer as a channel, straight on the connection: Connect's Transport interface would cost a promise, an abort
+ * signal and two Headers a call.
+ */
+import type { OutgoingHttpHeaders } from "node:http2"
+import { Result } from "effect"
+import { documentHeader, fromHeaders, tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
+import { ExecutionFailed, type InferenceError } from "@nereid/core/Errors"
+import { fromGrpc } from "@nereid/core/internal/wire/ErrorStatus"
+import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
+import * as InferMessage from "@nereid/core/internal/codec/protobuf/InferMessage"
+import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
+import type { Channel } from "../channel/Channel.ts"
+import type { Settings } from "../channel/ClientOptions.ts"
+import { prefixLength } from "./GrpcUnaryCall.ts"
+import { GrpcConnection } from "./GrpcConnection.ts"
+import { type GrpcFailure, single } from "./GrpcStatus.ts"
+import * as TraceParent from "../channel/TraceParent.ts"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
+
+const path = "/inference.GRPCInferenceService/ModelInfer"
+
+const streamPath = "/inference.GRPCInferenceService/ModelStreamInfer"
+
+/**
+ * Bytes that a stream's server may be ahead of its reader: a reader that is slow is to slow the model. So streams have a
+ * session of their own, as one window is that of all calls of a session.
+ */
+const streamWindow = 64 * 1024
+
+/** Servers that know it end the stream with the status of its first failure, which says more than a text in band. */
+const errorMode = { triton_grpc_error: "true" }
+
+export const make = (settings: Settings): Channel => {
+  const connection = new GrpcConnection(settings)
+  const streams = new GrpcConnection(settings, streamWindow)
+  const headers = connection.headers(path)
+  const streamHeaders = streams.headers(streamPath, errorMode)
+  return {
+    infer: (wire, timeoutMs, reply) => {
+      const call = connection.call(
+        traced(headers, wire),
+        InferMessage.encode(wire, prefixLength, Buffer.allocUnsafe),
+        timeoutMs,
+        (outcome) => {
+          if (Result.isFailure(outcome)) return reply(Result.fail(inferenceError(outcome.failure)))
+          reply(read(outcome.success.message))
+        },
+      )
+      return () => call.cancel()
+    },
+    stream: (wire, timeoutMs, receiver) => {
+      const call = streams.stream(traced(streamHeaders, wire), InferMessage.encode(wire, prefixLength), timeoutMs, {
+        message: (message) => {
+          const outcome = readStreamed(message)
+          if (Result.isSuccess(outcome)) return receiver.response(outcome.success)
+          call.cancel()
+          receiver.end(Result.fail(outcome.failure))
+        },
+        end: (outcome) => receiver.end(Result.mapError(outcome, inferenceError)),
+      })
+      return { cancel: () => call.cancel(), flow: (waits) => (waits ? call.pause() : call.resume()) }
+    },
+    close: () => Promise.all([connection.close(), streams.close()]).then(() => {}),
+  }
+}
+
+const traced = (headers: OutgoingHttpHeaders, wire: WireRequest): OutgoingHttpHeaders =>
+  wire.parent === undefined ? headers : { ...headers, ...TraceParent.headers(wire) }
+
+const read = (message: Uint8Array): Result.Result<WireResponse, InferenceError> => {
+  try {
+    return Result.succeed(InferMessage.decode(message))
+  } catch (error) {
+    return Result.fail(new ExecutionFailed({ message: `the server's reply cannot be read: ${errorMessage(error)}` }))
+  }
+}
+
+/** A response of a stream, or the failure that it tells of in its place. */
+const readStreamed = (message: Uint8Array): Result.Result<WireResponse, InferenceError> => {
+  try {
+    const { error, response } = InferMessage.decodeStreamed(message)
+    return error === "" ? Result.succeed(response) : Result.fail(fromGrpc(GrpcCode.INTERNAL, error))
+  } catch (error) {
+    return Result.fail(new ExecutionFailed({ message: `the server's reply cannot be read: ${errorMessage(error)}` }))
+  }
+}
+
+const inferenceError = ({ code, message, metadata }: GrpcFailure): InferenceError => {
+  const pushback = single(metadata["grpc-retry-pushback-ms"])
+  const told = {
+    tag: single(metadata[tagHeader]),
+    document: single(metadata[documentHeader]),
+    // Below 0 it is never.
+    retryAfter: pushback !== undefined && /^\d{1,9}$/.test(pushback) ? Number(pushback) : undefined,
+  }
+  return fromHeaders(told, fromGrpc(code, message), { grpc: code })
+}

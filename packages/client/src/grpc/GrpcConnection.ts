@@ -1,0 +1,140 @@
+/**
+ * gRPC calls with one request message to one server, over one HTTP/2 session that is opened when it is needed and again after it has ended.
+ * It knows headers and bytes, but no message; GrpcTransport.ts and GrpcChannel.ts do.
+ *
+ *   none ──first call──► session ──GOAWAY, close, error──► none
+ */
+import type { ClientHttp2Stream, OutgoingHttpHeaders } from "node:http2"
+import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
+import type { Settings } from "../channel/ClientOptions.ts"
+import { connectionLost } from "../channel/ConnectionLost.ts"
+import * as Endpoint from "../channel/Endpoint.ts"
+import { GrpcCall, type GrpcOutcome, prefixLength } from "./GrpcUnaryCall.ts"
+import { GrpcSession } from "./GrpcSession.ts"
+import type { StartableCall } from "./StartableCall.ts"
+import { type GrpcReader, GrpcStreamCall } from "./GrpcStreamCall.ts"
+import * as GrpcStatus from "./GrpcStatus.ts"
+
+const defaultWindow = 4 * 1024 * 1024
+
+export class GrpcConnection {
+  readonly #settings: Settings
+  readonly #window: number
+  readonly #authority: string
+  readonly #sessions = new Set<GrpcSession>()
+  #current: GrpcSession | undefined
+  #closed = false
+
+  /** `window`: bytes that a call may be sent before it reads them; 4 MiB for messages that are read as they come. */
+  constructor(settings: Settings, window = defaultWindow) {
+    this.#settings = settings
+    this.#window = window
+    this.#authority = Endpoint.address(settings.endpoint)
+  }
+
+  /** The headers of calls of an RPC, made once for all of them. */
+  headers(path: string, own: OutgoingHttpHeaders = {}): OutgoingHttpHeaders {
+    return {
+      ":method": "POST",
+      ":path": path,
+      ...this.#settings.headers,
+      ...own,
+      "content-type": "application/grpc+proto",
+      te: "trailers",
+      "user-agent": "nereid",
+    }
+  }
+
+  /**
+   * Sends a message that stands behind `prefixLength` free bytes. The reply comes once, perhaps before this returns, and
+   * not after the call was cancelled, which resets its stream.
+   */
+  call(
+    headers: OutgoingHttpHeaders,
+    frame: Uint8Array,
+    timeoutMs: number | undefined,
+    reply: (outcome: GrpcOutcome) => void,
+  ): GrpcCall {
+    writePrefix(frame)
+    const call = new GrpcCall(this, timed(headers, timeoutMs), frame, this.#settings.maxResponseSize, reply)
+    this.start(call)
+    return call
+  }
+
+  /** The same for an RPC that answers by any number of messages. */
+  stream(
+    headers: OutgoingHttpHeaders,
+    frame: Uint8Array,
+    timeoutMs: number | undefined,
+    reader: GrpcReader,
+  ): GrpcStreamCall {
+    writePrefix(frame)
+    const call = new GrpcStreamCall(this, timed(headers, timeoutMs), frame, this.#settings.maxResponseSize, reader)
+    this.start(call)
+    return call
+  }
+
+  /** Gives a call its stream, the first one or another, and sends its message. */
+  start(call: StartableCall): void {
+    if (this.#closed) return call.fail(this.#unavailable("is"))
+    let session: GrpcSession
+    let stream: ClientHttp2Stream
+    try {
+      session = this.#session()
+      stream = session.request(call.headers)
+    } catch (error) {
+      const message = connectionLost(this.#settings.endpoint, true, error)
+      return call.fail(GrpcStatus.failure(GrpcCode.UNAVAILABLE, message))
+    }
+    call.listen(session, stream)
+    stream.end(call.frame)
+  }
+
+  /** Why no answer comes from a session any more; undefined where that is not the session's fault. */
+  lost(session: GrpcSession, own: Error | undefined): GrpcStatus.GrpcFailure | undefined {
+    return this.#closed ? this.#unavailable("was") : session.lost(own)
+  }
+
+  /** Ends the session, and the calls on it. */
+  close(): Promise<void> {
+    this.#closed = true
+    this.#current = undefined
+    const ended = [...this.#sessions].map((session) => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      session.onClosed(resolve)
+      session.destroy()
+      return promise
+    })
+    return Promise.all(ended).then(() => {})
+  }
+
+  #unavailable(tense: "is" | "was"): GrpcStatus.GrpcFailure {
+    return GrpcStatus.failure(GrpcCode.UNAVAILABLE, `the client of ${this.#authority} ${tense} closed`)
+  }
+
+  #session(): GrpcSession {
+    const current = this.#current
+    if (current?.isUsable === true) return current
+    current?.retire()
+    const session = new GrpcSession(this.#settings, this.#window)
+    this.#sessions.add(session)
+    session.onClosed(() => {
+      this.#sessions.delete(session)
+      if (this.#current === session) this.#current = undefined
+    })
+    return (this.#current = session)
+  }
+}
+
+const timed = (headers: OutgoingHttpHeaders, timeoutMs: number | undefined): OutgoingHttpHeaders =>
+  timeoutMs === undefined ? headers : { ...headers, "grpc-timeout": GrpcStatus.timeoutHeader(timeoutMs) }
+
+/** Not compressed, which is 0, and the length of the message. */
+const writePrefix = (frame: Uint8Array): void => {
+  const length = frame.length - prefixLength
+  frame[0] = 0
+  frame[1] = length >>> 24
+  frame[2] = length >>> 16
+  frame[3] = length >>> 8
+  frame[4] = length
+}

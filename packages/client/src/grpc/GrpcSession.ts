@@ -1,0 +1,93 @@
+/**
+ * One HTTP/2 session to a server: opened at once, and told why when it is lost. What keeps one open is GrpcConnection.ts.
+ * While no call is in flight it is unref'd, so that a finished program exits.
+ */
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, type OutgoingHttpHeaders } from "node:http2"
+import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
+import type { Settings } from "../channel/ClientOptions.ts"
+import { connectionLost } from "../channel/ConnectionLost.ts"
+import * as Endpoint from "../channel/Endpoint.ts"
+import * as GrpcStatus from "./GrpcStatus.ts"
+
+/** Stream ids are odd and below 2^31; a session that comes near their end is replaced. */
+const mostCalls = 2 ** 29
+
+const mebibyte = 1024 * 1024
+
+export class GrpcSession {
+  readonly #http2: ClientHttp2Session
+  readonly #endpoint: Endpoint.Endpoint
+  #calls = 0
+  /** Streams that are not closed. */
+  #open = 0
+  #connected = false
+  #error: Error | undefined
+
+  /** `window`: bytes that a call may be sent before it reads them. */
+  constructor({ endpoint, tls, connectTimeout }: Settings, window: number) {
+    this.#endpoint = endpoint
+    const http2 = connect(Endpoint.origin(endpoint), {
+      settings: { initialWindowSize: window, enablePush: false },
+      // Node's 10 MB would reset calls with large tensors; what bounds them is maxInFlight and maxResponseSize.
+      maxSessionMemory: Number.MAX_SAFE_INTEGER,
+      ...tls,
+    })
+    const timer = setTimeout(
+      () => http2.destroy(new Error(`no connection within ${connectTimeout} ms`)),
+      Math.min(connectTimeout, 2 ** 31 - 1),
+    )
+    http2.once("connect", (_, socket) => {
+      clearTimeout(timer)
+      this.#connected = true
+      // Emitted a tick later, in which it may have been destroyed.
+      if (http2.destroyed) return
+      http2.setLocalWindowSize(16 * mebibyte)
+      // So that a peer that vanished without a word is noticed.
+      socket.setKeepAlive(true, 30_000)
+    })
+    http2.on("error", (error) => (this.#error ??= error))
+    http2.once("close", () => clearTimeout(timer))
+    this.#http2 = http2
+  }
+
+  /** Whether it takes another call. */
+  get isUsable(): boolean {
+    return !this.#http2.closed && !this.#http2.destroyed && this.#calls < mostCalls
+  }
+
+  /**
+   * A stream of its own for one call, who says `released` when it has closed.
+   * @throws where the headers are none, or the session is no longer usable
+   */
+  request(headers: OutgoingHttpHeaders): ClientHttp2Stream {
+    const stream = this.#http2.request(headers)
+    this.#calls += 1
+    if (this.#open++ === 0) this.#http2.ref()
+    return stream
+  }
+
+  released(): void {
+    if (--this.#open === 0 && !this.#http2.destroyed) this.#http2.unref()
+  }
+
+  /** Why it is gone, given what a stream of it says; undefined while it stands. */
+  lost(own: Error | undefined): GrpcStatus.GrpcFailure | undefined {
+    if (!this.#http2.destroyed && !this.#http2.closed && this.#error === undefined) return undefined
+    const message = connectionLost(this.#endpoint, this.#connected, this.#error ?? own)
+    return GrpcStatus.failure(GrpcCode.UNAVAILABLE, message)
+  }
+
+  onClosed(run: () => void): void {
+    if (this.#http2.destroyed) run()
+    else this.#http2.once("close", run)
+  }
+
+  /** Takes no more calls; those on it go on to their ends. */
+  retire(): void {
+    if (!this.#http2.closed) this.#http2.close()
+  }
+
+  destroy(): void {
+    this.#http2.destroy()
+  }
+}

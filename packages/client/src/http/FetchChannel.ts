@@ -1,0 +1,194 @@
+/**
+ * The same as HttpChannel.ts by `fetch`, which browsers have, and which knows no pool, no TLS options and no trailers: what a
+ * failure behind the first response of a stream is, its text alone says.
+ */
+import { Result } from "effect"
+import { ExecutionFailed, type InferenceError, Unavailable } from "@nereid/core/Errors"
+import * as GenerateMessage from "@nereid/core/internal/codec/generate/GenerateMessage"
+import type { Channel, ChannelReceiver } from "../channel/Channel.ts"
+import type { Settings } from "../channel/ClientOptions.ts"
+import { connectionLost } from "../channel/ConnectionLost.ts"
+import * as Endpoint from "../channel/Endpoint.ts"
+import * as HttpRequests from "./HttpRequests.ts"
+import * as HttpStatus from "./HttpStatus.ts"
+
+export const make = (settings: Settings): Channel => {
+  const { endpoint } = settings
+  const origin = Endpoint.origin(endpoint)
+  const going = new Set<AbortController>()
+
+  /** Runs an exchange until its end, whose failure is told where nobody has taken it back. */
+  const begin = (
+    run: (signal: AbortSignal) => Promise<void>,
+    fail: (error: InferenceError) => void,
+  ): AbortController => {
+    const controller = new AbortController()
+    going.add(controller)
+    const ended = () => void going.delete(controller)
+    run(controller.signal).then(ended, (error: unknown) => {
+      ended()
+      if (error instanceof TooLarge) controller.abort()
+      else if (controller.signal.aborted && controller.signal.reason === cancelled) return
+      fail(
+        error instanceof TooLarge
+          ? new ExecutionFailed({ message: error.message })
+          : new Unavailable({ message: connectionLost(endpoint, false, error) }),
+      )
+    })
+    return controller
+  }
+
+  const send = ({ path, headers, body }: HttpRequests.HttpRequest, signal: AbortSignal) =>
+    // Nothing of it is shared memory.
+    fetch(origin + path, { method: "POST", headers, body: body as Uint8Array<ArrayBuffer>, signal, redirect: "error" })
+
+  const infer: Channel["infer"] = (wire, timeoutMs, reply) => {
+    const request = HttpRequests.infer(settings, wire, timeoutMs)
+    const controller = begin(
+      async (signal) => {
+        const response = await send(request, signal)
+        const body = await whole(response, settings.maxResponseSize)
+        if (!signal.aborted) reply(HttpRequests.answer(response.status, fields(response), body))
+      },
+      (error) => reply(Result.fail(error)),
+    )
+    return () => controller.abort(cancelled)
+  }
+
+  return {
+    infer,
+    stream: (wire, timeoutMs, receiver, model) => {
+      const request = HttpRequests.generateStream(settings, wire, timeoutMs, model)
+      if (Result.isFailure(request)) return HttpRequests.single(infer, wire, timeoutMs, receiver, request.failure)
+      const gate = new Gate()
+      const controller = begin(
+        async (signal) => {
+          const response = await send(request.success, signal)
+          if (response.status !== 200) {
+            const body = await whole(response, settings.maxResponseSize)
+            return receiver.end(Result.fail(HttpStatus.failure(response.status, fields(response), body)))
+          }
+          const outcome = await events(response, settings.maxResponseSize, gate, model, receiver, signal)
+          if (!signal.aborted) receiver.end(outcome)
+          // Of a server that goes on after an event that ends it.
+          controller.abort(cancelled)
+        },
+        (error) => receiver.end(Result.fail(error)),
+      )
+      return { cancel: () => controller.abort(cancelled), flow: (waits) => gate.flow(waits) }
+    },
+    close: async () => {
+      for (const controller of going) controller.abort(new Error("the client is closed"))
+    },
+  }
+}
+
+/** Why an exchange is aborted that nobody waits for. */
+const cancelled = new Error("cancelled")
+
+class TooLarge extends Error {}
+
+/** Whether the reader of a stream takes more. */
+class Gate {
+  #opened: Promise<void> | undefined
+  #open = () => {}
+
+  flow(waits: boolean): void {
+    if (!waits) {
+      this.#open()
+      this.#opened = undefined
+    } else if (this.#opened === undefined) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      this.#opened = promise
+      this.#open = resolve
+    }
+  }
+
+  get opened(): Promise<void> | undefined {
+    return this.#opened
+  }
+}
+
+/** By their names in lower case. */
+const fields = ({ headers }: Response): Record<string, string> => Object.fromEntries(headers)
+
+const whole = async (response: Response, limit: number): Promise<Uint8Array> => {
+  const parts = new Parts(limit, "the reply")
+  for await (const chunk of chunks(response)) parts.hold(chunk)
+  return parts.taken()
+}
+
+/** The responses of a stream, up to its end. */
+const events = async (
+  response: Response,
+  limit: number,
+  gate: Gate,
+  model: GenerateMessage.Generating,
+  receiver: ChannelReceiver,
+  signal: AbortSignal,
+): Promise<Result.Result<void, InferenceError>> => {
+  const line = new Parts(limit, "a response")
+  for await (const chunk of chunks(response)) {
+    let rest = chunk
+    for (let end = rest.indexOf(lineFeed); end >= 0; end = rest.indexOf(lineFeed)) {
+      line.hold(rest.subarray(0, end))
+      rest = rest.subarray(end + 1)
+      const text = line.taken()
+      if (!eventStart.every((byte, index) => text[index] === byte)) continue
+      const event = GenerateMessage.decode(text.subarray(eventStart.length), model)
+      if (Result.isFailure(event)) return Result.fail(event.failure)
+      if (event.success._tag === "Failure") return Result.fail(new ExecutionFailed({ message: event.success.message }))
+      if (signal.aborted) return Result.void
+      receiver.response(event.success.response)
+    }
+    line.hold(rest)
+    await gate.opened
+  }
+  return Result.void
+}
+
+const lineFeed = 0x0a
+const eventStart = new TextEncoder().encode("data: ")
+
+/** Browsers have streams that cannot be iterated. */
+async function* chunks({ body }: Response): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const reader = body?.getReader()
+  if (reader === undefined) return
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return
+    yield value
+  }
+}
+
+/** What came of something, up to a number of bytes. */
+class Parts {
+  readonly #limit: number
+  readonly #what: string
+  #parts: Array<Uint8Array> = []
+  #length = 0
+
+  constructor(limit: number, what: string) {
+    this.#limit = limit
+    this.#what = what
+  }
+
+  hold(part: Uint8Array): void {
+    this.#parts.push(part)
+    this.#length += part.length
+    if (this.#length > this.#limit)
+      throw new TooLarge(`${this.#what} has more than maxResponseSize, ${this.#limit} bytes`)
+  }
+
+  taken(): Uint8Array {
+    const all = new Uint8Array(this.#length)
+    let offset = 0
+    for (const part of this.#parts) {
+      all.set(part, offset)
+      offset += part.length
+    }
+    this.#parts = []
+    this.#length = 0
+    return all
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * `POST /v2/models/{model}/infer`, and `generate_stream`, as a channel, over a pool of HTTP/1.1 connections, with binary tensors both ways. It
+ * drives undici's dispatcher itself: a cancel needs no abort signal, and a body is collected once and within its limit.
+ */
+import type { IncomingHttpHeaders } from "node:http"
+import { Result } from "effect"
+import { type Dispatcher, Pool } from "undici"
+import { ExecutionFailed, type InferenceError, Unavailable } from "@nereid/core/Errors"
+import type { WireResponse } from "@nereid/core/internal/wire/WireRequest"
+import type { Channel, ChannelReply } from "../channel/Channel.ts"
+import type { Settings } from "../channel/ClientOptions.ts"
+import { connectionLost } from "../channel/ConnectionLost.ts"
+import * as Endpoint from "../channel/Endpoint.ts"
+import * as HttpRequests from "./HttpRequests.ts"
+import { HttpStream } from "./HttpStream.ts"
+
+/** Each carries one request at a time; further ones wait for a free one. */
+const connections = 128
+
+export const make = (settings: Settings): Channel => {
+  const { endpoint, tls, connectTimeout } = settings
+  const pool = new Pool(Endpoint.origin(endpoint), {
+    connections,
+    pipelining: 1,
+    allowH2: false,
+    // How long an answer may take is the caller's deadline, nothing else.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { ...tls, timeout: connectTimeout },
+  })
+  const infer: Channel["infer"] = (wire, timeoutMs, reply) => {
+    const request = HttpRequests.infer(settings, wire, timeoutMs)
+    const exchange = new Exchange(settings, reply)
+    pool.dispatch({ ...request, method: "POST" }, exchange)
+    return () => exchange.cancel()
+  }
+  return {
+    infer,
+    stream: (wire, timeoutMs, receiver, model) => {
+      const request = HttpRequests.generateStream(settings, wire, timeoutMs, model)
+      if (Result.isFailure(request)) return HttpRequests.single(infer, wire, timeoutMs, receiver, request.failure)
+      const stream = new HttpStream(settings, model, receiver)
+      pool.dispatch({ ...request.success, method: "POST" }, stream)
+      return { cancel: () => stream.cancel(), flow: (waits) => stream.flow(waits) }
+    },
+    close: () => pool.destroy(),
+  }
+}
+
+/** One request and its response. */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #settings: Settings
+  #reply: ChannelReply | undefined
+  /** There from the moment the request has a connection. */
+  #controller: Dispatcher.DispatchController | undefined
+  #status = 0
+  #headers: IncomingHttpHeaders = {}
+  #chunks: Array<Buffer> = []
+  #received = 0
+
+  constructor(settings: Settings, reply: ChannelReply) {
+    this.#settings = settings
+    this.#reply = reply
+  }
+
+  /** Ends it without a reply; closes its connection, by which the server knows. */
+  cancel(): void {
+    if (this.#reply === undefined) return
+    this.#reply = undefined
+    this.#controller?.abort(new Error("cancelled"))
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#reply === undefined) controller.abort(new Error("cancelled"))
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    // Whatever begins with 1 announces the response and is not it.
+    if (status < 200) return
+    this.#status = status
+    this.#headers = headers
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#received += chunk.length
+    const { maxResponseSize } = this.#settings
+    if (this.#received <= maxResponseSize) {
+      this.#chunks.push(chunk)
+      return
+    }
+    const message = `the reply has more than maxResponseSize, ${maxResponseSize} bytes`
+    this.#settle(Result.fail(new ExecutionFailed({ message })))
+    controller.abort(new Error(message))
+  }
+
+  onResponseEnd(): void {
+    if (this.#reply === undefined) return
+    const [first = Buffer.alloc(0), ...rest] = this.#chunks
+    const { buffer, byteOffset, length } = rest.length === 0 ? first : Buffer.concat(this.#chunks, this.#received)
+    // Whoever gets a tensor may count on slice() being a copy, which a Buffer's is not.
+    const body = new Uint8Array(buffer, byteOffset, length)
+    this.#settle(HttpRequests.answer(this.#status, this.#headers, body))
+  }
+
+  onResponseError(_: unknown, error: Error): void {
+    const connected = this.#controller !== undefined
+    this.#settle(Result.fail(new Unavailable({ message: connectionLost(this.#settings.endpoint, connected, error) })))
+  }
+
+  #settle(outcome: Result.Result<WireResponse, InferenceError>): void {
+    const reply = this.#reply
+    this.#reply = undefined
+    reply?.(outcome)
+  }
+}

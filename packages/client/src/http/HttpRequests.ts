@@ -1,0 +1,111 @@
+/**
+ * What is asked of a server over HTTP, and what its answers say: paths, header fields and bodies, whoever sends them
+ * (HttpChannel.ts in Node, FetchChannel.ts in browsers).
+ */
+import type { IncomingHttpHeaders } from "node:http"
+import { Result } from "effect"
+import * as BinaryExtension from "@nereid/core/internal/codec/json/BinaryExtension"
+import { ExecutionFailed, type InferenceError, Unsupported } from "@nereid/core/Errors"
+import * as GenerateMessage from "@nereid/core/internal/codec/generate/GenerateMessage"
+import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
+import type { Channel, ChannelReceiver, ChannelStream } from "../channel/Channel.ts"
+import type { Settings } from "../channel/ClientOptions.ts"
+import * as HttpStatus from "./HttpStatus.ts"
+import * as TraceParent from "../channel/TraceParent.ts"
+
+export interface HttpRequest {
+  /** Behind the origin. */
+  readonly path: string
+  readonly headers: Record<string, string>
+  readonly body: Uint8Array
+}
+
+/** A request to `infer`, with binary tensors. */
+export const infer = (settings: Settings, wire: WireRequest, timeoutMs: number | undefined): HttpRequest => {
+  const { body, headerLength } = BinaryExtension.encodeRequest(wire)
+  const headers = {
+    "content-type": "application/octet-stream",
+    [BinaryExtension.headerLengthHeader]: String(headerLength),
+  }
+  return request(settings, wire, "infer", timeoutMs, headers, body)
+}
+
+/** A request to `generate_stream`, whose failures are told in trailers too, where these are seen; or why JSON cannot tell what is asked or answered. */
+export const generateStream = (
+  settings: Settings,
+  wire: WireRequest,
+  timeoutMs: number | undefined,
+  model: GenerateMessage.Generating,
+): Result.Result<HttpRequest, Unsupported> => {
+  const problem = GenerateMessage.problem(model)
+  if (problem !== undefined) return Result.fail(problem)
+  const headers = { "content-type": "application/json", te: "trailers" }
+  return Result.map(GenerateMessage.encode(wire), (body) =>
+    request(settings, wire, "generate_stream", timeoutMs, headers, body),
+  )
+}
+
+const request = (
+  { endpoint, headers }: Settings,
+  wire: WireRequest,
+  route: string,
+  timeoutMs: number | undefined,
+  own: Record<string, string>,
+  body: HttpRequest["body"],
+): HttpRequest => {
+  const { modelName, modelVersion } = wire
+  const version = modelVersion === "" ? "" : `/versions/${encodeURIComponent(modelVersion)}`
+  const all: Record<string, string> = { ...headers, ...TraceParent.headers(wire), ...own }
+  const timeout = timeoutHeader(timeoutMs)
+  if (timeout !== undefined) all[BinaryExtension.timeoutHeader] = timeout
+  return { path: `${endpoint.path}/v2/models/${encodeURIComponent(modelName)}${version}/${route}`, headers: all, body }
+}
+
+/** The most that a server has to read: twelve digits, which are thirty years. */
+const longestTimeout = 999_999_999_999
+
+/** Rounded up; undefined for no end. */
+const timeoutHeader = (milliseconds = Infinity): string | undefined =>
+  Number.isFinite(milliseconds) ? String(Math.min(longestTimeout, Math.max(1, Math.ceil(milliseconds)))) : undefined
+
+/** The answer to `infer`. */
+export const answer = (
+  status: number,
+  headers: IncomingHttpHeaders,
+  body: Uint8Array,
+): Result.Result<WireResponse, InferenceError> => {
+  if (status !== 200) return Result.fail(HttpStatus.failure(status, headers, body))
+  const unreadable = ({ message }: InferenceError) =>
+    new ExecutionFailed({ message: `the server's reply cannot be read: ${message}` })
+  return BinaryExtension.parseHeaderLength(HttpStatus.single(headers[BinaryExtension.headerLengthHeader])).pipe(
+    Result.flatMap((length): Result.Result<WireResponse, InferenceError> =>
+      BinaryExtension.decodeResponse(body, length),
+    ),
+    Result.mapError(unreadable),
+  )
+}
+
+/**
+ * The one response of a model whose tensors JSON cannot tell, as binary data. There is no such way to those of a model that may have
+ * several: it fails, and says why.
+ */
+export const single = (
+  infer: Channel["infer"],
+  wire: WireRequest,
+  timeoutMs: number | undefined,
+  receiver: ChannelReceiver,
+  why: Unsupported,
+): ChannelStream => {
+  const cancel = infer(wire, timeoutMs, (outcome) => {
+    if (Result.isSuccess(outcome)) {
+      receiver.response(outcome.success)
+      return receiver.end(Result.void)
+    }
+    const { failure } = outcome
+    // The words of the protocol's servers, whichever status they have.
+    if (!failure.message.includes("decoupled")) return receiver.end(Result.fail(failure))
+    const message = `${why.message}; streams of it need gRPC`
+    receiver.end(Result.fail(new Unsupported({ message })))
+  })
+  return { cancel, flow: () => {} }
+}

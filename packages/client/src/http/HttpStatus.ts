@@ -1,0 +1,43 @@
+/** What an answer over HTTP is where it is no success: the failure of our own servers, or the one that comes closest. */
+import type { IncomingHttpHeaders } from "node:http"
+import { documentHeader, fromHeaders, tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
+import { fromHttp } from "@nereid/core/internal/wire/ErrorStatus"
+import type { InferenceError } from "@nereid/core/Errors"
+
+export const failure = (status: number, headers: IncomingHttpHeaders, body: Uint8Array): InferenceError => {
+  const message = errorText(body) ?? `the server answered with HTTP status ${status}`
+  return told(fromHttp(status, message), headers, status)
+}
+
+/** The same where the text is known, by the fields of our own servers: headers, or what comes behind a body. */
+export const told = (closest: InferenceError, fields: IncomingHttpHeaders, status: number): InferenceError =>
+  fromHeaders(
+    {
+      tag: single(fields[tagHeader]),
+      document: single(fields[documentHeader]),
+      retryAfter: seconds(fields["retry-after"]),
+    },
+    closest,
+    { http: status < 400 ? 500 : status },
+  )
+
+/** As milliseconds. A date, which may stand there too, is one of a clock that nobody knows here. */
+const seconds = (value: string | undefined): number | undefined =>
+  value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) * 1000 : undefined
+
+/**
+ * The text of `{"error": text}`, which is how the protocol's servers say it, on a stream as an event; a proxy's page says
+ * nothing of use.
+ */
+const errorText = (body: Uint8Array): string | undefined => {
+  try {
+    const parsed: unknown = JSON.parse(new TextDecoder().decode(body).replace(/^data: /, ""))
+    if (typeof parsed !== "object" || parsed === null || !("error" in parsed)) return undefined
+    return typeof parsed.error === "string" ? parsed.error : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export const single = (value: string | ReadonlyArray<string> | undefined): string | undefined =>
+  typeof value === "object" ? value[0] : value

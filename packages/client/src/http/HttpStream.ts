@@ -1,0 +1,124 @@
+/**
+ * One request to `generate_stream` and its events, each a response. Whoever reads them may have them wait: then the
+ * connection fills, and the server waits too. Answers of `infer` are HttpChannel.ts's.
+ */
+import type { IncomingHttpHeaders } from "node:http"
+import { Result } from "effect"
+import type { Dispatcher } from "undici"
+import { ExecutionFailed, type InferenceError, Unavailable } from "@nereid/core/Errors"
+import * as GenerateMessage from "@nereid/core/internal/codec/generate/GenerateMessage"
+import type { ChannelReceiver } from "../channel/Channel.ts"
+import type { Settings } from "../channel/ClientOptions.ts"
+import { connectionLost } from "../channel/ConnectionLost.ts"
+import * as HttpStatus from "./HttpStatus.ts"
+
+export class HttpStream implements Dispatcher.DispatchHandler {
+  readonly #settings: Settings
+  readonly #model: GenerateMessage.Generating
+  #receiver: ChannelReceiver | undefined
+  /** There from the moment the request has a connection. */
+  #controller: Dispatcher.DispatchController | undefined
+  #status = 0
+  #headers: IncomingHttpHeaders = {}
+  /** Of an event whose end is not there, or of an answer that is none of events. */
+  #chunks: Array<Buffer> = []
+  #held = 0
+  /** What an event has told, of which the trailers of the answer say more. */
+  #failure: InferenceError | undefined
+
+  constructor(settings: Settings, model: GenerateMessage.Generating, receiver: ChannelReceiver) {
+    this.#settings = settings
+    this.#model = model
+    this.#receiver = receiver
+  }
+
+  /** Ends it without a word to its receiver; closes its connection, by which the server knows. */
+  cancel(): void {
+    if (this.#receiver === undefined) return
+    this.#receiver = undefined
+    this.#controller?.abort(new Error("cancelled"))
+  }
+
+  flow(waits: boolean): void {
+    if (waits) this.#controller?.pause()
+    else this.#controller?.resume()
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#receiver === undefined) controller.abort(new Error("cancelled"))
+  }
+
+  onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+    // Whatever begins with 1 announces the response and is not it.
+    if (status < 200) return
+    this.#status = status
+    this.#headers = headers
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    let rest = chunk
+    while (this.#status === 200 && this.#receiver !== undefined) {
+      const end = rest.indexOf(lineFeed)
+      if (end < 0) break
+      this.#hold(rest.subarray(0, end))
+      rest = rest.subarray(end + 1)
+      this.#event(this.#taken())
+    }
+    this.#hold(rest)
+  }
+
+  onResponseEnd(_: Dispatcher.DispatchController, trailers: IncomingHttpHeaders): void {
+    if (this.#failure !== undefined) this.#end(Result.fail(HttpStatus.told(this.#failure, trailers, 200)))
+    else if (this.#status === 200) this.#end(Result.void)
+    else this.#end(Result.fail(HttpStatus.failure(this.#status, this.#headers, this.#taken())))
+  }
+
+  onResponseError(_: unknown, error: Error): void {
+    if (this.#failure !== undefined) return this.#end(Result.fail(this.#failure))
+    const connected = this.#controller !== undefined
+    this.#end(Result.fail(new Unavailable({ message: connectionLost(this.#settings.endpoint, connected, error) })))
+  }
+
+  #hold(part: Buffer): void {
+    this.#chunks.push(part)
+    this.#held += part.length
+    const { maxResponseSize } = this.#settings
+    if (this.#held <= maxResponseSize) return
+    this.#fail(new ExecutionFailed({ message: `a response has more than maxResponseSize, ${maxResponseSize} bytes` }))
+  }
+
+  #taken(): Buffer {
+    const [first = Buffer.alloc(0), ...rest] = this.#chunks
+    const all = rest.length === 0 ? first : Buffer.concat(this.#chunks, this.#held)
+    this.#chunks = []
+    this.#held = 0
+    return all
+  }
+
+  /** One line, which is an event or the space behind one. */
+  #event(line: Buffer): void {
+    if (!line.subarray(0, eventStart.length).equals(eventStart)) return
+    // A failure is the last event.
+    if (this.#failure !== undefined) return this.#fail(this.#failure)
+    const event = GenerateMessage.decode(line.subarray(eventStart.length), this.#model)
+    if (Result.isFailure(event)) this.#fail(event.failure)
+    else if (event.success._tag === "Response") this.#receiver?.response(event.success.response)
+    else this.#failure = new ExecutionFailed({ message: event.success.message })
+  }
+
+  #fail(error: InferenceError): void {
+    const controller = this.#receiver === undefined ? undefined : this.#controller
+    this.#end(Result.fail(error))
+    controller?.abort(new Error(error.message))
+  }
+
+  #end(outcome: Result.Result<void, InferenceError>): void {
+    const receiver = this.#receiver
+    this.#receiver = undefined
+    receiver?.end(outcome)
+  }
+}
+
+const lineFeed = "\n".charCodeAt(0)
+const eventStart = Buffer.from("data: ")

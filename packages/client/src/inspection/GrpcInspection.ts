@@ -1,0 +1,61 @@
+/** What a server tells of its models, over gRPC. */
+import { Code, ConnectError, createClient } from "@connectrpc/connect"
+import { Effect, Result, type Scope } from "effect"
+import { fromGrpc } from "@nereid/core/internal/wire/ErrorStatus"
+import { fromTag } from "@nereid/core/internal/error/InferenceError"
+import { type InferenceError, ModelNotReady } from "@nereid/core/Errors"
+import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
+import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
+import type { Settings } from "../channel/ClientOptions.ts"
+import { GrpcConnection } from "../grpc/GrpcConnection.ts"
+import * as GrpcTransport from "../grpc/GrpcTransport.ts"
+import type { Inspection } from "./InspectionApi.ts"
+
+export const make = (settings: Settings): Effect.Effect<Inspection, never, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => new GrpcConnection(settings)),
+      (connection) => Effect.promise(() => connection.close()),
+    ),
+    (connection) => {
+      const { version } = settings
+      const server = createClient(GRPCInferenceService, GrpcTransport.make(connection))
+      return {
+        metadata: (name) => asking((signal) => server.modelMetadata({ name, version }, { signal })),
+        configuration: (name) =>
+          calling((signal) => server.modelConfig({ name, version }, { signal })).pipe(
+            Effect.map(({ config }) =>
+              config === undefined ? Result.fail("its answer has no configuration") : Result.succeed(config),
+            ),
+            Effect.catch((error) =>
+              isNotOffered(error) ? Effect.succeed(Result.fail(error.rawMessage)) : Effect.fail(failure(error)),
+            ),
+          ),
+        ready: (name) =>
+          Effect.flatMap(
+            asking((signal) => server.modelReady({ name, version }, { signal })),
+            ({ ready }) =>
+              ready ? Effect.void : Effect.fail(new ModelNotReady({ message: `model '${name}' is not ready` })),
+          ),
+        index: Effect.map(
+          asking((signal) => server.repositoryIndex({}, { signal })),
+          ({ models }) => models,
+        ),
+      }
+    },
+  )
+
+const calling = <A>(call: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, ConnectError> =>
+  Effect.tryPromise({ try: call, catch: (error) => ConnectError.from(error) })
+
+const asking = <A>(call: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, InferenceError> =>
+  Effect.mapError(calling(call), failure)
+
+const failure = ({ code, rawMessage, metadata }: ConnectError): InferenceError =>
+  fromTag(metadata.get(tagHeader) ?? "", rawMessage) ?? fromGrpc(code, rawMessage)
+
+/** Of a model that has metadata. What is restricted says so in this text where it is Triton's. */
+const isNotOffered = ({ code, rawMessage }: ConnectError): boolean =>
+  [Code.Unimplemented, Code.NotFound, Code.InvalidArgument, Code.PermissionDenied, Code.Unauthenticated].includes(
+    code,
+  ) || rawMessage.startsWith("This protocol is restricted")

@@ -1,0 +1,124 @@
+/** What a server tells of its models, over HTTP. */
+import type { IncomingHttpHeaders } from "node:http"
+import { type DescMessage, fromJson, type MessageShape } from "@bufbuild/protobuf"
+import { Effect, Result, type Scope } from "effect"
+import { Pool } from "undici"
+import { ExecutionFailed, type InferenceError, ModelNotReady, Unavailable } from "@nereid/core/Errors"
+import { ModelMetadataResponseSchema, RepositoryIndexResponseSchema } from "@nereid/protocol/grpc_service"
+import { ModelConfigSchema } from "@nereid/protocol/model_config"
+import type { Settings } from "../channel/ClientOptions.ts"
+import { connectionLost } from "../channel/ConnectionLost.ts"
+import * as Endpoint from "../channel/Endpoint.ts"
+import * as HttpStatus from "../http/HttpStatus.ts"
+import type { Inspection } from "./InspectionApi.ts"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
+
+export const make = (settings: Settings): Effect.Effect<Inspection, never, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.sync(() => pool(settings)),
+      (pool) => Effect.promise(() => pool.destroy()),
+    ),
+    (pool) => {
+      const { endpoint, headers, version } = settings
+      const ask = (method: "GET" | "POST", path: string): Effect.Effect<Answer, InferenceError> =>
+        Effect.tryPromise({
+          try: async (signal) => {
+            const own = method === "GET" ? {} : { body: "{}", headers: { "content-type": "application/json" } }
+            const target = `${endpoint.path}/v2/${path}`
+            const response = await pool.request({
+              ...own,
+              path: target,
+              method,
+              signal,
+              headers: { ...headers, ...own.headers },
+            })
+            const body = new Uint8Array(await response.body.arrayBuffer())
+            return { status: response.statusCode, headers: response.headers, body }
+          },
+          catch: (error) => new Unavailable({ message: connectionLost(endpoint, false, error) }),
+        })
+      const model = (name: string, route = "") =>
+        ask(
+          "GET",
+          `models/${encodeURIComponent(name)}${version === "" ? "" : `/versions/${encodeURIComponent(version)}`}${route}`,
+        )
+      return {
+        metadata: (name) =>
+          Effect.flatMap(model(name), (answer) =>
+            document(ModelMetadataResponseSchema, answer, `metadata of '${name}'`),
+          ),
+        configuration: (name) => Effect.flatMap(model(name, "/config"), configuration),
+        ready: (name) =>
+          Effect.flatMap(model(name, "/ready"), ({ status, headers, body }) => {
+            if (isSuccess(status)) return Effect.void
+            if (status >= 500 && status !== 503) return Effect.fail(HttpStatus.failure(status, headers, body))
+            return Effect.fail(new ModelNotReady({ message: `model '${name}' is not ready` }))
+          }),
+        index: Effect.map(
+          Effect.flatMap(ask("POST", "repository/index"), (answer) =>
+            document(RepositoryIndexResponseSchema, answer, "index", "models"),
+          ),
+          ({ models }) => models,
+        ),
+      }
+    },
+  )
+
+interface Answer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: Uint8Array
+}
+
+const pool = ({ endpoint, tls, connectTimeout, maxResponseSize }: Settings): Pool =>
+  new Pool(Endpoint.origin(endpoint), {
+    connections: 1,
+    allowH2: false,
+    maxResponseSize,
+    connect: { ...tls, timeout: connectTimeout },
+  })
+
+const isSuccess = (status: number): boolean => status >= 200 && status < 300
+
+/** `member`: of the message, where the document is the value of that alone. */
+const document = <Desc extends DescMessage>(
+  schema: Desc,
+  { status, headers, body }: Answer,
+  what: string,
+  member?: string,
+): Effect.Effect<MessageShape<Desc>, InferenceError> => {
+  if (!isSuccess(status)) return Effect.fail(HttpStatus.failure(status, headers, body))
+  return Effect.mapError(
+    Effect.fromResult(message(schema, body, member)),
+    (problem) => new ExecutionFailed({ message: `the server's ${what} cannot be read: ${problem}` }),
+  )
+}
+
+/** Servers have members of their own, which say nothing here. */
+const message = <Desc extends DescMessage>(
+  schema: Desc,
+  body: Uint8Array,
+  member?: string,
+): Result.Result<MessageShape<Desc>, string> =>
+  Result.try({
+    try: () => {
+      const json = JSON.parse(new TextDecoder().decode(body))
+      return fromJson(schema, member === undefined ? json : { [member]: json }, { ignoreUnknownFields: true })
+    },
+    catch: (error) => errorMessage(error),
+  })
+
+/** Of a model that has metadata: whatever the server has instead, it offers no configuration. */
+const configuration = ({ status, headers, body }: Answer): ReturnType<Inspection["configuration"]> => {
+  const isRefused = (status >= 400 && status < 500) || status === 501
+  if (!isSuccess(status)) {
+    const failure = HttpStatus.failure(status, headers, body)
+    return isRefused ? Effect.succeed(Result.fail(failure.message)) : Effect.fail(failure)
+  }
+  const config = message(ModelConfigSchema, body)
+  if (Result.isSuccess(config) && config.success.input.length + config.success.output.length === 0) {
+    return Effect.succeed(Result.fail("its answer is no configuration"))
+  }
+  return Effect.succeed(config)
+}

@@ -1,0 +1,64 @@
+/**
+ * What a server of any make tells of its models, over either protocol: metadata, the configuration where it offers that,
+ * readiness and the index. Of no use to inference, which is the business of channels.
+ */
+import { Effect, Result, type Scope } from "effect"
+import type { Contract } from "@nereid/core/internal/contract/Contract"
+import { DeadlineExceeded, type InferenceError } from "@nereid/core/Errors"
+import * as MetadataMessage from "@nereid/core/internal/configuration/MetadataMessage"
+import { type ClientOptions, settings as read, type Settings } from "../channel/ClientOptions.ts"
+import * as Endpoint from "../channel/Endpoint.ts"
+import * as GrpcInspection from "./GrpcInspection.ts"
+import * as HttpInspection from "./HttpInspection.ts"
+import type { Inspection } from "./InspectionApi.ts"
+
+export type { Inspection } from "./InspectionApi.ts"
+
+/** For as long as the scope is open. Models are of the version that the options name. */
+export const make = (settings: Settings): Effect.Effect<Inspection, never, Scope.Scope> =>
+  Effect.map(
+    settings.endpoint.protocol === "grpc" ? GrpcInspection.make(settings) : HttpInspection.make(settings),
+    ({ metadata, configuration, ready, index }) => {
+      const bounded = within(settings)
+      return {
+        metadata: (model) => bounded(metadata(model)),
+        configuration: (model) => bounded(configuration(model)),
+        ready: (model) => bounded(ready(model)),
+        index: bounded(index),
+      }
+    },
+  )
+
+/** @throws TypeError where the URL or another option is none */
+export const open = (options: ClientOptions): Effect.Effect<Inspection, never, Scope.Scope> => {
+  const settings = read(options)
+  return Effect.suspend(() => make(settings))
+}
+
+/** What callers of the model must know, as far as the server tells it; `unconfigured` says why it tells no configuration. */
+export const contract = (
+  inspection: Inspection,
+  model: string,
+): Effect.Effect<{ readonly contract: Contract; readonly unconfigured: string | undefined }, InferenceError> =>
+  Effect.gen(function* () {
+    const metadata = yield* inspection.metadata(model)
+    const configuration = yield* inspection.configuration(model)
+    return {
+      contract: { ...MetadataMessage.contract(metadata, Result.getOrUndefined(configuration)), name: model },
+      unconfigured: Result.isFailure(configuration) ? configuration.failure : undefined,
+    }
+  })
+
+/** Milliseconds that an answer may take, where the options give no time. */
+const longest = 30_000
+
+const within =
+  ({ timeout = longest, endpoint }: Settings) =>
+  <A>(effect: Effect.Effect<A, InferenceError>): Effect.Effect<A, InferenceError> =>
+    Effect.timeoutOrElse(effect, {
+      duration: timeout,
+      orElse: () => {
+        const message = `${Endpoint.address(endpoint)} has not answered within ${timeout} ms`
+        return Effect.fail(new DeadlineExceeded({ message }))
+      },
+    })

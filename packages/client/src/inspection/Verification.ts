@@ -1,0 +1,39 @@
+/**
+ * Whether what is served is what was declared, asked once: the contract against metadata, and against the configuration where
+ * the server offers it. A server that changes later is not noticed; every reply is checked for itself (OutputCheck.ts).
+ */
+import { Effect } from "effect"
+import * as Contract from "@nereid/core/internal/contract/Contract"
+import { compare, ContractMismatch, print } from "@nereid/core/internal/contract/ContractDifference"
+import type { Definition } from "@nereid/core/internal/model/Definition"
+import type { InferenceError } from "@nereid/core/Errors"
+import type { Fields } from "@nereid/core/internal/model/Field"
+import type { Settings } from "../channel/ClientOptions.ts"
+import * as Endpoint from "../channel/Endpoint.ts"
+import * as Inspection from "./Inspection.ts"
+
+/** The server cannot be asked, or its model is not there or not ready: an InferenceError, as of a call. */
+export type VerificationError = ContractMismatch | InferenceError
+
+/** What options may fail with: nothing where nobody asks for it. */
+export type Errors<Options> = "verify" extends keyof Options
+  ? Options["verify"] extends false | undefined
+    ? never
+    : VerificationError
+  : never
+
+export const check = (
+  definition: Definition<Fields, Fields>,
+  settings: Settings,
+): Effect.Effect<void, VerificationError> =>
+  Effect.gen(function* () {
+    const { name } = definition
+    const inspection = yield* Inspection.make(settings)
+    const { contract } = yield* Inspection.contract(inspection, name)
+    yield* inspection.ready(name)
+    const differences = compare(Contract.fromDefinition(definition), contract, "callable")
+    if (differences.length === 0) return
+    const lines = differences.map((difference) => `\n  ${print(difference)}`)
+    const message = `model '${name}' at ${Endpoint.address(settings.endpoint)} is not the one that was declared:${lines.join("")}`
+    return yield* new ContractMismatch({ model: name, differences, message })
+  }).pipe(Effect.scoped)

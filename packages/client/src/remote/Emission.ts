@@ -1,0 +1,129 @@
+/**
+ * The responses of one request on their way from a channel to the caller, who takes them one at a time: while one is not
+ * taken, the channel waits.
+ */
+import { type Effect, Exit, type Fiber, Result } from "effect"
+import type { InferenceError } from "@nereid/core/Errors"
+import type { Generating } from "@nereid/core/internal/codec/generate/GenerateMessage"
+import type { Cancel, Emit, Response } from "@nereid/core/internal/request/Request"
+import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
+import type { Channel, ChannelReceiver, ChannelStream } from "../channel/Channel.ts"
+
+/** What is on the other end of a channel, and what becomes of it. */
+export interface Receiving {
+  readonly emit: Emit
+  /** How effects run here. */
+  readonly fork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
+  readonly check: (response: WireResponse) => Result.Result<Response, InferenceError>
+  /** Takes the end, once: behind all responses, or where the caller can be sent none. */
+  readonly end: (outcome: Result.Result<void, InferenceError>) => void
+}
+
+/** Asks for all responses of a request. The end is told once, and not after the returned cancel. */
+export const receive = (
+  channel: Channel,
+  wire: WireRequest,
+  timeoutMs: number | undefined,
+  model: Generating,
+  receiving: Receiving,
+): Cancel => {
+  let stream: ChannelStream | undefined
+  const emission = new Emission(
+    {
+      ...receiving,
+      end: (outcome) => {
+        // Harmless where the server has ended it.
+        stream?.cancel()
+        receiving.end(outcome)
+      },
+    },
+    (waits) => stream?.flow(waits),
+  )
+  const receiver: ChannelReceiver = {
+    response: (response) => {
+      const checked = receiving.check(response)
+      if (Result.isSuccess(checked)) return emission.push(checked.success)
+      stream?.cancel()
+      emission.end(Result.fail(checked.failure))
+    },
+    end: (outcome) => emission.end(outcome),
+  }
+  stream = channel.stream(wire, timeoutMs, receiver, model)
+  return () => {
+    emission.cancel()
+    stream.cancel()
+  }
+}
+
+class Emission {
+  readonly #options: Pick<Receiving, "emit" | "fork" | "end">
+  /** The channel is to wait; or to go on. */
+  readonly #flow: (waits: boolean) => void
+  #waiting: Array<Response> = []
+  #emitting: Fiber.Fiber<void, InferenceError> | undefined
+  #outcome: Result.Result<void, InferenceError> | undefined
+  #isOver = false
+
+  constructor(options: Pick<Receiving, "emit" | "fork" | "end">, flow: (waits: boolean) => void) {
+    this.#options = options
+    this.#flow = flow
+  }
+
+  push(response: Response): void {
+    if (this.#isOver) return
+    this.#waiting.push(response)
+    this.#next()
+  }
+
+  /** There are no further responses. */
+  end(outcome: Result.Result<void, InferenceError>): void {
+    this.#outcome ??= outcome
+    this.#next()
+  }
+
+  /** The caller takes no more, and wants no end. */
+  cancel(): void {
+    this.#isOver = true
+    this.#waiting = []
+    this.#emitting?.interruptUnsafe()
+  }
+
+  #next(): void {
+    while (this.#emitting === undefined && !this.#isOver) {
+      const response = this.#waiting.shift()
+      if (response === undefined) {
+        if (this.#outcome !== undefined) this.#settle(this.#outcome)
+        return
+      }
+      const fiber = this.#options.fork(this.#options.emit(response))
+      const exit = fiber.pollUnsafe()
+      if (exit === undefined) return this.#wait(fiber)
+      if (Exit.isFailure(exit)) return this.#failed(exit)
+    }
+  }
+
+  #wait(fiber: Fiber.Fiber<void, InferenceError>): void {
+    this.#emitting = fiber
+    this.#flow(true)
+    fiber.addObserver((exit) => {
+      this.#emitting = undefined
+      if (this.#isOver) return
+      if (Exit.isFailure(exit)) return this.#failed(exit)
+      this.#next()
+      if (this.#emitting === undefined) this.#flow(false)
+    })
+  }
+
+  #failed(exit: Exit.Failure<void, InferenceError>): void {
+    const error = Exit.findError(exit)
+    // A caller that is interrupted has left.
+    if (Result.isSuccess(error)) this.#settle(Result.fail(error.success))
+    else this.#isOver = true
+  }
+
+  #settle(outcome: Result.Result<void, InferenceError>): void {
+    this.#isOver = true
+    this.#waiting = []
+    this.#options.end(outcome)
+  }
+}

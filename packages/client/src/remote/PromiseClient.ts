@@ -1,0 +1,79 @@
+/** A model that runs elsewhere, for callers without Effect: calls are promises, and it is closed by its caller. */
+import { Context, Effect, Exit, Scope, type Stream } from "effect"
+import type { ChunkOptions } from "@nereid/core/internal/call/ChunkedCall"
+import type { Declared } from "@nereid/core/internal/model/Declared"
+import type { Batched, Definition, Input, InputBatch, Sample } from "@nereid/core/internal/model/Definition"
+import type { Answer, CallArguments } from "@nereid/core/internal/call/Inference"
+import type { Fields } from "@nereid/core/internal/model/Field"
+import { ask, type PromiseCallOptions, runner } from "@nereid/core/internal/call/PromiseCall"
+import { responses } from "@nereid/core/internal/call/EffectCalls"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import * as TypedCalls from "@nereid/core/internal/call/TypedCalls"
+
+/** A model as callers without Effect see it. Calls reject with the tagged errors of `Errors`, and those that the model declares. */
+export interface PromiseClient<
+  I extends Fields,
+  O extends Fields,
+  P extends Declared = undefined,
+> extends AsyncDisposable {
+  readonly infer: (sample: Input<I>, ...options: CallArguments<P, PromiseCallOptions<P>>) => Promise<Sample<O>>
+  /**
+   * The responses of one sample, as they come: any number from a decoupled model, one from any other. The request is made
+   * once they are iterated; a loop that is left takes it back.
+   */
+  readonly stream: (sample: Input<I>, ...options: CallArguments<P, PromiseCallOptions<P>>) => AsyncIterable<Sample<O>>
+  /** Several samples along axis 0. More than `maxBatchSize` go in chunks; see ChunkOptions. */
+  readonly inferBatch: (
+    batch: InputBatch<I>,
+    ...options: CallArguments<P, PromiseCallOptions<P> & ChunkOptions>
+  ) => Promise<Batched<O>>
+  /** The same calls with the parameters of their responses, as Inference has them. */
+  readonly withParameters: {
+    readonly infer: (
+      sample: Input<I>,
+      ...options: CallArguments<P, PromiseCallOptions<P>>
+    ) => Promise<Answer<Sample<O>, P>>
+    readonly stream: (
+      sample: Input<I>,
+      ...options: CallArguments<P, PromiseCallOptions<P>>
+    ) => AsyncIterable<Answer<Sample<O>, P>>
+    readonly inferBatch: (
+      batch: InputBatch<I>,
+      ...options: CallArguments<P, PromiseCallOptions<P> & ChunkOptions>
+    ) => Promise<Answer<Batched<O>, P>>
+  }
+  /** Calls that still wait reject with Unavailable. */
+  readonly close: () => Promise<void>
+}
+
+/** Rejects with what opening the model fails with. */
+export const open = async <I extends Fields, O extends Fields, P extends Declared, E>(
+  definition: Definition<I, O, P>,
+  model: Effect.Effect<RunningModel, E, Scope.Scope>,
+): Promise<PromiseClient<I, O, P>> => {
+  const scope = await Effect.runPromise(Scope.make())
+  const opening = Effect.onError(Scope.provide(model, scope), () => Scope.close(scope, Exit.void))
+  const running = await Effect.runPromise(opening)
+  const calls = TypedCalls.make(definition, running)
+  const { infer, inferBatch, withParameters } = calls
+  const close = () => Effect.runPromise(Scope.close(scope, Exit.void))
+  return {
+    infer: (sample, ...[options]) => ask((reply) => infer(sample, options, Date.now(), reply), options),
+    stream: (sample, ...[options]) => streamed(options, responses(calls, running, calls.sample, sample, options)),
+    inferBatch: (batch, ...[options]) => ask((reply) => inferBatch(batch, options, Date.now(), reply), options),
+    withParameters: {
+      infer: (sample, ...[options]) =>
+        ask((reply) => withParameters.infer(sample, options, Date.now(), reply), options),
+      stream: (sample, ...[options]) => streamed(options, responses(calls, running, calls.answer, sample, options)),
+      inferBatch: (batch, ...[options]) =>
+        ask((reply) => withParameters.inferBatch(batch, options, Date.now(), reply), options),
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+const streamed = <A, E>(
+  options: { readonly signal?: AbortSignal } | undefined,
+  responses: Stream.Stream<A, E>,
+): AsyncIterable<A> => runner(Context.empty, () => options?.signal)(responses)

@@ -1,0 +1,24 @@
+/**
+ * The vocabulary of models, for contracts and servers: `Model.Service` declares one, `Model.each`, `Model.batch`,
+ * `Model.requests` and `Model.stream` provide one from code. The parts live in Definition.ts, EachHandler.ts,
+ * BatchHandler.ts, RequestsHandler.ts and StreamHandler.ts; `Model.bind` does both
+ * in one call (Bind.ts).
+ */
+export type { Batched, Definition, DefinitionOptions, Input, InputBatch, Sample } from "./model/Definition.ts"
+export { type ModelClass, Service } from "./call/ModelClass.ts"
+export type { CallOptions, Inference } from "./call/Inference.ts"
+export type { BatchingOptions } from "./model/Batching.ts"
+export { batch, type BatchHandler } from "./handler/BatchHandler.ts"
+export { bind, type BindOptions, type Bound, type BoundHandler, type BoundModel } from "./handler/Bind.ts"
+export { each, type EachHandler } from "./handler/EachHandler.ts"
+export type { HandledBatch } from "./handler/HandledBatch.ts"
+export type { JoinedBatch } from "./handler/JoinedBatch.ts"
+export type { HandlerOptions } from "./handler/Handler.ts"
+export type { GroupOptions, InstancesOption } from "./instance/InstancePlan.ts"
+export { family, type FamilyOptions, onDemand, type OnDemandOptions } from "./lifecycle/Family.ts"
+export { orUnavailable } from "./lifecycle/Unavailable.ts"
+export type { WarmUp, WarmUpOptions, WarmUps } from "./model/WarmUpOptions.ts"
+export { WarmUpFailed } from "./provide/WarmUpFailed.ts"
+export { type ModelRequest, requests, type RequestsHandler } from "./handler/RequestsHandler.ts"
+export type { ResponseCacheOptions } from "./cache/ResponseCache.ts"
+export { stream, type StreamHandler, type StreamOptions } from "./handler/StreamHandler.ts"

@@ -1,0 +1,9 @@
+/**
+ * Tests of models without a port or a socket: `Testing.model` for tests in Effect, `Testing.start` for all others. The parts
+ * live in TestModel.ts, TestTime.ts, StartedModel.ts and WireCalls.ts.
+ */
+export type { AnyModel, Execution } from "./testing/Journal.ts"
+export { start, type StartedModel, type StartedModelOf } from "./testing/StartedModel.ts"
+export { model, type ModelOf, type TestModel, type Which } from "./testing/TestModel.ts"
+export { advance } from "./testing/TestTime.ts"
+export type { GenerateDocument, InferDocument, WireCalls } from "./testing/WireCalls.ts"

@@ -1,0 +1,73 @@
+/**
+ * Requests that are executed together: how their rows become one tensor per input, and back. Which of them may be is
+ * Grouping.ts's business, what their tensors lack to agree Padding.ts's, and when a batch is closed the scheduler's. Pure: no
+ * clock, no fiber.
+ */
+import type { Tracer } from "effect"
+import type { Request, Response } from "../request/Request.ts"
+import { noParameters } from "../request/Request.ts"
+import * as Padding from "./Padding.ts"
+import { concat, split as splitRows, type TypedTensor } from "../tensor/TypedTensor.ts"
+
+export interface Batch {
+  readonly requests: ReadonlyArray<Request>
+  /** The sum of the requests' rows. */
+  readonly rows: number
+  /** What their tensors are filled up to; undefined where they are as they came. */
+  readonly padding: Padding.Padding | undefined
+  /** What the code that executes it is traced below; absent where nobody traces any of its requests. */
+  readonly span?: Tracer.Span
+}
+
+export const make = (requests: ReadonlyArray<Request>, padding?: Padding.Padding): Batch => {
+  let rows = 0
+  for (const request of requests) rows += request.rows
+  return { requests, rows, padding }
+}
+
+/** Some of its requests, in their order, filled up to the same. */
+export const select = ({ requests, padding }: Batch, indexes: ReadonlyArray<number>): Batch =>
+  make(
+    indexes.flatMap((index) => requests[index] ?? []),
+    padding && Padding.select(padding, indexes),
+  )
+
+/** The rows of its tensors: those of its requests, and those that fill it up. */
+export const totalRows = ({ rows, padding }: Batch): number => padding?.rows ?? rows
+
+/** One tensor per input with all rows along axis 0: the request's own for a single one that fits, else copied once. */
+export const inputs = ({ requests, padding }: Batch): ReadonlyArray<TypedTensor | undefined> => {
+  const [first] = requests
+  if (first === undefined) return []
+  if (requests.length === 1 && padding === undefined) return first.inputs
+  return first.inputs.map((tensor, index) => {
+    if (tensor === undefined) return undefined
+    const all: Array<TypedTensor> = []
+    for (const { inputs } of requests) {
+      const tensor = inputs[index]
+      if (tensor !== undefined) all.push(tensor)
+    }
+    const parts = padding === undefined ? all : Padding.fill(padding, index, all)
+    return isFilled(parts) ? concat(parts) : undefined
+  })
+}
+
+const isFilled = (tensors: Array<TypedTensor>): tensors is [TypedTensor, ...Array<TypedTensor>] => tensors.length > 0
+
+/** The outputs of the whole batch, cut into the rows of each request and to its extents; views, where no byte moves. */
+export const split = ({ requests, padding }: Batch, outputs: ReadonlyArray<TypedTensor>): ReadonlyArray<Response> => {
+  if (requests.length === 1 && padding === undefined) return [{ outputs, parameters: noParameters }]
+  const rows = requests.map((request) => request.rows)
+  const columns = outputs.map((tensor, position) => {
+    const parts = splitRows(tensor, rows)
+    return padding === undefined ? parts : Padding.cut(padding, position, parts)
+  })
+  return requests.map((_, index) => {
+    const parts: Array<TypedTensor> = []
+    for (const column of columns) {
+      const part = column[index]
+      if (part !== undefined) parts.push(part)
+    }
+    return { outputs: parts, parameters: noParameters }
+  })
+}

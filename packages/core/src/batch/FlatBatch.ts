@@ -1,0 +1,219 @@
+/**
+ * Batches of requests whose inputs differ in shape, as Triton has them for models that know about it: the elements of a
+ * ragged input lie one behind another in one flat tensor, inputs that no caller sends say which of them are whose, and
+ * outputs may be flat in the same way. Padding.ts is for models that do not know.
+ *
+ *   request A, X [1,3]  a a a  ─┐  X [5]    a a a b b  ─┐
+ *                               ├► ENDS [2] 3 5         ├► Y [5]  y y y y y  ─► Y of A [1,3], Y of B [1,2]
+ *   request B, X [1,2]  b b    ─┘                      ─┘
+ *
+ * To the instance such a batch is one request of a model without a batch dimension (`inner`).
+ */
+import { Result } from "effect"
+import type { Batch } from "./Batch.ts"
+import type { Definition } from "../model/Definition.ts"
+import { ExecutionFailed } from "../error/InferenceError.ts"
+import type { Fields } from "../model/Field.ts"
+import { noParameters, type Request, type Response } from "../request/Request.ts"
+import type { TensorSpec } from "../tensor/TensorSpec.ts"
+import { concat, elementCount, make, reshape, split, TypedTensor } from "../tensor/TypedTensor.ts"
+
+/**
+ * What an input tells of each request of the batch, by the requests' tensors of its source, batch dimension included:
+ *
+ * | | shape | |
+ * |---|---|---|
+ * | `BATCH_ELEMENT_COUNT` | [requests] | how many elements each has |
+ * | `BATCH_ACCUMULATED_ELEMENT_COUNT` | [requests] | where each ends |
+ * | `BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO` | [requests + 1] | where each begins, and the end |
+ * | `BATCH_MAX_ELEMENT_COUNT_AS_SHAPE` | [most elements] | nothing but its shape; 0 |
+ * | `BATCH_ITEM_SHAPE` | [rows, dims] | the shape of each row, without the batch dimension |
+ * | `BATCH_ITEM_SHAPE_FLATTEN` | [rows × dims] | the same |
+ */
+export type BatchInputKind =
+  | "BATCH_ELEMENT_COUNT"
+  | "BATCH_ACCUMULATED_ELEMENT_COUNT"
+  | "BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO"
+  | "BATCH_MAX_ELEMENT_COUNT_AS_SHAPE"
+  | "BATCH_ITEM_SHAPE"
+  | "BATCH_ITEM_SHAPE_FLATTEN"
+
+export interface BatchInputOptions<Name extends string = string> {
+  readonly kind: BatchInputKind
+  readonly datatype: "FP32" | "INT32" | "INT64"
+  /** The input that it is about. */
+  readonly source: Name
+}
+
+export interface FlatOptions<Name extends string = string> {
+  /** Inputs whose shapes may differ among the requests of a batch, and which come as one flat tensor. */
+  readonly inputs: ReadonlyArray<Name>
+  /** Further inputs, by name, which the server makes. Default none. */
+  readonly batchInputs?: { readonly [name: string]: BatchInputOptions<Name> }
+  /**
+   * Outputs that are flat, by name: as long as all of this input, and to be cut and shaped like it. Any other has the rows of
+   * the batch. Default none.
+   */
+  readonly batchOutputs?: { readonly [name: string]: Name }
+}
+
+interface BatchInput {
+  readonly name: string
+  readonly kind: BatchInputKind
+  readonly datatype: BatchInputOptions["datatype"]
+  /** In the signature's inputs, as are all these positions. */
+  readonly source: number
+}
+
+export interface FlatBatch {
+  readonly inputs: ReadonlySet<number>
+  readonly batchInputs: ReadonlyArray<BatchInput>
+  /** From positions in the signature's outputs. */
+  readonly batchOutputs: ReadonlyMap<number, number>
+}
+
+type AnyDefinition = Definition<Fields, Fields>
+
+/** @throws TypeError where an option names what is not there, or does not go with the declaration */
+export const resolve = (
+  { name, signature, maxBatchSize, batching }: AnyDefinition,
+  options: FlatOptions,
+): FlatBatch => {
+  const refuse = (text: string) => new TypeError(`Model "${name}": flat ${text}.`)
+  if (maxBatchSize === 0) throw refuse("is of no use without batches: maxBatchSize is 0")
+  if (batching.ragged.length > 0 || batching.padTo.length > 0) throw refuse("does not go with ragged or padTo")
+  const input = (wanted: string, where: string) => {
+    const position = signature.inputs.findIndex((spec) => spec.name === wanted)
+    if (position < 0) throw refuse(`${where} names an input "${wanted}" that is not there`)
+    return position
+  }
+  const source = (wanted: string, where: string) => {
+    const position = input(wanted, where)
+    if (signature.inputs[position]?.optional === true) throw refuse(`${where} names "${wanted}", which may be left out`)
+    return position
+  }
+  const { inputs, batchInputs = {}, batchOutputs = {} } = options
+  return {
+    inputs: new Set(inputs.map((wanted) => input(wanted, "inputs"))),
+    batchInputs: Object.entries(batchInputs).map(([name, { kind, datatype, source: wanted }]) => {
+      const where = `batchInputs.${name}`
+      if (signature.inputs.some((spec) => spec.name === name)) throw refuse(`${where} is an input of its own`)
+      return { name, kind, datatype, source: source(wanted, where) }
+    }),
+    batchOutputs: new Map(
+      Object.entries(batchOutputs).map(([name, wanted]) => {
+        const where = `batchOutputs.${name}`
+        const position = signature.outputs.findIndex((spec) => spec.name === name)
+        if (position < 0) throw refuse(`${where} is no output`)
+        return [position, source(wanted, where)]
+      }),
+    ),
+  }
+}
+
+/** What the instance executes. */
+export const inner = <D extends AnyDefinition>(flat: FlatBatch, definition: D): D => {
+  const { signature } = definition
+  const rows = (spec: TensorSpec): TensorSpec => ({ ...spec, dims: [-1, ...spec.dims] })
+  const flatten = (spec: TensorSpec): TensorSpec => ({ ...spec, dims: [-1] })
+  const made = flat.batchInputs.map(({ name, kind, datatype, source }): TensorSpec => {
+    const rank = signature.inputs[source]?.dims.length ?? 0
+    return { name, datatype, dims: kind === "BATCH_ITEM_SHAPE" ? [-1, rank] : [-1], optional: false }
+  })
+  return {
+    ...definition,
+    maxBatchSize: 0,
+    signature: {
+      inputs: [...signature.inputs.map((spec, at) => (flat.inputs.has(at) ? flatten(spec) : rows(spec))), ...made],
+      outputs: signature.outputs.map((spec, at) => (flat.batchOutputs.has(at) ? flatten(spec) : rows(spec))),
+    },
+  }
+}
+
+/** The requests of a batch as one. */
+export const join = (flat: FlatBatch, { requests }: Batch): Request => {
+  const [first] = requests
+  const joined = (first?.inputs ?? []).map((_, position) => {
+    const [one, ...others] = tensorsAt(requests, position).map((tensor) =>
+      flat.inputs.has(position) ? reshape(tensor, [elementCount(tensor.shape)]) : tensor,
+    )
+    return one && concat([one, ...others])
+  })
+  const made = flat.batchInputs.map(({ kind, datatype, source }) => {
+    const { shape, numbers } = told(kind, tensorsAt(requests, source))
+    return tensorOf(datatype, shape, numbers)
+  })
+  const id = requests.length === 1 ? (first?.id ?? "") : ""
+  return { id, inputs: [...joined, ...made], rows: 1, parameters: noParameters, deadline: undefined }
+}
+
+/** The response to `join` as those to the requests; or what is wrong with it. */
+export const cut = (
+  flat: FlatBatch,
+  { name, signature }: Pick<AnyDefinition, "name" | "signature">,
+  { requests, rows }: Batch,
+  { outputs, parameters }: Response,
+): Result.Result<ReadonlyArray<Response>, ExecutionFailed> => {
+  const responses = requests.map((): Array<TypedTensor> => [])
+  for (const [position, output] of outputs.entries()) {
+    const source = flat.batchOutputs.get(position)
+    const shapes = source === undefined ? undefined : tensorsAt(requests, source).map(({ shape }) => shape)
+    const extents = shapes?.map(elementCount) ?? requests.map((request) => request.rows)
+    const all = shapes === undefined ? rows : extents.reduce((sum, extent) => sum + extent, 0)
+    if (output.shape[0] !== all) {
+      const expected = `${all} ${shapes === undefined ? "rows" : "elements"}, those of its inputs`
+      const message = `output '${signature.outputs[position]?.name}' of model '${name}' came out as [${output.shape}]`
+      return Result.fail(new ExecutionFailed({ message: `${message}, but is to have ${expected}` }))
+    }
+    for (const [index, part] of split(output, extents).entries()) {
+      responses[index]?.push(new TypedTensor(part.datatype, shapes?.[index] ?? part.shape, part.bytes))
+    }
+  }
+  return Result.succeed(responses.map((outputs) => ({ outputs, parameters })))
+}
+
+const tensorsAt = (requests: ReadonlyArray<Request>, position: number): ReadonlyArray<TypedTensor> =>
+  requests.flatMap(({ inputs }) => inputs[position] ?? [])
+
+const told = (
+  kind: BatchInputKind,
+  tensors: ReadonlyArray<TypedTensor>,
+): { readonly shape: ReadonlyArray<number>; readonly numbers: ReadonlyArray<number> } => {
+  const flat = (numbers: ReadonlyArray<number>) => ({ shape: [numbers.length], numbers })
+  const counts = tensors.map(({ shape }) => elementCount(shape))
+  switch (kind) {
+    case "BATCH_ELEMENT_COUNT":
+      return flat(counts)
+    case "BATCH_ACCUMULATED_ELEMENT_COUNT":
+      return flat(accumulated(counts))
+    case "BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO":
+      return flat([0, ...accumulated(counts)])
+    case "BATCH_MAX_ELEMENT_COUNT_AS_SHAPE":
+      return flat(Array.from({ length: Math.max(0, ...counts) }, () => 0))
+    default: {
+      const shapes = tensors.flatMap(({ shape: [rows = 0, ...dims] }) => Array.from({ length: rows }, () => dims))
+      const numbers = shapes.flat()
+      return kind === "BATCH_ITEM_SHAPE" ? { shape: [shapes.length, shapes[0]?.length ?? 0], numbers } : flat(numbers)
+    }
+  }
+}
+
+const accumulated = (counts: ReadonlyArray<number>): ReadonlyArray<number> => {
+  let sum = 0
+  return counts.map((count) => (sum += count))
+}
+
+const tensorOf = (
+  datatype: BatchInputOptions["datatype"],
+  shape: ReadonlyArray<number>,
+  numbers: ReadonlyArray<number>,
+): TypedTensor => {
+  switch (datatype) {
+    case "FP32":
+      return make(datatype, shape, Float32Array.from(numbers))
+    case "INT32":
+      return make(datatype, shape, Int32Array.from(numbers))
+    case "INT64":
+      return make(datatype, shape, BigInt64Array.from(numbers, BigInt))
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * The class of a model: its declaration, which is also the Effect service through which the model is called, for servers and
+ * clients alike. A layer provides it: a handler, an ONNX file, a pipeline, or a remote server.
+ */
+import { Context } from "effect"
+import type { Declared, Declares } from "../model/Declared.ts"
+import type { ErrorEntries } from "../model/DeclaredErrors.ts"
+import { define, type Definition, type DefinitionOptions } from "../model/Definition.ts"
+import type { Fields } from "../model/Field.ts"
+import type { ParameterFields } from "../model/ParameterFields.ts"
+import type { RunningModel } from "../running/RunningModel.ts"
+import type { Inference } from "./Inference.ts"
+
+/** What the keys of models, among other services, begin with. */
+export const modelKeyPrefix = "@nereid/model/"
+
+export type ModelKey<N extends string> = `${typeof modelKeyPrefix}${N}`
+
+/** The class that `Model.Service` makes: a service key and the model's definition. */
+export interface ModelClass<
+  Self,
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  P extends Declared = undefined,
+> extends Context.ServiceClass<Self, ModelKey<N>, Inference<I, O, P>> {
+  readonly definition: Definition<I, O, P>
+}
+
+/** Whatever `Model.Service` makes, its types forgotten. */
+export type DeclaredModel = Context.Key<unknown, { readonly model: RunningModel }> & {
+  readonly definition: Definition<Fields, Fields>
+}
+
+/**
+ * Declares a model:
+ *
+ * ```ts
+ * class Sentiment extends Model.Service<Sentiment>()("sentiment", {
+ *   inputs: { TEXT: Tensor.utf8() },
+ *   outputs: { CLASS: Tensor.labels(["negative", "positive"]), PROB: Tensor.scalar("FP32") },
+ *   maxBatchSize: 32,
+ * }) {}
+ * ```
+ * @throws TypeError where a number is out of range or a field does not encode to a tensor
+ */
+export const Service =
+  <Self>() =>
+  <
+    const N extends string,
+    const I extends Fields,
+    const O extends Fields,
+    const P extends ParameterFields | undefined = undefined,
+    const R extends ParameterFields | undefined = undefined,
+    const E extends ErrorEntries | undefined = undefined,
+  >(
+    name: N,
+    options: DefinitionOptions<I, O, P, R, E>,
+  ): ModelClass<Self, N, I, O, Declares<P, R, E>> => {
+    const key: ModelKey<N> = `${modelKeyPrefix}${name}`
+    const service: Context.ServiceClass<Self, ModelKey<N>, Inference<I, O, Declares<P, R, E>>> = Context.Service<
+      Self,
+      Inference<I, O, Declares<P, R, E>>
+    >()(key)
+    return Object.assign(service, { definition: define(name, options) })
+  }

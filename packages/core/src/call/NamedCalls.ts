@@ -1,0 +1,174 @@
+/**
+ * Calls of models by their names, for code that learns at run time which model it wants: what the compiler checks of a typed
+ * call is checked here when it is made, by the rules and in the words of the wire. Callers that know their model ask it by
+ * its class.
+ */
+import { Clock, Duration, Effect, type Fiber, Result, Stream } from "effect"
+import { withBatch, withoutBatch } from "../model/BatchedTensors.ts"
+import { askedBy, bounded, callerOf } from "./Caller.ts"
+import type { CallOptions } from "./Inference.ts"
+import { type InferenceError, InvalidRequest, ModelNotReady } from "../error/InferenceError.ts"
+import { noParameters, type Response } from "../request/Request.ts"
+import { wrongParameter } from "../model/ParameterFields.ts"
+import * as QueuedCall from "../model/QueuedCall.ts"
+import { ask, type Askable, type RunningModel, stream } from "../running/RunningModel.ts"
+import type { AnyTensor, TypedTensor } from "../tensor/TypedTensor.ts"
+import { type Validated, validate } from "../wire/Validation.ts"
+
+export interface NamedTensors {
+  readonly [name: string]: TypedTensor
+}
+
+/** What is answered. */
+export interface NamedAnswers {
+  readonly [name: string]: AnyTensor
+}
+
+export type NamedCallOptions = CallOptions & {
+  /** Of the model. Default: its highest. */
+  readonly version?: string | number
+  /** Names of the outputs that are wanted. Default: all. */
+  readonly outputs?: ReadonlyArray<string>
+}
+
+export interface NamedCalls {
+  /** One sample in and out, its tensors without a batch dimension, whether the model batches or not. */
+  readonly infer: (
+    model: string,
+    sample: NamedTensors,
+    options?: NamedCallOptions,
+  ) => Effect.Effect<NamedAnswers, InferenceError>
+  /** The responses of one sample, as they come: any number from a decoupled model, one from any other. */
+  readonly stream: (
+    model: string,
+    sample: NamedTensors,
+    options?: NamedCallOptions,
+  ) => Stream.Stream<NamedAnswers, InferenceError>
+  /** Several samples, along axis 0; one where the model does not batch. */
+  readonly inferBatch: (
+    model: string,
+    batch: NamedTensors,
+    options?: NamedCallOptions,
+  ) => Effect.Effect<NamedAnswers, InferenceError>
+  /** Whether the model would execute a request now; false also for one that is not there. */
+  readonly isReady: (model: string, version?: string | number) => boolean
+}
+
+/** How tensors become those of the model, and those of the model become what the caller gets. */
+interface Form {
+  readonly input: (model: RunningModel, tensor: TypedTensor) => TypedTensor
+  readonly output: (model: RunningModel, tensor: TypedTensor) => TypedTensor
+  /** What is wrong with the inputs of this form. */
+  readonly problem: (model: RunningModel, tensors: NamedTensors) => string | undefined
+}
+
+const samples: Form = {
+  input: ({ maxBatchSize }, tensor) => (maxBatchSize > 0 ? withBatch(tensor) : tensor),
+  output: ({ maxBatchSize }, tensor) => (maxBatchSize > 0 ? withoutBatch(tensor) : tensor),
+  problem: () => undefined,
+}
+
+const batches: Form = {
+  input: ({ maxBatchSize }, tensor) => (maxBatchSize > 0 ? tensor : withoutBatch(tensor)),
+  output: ({ maxBatchSize }, tensor) => (maxBatchSize > 0 ? tensor : withBatch(tensor)),
+  problem: ({ name, maxBatchSize }, tensors) => {
+    if (maxBatchSize > 0) return undefined
+    const rows = Object.values(tensors).find(({ shape }) => shape[0] !== 1)?.shape[0]
+    return rows === undefined ? undefined : `inference request batch-size must be <= 1 for '${name}', got ${rows}`
+  },
+}
+
+/** A question that has passed all checks. */
+interface Question {
+  readonly model: RunningModel
+  readonly askable: Askable
+  readonly validated: Validated
+}
+
+export const make = (
+  find: (name: string, version: string) => Result.Result<RunningModel, InferenceError>,
+): NamedCalls => {
+  const question = (
+    form: Form,
+    name: string,
+    tensors: NamedTensors,
+    options: NamedCallOptions,
+    fiber: Fiber.Fiber<unknown, unknown>,
+  ): Result.Result<Question, InferenceError> => {
+    const caller = callerOf(fiber)
+    const { version = "", outputs = [], id = caller?.id ?? "", parameters = noParameters, timeout } = options
+    const asked = QueuedCall.parameters(parameters, options)
+    if (Result.isFailure(asked)) return Result.fail(wrongParameter(name, { id }, asked.failure))
+    const found = find(name, String(version))
+    if (Result.isFailure(found)) return Result.fail(found.failure)
+    const model = found.success
+    if (!model.isReady()) return Result.fail(notReady(model))
+    const problem = form.problem(model, tensors)
+    if (problem !== undefined) return Result.fail(new InvalidRequest({ message: problem }))
+    const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
+    const wire = {
+      modelName: name,
+      modelVersion: model.version,
+      id,
+      parameters: asked.success,
+      inputs: Object.entries(tensors).map(([name, given]) => {
+        const { datatype, shape, bytes } = form.input(model, given)
+        return { name, datatype, shape, bytes }
+      }),
+      outputs: outputs.map((name) => ({ name, binary: undefined })),
+    }
+    const deadline = timeout === undefined ? undefined : now + Duration.toMillis(timeout)
+    return Result.map(validate(model, wire, deadline), (validated) => ({
+      model,
+      askable: askedBy(caller, model),
+      validated: { ...validated, request: bounded(validated.request, caller) },
+    }))
+  }
+
+  const answer = (form: Form, { model, validated }: Question, response: Response): NamedAnswers => {
+    const tensors: Record<string, AnyTensor> = {}
+    for (const { position } of validated.outputs) {
+      const spec = model.signature.outputs[position]
+      const tensor = response.outputs[position]
+      // It has one datatype, whichever that is.
+      if (spec !== undefined && tensor !== undefined) tensors[spec.name] = form.output(model, tensor) as AnyTensor
+    }
+    return tensors
+  }
+
+  const asking =
+    (form: Form): NamedCalls["infer"] =>
+    (name, tensors, options = {}) =>
+      Effect.withFiber((fiber) => {
+        const asked = question(form, name, tensors, options, fiber)
+        if (Result.isFailure(asked)) return Effect.fail(asked.failure)
+        return Effect.callback((resume) =>
+          Effect.sync(
+            ask(asked.success.askable, asked.success.validated.request, (outcome) =>
+              resume(Effect.fromResult(Result.map(outcome, (response) => answer(form, asked.success, response)))),
+            ),
+          ),
+        )
+      })
+
+  return {
+    infer: asking(samples),
+    inferBatch: asking(batches),
+    stream: (name, sample, options = {}) =>
+      Stream.unwrap(
+        Effect.withFiber((fiber) =>
+          Effect.map(Effect.fromResult(question(samples, name, sample, options, fiber)), (asked) =>
+            Stream.map(stream(asked.askable, asked.validated.request), (response) => answer(samples, asked, response)),
+          ),
+        ),
+      ),
+    isReady: (name, version = "") => {
+      const found = find(name, String(version))
+      return Result.isSuccess(found) && found.success.isReady()
+    },
+  }
+}
+
+/** In the words of the protocol's clients. */
+export const notReady = ({ name, version }: Pick<RunningModel, "name" | "version">): ModelNotReady =>
+  new ModelNotReady({ message: `Request for unknown model: '${name}' version ${version} is not at ready state` })

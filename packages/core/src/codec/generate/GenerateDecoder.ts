@@ -1,0 +1,80 @@
+/**
+ * The JSON of the generate extension, read: any object. A key that names an input of the model is a tensor
+ * (GenerateTensor.ts), `id` is the request's, any other key a parameter, whether it stands in the object itself or in its
+ * `parameters`. What infer takes is JsonDecoder.ts's.
+ */
+import type { Result } from "effect"
+import { type InferenceError, InvalidRequest } from "../../error/InferenceError.ts"
+import { readTensor } from "./GenerateTensor.ts"
+import type { Parameter } from "../../request/Request.ts"
+import { caught, most, readString, tooMany, wrongKind, wrongType } from "../json/JsonMembers.ts"
+import { invalidType, readParameter } from "../json/JsonParameter.ts"
+import { JsonReader } from "../json/JsonReader.ts"
+import * as KnownParameters from "../../wire/KnownParameters.ts"
+import type { ModelInterface } from "../../wire/ModelInterface.ts"
+import type { WireRequest, WireTensor } from "../../wire/WireRequest.ts"
+
+/**
+ * Reads the body of a request for `model`. Where a parameter or the id stands twice, the first counts; an input that
+ * stands twice is there twice, for Validation.ts to refuse.
+ */
+export const decodeGenerate = (
+  body: Uint8Array,
+  { name, version, signature, maxBatchSize }: ModelInterface,
+): Result.Result<WireRequest, InferenceError> =>
+  caught(() => {
+    const reader = new JsonReader(body, "request")
+    const specs = new Map(signature.inputs.map((spec) => [spec.name, spec]))
+    const inputs: Array<WireTensor> = []
+    const parameters = new Map<string, Parameter>()
+    let id: string | undefined
+
+    const member = (key: string) => {
+      const spec = specs.get(key)
+      if (spec === undefined) addParameter(key)
+      else if (inputs.push(readTensor(reader, spec, maxBatchSize > 0)) > most) throw tooMany("inputs")
+    }
+    const addParameter = (key: string) => {
+      const value = readParameter(reader)
+      if (value === undefined) throw invalidType(key)
+      const problem = KnownParameters.jsonProblem(key, value, wrongType)
+      if (problem !== undefined) throw problem
+      if (!parameters.has(key)) parameters.set(key, value)
+      if (parameters.size > most) throw tooMany("parameters")
+    }
+
+    if (reader.kind() !== "object") wrongKind(reader, "request", "object")
+    reader.object((key) => {
+      if (key === "parameters") readNested(reader, member)
+      else if (key === "id" && !specs.has(key)) {
+        const given = readString(reader, key)
+        id ??= given
+      } else member(key)
+    })
+    reader.end()
+    return {
+      modelName: name,
+      modelVersion: version,
+      id: id ?? "",
+      parameters: Object.fromEntries(parameters),
+      inputs,
+      outputs: [],
+    }
+  })
+
+const keyword = "'parameters'"
+
+/** The members of the object under `parameters`, whose refusals say that they are of it. */
+const readNested = (reader: JsonReader, member: (key: string) => void): void => {
+  if (reader.kind() !== "object") {
+    // A syntax error comes first.
+    reader.skip()
+    throw new InvalidRequest({ message: `Expected JSON object for keyword: ${keyword}` })
+  }
+  try {
+    reader.object(member)
+  } catch (error) {
+    if (!(error instanceof InvalidRequest)) throw error
+    throw new InvalidRequest({ message: `Converting keyword: ${keyword}: ${error.message}` })
+  }
+}

@@ -1,0 +1,48 @@
+/**
+ * The JSON of the generate extension, written: one flat object, in which an output has its elements alone. What infer
+ * answers is JsonEncoder.ts's.
+ */
+import { Result } from "effect"
+import { InvalidRequest } from "../../error/InferenceError.ts"
+import type { Parameters } from "../../request/Request.ts"
+import { JsonWriter } from "../json/JsonWriter.ts"
+import { elementCount } from "../../tensor/TypedTensor.ts"
+import type { WireResponse } from "../../wire/WireRequest.ts"
+
+/**
+ * Writes a response: its id (where it has one), model and version, each output, each parameter. An output of one element
+ * is a value, any other an array of its elements. No name stands twice: an output wins over the names of the protocol, and
+ * both over a parameter. Fails where an output has no JSON form.
+ */
+export const encodeGenerated = (response: WireResponse): Result.Result<Uint8Array, InvalidRequest> => {
+  const { id, modelName, modelVersion, outputs } = response
+  const taken = new Set(outputs.map(({ name }) => name))
+  const writer = new JsonWriter()
+  let before = "{"
+  const key = (name: string) => {
+    writer.ascii(before)
+    before = ","
+    writer.string(name)
+    writer.ascii(":")
+  }
+  const scalars = (values: Parameters) => {
+    for (const [name, value] of Object.entries(values)) {
+      if (taken.has(name)) continue
+      taken.add(name)
+      key(name)
+      writer.scalar(value)
+    }
+  }
+  scalars({ ...(id === "" ? {} : { id }), model_name: modelName, model_version: modelVersion })
+  for (const tensor of outputs) {
+    key(tensor.name)
+    const isArray = elementCount(tensor.shape) !== 1
+    if (isArray) writer.ascii("[")
+    const problem = writer.elements(tensor)
+    if (problem !== undefined) return Result.fail(new InvalidRequest({ message: problem }))
+    if (isArray) writer.ascii("]")
+  }
+  scalars(response.parameters)
+  writer.ascii("}")
+  return Result.succeed(writer.written())
+}

@@ -1,0 +1,111 @@
+/**
+ * The JSON of the generate extension as its callers have it: requests written, responses read. What a server reads and
+ * writes is GenerateDecoder.ts's and GenerateEncoder.ts's.
+ *
+ * The JSON has elements and no shapes, which follow from the signature where at most one dim varies.
+ */
+import { Result } from "effect"
+import { ExecutionFailed, type InferenceError, Unsupported } from "../../error/InferenceError.ts"
+import type { Parameter } from "../../request/Request.ts"
+import { isDynamic, type Signature, type TensorSpec } from "../../tensor/TensorSpec.ts"
+import { elementCount } from "../../tensor/TypedTensor.ts"
+import type { WireRequest, WireResponse, WireTensor } from "../../wire/WireRequest.ts"
+import { readTensor } from "./GenerateTensor.ts"
+import { caught, readString, wrongKind } from "../json/JsonMembers.ts"
+import { readParameter } from "../json/JsonParameter.ts"
+import { JsonReader } from "../json/JsonReader.ts"
+import { JsonWriter } from "../json/JsonWriter.ts"
+
+/** What of a model must be known to both. */
+export interface Generating {
+  readonly name: string
+  readonly signature: Signature
+  /** 0 for a model without a batch dimension. */
+  readonly maxBatchSize: number
+}
+
+/** Why a model of this signature cannot be asked so; undefined where it can. */
+export const problem = ({ name, signature }: Generating): Unsupported | undefined => {
+  for (const { name: tensor, datatype, dims } of [...signature.inputs, ...signature.outputs]) {
+    const what = `'${tensor}' of model '${name}'`
+    if (dims.filter(varies).length > 1) {
+      return new Unsupported({ message: `${what} has more than one dim that varies, which generate cannot tell` })
+    }
+    // Inputs may be left out.
+    if ((datatype === "FP16" || datatype === "BF16") && signature.outputs.some(({ name }) => name === tensor)) {
+      return new Unsupported({ message: `${what} is ${datatype}, which has no form in JSON` })
+    }
+  }
+  return undefined
+}
+
+const varies = (dim: TensorSpec["dims"][number]) => typeof dim === "string" || isDynamic(dim)
+
+/** Fails where an input has no JSON form, as FP16 and bytes that are no text. */
+export const encode = (wire: WireRequest): Result.Result<Uint8Array, Unsupported> => {
+  const writer = new JsonWriter()
+  let before = "{"
+  const key = (name: string) => {
+    writer.ascii(before)
+    before = ","
+    writer.string(name)
+    writer.ascii(":")
+  }
+  if (wire.id !== "") {
+    key("id")
+    writer.string(wire.id)
+  }
+  for (const tensor of wire.inputs) {
+    key(tensor.name)
+    const isArray = elementCount(tensor.shape) !== 1
+    if (isArray) writer.ascii("[")
+    const problem = writer.elements(tensor)
+    if (problem !== undefined) return Result.fail(new Unsupported({ message: problem }))
+    if (isArray) writer.ascii("]")
+  }
+  key("parameters")
+  before = "{"
+  for (const [name, value] of Object.entries(wire.parameters)) {
+    key(name)
+    writer.scalar(value)
+  }
+  writer.ascii(before === "{" ? "{}}" : "}}")
+  return Result.succeed(writer.written())
+}
+
+export type Event =
+  | { readonly _tag: "Response"; readonly response: WireResponse }
+  | { readonly _tag: "Failure"; readonly message: string }
+
+/** One response of a model, or the text of the failure that stands in its place. */
+export const decode = (
+  document: Uint8Array,
+  { name, signature, maxBatchSize }: Generating,
+): Result.Result<Event, InferenceError> => {
+  const specs = new Map(signature.outputs.map((spec) => [spec.name, spec]))
+  const outputs: Array<WireTensor> = []
+  const parameters: Record<string, Parameter> = {}
+  const texts: { [K in "id" | "model_name" | "model_version" | "error"]?: string } = {}
+  return caught(() => {
+    const reader = new JsonReader(document, "response")
+    if (reader.kind() !== "object") wrongKind(reader, "response", "object")
+    reader.object((key) => {
+      const spec = specs.get(key)
+      if (spec !== undefined) outputs.push(readTensor(reader, spec, maxBatchSize > 0))
+      else if (key === "id" || key === "model_name" || key === "model_version" || key === "error") {
+        texts[key] = readString(reader, key)
+      } else {
+        const value = readParameter(reader)
+        if (value !== undefined) parameters[key] = value
+      }
+    })
+    reader.end()
+  }).pipe(
+    Result.mapError(({ message }) => new ExecutionFailed({ message: `the server's reply cannot be read: ${message}` })),
+    Result.map((): Event => {
+      const { id = "", model_name: modelName = name, model_version: modelVersion = "", error } = texts
+      if (error !== undefined) return { _tag: "Failure", message: error }
+      return { _tag: "Response", response: { id, modelName, modelVersion, parameters, outputs } }
+    }),
+  )
+}

@@ -1,0 +1,41 @@
+/**
+ * The JSON that loads or unloads a model over HTTP, read: parameters by name, or nothing. What they mean, and which there
+ * are, is the server's business.
+ */
+import type { Result } from "effect"
+import type { InferenceError } from "../../error/InferenceError.ts"
+import { caught, members, most, tooMany, wrongKind } from "./JsonMembers.ts"
+import { JsonReader } from "./JsonReader.ts"
+
+/** A text, a truth value, or undefined for what is neither and so no parameter of anything. */
+export type ControlParameters = ReadonlyMap<string, string | boolean | undefined>
+
+/** Where a name stands twice, the first counts; an empty body has no parameters. */
+export const read = (bytes: Uint8Array): Result.Result<ControlParameters, InferenceError> =>
+  caught(() => {
+    const parameters = new Map<string, string | boolean | undefined>()
+    const reader = new JsonReader(bytes, "request")
+    if (reader.peek() === -1) return parameters
+    members(reader, ["parameters"], () => {
+      if (reader.kind() !== "object") wrongKind(reader, "parameters", "object")
+      reader.object((name) => {
+        const value = readParameter(reader)
+        if (!parameters.has(name)) parameters.set(name, value)
+        if (parameters.size > most) throw tooMany("parameters")
+      })
+    })
+    reader.end()
+    return parameters
+  })
+
+const readParameter = (reader: JsonReader): string | boolean | undefined => {
+  switch (reader.kind()) {
+    case "string":
+      return reader.string()
+    case "boolean":
+      return reader.boolean()
+    default:
+      reader.skip()
+      return undefined
+  }
+}

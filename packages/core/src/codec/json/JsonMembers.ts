@@ -1,0 +1,81 @@
+/**
+ * What every document of the protocol is read with: members of objects by name, elements of arrays, and the errors that
+ * name a field. Over JsonReader.ts, which knows JSON only; what the documents are is not here.
+ */
+import { Result } from "effect"
+import { type InferenceError, isInferenceError, MalformedRequest } from "../../error/InferenceError.ts"
+import type { JsonReader } from "./JsonReader.ts"
+
+/**
+ * The members of the object that must stand here, each key once, other keys not at all. What is no object has no members,
+ * and so lacks the first key.
+ */
+export const members = (
+  reader: JsonReader,
+  keys: readonly [string, ...Array<string>],
+  member: (key: string) => void,
+): void => {
+  if (reader.kind() !== "object") {
+    reader.skip()
+    return missing(keys[0])
+  }
+  const left = new Set(keys)
+  reader.object((key) => {
+    if (left.delete(key)) member(key)
+    else reader.skip()
+  })
+}
+
+/** No model has as many inputs, outputs, parameters or dims, and a body could name millions. */
+export const most = 4096
+
+export const elements = (reader: JsonReader, field: string, element: () => void): void => {
+  if (reader.kind() !== "array") wrongKind(reader, field, "array")
+  let count = 0
+  reader.array(() => {
+    if (++count > most) throw tooMany(field)
+    element()
+  })
+}
+
+export const tooMany = (field: string) =>
+  new MalformedRequest({ message: `Unable to parse '${field}': more than ${most} elements, the maximum allowed` })
+
+export const readString = (reader: JsonReader, field: string): string => {
+  if (reader.kind() !== "string") wrongKind(reader, field, "string")
+  return reader.string()
+}
+
+/** A whole number that is not negative and has at most 64 bits; beyond 2^53 the nearest double. */
+export const readUnsigned = (reader: JsonReader, field: string): number => {
+  if (reader.kind() !== "number") wrongKind(reader, field, "unsigned-integer")
+  const text = reader.numberText()
+  // Only 20 digits may be too many.
+  if (/^[0-9]{1,20}$/.test(text) && (text.length < 20 || BigInt(text) < 2n ** 64n)) return Number(text)
+  throw new MalformedRequest({ message: `${cannot(field, "unsigned-integer")} (${text.slice(0, 40)})` })
+}
+
+const cannot = (field: string, expected: string) =>
+  `Unable to parse '${field}': attempt to access JSON non-${expected} as ${expected}`
+
+export const wrongKind = (reader: JsonReader, field: string, expected: string): never => {
+  // A syntax error comes first.
+  reader.skip()
+  throw wrongType(field, expected)
+}
+
+export const wrongType = (field: string, expected: string) => new MalformedRequest({ message: cannot(field, expected) })
+
+export const missing = (field: string): never => {
+  const message = `Unable to parse '${field}': attempt to access non-existing object member '${field}'`
+  throw new MalformedRequest({ message })
+}
+
+export const caught = <A>(read: () => A): Result.Result<A, InferenceError> => {
+  try {
+    return Result.succeed(read())
+  } catch (error) {
+    if (isInferenceError(error)) return Result.fail(error)
+    throw error
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * The numbers of one array through the kernel's memory, piece by piece, so that it does not grow with the document. What the
+ * kernel leaves is left to whoever asks, JsonElements.ts, as is everything between brackets.
+ */
+import { byteWidth } from "../../tensor/DataType.ts"
+import type { JsonDataType } from "./JsonDataType.ts"
+import type { JsonReader } from "./JsonReader.ts"
+import { margin, type NumberKernel } from "./NumberKernel.ts"
+
+export type NumberDataType = Exclude<JsonDataType, "BOOL" | "BYTES">
+
+/** What an element takes, mostly: so that of a short array no more is copied than is read. */
+const likelyLength = 24
+
+/** Up to which so many bytes are copied one by one. */
+const fewBytes = 64
+
+const comma = 0x2c
+
+export class NumberWindow {
+  readonly #kernel: NumberKernel
+  readonly #reader: JsonReader
+  readonly #datatype: NumberDataType
+  readonly #width: number
+  /** Of the tensor, all of it. */
+  readonly #data: Uint8Array
+  /** The part of the document that is in the window, and where it may begin to read a number. */
+  #from = 0
+  #limit = 0
+
+  constructor(kernel: NumberKernel, reader: JsonReader, datatype: NumberDataType, data: Uint8Array) {
+    this.#kernel = kernel
+    this.#reader = reader
+    this.#datatype = datatype
+    this.#width = byteWidth(datatype) ?? 1
+    this.#data = data
+  }
+
+  /**
+   * Reads numbers from the reader's position on as elements from `index` on, and answers how many. The reader is then behind
+   * the last one, at its comma or bracket; where none was read, it has not moved.
+   */
+  read(index: number): number {
+    const { elementBytes, text, elements, end } = this.#kernel
+    const reader = this.#reader
+    const left = this.#data.length / this.#width - index
+    const capacity = elementBytes.length / this.#width
+    let read = 0
+    let next = reader.position
+    while (read < left) {
+      if (next >= this.#limit || next < this.#from) this.#move(next, left - read)
+      const most = Math.min(left - read, capacity)
+      const several = this.#call(text + next - this.#from, text + this.#limit - this.#from, elements, most)
+      if (several === 0) break
+      this.#take((index + read) * this.#width, several * this.#width)
+      read += several
+      reader.position = this.#from + end() - text
+      if (reader.bytes[reader.position] !== comma) break
+      next = reader.position + 1
+    }
+    return read
+  }
+
+  #call(from: number, limit: number, target: number, most: number): number {
+    const { functions } = this.#kernel
+    switch (this.#datatype) {
+      case "FP32":
+        return functions.readSingles(from, limit, target, most)
+      case "FP64":
+        return functions.readDoubles(from, limit, target, most)
+      default:
+        return functions.readIntegers(from, limit, target, most, this.#width, this.#datatype.startsWith("I"))
+    }
+  }
+
+  #take(offset: number, length: number): void {
+    const { elementBytes } = this.#kernel
+    if (length > fewBytes) this.#data.set(elementBytes.subarray(0, length), offset)
+    else for (let index = 0; index < length; index++) this.#data[offset + index] = elementBytes[index] ?? 0
+  }
+
+  /** The window begins here, and has as much as so many elements may need, or as fits. */
+  #move(from: number, elements: number): void {
+    const { textBytes } = this.#kernel
+    const { bytes } = this.#reader
+    const size = Math.min(textBytes.length - margin, margin + elements * likelyLength)
+    const to = Math.min(from + size, bytes.length)
+    textBytes.set(bytes.subarray(from, to))
+    textBytes.fill(0, to - from, to - from + margin)
+    this.#from = from
+    // A number that begins before the limit and ends behind the window is read when the window begins with it.
+    this.#limit = to === bytes.length ? to : to - margin / 2
+  }
+}

@@ -1,0 +1,31 @@
+/**
+ * The JSON that registers a region of system shared memory over HTTP, read. Its name is in the path; whether there is such
+ * a region, the server finds out.
+ */
+import type { Result } from "effect"
+import type { InferenceError } from "../../error/InferenceError.ts"
+import { caught, members, missing, readString, readUnsigned } from "./JsonMembers.ts"
+import { JsonReader } from "./JsonReader.ts"
+
+export interface RegionDocument {
+  /** Of the shared memory object, as `shm_open` takes it. */
+  readonly key: string
+  /** Bytes from the start of the object; 0 where the document has none. */
+  readonly offset: number
+  readonly byteSize: number
+}
+
+export const read = (bytes: Uint8Array): Result.Result<RegionDocument, InferenceError> =>
+  caught(() => {
+    const reader = new JsonReader(bytes, "request")
+    let key: string | undefined
+    let byteSize: number | undefined
+    let offset = 0
+    members(reader, ["key", "offset", "byte_size"], (member) => {
+      if (member === "key") key = readString(reader, member)
+      else if (member === "offset") offset = readUnsigned(reader, member)
+      else byteSize = readUnsigned(reader, member)
+    })
+    reader.end()
+    return { key: key ?? missing("key"), offset, byteSize: byteSize ?? missing("byte_size") }
+  })

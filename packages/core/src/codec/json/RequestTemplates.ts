@@ -1,0 +1,148 @@
+/**
+ * Request documents that look like earlier ones: callers mostly send the same text again and again, but for an id and the
+ * elements of their inputs. Where all the rest is the same, byte by byte, so is what it says, and only those values are
+ * read. Everything else, also what is wrong in any way, is JsonDecoder.ts's.
+ *
+ *   {"id":"…","inputs":[{"name":"image","datatype":"FP32","shape":[1,16],"data":[…]}]}
+ *   └─ text ─┘ id └───────────────────────── text ──────────────────────────┘ data └text
+ */
+import { Result } from "effect"
+import { isDataType } from "../../tensor/DataType.ts"
+import { type InferenceError, isInferenceError } from "../../error/InferenceError.ts"
+import { type DocumentTensor, readRequest, type RequestDocument, type Varying } from "./JsonDecoder.ts"
+import { readElements } from "./JsonElements.ts"
+import { hasJsonForm, type JsonDataType } from "./JsonDataType.ts"
+import { JsonReader } from "./JsonReader.ts"
+import { elementCount } from "../../tensor/TypedTensor.ts"
+
+/** Templates that are kept: callers of one model are few kinds of programs. */
+const mostKept = 4
+
+/** Bytes of a document that is worth it: in a large one, its elements take the time. */
+const largestDocument = 16 * 1024
+
+/** Bytes of its text, without the values. */
+const largestText = 2 * 1024
+
+/** Requests in a row that fit no template, after which only each so many-th is made one. */
+const patience = 16
+
+/** Of one model. */
+export class RequestTemplates {
+  #kept: ReadonlyArray<Template> = []
+  #strangers = 0
+
+  read(bytes: Uint8Array): Result.Result<RequestDocument, InferenceError> {
+    if (bytes.length > largestDocument) return readRequest(bytes)
+    for (const template of this.#kept) {
+      const document = fill(template, bytes)
+      if (document === undefined) continue
+      this.#strangers = 0
+      return Result.succeed(document)
+    }
+    this.#strangers += 1
+    if (this.#strangers > patience && this.#strangers % patience !== 0) return readRequest(bytes)
+    const varying: Varying = { values: [], isWhole: true }
+    const read = readRequest(bytes, varying)
+    const template = Result.isSuccess(read) ? make(bytes, read.success, varying) : undefined
+    if (template !== undefined) this.#kept = [template, ...this.#kept.slice(0, mostKept - 1)]
+    return read
+  }
+}
+
+interface Template {
+  /** What stands before each value, and behind the last one. */
+  readonly texts: ReadonlyArray<DataView>
+  readonly values: ReadonlyArray<Value>
+  readonly document: RequestDocument
+}
+
+/** What is read between two texts: the id, or elements. */
+type Value = "id" | Elements
+
+interface Elements {
+  readonly input: number
+  readonly name: string
+  readonly datatype: JsonDataType
+  readonly count: number
+}
+
+const make = (bytes: Uint8Array, document: RequestDocument, { values, isWhole }: Varying): Template | undefined => {
+  let length = bytes.length
+  for (const { from, to } of values) length -= to - from
+  if (!isWhole || length > largestText) return undefined
+  const texts: Array<DataView> = []
+  const keep = (from: number, to: number) => texts.push(new DataView(new Uint8Array(bytes.subarray(from, to)).buffer))
+  const read: Array<Value> = []
+  let behind = 0
+  for (const { what, from, to } of values) {
+    const value = what === "id" ? what : elementsOf(document, what)
+    if (value === undefined) return undefined
+    keep(behind, from)
+    read.push(value)
+    behind = to
+  }
+  keep(behind, bytes.length)
+  return { texts, values: read, document: { ...document, inputs: document.inputs.map(withoutElements) } }
+}
+
+const elementsOf = ({ inputs }: RequestDocument, input: number): Elements | undefined => {
+  const { name = "", datatype = "", shape = [] } = inputs[input] ?? {}
+  // What no model takes is not worth it.
+  return isDataType(datatype) && hasJsonForm(datatype)
+    ? { input, name, datatype, count: elementCount(shape) }
+    : undefined
+}
+
+const nothing = new Uint8Array()
+
+const withoutElements = (tensor: DocumentTensor): DocumentTensor =>
+  tensor.content instanceof Uint8Array ? { ...tensor, content: nothing } : tensor
+
+/** The document with the values of these bytes; undefined where they do not look like the template, or are wrong. */
+const fill = ({ texts, values, document }: Template, bytes: Uint8Array): RequestDocument | undefined => {
+  const reader = new JsonReader(bytes, "request")
+  const contents: Array<Uint8Array | undefined> = []
+  let { id } = document
+  try {
+    for (const [index, text] of texts.entries()) {
+      if (!isNext(reader, text)) return undefined
+      const value = values[index]
+      if (value === undefined) continue
+      if (value === "id") {
+        if (reader.kind() !== "string") return undefined
+        id = reader.string()
+        continue
+      }
+      if (reader.kind() !== "array") return undefined
+      contents[value.input] = readElements(reader, value.datatype, value.count, value.name)
+    }
+  } catch (error) {
+    if (isInferenceError(error)) return undefined
+    throw error
+  }
+  if (reader.position !== bytes.length) return undefined
+  // Whoever gets shapes and parameters may do with them what they want.
+  const inputs = document.inputs.map(({ name, datatype, shape, content }, input) => ({
+    name,
+    datatype,
+    shape: [...shape],
+    content: contents[input] ?? content,
+  }))
+  const { parameters, outputs, binaryOutputs } = document
+  return { id, parameters: { ...parameters }, inputs, outputs, binaryOutputs }
+}
+
+/** Whether this text stands at the reader's position, which is behind it then. */
+const isNext = (reader: JsonReader, text: DataView): boolean => {
+  const { view, position } = reader
+  const length = text.byteLength
+  if (length > view.byteLength - position) return false
+  let index = 0
+  for (; index <= length - 4; index += 4) {
+    if (view.getInt32(position + index) !== text.getInt32(index)) return false
+  }
+  for (; index < length; index++) if (view.getUint8(position + index) !== text.getUint8(index)) return false
+  reader.position = position + length
+  return true
+}

@@ -1,0 +1,97 @@
+/**
+ * How requests wait and share batches, as the protocol's configuration says it, in the terms of the engine. What it does not
+ * say has its default there. Only what the engine needs to know is checked; the texts are Triton's.
+ */
+import { Duration, Result } from "effect"
+import {
+  BatchInput_Kind,
+  DataType,
+  type ModelConfig,
+  type ModelDynamicBatching,
+  type ModelQueuePolicy,
+  ModelQueuePolicy_TimeoutAction,
+} from "@nereid/protocol/model_config"
+import type { BatchInputKind, BatchInputOptions, FlatOptions } from "../batch/FlatBatch.ts"
+import { defaultMaxQueueSize, isPlain, plain, type Queueing, type QueuePolicy } from "../model/QueuePolicy.ts"
+
+/**
+ * Undefined where it asks for no more than a size. A maximum size of 0 is the engine's default: no queue is without bound.
+ */
+export const queueing = (message: ModelDynamicBatching): Queueing | undefined => {
+  const queueing = {
+    preserveOrdering: message.preserveOrdering,
+    priorityLevels: message.priorityLevels,
+    defaultPriorityLevel: message.defaultPriorityLevel,
+    defaultPolicy: policy(message.defaultQueuePolicy),
+    policies: new Map(
+      Object.entries(message.priorityQueuePolicy).map(([level, message]) => [BigInt(level), policy(message)]),
+    ),
+  }
+  return isPlain(queueing) ? undefined : queueing
+}
+
+const policy = (message: ModelQueuePolicy | undefined): QueuePolicy => {
+  if (message === undefined) return plain(defaultMaxQueueSize).defaultPolicy
+  const { maxQueueSize, defaultTimeoutMicroseconds: timeout, timeoutAction, allowTimeoutOverride } = message
+  return {
+    maxQueueSize: maxQueueSize === 0 ? defaultMaxQueueSize : maxQueueSize,
+    defaultTimeout: timeout === 0n ? Duration.infinity : Duration.micros(timeout),
+    timeoutAction: timeoutAction === ModelQueuePolicy_TimeoutAction.DELAY ? "DELAY" : "REJECT",
+    allowTimeoutOverride,
+  }
+}
+
+/** Undefined where no batch is ragged; or what is wrong. */
+export const flat = ({
+  maxBatchSize,
+  input,
+  output,
+  batchInput,
+  batchOutput,
+}: ModelConfig): Result.Result<FlatOptions | undefined, string> => {
+  const ragged = input.flatMap(({ name, allowRaggedBatch }) => (allowRaggedBatch ? [name] : []))
+  if (ragged.length === 0 && batchInput.length === 0 && batchOutput.length === 0) return Result.succeed(undefined)
+  if (maxBatchSize === 0)
+    return Result.fail("batch_input and batch_output are of no use without batching: 'max_batch_size' is 0")
+  const wrongSource = (what: string, sources: ReadonlyArray<string>) => {
+    if (sources.length !== 1) return `${what} expects 1 source input, got ${sources.length}`
+    return input.some(({ name }) => name === sources[0]) ? undefined : `unknown source input name '${sources[0]}'`
+  }
+  const batchInputs: { [name: string]: BatchInputOptions } = {}
+  for (const { kind, targetName, dataType, sourceInput } of batchInput) {
+    const known = kinds.get(kind)
+    if (known === undefined) return Result.fail(`unknown batch input kind '${kind}'`)
+    const datatype = datatypes.get(dataType)
+    const wrong = wrongSource(`batch input kind '${known}'`, sourceInput)
+    if (wrong !== undefined) return Result.fail(wrong)
+    if (datatype === undefined) return Result.fail("batch input data type must be TYPE_INT32 or TYPE_FP32")
+    for (const name of targetName) batchInputs[name] = { kind: known, datatype, source: sourceInput[0] ?? "" }
+  }
+  const batchOutputs: { [name: string]: string } = {}
+  for (const { targetName, sourceInput } of batchOutput) {
+    const wrong = wrongSource("batch output kind 'BATCH_SCATTER_WITH_INPUT_SHAPE'", sourceInput)
+    if (wrong !== undefined) return Result.fail(wrong)
+    for (const target of targetName) {
+      if (!output.some(({ name }) => name === target)) return Result.fail(`unknown target output name '${target}'`)
+      if (Object.hasOwn(batchOutputs, target)) {
+        return Result.fail(`target output name '${target}' can only be specified once`)
+      }
+      batchOutputs[target] = sourceInput[0] ?? ""
+    }
+  }
+  return Result.succeed({ inputs: ragged, batchInputs, batchOutputs })
+}
+
+const kinds: ReadonlyMap<BatchInput_Kind, BatchInputKind> = new Map([
+  [BatchInput_Kind.BATCH_ELEMENT_COUNT, "BATCH_ELEMENT_COUNT"],
+  [BatchInput_Kind.BATCH_ACCUMULATED_ELEMENT_COUNT, "BATCH_ACCUMULATED_ELEMENT_COUNT"],
+  [BatchInput_Kind.BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO, "BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO"],
+  [BatchInput_Kind.BATCH_MAX_ELEMENT_COUNT_AS_SHAPE, "BATCH_MAX_ELEMENT_COUNT_AS_SHAPE"],
+  [BatchInput_Kind.BATCH_ITEM_SHAPE, "BATCH_ITEM_SHAPE"],
+  [BatchInput_Kind.BATCH_ITEM_SHAPE_FLATTEN, "BATCH_ITEM_SHAPE_FLATTEN"],
+])
+
+const datatypes: ReadonlyMap<DataType, BatchInputOptions["datatype"]> = new Map([
+  [DataType.TYPE_FP32, "FP32"],
+  [DataType.TYPE_INT32, "INT32"],
+])

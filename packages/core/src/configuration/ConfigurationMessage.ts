@@ -1,0 +1,113 @@
+/**
+ * A model's configuration in the protocol's own message, normalised: what a configuration file would leave to a default is
+ * filled in. Of a model in code it describes the declaration and the instances; one of a repository brings its own.
+ */
+import { create, type MessageInitShape } from "@bufbuild/protobuf"
+import { Duration } from "effect"
+import type { FlatBatch } from "../batch/FlatBatch.ts"
+import * as QueuePolicy from "../model/QueuePolicy.ts"
+import type { RunningModel } from "../running/RunningModel.ts"
+import { type Signature, type TensorSpec, wireDims } from "../tensor/TensorSpec.ts"
+import {
+  BatchInput_Kind,
+  BatchOutput_Kind,
+  DataType,
+  type ModelConfig,
+  ModelConfigSchema,
+  type ModelDynamicBatchingSchema,
+  ModelInstanceGroup_Kind as Kind,
+  ModelQueuePolicy_TimeoutAction,
+} from "@nereid/protocol/model_config"
+
+export const make = (model: RunningModel): ModelConfig =>
+  model.configuration ?? create(ModelConfigSchema, configuration(model))
+
+const configuration = (model: RunningModel): MessageInitShape<typeof ModelConfigSchema> => {
+  const { name, platform, maxBatchSize, signature, instanceGroups, flat } = model
+  return {
+    name,
+    platform,
+    // A platform is called `<backend>` or `<backend>_<format>`.
+    backend: platform.split("_", 1)[0] ?? platform,
+    versionPolicy: { policyChoice: { case: "latest", value: { numVersions: 1 } } },
+    maxBatchSize,
+    input: signature.inputs.map((spec, position) => ({
+      ...tensor(spec),
+      optional: spec.optional,
+      allowRaggedBatch: flat?.inputs.has(position) === true,
+    })),
+    output: signature.outputs.map(tensor),
+    ...(flat === undefined ? {} : ragged(flat, signature)),
+    instanceGroup: instanceGroups.map(({ name, kind, count, gpus }) => ({
+      name,
+      kind: Kind[kind],
+      count,
+      gpus: [...gpus],
+    })),
+    optimization: { inputPinnedMemory: { enable: true }, outputPinnedMemory: { enable: true } },
+    ...(model.responseCache ? { responseCache: { enable: true } } : {}),
+    ...(model.decoupled ? { modelTransactionPolicy: { decoupled: true } } : {}),
+    schedulingChoice:
+      (maxBatchSize === 0 || !model.batching.shared) && model.batching.queueing === undefined
+        ? { case: undefined }
+        : { case: "dynamicBatching", value: dynamicBatching(model) },
+  }
+}
+
+const ragged = ({ batchInputs, batchOutputs }: FlatBatch, { inputs, outputs }: Signature) => ({
+  batchInput: batchInputs.map(({ name, kind, datatype, source }) => ({
+    kind: BatchInput_Kind[kind],
+    targetName: [name],
+    dataType: DataType[`TYPE_${datatype}`],
+    sourceInput: [inputs[source]?.name ?? ""],
+  })),
+  batchOutput: [...batchOutputs].map(([position, source]) => ({
+    targetName: [outputs[position]?.name ?? ""],
+    kind: BatchOutput_Kind.BATCH_SCATTER_WITH_INPUT_SHAPE,
+    sourceInput: [inputs[source]?.name ?? ""],
+  })),
+})
+
+/** Dims without the batch dimension, so none for what is one element without a shape. */
+const tensor = ({ name, datatype, dims }: TensorSpec) => ({
+  name,
+  dataType: datatype === "BYTES" ? DataType.TYPE_STRING : DataType[`TYPE_${datatype}`],
+  dims: wireDims(dims).map(BigInt),
+})
+
+const dynamicBatching = ({
+  maxBatchSize,
+  batching,
+}: RunningModel): MessageInitShape<typeof ModelDynamicBatchingSchema> => {
+  const { preferredBatchSizes, maxQueueDelay, maxQueueSize, queueing = QueuePolicy.plain(maxQueueSize) } = batching
+  const preferred = preferredBatchSizes.length === 0 && maxBatchSize > 0 ? [maxBatchSize] : [...preferredBatchSizes]
+  return {
+    preferredBatchSize: preferred,
+    maxQueueDelayMicroseconds: microseconds(maxQueueDelay),
+    preserveOrdering: queueing.preserveOrdering,
+    priorityLevels: queueing.priorityLevels,
+    defaultPriorityLevel: queueing.defaultPriorityLevel,
+    defaultQueuePolicy: queuePolicy(queueing.defaultPolicy),
+    priorityQueuePolicy: Object.fromEntries(
+      [...queueing.policies].map(([level, policy]) => [String(level), queuePolicy(policy)]),
+    ),
+  }
+}
+
+const queuePolicy = ({
+  maxQueueSize,
+  defaultTimeout,
+  timeoutAction,
+  allowTimeoutOverride,
+}: QueuePolicy.QueuePolicy) => ({
+  timeoutAction: ModelQueuePolicy_TimeoutAction[timeoutAction],
+  defaultTimeoutMicroseconds: Duration.isFinite(defaultTimeout) ? microseconds(defaultTimeout) : 0n,
+  allowTimeoutOverride,
+  maxQueueSize: Math.min(maxQueueSize, mostUint32),
+})
+
+const mostUint32 = 2 ** 32 - 1
+
+/** A delay without end has no number of its own. */
+const microseconds = (delay: Duration.Duration) =>
+  BigInt(Math.min(Math.round(Duration.toMillis(delay) * 1000), Number.MAX_SAFE_INTEGER))

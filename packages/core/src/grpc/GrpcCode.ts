@@ -1,0 +1,24 @@
+/** The status codes of gRPC other than OK, by their names in the specification. */
+export const GrpcCode = {
+  CANCELLED: 1,
+  UNKNOWN: 2,
+  INVALID_ARGUMENT: 3,
+  DEADLINE_EXCEEDED: 4,
+  NOT_FOUND: 5,
+  ALREADY_EXISTS: 6,
+  PERMISSION_DENIED: 7,
+  RESOURCE_EXHAUSTED: 8,
+  FAILED_PRECONDITION: 9,
+  ABORTED: 10,
+  OUT_OF_RANGE: 11,
+  UNIMPLEMENTED: 12,
+  INTERNAL: 13,
+  UNAVAILABLE: 14,
+  DATA_LOSS: 15,
+  UNAUTHENTICATED: 16,
+} as const
+
+const names = new Map<number, string>(Object.entries(GrpcCode).map(([name, code]) => [code, name]))
+
+/** The name of a code; OK for 0, and the number itself where the specification has no name for it. */
+export const codeName = (code: number): string => (code === 0 ? "OK" : (names.get(code) ?? String(code)))

@@ -1,0 +1,167 @@
+/**
+ * A model and its layer in one call, its tensors by position, as in PyTriton's `bind`: for one that is used where it is
+ * made. A contract that clients import too is a class, of Definition.ts.
+ */
+import { Effect, Exit, type Layer } from "effect"
+import { batch } from "./BatchHandler.ts"
+import type { BatchingOptions } from "../model/Batching.ts"
+import type { Batched, DefinitionOptions } from "../model/Definition.ts"
+import { type ModelClass, Service } from "../call/ModelClass.ts"
+import type { Field, Fields } from "../model/Field.ts"
+import type { JoinedBatch } from "./JoinedBatch.ts"
+import type * as Handler from "./Handler.ts"
+import type { GroupOptions } from "../instance/InstancePlan.ts"
+import { isPromise, type Returned } from "./UserCode.ts"
+import type { ErrorOf } from "../provide/WarmUp.ts"
+import type { WarmUps } from "../model/WarmUpOptions.ts"
+
+/** A field that is called after its position, or by a name of its own. */
+export type Position = Field | readonly [name: string, field: Field]
+
+export type Positions = ReadonlyArray<Position>
+
+type FieldOf<P> = P extends Field ? P : P extends readonly [string, infer F extends Field] ? F : never
+
+type NameOf<P, Default extends string> = P extends readonly [infer Name extends string, Field] ? Name : Default
+
+/** The names by position: counted from 1, also behind those that have their own. */
+type Names<
+  Side extends string,
+  P extends Positions,
+  Before extends ReadonlyArray<string> = [],
+> = Before["length"] extends P["length"]
+  ? Before
+  : Names<Side, P, [...Before, NameOf<P[Before["length"]], `${Side}_${[...Before, ""]["length"] & number}`>]>
+
+/** The fields by name. */
+export type Named<Side extends string, P extends Positions> = {
+  readonly [K in keyof P & `${number}` as Extract<Names<Side, P>[K & keyof Names<Side, P>], string>]: FieldOf<P[K]>
+}
+
+/** The tensors of a whole batch by position, along axis 0; undefined where an optional one was left out. */
+export type Positional<P extends Positions> = {
+  readonly [K in keyof P]: Only<Batched<{ readonly tensor: FieldOf<P[K]> }>>
+}
+
+type Only<F> = F extends { readonly tensor: infer T }
+  ? T
+  : F extends { readonly tensor?: infer T }
+    ? T | undefined
+    : never
+
+/** Tensors of the whole batch in, and out, each along axis 0; out as a value, a promise or an effect. */
+export type BoundHandler<I extends Positions, O extends Positions, E, R> = (
+  inputs: Positional<I>,
+  context: JoinedBatch<Named<"INPUT", I>>,
+) => Returned<Positional<O>, E, R>
+
+export interface BindOptions<N extends string, I extends Positions, O extends Positions, W = WarmUps<Named<"INPUT", I>>>
+  extends
+    Omit<DefinitionOptions<Fields, Fields>, "inputs" | "outputs" | "batching">,
+    Omit<Handler.HandlerOptions<Named<"INPUT", I>>, "warmUp" | "instances"> {
+  readonly name: N
+  /** `INPUT_1` and so on, where they have no name of their own. */
+  readonly inputs: I
+  /** `OUTPUT_1` and so on. */
+  readonly outputs: O
+  /** As that of any model; its inputs have these names. */
+  readonly batching?: BatchingOptions<Named<"INPUT", NoInfer<I>>>
+  /** As those of any handler, but for layers. Default 1. */
+  readonly instances?: number | ReadonlyArray<Omit<GroupOptions, "layer">>
+  /** As that of any handler; its samples have these names. */
+  readonly warmUp?: W
+}
+
+/** What a model of this name is to those that need it. */
+export interface Bound<N extends string> {
+  readonly bound: N
+}
+
+/** The class of the model, with the layer that provides it. */
+export interface BoundModel<N extends string, I extends Fields, O extends Fields, E, R> extends ModelClass<
+  Bound<N>,
+  N,
+  I,
+  O
+> {
+  readonly layer: Layer.Layer<Bound<N>, E, R>
+}
+
+/**
+ * A model from a function of the tensors of a whole batch:
+ *
+ * ```ts
+ * const Identity = Model.bind(
+ *   { name: "Identity", inputs: [Tensor.FP32(1)], outputs: [Tensor.FP32(1)], maxBatchSize: 8 },
+ *   Effect.succeed,
+ * )
+ * await Server.start([Identity], Identity.layer)
+ * ```
+ *
+ * `make` is the handler, or an Effect that builds one, once per instance, in a scope that closes when the model unloads.
+ * @throws TypeError as `Model.Service` does, and where two tensors of a side have the same name
+ */
+export const bind = <
+  const N extends string,
+  const I extends Positions,
+  const O extends Positions,
+  E = never,
+  R = never,
+  EMake = never,
+  RMake = never,
+  const W extends WarmUps<Named<"INPUT", I>> | undefined = undefined,
+>(
+  { name, inputs, outputs, instances, keepsInputs, responseCache, warmUp, ...options }: BindOptions<N, I, O, W>,
+  make: Effect.Effect<BoundHandler<I, O, E, R>, EMake, RMake> | BoundHandler<I, O, E, R>,
+): BoundModel<N, Named<"INPUT", I>, Named<"OUTPUT", O>, EMake | ErrorOf<W>, Handler.Needs<RMake, R, {}>> => {
+  const inputNames = names("INPUT", inputs)
+  const outputNames = names("OUTPUT", outputs)
+  // Each name of the types is made of its position, as those of `names` are.
+  const inputFields = fields(name, inputNames, inputs) as Named<"INPUT", I>
+  const outputFields = fields(name, outputNames, outputs) as Named<"OUTPUT", O>
+  const model = Service<Bound<N>>()(name, { ...options, inputs: inputFields, outputs: outputFields })
+
+  const byName =
+    (handler: BoundHandler<I, O, E, R>) =>
+    (tensors: Batched<Named<"INPUT", I>>, context: JoinedBatch<Named<"INPUT", I>>) => {
+      const positional: unknown = inputNames.map((input): unknown => Reflect.get(tensors, input))
+      return mapped(
+        handler(positional as Positional<I>, context),
+        (returned) =>
+          // Checked by the batch handler, which takes any object.
+          record(outputNames, returned) as Batched<Named<"OUTPUT", O>>,
+      )
+    }
+  const layer = batch(model, Effect.isEffect(make) ? Effect.map(make, byName) : byName(make), {
+    ...(instances === undefined ? {} : { instances }),
+    ...(keepsInputs === undefined ? {} : { keepsInputs }),
+    ...(responseCache === undefined ? {} : { responseCache }),
+    ...(warmUp === undefined ? {} : { warmUp }),
+  })
+  return Object.assign(model, { layer })
+}
+
+const names = (side: string, positions: Positions) =>
+  positions.map((position, index) => (isNamed(position) ? position[0] : `${side}_${index + 1}`))
+
+const fields = (model: string, names: ReadonlyArray<string>, positions: Positions): Fields => {
+  const twice = names.find((name, index) => names.indexOf(name) < index)
+  if (twice !== undefined) throw new TypeError(`Model "${model}": two tensors of one side have the name '${twice}'.`)
+  return Object.fromEntries(
+    positions.map((position, index) => [names[index] ?? "", isNamed(position) ? position[1] : position]),
+  )
+}
+
+const isNamed = (position: Position): position is readonly [string, Field] => Array.isArray(position)
+
+/** What has no name is called after its position, so that the check says so. */
+const record = (names: ReadonlyArray<string>, returned: unknown): unknown =>
+  Array.isArray(returned)
+    ? Object.fromEntries(returned.map((tensor: unknown, index) => [names[index] ?? `OUTPUT_${index + 1}`, tensor]))
+    : returned
+
+const mapped = <A, B, E, R>(returned: Returned<A, E, R>, change: (value: A) => B): Returned<B, E, R> => {
+  if (!Effect.isEffect(returned)) return isPromise(returned) ? returned.then(change) : change(returned)
+  // An effect that has ended already stays one, which costs no fiber.
+  return Exit.isExit(returned) ? Exit.map(returned as Exit.Exit<A, E>, change) : Effect.map(returned, change)
+}

@@ -1,0 +1,58 @@
+/**
+ * What a handler may ask about a request that it answers, beside its tensors, and what it may say in the response beside
+ * its outputs. Not a way to the caller: a handler answers by what it returns.
+ */
+import { Context, type Effect } from "effect"
+import type { Run } from "../call/PromiseCall.ts"
+import type { Declared, Handled, Told } from "../model/Declared.ts"
+
+/** A request as its handler sees it. */
+export interface HandledRequest<P extends Declared = undefined> {
+  /** The caller's id; empty if it gave none. */
+  readonly id: string
+  /** Samples in it: the extent of the batch dimension, 1 for a model that does not batch. */
+  readonly rows: number
+  /**
+   * What the model declares, decoded. Where it declares none, all that came: integers are bigint, doubles number, and
+   * forwarded headers are among them, as strings, by their lower-case names.
+   */
+  readonly parameters: Handled<P>
+  /** Milliseconds since the epoch after which nobody waits for the answer; undefined where the caller set none. */
+  readonly deadline: number | undefined
+  /** Milliseconds until then, by now, at least 0; undefined where the caller set no deadline. */
+  readonly remaining: () => number | undefined
+  /** Names of the outputs that the caller wants; empty for all. The others may be anything, and are not sent. */
+  readonly requestedOutputs: ReadonlyArray<string>
+  /** Aborted once nobody waits for its answer. */
+  readonly signal: AbortSignal
+  /**
+   * Sets a parameter of the response, one that the model declares or, where it declares none, any; the last value counts,
+   * also among the rows of one request, which share it. Dies where an integer has more than 64 bits, and where a value is
+   * none that travels, or not what is declared.
+   */
+  readonly setParameter: <K extends keyof Told<P> & string>(name: K, value: Told<P>[K]) => Effect.Effect<void>
+  /**
+   * The same for functions that are no effects.
+   * @throws RangeError where an integer has more than 64 bits; TypeError where a value is none that travels or is declared
+   */
+  readonly setParameterUnsafe: <K extends keyof Told<P> & string>(name: K, value: Told<P>[K]) => void
+  /** Runs effects and streams, such as calls of other models, for functions that are no effects. */
+  readonly run: Run<RequestContext>
+}
+
+/**
+ * Provided to the effects of a handler of single samples for the time of one request, so that it is no need of the model's
+ * layer. Any handler has the same as the second argument of its function, one that answers several at once a list of them.
+ *
+ * ```ts
+ * Model.each(Sentiment, Effect.fn(function* ({ TEXT }) {
+ *   const context = yield* RequestContext
+ *   yield* context.setParameter("language", "en")
+ *   return yield* decide(TEXT, context.parameters["threshold"])
+ * }))
+ * ```
+ *
+ * Its parameters are as they came, and those of the response as they go: it does not know whose they are, and so what is
+ * declared of them.
+ */
+export class RequestContext extends Context.Service<RequestContext, HandledRequest>()("@nereid/core/RequestContext") {}

@@ -1,0 +1,132 @@
+/** One request while its handler has it: what the handler is told of it (RequestContext.ts), and what it has said so far. */
+import { Context, Effect, Result, Tracer } from "effect"
+import { Caller, type CallerService, type Handling } from "../call/Caller.ts"
+import { Cancellation } from "./Cancellation.ts"
+import { noParameters, type Parameter, type Parameters, type Request } from "../request/Request.ts"
+import type { Declared, Handled } from "../model/Declared.ts"
+import * as PromiseCall from "../call/PromiseCall.ts"
+import { type HandledRequest, RequestContext } from "./RequestContext.ts"
+import type { Run } from "../call/PromiseCall.ts"
+
+export class RequestScope<P extends Declared = Declared> implements HandledRequest<P>, CallerService {
+  readonly id: string
+  readonly rows: number
+  readonly parameters: Handled<P>
+  readonly deadline: number | undefined
+  readonly requestedOutputs: ReadonlyArray<string>
+  readonly #request: Request
+  readonly #handling: Handling
+  readonly #cancellation = new Cancellation()
+  #responseParameters: Map<string, Parameter> | undefined
+
+  constructor(request: Request, handling: Handling) {
+    this.id = request.id
+    this.rows = request.rows
+    // Decoded by the Schemas of P, ahead of the queue.
+    this.parameters = (request.declared ?? request.parameters) as Handled<P>
+    this.deadline = request.deadline
+    this.requestedOutputs = request.requestedOutputs ?? []
+    this.#request = request
+    this.#handling = handling
+  }
+
+  get asker() {
+    return this.#handling.asker
+  }
+
+  get trace() {
+    return this.#request.trace
+  }
+
+  get signal(): AbortSignal {
+    return this.#cancellation.signal
+  }
+
+  // Functions and not methods, so that a handler may take them apart; made for who asks, which most handlers do not. As
+  // properties they would be three closures of every request, and V8 puts such where only full collections look.
+  get remaining(): () => number | undefined {
+    return () =>
+      this.deadline === undefined
+        ? undefined
+        : Math.max(0, this.deadline - this.#handling.clock.currentTimeMillisUnsafe())
+  }
+
+  get setParameterUnsafe(): HandledRequest<P>["setParameterUnsafe"] {
+    return (name, value) => this.#setDeclared(name, value)
+  }
+
+  get setParameter(): HandledRequest<P>["setParameter"] {
+    return (name, value) => Effect.sync(() => this.#setDeclared(name, value))
+  }
+
+  get run(): Run<RequestContext> {
+    return PromiseCall.runner(
+      () => this.context<RequestContext>(this.#handling.context),
+      () => this.signal,
+    )
+  }
+
+  /** For the code that answers this request. */
+  context<R>(context: Context.Context<Exclude<R, RequestContext>>): Context.Context<R> {
+    // R is what was given and what is added here, which no type can say of an R that is not known yet.
+    const own = Context.add(Context.add(context, RequestContext, this.#undeclared()), Caller, this)
+    const span = this.#request.trace?.span
+    return (span === undefined ? own : Context.add(own, Tracer.ParentSpan, span)) as Context.Context<R>
+  }
+
+  /** The same request with its parameters as they came, and those of its response as they go. */
+  #undeclared(): HandledRequest {
+    const { declared, parameters } = this.#request
+    if (declared === undefined && this.#handling.told === undefined) {
+      return this as RequestScope<Declared> as RequestScope<undefined>
+    }
+    const { id, rows, deadline, requestedOutputs, remaining, run } = this
+    const setParameterUnsafe = (name: string, value: Parameter) => this.#setParameter(name, value)
+    const setParameter = (name: string, value: Parameter) => Effect.sync(() => setParameterUnsafe(name, value))
+    const signal = () => this.signal
+    return {
+      id,
+      rows,
+      parameters,
+      deadline,
+      requestedOutputs,
+      remaining,
+      setParameter,
+      setParameterUnsafe,
+      run,
+      get signal() {
+        return signal()
+      },
+    }
+  }
+
+  /** Those that have been set so far. */
+  responseParameters(): Parameters {
+    return this.#responseParameters === undefined ? noParameters : Object.fromEntries(this.#responseParameters)
+  }
+
+  cancel(): void {
+    this.#cancellation.cancel()
+  }
+
+  #setDeclared(name: string, value: unknown): void {
+    // Where none are declared, it is one by its type; or something else, which is refused.
+    if (this.#handling.told === undefined) return this.#setParameter(name, value as Parameter)
+    const encoded = this.#handling.told.encode({ [name]: value })
+    if (Result.isFailure(encoded)) throw new TypeError(`response parameter '${name}': ${encoded.failure.message}`)
+    for (const [name, parameter] of Object.entries(encoded.success)) this.#setParameter(name, parameter)
+  }
+
+  #setParameter(name: string, value: Parameter): void {
+    if (!["boolean", "bigint", "number", "string"].includes(typeof value)) {
+      throw new TypeError(
+        `response parameter '${name}' must be a boolean, bigint, number or string, got ${typeof value}`,
+      )
+    }
+    if (typeof value === "bigint" && (value < -(2n ** 63n) || value >= 2n ** 64n)) {
+      throw new RangeError(`response parameter '${name}' must be an integer of at most 64 bits, got ${value}`)
+    }
+    this.#responseParameters ??= new Map()
+    this.#responseParameters.set(name, value)
+  }
+}

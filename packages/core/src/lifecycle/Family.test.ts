@@ -1,0 +1,321 @@
+/** Variants of a model that are loaded by requests and go when nobody asks them, on the clock of the test. */
+import { expect, it } from "@effect/vitest"
+import { Context, Data, Deferred, type Duration, Effect, Fiber, Layer, Schema, Stream } from "effect"
+import { Unrecoverable } from "../error/InferenceError.ts"
+import * as Model from "../Model.ts"
+import * as Tensor from "../Tensor.ts"
+import * as Testing from "../Testing.ts"
+import { Registry } from "./Registry.ts"
+
+const fields = { inputs: { x: Tensor.scalar("INT32") }, outputs: { y: Tensor.utf8() }, maxBatchSize: 8 }
+
+class Writer extends Model.Service<Writer>()("writer", {
+  ...fields,
+  parameters: { adapter: Schema.String },
+  batching: { maxQueueSize: 3 },
+}) {}
+
+class NoAdapter extends Data.TaggedError("NoAdapter")<{ readonly message: string }> {}
+
+/** Notes what is loaded and unloaded; a variant is there once its gate, if any, is open. */
+const writer = (
+  log: Array<string>,
+  options: { readonly capacity?: number; readonly idleTimeToLive?: Duration.Input } = {},
+) => {
+  const gates = new Map<string, Deferred.Deferred<void>>()
+  const handler = (adapter: string) =>
+    Effect.gen(function* () {
+      if (adapter === "bad") return yield* new NoAdapter({ message: "no such adapter" })
+      yield* Effect.acquireRelease(
+        Effect.sync(() => log.push(`+${adapter}`)),
+        () => Effect.sync(() => log.push(`-${adapter}`)),
+      )
+      const gate = gates.get(adapter)
+      if (gate !== undefined) yield* Deferred.await(gate)
+      return ({ x }: { readonly x: number }) =>
+        x < 0 ? Effect.as(Effect.sleep("1 minute"), { y: "late" }) : Effect.succeed({ y: `${adapter} ${x}` })
+    })
+  const layer = Model.family(Writer, {
+    key: ({ adapter }) => adapter,
+    layer: (adapter) => Model.each(Writer, handler(adapter)),
+    capacity: 2,
+    ...options,
+  })
+  return { layer, gates }
+}
+
+const ask =
+  (model: Writer["Service"]) =>
+  (adapter: string, x = 1) =>
+    Effect.map(model.infer({ x }, { parameters: { adapter } }), ({ y }) => y)
+
+it.effect("a request loads the variant that it asks, once for all who ask it", () =>
+  Effect.gen(function* () {
+    const log: Array<string> = []
+    const { layer, gates } = writer(log)
+    const gate = yield* Deferred.make<void>()
+    gates.set("a", gate)
+    const model = yield* Testing.model(layer)
+    const infer = ask(model)
+    expect([log, model.model.isReady()]).toEqual([[], true])
+    const asked = yield* Effect.forEach([1, 2], (x) => Effect.forkChild(infer("a", x)))
+    yield* Testing.advance(0)
+    expect([log, model.model.pending()]).toEqual([["+a"], 2])
+    expect(yield* infer("b")).toBe("b 1")
+    yield* Deferred.succeed(gate, undefined)
+    expect(yield* Effect.forEach(asked, Fiber.join)).toEqual(["a 1", "a 2"])
+    expect(yield* infer("a", 3)).toBe("a 3")
+    expect(log).toEqual(["+a", "+b"])
+    // Batches are a variant's own; they count together.
+    expect(yield* model.executions).toEqual([
+      { rows: 1, requests: 1 },
+      { rows: 2, requests: 2 },
+      { rows: 1, requests: 1 },
+    ])
+    expect(model.model.statistics.inferenceCount).toBe(4)
+  }),
+)
+
+it.effect("a variant goes when nobody has asked it for so long, and comes again when it is asked", () =>
+  Effect.gen(function* () {
+    const log: Array<string> = []
+    const infer = ask(yield* Testing.model(writer(log, { idleTimeToLive: "10 minutes" }).layer))
+    yield* infer("a")
+    yield* Testing.advance("9 minutes")
+    yield* infer("a")
+    yield* Testing.advance("9 minutes")
+    expect(log).toEqual(["+a"])
+    yield* Testing.advance("1 minute")
+    expect(log).toEqual(["+a", "-a"])
+    expect(yield* infer("a")).toBe("a 1")
+    expect(log).toEqual(["+a", "-a", "+a"])
+  }),
+)
+
+it.effect("one that answers is not idle", () =>
+  Effect.gen(function* () {
+    const log: Array<string> = []
+    const infer = ask(yield* Testing.model(writer(log, { idleTimeToLive: "10 seconds" }).layer))
+    const late = yield* Effect.forkChild(infer("a", -1))
+    yield* Testing.advance("59 seconds")
+    expect(log).toEqual(["+a"])
+    yield* Testing.advance("1 second")
+    expect(yield* Fiber.join(late)).toBe("late")
+    yield* Testing.advance("9 seconds")
+    expect(log).toEqual(["+a"])
+    yield* Testing.advance("11 seconds")
+    expect(log).toEqual(["+a", "-a"])
+  }),
+)
+
+it.effect(
+  "at the capacity the one that has been idle for longest goes first; where none is, the request is refused",
+  () =>
+    Effect.gen(function* () {
+      const log: Array<string> = []
+      const model = yield* Testing.model(writer(log).layer)
+      const infer = ask(model)
+      for (const adapter of ["a", "b", "a", "c"]) {
+        yield* infer(adapter)
+        yield* Testing.advance("1 second")
+      }
+      expect(log).toEqual(["+a", "+b", "-b", "+c"])
+      const late = yield* Effect.forEach(["a", "c"], (adapter) => Effect.forkChild(infer(adapter, -1)))
+      yield* Testing.advance(0)
+      expect(yield* Effect.flip(infer("d"))).toMatchObject({
+        _tag: "QueueFull",
+        message: "[request id: <id_unknown>] all 2 variants of model 'writer' that may be loaded are in use",
+      })
+      yield* Testing.advance("1 minute")
+      yield* Effect.forEach(late, Fiber.join)
+      expect(yield* infer("d")).toBe("d 1")
+      expect(log).toEqual(["+a", "+b", "-b", "+c", "-a", "+d"])
+      expect(model.model.statistics.failures.REJECTED).toBe(1)
+    }),
+)
+
+it.effect("one that cannot be loaded fails those who wait for it, and is tried again", () =>
+  Effect.gen(function* () {
+    const log: Array<string> = []
+    const infer = ask(yield* Testing.model(writer(log).layer))
+    for (let attempt = 0; attempt < 3; attempt++) {
+      expect(yield* Effect.flip(infer("bad"))).toMatchObject({
+        _tag: "ExecutionFailed",
+        message: "variant 'bad' of model 'writer' cannot be loaded: no such adapter",
+      })
+    }
+    expect(yield* infer("a")).toBe("a 1")
+  }),
+)
+
+it.effect("who waits may leave, has a deadline, and is one of not more than may wait", () =>
+  Effect.gen(function* () {
+    const log: Array<string> = []
+    const { layer, gates } = writer(log)
+    const gate = yield* Deferred.make<void>()
+    gates.set("a", gate)
+    const model = yield* Testing.model(layer)
+    const infer = ask(model)
+    const begin = (x: number) =>
+      Effect.forkChild(
+        Effect.result(
+          model.infer(
+            { x },
+            x === 2 ? { timeout: "1 second", parameters: { adapter: "a" } } : { parameters: { adapter: "a" } },
+          ),
+        ),
+      )
+    const [first, second, third] = [yield* begin(1), yield* begin(2), yield* begin(3)]
+    yield* Testing.advance(0)
+    expect(yield* Effect.flip(infer("a"))).toMatchObject({ _tag: "QueueFull" })
+    yield* Testing.advance("1 second")
+    expect(yield* Fiber.join(second)).toMatchObject({ failure: { _tag: "DeadlineExceeded" } })
+    yield* Fiber.interrupt(third)
+    expect(model.model.pending()).toBe(1)
+    yield* Deferred.succeed(gate, undefined)
+    expect(yield* Fiber.join(first)).toMatchObject({ success: { y: "a 1" } })
+    yield* model.model.drained
+  }),
+)
+
+it.effect("its end refuses who waits, and ends what is loaded and what is being loaded", () =>
+  Effect.gen(function* () {
+    const log: Array<string> = []
+    const { layer, gates } = writer(log)
+    gates.set("a", yield* Deferred.make<void>())
+    const waiting = yield* Effect.scoped(
+      Effect.gen(function* () {
+        const infer = ask(yield* Testing.model(layer))
+        yield* infer("b")
+        const waiting = yield* Effect.forkDetach(Effect.flip(infer("a")))
+        yield* Testing.advance(0)
+        return waiting
+      }),
+    )
+    expect(yield* Fiber.join(waiting)).toMatchObject({ _tag: "Unavailable" })
+    expect(log.toSorted()).toEqual(["+a", "+b", "-a", "-b"])
+  }),
+)
+
+it.effect("parameters that are not as declared, and a key that throws, fail their request alone", () =>
+  Effect.gen(function* () {
+    const layer = Model.family(Writer, {
+      key: ({ adapter }) => {
+        if (adapter.includes("/")) throw new Error(`no path: ${adapter}`)
+        return adapter
+      },
+      layer: (adapter) => Model.each(Writer, ({ x }) => ({ y: `${adapter} ${x}` })),
+      capacity: 1,
+    })
+    const model = yield* Testing.model(layer)
+    expect(yield* Effect.flip(ask(model)("../a"))).toMatchObject({
+      _tag: "ExecutionFailed",
+      message: "which variant of model 'writer' is asked: no path: ../a",
+    })
+    const inputs = [{ name: "x", datatype: "INT32", shape: [1, 1], data: [1] }]
+    expect(yield* Effect.flip(model.inferJson({ inputs }))).toMatchObject({ _tag: "InvalidRequest" })
+    expect(yield* model.inferJson({ inputs, parameters: { adapter: "a" } })).toMatchObject({
+      outputs: [{ data: ["a 1"] }],
+    })
+  }),
+)
+
+it.effect("a variant that cannot recover makes the model of no use", () =>
+  Effect.gen(function* () {
+    const lost = new Unrecoverable({ message: "the device is lost" })
+    const layer = Model.family(Writer, {
+      key: ({ adapter }) => adapter,
+      layer: () => Model.each(Writer, () => Effect.fail(lost)),
+      capacity: 2,
+    })
+    const model = yield* Testing.model(layer)
+    const told = yield* Effect.forkChild(model.model.unrecoverable ?? Effect.never)
+    expect(yield* Effect.flip(ask(model)("a"))).toBe(lost)
+    expect(yield* Fiber.join(told)).toBe(lost)
+    expect(model.model.isReady()).toBe(false)
+  }),
+)
+
+it.effect(
+  "variants share what the family is built with, the registry too; a circle through one of them is refused",
+  () =>
+    Effect.gen(function* () {
+      class Outer extends Model.Service<Outer>()("outer", fields) {}
+      class Weights extends Context.Service<Weights, { readonly from: string }>()("Weights") {}
+      let loads = 0
+      const weights = Layer.effect(
+        Weights,
+        Effect.sync(() => ({ from: `disk ${++loads}` })),
+      )
+      const layer = Model.family(Writer, {
+        key: ({ adapter }) => adapter,
+        layer: (adapter) =>
+          Model.each(
+            Writer,
+            Effect.gen(function* () {
+              const [models, { from }] = [yield* Registry, yield* Weights]
+              return ({ x }: { readonly x: number }) => {
+                if (adapter !== "asks") return Effect.succeed({ y: `${adapter} ${x} ${from}` })
+                const sample = { x: Tensor.make("INT32", [1], Int32Array.of(x)) }
+                return Effect.as(models.infer("outer", sample), { y: "never" })
+              }
+            }),
+          ).pipe(Layer.provide([Registry.layer, weights])),
+        capacity: 3,
+      })
+      const outer = Model.each(
+        Outer,
+        Effect.map(
+          Writer,
+          ({ infer }) =>
+            ({ x }) =>
+              infer({ x }, { parameters: { adapter: "asks" } }),
+        ),
+      )
+      const all = Layer.provideMerge(outer, layer).pipe(Layer.provideMerge(weights), Layer.provide(Registry.layer))
+      const infer = ask(yield* Testing.model(all, Writer))
+      expect([yield* infer("a"), yield* infer("b")]).toEqual(["a 1 disk 1", "b 1 disk 1"])
+      expect(yield* Effect.flip(infer("asks"))).toMatchObject({
+        _tag: "ExecutionFailed",
+        message: expect.stringContaining("must not ask"),
+      })
+    }),
+)
+
+class Count extends Model.Service<Count>()("count", {
+  inputs: { to: Tensor.scalar("INT32") },
+  outputs: { n: Tensor.scalar("INT32") },
+}) {}
+
+const count = Model.stream(Count, ({ to }) => Stream.map(Stream.range(1, to), (n) => ({ n })))
+
+it.effect("a model on demand, also one of streams; one that is not as it is said is an error", () =>
+  Effect.gen(function* () {
+    const model = yield* Testing.model(Model.onDemand(Count, count, { decoupled: true, idleTimeToLive: "1 second" }))
+    expect(yield* Stream.runCollect(model.stream({ to: 3 }))).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
+    yield* Testing.advance("1 second")
+    expect(yield* Stream.runCollect(model.stream({ to: 1 }))).toEqual([{ n: 1 }])
+    const other = yield* Testing.model(Model.onDemand(Count, count))
+    expect(yield* Effect.flip(other.infer({ to: 1 }))).toMatchObject({
+      message: "what model 'count' is loaded from is decoupled, but it is declared as not decoupled",
+    })
+  }),
+)
+
+it("wrong options throw, and do not compile", () => {
+  expect(() => writer([], { capacity: 0 })).toThrow(
+    'Model "writer": capacity must be an integer of at least 1, but 0 was given.',
+  )
+  expect(() => Model.onDemand(Count, count, { idleTimeToLive: -1 })).toThrow("idleTimeToLive must be a time")
+  const wrong = () => [
+    // @ts-expect-error no such parameter
+    Model.family(Writer, { key: ({ lora }) => lora, layer: () => writer([]).layer, capacity: 1 }),
+    // @ts-expect-error of another model
+    Model.family(Writer, { key: ({ adapter }) => adapter, layer: () => count, capacity: 1 }),
+    // @ts-expect-error of another model
+    Model.onDemand(Writer, count),
+    // @ts-expect-error bounded
+    Model.family(Writer, { key: ({ adapter }) => adapter, layer: () => writer([]).layer }),
+  ]
+  expect(wrong).toBeTypeOf("function")
+})

@@ -1,0 +1,157 @@
+/**
+ * One model of many variants, the same code with other weights: a parameter of its requests says which one they ask. To its
+ * callers it is a model like any other; which variants are loaded at a time is Variants.ts's business.
+ */
+import { Context, Duration, Effect, Exit, Layer, Option, Result, Scope } from "effect"
+import { CallCycleDetector } from "../request/CallCycleDetector.ts"
+import type { ModelClass } from "../call/ModelClass.ts"
+import { requireInteger } from "../model/Batching.ts"
+import { ExecutionFailed, type InferenceError, isInferenceError } from "../error/InferenceError.ts"
+import type { Fields } from "../model/Field.ts"
+import type { Declared, Handled } from "../model/Declared.ts"
+import type { Request } from "../request/Request.ts"
+import { checked } from "../provide/ParameterStage.ts"
+import { Statistics } from "../metrics/ModelStatistics.ts"
+import { Counted } from "../provide/Provide.ts"
+import { inference } from "../call/EffectCalls.ts"
+import { type RunningModel, Watcher } from "../running/RunningModel.ts"
+import * as Variants from "./Variants.ts"
+import { errorMessage } from "../error/ErrorMessage.ts"
+
+export interface OnDemandOptions {
+  /** How long a variant that nobody asks stays loaded. Default: until there is no room for another one. */
+  readonly idleTimeToLive?: Duration.Input
+  /** Whether its layers provide decoupled models (`Model.stream`). Default false. */
+  readonly decoupled?: boolean
+}
+
+export interface FamilyOptions<P extends Declared, Self, E, R> extends OnDemandOptions {
+  /**
+   * Which variant a request asks, by its parameters: those that the model declares, or as they came. What it throws is what the
+   * request fails with.
+   */
+  readonly key: (parameters: Handled<P>) => string
+  /** Provides the model as this variant. What it fails with is what the requests fail with that wait for it. */
+  readonly layer: (key: string) => Layer.Layer<Self, E, R>
+  /** Variants that are loaded at a time. For one more, the one goes that has been idle for longest; if none is, QueueFull. */
+  readonly capacity: number
+}
+
+/**
+ * A model whose variants are loaded by the requests that ask them, each with instances, queue and batches of its own:
+ *
+ * ```ts
+ * const WriterLive = Model.family(Writer, {
+ *   key: ({ adapter }) => adapter,
+ *   layer: (adapter) => Model.each(Writer, Effect.map(loadAdapter(adapter), write)),
+ *   capacity: 8,
+ *   idleTimeToLive: "10 minutes",
+ * })
+ * ```
+ *
+ * The first request of a variant waits until it is loaded and warmed up; a variant that cannot be loaded is tried again with the
+ * next request. The model counts as ready from the start.
+ * @throws TypeError where the capacity is no positive integer, or the time none
+ */
+export const family = <Self, N extends string, I extends Fields, O extends Fields, P extends Declared, E, R>(
+  model: ModelClass<Self, N, I, O, P>,
+  { key, layer, capacity, idleTimeToLive = Duration.infinity, decoupled = false }: FamilyOptions<P, Self, E, R>,
+): Layer.Layer<Self, never, R> => {
+  const { definition } = model
+  const { name, version, signature, maxBatchSize, batching } = definition
+  requireInteger(name, "capacity", capacity, 1)
+  const idle = Option.getOrUndefined(Option.map(Duration.fromInput(idleTimeToLive), Duration.toMillis))
+  if (idle === undefined || !(idle >= 0)) {
+    throw new TypeError(`Model "${name}": idleTimeToLive must be a time, but ${String(idleTimeToLive)} was given.`)
+  }
+
+  const load = Effect.fnUntraced(function* (key: string, statistics: Statistics) {
+    const watch = yield* Watcher
+    // What it shares is what the family was built with.
+    const context = yield* Layer.build(layer(key)).pipe(
+      Effect.provideService(Counted, { model: name, statistics }),
+      // The family is what is seen of them.
+      Effect.provideService(Watcher, (other) => other.name === name || watch(other)),
+    )
+    const { model: variant } = Context.get(context, model)
+    if (variant.decoupled === decoupled) return variant
+    const kinds = [variant.decoupled, decoupled].map((is) => (is ? "decoupled" : "not decoupled"))
+    const message = `what model '${name}' is loaded from is ${kinds[0]}, but it is declared as ${kinds[1]}`
+    return yield* new ExecutionFailed({ message })
+  })
+
+  const keyOf = ({ parameters, declared = parameters }: Request): Result.Result<string, InferenceError> => {
+    try {
+      // Checked by what the model declares, as those of a handler.
+      return Result.succeed(key(declared as Handled<P>))
+    } catch (error) {
+      if (isInferenceError(error)) return Result.fail(error)
+      const reason = errorMessage(error)
+      return Result.fail(new ExecutionFailed({ message: `which variant of model '${name}' is asked: ${reason}` }))
+    }
+  }
+
+  const make = Effect.gen(function* () {
+    const statistics = new Statistics()
+    const asker = new CallCycleDetector(name)
+    const variants = yield* Variants.make({
+      model: name,
+      capacity,
+      idleTimeToLive: idle,
+      maxWaiting: batching.maxQueueSize,
+      statistics,
+      asker,
+      load: (key) => load(key, statistics),
+    })
+    const { pending, drained, isReady, unrecoverable } = variants
+    const submit: RunningModel["submit"] = (request, reply) => {
+      const asked = keyOf(request)
+      if (Result.isSuccess(asked)) return variants.submit(asked.success, request, reply)
+      statistics.failed("REJECTED", 0)
+      reply(Result.fail(asked.failure))
+      return () => {}
+    }
+    return {
+      name,
+      version,
+      platform: "nereid",
+      signature,
+      maxBatchSize,
+      decoupled,
+      keepsInputs: true,
+      batching,
+      instanceGroups: [],
+      statistics,
+      asker,
+      isReady,
+      unrecoverable,
+      pending,
+      drained,
+      submit: checked(definition, statistics, submit),
+    } satisfies RunningModel
+  })
+
+  return Layer.effect(
+    model,
+    Effect.gen(function* () {
+      const own = yield* Scope.fork(yield* Scope.Scope)
+      const running = { ...(yield* Scope.provide(make, own)), release: Scope.close(own, Exit.void) }
+      const watch = yield* Watcher
+      watch(running)
+      return inference(definition, running)
+    }),
+  )
+}
+
+/**
+ * A model that is loaded by the first request that asks it, which waits for it, and goes when nobody has asked it for a while:
+ *
+ * ```ts
+ * const BertLive = Model.onDemand(Bert, Onnx.layer(Bert, { file: "bert.onnx" }), { idleTimeToLive: "10 minutes" })
+ * ```
+ */
+export const onDemand = <Self, N extends string, I extends Fields, O extends Fields, P extends Declared, E, R>(
+  model: ModelClass<Self, N, I, O, P>,
+  layer: Layer.Layer<NoInfer<Self>, E, R>,
+  options: OnDemandOptions = {},
+): Layer.Layer<Self, never, R> => family(model, { ...options, key: () => "", layer: () => layer, capacity: 1 })

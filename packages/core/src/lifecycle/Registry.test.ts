@@ -1,0 +1,101 @@
+import { expect, it } from "@effect/vitest"
+import { Effect, Result } from "effect"
+import { resolve } from "../model/Batching.ts"
+import { Registry } from "./Registry.ts"
+import type { RunningModel } from "../running/RunningModel.ts"
+import { Statistics } from "../metrics/ModelStatistics.ts"
+
+const model = (name: string, version: string): RunningModel => ({
+  name,
+  version,
+  platform: "test",
+  signature: { inputs: [], outputs: [] },
+  maxBatchSize: 0,
+  decoupled: false,
+  keepsInputs: true,
+  batching: resolve(name, 0, { inputs: [], outputs: [] }, {}),
+  instanceGroups: [],
+  statistics: new Statistics(),
+  isReady: () => true,
+  drained: Effect.void,
+  pending: () => 0,
+  submit: () => () => {},
+})
+
+const registry = Registry.make([model("m", "2"), model("m", "10"), model("m", "1"), model("other", "1")])
+
+const version = (name: string, wanted: string) => Result.map(registry.get(name, wanted), (found) => found.version)
+const refusal = (name: string, wanted: string) => Result.getOrThrow(Result.flip(registry.get(name, wanted)))
+
+it("gives the version that was asked for, or the highest", () => {
+  expect(version("m", "1")).toEqual(Result.succeed("1"))
+  expect(version("m", "0010")).toEqual(Result.succeed("10"))
+  expect(version("m", "")).toEqual(Result.succeed("10"))
+  expect(registry.versions("m").map((found) => found.version)).toEqual(["1", "2", "10"])
+})
+
+it("says what it does not know", () => {
+  expect(refusal("foo", "")).toMatchObject({
+    _tag: "ModelNotFound",
+    message: "Request for unknown model: 'foo' is not found",
+  })
+  expect(refusal("m", "99")).toMatchObject({
+    _tag: "ModelNotFound",
+    message: "Request for unknown model: 'm' version 99 is not found",
+  })
+})
+
+it("tells what it knows and does not have from what it does not know", () => {
+  const registry = Registry.make([model("m", "2")])
+  const stop = registry.addAbsent((name) => (name === "m" ? ["1", "2"] : name === "gone" ? ["3"] : []))
+  const refused = (name: string, version: string) => {
+    const { _tag, message } = Result.getOrThrow(Result.flip(registry.get(name, version)))
+    return [_tag, message]
+  }
+  expect([registry.absent("m"), registry.absent("gone"), registry.absent("other")]).toEqual([["1"], ["3"], []])
+  expect(Result.map(registry.get("m", ""), ({ version }) => version)).toEqual(Result.succeed("2"))
+  const unknown = (name: string, problem: string) => `Request for unknown model: '${name}' ${problem}`
+  for (const version of ["1", "001"]) {
+    expect(refused("m", version)).toEqual(["ModelNotReady", unknown("m", "version 1 is not at ready state")])
+  }
+  expect(refused("m", "4")).toEqual(["ModelNotFound", unknown("m", "version 4 is not found")])
+  expect(refused("gone", "")).toEqual(["ModelNotFound", unknown("gone", "has no available versions")])
+  expect(refused("gone", "x")[0]).toBe("InvalidRequest")
+  expect(refused("other", "1")).toEqual(["ModelNotFound", unknown("other", "is not found")])
+  stop()
+  expect(refused("gone", "")).toEqual(["ModelNotFound", unknown("gone", "is not found")])
+})
+
+it.each([
+  ["x", " (details: stol)"],
+  ["1.5", " (details: stol)"],
+  ["9223372036854775808", " (details: stol)"],
+  ["-1", ""],
+])("%j is no version, of whatever model", (wanted, details) => {
+  const message =
+    `failed to get model version from specified version string '${wanted}'${details}, ` +
+    "version should be an integral value > 0"
+  for (const name of ["m", "foo"]) expect(refusal(name, wanted)).toMatchObject({ _tag: "InvalidRequest", message })
+})
+
+it("refuses two models of the same name and version", () => {
+  expect(() => Registry.make([model("m", "1"), model("m", "1")])).toThrow("Model 'm' version 1 is given twice.")
+})
+
+it("takes models in and lets them go, all versions of a name at once, and tells of it", () => {
+  const registry = Registry.make([model("code", "1")])
+  const seen: Array<string> = []
+  const names = () => registry.models.map(({ name, version }) => `${name} ${version}`).join(", ")
+  const unwatch = registry.onChange(() => seen.push(names()))
+  registry.replace("m", [model("m", "2"), model("m", "1")])
+  const [held] = registry.versions("m")
+  registry.replace("other", [model("other", "1")])
+  registry.replace("m", [model("m", "3")])
+  registry.replace("m", [])
+  unwatch()
+  registry.replace("other", [])
+  expect(seen).toEqual(["code 1, m 2, m 1", "code 1, m 2, m 1, other 1", "code 1, m 3, other 1", "code 1, other 1"])
+  expect(names()).toBe("code 1")
+  expect(held).toMatchObject({ version: "1" })
+  expect(Result.isFailure(registry.get("m", ""))).toBe(true)
+})

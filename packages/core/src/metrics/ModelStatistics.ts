@@ -1,0 +1,160 @@
+/**
+ * What a model version has done: the counts and durations of the protocol's statistics extension, in plain counters that
+ * the front ends read when asked. Success counts requests, `inferenceCount` rows, `executionCount` batches; a failed
+ * request shows only in `fail` and in its reason, and one that the cache answers not in the parts of an execution.
+ */
+import type { Elements } from "../batch/Padding.ts"
+
+export class StatisticDuration {
+  count = 0
+  /** Nanoseconds in all. */
+  ns = 0
+
+  add(ns: number, count = 1): void {
+    this.count += count
+    this.ns += ns * count
+  }
+}
+
+export class BatchStatistics {
+  readonly computeInput = new StatisticDuration()
+  readonly computeInfer = new StatisticDuration()
+  readonly computeOutput = new StatisticDuration()
+}
+
+/** Of the nth response of each request of a decoupled model. */
+export class ResponseStatistics {
+  /** Until the model had it, since its compute began or the caller had the response before it. */
+  readonly computeInfer = new StatisticDuration()
+  readonly computeOutput = new StatisticDuration()
+  readonly success = new StatisticDuration()
+  readonly fail = new StatisticDuration()
+  /** Requests that ended here, behind their last response. */
+  readonly emptyResponse = new StatisticDuration()
+  readonly cancel = new StatisticDuration()
+}
+
+/** Requests may have responses without end; these are counted one by one. */
+const mostResponses = 1000
+
+/** REJECTED before it was queued or in the queue; CANCELED by the caller; BACKEND in an instance; OTHER anything else. */
+export type FailureReason = "REJECTED" | "CANCELED" | "BACKEND" | "OTHER"
+
+/** The parts of an execution, in nanoseconds: into the instance's memory, the run, and out of it. */
+export interface ComputeDurations {
+  readonly input: number
+  readonly infer: number
+  readonly output: number
+}
+
+/** Is told of single requests and batches, for what sums cannot tell; with what the methods of Statistics are told. */
+export interface Observer {
+  readonly executing?: (rows: number, requests: number) => void
+  readonly succeeded?: (total: number, queued: number, compute: ComputeDurations) => void
+  readonly firstResponse?: (total: number) => void
+  readonly hit?: (total: number, queued: number, lookup: number) => void
+  readonly missed?: (duration: number) => void
+}
+
+/** What is told of single requests. */
+export type RequestStatistics = Pick<Statistics, "succeeded" | "failed">
+
+export class Statistics {
+  readonly success = new StatisticDuration()
+  readonly fail = new StatisticDuration()
+  readonly queue = new StatisticDuration()
+  readonly computeInput = new StatisticDuration()
+  readonly computeInfer = new StatisticDuration()
+  readonly computeOutput = new StatisticDuration()
+  readonly cacheHit = new StatisticDuration()
+  readonly cacheMiss = new StatisticDuration()
+  readonly failures: { [R in FailureReason]: number } = { REJECTED: 0, CANCELED: 0, BACKEND: 0, OTHER: 0 }
+  /** By rows of the batch. */
+  readonly batches = new Map<number, BatchStatistics>()
+  /** Of a decoupled model, by the response's place in its request, from 0. */
+  readonly responses = new Map<number, ResponseStatistics>()
+  /** How long it took until the model was ready, 0 for one that runs elsewhere. */
+  loadSeconds = 0
+  /** Rows that were answered, also from the cache. */
+  inferenceCount = 0
+  /** Those from the cache. */
+  cachedCount = 0
+  executionCount = 0
+  /** Elements of the inputs of batches that may be filled up: those of the requests, and those that were added. */
+  readonly elements: Elements = { given: 0, added: 0 }
+  /** Rows that nobody waited for any more: in the queue, or when an instance had them. */
+  readonly cancelledRows = { queue: 0, instance: 0 }
+  /** Milliseconds since the epoch; 0 before the first. */
+  lastInference = 0
+  /** Usually empty: each costs a call per request and per batch. */
+  readonly observers = new Set<Observer>()
+
+  /** One batch that an instance is given. */
+  executing(rows: number, requests: number): void {
+    for (const observer of this.observers) observer.executing?.(rows, requests)
+  }
+
+  /** The inputs of one batch that may be filled up. */
+  filled({ given, added }: Readonly<Elements>): void {
+    this.elements.given += given
+    this.elements.added += added
+  }
+
+  /** One execution that succeeded. */
+  executed(rows: number, compute: ComputeDurations, atMillis: number): void {
+    this.executionCount += 1
+    this.inferenceCount += rows
+    this.lastInference = atMillis
+    let batch = this.batches.get(rows)
+    if (batch === undefined) this.batches.set(rows, (batch = new BatchStatistics()))
+    batch.computeInput.add(compute.input)
+    batch.computeInfer.add(compute.infer)
+    batch.computeOutput.add(compute.output)
+  }
+
+  /** The nth response of a request, however it ends. Undefined behind those that are counted. */
+  response(index: number): ResponseStatistics | undefined {
+    let response = this.responses.get(index)
+    if (response !== undefined || index >= mostResponses) return response
+    this.responses.set(index, (response = new ResponseStatistics()))
+    return response
+  }
+
+  /** The first response of a request to a decoupled model, `total` after the request was accepted. */
+  firstResponse(total: number): void {
+    for (const observer of this.observers) observer.firstResponse?.(total)
+  }
+
+  /** One request that was answered, `total` after it was accepted, of which `queued` in the queue. */
+  succeeded(total: number, queued: number, compute: ComputeDurations): void {
+    this.success.add(total)
+    this.queue.add(queued)
+    this.computeInput.add(compute.input)
+    this.computeInfer.add(compute.infer)
+    this.computeOutput.add(compute.output)
+    for (const observer of this.observers) observer.succeeded?.(total, queued, compute)
+  }
+
+  /** One request that was answered from the cache, `total` after it was accepted, of which finding the answer took `lookup`. */
+  hit(total: number, lookup: number, rows: number, atMillis: number): void {
+    this.success.add(total)
+    this.queue.add(total - lookup)
+    this.cacheHit.add(lookup)
+    this.inferenceCount += rows
+    this.cachedCount += rows
+    this.lastInference = atMillis
+    for (const observer of this.observers) observer.hit?.(total, total - lookup, lookup)
+  }
+
+  /** One request whose answer went to the cache: looking for one, and inserting it. */
+  missed(duration: number): void {
+    this.cacheMiss.add(duration)
+    for (const observer of this.observers) observer.missed?.(duration)
+  }
+
+  /** One request that failed, `total` after it was accepted. */
+  failed(reason: FailureReason, total: number): void {
+    this.fail.add(total)
+    this.failures[reason] += 1
+  }
+}

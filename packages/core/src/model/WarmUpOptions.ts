@@ -1,0 +1,43 @@
+/** What a model is tried with before it takes requests, as its layer or its configuration says. How it is tried is in provide/WarmUp.ts. */
+import type { Duration } from "effect"
+import type { Parameters } from "../request/Request.ts"
+import type { MadeUp } from "../synthetic/SyntheticTensor.ts"
+import type { Input } from "./Definition.ts"
+import type { Fields, SymbolsOf } from "./Field.ts"
+
+export interface WarmUpOptions<I extends Fields> {
+  /**
+   * What the model is asked: samples, each a request, of which those that may share batches do; or tensors that are made up
+   * from the signature, without the optional ones. Default zeros: numbers 0, texts that are empty. Random ones are the same at
+   * each start.
+   */
+  readonly inputs?: MadeUp | ReadonlyArray<Input<I>>
+  /** Extents of symbolic dims in what is made up, by their name. Default 1, as always that of dims of -1. */
+  readonly sizes?: { readonly [N in SymbolsOf<I>]?: number }
+  /**
+   * Rows of a request, which is a batch of its own then; of several, one request of each. A sample is repeated as often. Default 1.
+   */
+  readonly batchSize?: number | ReadonlyArray<number>
+  /** Of each request, as on the wire: integers are bigint, doubles number. Default none. */
+  readonly parameters?: Parameters
+  /** How often all of this. Default 1. */
+  readonly count?: number
+  /** How long each request may take. Default 5 minutes. */
+  readonly timeout?: Duration.Input
+  /** Whether a request that fails is the failure of the model, or only a warning in the log. Default "fail". */
+  readonly onFailure?: "fail" | "ignore"
+}
+
+export type WarmUp<I extends Fields> = MadeUp | WarmUpOptions<I>
+
+/** One, or several, one after the other. */
+export type WarmUps<I extends Fields> = WarmUp<I> | ReadonlyArray<WarmUp<I>>
+
+/** As a list of objects. */
+export const warmUpList = <I extends Fields>(warmUp: WarmUps<I> | undefined): ReadonlyArray<WarmUpOptions<I>> => {
+  if (warmUp === undefined) return []
+  const all = isList(warmUp) ? warmUp : [warmUp]
+  return all.map((one) => (typeof one === "string" ? { inputs: one } : one))
+}
+
+const isList = <I extends Fields>(warmUp: WarmUps<I>): warmUp is ReadonlyArray<WarmUp<I>> => Array.isArray(warmUp)

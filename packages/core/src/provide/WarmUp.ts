@@ -1,0 +1,175 @@
+/**
+ * What a model is tried with before it takes requests, so that the first of them does not pay for what is made at first use
+ * (compiled code, allocated memory, opened connections), and a model that cannot work is found out. Each instance executes it
+ * by itself, through a scheduler as the model has one; nothing of it is counted.
+ */
+import { Clock, Duration, Effect, Option, Result, type Scope, Stream } from "effect"
+import { requireInteger } from "../model/Batching.ts"
+import type { Definition, Input } from "../model/Definition.ts"
+import type { InferenceError } from "../error/InferenceError.ts"
+import type { Fields } from "../model/Field.ts"
+import { noParameters, type Parameters, type Request } from "../request/Request.ts"
+import type { Instance } from "../instance/Instance.ts"
+import { infer, type RunningModel, stream } from "../running/RunningModel.ts"
+import * as TypedCalls from "../call/TypedCalls.ts"
+import { warmUpList, type WarmUpOptions, type WarmUps } from "../model/WarmUpOptions.ts"
+import { WarmUpFailed } from "./WarmUpFailed.ts"
+import * as WarmUpInput from "../synthetic/SyntheticTensor.ts"
+import { concat, type TypedTensor } from "../tensor/TypedTensor.ts"
+
+/** What options with a warm-up, or without, may fail with. */
+export type Errors<Options> = "warmUp" extends keyof Options ? ErrorOf<Options["warmUp"]> : never
+
+export type ErrorOf<W> =
+  W extends ReadonlyArray<infer One>
+    ? ErrorOf<One>
+    : W extends undefined | { readonly onFailure: "ignore" }
+      ? never
+      : WarmUpFailed
+
+/** A model of this one instance, until the scope ends. */
+export type Alone = (instance: Instance) => Effect.Effect<RunningModel, never, Scope.Scope>
+
+/** Tries one instance after it was built. */
+export type Trial<E> = (instance: Instance, alone: Alone) => Effect.Effect<void, E>
+
+/** @throws TypeError where an option is out of range, or a size is that of no dim */
+export const make = <I extends Fields, O extends Fields, const W extends WarmUps<I> | undefined>(
+  definition: Definition<I, O>,
+  warmUp: W,
+): Trial<ErrorOf<W>> | undefined => {
+  const settings = warmUpList<I>(warmUp).map((options) => check(definition, options))
+  if (settings.length === 0) return undefined
+  const trial: Trial<WarmUpFailed> = (instance, alone) =>
+    Effect.forEach(settings, (one) => tried(definition, one, instance, alone), { discard: true })
+  // What is ignored does not fail, as the type has it.
+  return trial as Trial<ErrorOf<W>>
+}
+
+const tried = <I extends Fields, O extends Fields>(
+  definition: Definition<I, O>,
+  settings: Settings<I>,
+  instance: Instance,
+  alone: Alone,
+): Effect.Effect<void, WarmUpFailed> => {
+  const executed = Effect.mapError(execute(definition, settings, instance, alone), (error) =>
+    failed(definition, instance, error),
+  )
+  if (!settings.isIgnored) return executed
+  return Effect.catch(executed, ({ message }) => Effect.logWarning(`${message}; it goes on without`))
+}
+
+interface Settings<I extends Fields> {
+  readonly inputs: WarmUpInput.MadeUp | ReadonlyArray<Input<I>>
+  readonly sizes: WarmUpInput.Sizes
+  readonly batchSizes: ReadonlyArray<number>
+  /** Whether requests share batches where they may. */
+  readonly isTogether: boolean
+  readonly parameters: Parameters
+  readonly count: number
+  readonly timeout: Duration.Duration
+  /** Whether a failure is a warning. */
+  readonly isIgnored: boolean
+}
+
+const check = <I extends Fields, O extends Fields>(
+  { name, maxBatchSize, signature }: Definition<I, O>,
+  options: WarmUpOptions<I>,
+): Settings<I> => {
+  const { inputs = "zeros", sizes = {}, batchSize = 1, count = 1, timeout = "5 minutes" } = options
+  const wrong = (text: string) => new TypeError(`Model "${name}": warmUp.${text}.`)
+  requireInteger(name, "warmUp.count", count, 1)
+  const batchSizes = typeof batchSize === "number" ? [batchSize] : batchSize
+  const most = Math.max(1, maxBatchSize)
+  for (const size of batchSizes) {
+    requireInteger(name, "warmUp.batchSize", size, 1)
+    if (size > most) throw wrong(`batchSize must not exceed maxBatchSize ${maxBatchSize}, but ${size} was given`)
+  }
+  const symbols = new Set(signature.inputs.flatMap(({ dims }) => dims.filter((dim) => typeof dim === "string")))
+  const given = Object.entries<number | undefined>(sizes).flatMap(([dim, size]) =>
+    size === undefined ? [] : [[dim, size] as const],
+  )
+  for (const [dim, size] of given) {
+    if (!symbols.has(dim)) throw wrong(`sizes: no input has a dim "${dim}"`)
+    requireInteger(name, `warmUp.sizes.${dim}`, size, 1)
+  }
+  const duration = Duration.fromInput(timeout)
+  if (Option.isNone(duration) || Duration.toMillis(duration.value) <= 0) {
+    throw wrong(`timeout must be a time above 0, but ${String(timeout)} was given`)
+  }
+  const { parameters = noParameters } = options
+  return {
+    inputs,
+    sizes: Object.fromEntries(given),
+    batchSizes,
+    isTogether: typeof inputs !== "string" && options.batchSize === undefined,
+    parameters,
+    count,
+    timeout: duration.value,
+    isIgnored: options.onFailure === "ignore",
+  }
+}
+
+const execute = <I extends Fields, O extends Fields>(
+  definition: Definition<I, O>,
+  settings: Settings<I>,
+  instance: Instance,
+  alone: Alone,
+): Effect.Effect<void, InferenceError> =>
+  Effect.gen(function* () {
+    const model = yield* alone(instance)
+    const clock = yield* Clock.Clock
+    const answered = (request: Request) =>
+      model.decoupled ? Stream.runDrain(Stream.take(stream(model, request), 1)) : infer(model, request)
+    for (let turn = 0; turn < settings.count; turn++) {
+      const asked = yield* Effect.fromResult(requests(definition, settings, model, clock.currentTimeMillisUnsafe()))
+      const concurrency = settings.isTogether ? "unbounded" : 1
+      yield* Effect.forEach(asked, answered, { concurrency, discard: true })
+    }
+  }).pipe(Effect.scoped)
+
+const requests = <I extends Fields, O extends Fields>(
+  definition: Definition<I, O>,
+  { inputs, sizes, batchSizes, parameters, timeout }: Settings<I>,
+  model: RunningModel,
+  now: number,
+): Result.Result<ReadonlyArray<Request>, InferenceError> => {
+  if (typeof inputs !== "string") {
+    const calls = TypedCalls.make(definition, model)
+    const request = (sample: Input<I>, rows: number) =>
+      Result.map(calls.request(sample, { id, timeout }, now), (one): Request => ({
+        ...one,
+        parameters,
+        rows,
+        inputs: one.inputs.map((tensor) => tensor && repeated(tensor, rows)),
+      }))
+    return Result.all(inputs.flatMap((sample) => batchSizes.map((rows) => request(sample, rows))))
+  }
+  const random = WarmUpInput.random()
+  const batching = definition.maxBatchSize > 0
+  const madeUp = batchSizes.map((rows): Request => ({
+    id,
+    inputs: definition.signature.inputs.map((spec) => {
+      if (spec.optional) return undefined
+      const row = WarmUpInput.shape(spec.dims, sizes)
+      return WarmUpInput.tensor(spec, batching ? [rows, ...row] : row, inputs, random)
+    }),
+    rows,
+    parameters,
+    deadline: now + Duration.toMillis(timeout),
+  }))
+  return Result.succeed(madeUp)
+}
+
+const repeated = (row: TypedTensor, rows: number): TypedTensor =>
+  concat([row, ...Array.from({ length: rows - 1 }, () => row)])
+
+/** What handlers and error texts call these requests. */
+const id = "warm-up"
+
+const failed = ({ name, version }: Definition<Fields, Fields>, instance: Instance, { message }: InferenceError) =>
+  new WarmUpFailed({
+    model: name,
+    version,
+    message: `model '${name}' version ${version} has failed its warm-up on instance ${instance.name}: ${message}`,
+  })

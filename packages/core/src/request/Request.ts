@@ -1,0 +1,83 @@
+/**
+ * One request to a model and its response, behind the edge: tensors stand in the order of the signature, shapes and byte
+ * lengths are checked, no wire type is in scope. Where the model batches, axis 0 of every tensor is the batch dimension.
+ */
+import type { Effect, Exit, Result, Tracer } from "effect"
+import type { InferenceError } from "../error/InferenceError.ts"
+import type { TypedTensor } from "../tensor/TypedTensor.ts"
+
+export type Parameter = boolean | bigint | number | string
+
+export interface Parameters {
+  readonly [name: string]: Parameter
+}
+
+export interface Request {
+  /** The caller's id; empty if it gave none. */
+  readonly id: string
+  /** By position in the signature's inputs; undefined where an optional input was left out. */
+  readonly inputs: ReadonlyArray<TypedTensor | undefined>
+  /** Extent of the batch dimension; 1 for a model that does not batch. */
+  readonly rows: number
+  readonly parameters: Parameters
+  /** Those that the model declares, decoded; absent where it declares none. */
+  readonly declared?: { readonly [name: string]: unknown }
+  /** Milliseconds of the clock after which nobody waits for the answer any more. */
+  readonly deadline: number | undefined
+  /** Names of the outputs that the caller wants; absent or empty for all. A model answers all of them in any case. */
+  readonly requestedOutputs?: ReadonlyArray<string>
+  /** Where a decoupled model's responses go, ahead of its reply; any other model answers by the reply alone. */
+  readonly emit?: Emit
+  /** Absent for a request whose way nobody follows. */
+  readonly trace?: Trace | undefined
+}
+
+/** A moment on the way of a request, by its name in Triton's traces. */
+export type TracePoint =
+  | "REQUEST_START"
+  | "QUEUE_START"
+  | "COMPUTE_START"
+  | "COMPUTE_INPUT_END"
+  | "COMPUTE_OUTPUT_START"
+  | "COMPUTE_END"
+  | "REQUEST_END"
+
+/** Takes the moments of one request, in nanoseconds of the monotonic clock; perhaps not in their order. */
+export interface Trace {
+  readonly at: (point: TracePoint, nanos: number) => void
+  /** Of a request to another model that is made to answer this one; absent where nobody follows those. */
+  readonly child?: (model: string, version: string) => Trace
+  /** What the code that answers the request is traced below; absent where nobody has provided a tracer. */
+  readonly span?: Tracer.Span
+  /** The request is executed in the batch of this span. */
+  readonly joins?: (batch: Tracer.AnySpan) => void
+  /** Of another request, which the code that answers this one makes, by a name; what it has already is told as well. */
+  readonly below?: (name: string, beside: Trace | undefined) => CallTrace
+}
+
+/** Of a request that somebody ends who is not on its way. */
+export interface CallTrace extends Trace {
+  readonly end: (exit: Exit.Exit<unknown, unknown>) => void
+}
+
+export interface Response {
+  /** By position in the signature's outputs. */
+  readonly outputs: ReadonlyArray<TypedTensor>
+  readonly parameters: Parameters
+}
+
+/** Takes one of the responses of a request. Completes once the caller takes more; fails where nobody can be sent it. */
+export type Emit = (response: Response) => Effect.Effect<void, InferenceError>
+
+/** Called once, with the outcome of a request. Of a decoupled model a success says that it was the last, without outputs. */
+export type Reply = (outcome: Result.Result<Response, InferenceError>) => void
+
+/** Takes the request back: its reply will not be called. Harmless after the reply. */
+export type Cancel = () => void
+
+/** Parameters of a request or response that has none. */
+export const noParameters: Parameters = {}
+
+/** What error texts of request checks and schedulers begin with, so that a caller finds its request in them. */
+export const errorPrefix = (request: { readonly id: string }): string =>
+  `[request id: ${request.id === "" ? "<id_unknown>" : request.id}] `

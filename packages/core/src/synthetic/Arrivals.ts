@@ -1,0 +1,17 @@
+/** When requests come that do not wait for one another: the times between them. */
+import type { Random } from "./Random.ts"
+
+export interface Arrivals {
+  /** Milliseconds until the next one. */
+  readonly next: () => number
+}
+
+export type Distribution = "constant" | "poisson"
+
+/** One every so often. */
+export const constant = (perSecond: number): Arrivals => ({ next: () => 1000 / perSecond })
+
+/** As of many callers who know nothing of one another. */
+export const poisson = (perSecond: number, random: Random): Arrivals => ({
+  next: () => (-Math.log(1 - random.next()) / perSecond) * 1000,
+})

@@ -1,9 +1,0 @@
-/**
- * Tests of models without a port or a socket: `Testing.model` for tests in Effect, `Testing.start` for all others. The parts
- * live in TestModel.ts, TestTime.ts, StartedModel.ts and WireCalls.ts.
- */
-export type { AnyModel, Execution } from "./Journal.ts"
-export { start, type StartedModel, type StartedModelOf } from "./StartedModel.ts"
-export { model, type ModelOf, type TestModel, type Which } from "./TestModel.ts"
-export { advance } from "./TestTime.ts"
-export type { GenerateDocument, InferDocument, WireCalls } from "./WireCalls.ts"

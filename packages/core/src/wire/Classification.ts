@@ -1,0 +1,116 @@
+/**
+ * The classification extension: an output as its highest values, each with its index and, where the output has labels, its
+ * label. Texts, as the protocol has them: `0.982011:3:cat`.
+ */
+import { Result } from "effect"
+import type { DataType, Elements } from "../tensor/DataType.ts"
+import { InvalidRequest } from "../error/InferenceError.ts"
+import { elementCount, make, type TypedTensor } from "../tensor/TypedTensor.ts"
+
+/** The most class results of one output, all rows together. */
+const most = 1_000_000
+
+/**
+ * The `count` highest elements of each row, the highest first and of equal ones the lower index first; NaN counts as
+ * lowest. `count` is clipped to what a row has, and to 1 from below.
+ * @returns a BYTES tensor of shape [count], or [rows, count] where axis 0 is the batch dimension
+ */
+export const classify = (
+  tensor: TypedTensor,
+  count: number,
+  options: { readonly batched: boolean; readonly labels: ReadonlyArray<string> | undefined },
+): Result.Result<TypedTensor<"BYTES">, InvalidRequest> => {
+  const data = ranked(tensor)
+  if (data === undefined) {
+    const problem = `due to unsupported type '${tensor.datatype}'`
+    return Result.fail(new InvalidRequest({ message: `class result not available for output ${problem}` }))
+  }
+  const rows = options.batched ? (tensor.shape[0] ?? 1) : 1
+  const length = options.batched ? elementCount(tensor.shape.slice(1)) : data.length
+  const classes = Math.min(Math.max(count, 1), length)
+  if (rows * classes > most) {
+    return Result.fail(new InvalidRequest({ message: "classification output tensor too large" }))
+  }
+  const print = tensor.datatype === "FP32" || tensor.datatype === "FP64" ? fixed : String
+  const texts: Array<Uint8Array> = []
+  for (let row = 0; row < rows; row++) {
+    const elements = data.subarray(row * length, (row + 1) * length)
+    for (const index of highest(elements, classes)) {
+      const value = elements[index] ?? 0
+      // A row of one element has no choice among classes: it names the class by its value.
+      const label = options.labels?.[length === 1 ? Number(value) : index] ?? ""
+      const text = `${print(value)}:${index}`
+      texts.push(encoder.encode(label === "" ? text : `${text}:${label}`))
+    }
+  }
+  return Result.succeed(make("BYTES", options.batched ? [rows, classes] : [classes], texts))
+}
+
+const encoder = new TextEncoder()
+
+/** Elements that can be compared and printed. */
+type Ranked = Elements[Exclude<DataType, "BYTES" | "BOOL" | "FP16" | "BF16">]
+
+const unranked: ReadonlySet<DataType> = new Set<DataType>(["BYTES", "BOOL", "FP16", "BF16"])
+
+const ranked = (tensor: TypedTensor): Ranked | undefined =>
+  unranked.has(tensor.datatype) ? undefined : (tensor.data as Ranked)
+
+/**
+ * Indices of the `count` highest elements, in order. A heap of the best so far, the last of them on top: n log count,
+ * and an element that is not among them costs one comparison.
+ */
+const highest = (elements: Ranked, count: number): Uint32Array => {
+  const heap = new Uint32Array(count)
+  let size = 0
+  /** Puts `index` where the heap has a hole, at `hole` or below. */
+  const sink = (hole: number, index: number): void => {
+    let at = hole
+    for (;;) {
+      let child = 2 * at + 1
+      if (child >= size) break
+      if (child + 1 < size && precedes(elements, heap[child] ?? 0, heap[child + 1] ?? 0)) child += 1
+      if (!precedes(elements, index, heap[child] ?? 0)) break
+      heap[at] = heap[child] ?? 0
+      at = child
+    }
+    heap[at] = index
+  }
+  for (; size < count; size++) heap[size] = size
+  for (let at = (count >> 1) - 1; at >= 0; at--) sink(at, heap[at] ?? 0)
+  for (let index = count; index < elements.length; index++) {
+    if (precedes(elements, index, heap[0] ?? 0)) sink(0, index)
+  }
+  // Takes the last of what is left, time after time, and puts it behind.
+  while (size > 1) {
+    const last = heap[0] ?? 0
+    size -= 1
+    sink(0, heap[size] ?? 0)
+    heap[size] = last
+  }
+  return heap
+}
+
+const precedes = (elements: Ranked, one: number, other: number): boolean => {
+  const [a, b] = [elements[one] ?? 0, elements[other] ?? 0]
+  if (a > b) return true
+  if (a < b) return false
+  const [oneIsNaN, otherIsNaN] = [Number.isNaN(a), Number.isNaN(b)]
+  return oneIsNaN === otherIsNaN ? one < other : otherIsNaN
+}
+
+/** As C prints with `%f`. */
+const fixed = (value: number | bigint): string => {
+  const number = Number(value)
+  if (Number.isNaN(number)) return "nan"
+  const sign = number < 0 || Object.is(number, -0) ? "-" : ""
+  const magnitude = Math.abs(number)
+  if (magnitude === Infinity) return `${sign}inf`
+  // Where toFixed changes to an exponent, all digits stand before the point.
+  if (magnitude >= 1e21) return `${sign}${BigInt(magnitude)}.000000`
+  const digits = magnitude.toFixed(6)
+  // Halfway between two texts, which only odd multiples of 1/128 are, C takes the even one and toFixed the upper one.
+  const isHalfway = (magnitude * 128) % 2 === 1
+  const last = Number(digits.at(-1))
+  return sign + (isHalfway && last % 2 === 1 ? digits.slice(0, -1) + String(last - 1) : digits)
+}

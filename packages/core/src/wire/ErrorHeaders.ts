@@ -1,0 +1,55 @@
+/**
+ * Errors as header fields or trailers, beside the protocol's own code and text: our clients restore from them the error that
+ * the server had. Status codes are in ErrorStatus.ts.
+ */
+import { DeclaredFailure, fromTag, type InferenceError } from "../error/InferenceError.ts"
+import { errorStatuses, statusTag } from "./ErrorStatus.ts"
+
+/** The header field that carries the tag of an error. */
+export const tagHeader = "nereid-error"
+
+/** The header field that carries the fields of a declared error, as JSON. */
+export const documentHeader = "nereid-error-detail"
+
+/** The largest JSON of a declared error, in characters: every client accepts 8 KiB of header fields in total. */
+export const maxDocumentLength = 4096
+
+/** Whether a declared error may have this tag. */
+export const isErrorKind = (tag: string): boolean => /^[!-~]{1,256}$/.test(tag)
+
+/** The tag that remote callers receive. */
+export const tagOf = (error: InferenceError): string =>
+  error instanceof DeclaredFailure ? error.kind : statusTag(error)
+
+/** The fields of a declared error, as a header value; undefined for any other error. */
+export const documentOf = (error: InferenceError): string | undefined =>
+  error instanceof DeclaredFailure ? (error.document ?? "{}") : undefined
+
+export const headersOf = (error: InferenceError): { readonly [name: string]: string } => {
+  const document = documentOf(error)
+  return { [tagHeader]: tagOf(error), ...(document !== undefined && { [documentHeader]: document }) }
+}
+
+/** The header fields, or trailers, of a failure. */
+export interface FailureHeaders {
+  readonly tag: string | undefined
+  /** The fields of a declared error, as JSON. */
+  readonly document: string | undefined
+  /** In milliseconds. */
+  readonly retryAfter: number | undefined
+}
+
+/** The error that these header fields name; `closest`, which the status alone implies, where they name none. */
+export const fromHeaders = (
+  { tag, document, retryAfter }: FailureHeaders,
+  closest: InferenceError,
+  status: { readonly http: number } | { readonly grpc: number },
+): InferenceError => {
+  const { message } = closest
+  const general = fromTag(tag ?? (retryAfter === undefined ? "" : closest._tag), message, retryAfter)
+  if (general !== undefined || tag === undefined || document === undefined) return general ?? closest
+  // Our servers send no such fields. Passed on by a server of ours, they would not be valid header fields.
+  if (!isErrorKind(tag) || document.length > maxDocumentLength || !/^[ -~]*$/.test(document)) return closest
+  const implied = errorStatuses[statusTag(closest)]
+  return new DeclaredFailure({ message, kind: tag, ...implied, ...status, document, error: undefined })
+}

@@ -1,0 +1,91 @@
+/**
+ * Errors as status codes: the gRPC code and the HTTP status of each, in one table, and the error that comes closest to a
+ * status of another server. Header fields are in ErrorHeaders.ts.
+ */
+import {
+  Cancelled,
+  AlreadyExists,
+  DeadlineExceeded,
+  DeclaredFailure,
+  ExecutionFailed,
+  type InferenceError,
+  InvalidRequest,
+  ModelNotFound,
+  QueueFull,
+  QueueTimeout,
+  type Tag,
+  Unavailable,
+  Unsupported,
+} from "../error/InferenceError.ts"
+import { GrpcCode } from "../grpc/GrpcCode.ts"
+
+export interface ErrorStatus {
+  readonly grpc: number
+  readonly http: number
+}
+
+/** Statuses are those that clients of the protocol know, which explains the 500 of a malformed request. */
+export const errorStatuses: { readonly [T in Tag]: ErrorStatus } = {
+  InvalidRequest: { grpc: GrpcCode.INVALID_ARGUMENT, http: 400 },
+  MalformedRequest: { grpc: GrpcCode.INTERNAL, http: 500 },
+  ModelNotFound: { grpc: GrpcCode.NOT_FOUND, http: 404 },
+  ModelNotReady: { grpc: GrpcCode.UNAVAILABLE, http: 503 },
+  QueueFull: { grpc: GrpcCode.UNAVAILABLE, http: 503 },
+  QueueTimeout: { grpc: GrpcCode.UNAVAILABLE, http: 503 },
+  Unavailable: { grpc: GrpcCode.UNAVAILABLE, http: 503 },
+  DeadlineExceeded: { grpc: GrpcCode.DEADLINE_EXCEEDED, http: 503 },
+  Cancelled: { grpc: GrpcCode.CANCELLED, http: 400 },
+  Unsupported: { grpc: GrpcCode.UNIMPLEMENTED, http: 501 },
+  AlreadyExists: { grpc: GrpcCode.ALREADY_EXISTS, http: 400 },
+  Unknown: { grpc: GrpcCode.UNKNOWN, http: 400 },
+  ExecutionFailed: { grpc: GrpcCode.INTERNAL, http: 500 },
+  RegionNotFound: { grpc: GrpcCode.NOT_FOUND, http: 404 },
+  RegionExists: { grpc: GrpcCode.ALREADY_EXISTS, http: 400 },
+  RegionFailed: { grpc: GrpcCode.INTERNAL, http: 500 },
+}
+
+/** The tag of the table's row that holds the status of an error without a row of its own. */
+export const statusTag = ({ _tag }: InferenceError): Tag =>
+  _tag === "Unrecoverable" || _tag === "DeclaredFailure" ? "ExecutionFailed" : _tag
+
+export const statusOf = (error: InferenceError): ErrorStatus =>
+  error instanceof DeclaredFailure ? error : errorStatuses[statusTag(error)]
+
+/** The error that comes closest to a gRPC status of a server that sends no tag. */
+export const fromGrpc = (code: number, message: string): InferenceError => {
+  if (message.includes("Exceeds maximum queue size")) return new QueueFull({ message })
+  if (message.includes("Request timeout expired")) return new QueueTimeout({ message })
+  switch (code) {
+    case GrpcCode.CANCELLED:
+      return new Cancelled({ message })
+    case GrpcCode.INVALID_ARGUMENT:
+      return new InvalidRequest({ message })
+    case GrpcCode.DEADLINE_EXCEEDED:
+      return new DeadlineExceeded({ message })
+    case GrpcCode.NOT_FOUND:
+      return new ModelNotFound({ message })
+    case GrpcCode.ALREADY_EXISTS:
+      return new AlreadyExists({ message })
+    case GrpcCode.UNIMPLEMENTED:
+      return new Unsupported({ message })
+    case GrpcCode.UNAVAILABLE:
+      return new Unavailable({ message })
+    case GrpcCode.RESOURCE_EXHAUSTED:
+      // gRPC has one code for a full queue and for a message that is too large.
+      return /larg|max/i.test(message) ? new InvalidRequest({ message }) : new QueueFull({ message })
+    default:
+      return new ExecutionFailed({ message })
+  }
+}
+
+/** The error that comes closest to an HTTP status of a server that sends no tag. */
+export const fromHttp = (status: number, message: string): InferenceError => {
+  if (message.includes("Exceeds maximum queue size")) return new QueueFull({ message })
+  if (message.includes("Request timeout expired")) return new QueueTimeout({ message })
+  if (status === 404) return new ModelNotFound({ message })
+  if (status === 501) return new Unsupported({ message })
+  if (status === 503 || status === 502) return new Unavailable({ message })
+  if (status === 504) return new DeadlineExceeded({ message })
+  if (status === 429) return new QueueFull({ message })
+  return status >= 400 && status < 500 ? new InvalidRequest({ message }) : new ExecutionFailed({ message })
+}

@@ -1,0 +1,218 @@
+/**
+ * The edge behind the codecs: a wire request against a model's signature. What passes has every required input, in the
+ * right datatype and shape, with exactly the bytes that its shape needs, so nothing behind it checks again.
+ *
+ * The texts are those that the protocol's clients know (reference, A3).
+ */
+import { Result } from "effect"
+import { classify } from "./Classification.ts"
+import { byteWidth } from "../tensor/DataType.ts"
+import { InvalidRequest } from "../error/InferenceError.ts"
+import * as KnownParameters from "./KnownParameters.ts"
+import { errorPrefix, type Request, type Response } from "../request/Request.ts"
+import type { ModelInterface } from "./ModelInterface.ts"
+import { matches, type TensorSpec, wireDims } from "../tensor/TensorSpec.ts"
+import { symbolMismatch } from "../tensor/SymbolMismatch.ts"
+import { elementCount, TypedTensor } from "../tensor/TypedTensor.ts"
+import type { WireRequest, WireResponse, WireTensor } from "./WireRequest.ts"
+
+export interface Validated {
+  readonly request: Request
+  /** In the order they were asked for. */
+  readonly outputs: ReadonlyArray<ValidatedOutput>
+}
+
+interface ValidatedOutput {
+  /** In the signature's outputs. */
+  readonly position: number
+  /** As in RequestedOutput. */
+  readonly classification: number | undefined
+}
+
+const batchNote =
+  " NOTE: Setting a non-zero max_batch_size in the model config requires a batch dimension to be prepended to each " +
+  "input shape. If you want to specify the full shape including the batch dim in your input dims config, try setting " +
+  "max_batch_size to zero. See the model configuration docs for more info on max_batch_size."
+
+/** `deadline` in milliseconds of the clock, undefined where the caller set none. */
+export const validate = (
+  model: ModelInterface,
+  wire: WireRequest,
+  deadline: number | undefined,
+): Result.Result<Validated, InvalidRequest> => {
+  const refuse = (text: string) => Result.fail(new InvalidRequest({ message: errorPrefix(wire) + text }))
+  const specs = model.signature.inputs
+  const inputs: Array<TypedTensor | undefined> = specs.map(() => undefined)
+
+  for (const tensor of wire.inputs) {
+    const index = specs.findIndex((spec) => spec.name === tensor.name)
+    const spec = specs[index]
+    if (spec === undefined) return refuse(`unexpected inference input '${tensor.name}' for model '${model.name}'`)
+    if (inputs[index] !== undefined) return refuse(`input '${tensor.name}' already exists in request`)
+    if (tensor.datatype !== spec.datatype) {
+      const expected = `but model '${model.name}' expects '${spec.datatype}'`
+      return refuse(`inference input '${tensor.name}' data-type is '${tensor.datatype}', ${expected}`)
+    }
+    const problem = shapeProblem(model, spec, tensor)
+    if (problem !== undefined) return refuse(problem)
+    inputs[index] = new TypedTensor(spec.datatype, tensor.shape, tensor.bytes)
+  }
+
+  const missing = missingInputs(model, wire, inputs)
+  if (missing !== undefined) return refuse(missing)
+  const disagreement = symbolMismatch(model.name, specs, inputs)
+  if (disagreement !== undefined) return refuse(disagreement)
+
+  let rows = 1
+  if (model.maxBatchSize > 0) {
+    rows = inputs.find((tensor) => tensor !== undefined)?.shape[0] ?? 1
+    const other = inputs.findIndex((tensor) => tensor !== undefined && tensor.shape[0] !== rows)
+    if (other >= 0) {
+      return refuse(`input '${specs[other]?.name}' batch size does not match other inputs for '${model.name}'`)
+    }
+    if (rows < 1) return refuse(`inference request batch-size must be >= 1 for '${model.name}'`)
+    if (rows > model.maxBatchSize) {
+      return refuse(`inference request batch-size must be <= ${model.maxBatchSize} for '${model.name}'`)
+    }
+  }
+
+  // Only now: a shape whose rows are refused above says little about its bytes.
+  for (let index = 0; index < specs.length; index++) {
+    const tensor = inputs[index]
+    const problem = tensor && bytesProblem(model.name, specs[index]?.name ?? "", tensor)
+    if (problem !== undefined) return refuse(problem)
+  }
+
+  const outputs: Array<ValidatedOutput> = []
+  for (const { name, classification } of wire.outputs) {
+    const position = model.signature.outputs.findIndex((spec) => spec.name === name)
+    if (position < 0) return refuse(`unexpected inference output '${name}' for model '${model.name}'`)
+    if (outputs.some((other) => other.position === position))
+      return refuse(`output '${name}' already exists in request`)
+    outputs.push({ position, classification })
+  }
+  return Result.succeed({
+    request: {
+      id: wire.id,
+      inputs,
+      rows,
+      parameters: KnownParameters.forModel(wire.parameters),
+      deadline,
+      requestedOutputs: wire.outputs.length === 0 ? none : wire.outputs.map(({ name }) => name),
+      trace: wire.trace,
+    },
+    outputs: outputs.length > 0 ? outputs : everything(model.signature.outputs.length),
+  })
+}
+
+/** The response as a codec writes it. Fails where an output has no class results and was asked for them. */
+export const wireResponse = (
+  model: ModelInterface,
+  validated: Validated,
+  response: Response,
+): Result.Result<WireResponse, InvalidRequest> => {
+  const outputs: Array<WireTensor> = []
+  for (const { position, classification } of validated.outputs) {
+    const spec = model.signature.outputs[position]
+    let tensor = response.outputs[position]
+    if (spec === undefined || tensor === undefined) continue
+    if (classification !== undefined) {
+      const classes = classify(tensor, classification, { batched: model.maxBatchSize > 0, labels: spec.labels })
+      if (Result.isFailure(classes)) return Result.fail(classes.failure)
+      tensor = classes.success
+    }
+    outputs.push({ name: spec.name, datatype: tensor.datatype, shape: tensor.shape, bytes: tensor.bytes })
+  }
+  const { name: modelName, version: modelVersion } = model
+  return Result.succeed({ modelName, modelVersion, id: validated.request.id, parameters: response.parameters, outputs })
+}
+
+const none: ReadonlyArray<string> = []
+
+/** All outputs of a signature that has so many: the same for each of its requests. */
+const everything = (count: number): ReadonlyArray<ValidatedOutput> =>
+  (all[count] ??= Array.from({ length: count }, (_, position) => ({ position, classification: undefined })))
+
+const all: Array<ReadonlyArray<ValidatedOutput>> = []
+
+const shapeProblem = (model: ModelInterface, spec: TensorSpec, { shape, name }: WireTensor): string | undefined => {
+  const batching = model.maxBatchSize > 0
+  if (batching && shape.length === 0) {
+    return `input '${name}' has no shape but model requires batch dimension for '${model.name}'`
+  }
+  if (matches(spec.dims, shape, batching ? 1 : 0) && shape.every((extent) => extent >= 0)) return undefined
+  const expected = batching ? [-1, ...wireDims(spec.dims)] : wireDims(spec.dims)
+  return (
+    `unexpected shape for input '${name}' for model '${model.name}'. ` +
+    `Expected [${expected}], got [${shape}].${batching ? batchNote : ""}`
+  )
+}
+
+const list = (names: ReadonlyArray<string>) => `[${names.map((name) => `'${name}'`).join(",")}]`
+
+const missingInputs = (
+  model: ModelInterface,
+  wire: WireRequest,
+  inputs: ReadonlyArray<TypedTensor | undefined>,
+): string | undefined => {
+  const specs = model.signature.inputs
+  const isMissing = (spec: TensorSpec, index: number) => !spec.optional && inputs[index] === undefined
+  if (!specs.some(isMissing)) return undefined
+  const missing = specs.filter(isMissing)
+  const required = specs.filter((spec) => !spec.optional).length
+  const got = wire.inputs.length
+  const counts =
+    required === specs.length
+      ? `expected ${specs.length} inputs but got ${got} inputs`
+      : `expected number of inputs between ${required} and ${specs.length} but got ${got} inputs`
+  return (
+    `${counts} for model '${model.name}'. Got input(s) ${list(wire.inputs.map(({ name }) => name))}, but missing ` +
+    `required input(s) ${list(missing.map(({ name }) => name))}. Please provide all required input(s).`
+  )
+}
+
+const maxInt64 = 2n ** 63n - 1n
+
+const bytesProblem = (model: string, name: string, tensor: TypedTensor): string | undefined => {
+  const width = byteWidth(tensor.datatype)
+  // A product that is this number is exact: rounding begins far above it.
+  if (width !== undefined && elementCount(tensor.shape) * width === tensor.bytes.length) return undefined
+  let count = 1n
+  for (const extent of tensor.shape) count *= BigInt(extent)
+  if (count > maxInt64) {
+    return (
+      `input '${name}' for model '${model}' has shape [${tensor.shape}], which causes total element count ` +
+      "to exceed maximum size of 9223372036854775807"
+    )
+  }
+  if (width === undefined) return elementsProblem(model, name, tensor.bytes, count)
+  const expected = count * BigInt(width)
+  if (expected > maxInt64) return `byte size overflow for input '${name}' for model '${model}'`
+  return expected === BigInt(tensor.bytes.length)
+    ? undefined
+    : `input byte size mismatch for input '${name}' for model '${model}'. Expected ${expected}, got ${tensor.bytes.length}`
+}
+
+const elementsProblem = (model: string, name: string, bytes: Uint8Array, expected: bigint): string | undefined => {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const where = `inference input '${name}' for model '${model}'`
+  const most = Number(expected)
+  let elements = 0
+  let offset = 0
+  while (offset < bytes.length) {
+    if (elements === most) {
+      return `unexpected number of string elements ${elements + 1} for ${where}, expecting ${expected}`
+    }
+    const left = bytes.length - offset
+    if (left < 4) {
+      return `incomplete string length indicator for ${where}, expecting 4 bytes but only ${left} bytes available`
+    }
+    const length = view.getUint32(offset, true)
+    if (length > left - 4) {
+      return `incomplete string data for ${where}, expecting string of length ${length} but only ${left - 4} bytes available`
+    }
+    offset += 4 + length
+    elements += 1
+  }
+  return elements === most ? undefined : `expected ${expected} string elements for ${where}, got ${elements}`
+}

@@ -1,0 +1,58 @@
+/**
+ * An inference request as a codec reads it: names and texts as they came, tensors as bytes. Nothing is known to be right
+ * yet; Validation.ts turns it into a Request.
+ */
+import type { Tracer } from "effect"
+import type { Parameters, Trace } from "../request/Request.ts"
+import type { RegionReference } from "./RegionReference.ts"
+
+export interface WireTensor {
+  readonly name: string
+  readonly datatype: string
+  readonly shape: ReadonlyArray<number>
+  /** Row-major, little endian; BYTES with length prefixes. A view on the received body where that is possible. */
+  readonly bytes: Uint8Array
+  /** Where the bytes are instead, then `bytes` is empty; absent for a tensor that travels itself. */
+  readonly region?: RegionReference
+}
+
+export interface RequestedOutput {
+  readonly name: string
+  /** Whether HTTP sends it as binary data; undefined where the request leaves that to its default. */
+  readonly binary: boolean | undefined
+  /** How many of its highest values are sent in its place (Classification.ts); absent for the tensor itself. */
+  readonly classification?: number
+  /** Where it is written, to be sent without its bytes; absent for an output that travels itself. */
+  readonly region?: RegionReference
+}
+
+export interface WireRequest {
+  readonly modelName: string
+  /** Empty for the highest version. */
+  readonly modelVersion: string
+  readonly id: string
+  readonly parameters: Parameters
+  readonly inputs: ReadonlyArray<WireTensor>
+  /** Empty for all outputs. */
+  readonly outputs: ReadonlyArray<RequestedOutput>
+  /** Absent for a request whose way nobody follows. */
+  readonly trace?: Trace | undefined
+  /** The span of its caller, elsewhere; absent where it has told none, or nobody traces. */
+  readonly parent?: Tracer.AnySpan
+}
+
+/** What a codec writes: the outputs that were asked for, in that order. */
+export interface WireResponse {
+  readonly modelName: string
+  readonly modelVersion: string
+  readonly id: string
+  readonly parameters: Parameters
+  readonly outputs: ReadonlyArray<WireTensor>
+}
+
+/** What a stream carries for each of its requests: a response, or what has gone wrong and whose response it would be. */
+export interface StreamResponse {
+  /** Empty where nothing has. */
+  readonly error: string
+  readonly response: WireResponse
+}

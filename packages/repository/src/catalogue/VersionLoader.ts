@@ -1,0 +1,62 @@
+/** One version of a model, loaded: from its plan to something that takes requests, for as long as a scope is open. */
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
+import { Context, Effect, Layer, type Scope } from "effect"
+import type * as InstanceSet from "@nereid/core/internal/instance/InstanceSet"
+import type { ServingOptions } from "@nereid/core/internal/provide/Provide"
+import * as Declaration from "../config/Declaration.ts"
+import * as EnsembleVersion from "../ensemble/EnsembleVersion.ts"
+import * as InstanceGroups from "../config/InstanceGroups.ts"
+import { LoadFailure } from "../directory/LoadFailure.ts"
+import type { Others } from "../plan/Others.ts"
+import * as OnnxVersion from "../onnx/OnnxVersion.ts"
+import * as ScriptVersion from "../script/ScriptVersion.ts"
+import type { StoredVersion } from "../plan/StoredVersion.ts"
+import type { VersionPlan } from "../plan/VersionPlan.ts"
+
+/** Instances that are those of a module's layer, whatever a configuration says. */
+const fixed = Effect.succeed<InstanceSet.Prepared>({ commit: Effect.void })
+
+export const load = Effect.fnUntraced(function* (
+  plan: VersionPlan,
+  others: Others,
+): Effect.fn.Return<StoredVersion, LoadFailure, Scope.Scope> {
+  const { config, warmUp, version } = plan
+  const declared = Declaration.make(plan)
+  if (config.platform === "ensemble") return yield* EnsembleVersion.load(config, declared, others)
+  const serving: ServingOptions = {
+    ...(warmUp.length > 0 ? { warmUp } : {}),
+    responseCache: config.responseCache?.enable === true,
+  }
+  const { layer, ...probing }: ScriptVersion.ScriptVersion =
+    config.backend === "nereid"
+      ? yield* ScriptVersion.make(plan, declared, others.calls, serving)
+      : { layer: yield* OnnxVersion.layer(plan, declared, serving) }
+  const built = Effect.mapError(Layer.build(layer), ({ message }) => new LoadFailure({ message }))
+  const { model } = Context.get(yield* built, declared)
+  let current = config
+  return {
+    running: {
+      ...model,
+      ...probing,
+      // A module's model has that of its declaration.
+      version: String(version),
+      get instanceGroups() {
+        return model.instanceGroups
+      },
+      get configuration() {
+        return current
+      },
+    },
+    regroup: (next) =>
+      (model.regroup?.(InstanceGroups.options(next)) ?? fixed).pipe(
+        Effect.mapError((error) => new LoadFailure({ message: errorMessage(error) })),
+        Effect.map(({ commit }) => {
+          const { instanceGroup, versionPolicy } = next
+          const show = Effect.sync(
+            () => (current = { ...current, instanceGroup, ...(versionPolicy && { versionPolicy }) }),
+          )
+          return { commit: Effect.andThen(show, commit) }
+        }),
+      ),
+  }
+})

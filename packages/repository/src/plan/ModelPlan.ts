@@ -1,0 +1,140 @@
+/**
+ * What a model is to be, before anything of it is loaded: its configuration as it is written, and the versions that are to be
+ * there, each with its own plan (VersionPlan.ts). Loading is VersionLoader.ts's business.
+ */
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
+import { create, equals, fromJson } from "@bufbuild/protobuf"
+import { Effect, Result } from "effect"
+import { join } from "node:path"
+import { type ModelConfig, ModelConfigSchema } from "@nereid/protocol/model_config"
+import * as ConfigCheck from "../config/ConfigCheck.ts"
+import * as ConfigDefaults from "../config/ConfigDefaults.ts"
+import * as ConfigText from "../config/ConfigText.ts"
+import { failure, type LoadFailure, refuse } from "../directory/LoadFailure.ts"
+import * as ModelDirectory from "../directory/ModelDirectory.ts"
+import * as Support from "../config/Support.ts"
+import * as VersionPlan from "./VersionPlan.ts"
+import * as VersionPolicy from "../config/VersionPolicy.ts"
+
+export interface PlannedVersion extends VersionPlan.VersionFiles {
+  /** Or why it cannot be loaded. */
+  readonly plan: Result.Result<VersionPlan.VersionPlan, LoadFailure>
+}
+
+export interface ModelPlan {
+  /** With its defaults, and without what files tell. */
+  readonly config: ModelConfig
+  /** At least one, the lowest first. */
+  readonly versions: ReadonlyArray<PlannedVersion>
+  /** What the configuration asks for and is not done. */
+  readonly warnings: ReadonlyArray<string>
+}
+
+export interface Override {
+  /** A configuration as JSON, in place of the directory's. */
+  readonly config: string
+  /** Whether the directory has come from the caller, too, whom nobody trusts with code. */
+  readonly isForeign: boolean
+}
+
+export const make = Effect.fnUntraced(function* (
+  directory: ModelDirectory.ModelDirectory,
+  options: VersionPlan.PlanOptions,
+  override?: Override,
+): Effect.fn.Return<ModelPlan, LoadFailure> {
+  const { name, path, unknown } = directory
+  for (const other of unknown) {
+    const rule = "versions are numbers above 0, without leading zeros"
+    yield* Effect.logWarning(`Model '${name}': directory '${other}' is ignored, as ${rule}`)
+  }
+  const given = yield* Effect.fromResult(override === undefined ? written(directory) : overriding(override.config))
+  yield* refuse(ConfigCheck.identityProblem(given, name))
+  const files = new Set([...directory.versions.values()].flatMap((names) => [...names]))
+  const identified = ConfigDefaults.identified(given, name, files)
+  if (ConfigCheck.isUnspecified(identified)) {
+    return yield* failure(`must specify 'platform' or 'backend' for '${name}'`)
+  }
+  if (override?.isForeign === true && identified.backend === "nereid") {
+    return yield* failure("a script is loaded from a repository, never from files that come with a request")
+  }
+  const numbers = VersionPolicy.chosen(identified.versionPolicy, [...directory.versions.keys()])
+  for (const version of VersionPolicy.named(identified.versionPolicy)) {
+    if (directory.versions.has(version)) continue
+    const problem = `version ${version} is specified for model '${name}', but the version directory is not present`
+    yield* Effect.logWarning(problem)
+  }
+  if (numbers.length === 0) {
+    return yield* failure(`at least one version must be available under the version policy of model '${name}'`)
+  }
+  const versions = yield* Effect.forEach(
+    numbers,
+    Effect.fnUntraced(function* (version) {
+      const files = yield* filesOf(version, join(path, String(version)), identified)
+      const plan = yield* Effect.result(VersionPlan.make(files, path, identified, options))
+      return { ...files, plan } satisfies PlannedVersion
+    }),
+  )
+  const failures = versions.flatMap(({ plan }) => (Result.isFailure(plan) ? [plan.failure] : []))
+  const [first] = failures
+  // What is wrong with all of them, whatever their files are, is wrong with the model.
+  if (first !== undefined && failures.length === versions.length && first.version === undefined) return yield* first
+  const config = ConfigDefaults.filled(identified, options.gpus)
+  return { config, versions, warnings: Support.warnings(config) }
+})
+
+/** What runs nothing, such as an ensemble, has a directory alone; that of an ensemble has nothing in it. */
+const filesOf = Effect.fnUntraced(function* (
+  version: number,
+  folder: string,
+  { platform, defaultModelFilename }: ModelConfig,
+): Effect.fn.Return<VersionPlan.VersionFiles, LoadFailure> {
+  if (platform === "ensemble") return { version, file: folder, stamp: "" }
+  const file = defaultModelFilename === "" ? folder : yield* ModelDirectory.below(folder, defaultModelFilename)
+  return { version, file, stamp: yield* ModelDirectory.stamp(folder) }
+})
+
+/** Whether the same would be loaded. */
+export const isSame = (one: ModelPlan, other: ModelPlan): boolean =>
+  isSameModel(one, other) &&
+  hasSameInstances(one, other) &&
+  one.versions.length === other.versions.length &&
+  one.versions.every((version, index) => isSameVersion(version, other.versions[index]))
+
+/** Whether a version that is the same in both would be loaded in the same way, but for its instances. */
+export const isSameModel = (one: ModelPlan, other: ModelPlan): boolean =>
+  equals(ModelConfigSchema, one.config, asLoadedBy(other.config, one.config))
+
+export const hasSameInstances = ({ config: one }: ModelPlan, { config: other }: ModelPlan): boolean =>
+  equals(ModelConfigSchema, one, { ...one, instanceGroup: other.instanceGroup })
+
+export const isSameVersion = (one: PlannedVersion, other: PlannedVersion | undefined): boolean =>
+  one.version === other?.version &&
+  one.file === other.file &&
+  one.stamp === other.stamp &&
+  labels(one.plan) === labels(other.plan)
+
+/** Undefined of a version that cannot be loaded. */
+const labels = (plan: PlannedVersion["plan"]): string | undefined =>
+  Result.isSuccess(plan) ? JSON.stringify([...plan.success.labels]) : undefined
+
+/** With what says nothing of how a version is loaded: which ones are, and in how many instances. */
+const asLoadedBy = (config: ModelConfig, { versionPolicy, instanceGroup }: ModelConfig): ModelConfig => ({
+  ...config,
+  instanceGroup,
+  ...(versionPolicy === undefined ? {} : { versionPolicy }),
+})
+
+/** What the directory's own configuration says. */
+export const written = ({ config }: ModelDirectory.ModelDirectory): Result.Result<ModelConfig, LoadFailure> =>
+  Result.flatMap(config, (found) => {
+    if (found === undefined) return Result.succeed(create(ModelConfigSchema))
+    return Result.mapError(ConfigText.parse(found.text), ({ message, line, column }) =>
+      failure(`failed to read text proto from ${found.file}:${line}:${column}: ${message}`),
+    )
+  })
+
+const overriding = (json: string): Result.Result<ModelConfig, LoadFailure> =>
+  Result.try({
+    try: () => fromJson(ModelConfigSchema, JSON.parse(json)),
+    catch: (error) => failure(`Invalid config override: ${errorMessage(error)}`),
+  })

@@ -1,0 +1,78 @@
+/** What a configuration wants a model to be tried with before it takes requests, as warm-ups of its declaration. */
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
+import { Effect } from "effect"
+import { readFile } from "node:fs/promises"
+import { join } from "node:path"
+import { sizeProblem, TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
+import * as WarmUpInput from "@nereid/core/internal/synthetic/SyntheticTensor"
+import type { ModelConfig, ModelWarmup_Input } from "@nereid/protocol/model_config"
+import { datatypeOf } from "../config/Declaration.ts"
+import { LoadFailure } from "../directory/LoadFailure.ts"
+import * as ModelDirectory from "../directory/ModelDirectory.ts"
+
+/** A request, executed by itself, so often. */
+export interface ModelWarmUp {
+  /** The inputs of a row by their names. */
+  readonly inputs: readonly [Readonly<Record<string, TypedTensor>>]
+  readonly batchSize: number
+  readonly count: number
+}
+
+/** In their order; `path` is that of the model's directory. */
+export const all = Effect.fnUntraced(function* (
+  { name: model, maxBatchSize, modelWarmup, modelTransactionPolicy, input: inputs }: ModelConfig,
+  path: string,
+): Effect.fn.Return<ReadonlyArray<ModelWarmUp>, LoadFailure> {
+  const all: Array<ModelWarmUp> = []
+  for (const { name, inputs: given, batchSize, count } of modelWarmup) {
+    const [rows, times, most] = [Math.max(1, batchSize), Math.max(1, count), Math.max(1, maxBatchSize)]
+    if (rows > most) {
+      const message = `warm-up '${name}' of model '${model}': batch_size must be <= ${most}, but ${rows} was given`
+      return yield* new LoadFailure({ message })
+    }
+    const sample: Record<string, TypedTensor> = {}
+    for (const [input, setting] of Object.entries(given)) {
+      const failed = (problem: string) =>
+        new LoadFailure({ message: `warm-up '${name}' of model '${model}', input '${input}': ${problem}` })
+      if (!inputs.some((other) => other.name === input)) return yield* failed("there is no such input")
+      const tensor = yield* Effect.mapError(tensorOf(setting, join(path, "warmup")), failed)
+      const problem = sizeProblem(tensor)
+      if (problem !== undefined) return yield* failed(problem)
+      sample[input] = tensor
+    }
+    // A request to a decoupled model has one row.
+    const isDecoupled = modelTransactionPolicy?.decoupled === true
+    all.push({
+      inputs: [sample],
+      ...(isDecoupled ? { batchSize: 1, count: rows * times } : { batchSize: rows, count: times }),
+    })
+  }
+  return all
+})
+
+const tensorOf = Effect.fnUntraced(function* (
+  setting: ModelWarmup_Input,
+  folder: string,
+): Effect.fn.Return<TypedTensor, string> {
+  const datatype = datatypeOf(setting)
+  if (datatype === undefined) return yield* Effect.fail("it must specify 'data_type'")
+  const shape = setting.dims.map(Number)
+  if (!shape.every((extent) => extent >= 1)) return yield* Effect.fail(`its dims [${shape}] must be at least 1 each`)
+  const { case: kind, value } = setting.inputDataType
+  if (kind === "inputDataFile") {
+    const file = yield* Effect.mapError(ModelDirectory.below(folder, value), ({ message }) => message)
+    const bytes = yield* Effect.tryPromise({
+      try: () => readFile(file),
+      catch: (error) => `cannot read ${file}: ${errorMessage(error)}`,
+    })
+    return new TypedTensor(datatype, shape, bytes)
+  }
+  const spec = { name: "", datatype, dims: shape, optional: false }
+  return yield* Effect.try({
+    try: () => WarmUpInput.tensor(spec, shape, kind === "randomData" ? "random" : "zeros", random),
+    catch: (error) => `a tensor of ${datatype}[${shape}] cannot be made: ${errorMessage(error)}`,
+  })
+})
+
+/** The same at each start. */
+const random = WarmUpInput.random()

@@ -1,0 +1,114 @@
+/**
+ * The contract of a model in a repository: what its configuration says, completed from its file where that is an ONNX graph.
+ * Nothing is loaded, so models that only other servers can run have one too, from a configuration that is complete.
+ */
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
+import { Effect, Result } from "effect"
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import type { Contract, ContractTensor } from "@nereid/core/internal/contract/Contract"
+import { isDynamic } from "@nereid/core/internal/tensor/TensorSpec"
+import type { FileSignature } from "@nereid/onnx/internal/OnnxFile"
+import { DataTypeSchema, type ModelConfig, type ModelInput, type ModelOutput } from "@nereid/protocol/model_config"
+import * as ConfigCheck from "../config/ConfigCheck.ts"
+import * as ConfigCompletion from "../config/ConfigCompletion.ts"
+import * as ConfigDefaults from "../config/ConfigDefaults.ts"
+import { datatypeOf } from "../config/Declaration.ts"
+import { failure, type LoadFailure, refuse } from "../directory/LoadFailure.ts"
+import * as ModelDirectory from "../directory/ModelDirectory.ts"
+import * as ModelPlan from "./ModelPlan.ts"
+import * as VersionPlan from "./VersionPlan.ts"
+import * as TensorCheck from "../config/TensorCheck.ts"
+import * as VersionPolicy from "../config/VersionPolicy.ts"
+
+export interface Options {
+  /** As of Repository. */
+  readonly configName?: string | undefined
+  /** Rows of a batch of a model that can batch, and whose configuration does not say how many. Default 4. */
+  readonly defaultMaxBatchSize?: number | undefined
+  /** Default: the latest of those that are served. */
+  readonly version?: number | undefined
+}
+
+/** The names of its models. */
+export const models = (directory: string): Effect.Effect<ReadonlyArray<string>, LoadFailure> =>
+  Effect.try({
+    try: () => ModelDirectory.models(directory).toSorted(),
+    catch: (error) => failure(errorMessage(error)),
+  })
+
+/** Of the model of this name. */
+export const read = Effect.fnUntraced(function* (
+  directory: string,
+  name: string,
+  { configName, defaultMaxBatchSize = 4, version }: Options = {},
+): Effect.fn.Return<Contract, LoadFailure> {
+  const path = join(directory, name)
+  if (!existsSync(path)) return yield* failure("there is no such model")
+  const found = yield* ModelDirectory.read(name, path, configName)
+  const given = yield* Effect.fromResult(ModelPlan.written(found))
+  yield* refuse(ConfigCheck.identityProblem(given, name))
+  const files = new Set([...found.versions.values()].flatMap((names) => [...names]))
+  const identified = ConfigDefaults.identified(given, name, files)
+  const number = version ?? VersionPolicy.chosen(identified.versionPolicy, [...found.versions.keys()]).at(-1)
+  if (version !== undefined && !found.versions.has(version)) return yield* failure(`it has no version ${version}`)
+  const file = identified.backend === "onnxruntime" ? yield* signature(identified, path, number) : undefined
+  const completed =
+    file === undefined ? Result.succeed(identified) : ConfigCompletion.complete(identified, file, defaultMaxBatchSize)
+  const config = yield* Effect.mapError(Effect.fromResult(completed), failure)
+  if (config.input.length === 0 && config.output.length === 0) {
+    return yield* failure("neither a configuration nor a model file tells its inputs and outputs")
+  }
+  yield* refuse(TensorCheck.problem(config))
+  return fromConfig(config, yield* VersionPlan.labels(config, path), file)
+})
+
+/** Undefined where the configuration tells all, and the file is not here. */
+const signature = Effect.fnUntraced(function* (
+  { input, output, defaultModelFilename }: ModelConfig,
+  path: string,
+  version: number | undefined,
+) {
+  if (version === undefined) return undefined
+  const file = yield* ModelDirectory.below(join(path, String(version)), defaultModelFilename)
+  return input.length > 0 && output.length > 0 && !existsSync(file) ? undefined : yield* VersionPlan.signature(file)
+})
+
+/** What a complete configuration says; `file` is that of an ONNX model, which may know more. */
+export const fromConfig = (
+  { name, input, output, maxBatchSize, modelTransactionPolicy }: ModelConfig,
+  labels: ReadonlyMap<string, ReadonlyArray<string>>,
+  file?: FileSignature,
+): Contract => {
+  const tensor = (given: ModelInput | ModelOutput, found: FileSignature["inputs"]): ContractTensor => ({
+    name: given.name,
+    datatype: datatypeOf(given) ?? DataTypeSchema.value[given.dataType]?.name ?? String(given.dataType),
+    dims: named(given, found.find(({ name }) => name === given.name)?.dims, maxBatchSize > 0),
+    optional: false,
+  })
+  return {
+    name,
+    inputs: input.map((given) => ({ ...tensor(given, file?.inputs ?? []), optional: given.optional })),
+    outputs: output.map((given) => {
+      const classes = labels.get(given.name)
+      const plain = tensor(given, file?.outputs ?? [])
+      return classes === undefined ? plain : { ...plain, labels: classes }
+    }),
+    maxBatchSize,
+    decoupled: modelTransactionPolicy?.decoupled === true,
+  }
+}
+
+/** Dims that vary are called as in the file, where they are those of the file. */
+const named = (
+  { dims, reshape }: ModelInput | ModelOutput,
+  file: ContractTensor["dims"],
+  batching: boolean,
+): ContractTensor["dims"] => {
+  const whole = reshape === undefined ? file : undefined
+  const own = batching ? whole?.slice(1) : whole
+  return dims.map(Number).map((dim, axis) => {
+    const other = own?.length === dims.length ? own[axis] : undefined
+    return isDynamic(dim) && typeof other === "string" ? other : dim
+  })
+}

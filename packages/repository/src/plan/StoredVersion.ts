@@ -1,0 +1,18 @@
+/** A version of a model of a repository that has been loaded, whatever runs it. */
+import type { Effect, Scope } from "effect"
+import type * as InstanceSet from "@nereid/core/internal/instance/InstanceSet"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import type { ModelConfig } from "@nereid/protocol/model_config"
+import type { LoadFailure } from "../directory/LoadFailure.ts"
+
+export interface StoredVersion {
+  /** Its configuration is the one of now. */
+  readonly running: RunningModel
+  /**
+   * Loads what this configuration has more of instances. Once it is committed, they execute batches, and what it has less of
+   * unloads; without that, nothing has changed at the end of the scope.
+   */
+  readonly regroup: (config: ModelConfig) => Effect.Effect<InstanceSet.Prepared, LoadFailure, Scope.Scope>
+  /** Why it can take no requests with the other models that there are now; absent where they do not matter. */
+  readonly problem?: () => string | undefined
+}

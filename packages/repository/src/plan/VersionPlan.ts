@@ -1,0 +1,93 @@
+/**
+ * All that is decided before a version of a model is loaded: its configuration, completed from its own file, checked and with its
+ * defaults, the labels of its classes and what it is tried with. Which versions there are is ModelPlan.ts's business.
+ */
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
+import { Effect, Result } from "effect"
+import { readFile } from "node:fs/promises"
+import * as OnnxFile from "@nereid/onnx/internal/OnnxFile"
+import type { ModelConfig } from "@nereid/protocol/model_config"
+import * as ConfigCheck from "../config/ConfigCheck.ts"
+import * as ConfigCompletion from "../config/ConfigCompletion.ts"
+import * as ConfigDefaults from "../config/ConfigDefaults.ts"
+import * as Support from "../config/Support.ts"
+import { failure, LoadFailure, refuse } from "../directory/LoadFailure.ts"
+import * as ModelDirectory from "../directory/ModelDirectory.ts"
+import * as ModelWarmUp from "./ModelWarmUp.ts"
+
+export interface PlanOptions {
+  /** Whether what the configuration leaves out is read from the model file. */
+  readonly autoComplete: boolean
+  /** Of a model that can batch, and whose configuration does not say how many rows. */
+  readonly defaultMaxBatchSize: number
+  /** The numbers of the GPUs that there are. */
+  readonly gpus: ReadonlyArray<number>
+}
+
+export interface VersionFiles {
+  readonly version: number
+  /** The model file; the directory of a version that has none. */
+  readonly file: string
+  /** Changes with the files of this version. */
+  readonly stamp: string
+}
+
+export interface VersionPlan extends VersionFiles {
+  /** The directory of the model. */
+  readonly path: string
+  readonly config: ModelConfig
+  /** By the name of the output. */
+  readonly labels: ReadonlyMap<string, ReadonlyArray<string>>
+  /** What it is tried with before it takes requests. */
+  readonly warmUp: ReadonlyArray<ModelWarmUp.ModelWarmUp>
+}
+
+/** `given`: the configuration of the model, with the backend that runs it. What its file is to blame for is a failure of the version. */
+export const make = Effect.fnUntraced(function* (
+  files: VersionFiles,
+  path: string,
+  given: ModelConfig,
+  { autoComplete, defaultMaxBatchSize, gpus }: PlanOptions,
+): Effect.fn.Return<VersionPlan, LoadFailure> {
+  const { version, file } = files
+  const own = Effect.mapError(({ message }: LoadFailure) => new LoadFailure({ message, version }))
+  yield* own(refuse(Support.backendProblem(given)))
+  const completion = Effect.flatMap(signature(file), (found) =>
+    Effect.fromResult(Result.mapError(ConfigCompletion.complete(given, found, defaultMaxBatchSize), failure)),
+  )
+  const completed = autoComplete && given.backend === "onnxruntime" ? yield* own(completion) : given
+  const config = ConfigDefaults.filled(completed, gpus)
+  yield* refuse(ConfigCheck.problem(config, gpus) ?? Support.problem(config))
+  return {
+    ...files,
+    path,
+    config,
+    labels: yield* labels(config, path),
+    warmUp: yield* ModelWarmUp.all(config, path),
+  }
+})
+
+/** The signature of a model file. */
+export const signature = Effect.fnUntraced(function* (file: string) {
+  const bytes = yield* Effect.tryPromise({
+    try: (signal) => readFile(file, { signal }),
+    catch: (error) =>
+      failure(isMissing(error) ? `unable to find '${file}'` : `cannot read ${file}: ${errorMessage(error)}`),
+  })
+  return yield* Effect.try({
+    try: () => OnnxFile.signature(bytes),
+    catch: (error) => failure(`${file} is not an ONNX model: ${errorMessage(error)}`),
+  })
+})
+
+/** Of the classes of its outputs, by the names of these. */
+export const labels = Effect.fnUntraced(function* ({ output }: ModelConfig, path: string) {
+  const all = new Map<string, ReadonlyArray<string>>()
+  for (const { name, labelFilename } of output) {
+    if (labelFilename === "") continue
+    all.set(name, yield* ModelDirectory.lines(yield* ModelDirectory.below(path, labelFilename)))
+  }
+  return all
+})
+
+const isMissing = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT"

@@ -1,0 +1,74 @@
+/**
+ * Headers of a call (over gRPC: its metadata) that become parameters of its request, so that a model can see who asks or
+ * which trace it belongs to. Which ones is the operator's choice, one pattern per port; without one, none.
+ *
+ * A parameter has the header's name in lower case, as names of headers have no case, and its value as a string; several
+ * values are joined. It wins over a parameter of that name in the request itself, which anybody could have written.
+ */
+import { Result } from "effect"
+import { InvalidRequest } from "@nereid/core/Errors"
+import type { Parameter } from "@nereid/core/internal/request/Request"
+import * as KnownParameters from "@nereid/core/internal/wire/KnownParameters"
+import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
+import { ServeError } from "../error/ServeError.ts"
+import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
+
+/** The request with the headers that match; those in the form that the sources below give. */
+export type ForwardedHeaders = (wire: WireRequest, headers: Headers) => Result.Result<WireRequest, InvalidRequest>
+
+/** Names and values. */
+export type Headers = Iterable<readonly [string, string | ReadonlyArray<string> | undefined]>
+
+/** Those of node:http as they were sent, for a pattern that minds the case. */
+export const fromRaw = function* (rawHeaders: ReadonlyArray<string>): Generator<readonly [string, string]> {
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    yield [rawHeaders[index] ?? "", rawHeaders[index + 1] ?? ""]
+  }
+}
+
+/**
+ * `pattern` is a regular expression that matches any part of a name, whatever the case unless it begins with `(?-i)`; none
+ * forwards nothing.
+ * `option` is where it came from, for the message.
+ */
+export const make = (
+  pattern: string | undefined,
+  option: string,
+): Result.Result<ForwardedHeaders | undefined, ServeError> => {
+  if (pattern === undefined || pattern === "") return Result.succeed(undefined)
+  const expression = compile(pattern)
+  if (Result.isFailure(expression)) {
+    const message = `${option} must be a regular expression, got '${pattern}': ${expression.failure}`
+    return Result.fail(new ServeError({ message }))
+  }
+  return Result.succeed((wire, headers) => {
+    const forwarded = new Map<string, Parameter>()
+    for (const [sent, value] of headers) {
+      if (value === undefined || isTransports(sent) || !expression.success.test(sent)) continue
+      const name = sent.toLowerCase()
+      if (KnownParameters.isReserved(name)) {
+        const message = `Header '${sent}' is reserved for Triton usage and cannot be forwarded.`
+        return Result.fail(new InvalidRequest({ message }))
+      }
+      const text = typeof value === "string" ? value : value.join(", ")
+      const before = forwarded.get(name)
+      forwarded.set(name, before === undefined ? text : `${before}, ${text}`)
+    }
+    if (forwarded.size === 0) return Result.succeed(wire)
+    return Result.succeed({ ...wire, parameters: { ...wire.parameters, ...Object.fromEntries(forwarded) } })
+  })
+}
+
+const caseMatters = "(?-i)"
+
+const compile = (pattern: string): Result.Result<RegExp, string> =>
+  Result.try({
+    try: () =>
+      pattern.startsWith(caseMatters)
+        ? new RegExp(pattern.slice(caseMatters.length))
+        : new RegExp(pattern.replace(/^\(\?i\)/, ""), "i"),
+    catch: (error) => errorMessage(error),
+  })
+
+/** What is the front end's own: HTTP/2's pseudo headers, and how a stream says its errors. */
+const isTransports = (name: string): boolean => name.startsWith(":") || name === "triton_grpc_error"

@@ -1,0 +1,14 @@
+/** The bytes that a request keeps until it is answered: its own texts aside, all of what its tensors are views on. */
+import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
+
+/** Raw tensors keep the whole message or body that they came in. */
+export const of = ({ id, inputs }: WireRequest): number => {
+  let size = id.length
+  let last: ArrayBufferLike | undefined
+  for (const { bytes } of inputs) {
+    if (bytes.buffer === last) continue
+    last = bytes.buffer
+    size += last.byteLength
+  }
+  return size
+}

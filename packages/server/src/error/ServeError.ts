@@ -1,0 +1,16 @@
+/** Why a server could not start. */
+import { Data } from "effect"
+import type { IndexEntry } from "@nereid/core/internal/lifecycle/ModelRepository"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+
+/** Every model that there is, loaded or not, and those that were loaded. */
+export interface ModelsFound {
+  readonly index: () => ReadonlyArray<IndexEntry>
+  readonly models: ReadonlyArray<RunningModel>
+}
+
+export class ServeError extends Data.TaggedError("ServeError")<{
+  readonly message: string
+  /** Where models of a repository have ended the start: what became of each by then. */
+  readonly found?: ModelsFound
+}> {}

@@ -1,0 +1,86 @@
+import { expect, it } from "@effect/vitest"
+import { Model, Registry, Tensor } from "@nereid/core"
+import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
+import { Effect, Result } from "effect"
+import { TestClock } from "effect/testing"
+import * as Gateway from "./Gateway.ts"
+
+class Echo extends Model.Service<Echo>()("echo", { inputs: { x: Tensor.INT32(1) }, outputs: { x: Tensor.INT32(1) } }) {}
+
+const wire: WireRequest = { modelName: "echo", modelVersion: "", id: "", parameters: {}, inputs: [], outputs: [] }
+
+/** What the gateway answers at once. */
+const refusal = (gateway: Gateway.Gateway) => {
+  const tags: Array<string> = []
+  gateway.infer(wire, undefined, (outcome) => tags.push(Result.isFailure(outcome) ? outcome.failure._tag : "answered"))
+  return tags
+}
+
+it.effect("a request is refused, and counted, while its model is not ready and where it is not valid", () =>
+  Effect.gen(function* () {
+    const { model } = yield* Echo
+    let ready = false
+    const gateway = Gateway.make(Registry.make([{ ...model, isReady: () => ready }]), { id: "nereid", version: "0" })
+    expect(gateway.isReady()).toBe(false)
+    expect(refusal(gateway)).toEqual(["ModelNotReady"])
+    expect(model.statistics.failures).toMatchObject({ REJECTED: 1, OTHER: 0 })
+    ready = true
+    expect(refusal(gateway)).toEqual(["InvalidRequest"])
+    expect(model.statistics.failures).toMatchObject({ REJECTED: 1, OTHER: 1 })
+    expect(gateway.isReady()).toBe(true)
+    gateway.beginDrain()
+    expect(gateway.isReady()).toBe(false)
+  }).pipe(Effect.provide(Model.each(Echo, ({ x }) => Effect.succeed({ x })))),
+)
+
+it.effect("requests hold so many bytes and no more until they are answered or taken back", () =>
+  Effect.gen(function* () {
+    const { model } = yield* Echo
+    const registry = Registry.make([model])
+    const gateway = Gateway.make(registry, { id: "nereid", version: "0", maxInFlightSize: 100 })
+    const outcomes: Array<string> = []
+    const ask = (room: number) =>
+      gateway.infer(
+        {
+          ...wire,
+          id: "7",
+          inputs: [{ name: "x", datatype: "INT32", shape: [1], bytes: new Uint8Array(new ArrayBuffer(room), 0, 4) }],
+        },
+        undefined,
+        (outcome) => outcomes.push(Result.isFailure(outcome) ? outcome.failure.message : "answered"),
+      )
+    const cancel = ask(50)
+    ask(40)
+    ask(8)
+    const limit =
+      "[request id: 7] Exceeds maximum queue size: requests hold 92 bytes until they are answered, at most 100"
+    expect(outcomes).toEqual([limit])
+    expect(model.statistics.failures.REJECTED).toBe(1)
+    cancel()
+    cancel()
+    ask(48)
+    yield* TestClock.adjust(0)
+    expect(outcomes).toEqual([limit, "answered", "answered"])
+    ask(90)
+    ask(90)
+    yield* TestClock.adjust(0)
+    expect(outcomes.slice(3)).toEqual([expect.stringContaining("hold 91 bytes"), "answered"])
+  }).pipe(Effect.provide(Model.each(Echo, ({ x }) => Effect.succeed({ x })))),
+)
+
+it("names the extensions of the protocol that work here, in its order (C2)", () => {
+  expect(Gateway.make(Registry.make([]), { id: "nereid", version: "0" }).metadata.extensions).toEqual([
+    "classification",
+    "model_repository",
+    "model_repository(unload_dependents)",
+    "schedule_policy",
+    "model_configuration",
+    "system_shared_memory",
+    "cuda_shared_memory",
+    "binary_tensor_data",
+    "parameters",
+    "statistics",
+    "trace",
+    "logging",
+  ])
+})

@@ -1,0 +1,214 @@
+/**
+ * What the server can do, once, for every transport: metadata, readiness, statistics, configuration and inference over
+ * the registry. The front ends only translate; none of them knows a scheduler.
+ */
+import { Effect, Result } from "effect"
+import * as Probe from "@nereid/core/internal/running/Probe"
+import * as ConfigurationMessage from "@nereid/core/internal/configuration/ConfigurationMessage"
+import type { InferenceError } from "@nereid/core/Errors"
+import { InvalidRequest } from "@nereid/core/Errors"
+import type { Cancel } from "@nereid/core/internal/request/Request"
+import {
+  type Control,
+  type IndexEntry,
+  none as noRepository,
+  type OpenRepository,
+} from "@nereid/core/internal/lifecycle/ModelRepository"
+import type { OpenRegistry, RegisteredModels } from "@nereid/core/internal/lifecycle/Registry"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import { type TensorSpec, wireDims } from "@nereid/core/internal/tensor/TensorSpec"
+import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
+import type { ModelStatisticsResponse } from "@nereid/protocol/grpc_service"
+import type { ModelConfig } from "@nereid/protocol/model_config"
+import * as LogSettings from "../log/LogSettings.ts"
+import * as ModelStatistics from "./StatisticsMessage.ts"
+import * as Repository from "./RepositoryIndex.ts"
+import * as Submission from "../dispatch/InferenceDispatch.ts"
+import type { InferenceReply, Receiver } from "../dispatch/InferenceDispatch.ts"
+import * as SharedMemory from "../memory/SharedMemory.ts"
+import { type Spans, spanned } from "../trace/Spans.ts"
+import { traced } from "../trace/Traced.ts"
+import type { TraceChanges, TraceSettings } from "../trace/TraceSettings.ts"
+import * as Tracing from "../trace/Tracing.ts"
+
+export interface ServerMetadata {
+  readonly name: string
+  readonly version: string
+  readonly extensions: ReadonlyArray<string>
+}
+
+export interface TensorMetadata {
+  readonly name: string
+  readonly datatype: string
+  /** With the batch dimension; -1 where the extent varies. */
+  readonly shape: ReadonlyArray<number>
+}
+
+export interface ModelMetadata {
+  readonly name: string
+  readonly versions: ReadonlyArray<string>
+  readonly platform: string
+  readonly inputs: ReadonlyArray<TensorMetadata>
+  readonly outputs: ReadonlyArray<TensorMetadata>
+}
+
+export interface Gateway {
+  readonly isLive: () => boolean
+  /** Every model is ready, where that is asked for, and the server is neither starting nor stopping. */
+  readonly isReady: () => boolean
+  readonly metadata: ServerMetadata
+  readonly modelReady: (name: string, version: string) => Effect.Effect<boolean, InferenceError>
+  readonly modelMetadata: (name: string, version: string) => Result.Result<ModelMetadata, InferenceError>
+  readonly modelConfiguration: (name: string, version: string) => Result.Result<ModelConfig, InferenceError>
+  /** Of every version where `version` is empty, of every model where `name` is. */
+  readonly modelStatistics: (name: string, version: string) => Result.Result<ModelStatisticsResponse, InferenceError>
+  /**
+   * Checks a request and hands it to its model. The reply is called once, perhaps before this returns; never after the
+   * returned cancel. `deadline` in milliseconds since the epoch, undefined for none.
+   */
+  readonly infer: (wire: WireRequest, deadline: number | undefined, reply: InferenceReply) => Cancel
+  /** The same for a caller that takes any number of responses, so of a decoupled model too. */
+  readonly stream: (wire: WireRequest, deadline: number | undefined, receiver: Receiver) => Cancel
+  readonly repositoryIndex: (
+    request: Repository.IndexRequest,
+  ) => Result.Result<ReadonlyArray<IndexEntry>, InferenceError>
+  /** What loads and unloads the models of a repository, empty for the only one. */
+  readonly repositoryControl: (repository: string) => Result.Result<Control, InferenceError>
+  /** The trace settings of a model, of all models where its name is empty; after these changes. */
+  readonly traceSettings: (model: string, changes: TraceChanges) => Result.Result<TraceSettings, InferenceError>
+  readonly tracing: Tracing.Tracing
+  /** Undefined where requests have none. */
+  readonly spans: Spans | undefined
+  /** What is logged; may be changed. */
+  readonly logging: LogSettings.LogControl
+  /** What its callers have registered. */
+  readonly sharedMemory: SharedMemory.SharedMemory
+  /** The models of now, and a word of every change of them. */
+  readonly registry: Pick<OpenRegistry, "models" | "onChange">
+  /** For what a front end must know of a model before it has a request to it. */
+  readonly model: (name: string, version: string) => Result.Result<RunningModel, InferenceError>
+  /** Aborted when a stop begins. */
+  readonly stopping: AbortSignal
+  /** What was to be there from the start is. */
+  readonly started: () => void
+  /** Readiness off, for good. What still comes is the front ends' to answer or to refuse. */
+  readonly beginDrain: () => void
+}
+
+/** The extensions of the protocol that work here. */
+const extensions = [
+  "classification",
+  "model_repository",
+  "model_repository(unload_dependents)",
+  "schedule_policy",
+  "model_configuration",
+  "system_shared_memory",
+  "cuda_shared_memory",
+  "binary_tensor_data",
+  "parameters",
+  "statistics",
+  "trace",
+  "logging",
+]
+
+export const make = (
+  registry: OpenRegistry,
+  options: {
+    readonly id: string
+    readonly version: string
+    /** Default: those of a server that logs as if nobody had chosen. */
+    readonly logging?: LogSettings.LogControl
+    /** Default: nothing is traced. */
+    readonly tracing?: Tracing.Tracing
+    /** Default: requests have no spans. */
+    readonly spans?: Spans | undefined
+    /** Default: none is allowed. */
+    readonly sharedMemory?: SharedMemory.SharedMemory
+    /** Bytes that requests hold together until they are answered. Default: any number. */
+    readonly maxInFlightSize?: number
+    /** Default: there is none. */
+    readonly repository?: OpenRepository
+    /** Whether the server is ready only while all its models are. Default true. */
+    readonly strictReadiness?: boolean
+    /** Whether it is ready only once it is told to have started. Default false. */
+    readonly isStarting?: boolean
+  },
+): Gateway => {
+  const { sharedMemory = SharedMemory.disabled, tracing = Tracing.off, maxInFlightSize = Infinity } = options
+  const { repository = noRepository, strictReadiness = true } = options
+  const isComplete = () => registry.models.every((model) => model.isReady()) && repository.isReady()
+  const stopping = new AbortController()
+  let { isStarting = false } = options
+
+  const submit = Submission.make(registry, { sharedMemory, maxInFlightSize })
+  const { spans } = options
+  const ask = traced(spans === undefined ? submit : spanned(submit, spans), tracing)
+
+  return {
+    isLive: () => true,
+    isReady: () => !isStarting && !stopping.signal.aborted && (!strictReadiness || isComplete()),
+    metadata: { name: options.id, version: options.version, extensions },
+    repositoryIndex: (request) => Repository.index(registry.models, repository, request),
+    repositoryControl: (chosen) => Repository.control(repository, chosen),
+    tracing,
+    traceSettings: (model, changes) =>
+      model === "" || registry.versions(model).length > 0
+        ? Result.succeed(tracing.change(model, changes))
+        : Result.fail(new InvalidRequest({ message: `Request for unknown model : ${model}` })),
+    logging: options.logging ?? LogSettings.make(),
+    registry,
+    sharedMemory,
+    model: registry.get,
+    modelReady: (name, version) => {
+      const found = registry.get(name, version)
+      if (Result.isSuccess(found)) {
+        return stopping.signal.aborted ? Effect.succeed(false) : Probe.isReady(found.success)
+      }
+      // Of what is known and not there, that is the answer, and not a failure.
+      const isAbsent = found.failure._tag === "ModelNotReady" || (version === "" && registry.absent(name).length > 0)
+      return isAbsent ? Effect.succeed(false) : Effect.fail(found.failure)
+    },
+    modelMetadata: (name, version) =>
+      Result.map(registry.get(name, version), (model) => ({
+        name,
+        versions: version === "" ? registry.versions(name).map((other) => other.version) : [model.version],
+        platform: model.platform,
+        inputs: model.signature.inputs.map((spec) => tensorMetadata(model, spec)),
+        outputs: model.signature.outputs.map((spec) => tensorMetadata(model, spec)),
+      })),
+    modelConfiguration: (name, version) => Result.map(registry.get(name, version), ConfigurationMessage.make),
+    modelStatistics: (name, version) => Result.map(measured(registry, name, version), ModelStatistics.make),
+    spans,
+    infer: ask,
+    stream: ask,
+    stopping: stopping.signal,
+    started: () => {
+      isStarting = false
+    },
+    beginDrain: () => stopping.abort(),
+  }
+}
+
+/** The models whose statistics these are. What is not there is an invalid request here, in the protocol's own words. */
+const measured = (
+  registry: RegisteredModels,
+  name: string,
+  version: string,
+): Result.Result<ReadonlyArray<RunningModel>, InferenceError> => {
+  if (name === "") return Result.succeed(registry.models)
+  const versions = registry.versions(name)
+  if (versions.length === 0) return notAvailable(`requested model '${name}' is not available`)
+  if (version === "") return Result.succeed(versions)
+  const found = registry.get(name, version)
+  if (Result.isSuccess(found)) return Result.succeed([found.success])
+  if (found.failure._tag !== "ModelNotFound") return Result.fail(found.failure)
+  return notAvailable(`requested model version is not available for model '${name}'`)
+}
+
+const notAvailable = (message: string) => Result.fail(new InvalidRequest({ message }))
+
+const tensorMetadata = (model: RunningModel, spec: TensorSpec): TensorMetadata => ({
+  name: spec.name,
+  datatype: spec.datatype,
+  shape: model.maxBatchSize > 0 ? [-1, ...wireDims(spec.dims)] : wireDims(spec.dims),
+})

@@ -1,0 +1,115 @@
+/**
+ * The repository as its extension of the protocol shows it, whichever one there is: the index of its models and of those
+ * that the server was started with, and the parameters of loading and unloading, as both transports have them.
+ */
+import { Result } from "effect"
+import { type InferenceError, InvalidRequest, Unavailable, Unsupported } from "@nereid/core/Errors"
+import type {
+  Control,
+  IndexEntry,
+  LoadOverrides,
+  OpenRepository,
+} from "@nereid/core/internal/lifecycle/ModelRepository"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import type { SettingsDocument } from "@nereid/core/internal/codec/json/SettingsDocument"
+import type { ModelRepositoryParameter } from "@nereid/protocol/grpc_service"
+
+/** Which entries of which repository are wanted. */
+export interface IndexRequest {
+  /** Empty for all there are; there is no choice between them. */
+  readonly repository: string
+  readonly readyOnly: boolean
+}
+
+/** Models that are in no repository come first. */
+export const index = (
+  models: ReadonlyArray<RunningModel>,
+  repository: OpenRepository,
+  { repository: chosen, readyOnly }: IndexRequest,
+): Result.Result<ReadonlyArray<IndexEntry>, InferenceError> => {
+  if (chosen !== "") return Result.fail(noChoice())
+  const entries = all(models, repository)
+  return Result.succeed(readyOnly ? entries.filter(({ state }) => state === "READY") : entries)
+}
+
+export const all = (models: ReadonlyArray<RunningModel>, repository: OpenRepository): ReadonlyArray<IndexEntry> => [
+  ...models.filter(({ configuration }) => configuration === undefined).map(entry),
+  ...repository.index(),
+]
+
+/** What loads and unloads models, where anything does. */
+export const control = (repository: OpenRepository, chosen: string): Result.Result<Control, InferenceError> => {
+  if (chosen !== "") return Result.fail(noChoice())
+  if (repository.control !== undefined) return Result.succeed(repository.control)
+  // Said in the protocol's mode without control, too (reference, A6).
+  const message = "explicit model load / unload is not allowed if polling is enabled"
+  return Result.fail(new Unavailable({ message }))
+}
+
+/** Whether only what is ready is asked for. */
+export const readyOnly = (document: SettingsDocument): Result.Result<boolean, InvalidRequest> => {
+  const ready = document.get("ready")
+  if (ready === undefined) return Result.succeed(false)
+  if (ready.kind === "boolean") return Result.succeed(ready.value)
+  return refused("Invalid value for 'ready': expected a boolean")
+}
+
+/** Of either transport: files are base64 in a document, bytes in a message. */
+export type Parameters = ReadonlyMap<string, string | boolean | Uint8Array | undefined>
+
+/** What is neither text, truth nor bytes is no parameter of anything. */
+export const fromMessage = (parameters: { readonly [name: string]: ModelRepositoryParameter }): Parameters =>
+  new Map(
+    Object.entries(parameters).map(
+      ([
+        name,
+        {
+          parameterChoice: { value },
+        },
+      ]) => [name, typeof value === "bigint" ? undefined : value],
+    ),
+  )
+
+const filePrefix = "file:"
+
+export const loadOverrides = (parameters: Parameters): Result.Result<LoadOverrides, InvalidRequest> => {
+  let config: string | undefined
+  const files = new Map<string, Uint8Array>()
+  for (const [name, value] of parameters) {
+    if (name === "config") {
+      if (typeof value !== "string") return wrongType(name, "string_param")
+      config = value
+    } else if (name.startsWith(filePrefix)) {
+      const content = typeof value === "string" ? base64(value) : value
+      if (!(content instanceof Uint8Array)) return wrongType(name, "bytes_param")
+      files.set(name.slice(filePrefix.length), content)
+    } else return refused(`unrecognized load parameter '${name}'.`)
+  }
+  return Result.succeed({ ...(config === undefined ? {} : { config }), files })
+}
+
+/** Whether the models that it is made of go along. */
+export const unloadDependents = (parameters: Parameters): Result.Result<boolean, InvalidRequest> => {
+  const dependents = parameters.get("unload_dependents")
+  if (dependents === undefined && !parameters.has("unload_dependents")) return Result.succeed(false)
+  if (typeof dependents === "boolean") return Result.succeed(dependents)
+  return refused("invalid value type for 'unload_dependents' parameter, expected bool_param.")
+}
+
+const refused = (message: string) => Result.fail(new InvalidRequest({ message }))
+
+const wrongType = (name: string, expected: string) =>
+  refused(`invalid value type for load parameter '${name}', expected ${expected}.`)
+
+const base64 = (text: string): Uint8Array | undefined =>
+  /^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(text) ? Buffer.from(text, "base64") : undefined
+
+const entry = (model: RunningModel): IndexEntry => {
+  const { name, version } = model
+  if (model.isReady()) return { name, version, state: "READY", reason: "" }
+  return model.isLoading === true
+    ? { name, version, state: "LOADING", reason: "" }
+    : { name, version, state: "UNAVAILABLE", reason: model.unavailable ?? "none of its instances takes requests now" }
+}
+
+const noChoice = () => new Unsupported({ message: "'repository_name' specification is not supported" })

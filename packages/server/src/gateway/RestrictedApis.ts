@@ -1,0 +1,102 @@
+/**
+ * Parts of the protocol that only callers with a secret header may use, so that one port can serve the public inference
+ * and the operator's rest. No authentication of users: one shared secret for each group of APIs.
+ */
+import { createHash, timingSafeEqual } from "node:crypto"
+import { Result } from "effect"
+import { ServeError } from "../error/ServeError.ts"
+
+export const apis = [
+  "health",
+  "metadata",
+  "inference",
+  "shared-memory",
+  "model-config",
+  "model-repository",
+  "statistics",
+  "trace",
+  "logging",
+] as const
+
+/** A part of the protocol, as Triton's command line names it. */
+export type Api = (typeof apis)[number]
+
+/** These APIs answer only to calls that have the header `key` with this value. */
+export interface Restriction {
+  readonly apis: ReadonlyArray<Api>
+  /** Name of the header; over gRPC it is the metadata `triton-grpc-protocol-<key>`. */
+  readonly key: string
+  readonly value: string
+}
+
+/** What stands before an API. */
+export interface Guard {
+  /** In lower case. */
+  readonly header: string
+  /** Takes as long whatever is wrong with the value. */
+  readonly permits: (value: unknown) => boolean
+  /** The text for those that it does not permit. */
+  readonly refusal: string
+}
+
+/** The guard of an API; undefined for one that is open. */
+export type RestrictedApis = (api: Api) => Guard | undefined
+
+/** How the two ports speak of it. */
+const wording = {
+  http: { noun: "api", subject: "This API", prefix: "" },
+  grpc: { noun: "protocol", subject: "This protocol", prefix: "triton-grpc-protocol-" },
+} as const
+
+export const make = (
+  restrictions: ReadonlyArray<Restriction>,
+  port: keyof typeof wording,
+): Result.Result<RestrictedApis, ServeError> => {
+  const { noun, subject, prefix } = wording[port]
+  const refuse = (message: string) => Result.fail(new ServeError({ message: `restricted ${noun} ${message}` }))
+  const guards = new Map<Api, Guard>()
+  for (const restriction of restrictions) {
+    const { key, value } = restriction
+    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(key)) return refuse(`config needs the name of a header, got '${key}'`)
+    if (value === "") return refuse(`config needs a value of the header '${key}', got none`)
+    const header = prefix + key
+    const expected = digest(value)
+    const guard: Guard = {
+      header: header.toLowerCase(),
+      permits: (value) => typeof value === "string" && timingSafeEqual(digest(value), expected),
+      refusal: `${subject} is restricted, expecting header '${header}'`,
+    }
+    for (const api of restriction.apis) {
+      if (!isApi(api)) return Result.fail(unknownApi(noun, String(api)))
+      if (guards.has(api)) return refuse(`'${api}' can not be specified in multiple config groups`)
+      guards.set(api, guard)
+    }
+  }
+  return Result.succeed((api) => guards.get(api))
+}
+
+/** A restriction as the command line has it: `api[,api…]:key=value`. */
+export const parse = (text: string, port: keyof typeof wording): Result.Result<Restriction, ServeError> => {
+  const { noun } = wording[port]
+  const match = /^([^:]*):([^=]*)=(.*)$/s.exec(text)
+  if (match === null) {
+    const message = `restricted ${noun} config must be <${noun}>[,<${noun}>…]:<key>=<value>, got '${withoutValue(text)}'`
+    return Result.fail(new ServeError({ message }))
+  }
+  const [, list = "", key = "", value = ""] = match
+  const names = list.split(",")
+  const unknown = names.find((name) => !isApi(name))
+  if (unknown !== undefined) return Result.fail(unknownApi(noun, unknown))
+  return Result.succeed({ apis: names.filter(isApi), key, value })
+}
+
+/** What may be shown of it: anybody may read what is said of a wrong one, where a key alone may be the secret. */
+export const withoutValue = (text: string): string =>
+  text.replace(text.includes("=") ? /(?<==).*$/s : /(?<=:).*$/s, "…")
+
+const isApi = (name: string): name is Api => apis.some((api) => api === name)
+
+const unknownApi = (noun: string, name: string) => new ServeError({ message: `unknown restricted ${noun} '${name}'` })
+
+/** Of the same length whatever the value, so that a comparison says nothing about it. */
+const digest = (value: string): Uint8Array => createHash("sha256").update(value).digest()

@@ -1,0 +1,71 @@
+/** When a caller that is refused may try again, as each protocol says it. */
+import { assert, expect, it } from "@effect/vitest"
+import { Errors, Model, Tensor } from "@nereid/core"
+import { Effect, Layer } from "effect"
+import { inferFrame, rawCall, rawSession } from "../grpc/GrpcServer.fixture.ts"
+import { ask } from "../http/HttpInfer.fixture.ts"
+import * as Server from "../Server.ts"
+
+/** Refuses, to be asked again after so many milliseconds; below 0 without a word of when. */
+class Refusing extends Model.Service<Refusing>()("refusing", {
+  inputs: { X: Tensor.scalar("INT32") },
+  outputs: { X: Tensor.scalar("INT32") },
+}) {}
+
+const refusing = Model.each(Refusing, ({ X }): Effect.Effect<never, Errors.InferenceError> => {
+  if (X === 0) return Effect.fail(new Errors.InvalidRequest({ message: "no" }))
+  return Effect.fail(new Errors.QueueFull({ message: "full", ...(X > 0 && { retryAfter: X }) }))
+})
+
+const serve = Effect.fnUntraced(function* (fastInference: boolean) {
+  const free = { host: "127.0.0.1", port: 0 }
+  const layer = Server.layer([Refusing], { http: free, grpc: free, metrics: false, fastInference })
+  const { http, grpc } = yield* Effect.provide(Server.Server, yield* Layer.build(Layer.provide(layer, refusing)))
+  assert(http !== undefined && grpc !== undefined)
+  return { http, session: yield* rawSession({ authority: `http://127.0.0.1:${grpc.port}` }) }
+})
+
+/** More than a day is no time to name. */
+const tooMuch = 86_400_001
+
+it.live("over HTTP: Retry-After, in whole seconds; nothing where nobody knows", () =>
+  Effect.gen(function* () {
+    const { http } = yield* serve(true)
+    const said: Array<unknown> = []
+    for (const X of [1, 1000, 1001, 86_400_000, tooMuch, -1, 0]) {
+      const inputs = [{ name: "X", datatype: "INT32", shape: [1], data: [X] }]
+      const { status, headers } = yield* ask(http, "refusing", JSON.stringify({ inputs }))
+      said.push([status, headers["retry-after"]])
+    }
+    expect(said).toEqual([
+      [503, "1"],
+      [503, "1"],
+      [503, "2"],
+      [503, "86400"],
+      [503, undefined],
+      [503, undefined],
+      [400, undefined],
+    ])
+  }),
+)
+
+it.live.each([true, false])(
+  "over gRPC: the pushback of its retries, in milliseconds; on a path of its own: %s",
+  (fast) =>
+    Effect.gen(function* () {
+      const { session } = yield* serve(fast)
+      const said: Array<unknown> = []
+      for (const X of [1, 1001, tooMuch, -1, 0]) {
+        const inputs = [{ name: "X", datatype: "INT32", shape: [1n], contents: { intContents: [X] } }]
+        const { status, fields } = yield* rawCall(session, { chunks: [inferFrame({ modelName: "refusing", inputs })] })
+        said.push([status, fields["grpc-retry-pushback-ms"]])
+      }
+      expect(said).toEqual([
+        ["14", "1"],
+        ["14", "1001"],
+        ["14", undefined],
+        ["14", undefined],
+        ["3", undefined],
+      ])
+    }),
+)

@@ -1,0 +1,93 @@
+/**
+ * What a server tells Prometheus: its models and its machine, in a registry of its own, and every other Effect metric of
+ * the program, in its text format. What is off is neither observed nor written.
+ */
+import { Context, Duration, Effect, Exit, Metric, Queue, Scope } from "effect"
+import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import * as CpuMetrics from "./CpuMetrics.ts"
+import * as ModelMetrics from "./ModelMetrics.ts"
+import type { Gateway } from "../gateway/Gateway.ts"
+import { ServeError } from "../error/ServeError.ts"
+
+export interface MetricsOptions {
+  /** Whether the parts of requests' time are summed up, as counters. Default true. */
+  readonly counterLatencies?: boolean
+  /** Whether there is a histogram of the time to the first response, of decoupled models. Default false. */
+  readonly histogramLatencies?: boolean
+  /** Whether there are quantiles of the parts of requests' time, over the last minute. Default false. */
+  readonly summaryLatencies?: boolean
+  /** Which, from 0 to 1. Default 0.5, 0.9, 0.95, 0.99, 0.999; each is right within one per cent of its value. */
+  readonly summaryQuantiles?: ReadonlyArray<number>
+  /** Whether the machine's processors and memory are in them. Default true. */
+  readonly cpu?: boolean
+  /** How often processors and memory are looked at. Default 2 seconds. */
+  readonly interval?: Duration.Input
+}
+
+export interface Metrics {
+  /** The state of now, in Prometheus' text format. */
+  readonly text: () => string
+}
+
+export const make = Effect.fnUntraced(function* (
+  served: Gateway["registry"],
+  options: MetricsOptions = {},
+): Effect.fn.Return<Metrics, ServeError, Scope.Scope> {
+  const { counterLatencies = true, histogramLatencies = false, summaryLatencies = false, cpu = true } = options
+  const { summaryQuantiles = [0.5, 0.9, 0.95, 0.99, 0.999] } = options
+  const interval = Duration.fromInputUnsafe(options.interval ?? "2 seconds")
+  const wrong = summaryQuantiles.find((quantile) => !(quantile >= 0 && quantile <= 1))
+  if (wrong !== undefined) return yield* refused("summaryQuantiles", "numbers from 0 to 1", String(wrong))
+  if (!Duration.isFinite(interval) || Duration.toMillis(interval) < 1) {
+    return yield* refused("interval", "at least 1 ms and an end", Duration.format(interval))
+  }
+  const programs = yield* Metric.MetricRegistry
+  const own: Metric.MetricRegistry = new Map()
+  const registry = Context.make(Metric.MetricRegistry, own)
+  const quantiles = summaryLatencies ? [...new Set(summaryQuantiles)].toSorted((a, b) => a - b) : undefined
+  const latencies = { counterLatencies, histogramLatencies, quantiles }
+  yield* follow(served, (model) => ModelMetrics.register(model, latencies, registry))
+  if (cpu) yield* CpuMetrics.register(interval, registry)
+  return {
+    text: () => {
+      // One registry for the formatter: a family that is in both must have one head.
+      const all = new Map([...own, ...programs])
+      return PrometheusMetrics.formatUnsafe(Context.make(Metric.MetricRegistry, all))
+    },
+  }
+})
+
+/** Registers the models of now and of later, each for as long as it is there. */
+const follow = Effect.fnUntraced(function* (
+  served: Gateway["registry"],
+  register: (model: RunningModel) => Effect.Effect<void, never, Scope.Scope>,
+) {
+  const scope = yield* Scope.Scope
+  const registered = new Map<RunningModel, Scope.Closeable>()
+  const update = Effect.gen(function* () {
+    const current = new Set(served.models)
+    // First those that are gone: what comes in their place has the same labels.
+    for (const [model, own] of registered) {
+      if (current.has(model)) continue
+      registered.delete(model)
+      yield* Scope.close(own, Exit.void)
+    }
+    for (const model of current) {
+      if (registered.has(model)) continue
+      const own = yield* Scope.fork(scope)
+      registered.set(model, own)
+      yield* Scope.provide(register(model), own)
+    }
+  })
+  const changes = yield* Queue.sliding<void>(1)
+  yield* Effect.acquireRelease(
+    Effect.sync(() => served.onChange(() => Queue.offerUnsafe(changes, undefined))),
+    (unwatch) => Effect.sync(unwatch),
+  )
+  yield* update
+  yield* Queue.take(changes).pipe(Effect.andThen(update), Effect.forever, Effect.forkScoped)
+})
+
+const refused = (option: string, expected: string, got: string) =>
+  new ServeError({ message: `metricsOptions.${option}: expected ${expected}, got ${got}` })

@@ -1,0 +1,110 @@
+/** The answers of the HTTP front ends, each in one piece with its exact length. */
+import type { OutgoingHttpHeaders } from "node:http"
+import { Result } from "effect"
+import { headersOf } from "@nereid/core/internal/wire/ErrorHeaders"
+import { statusOf } from "@nereid/core/internal/wire/ErrorStatus"
+import type { InferenceError } from "@nereid/core/Errors"
+import { retryAfter } from "@nereid/core/internal/error/InferenceError"
+import type { Request, Response } from "./HttpExchange.ts"
+
+export const sendEmpty = (response: Response, status: number): void => {
+  response.writeHead(status, { "content-length": 0 })
+  response.end()
+}
+
+export const sendJson = (
+  response: Response,
+  status: number,
+  value: unknown,
+  headers: OutgoingHttpHeaders = {},
+): void => {
+  const body = Buffer.from(JSON.stringify(value))
+  response.writeHead(status, { "content-type": "application/json", "content-length": body.length, ...headers })
+  response.end(body)
+}
+
+/** An error that has no tag: about the route, not about a request to a model. */
+export const sendText = (response: Response, status: number, message: string, headers?: OutgoingHttpHeaders): void =>
+  sendJson(response, status, { error: message }, headers)
+
+export const sendError = (response: Response, error: InferenceError): void =>
+  sendJson(response, statusOf(error).http, { error: error.message }, failureHeaders(error))
+
+/** `retry-after` is in whole seconds (RFC 9110, 10.2.3). */
+export const failureHeaders = (error: InferenceError): OutgoingHttpHeaders => {
+  const millis = retryAfter(error)
+  if (millis === undefined) return headersOf(error)
+  return { ...headersOf(error), "retry-after": String(Math.max(1, Math.ceil(millis / 1000))) }
+}
+
+export const sendResult = (response: Response, result: Result.Result<object, InferenceError>): void => {
+  if (Result.isFailure(result)) sendError(response, result.failure)
+  else sendJson(response, 200, result.success)
+}
+
+/** Below this, a body goes out as text of one byte per character: node writes such a text together with its headers. */
+const tinyBody = 8 * 1024
+
+/** Parts below this go out as one; a copy of them is cheaper than a further write. */
+const smallBody = 64 * 1024
+
+export const sendChunks = (
+  response: Response,
+  chunks: ReadonlyArray<Uint8Array>,
+  headers: OutgoingHttpHeaders,
+): void => {
+  let length = 0
+  for (const chunk of chunks) length += chunk.length
+  response.writeHead(200, { ...headers, "content-length": length })
+  if (length <= tinyBody && response.stream === undefined) return void response.end(text(chunks), "latin1")
+  const [first] = chunks
+  if (first !== undefined && chunks.length === 1) return void response.end(first)
+  if (length <= smallBody) return void response.end(Buffer.concat(chunks, length))
+  response.cork()
+  for (const chunk of chunks) if (chunk.length > 0) response.write(chunk)
+  response.end()
+  response.uncork()
+}
+
+const text = (chunks: ReadonlyArray<Uint8Array>): string => {
+  let whole = ""
+  for (const { buffer, byteOffset, byteLength } of chunks) {
+    whole += Buffer.from(buffer, byteOffset, byteLength).toString("latin1")
+  }
+  return whole
+}
+
+/** How long, and how many bytes, a refused caller may go on sending before its connection is cut off. */
+const lingerMillis = 2_000
+const lingerBytes = 256 * 2 ** 20
+
+/**
+ * Refuses a request whose body is not wanted, and closes. The answer is out at once, the connection closes once the
+ * caller has sent its body: a socket that closes with unread bytes resets, and the caller would never see why.
+ */
+export const sendErrorAndClose = (request: Request, response: Response, error: InferenceError): void => {
+  // Its stream ends, and no other one with it.
+  if (response.stream !== undefined) return sendError(response, error)
+  const body = Buffer.from(JSON.stringify({ error: error.message }))
+  response.writeHead(statusOf(error).http, {
+    "content-type": "application/json",
+    "content-length": body.length,
+    connection: "close",
+    ...failureHeaders(error),
+  })
+  response.write(body)
+  // Who asked first sends nothing after a refusal.
+  if (request.headers.expect !== undefined) return void response.end()
+  const close = () => {
+    clearTimeout(timer)
+    response.end()
+  }
+  const timer = setTimeout(close, lingerMillis)
+  let discarded = 0
+  request.on("data", (chunk: Uint8Array) => {
+    discarded += chunk.length
+    if (discarded > lingerBytes) close()
+  })
+  request.on("end", close)
+  response.on("close", () => clearTimeout(timer))
+}

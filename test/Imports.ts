@@ -1,0 +1,101 @@
+/** The imports of this repository's source files, read from their text: which file loads which, types included or not. */
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { basename, dirname, join, relative } from "node:path"
+
+const root = join(import.meta.dirname, "..")
+
+const packagesFolder = join(root, "packages")
+
+export interface Manifest {
+  readonly name: string
+  readonly exports?: { readonly [path: string]: string }
+  readonly dependencies?: { readonly [name: string]: string }
+  readonly peerDependencies?: { readonly [name: string]: string }
+}
+
+export interface Package {
+  /** The name of its folder: `core` for `@nereid/core`. */
+  readonly name: string
+  readonly manifest: Manifest
+  /** Paths of its source files, without tests and fixtures. */
+  readonly files: ReadonlyArray<string>
+}
+
+const isSource = (name: string): boolean => name.endsWith(".ts") && !/\.(test|fixture)\.ts$/.test(name)
+
+export const sources = (folder: string): ReadonlyArray<string> =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && isSource(entry.name))
+    .map((entry) => join(entry.parentPath, entry.name))
+
+export const packages: ReadonlyArray<Package> = readdirSync(packagesFolder)
+  .filter((name) => existsSync(join(packagesFolder, name, "package.json")))
+  .map((name) => ({
+    name,
+    manifest: JSON.parse(readFileSync(join(packagesFolder, name, "package.json"), "utf8")),
+    files: sources(join(packagesFolder, name, "src")),
+  }))
+
+const statement = /(?:^|\n)\s*(?:import|export)\b(?:[^"'`;]*?\bfrom)?\s*["']([^"']+)["']/g
+
+const typeOnly = /(?:import|export) type [^"']*["'][^"']+["']/g
+
+/** The specifiers that a file imports or exports from; `isLoaded` leaves out those of types, which are gone at run time. */
+export const specifiers = (file: string, isLoaded = false): ReadonlyArray<string> => {
+  const text = readFileSync(file, "utf8")
+  return [...(isLoaded ? text.replaceAll(typeOnly, "") : text).matchAll(statement)].flatMap(
+    ([, specifier]) => specifier ?? [],
+  )
+}
+
+/** The file of this repository that a specifier means; undefined for a module from elsewhere. */
+export const resolve = (file: string, specifier: string): string | undefined => {
+  if (specifier.startsWith(".")) return join(dirname(file), specifier)
+  const [, name = "", path = ""] = /^@nereid\/([^/]+)(\/.+)?$/.exec(specifier) ?? []
+  const target = packages.find((other) => other.name === name)?.manifest.exports?.[`.${path}`]
+  return target === undefined ? undefined : join(packagesFolder, name, target)
+}
+
+/** Every module that a file loads at run time, itself included: paths of files, and specifiers of what is from elsewhere. */
+export const loaded = (file: string, seen = new Set<string>()): ReadonlySet<string> => {
+  if (seen.has(file)) return seen
+  seen.add(file)
+  for (const specifier of specifiers(file, true)) {
+    const target = resolve(file, specifier)
+    if (target === undefined) seen.add(specifier)
+    else loaded(target, seen)
+  }
+  return seen
+}
+
+/** The folder of a file inside its package; `.` for the package's own. */
+export const folderOf = ({ name }: Pick<Package, "name">, file: string): string =>
+  relative(join(packagesFolder, name, "src"), dirname(file)) || "."
+
+/** Circles of imports among the files, type imports included: each a list of paths. */
+export const cycles = (files: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> => {
+  const known = new Set(files)
+  const edges = new Map(
+    files.map((file) => [
+      file,
+      specifiers(file).flatMap((specifier) => {
+        const target = resolve(file, specifier)
+        return target !== undefined && known.has(target) ? [target] : []
+      }),
+    ]),
+  )
+  const found: Array<ReadonlyArray<string>> = []
+  const done = new Set<string>()
+  const walk = (file: string, way: ReadonlyArray<string>) => {
+    const start = way.indexOf(file)
+    if (start >= 0) return void found.push([...way.slice(start), file].map((each) => basename(each)))
+    if (done.has(file)) return
+    for (const next of edges.get(file) ?? []) walk(next, [...way, file])
+    done.add(file)
+  }
+  for (const file of files) walk(file, [])
+  return found
+}
+
+/** A path as messages show it. */
+export const shown = (file: string): string => relative(root, file)
