@@ -343,7 +343,7 @@ describe.each<Where>(["local", "grpc", "http"])("%s", (where) => {
       const first = yield* Effect.forkChild(infer({ X: 1 }))
       yield* Deferred.await(entered)
       const waiting = yield* Effect.forkChild(Effect.all([infer({ X: 2 }), infer({ X: 3 })], { concurrency: 2 }))
-      yield* until(() => hold.model.pending() === 2)
+      yield* until(() => hold.model.life.pending() === 2)
       const error = yield* Effect.flip(infer({ X: 4 }, { id: "4" }))
       expect([error._tag, error.message]).toEqual(["QueueFull", "[request id: 4] Exceeds maximum queue size"])
       yield* Deferred.succeed(open, undefined)
@@ -360,7 +360,7 @@ describe.each<Where>(["local", "grpc", "http"])("%s", (where) => {
       yield* Deferred.await(entered)
       const error = yield* Effect.flip(infer({ X: 2 }, { id: "2", timeout: "30 millis" }))
       expect([error._tag, error.message]).toEqual(["DeadlineExceeded", "[request id: 2] Deadline Exceeded"])
-      yield* until(() => hold.model.pending() === 0)
+      yield* until(() => hold.model.life.pending() === 0)
       yield* Deferred.succeed(open, undefined)
       expect(yield* Fiber.join(first)).toEqual({ X: 1 })
     }).pipe(Effect.provide(layer)),
@@ -374,12 +374,12 @@ describe.each<Where>(["local", "grpc", "http"])("%s", (where) => {
       const first = yield* Effect.forkChild(infer({ X: 1 }))
       yield* Deferred.await(entered)
       const second = yield* Effect.forkChild(infer({ X: 2 }))
-      yield* until(() => hold.model.pending() === 1)
+      yield* until(() => hold.model.life.pending() === 1)
       yield* Fiber.interrupt(second)
-      yield* until(() => hold.model.pending() === 0)
+      yield* until(() => hold.model.life.pending() === 0)
       yield* Fiber.interrupt(first)
       yield* Deferred.await(left)
-      yield* until(() => hold.model.statistics.failures.CANCELED === 2)
+      yield* until(() => hold.model.description.statistics.failures.CANCELED === 2)
     }).pipe(Effect.provide(layer)),
   )
 
@@ -389,8 +389,11 @@ describe.each<Where>(["local", "grpc", "http"])("%s", (where) => {
       const fail = yield* Fail
       yield* infer({ X: tensor("FP32", [1], Float32Array.of(1)) })
       yield* Effect.flip(fail.infer({ TAG: "ExecutionFailed" }))
-      expect([model.statistics.success.count, model.statistics.inferenceCount]).toEqual([1, 1])
-      expect([fail.model.statistics.fail.count, fail.model.statistics.failures.BACKEND]).toEqual([1, 1])
+      expect([model.description.statistics.success.count, model.description.statistics.inferenceCount]).toEqual([1, 1])
+      expect([
+        fail.model.description.statistics.fail.count,
+        fail.model.description.statistics.failures.BACKEND,
+      ]).toEqual([1, 1])
     }).pipe(Effect.provide(layer)),
   )
 })
@@ -527,7 +530,7 @@ describe.each<"grpc" | "http">(["grpc", "http"])("%s, when the server goes:", (w
       const second = yield* start(first.port)
       const { Y } = yield* infer(call)
       expect([...Y.data]).toEqual([2])
-      expect(model.statistics.success.count).toBe(2)
+      expect(model.description.statistics.success.count).toBe(2)
       yield* second.stop
     }),
   )
@@ -535,7 +538,7 @@ describe.each<"grpc" | "http">(["grpc", "http"])("%s, when the server goes:", (w
   it.live("a layer needs no server to be built", () =>
     Effect.gen(function* () {
       const { model, infer } = yield* Twice
-      expect(model.isReady()).toBe(true)
+      expect(model.life.isReady()).toBe(true)
       const error = yield* Effect.flip(infer({ X: tensor("FP32", [1], Float32Array.of(1)) }))
       expect(error).toBeInstanceOf(Errors.Unavailable)
     }).pipe(Effect.provide(Client.layer(Twice, { url: `${where}://127.0.0.1:1` }))),

@@ -54,9 +54,9 @@ const texts = (...data: ReadonlyArray<string>) => ({
 
 /** What the server counts of a model: requests, and the batches that they ran in. */
 const counts = (name: string) => {
-  const model = server.models.find((model) => model.name === name)
+  const model = server.models.find((model) => model.description.name === name)
   if (model === undefined) throw new Error(`no model '${name}'`)
-  return { rows: model.statistics.inferenceCount, batches: model.statistics.executionCount }
+  return { rows: model.description.statistics.inferenceCount, batches: model.description.statistics.executionCount }
 }
 
 it("is small enough to live in the repository", () => {

@@ -71,10 +71,15 @@ export const report = ({ ports = { http: 0, grpc: 0 }, models = [], run }: Answe
       cpu: user + system,
       delay: delay.count === 0 ? 0 : delay.percentile(99) / 1e6,
       models: Object.fromEntries(
-        models.map(({ name, pending, statistics: { executionCount, inferenceCount } }) => [
-          name,
-          { executions: executionCount, inferences: inferenceCount, pending: pending() },
-        ]),
+        models.map(
+          ({
+            description: {
+              name,
+              statistics: { executionCount, inferenceCount },
+            },
+            life: { pending },
+          }) => [name, { executions: executionCount, inferences: inferenceCount, pending: pending() }],
+        ),
       ),
     }
   }

@@ -5,7 +5,7 @@
 import { Context, Effect, Layer, Stream } from "effect"
 import { Errors, Model, RequestContext, Tensor } from "@nereid/core"
 import type { Fields } from "@nereid/core/internal/model/Field"
-import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { make } from "@nereid/core/internal/tensor/TypedTensor"
 import { Onnx } from "@nereid/onnx"
 import { addSub, file, ragged } from "../fixtures/onnx.ts"
@@ -124,7 +124,13 @@ class Stopped extends Context.Service<Stopped, { readonly model: RunningModel }>
 
 const stoppedLive = Layer.effect(
   Stopped,
-  Effect.map(Simple, ({ model }) => ({ model: { ...model, name: "stopped", isReady: () => false } })),
+  Effect.map(Simple, ({ model: { description, calls, life } }) => ({
+    model: new RunningModel({
+      description: { ...description, name: "stopped" },
+      calls,
+      life: { ...life, isReady: () => false, probe: Effect.succeed(false) },
+    }),
+  })),
 )
 
 /** Fails with the failure whose tag it is asked for; with an error of its own for any other text. */

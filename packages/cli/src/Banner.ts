@@ -1,6 +1,6 @@
 /** What a start prints: the models as a table, where the server listens, and for each that is ready a request that works. */
 import type { Server } from "@nereid/server"
-import type { IndexEntry } from "@nereid/core/internal/lifecycle/ModelRepository"
+import type { IndexEntry } from "@nereid/core/internal/lifecycle/ModelStore"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { print, type TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
 import { curl } from "./Curl.ts"
@@ -36,7 +36,8 @@ export const models = ({ index, models }: Pick<Server.Server["Service"], "index"
 /** The one of each name that a request without a version is for. */
 const newest = (models: ReadonlyArray<RunningModel>): ReadonlyArray<RunningModel> =>
   models.filter(
-    ({ name, version }) => !models.some((other) => other.name === name && Number(other.version) > Number(version)),
+    ({ description: { name, version } }) =>
+      !models.some((other) => other.description.name === name && Number(other.description.version) > Number(version)),
   )
 
 const url = ({ host, port }: Server.Address, tls: Server.Tls | undefined): string => {
@@ -46,7 +47,7 @@ const url = ({ host, port }: Server.Address, tls: Server.Tls | undefined): strin
 }
 
 const found = (entry: IndexEntry, models: ReadonlyArray<RunningModel>): RunningModel | undefined =>
-  models.find(({ name, version }) => name === entry.name && version === entry.version)
+  models.find(({ description: { name, version } }) => name === entry.name && version === entry.version)
 
 /** A model that is not there has no more than its status. */
 const row = (entry: IndexEntry, models: ReadonlyArray<RunningModel>) => {
@@ -54,7 +55,9 @@ const row = (entry: IndexEntry, models: ReadonlyArray<RunningModel>) => {
   const model = found(entry, models)
   const status = [name, version, state ?? "not loaded"]
   if (model === undefined) return [...status, "", "", ""]
-  const { maxBatchSize, signature } = model
+  const {
+    description: { maxBatchSize, signature },
+  } = model
   return [
     ...status,
     String(maxBatchSize),

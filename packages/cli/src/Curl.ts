@@ -11,9 +11,9 @@ const mostElementsAsJson = 16
 
 /** None for a decoupled model with an input that is too large for a line of JSON, or that JSON cannot carry. */
 export const curl = (model: RunningModel, url: string): string | undefined => {
-  const specs = model.signature.inputs.filter((spec) => !spec.optional)
-  const target = `${url}/v2/models/${encodeURIComponent(model.name)}`
-  return model.decoupled ? generate(specs, target) : infer(specs, target, model.maxBatchSize > 0)
+  const specs = model.description.signature.inputs.filter((spec) => !spec.optional)
+  const target = `${url}/v2/models/${encodeURIComponent(model.description.name)}`
+  return model.calls.decoupled ? generate(specs, target) : infer(specs, target, model.description.maxBatchSize > 0)
 }
 
 const generate = (specs: ReadonlyArray<TensorSpec>, target: string): string | undefined => {

@@ -40,7 +40,7 @@ it.live("padTo repeats the last row in the slot, and drops what comes of it", ()
       expect([...Y.data]).toEqual([10, 11, 12])
       // Smaller than the one before, whose rows are still in the memory.
       expect([...(yield* rows.infer({ X: Tensor.make("FP32", [1], Float32Array.of(5)) })).Y.data]).toEqual([25])
-      expect([...rows.model.statistics.batches.keys()]).toEqual([3, 1])
+      expect([...rows.model.description.statistics.batches.keys()]).toEqual([3, 1])
     }),
   ),
 )
@@ -62,7 +62,7 @@ it.live("requests of different lengths run together and are cut back", () =>
         concurrency: "unbounded",
       })
       expect(answers.map(({ Y }) => [...Y.data])).toEqual([[202], [7, 8, 9], [104, 105]])
-      expect(sequences.model.statistics.executionCount).toBe(1)
+      expect(sequences.model.description.statistics.executionCount).toBe(1)
     }),
   ),
 )
@@ -101,7 +101,7 @@ it.live("texts of different lengths too, without the one that ONNX Runtime canno
         { concurrency: "unbounded" },
       )
       expect(outcomes).toEqual([["a"], "InvalidRequest", ["d", "e"]])
-      expect(model.model.statistics.executionCount).toBe(1)
+      expect(model.model.description.statistics.executionCount).toBe(1)
     }),
   ),
 )
@@ -134,7 +134,7 @@ it.live("a request that ONNX Runtime fails on fails alone, where its batch may b
         { concurrency: "unbounded" },
       )
       expect(outcomes).toEqual([10, 20, "onnx runtime error", 30, 10])
-      const { executionCount, inferenceCount, failures } = lookup.model.statistics
+      const { executionCount, inferenceCount, failures } = lookup.model.description.statistics
       // 5 = (3 = (2) + 1) + (2): those that failed are no executions of the protocol's.
       expect([executionCount, inferenceCount, failures.BACKEND]).toEqual([2, 4, 1])
     }),
@@ -169,7 +169,7 @@ it.live("an input that the file requires may be left out where it has a default"
           },
         )
         expect(answers.map(({ SUM }) => [...SUM.data])).toEqual([[101], [4, 6]])
-        expect(masked.model.statistics.executionCount).toBe(1)
+        expect(masked.model.description.statistics.executionCount).toBe(1)
       }),
     )
     yield* using(

@@ -29,7 +29,7 @@ it.live("requests of different lengths are one run, and each has its own back", 
       const lines = yield* Lines
       const ask = (X: ReturnType<typeof row>) => lines.infer({ X })
       const asked = yield* Effect.forEach([row(1, 2, 3), row(), row(4)], ask, { concurrency: "unbounded" })
-      expect(lines.model.statistics.executionCount).toBe(1)
+      expect(lines.model.description.statistics.executionCount).toBe(1)
       return asked
     }).pipe(Effect.provide(Onnx.layer(Lines, { file: path, flat })))
     expect(answers.map(({ Y, END }) => [[...Y.data], [...END.data]])).toEqual([

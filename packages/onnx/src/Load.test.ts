@@ -203,9 +203,11 @@ describe("warm-up", () => {
       const warmUp = { inputs: "random", batchSize: [1, 8], count: 2 } as const
       const layer = Onnx.layer(AddSub, { file: path, instances: 2, warmUp })
       const { model } = yield* Effect.provideContext(AddSub, yield* Layer.build(layer))
-      const { statistics } = model
+      const {
+        description: { statistics },
+      } = model
       assert.deepEqual([statistics.success.count, statistics.executionCount, statistics.fail.count], [0, 0, 0])
-      assert.isTrue(model.isReady())
+      assert.isTrue(model.life.isReady())
     }),
   )
 

@@ -4,7 +4,7 @@ import { Model, Tensor } from "@nereid/core"
 import { type FixedDataType, view, byteWidth } from "@nereid/core/internal/tensor/DataType"
 import type { Field } from "@nereid/core/internal/model/Field"
 import { noParameters } from "@nereid/core/internal/request/Request"
-import { infer } from "@nereid/core/internal/running/RunningModel"
+import { infer } from "@nereid/core/internal/running/CallableModel"
 import { Context, Effect, Exit, Fiber, Layer, Result, Scope } from "effect"
 import { decode } from "fast-png"
 import { readdirSync, readFileSync } from "node:fs"
@@ -65,7 +65,7 @@ describe("digits", () => {
       const { logits } = yield* model.infer({ image: picture(7) })
       assert.deepEqual(logits.shape, [10])
       assert.equal(largest(logits.data), 7)
-      assert.equal(model.model.platform, "onnxruntime_onnx")
+      assert.equal(model.model.description.platform, "onnxruntime_onnx")
     }).pipe(Effect.provide(DigitsLive)),
   )
 
@@ -99,7 +99,7 @@ describe("digits", () => {
       for (const [digit, logits] of answers) assert.equal(largest(logits), digit)
       // The last batch is counted after its replies.
       yield* Effect.yieldNow
-      const { inferenceCount, executionCount, computeInput, computeOutput } = model.model.statistics
+      const { inferenceCount, executionCount, computeInput, computeOutput } = model.model.description.statistics
       assert.equal(inferenceCount, 640)
       assert.isBelow(executionCount, 200)
       assert.isAbove(computeInput.ns, 0)
@@ -179,7 +179,7 @@ for (const [datatype, fixed, dynamic] of fields) {
           const { model } = yield* AddSub
           const inputs = [tensor(datatype, [3, 4, 5, 6, 7, 8, 9, 10]), tensor(datatype, [1, 2, 3, 1, 2, 3, 1, 2])]
           const request = { id: "", inputs, rows: 2, parameters: noParameters, deadline: undefined }
-          const { outputs } = yield* infer(model, request)
+          const { outputs } = yield* infer(model.calls, request)
           assert.deepEqual(
             outputs.map(({ datatype, shape }) => [datatype, ...shape]),
             [
@@ -230,7 +230,7 @@ it.live("a response cache knows its answers by their inputs alone: a file sees n
     const again = yield* infer({ image: picture(7) }, { parameters: { traceparent: "a" } })
     assert.deepEqual([...again.logits.data], [...logits.data])
     assert.equal(largest((yield* infer({ image: picture(8) })).logits.data), 8)
-    const { cacheHit, cacheMiss, executionCount } = model.statistics
+    const { cacheHit, cacheMiss, executionCount } = model.description.statistics
     assert.deepEqual([cacheHit.count, cacheMiss.count, executionCount], [1, 2, 2])
   }).pipe(
     Effect.provide(
@@ -242,7 +242,7 @@ it.live("a response cache knows its answers by their inputs alone: a file sees n
 it.live("instances in groups, each with its execution providers", () =>
   Effect.gen(function* () {
     const { model, infer } = yield* Digits
-    assert.deepEqual(model.instanceGroups, [
+    assert.deepEqual(model.life.instanceGroups(), [
       { name: "digits_0", kind: "CPU", count: 2, gpus: [] },
       { name: "digits_1", kind: "GPU", count: 1, gpus: [1] },
     ])
@@ -436,7 +436,7 @@ it.live("unloading while it is busy answers everything and leaves the process al
     const fibers = yield* Effect.forEach(Array.from({ length: 64 }), () =>
       Effect.forkChild(answer, { startImmediately: true }),
     )
-    while (model.pending() === 64) yield* Effect.yieldNow
+    while (model.life.pending() === 64) yield* Effect.yieldNow
     yield* Scope.close(scope, Exit.void)
     for (const fiber of fibers) {
       const outcome = yield* Effect.result(Fiber.join(fiber))

@@ -1,8 +1,11 @@
 /** What the tests of repositories share: one on disk, opened without a port. No test is in here. */
+import { KeyedLock } from "@nereid/core/internal/lifecycle/KeyedLock"
+import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { Effect } from "effect"
-import { Registry, Tensor } from "@nereid/core"
+import { Tensor } from "@nereid/core"
 import type { LoadOverrides, OpenRepository } from "@nereid/core/internal/lifecycle/ModelRepository"
-import { infer, type RunningModel } from "@nereid/core/internal/running/RunningModel"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import { infer } from "@nereid/core/internal/running/CallableModel"
 import type { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import * as Repository from "./Repository.ts"
 
@@ -14,14 +17,15 @@ export const open = Effect.fnUntraced(function* (
   options: Partial<Repository.Options> = {},
   models: ReadonlyArray<RunningModel> = [],
 ) {
-  const registry = Registry.make(models)
-  const opened = yield* Repository.open({ directories: [fixture.path], exitOnError: false, ...options })(registry)
+  const registry = ModelStore.of(models)
+  const server = { store: registry, lock: new KeyedLock() }
+  const opened = yield* Repository.open({ directories: [fixture.path], exitOnError: false, ...options })(server)
   yield* opened.begin
   /** What a model makes of 0; the version in front where it is asked for. */
   const answer = (name: string, version = "") =>
     Effect.gen(function* () {
       const model = yield* Effect.fromResult(registry.get(name, version))
-      const shape = model.maxBatchSize > 0 ? [1, 1] : [1]
+      const shape = model.description.maxBatchSize > 0 ? [1, 1] : [1]
       const [output] = yield* ask(model, [Tensor.make("FP32", shape, new Float32Array(1))])
       return [...(output?.data ?? [])][0]
     })
@@ -30,6 +34,9 @@ export const open = Effect.fnUntraced(function* (
   return {
     ...opened,
     registry,
+    /** The configuration that a model was loaded with. */
+    configuration: (model: RunningModel | undefined) =>
+      model === undefined ? undefined : registry.versionOf(model)?.configuration?.(),
     answer,
     load,
     unload: (name: string, dependents = false) => control(opened).unload(name, dependents),
@@ -64,9 +71,9 @@ const control = ({ control }: OpenRepository) => {
 
 /** The outputs for these inputs, in the order of the signature; of as many rows as the first one has. */
 export const ask = (model: RunningModel, inputs: ReadonlyArray<TypedTensor | undefined>) => {
-  const rows = model.maxBatchSize > 0 ? (inputs.find((tensor) => tensor !== undefined)?.shape[0] ?? 1) : 1
+  const rows = model.description.maxBatchSize > 0 ? (inputs.find((tensor) => tensor !== undefined)?.shape[0] ?? 1) : 1
   return Effect.map(
-    infer(model, { id: "", inputs, rows, parameters: {}, deadline: undefined }),
+    infer(model.calls, { id: "", inputs, rows, parameters: {}, deadline: undefined }),
     ({ outputs }) => outputs,
   )
 }

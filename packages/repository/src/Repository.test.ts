@@ -1,9 +1,11 @@
 /** Directories as models that a registry has; with real files and the real ONNX Runtime, without a port (C33, C34). */
+import { KeyedLock } from "@nereid/core/internal/lifecycle/KeyedLock"
+import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Logger, Result, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
-import { Model, Registry, Tensor } from "@nereid/core"
+import { Model, Tensor } from "@nereid/core"
 import type { LoadOverrides } from "@nereid/core/internal/lifecycle/ModelRepository"
 import { plus, repository } from "../../../test/fixtures/repository.ts"
 import { open } from "./Repository.fixture.ts"
@@ -49,15 +51,17 @@ describe("at the start", () => {
       const fixture = yield* repository
       fixture.adding("bare", 1, 10)
       fixture.adding("configured", 1, 20, 'name: "configured" platform: "onnxruntime_onnx" max_batch_size: 8')
-      const { index, answer, registry, isReady } = yield* open(fixture)
+      const { index, answer, registry, configuration, isReady } = yield* open(fixture)
       expect(index()).toEqual([
         { name: "bare", version: "1", state: "READY", reason: "" },
         { name: "configured", version: "1", state: "READY", reason: "" },
       ])
       expect([yield* answer("bare"), yield* answer("configured")]).toEqual([10, 20])
       const [[bare], [configured]] = [registry.versions("bare"), registry.versions("configured")]
-      expect(bare).toMatchObject({ maxBatchSize: 4, platform: "onnxruntime_onnx", instanceGroups: [{ count: 2 }] })
-      expect(configured).toMatchObject({ maxBatchSize: 8, configuration: { maxBatchSize: 8, name: "configured" } })
+      expect(bare?.description).toMatchObject({ maxBatchSize: 4, platform: "onnxruntime_onnx" })
+      expect(bare?.life.instanceGroups()).toMatchObject([{ count: 2 }])
+      expect(configured?.description.maxBatchSize).toBe(8)
+      expect(configuration(configured)).toMatchObject({ maxBatchSize: 8, name: "configured" })
       expect(isReady()).toBe(true)
     }),
   )
@@ -76,7 +80,7 @@ describe("at the start", () => {
       for (const name of ["0", "01", "x", "-1"]) fixture.write(`latest/${name}/model.onnx`, plus(99))
       fixture.write("latest/11", "a file")
       const { registry, answer } = yield* open(fixture)
-      const versions = (name: string) => registry.versions(name).map(({ version }) => version)
+      const versions = (name: string) => registry.versions(name).map(({ description: { version } }) => version)
       expect([versions("latest"), versions("two"), versions("all"), versions("specific")]).toEqual([
         ["10"],
         ["2", "10"],
@@ -204,7 +208,7 @@ describe("at the start", () => {
         absent: `UNAVAILABLE: unable to find '${fixture.path}/absent/1/model.onnx'`,
       })
       expect(isReady()).toBe(false)
-      expect(registry.models.map(({ name }) => name)).toEqual(["good"])
+      expect(registry.models.map(({ description: { name } }) => name)).toEqual(["good"])
     }),
   )
 
@@ -228,9 +232,10 @@ describe("at the start", () => {
       second.adding("both", 1, 4)
       first.adding("code", 1, 5)
       const model = yield* inCode("code")
-      const registry = Registry.make([model])
+      const registry = ModelStore.of([model])
       const directories = [first.path, second.path] as const
-      const { begin, index } = yield* Repository.open({ directories, exitOnError: false })(registry)
+      const server = { store: registry, lock: new KeyedLock() }
+      const { begin, index } = yield* Repository.open({ directories, exitOnError: false })(server)
       yield* begin
       expect(index()).toMatchObject([
         { name: "both", state: "UNAVAILABLE", reason: "model appears in two or more repositories" },
@@ -290,7 +295,7 @@ describe("explicit control", () => {
       fixture.adding("a", 1, 1)
       fixture.adding("b", 1, 2)
       const { registry } = yield* open(fixture, { ...explicit, load: ["*"] })
-      expect(registry.models.map(({ name }) => name).toSorted()).toEqual(["a", "b"])
+      expect(registry.models.map(({ description: { name } }) => name).toSorted()).toEqual(["a", "b"])
     }),
   )
 
@@ -381,10 +386,10 @@ describe("explicit control", () => {
       const grouped = (groups: string) => `version_policy { all {} } instance_group [ ${groups} ]`
       fixture.adding("m", 1, 1, grouped("{ count: 1 kind: KIND_CPU }"))
       fixture.adding("m", 2, 2)
-      const { answer, load, registry } = yield* open(fixture, { ...explicit, load: ["m"] })
+      const { answer, load, registry, configuration } = yield* open(fixture, { ...explicit, load: ["m"] })
       const before = registry.versions("m")
       yield* answer("m")
-      const counts = () => registry.versions("m").map(({ instanceGroups }) => instanceGroups.map(({ count }) => count))
+      const counts = () => registry.versions("m").map(({ life }) => life.instanceGroups().map(({ count }) => count))
       for (const [groups, expected] of [
         ["{ count: 3 kind: KIND_CPU }", [3]],
         ["{ count: 1 kind: KIND_CPU }, { name: 'more' count: 1 kind: KIND_CPU }", [1, 1]],
@@ -395,11 +400,11 @@ describe("explicit control", () => {
         expect(registry.versions("m")).toEqual(before)
         expect(registry.versions("m").every((model, index) => model === before[index])).toBe(true)
         expect(counts()).toEqual([expected, expected])
-        expect(before[1]?.configuration?.instanceGroup.map(({ count }) => count)).toEqual(expected)
+        expect(configuration(before[1])?.instanceGroup.map(({ count }) => count)).toEqual(expected)
         expect(yield* answer("m")).toBe(2)
         yield* sessions("m", expected.reduce((sum: number, count) => sum + count, 0) * 2)
       }
-      expect(before[1]?.statistics.success.count).toBe(4)
+      expect(before[1]?.description.statistics.success.count).toBe(4)
       // With a version that comes along; and with another change, which is a reload.
       fixture.adding("m", 3, 3, grouped("{ count: 2 kind: KIND_CPU }"))
       yield* load("m")
@@ -426,7 +431,7 @@ describe("explicit control", () => {
       expect(message).toMatch(
         /^load failed for model 'm': version 1 is at UNAVAILABLE state: initialize of .* has failed: no third one;$/,
       )
-      expect([registry.versions("m")[0] === before, before?.instanceGroups, isReady()]).toMatchObject([
+      expect([registry.versions("m")[0] === before, before?.life.instanceGroups(), isReady()]).toMatchObject([
         true,
         [{ count: 2 }],
         true,
@@ -434,7 +439,10 @@ describe("explicit control", () => {
       expect(index()).toEqual([{ name: "m", version: "1", state: "READY", reason: "" }])
       fixture.write("m/config.pbtxt", script(1))
       yield* load("m")
-      expect([registry.versions("m")[0] === before, before?.instanceGroups]).toMatchObject([true, [{ count: 1 }]])
+      expect([registry.versions("m")[0] === before, before?.life.instanceGroups()]).toMatchObject([
+        true,
+        [{ count: 1 }],
+      ])
     }),
   )
 
@@ -448,7 +456,10 @@ describe("explicit control", () => {
         const [first] = registry.versions("m")
         fixture.adding("m", 2, 2)
         yield* load("m")
-        expect(registry.versions("m")).toEqual([first, expect.objectContaining({ version: "2" })])
+        expect(registry.versions("m")).toEqual([
+          first,
+          expect.objectContaining({ description: expect.objectContaining({ version: "2" }) }),
+        ])
         const [, second] = registry.versions("m")
         fixture.remove("m/1")
         yield* load("m")
@@ -483,13 +494,14 @@ describe("explicit control", () => {
         fixture.adding("m", 1, 1)
         const { answer, load, registry } = yield* open(fixture, explicit)
         yield* load("m", { config: '{"maxBatchSize":16,"instance_group":[{"count":1,"kind":"KIND_CPU"}]}' })
-        expect(registry.models).toMatchObject([{ maxBatchSize: 16, instanceGroups: [{ count: 1 }] }])
+        expect(registry.models).toMatchObject([{ description: { maxBatchSize: 16 } }])
+        expect(registry.models[0]?.life.instanceGroups()).toMatchObject([{ count: 1 }])
         const files = new Map([["7/model.onnx", plus(70)]])
         yield* load("m", { config: "{}", files })
-        expect(registry.models).toMatchObject([{ version: "7", maxBatchSize: 4 }])
+        expect(registry.models).toMatchObject([{ description: { version: "7", maxBatchSize: 4 } }])
         expect(yield* answer("m")).toBe(70)
         yield* load("m")
-        expect(registry.models).toMatchObject([{ version: "1" }])
+        expect(registry.models).toMatchObject([{ description: { version: "1" } }])
         yield* load("elsewhere", { config: "{}", files })
         expect(yield* answer("elsewhere")).toBe(70)
         const refusals = yield* Effect.forEach(
@@ -575,7 +587,7 @@ it.effect("polling follows what is added, changed and removed, and leaves alone 
       const unwatch = registry.onChange(() => {
         if (
           registry.models
-            .map(({ name, version }) => name + version)
+            .map(({ description: { name, version } }) => name + version)
             .toSorted()
             .join() !== "changes2,comes1,stays1"
         )
@@ -642,7 +654,9 @@ it.live("a configuration is taken from configs/ where it has the name that is as
     for (const name of ["a", "b"]) fixture.adding(name, 1, 1, "max_batch_size: 2")
     fixture.write("a/configs/big.pbtxt", "max_batch_size: 32")
     const { registry } = yield* open(fixture, { configName: "big" })
-    expect(Object.fromEntries(registry.models.map(({ name, maxBatchSize }) => [name, maxBatchSize]))).toEqual({
+    expect(
+      Object.fromEntries(registry.models.map(({ description: { name, maxBatchSize } }) => [name, maxBatchSize])),
+    ).toEqual({
       a: 32,
       b: 2,
     })
@@ -668,8 +682,8 @@ it.live("the end of the scope unloads all there is", () =>
     const scope = yield* Scope.make()
     const { registry } = yield* Scope.provide(open(fixture), scope)
     const [model] = registry.models
-    expect(model?.isReady()).toBe(true)
+    expect(model?.life.isReady()).toBe(true)
     yield* Scope.close(scope, Exit.void)
-    expect(model?.isReady()).toBe(false)
+    expect(model?.life.isReady()).toBe(false)
   }),
 )

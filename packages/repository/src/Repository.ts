@@ -12,7 +12,7 @@ import {
   type OpenRepository,
   RepositoryError,
 } from "@nereid/core/internal/lifecycle/ModelRepository"
-import type { RegisteredModels } from "@nereid/core/internal/lifecycle/Registry"
+import type { RegisteredModels } from "@nereid/core/internal/lifecycle/ModelLookup"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { Catalogue } from "./catalogue/Catalogue.ts"
 import type { LoadFailure } from "./directory/LoadFailure.ts"
@@ -50,14 +50,16 @@ export const layer = (options: Options): Layer.Layer<never> => Layer.succeed(Mod
 
 export const open =
   (options: Options): Open =>
-  (registry) =>
+  (server) =>
     Effect.gen(function* () {
       const { control = "none", load: wanted = [], exitOnError = true } = options
-      const inCode = new Set(registry.models.map(({ name }) => name))
-      const catalogue = new Catalogue(options, registry, yield* Scope.Scope)
-      for (const begin of [() => registry.onChange(catalogue.review), () => registry.addAbsent(catalogue.versions)]) {
-        yield* Effect.acquireRelease(Effect.sync(begin), (stop) => Effect.sync(stop))
-      }
+      const { store } = server
+      const inCode = new Set(store.models.map(({ description }) => description.name))
+      const catalogue = new Catalogue(options, server, yield* Scope.Scope)
+      yield* Effect.acquireRelease(
+        Effect.sync(() => store.onChange(catalogue.review)),
+        (stop) => Effect.sync(stop),
+      )
       const found = yield* Effect.mapError(catalogue.scan, ({ message }) => new RepositoryError({ message }))
       const isAll = control !== "explicit" || (wanted.length === 1 && wanted[0] === "*")
       const opened: OpenRepository = {
@@ -73,7 +75,7 @@ export const open =
         isReady: () => catalogue.isReady(),
         control:
           control === "explicit"
-            ? yield* controlOf(catalogue, (name) => (inCode.has(name) ? registry.versions(name) : []))
+            ? yield* controlOf(catalogue, (name) => (inCode.has(name) ? store.versions(name) : []))
             : undefined,
       }
       return opened
@@ -140,7 +142,7 @@ const loadOne = Effect.fnUntraced(function* (catalogue: Catalogue, name: string,
 /** Nobody may unload a model in code. */
 const staying = (name: string, inCode: ReadonlyArray<RunningModel>): Effect.Effect<void, ExecutionFailed> => {
   if (inCode.length === 0) return Effect.void
-  const available = `versions that are still available: ${inCode.map(({ version }) => version).join(",")}`
+  const available = `versions that are still available: ${inCode.map(({ description: { version } }) => version).join(",")}`
   return Effect.fail(
     new ExecutionFailed({ message: `failed to unload '${name}', ${available}: it is in code, and stays` }),
   )

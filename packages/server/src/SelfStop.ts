@@ -4,7 +4,7 @@
  */
 import { Deferred, type Duration, Effect, Fiber, FiberSet } from "effect"
 import type { Unrecoverable } from "@nereid/core/Errors"
-import type { OpenRegistry } from "@nereid/core/internal/lifecycle/Registry"
+import type { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 
 export interface SelfStopOptions {
@@ -18,7 +18,7 @@ export interface SelfStopOptions {
 
 /** In the background, for as long as the scope is open: of all models that there are, and of those that leave until they end. */
 export const watch = Effect.fnUntraced(function* (
-  registry: Pick<OpenRegistry, "models" | "onChange">,
+  store: Pick<ModelStore, "models" | "onChange">,
   { readinessOff, stop, limit, onUnrecoverable }: SelfStopOptions,
 ) {
   const holder = yield* Effect.withFiber((fiber) => Effect.succeed(fiber))
@@ -26,10 +26,13 @@ export const watch = Effect.fnUntraced(function* (
   const watched = new Map<RunningModel, Deferred.Deferred<void>>()
   const runFork = yield* FiberSet.makeRuntime<never, void, never>()
   const look = () => {
-    const models = new Set(registry.models)
+    const models = new Set(store.models)
     for (const [model, left] of watched) if (!models.has(model)) Deferred.doneUnsafe(left, Effect.void)
     for (const model of models) {
-      const { name, drained, unrecoverable } = model
+      const {
+        description: { name },
+        life: { drained, unrecoverable },
+      } = model
       if (unrecoverable === undefined || watched.has(model)) continue
       const left = Deferred.makeUnsafe<void>()
       watched.set(model, left)
@@ -48,7 +51,7 @@ export const watch = Effect.fnUntraced(function* (
   }
   look()
   yield* Effect.acquireRelease(
-    Effect.sync(() => registry.onChange(look)),
+    Effect.sync(() => store.onChange(look)),
     (ignore) => Effect.sync(ignore),
   )
   yield* Deferred.await(failed).pipe(

@@ -40,7 +40,7 @@ it.live("serves on every front end that is not turned off, and tells where", () 
     const local = { host: "127.0.0.1", port: 0 }
     const layer = Server.layer([Echo], { http: local, grpc: local, metrics: local }).pipe(Layer.provide(echo))
     const server = yield* Effect.provide(Server.Server, layer)
-    expect(server.models.map(({ name }) => name)).toEqual(["echo"])
+    expect(server.models.map(({ description: { name } }) => name)).toEqual(["echo"])
     for (const address of [server.http, server.grpc, server.metrics]) expect(address?.port).toBeGreaterThan(0)
   }),
 )

@@ -11,13 +11,14 @@ import { totalmem } from "node:os"
 import { Cause, Context, Deferred, Duration, Effect, Exit, Fiber, Layer, Option, Runtime, Scope } from "effect"
 import type { Unrecoverable } from "@nereid/core/Errors"
 import {
-  type IndexEntry,
   ModelRepository,
   none as noRepository,
   type Open,
   type OpenRepository,
 } from "@nereid/core/internal/lifecycle/ModelRepository"
-import * as Absent from "@nereid/core/internal/lifecycle/PlaceholderModel"
+import { type IndexEntry, ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
+import { ModelVersion } from "@nereid/core/internal/lifecycle/ModelVersion"
+import * as PlaceholderModel from "@nereid/core/internal/lifecycle/PlaceholderModel"
 import type { DeclaredModel } from "@nereid/core/internal/call/ModelClass"
 import * as PromiseCall from "@nereid/core/internal/call/PromiseCall"
 import {
@@ -41,7 +42,7 @@ import * as Logging from "./log/Logging.ts"
 import type { LogControl } from "./log/LogSettings.ts"
 import * as MetricsServer from "./metrics/MetricsServer.ts"
 import * as OnePort from "./OnePort.ts"
-import * as Repository from "./gateway/RepositoryIndex.ts"
+import * as RepositoryIndex from "./gateway/RepositoryIndex.ts"
 import type { Restriction } from "./gateway/RestrictedApis.ts"
 import * as SelfStop from "./SelfStop.ts"
 import { ServeError } from "./error/ServeError.ts"
@@ -192,7 +193,11 @@ export const layer = <const M extends ReadonlyArray<AnyModel>>(
       const services = yield* Effect.all(models.map((model) => provided<M[number]["Identifier"]>(model)))
       const running = services.map(({ model }) => model)
       return yield* logged(options, (control) =>
-        open(running, Effect.succeed({ models: running }), { ...options, control }),
+        open(
+          running.map((model) => ModelVersion.ready(model)),
+          Effect.succeed({ models: running }),
+          { ...options, control },
+        ),
       )
     }),
     // Memoized by what it is, so this one is also that of the models.
@@ -228,7 +233,11 @@ export const serve = <const M extends ReadonlyArray<DeclaredModel>, E, R>(
           Context.add(outside, Scope.Scope, Context.get(inside, Scope.Scope)),
         ),
       )
-      const expected = models.map(({ definition }) => Absent.make(definition))
+      const expected = models.map(({ definition }) => {
+        const version = new ModelVersion({ ...definition, origin: "code" })
+        version.begin(PlaceholderModel.make(definition))
+        return version
+      })
       const server = yield* logged(options, (control) => open(expected, load, { ...options, control }))
       return Context.add(yield* Deferred.await(built), Server, server)
     }),
@@ -382,9 +391,9 @@ interface Loaded {
   readonly repository?: Open
 }
 
-/** Opens the ports, with what is `expected` in the place of the models that are loaded then. */
+/** Opens the ports while `expected` is being loaded, or once it is. */
 const open = Effect.fnUntraced(function* <E, R>(
-  expected: ReadonlyArray<RunningModel>,
+  expected: ReadonlyArray<ModelVersion>,
   load: Effect.Effect<Loaded, E, R | Scope.Scope>,
   options: OpenOptions,
 ): Effect.fn.Return<Server["Service"], E | ServeError, R | Served | Scope.Scope> {
@@ -399,27 +408,30 @@ const open = Effect.fnUntraced(function* <E, R>(
   const stopTimeoutMillis = Duration.toMillis(drainTimeout) + 1000
   // Ahead of the front ends, which so are closed before the models.
   const models = yield* Scope.fork(yield* Scope.Scope)
-  const registry = yield* Effect.try({
-    try: () => Registry.make(expected),
+  const store = yield* Effect.try({
+    try: () => new ModelStore(expected),
     catch: (error) => new ServeError({ message: errorMessage(error) }),
   })
   const served = yield* Served
   let opened: OpenRepository = noRepository
-  const include = served.include(registry, () => opened.control)
-  yield* Effect.mapError(include, failed)
+  yield* Effect.mapError(
+    served.include(store, () => opened.control),
+    failed,
+  )
+  const server = { store, lock: served.lock }
   const openRepository = yield* ModelRepository
-  opened = yield* Effect.mapError(Scope.provide(openRepository(registry), models), failed)
+  opened = yield* Effect.mapError(Scope.provide(openRepository(server), models), failed)
   const repository: OpenRepository = {
     begin: Effect.suspend(() => opened.begin),
-    index: () => [...served.index(), ...opened.index()],
+    index: () => opened.index(),
     isReady: () => opened.isReady(),
     get control() {
       return opened.control
     },
   }
   const sharedMemory = allowClientSharedMemory ? yield* openSharedMemory : SharedMemory.disabled
-  const tracing = yield* Tracing.make(registry, options.trace ?? {})
-  const gateway = Gateway.make(registry, {
+  const tracing = yield* Tracing.make(store, options.trace ?? {})
+  const gateway = Gateway.make(store, {
     spans: yield* Spans.make,
     id,
     version,
@@ -473,28 +485,29 @@ const open = Effect.fnUntraced(function* <E, R>(
   const stopped = Effect.suspend(() =>
     Effect.andThen(
       drain,
-      Effect.forEach(registry.models, ({ release }) => release ?? Effect.void, { concurrency: "unbounded" }),
+      Effect.forEach(store.models, ({ life }) => life.release, { concurrency: "unbounded" }),
     ),
   )
-  yield* SelfStop.watch(registry, {
+  yield* SelfStop.watch(store, {
     readinessOff: gateway.beginDrain,
     stop: Effect.asVoid(stopped),
     limit: Duration.sum(drainTimeout, grace),
     onUnrecoverable: options.onUnrecoverable,
   })
   const loaded = yield* Scope.provide(load, models)
-  for (const [name, versions] of Map.groupBy(loaded.models, (model) => model.name)) {
+  const ready = loaded.models.map((model) => becomeReady(expected, model))
+  for (const [name, versions] of Map.groupBy(ready, (version) => version.name)) {
     // Versions that code has loaded meanwhile stay.
-    const others = registry.versions(name).filter((model) => !expected.includes(model))
-    registry.replace(name, [...others, ...versions])
+    const others = store.serving(name).filter((version) => !expected.includes(version))
+    store.serve(name, [...others, ...versions])
   }
   if (loaded.repository !== undefined && loaded.repository !== openRepository) {
-    opened = yield* Effect.mapError(Scope.provide(loaded.repository(registry), models), failed)
+    opened = yield* Effect.mapError(Scope.provide(loaded.repository(server), models), failed)
   }
   // What it goes on with, such as looking at its directories, ends with the listeners.
   yield* Effect.mapError(Scope.provide(repository.begin, frontEnds), ({ message }) => {
-    const index = Repository.all(registry.models, repository)
-    return new ServeError({ message, found: { index: () => index, models: registry.models } })
+    const index = RepositoryIndex.all(store, repository)
+    return new ServeError({ message, found: { index: () => index, models: store.models } })
   })
   gateway.started()
   return Server.of({
@@ -503,12 +516,21 @@ const open = Effect.fnUntraced(function* <E, R>(
     port: portAt,
     metrics: metricsAt,
     get models() {
-      return registry.models
+      return store.models
     },
-    index: () => Repository.all(registry.models, repository),
+    index: () => RepositoryIndex.all(store, repository),
     isReady: gateway.isReady,
   })
 })
+
+/** The expected version that this model is; a new one where it turns out to be another version than was declared. */
+const becomeReady = (expected: ReadonlyArray<ModelVersion>, model: RunningModel): ModelVersion => {
+  const { name, version } = model.description
+  const found = expected.find((other) => other.name === name && other.version === version)
+  if (found === undefined) return ModelVersion.ready(model)
+  if (found.state === "loading") found.ready(model)
+  return found
+}
 
 const failed = ({ message }: { readonly message: string }) => new ServeError({ message })
 

@@ -1,11 +1,10 @@
 /** Models that are not there yet, and those that come and go while a server runs, over both ports. (Without: Loader.test.ts.) */
-import { create } from "@bufbuild/protobuf"
+import { ModelVersion } from "@nereid/core/internal/lifecycle/ModelVersion"
 import { expect, it } from "@effect/vitest"
 import { Errors, Model, Registry, Tensor } from "@nereid/core"
 import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
 import { ModelRepository, none as noRepository, type Open } from "@nereid/core/internal/lifecycle/ModelRepository"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
-import { ModelConfigSchema } from "@nereid/protocol/model_config"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Schema, Scope } from "effect"
 import { clients, type Call } from "./grpc/GrpcServer.fixture.ts"
 import * as Server from "./Server.ts"
@@ -242,7 +241,7 @@ it.live("a replacement takes over what comes on both ports, what is in flight en
     expect((yield* infer("asks")).overHttp).toMatchObject({ status: 503, tag: "ModelNotReady" })
     yield* Effect.promise(() => server.load([Later], times(5)))
     expect(yield* value("asks")).toBe(35)
-    expect(server.models.map(({ name }) => name)).toEqual(["first", "asks", "later"])
+    expect(server.models.map(({ description: { name } }) => name)).toEqual(["first", "asks", "later"])
     yield* Effect.promise(() => server.stop())
   }),
 )
@@ -340,7 +339,7 @@ it.live("several servers that are built together all have what is loaded, until 
     const [oneScope, otherScope] = [yield* Scope.make(), yield* Scope.make()]
     const one = Context.get(yield* build(Server.layer([], free), oneScope), Server.Server)
     const other = Context.get(yield* build(Server.serve([First], first, free), otherScope), Server.Server)
-    const names = (server: Server.Server["Service"]) => server.models.map(({ name }) => name)
+    const names = (server: Server.Server["Service"]) => server.models.map(({ description: { name } }) => name)
     expect([names(one), names(other)]).toEqual([["later"], ["first", "later"]])
     yield* models.unload("later")
     expect([names(one), names(other)]).toEqual([[], ["first"]])
@@ -390,7 +389,7 @@ it.live("a family answers each request by the variant that it asks, and is ready
       overHttp: { error: "there is no variant 0" },
       overGrpc: { code: 3, tag: "InvalidRequest", message: "there is no variant 0" },
     })
-    expect(server.models[0]?.statistics.inferenceCount).toBe(8)
+    expect(server.models[0]?.description.statistics.inferenceCount).toBe(8)
     yield* Effect.promise(() => server.stop())
   }),
 )
@@ -405,12 +404,12 @@ it.live(
         Later,
         Effect.as(handler, () => Effect.fail(lost)),
       )
-      const open: Open = (registry) =>
+      const open: Open = ({ store }) =>
         Effect.succeed({
           ...noRepository,
           begin: Effect.map(Effect.orDie(Layer.build(layer)), (context) => {
             const { model } = Context.get(context, Later)
-            registry.replace("later", [{ ...model, configuration: create(ModelConfigSchema) }])
+            store.serve("later", [ModelVersion.ready(model, "repository")])
           }),
         })
       const ports = yield* somewhere

@@ -52,7 +52,7 @@ const take = async (port: number) => {
 
 it("serves until it is stopped, and then its ports are free", async () => {
   const server = await Server.start([Echo, Other], Layer.mergeAll(echo, other), free)
-  expect(server.models.map(({ name }) => name)).toEqual(["echo", "other"])
+  expect(server.models.map(({ description: { name } }) => name)).toEqual(["echo", "other"])
   expect(server.isReady()).toBe(true)
   expect(await ask(server.http.port)).toEqual(answered)
   expect(await ask(server.http.port, "other")).toEqual(answered)

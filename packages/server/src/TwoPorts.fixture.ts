@@ -1,6 +1,6 @@
 /** Models behind an HTTP and a gRPC port, for what both must say alike. No test is in here. */
+import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { Effect } from "effect"
-import { Registry } from "@nereid/core"
 import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import * as Gateway from "./gateway/Gateway.ts"
@@ -15,7 +15,7 @@ export const serve = Effect.fnUntraced(function* (
   models: ReadonlyArray<RunningModel>,
   options: Omit<Parameters<typeof Gateway.make>[1], "id" | "version"> = {},
 ) {
-  const gateway = Gateway.make(Registry.make(models), { id: "nereid", version: "0", ...options })
+  const gateway = Gateway.make(ModelStore.of(models), { id: "nereid", version: "0", ...options })
   const http = yield* HttpServer.make(gateway, free)
   const grpc = yield* serveGrpc(gateway)
   const call = yield* clients["grpc-js"](grpc)

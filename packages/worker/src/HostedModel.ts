@@ -29,7 +29,7 @@ export const load = Effect.fnUntraced(function* (
   const context = yield* Effect.provideService(Layer.build(layer), Hosting, instance)
   const services: ReadonlyMap<string, Service<Fields, Fields>> = context.mapUnsafe
   const found = services.get(modelKeyPrefix + instance.model)?.model
-  if (found !== undefined && found.version === instance.version) return found
+  if (found !== undefined && found.description.version === instance.version) return found
   const wanted = `model '${instance.model}' version ${instance.version}`
   return yield* Effect.fail(new TypeError(`the layer that it exports provides no ${wanted}`))
 })
@@ -48,7 +48,10 @@ export class HostedModel {
   }
 
   get ready(): FromThread {
-    const { decoupled, maxBatchSize, signature } = this.#model
+    const {
+      calls: { decoupled },
+      description: { maxBatchSize, signature },
+    } = this.#model
     const [inputs, outputs] = [signature.inputs, signature.outputs].map((specs) =>
       specs.map(({ name, datatype, dims, optional }) => ({ name, datatype, dims, optional })),
     )
@@ -76,7 +79,7 @@ export class HostedModel {
     const outcomes: Array<Result.Result<Response, Failure>> = []
     let open = requests.length
     for (const [index, request] of requests.entries()) {
-      const cancel = this.#model.submit(this.#request(request, buffer, batch, running), (outcome) => {
+      const cancel = this.#model.calls.submit(this.#request(request, buffer, batch, running), (outcome) => {
         outcomes[index] = outcome
         open -= 1
         if (open === 0) this.#end(batch, outcomes)
@@ -94,7 +97,7 @@ export class HostedModel {
     const deadline = remaining === undefined ? undefined : Date.now() + remaining
     const tensors = inputs.map((tensor) => tensor && unpack(buffer, tensor))
     const asked = { ...request, inputs: tensors, deadline }
-    return this.#model.decoupled ? { ...asked, emit: this.#emit(batch, running) } : asked
+    return this.#model.calls.decoupled ? { ...asked, emit: this.#emit(batch, running) } : asked
   }
 
   /** The next response is asked for once the other side has taken this one. */

@@ -1,9 +1,10 @@
 /** Models whose handlers run in worker threads: that they are what they are elsewhere, and what becomes of a thread that dies. */
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { assert, describe, expect, it } from "@effect/vitest"
 import { type Model, Tensor } from "@nereid/core"
 import { Unrecoverable } from "@nereid/core/Errors"
 import type { Request } from "@nereid/core/internal/request/Request"
-import { infer } from "@nereid/core/internal/running/RunningModel"
+import { infer } from "@nereid/core/internal/running/CallableModel"
 import { Context, Effect, Exit, Fiber, Layer, Logger, Metric, Queue, Result, Scope, Stream } from "effect"
 import type * as contract from "./Command.fixture.ts"
 import { Command, Count, OtherRows, Rows, Scale } from "./Command.fixture.ts"
@@ -43,8 +44,8 @@ const running = Effect.fnUntraced(function* (options: Parameters<typeof command>
   return { ask, model, log }
 })
 
-const ready = (model: { readonly isReady: () => boolean }) =>
-  Effect.sleep("5 millis").pipe(Effect.repeat({ until: () => model.isReady() }), Effect.timeout("20 seconds"))
+const ready = ({ life }: RunningModel) =>
+  Effect.sleep("5 millis").pipe(Effect.repeat({ until: life.isReady }), Effect.timeout("20 seconds"))
 
 describe("a handler in a thread", () => {
   it.live(
@@ -75,7 +76,7 @@ describe("a handler in a thread", () => {
             [[-3, -4], 3],
           ],
         )
-        assert.equal(model.statistics.executionCount, 1)
+        assert.equal(model.description.statistics.executionCount, 1)
       }),
   )
 
@@ -103,7 +104,7 @@ describe("a handler in a thread", () => {
         deadline: Date.now() + 60_000,
         requestedOutputs: ["ANSWER"],
       }
-      const { outputs, parameters } = yield* infer(model, request)
+      const { outputs, parameters } = yield* infer(model.calls, request)
       assert.equal(new TextDecoder().decode(outputs[0]?.bytes.subarray(4)), "a 1 2 ANSWER true")
       assert.deepEqual(parameters, { seen: 7n })
     }),
@@ -127,8 +128,8 @@ describe("a handler in a thread", () => {
           "b",
         ],
       )
-      assert.equal(model.statistics.executionCount, 2)
-      assert.equal(model.platform, "nereid")
+      assert.equal(model.description.statistics.executionCount, 2)
+      assert.equal(model.description.platform, "nereid")
       expect(yield* Effect.flip(ask("later 1500"))).toMatchObject({ _tag: "QueueFull", retryAfter: 1500 })
       // Node forbids it to threads: a failure like any other.
       assert.equal((yield* Effect.flip(ask("abort")))._tag, "ExecutionFailed")
@@ -143,7 +144,7 @@ describe("a handler in a thread", () => {
       const failure = yield* Effect.flip(ask("lose the device"))
       assert.instanceOf(failure, Unrecoverable)
       assert.equal(failure.message, "the device")
-      assert.equal(model.isReady(), false)
+      assert.equal(model.life.isReady(), false)
       assert.equal((yield* Effect.flip(ask("echo b")))._tag, "ModelNotReady")
     }),
   )
@@ -172,7 +173,7 @@ describe("a handler in a thread", () => {
     Effect.gen(function* () {
       const layer = Worker.layer<typeof countHandler>()(Count, module("CountHandler"))
       const count = yield* Effect.provideContext(Count, yield* Layer.build(layer))
-      assert.isTrue(count.model.decoupled)
+      assert.isTrue(count.model.calls.decoupled)
       const numbers = (yield* Stream.runCollect(count.stream({ TO: 40 }))).map(({ N }) => N)
       assert.deepEqual(
         numbers,
@@ -196,7 +197,7 @@ describe("a handler in a thread", () => {
       const names = yield* Effect.forEach([1, 2], () => ask("instance"))
       assert.deepEqual(names, ["command_1_0", "command_1_0"])
       yield* Fiber.interrupt(waiting)
-      assert.deepEqual(model.instanceGroups, [
+      assert.deepEqual(model.life.instanceGroups(), [
         { name: "command_0", kind: "CPU", count: 1, gpus: [] },
         { name: "command_1", kind: "GPU", count: 1, gpus: [3] },
       ])
@@ -273,7 +274,7 @@ describe("a handler in a thread", () => {
       })
       assert.equal(yield* ask("thread"), "false true 2")
       assert.equal(yield* ask("thread"), "false true 2")
-      assert.equal(model.statistics.cacheHit.count, 1)
+      assert.equal(model.description.statistics.cacheHit.count, 1)
     }),
   )
 })
@@ -290,7 +291,7 @@ describe("a thread that dies", () => {
         const failure = yield* Effect.flip(ask(way))
         assert.equal(failure._tag, "ExecutionFailed")
         assert.equal(failure.message, `the worker thread of model 'command' died while it had this batch: ${reason}`)
-        assert.isFalse(model.isReady())
+        assert.isFalse(model.life.isReady())
         yield* log.until(/has started again/)
         yield* ready(model)
         assert.equal(yield* ask("thread"), "false true 1")
@@ -303,12 +304,12 @@ describe("a thread that dies", () => {
       const { ask, model } = yield* running({ instances: 2 })
       const dying = yield* Effect.forkChild(Effect.flip(ask("exit 1")), { startImmediately: true })
       // In a batch of their own.
-      yield* Effect.yieldNow.pipe(Effect.repeat({ until: () => model.pending() === 0 }))
+      yield* Effect.yieldNow.pipe(Effect.repeat({ until: () => model.life.pending() === 0 }))
       const texts = ["echo a", "echo b", "echo c", "echo d", "echo e"]
       const answers = yield* Effect.forEach(texts, ask, { concurrency: "unbounded" })
       assert.deepEqual(answers, ["a", "b", "c", "d", "e"])
       assert.equal((yield* Fiber.join(dying))._tag, "ExecutionFailed")
-      assert.isTrue(model.isReady())
+      assert.isTrue(model.life.isReady())
     }),
   )
 
@@ -321,7 +322,7 @@ describe("a thread that dies", () => {
       yield* Effect.flip(ask("exit 1"))
       yield* log.until(/has failed for good, after 1 restarts in a row/)
       assert.equal((yield* Effect.flip(ask("echo a")))._tag, "ModelNotReady")
-      assert.isFalse(model.isReady())
+      assert.isFalse(model.life.isReady())
     }),
   )
 })

@@ -44,7 +44,10 @@ export const exportModels = Command.make(
           definition,
           running,
           companions,
-          module: ModuleText.make({ path, names }, join(directory, running.name, running.version)),
+          module: ModuleText.make(
+            { path, names },
+            join(directory, running.description.name, running.description.version),
+          ),
         })),
       )
       const { files, notes } = yield* Effect.mapError(
@@ -58,9 +61,9 @@ export const exportModels = Command.make(
       }
       for (const note of notes) yield* Console.error(`Note: ${note}`)
       for (const { running, names, others } of built) {
-        if (others.length === 0 || running.modelFile !== undefined) continue
+        if (others.length === 0 || running.description.modelFile !== undefined) continue
         const what = others.map((other) => `'${other}'`).join(", ")
-        yield* Console.error(`Note: model '${running.name}': its layer ${names[1]} loads ${what} too`)
+        yield* Console.error(`Note: model '${running.description.name}': its layer ${names[1]} loads ${what} too`)
       }
     },
     Effect.scoped,
@@ -69,7 +72,7 @@ export const exportModels = Command.make(
 ).pipe(Command.withDescription("Write the models of a module as a model repository"))
 
 /** The files that hold the weights of an .onnx file which does not hold them itself. */
-const companions = ({ modelFile }: RunningModel): Effect.Effect<ReadonlyArray<string>> =>
+const companions = ({ description: { modelFile } }: RunningModel): Effect.Effect<ReadonlyArray<string>> =>
   modelFile === undefined
     ? Effect.succeed([])
     : Effect.promise(async () => OnnxFile.externalFiles(await readFile(modelFile.path)))

@@ -16,8 +16,10 @@ import {
   type Response,
 } from "@nereid/core/internal/request/Request"
 import * as ParameterFields from "@nereid/core/internal/model/ParameterFields"
-import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
-import { type FailureReason, Statistics } from "@nereid/core/internal/metrics/ModelStatistics"
+import type { CallableModel } from "@nereid/core/internal/running/CallableModel"
+import * as ModelLife from "@nereid/core/internal/running/ModelLife"
+import { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import { type FailureReason, ModelStatistics } from "@nereid/core/internal/metrics/ModelStatistics"
 import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
 import type { Channel } from "../channel/Channel.ts"
 import type { Settings } from "../channel/ClientOptions.ts"
@@ -38,7 +40,7 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
   const { endpoint, maxInFlight, timeout } = settings
   const clock = yield* Clock.Clock
   const fork = Effect.runForkWith(yield* Effect.context<never>())
-  const statistics = new Statistics()
+  const statistics = new ModelStatistics()
   const complete = completer(definition)
   const known = (error: InferenceError) => definition.errors?.known(error) ?? error
   /** Ends a waiting call with an error, and takes it back from the server. */
@@ -57,7 +59,7 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
     statistics.succeeded(endedAt - startedAt, 0, compute)
   }
 
-  const submit: RunningModel["submit"] = (request, reply) => {
+  const submit: CallableModel["submit"] = (request, reply) => {
     const refuse = (reason: FailureReason, error: InferenceError): Cancel => {
       statistics.failed(reason, 0)
       reply(Result.fail(error))
@@ -134,26 +136,31 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
     }),
   )
 
-  const running: RunningModel = {
-    name,
-    version: settings.version === "" ? version : settings.version,
-    platform: "nereid_client",
-    signature,
-    maxBatchSize,
-    // It may be: a request for one response is a unary call, which a server refuses for a decoupled model.
-    decoupled: false,
-    emits: true,
-    keepsInputs: true,
-    batching,
-    instanceGroups: [],
-    statistics,
-    isReady: () => !closed,
-    timeout,
-    pending: () => waiting.size,
-    submit,
-    drained: idle.await,
-  }
-  return running
+  return new RunningModel({
+    description: {
+      name,
+      version: settings.version === "" ? version : settings.version,
+      platform: "nereid_client",
+      signature,
+      maxBatchSize,
+      batching,
+      statistics,
+      flat: undefined,
+      responseCache: false,
+      modelFile: undefined,
+      warmUp: undefined,
+    },
+    calls: {
+      // It may be: a request for one response is a unary call, which a server refuses for a decoupled model.
+      decoupled: false,
+      emits: true,
+      keepsInputs: true,
+      timeout,
+      cycles: undefined,
+      submit,
+    },
+    life: ModelLife.make({ isReady: () => !closed, pending: () => waiting.size, drained: idle.await }),
+  })
 })
 
 /** Says that there are no more. */

@@ -56,7 +56,12 @@ const exchange = (requests: ReadonlyArray<readonly [Model.InputBatch<Inputs>, Pa
     const answers = (yield* Fiber.join(asked)).map((answer) =>
       Result.isSuccess(answer) ? [...answer.success.y.data] : answer.failure.message,
     )
-    return { seen: seen.toSorted(), answers, statistics: model.model.statistics, executions: yield* model.executions }
+    return {
+      seen: seen.toSorted(),
+      answers,
+      statistics: model.model.description.statistics,
+      executions: yield* model.executions,
+    }
   })
 
 it.effect("requests share a batch where the values of the inputs agree, a default among them", () =>
@@ -146,9 +151,9 @@ describe("a request whose rows differ", () => {
       const asked = yield* Effect.forkChild(Effect.result(model.inferBatch(rows([1, 2, 3], [0.5, 2, 3]))))
       yield* Testing.advance("5 millis")
       expect(yield* Fiber.join(asked)).toEqual(Result.fail(refusal))
-      const { success, fail, failures } = model.model.statistics
+      const { success, fail, failures } = model.model.description.statistics
       expect([success.count, fail.count, failures]).toEqual([0, 1, { REJECTED: 0, CANCELED: 0, BACKEND: 1, OTHER: 0 }])
-      expect(model.model.pending()).toBe(0)
+      expect(model.model.life.pending()).toBe(0)
     }),
   )
 
@@ -163,16 +168,16 @@ describe("a request whose rows differ", () => {
       const model = yield* Testing.model(Model.batch(Narrow, (inputs) => inputs))
       const batch = (...x: ReadonlyArray<number>) => ({ x: Tensor.make("INT32", [x.length, 1], Int32Array.from(x)) })
       expect(yield* Effect.flip(model.inferBatch(batch(1, 2, 3)))).toMatchObject({ _tag: "QueueFull" })
-      expect([model.model.pending(), model.model.statistics.failures.REJECTED]).toEqual([0, 1])
+      expect([model.model.life.pending(), model.model.description.statistics.failures.REJECTED]).toEqual([0, 1])
       const asked = yield* Effect.forkChild(model.inferBatch(batch(1, 2)))
       yield* Testing.advance(0)
-      expect(model.model.pending()).toBe(2)
+      expect(model.model.life.pending()).toBe(2)
       yield* Fiber.interrupt(asked)
-      expect([model.model.pending(), model.model.statistics.failures.CANCELED]).toEqual([0, 1])
+      expect([model.model.life.pending(), model.model.description.statistics.failures.CANCELED]).toEqual([0, 1])
       expect(yield* Effect.flip(model.inferBatch(batch(1, 2), { timeout: 0 }))).toMatchObject({
         _tag: "DeadlineExceeded",
       })
-      expect(model.model.statistics.fail.count).toBe(3)
+      expect(model.model.description.statistics.fail.count).toBe(3)
     }),
   )
 
@@ -196,7 +201,9 @@ describe("a request whose rows differ", () => {
       expect((yield* Fiber.join(asked)).message).toBe(
         "output 'y' of model 'repeat': the rows of one request have different shapes, [1] and [2]",
       )
-      expect([model.model.statistics.success.count, model.model.statistics.fail.count]).toEqual([0, 1])
+      expect([model.model.description.statistics.success.count, model.model.description.statistics.fail.count]).toEqual(
+        [0, 1],
+      )
     }),
   )
 })

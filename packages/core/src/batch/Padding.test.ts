@@ -43,7 +43,7 @@ describe("padTo", () => {
       yield* Testing.advance("5 millis")
       const answers = (yield* Fiber.join(asked)).map(({ y }) => [...y.data])
       expect(answers).toEqual(requests.map((rows) => rows.map((value) => value * 10)))
-      expect(model.model.statistics.inferenceCount).toBe(requests.flat().length)
+      expect(model.model.description.statistics.inferenceCount).toBe(requests.flat().length)
       return { seen, executions: yield* model.executions }
     })
 

@@ -31,11 +31,11 @@ interface PaddedDim {
   readonly extents: ReadonlyArray<number>
 }
 
-/** By what rule batches are padded; undefined where none ever is. */
-export const rule = ({
-  padTo,
-  ragged,
-}: Pick<Batching, "padTo" | "ragged">): ((requests: ReadonlyArray<Request>) => Padding | undefined) | undefined => {
+/** How the requests of a batch are padded; undefined for a batch that needs none. */
+export type Rule = (requests: ReadonlyArray<Request>) => Padding | undefined
+
+/** The rule that a model declares; undefined for a model that never pads. */
+export const rule = ({ padTo, ragged }: Pick<Batching, "padTo" | "ragged">): Rule | undefined => {
   if (padTo.length === 0 && ragged.length === 0) return undefined
   return (requests) => {
     let own = 0

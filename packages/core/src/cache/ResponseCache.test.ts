@@ -6,7 +6,8 @@ import { InvalidRequest } from "../error/InferenceError.ts"
 import { noParameters, type Parameters, type Request } from "../request/Request.ts"
 import * as Model from "../Model.ts"
 import { RequestContext } from "../handler/RequestContext.ts"
-import { infer, type RunningModel } from "../running/RunningModel.ts"
+import type { RunningModel } from "../running/RunningModel.ts"
+import { infer } from "../running/CallableModel.ts"
 import * as Tensor from "../Tensor.ts"
 import * as Testing from "../Testing.ts"
 import { make } from "../tensor/TypedTensor.ts"
@@ -33,7 +34,7 @@ const double = Model.each(
   },
 )
 
-const counts = ({ statistics }: RunningModel) => ({
+const counts = ({ description: { statistics } }: RunningModel) => ({
   success: statistics.success.count,
   inferences: statistics.inferenceCount,
   executions: statistics.executionCount,
@@ -47,7 +48,7 @@ it.effect("ten identical requests, one after the other: the model is invoked onc
     for (let turn = 0; turn < 10; turn++) expect([...(yield* model.infer({ x: x(1, 2) })).y.data]).toEqual([2, 4])
     expect(yield* model.executions).toEqual([{ rows: 1, requests: 1 }])
     expect(counts(model.model)).toEqual({ success: 10, inferences: 10, executions: 1, hits: 9, misses: 1 })
-    const { queue, computeInfer, cachedCount, batches } = model.model.statistics
+    const { queue, computeInfer, cachedCount, batches } = model.model.description.statistics
     expect([queue.count, computeInfer.count, cachedCount, batches.size]).toEqual([10, 1, 9, 1])
   }),
 )
@@ -83,9 +84,9 @@ it.effect(
     Effect.gen(function* () {
       const { model } = yield* Testing.model(double)
       const isHit = Effect.fnUntraced(function* (more: Partial<Request>) {
-        const before = model.statistics.cacheHit.count
-        yield* infer(model, request(more))
-        return model.statistics.cacheHit.count > before
+        const before = model.description.statistics.cacheHit.count
+        yield* infer(model.calls, request(more))
+        return model.description.statistics.cacheHit.count > before
       })
       expect(yield* isHit({})).toBe(false)
       expect(yield* isHit({ id: "other", parameters: { priority: 1n, timeout: 5n } })).toBe(true)
@@ -170,9 +171,9 @@ it.effect("response parameters are part of an answer", () =>
         { responseCache: true },
       ),
     )
-    const { parameters } = yield* infer(model.model, request())
+    const { parameters } = yield* infer(model.model.calls, request())
     expect(parameters).toEqual({ language: "en" })
-    expect((yield* infer(model.model, request())).parameters).toEqual(parameters)
+    expect((yield* infer(model.model.calls, request())).parameters).toEqual(parameters)
     expect(counts(model.model)).toMatchObject({ hits: 1 })
   }),
 )
@@ -226,7 +227,7 @@ it.effect("identical requests at the same time are executed once", () =>
     expect(new Set(answers.map(({ y }) => y.data.buffer)).size).toBe(3)
     expect(yield* Queue.size(asked)).toBe(0)
     expect(counts(model.model)).toEqual({ success: 3, inferences: 3, executions: 1, hits: 2, misses: 1 })
-    expect(model.model.statistics.success.ns).toBe(3e9)
+    expect(model.model.description.statistics.success.ns).toBe(3e9)
   }),
 )
 
@@ -241,7 +242,7 @@ it.effect("an error goes to all who wait, each with its own id, and is not kept"
       ["InvalidRequest", "[request id: a] no"],
       ["InvalidRequest", "[request id: b] no"],
     ])
-    const { fail, failures: reasons } = model.model.statistics
+    const { fail, failures: reasons } = model.model.description.statistics
     expect([fail.count, reasons.BACKEND]).toEqual([2, 2])
     const again = yield* ask("c")
     expect(yield* Queue.take(asked)).toBe("c")
@@ -262,7 +263,7 @@ it.effect("who leaves does not take the execution from the others, not even the 
     yield* open
     expect((yield* Fiber.join(fibers[1]!)).y.data[0]).toBe(1)
     expect(counts(model.model)).toEqual({ success: 1, inferences: 1, executions: 1, hits: 0, misses: 1 })
-    expect(model.model.statistics.failures.CANCELED).toBe(2)
+    expect(model.model.description.statistics.failures.CANCELED).toBe(2)
   }),
 )
 
@@ -273,7 +274,7 @@ it.effect("the execution is taken back when all have left, and asked for anew by
     yield* Queue.take(asked)
     yield* Fiber.interruptAll(fibers)
     expect(interrupted()).toBe(1)
-    expect(model.model.statistics.failures.CANCELED).toBe(2)
+    expect(model.model.description.statistics.failures.CANCELED).toBe(2)
     const next = yield* ask("c")
     expect(yield* Queue.take(asked)).toBe("c")
     yield* open

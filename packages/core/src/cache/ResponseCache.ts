@@ -20,8 +20,8 @@ import { DeadlineExceeded, type InferenceError, withMessage } from "../error/Inf
 import { type Cancel, errorPrefix, type Reply, type Request, type Response } from "../request/Request.ts"
 import { copy, ResponseStore } from "./ResponseStore.ts"
 import { levelOf, policyOf, type Queueing, timeoutOf } from "../model/QueuePolicy.ts"
-import type { Scheduler } from "../scheduler/Scheduler.ts"
-import type { RequestStatistics, Statistics } from "../metrics/ModelStatistics.ts"
+import type { Stage, Submit } from "../scheduler/SubmitPipeline.ts"
+import type { RequestStatistics, ModelStatistics } from "../metrics/ModelStatistics.ts"
 
 export interface ResponseCacheOptions {
   /** Of answers, with what it takes to keep them; those not asked for the longest leave first. Default 64 MiB. */
@@ -40,10 +40,9 @@ export interface CacheOptions extends ResponseCacheOptions {
   readonly readsRequest: boolean
   /** What a request is answered with changes with it. Default: nothing does. */
   readonly epoch?: () => number
-  readonly statistics: Statistics
+  readonly statistics: ModelStatistics
   /** As declared; undefined where requests wait for any time and are all equal. */
   readonly queueing: Queueing | undefined
-  readonly submit: Scheduler["submit"]
 }
 
 const defaultMaxBytes = 64 * 2 ** 20
@@ -78,7 +77,7 @@ interface Flight {
   cancel: Cancel
 }
 
-/** The model's `submit` with the cache in front of it; empty again when the scope closes. */
+/** A stage in front of one model, which it answers for where it can; empty again when the scope closes. */
 export const make = Effect.fnUntraced(function* (options: CacheOptions) {
   const { statistics, maxBytes = defaultMaxBytes } = options
   const clock = yield* Clock.Clock
@@ -90,6 +89,7 @@ export const make = Effect.fnUntraced(function* (options: CacheOptions) {
   /** By what is asked, and then by lane. */
   const flights = new Map<string, Map<string, Flight>>()
   let isClosed = false
+  let next: Submit = () => constVoid
   yield* Effect.addFinalizer(() =>
     Effect.sync(() => {
       isClosed = true
@@ -103,7 +103,7 @@ export const make = Effect.fnUntraced(function* (options: CacheOptions) {
   })
 
   const submit = (request: Request, reply: Reply): Cancel => {
-    if (isClosed || isOfSequence(request) || isExpired(request)) return options.submit(request, reply)
+    if (isClosed || isOfSequence(request) || isExpired(request)) return next(request, reply)
     const startedAt = nanos()
     const key = keyOf(request)
     const known = store.get(key)
@@ -159,7 +159,7 @@ export const make = Effect.fnUntraced(function* (options: CacheOptions) {
       statistics.missed(lookup + nanos() - insertedAt)
       answer(flight, outcome, stored, lookup)
     }
-    const cancel = options.submit({ ...request, deadline: undefined }, ended, flight.counts)
+    const cancel = next({ ...request, deadline: undefined }, ended, flight.counts)
     if (!isOver) flight.cancel = cancel
   }
 
@@ -253,7 +253,11 @@ export const make = Effect.fnUntraced(function* (options: CacheOptions) {
     return true
   }
 
-  return submit
+  const stage: Stage = (behind) => {
+    next = behind
+    return submit
+  }
+  return stage
 })
 
 /** A model with states answers the same question differently. */

@@ -47,7 +47,7 @@ it.effect("one that waits for a short time does not make another one fail", () =
     yield* open(1)
     expect(yield* Fiber.join(long)).toEqual({ y: 2 })
     expect(executed).toEqual([0, 1])
-    expect(model.model.statistics.failures).toMatchObject({ REJECTED: 1, CANCELED: 0 })
+    expect(model.model.description.statistics.failures).toMatchObject({ REJECTED: 1, CANCELED: 0 })
   }),
 )
 
@@ -64,9 +64,9 @@ it.effect("the first that is executed answers all, and nothing is executed or co
     expect(yield* Fiber.joinAll([first, ...asked])).toEqual([{ y: 0 }, { y: 2 }, { y: 2 }, { y: 2 }])
     yield* Testing.advance("1 minute")
     expect(executed).toEqual([0, 1])
-    const { success, fail, cacheHit, cacheMiss } = model.model.statistics
+    const { success, fail, cacheHit, cacheMiss } = model.model.description.statistics
     expect([success.count, fail.count, cacheHit.count, cacheMiss.count]).toEqual([4, 0, 2, 2])
-    expect(model.model.pending()).toBe(0)
+    expect(model.model.life.pending()).toBe(0)
   }),
 )
 
@@ -116,7 +116,7 @@ it.effect("one that leaves takes its own execution back alone", () =>
     const { model, ask, open } = yield* busy
     const [leaving, staying] = [yield* ask(1, { queueTimeout: "1 second" }), yield* ask(1)]
     yield* Fiber.interrupt(leaving)
-    expect(model.model.statistics.failures.CANCELED).toBe(1)
+    expect(model.model.description.statistics.failures.CANCELED).toBe(1)
     yield* open(0)
     yield* open(1)
     expect(yield* Fiber.join(staying)).toEqual({ y: 2 })

@@ -8,11 +8,12 @@ import { type Clock, Context, Exit, type Fiber, Result } from "effect"
 import type { CallCycleDetector } from "../request/CallCycleDetector.ts"
 import type { ParameterCodec } from "../model/ParameterFields.ts"
 import type { Request, Trace } from "../request/Request.ts"
-import type { Askable, RunningModel } from "../running/RunningModel.ts"
+import type { RunningModel } from "../running/RunningModel.ts"
+import type { CallableModel } from "../running/CallableModel.ts"
 
 export interface CallerService {
   /** The model whose code it is; undefined for any other code. */
-  readonly asker: CallCycleDetector | undefined
+  readonly cycles: CallCycleDetector | undefined
   /** Of the request that it answers; empty where there is none, or are several. */
   readonly id: string
   /** Milliseconds of the clock after which nobody waits for what it answers. */
@@ -33,14 +34,14 @@ export const callerOf = (fiber: Fiber.Fiber<unknown, unknown>): CallerService | 
   const { span, tracer } = fiber.cache
   // Without a tracer that somebody has provided, nobody ever sees its spans.
   if (span?._tag !== "Span" || tracer === undefined) return undefined
-  return { asker: undefined, id: "", deadline: undefined, trace: { at: constVoid, span } }
+  return { cycles: undefined, id: "", deadline: undefined, trace: { at: constVoid, span } }
 }
 
 /** What the code of one instance runs with, the same for all of its requests. */
 export interface Handling {
   /** The name of the instance. */
   readonly instance: string
-  readonly asker: CallCycleDetector
+  readonly cycles: CallCycleDetector
   readonly clock: Clock.Clock
   readonly context: Context.Context<never>
   /** What the model declares of the parameters of its responses. */
@@ -62,20 +63,24 @@ export const bounded = (request: Request, caller: CallerService | undefined): Re
  * The model as this caller may ask it, or the one in its place if it has left. One that is never asked by code, and one that asks
  * nobody, cost nothing.
  */
-export const askedBy = (caller: CallerService | undefined, given: RunningModel): Askable => {
-  const model = given.successor === undefined ? given : given.successor(caller?.asker)
-  if (caller === undefined) return model
-  const { asker, trace } = caller
-  const permitted = asker === undefined || model.asker === undefined ? model : permittedTo(asker, model, model.asker)
-  if (trace?.below !== undefined) return traced(trace.below, model.name, permitted)
-  return asker === undefined && trace !== undefined ? part(trace, permitted) : permitted
+export const askedBy = (caller: CallerService | undefined, given: RunningModel): CallableModel => {
+  const model = given.reachedBy(caller?.cycles)
+  const { calls } = model
+  if (caller === undefined) return calls
+  const { cycles, trace } = caller
+  const permitted =
+    cycles === undefined || calls.cycles === undefined ? calls : permittedTo(cycles, model, calls.cycles)
+  if (trace?.below !== undefined) return traced(trace.below, model.description.name, permitted)
+  return cycles === undefined && trace !== undefined ? part(trace, permitted) : permitted
 }
 
-const permittedTo = (caller: CallCycleDetector, model: RunningModel, asked: CallCycleDetector): Askable => {
-  const { statistics } = model
+const permittedTo = (caller: CallCycleDetector, model: RunningModel, asked: CallCycleDetector): CallableModel => {
+  const {
+    description: { statistics },
+  } = model
   return {
-    decoupled: model.decoupled,
-    emits: model.emits ?? model.decoupled,
+    decoupled: model.calls.decoupled,
+    emits: model.calls.emits,
     submit: (request, reply) => {
       const refusal = caller.begin(asked)
       if (refusal !== undefined) {
@@ -89,7 +94,7 @@ const permittedTo = (caller: CallCycleDetector, model: RunningModel, asked: Call
         isOver = true
         caller.end(asked)
       }
-      const cancel = model.submit(request, (outcome) => {
+      const cancel = model.calls.submit(request, (outcome) => {
         end()
         reply(outcome)
       })
@@ -102,8 +107,8 @@ const permittedTo = (caller: CallCycleDetector, model: RunningModel, asked: Call
 }
 
 /** Each call is a span below that of its caller. */
-const traced = (below: NonNullable<Trace["below"]>, name: string, model: Askable): Askable => ({
-  ...(model.emits !== undefined && { emits: model.emits }),
+const traced = (below: NonNullable<Trace["below"]>, name: string, model: CallableModel): CallableModel => ({
+  emits: model.emits,
   decoupled: model.decoupled,
   submit: (request, reply) => {
     const trace = below(`infer ${name}`, request.trace)
@@ -119,8 +124,8 @@ const traced = (below: NonNullable<Trace["below"]>, name: string, model: Askable
 })
 
 /** Each call is part of its caller's span. */
-const part = (trace: Trace, model: Askable): Askable => ({
-  ...(model.emits !== undefined && { emits: model.emits }),
+const part = (trace: Trace, model: CallableModel): CallableModel => ({
+  emits: model.emits,
   decoupled: model.decoupled,
   submit: (request, reply) => model.submit({ ...request, trace }, reply),
 })

@@ -6,7 +6,7 @@
 import { Result } from "effect"
 import { ExecutionFailed, type InferenceError } from "../error/InferenceError.ts"
 import type { Cancel, Parameters, Reply, Request, Response } from "../request/Request.ts"
-import { ask, type Askable } from "../running/RunningModel.ts"
+import { ask, type CallableModel } from "../running/CallableModel.ts"
 import type { TensorSpec } from "../tensor/TensorSpec.ts"
 import { concat, sameRow, slice, type TypedTensor } from "../tensor/TypedTensor.ts"
 
@@ -32,7 +32,7 @@ export interface ChunkedCallOptions {
 }
 
 /** The first failure is that of the call, and takes the chunks back that are on their way; further ones are not begun. */
-export const submit = (options: ChunkedCallOptions, model: Askable, request: Request, reply: Reply): Cancel => {
+export const submit = (options: ChunkedCallOptions, model: CallableModel, request: Request, reply: Reply): Cancel => {
   const { rows, concurrency } = options
   const count = Math.ceil(request.rows / rows)
   const responses: Array<Response> = []

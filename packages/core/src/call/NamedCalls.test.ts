@@ -108,7 +108,7 @@ it.effect("it knows which models are there and ready, and all that are served", 
     const known = yield* asking((models) =>
       Effect.succeed({
         ready: [models.isReady("add"), models.isReady("add", 1), models.isReady("add", 2), models.isReady("nobody")],
-        names: models.models.map(({ name }) => name).toSorted(),
+        names: models.models.map(({ description: { name } }) => name).toSorted(),
       }),
     )
     expect(known).toEqual({ ready: [true, true, false, false], names: ["add", "asking", "letters", "plain"] })

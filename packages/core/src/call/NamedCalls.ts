@@ -11,8 +11,10 @@ import { type InferenceError, InvalidRequest, ModelNotReady } from "../error/Inf
 import { noParameters, type Response } from "../request/Request.ts"
 import { wrongParameter } from "../model/ParameterFields.ts"
 import * as QueuedCall from "../model/QueuedCall.ts"
-import { ask, type Askable, type RunningModel, stream } from "../running/RunningModel.ts"
+import type { RunningModel } from "../running/RunningModel.ts"
+import { ask, type CallableModel, stream } from "../running/CallableModel.ts"
 import type { AnyTensor, TypedTensor } from "../tensor/TypedTensor.ts"
+import type { ModelInterface } from "../wire/ModelInterface.ts"
 import { type Validated, validate } from "../wire/Validation.ts"
 
 export interface NamedTensors {
@@ -63,15 +65,15 @@ interface Form {
 }
 
 const samples: Form = {
-  input: ({ maxBatchSize }, tensor) => (maxBatchSize > 0 ? withBatch(tensor) : tensor),
-  output: ({ maxBatchSize }, tensor) => (maxBatchSize > 0 ? withoutBatch(tensor) : tensor),
+  input: ({ description: { maxBatchSize } }, tensor) => (maxBatchSize > 0 ? withBatch(tensor) : tensor),
+  output: ({ description: { maxBatchSize } }, tensor) => (maxBatchSize > 0 ? withoutBatch(tensor) : tensor),
   problem: () => undefined,
 }
 
 const batches: Form = {
-  input: ({ maxBatchSize }, tensor) => (maxBatchSize > 0 ? tensor : withoutBatch(tensor)),
-  output: ({ maxBatchSize }, tensor) => (maxBatchSize > 0 ? tensor : withBatch(tensor)),
-  problem: ({ name, maxBatchSize }, tensors) => {
+  input: ({ description: { maxBatchSize } }, tensor) => (maxBatchSize > 0 ? tensor : withoutBatch(tensor)),
+  output: ({ description: { maxBatchSize } }, tensor) => (maxBatchSize > 0 ? tensor : withBatch(tensor)),
+  problem: ({ description: { name, maxBatchSize } }, tensors) => {
     if (maxBatchSize > 0) return undefined
     const rows = Object.values(tensors).find(({ shape }) => shape[0] !== 1)?.shape[0]
     return rows === undefined ? undefined : `inference request batch-size must be <= 1 for '${name}', got ${rows}`
@@ -81,7 +83,7 @@ const batches: Form = {
 /** A question that has passed all checks. */
 interface Question {
   readonly model: RunningModel
-  readonly askable: Askable
+  readonly askable: CallableModel
   readonly validated: Validated
 }
 
@@ -102,13 +104,13 @@ export const make = (
     const found = find(name, String(version))
     if (Result.isFailure(found)) return Result.fail(found.failure)
     const model = found.success
-    if (!model.isReady()) return Result.fail(notReady(model))
+    if (!model.life.isReady()) return Result.fail(notReady(model.description))
     const problem = form.problem(model, tensors)
     if (problem !== undefined) return Result.fail(new InvalidRequest({ message: problem }))
     const now = fiber.getRef(Clock.Clock).currentTimeMillisUnsafe()
     const wire = {
       modelName: name,
-      modelVersion: model.version,
+      modelVersion: model.description.version,
       id,
       parameters: asked.success,
       inputs: Object.entries(tensors).map(([name, given]) => {
@@ -118,7 +120,7 @@ export const make = (
       outputs: outputs.map((name) => ({ name, binary: undefined })),
     }
     const deadline = timeout === undefined ? undefined : now + Duration.toMillis(timeout)
-    return Result.map(validate(model, wire, deadline), (validated) => ({
+    return Result.map(validate(model.description, wire, deadline), (validated) => ({
       model,
       askable: askedBy(caller, model),
       validated: { ...validated, request: bounded(validated.request, caller) },
@@ -128,7 +130,7 @@ export const make = (
   const answer = (form: Form, { model, validated }: Question, response: Response): NamedAnswers => {
     const tensors: Record<string, AnyTensor> = {}
     for (const { position } of validated.outputs) {
-      const spec = model.signature.outputs[position]
+      const spec = model.description.signature.outputs[position]
       const tensor = response.outputs[position]
       // It has one datatype, whichever that is.
       if (spec !== undefined && tensor !== undefined) tensors[spec.name] = form.output(model, tensor) as AnyTensor
@@ -164,11 +166,11 @@ export const make = (
       ),
     isReady: (name, version = "") => {
       const found = find(name, String(version))
-      return Result.isSuccess(found) && found.success.isReady()
+      return Result.isSuccess(found) && found.success.life.isReady()
     },
   }
 }
 
 /** In the words of the protocol's clients. */
-export const notReady = ({ name, version }: Pick<RunningModel, "name" | "version">): ModelNotReady =>
+export const notReady = ({ name, version }: Pick<ModelInterface, "name" | "version">): ModelNotReady =>
   new ModelNotReady({ message: `Request for unknown model: '${name}' version ${version} is not at ready state` })

@@ -17,7 +17,8 @@ import { wrongParameter } from "../model/ParameterFields.ts"
 import * as ParameterFields from "../model/ParameterFields.ts"
 import type { CallError, Declared, Told } from "../model/Declared.ts"
 import * as QueuedCall from "../model/QueuedCall.ts"
-import { ask, type Askable, type RunningModel } from "../running/RunningModel.ts"
+import type { RunningModel } from "../running/RunningModel.ts"
+import { ask, type CallableModel } from "../running/CallableModel.ts"
 import * as SampleCodec from "../model/SampleCodec.ts"
 import { symbolMismatch } from "../tensor/SymbolMismatch.ts"
 
@@ -155,12 +156,15 @@ export const make = <I extends Fields, O extends Fields, P extends Declared>(
     )
 
   /** The same for a request of any number of rows, whose chunks have one time together. */
-  const inChunks = (asked: Askable, options: BatchCallOptions<P> | undefined, now: number): Askable => {
+  const inChunks = (asked: CallableModel, options: BatchCallOptions<P> | undefined, now: number): CallableModel => {
     const concurrency = options?.concurrentChunks ?? defaultConcurrentChunks
     const how = { model: name, outputs: signature.outputs, rows: maxBatchSize, concurrency }
-    const { timeout } = model
+    const {
+      calls: { timeout },
+    } = model
     return {
       decoupled: false,
+      emits: false,
       submit: (request, reply) => {
         const deadline = request.deadline ?? (timeout === undefined ? undefined : now + timeout)
         return ChunkedCall.submit(how, asked, { ...request, deadline }, reply)
@@ -186,7 +190,7 @@ export const make = <I extends Fields, O extends Fields, P extends Declared>(
   const failure = (failed: InferenceError) => (definition.errors?.decode(failed) ?? failed) as CallError<P>
 
   const calling = <A>(
-    model: Askable,
+    model: CallableModel,
     request: Result.Result<Request, InferenceError>,
     read: Read<A>,
     reply: TypedReply<A, CallError<P>>,

@@ -1,11 +1,12 @@
 /**
- * A model's configuration in the protocol's own message, normalised: what a configuration file would leave to a default is
- * filled in. Of a model in code it describes the declaration and the instances; one of a repository brings its own.
+ * The configuration of a model in code as the protocol's message, normalised: what a configuration file would leave to a
+ * default is filled in. A model of a repository has the configuration that it was loaded with.
  */
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { Duration } from "effect"
 import type { FlatBatch } from "../batch/FlatBatch.ts"
 import * as QueuePolicy from "../model/QueuePolicy.ts"
+import type { ModelDescription } from "../running/ModelDescription.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
 import { type Signature, type TensorSpec, wireDims } from "../tensor/TensorSpec.ts"
 import {
@@ -19,11 +20,10 @@ import {
   ModelQueuePolicy_TimeoutAction,
 } from "@nereid/protocol/model_config"
 
-export const make = (model: RunningModel): ModelConfig =>
-  model.configuration ?? create(ModelConfigSchema, configuration(model))
+export const make = (model: RunningModel): ModelConfig => create(ModelConfigSchema, configuration(model))
 
 const configuration = (model: RunningModel): MessageInitShape<typeof ModelConfigSchema> => {
-  const { name, platform, maxBatchSize, signature, instanceGroups, flat } = model
+  const { name, platform, maxBatchSize, signature, flat, batching, responseCache } = model.description
   return {
     name,
     platform,
@@ -38,19 +38,19 @@ const configuration = (model: RunningModel): MessageInitShape<typeof ModelConfig
     })),
     output: signature.outputs.map(tensor),
     ...(flat === undefined ? {} : ragged(flat, signature)),
-    instanceGroup: instanceGroups.map(({ name, kind, count, gpus }) => ({
+    instanceGroup: model.life.instanceGroups().map(({ name, kind, count, gpus }) => ({
       name,
       kind: Kind[kind],
       count,
       gpus: [...gpus],
     })),
     optimization: { inputPinnedMemory: { enable: true }, outputPinnedMemory: { enable: true } },
-    ...(model.responseCache ? { responseCache: { enable: true } } : {}),
-    ...(model.decoupled ? { modelTransactionPolicy: { decoupled: true } } : {}),
+    ...(responseCache ? { responseCache: { enable: true } } : {}),
+    ...(model.calls.decoupled ? { modelTransactionPolicy: { decoupled: true } } : {}),
     schedulingChoice:
-      (maxBatchSize === 0 || !model.batching.shared) && model.batching.queueing === undefined
+      (maxBatchSize === 0 || !batching.shared) && batching.queueing === undefined
         ? { case: undefined }
-        : { case: "dynamicBatching", value: dynamicBatching(model) },
+        : { case: "dynamicBatching", value: dynamicBatching(model.description) },
   }
 }
 
@@ -78,7 +78,7 @@ const tensor = ({ name, datatype, dims }: TensorSpec) => ({
 const dynamicBatching = ({
   maxBatchSize,
   batching,
-}: RunningModel): MessageInitShape<typeof ModelDynamicBatchingSchema> => {
+}: ModelDescription): MessageInitShape<typeof ModelDynamicBatchingSchema> => {
   const { preferredBatchSizes, maxQueueDelay, maxQueueSize, queueing = QueuePolicy.plain(maxQueueSize) } = batching
   const preferred = preferredBatchSizes.length === 0 && maxBatchSize > 0 ? [maxBatchSize] : [...preferredBatchSizes]
   return {

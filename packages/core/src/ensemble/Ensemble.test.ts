@@ -1,9 +1,8 @@
 /** Ensembles of models in code: what runs when, what their callers get, and what is taken back. */
+import { ModelStore } from "../lifecycle/ModelStore.ts"
 import { describe, expect, it } from "@effect/vitest"
-import { create } from "@bufbuild/protobuf"
 import { Deferred, Effect, Fiber, Layer, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { ModelConfigSchema } from "@nereid/protocol/model_config"
 import { InvalidRequest } from "../error/InferenceError.ts"
 import type { Definition } from "../model/Definition.ts"
 import type { Fields } from "../model/Field.ts"
@@ -11,7 +10,8 @@ import * as Model from "../Model.ts"
 import type { Request } from "../request/Request.ts"
 import { RequestContext } from "../handler/RequestContext.ts"
 import { Registry, Served } from "../lifecycle/Registry.ts"
-import { infer, type RunningModel, stream, Watcher } from "../running/RunningModel.ts"
+import { type RunningModel, Watcher } from "../running/RunningModel.ts"
+import { infer, stream } from "../running/CallableModel.ts"
 import * as Tensor from "../Tensor.ts"
 import * as Ensemble from "./Ensemble.ts"
 import type { EnsembleStep } from "./EnsembleGraph.ts"
@@ -64,7 +64,7 @@ const compose = Effect.fnUntraced(function* <A, E>(
   const { name, version, signature, maxBatchSize, batching } = definition
   const built = Layer.build(Layer.provideMerge(layer, Registry.layer))
   const context = yield* Effect.provideService(built, Watcher, (model) => void models.push(model))
-  const versions = (name: string) => models.filter((model) => model.name === name)
+  const versions = (name: string) => models.filter((model) => model.description.name === name)
   const ensemble = yield* Effect.provideService(
     Ensemble.make({
       name,
@@ -75,7 +75,6 @@ const compose = Effect.fnUntraced(function* <A, E>(
       steps,
       maxInflightRequests,
       resolve: () => Result.succeed(steps.flatMap(({ model }) => versions(model))),
-      configuration: () => create(ModelConfigSchema),
     }),
     Watcher,
     (model) => void models.push(model),
@@ -83,7 +82,7 @@ const compose = Effect.fnUntraced(function* <A, E>(
   const problem = ensemble.relink()
   if (problem !== undefined) throw new Error(problem)
   const { running: model } = ensemble
-  yield* Effect.flatMap(Served, ({ include }) => include(Registry.make(models))).pipe(Effect.provideContext(context))
+  yield* Effect.flatMap(Served, (served) => served.include(ModelStore.of(models))).pipe(Effect.provideContext(context))
   const numbersOf = (response: { readonly outputs: ReadonlyArray<Tensor.Tensor> }) =>
     response.outputs.map(({ data }) => [...data].map(Number))
   return {
@@ -95,11 +94,11 @@ const compose = Effect.fnUntraced(function* <A, E>(
     },
     /** The outputs for these rows of x. */
     ask: (rows: ReadonlyArray<number>, more: Partial<Request> = {}) =>
-      Effect.map(infer(model, { ...request(rows, signature.inputs.length), ...more }), numbersOf),
+      Effect.map(infer(model.calls, { ...request(rows, signature.inputs.length), ...more }), numbersOf),
     /** The first output of each response. */
     responses: (x: number, more: Partial<Request> = {}) =>
       Stream.map(
-        stream(model, { ...request([x], signature.inputs.length), ...more }),
+        stream(model.calls, { ...request([x], signature.inputs.length), ...more }),
         (response) => numbersOf(response)[0]?.[0],
       ),
   }
@@ -130,20 +129,23 @@ describe("a request", () => {
     Effect.gen(function* () {
       const { ask, model, child } = yield* compose(Whole, Layer.mergeAll(TwiceLive, PlusLive), chain)
       expect(yield* ask([1, 2, 3])).toEqual([[3, 5, 7]])
-      expect(model).toMatchObject({ decoupled: false, platform: "ensemble", instanceGroups: [] })
-      const counts = ({ statistics: { success, inferenceCount, executionCount } }: RunningModel) => [
-        success.count,
-        inferenceCount,
-        executionCount,
-      ]
+      expect(model).toMatchObject({ description: { platform: "ensemble" }, calls: { decoupled: false } })
+      expect(model.life.instanceGroups()).toEqual([])
+      const counts = ({
+        description: {
+          statistics: { success, inferenceCount, executionCount },
+        },
+      }: RunningModel) => [success.count, inferenceCount, executionCount]
       expect([model, child("twice"), child("plus")].map(counts)).toEqual([
         [1, 3, 1],
         [1, 3, 1],
         [1, 3, 1],
       ])
-      const { computeInfer, queue } = model.statistics
+      const { computeInfer, queue } = model.description.statistics
       expect([computeInfer.count, queue.count, queue.ns]).toEqual([1, 1, 0])
-      expect(computeInfer.ns).toBe(child("twice").statistics.computeInfer.ns + child("plus").statistics.computeInfer.ns)
+      expect(computeInfer.ns).toBe(
+        child("twice").description.statistics.computeInfer.ns + child("plus").description.statistics.computeInfer.ns,
+      )
     }),
   )
 
@@ -172,10 +174,10 @@ describe("a request", () => {
   it.effect("shares the batches of the models with other requests, and with their own callers", () =>
     Effect.gen(function* () {
       const { ask, child } = yield* compose(Whole, Layer.mergeAll(TwiceLive, PlusLive), chain)
-      const own = Effect.map(infer(child("twice"), request([100], 1)), ({ outputs }) => outputs[0]?.data[0])
+      const own = Effect.map(infer(child("twice").calls, request([100], 1)), ({ outputs }) => outputs[0]?.data[0])
       const answers = yield* Effect.all([own, ...[1, 2, 3].map((x) => ask([x]))], { concurrency: "unbounded" })
       expect(answers).toEqual([200, [[3]], [[5]], [[7]]])
-      expect(child("twice").statistics).toMatchObject({ inferenceCount: 4, executionCount: 1 })
+      expect(child("twice").description.statistics).toMatchObject({ inferenceCount: 4, executionCount: 1 })
     }),
   )
 
@@ -200,7 +202,7 @@ describe("a request", () => {
         Effect.flatMap(RequestContext, ({ setParameter }) => Effect.as(setParameter("tokens", 3n), { y: x })),
       )
       const { model } = yield* compose(Whole, Layer.mergeAll(Setting, PlusLive), chain)
-      expect((yield* infer(model, request([1], 1))).parameters).toEqual({ tokens: 3n })
+      expect((yield* infer(model.calls, request([1], 1))).parameters).toEqual({ tokens: 3n })
     }),
   )
 
@@ -214,7 +216,7 @@ describe("a request", () => {
     Effect.gen(function* () {
       const layer = Layer.mergeAll(TwiceLive, PlusLive, SumLive)
       const { ask, child } = yield* compose(Two, layer, branches)
-      const successes = () => ["twice", "plus", "sum"].map((name) => child(name).statistics.success.count)
+      const successes = () => ["twice", "plus", "sum"].map((name) => child(name).description.statistics.success.count)
       expect(yield* ask([1], { requestedOutputs: ["y"] })).toEqual([[2], []])
       expect(successes()).toEqual([1, 0, 0])
       expect(yield* ask([1], { requestedOutputs: ["more"] })).toEqual([[], [1002]])
@@ -261,9 +263,13 @@ describe("a request", () => {
         message: "in ensemble 'two', not that one",
       })
       yield* Deferred.await(ended)
-      expect(model.statistics).toMatchObject({ fail: { count: 1 }, failures: { OTHER: 1 }, executionCount: 0 })
-      expect(child("plus").statistics.failures.CANCELED).toBe(1)
-      yield* model.drained
+      expect(model.description.statistics).toMatchObject({
+        fail: { count: 1 },
+        failures: { OTHER: 1 },
+        executionCount: 0,
+      })
+      expect(child("plus").description.statistics.failures.CANCELED).toBe(1)
+      yield* model.life.drained
     }),
   )
 
@@ -282,8 +288,8 @@ describe("a request", () => {
       yield* Deferred.await(first.begun)
       yield* Fiber.interrupt(asking)
       yield* Deferred.await(first.ended)
-      expect(one.model.statistics.failures.CANCELED).toBe(1)
-      yield* one.model.drained
+      expect(one.model.description.statistics.failures.CANCELED).toBe(1)
+      yield* one.model.life.drained
 
       const second = yield* waiting
       const other = yield* compose(
@@ -315,7 +321,7 @@ describe("a request", () => {
       const { ask, child } = yield* compose(Whole, Layer.mergeAll(Slow, PlusLive), chain)
       const asking = yield* Effect.forkChild(ask([1]))
       yield* Deferred.await(begun)
-      const released = yield* Effect.forkChild(child("plus").drained, { startImmediately: true })
+      const released = yield* Effect.forkChild(child("plus").life.drained, { startImmediately: true })
       expect(released.pollUnsafe()).toBeUndefined()
       yield* Deferred.succeed(go, undefined)
       expect(yield* Fiber.join(asking)).toEqual([[3]])
@@ -347,7 +353,7 @@ describe("batches", () => {
       )
       const through = [step("rows", { x: "x" }, { y: "m" }), step("single", { x: "m" }, { y: "y" })]
       const { model } = yield* compose(Row, layer, through)
-      const { outputs } = yield* infer(model, {
+      const { outputs } = yield* infer(model.calls, {
         id: "",
         inputs: [Tensor.make("INT32", [2], Int32Array.of(1, 2))],
         rows: 1,
@@ -365,14 +371,14 @@ describe("a decoupled step", () => {
   it.effect("makes the ensemble decoupled: what follows is done for each of its responses", () =>
     Effect.gen(function* () {
       const { model, responses, child } = yield* compose(Whole, Layer.mergeAll(CountLive, TwiceLive), counted)
-      expect(model.decoupled).toBe(true)
+      expect(model.calls.decoupled).toBe(true)
       expect(yield* Stream.runCollect(responses(40))).toEqual(Array.from({ length: 40 }, (_, i) => (i + 1) * 2))
       expect(yield* Stream.runCollect(responses(0))).toEqual([])
-      expect(child("twice").statistics.success.count).toBe(40)
-      expect(model.statistics).toMatchObject({ success: { count: 2 }, executionCount: 2 })
-      expect(model.statistics.responses.get(39)?.success.count).toBe(1)
-      expect(model.statistics.responses.get(0)?.emptyResponse.count).toBe(1)
-      yield* model.drained
+      expect(child("twice").description.statistics.success.count).toBe(40)
+      expect(model.description.statistics).toMatchObject({ success: { count: 2 }, executionCount: 2 })
+      expect(model.description.statistics.responses.get(39)?.success.count).toBe(1)
+      expect(model.description.statistics.responses.get(0)?.emptyResponse.count).toBe(1)
+      yield* model.life.drained
     }),
   )
 
@@ -416,7 +422,7 @@ describe("a decoupled step", () => {
         step("twice", { x: "j" }, { y: "y" }),
       ])
       expect(yield* Stream.runCollect(responses(3))).toEqual([2, 2, 4, 2, 4, 6])
-      yield* model.drained
+      yield* model.life.drained
     }),
   )
 
@@ -460,12 +466,12 @@ describe("a decoupled step", () => {
         }
       })
       const { model } = yield* compose(Whole, Layer.mergeAll(Noted, TwiceLive), counted)
-      const cancel = model.submit({ ...request([1000], 1), emit: () => Effect.never }, () => {})
+      const cancel = model.calls.submit({ ...request([1000], 1), emit: () => Effect.never }, () => {})
       yield* TestClock.adjust("1 second")
       expect(given).toBeGreaterThan(1)
       expect(given).toBeLessThan(20)
       cancel()
-      yield* model.drained
+      yield* model.life.drained
     }),
   )
 
@@ -474,12 +480,12 @@ describe("a decoupled step", () => {
       const { model } = yield* compose(Whole, Layer.mergeAll(CountLive, TwiceLive), counted)
       const over = yield* Deferred.make<unknown>()
       const asked = { ...request([2], 1), deadline: 1000, emit: () => Effect.never }
-      model.submit(asked, (outcome) => Deferred.doneUnsafe(over, Effect.succeed(outcome)))
+      model.calls.submit(asked, (outcome) => Deferred.doneUnsafe(over, Effect.succeed(outcome)))
       yield* TestClock.adjust("999 millis")
-      expect(model.statistics.fail.count).toBe(0)
+      expect(model.description.statistics.fail.count).toBe(0)
       yield* TestClock.adjust("1 millis")
       expect(yield* Deferred.await(over)).toMatchObject({ failure: { _tag: "DeadlineExceeded" } })
-      yield* model.drained
+      yield* model.life.drained
     }),
   )
 
@@ -494,8 +500,8 @@ describe("a decoupled step", () => {
       const failed = yield* Effect.flip(Stream.runForEach(responses(1000), (y) => Effect.sync(() => seen.push(y))))
       expect(failed).toMatchObject({ _tag: "InvalidRequest", message: "in ensemble 'whole', not 3" })
       expect(seen).toEqual([1, 2])
-      yield* model.drained
-      yield* child("count").drained
+      yield* model.life.drained
+      yield* child("count").life.drained
     }),
   )
 
@@ -506,9 +512,9 @@ describe("a decoupled step", () => {
         step("twice", { x: "x" }, { y: "y" }),
       ])
       const once = { ...request([4], 2), requestedOutputs: ["y"] }
-      const answers = yield* Stream.runCollect(stream(model, once))
+      const answers = yield* Stream.runCollect(stream(model.calls, once))
       expect(answers.map(({ outputs }) => outputs[0]?.data[0])).toEqual([8])
-      const all = yield* Stream.runCollect(stream(model, request([2], 2)))
+      const all = yield* Stream.runCollect(stream(model.calls, request([2], 2)))
       expect(all.map(({ outputs }) => outputs.map(({ data }) => data[0]))).toEqual([
         [4, 1],
         [4, 2],

@@ -1,23 +1,25 @@
 /**
- * A model that is made of others: its steps, each of which asks a model that runs beside it, so that its requests share queues
- * and batches with all others that the model has. Which models these are may change while it runs: a request ends with those
- * that it began with, and none of them is released before.
+ * A model that is made of others: its steps, each of which calls a model that runs beside it, so that its requests share queues
+ * and batches with all others of that model. Its models may change while it runs: a request ends with the models that it began
+ * with, and none of them is released before.
  *
- * What the steps of one request do is EnsembleRequest.ts's business.
+ * What the steps of one request do is in EnsembleRequest.ts.
  */
-import { constVoid } from "effect/Function"
 import { Clock, Effect, Latch, Result } from "effect"
-import type { ModelConfig } from "@nereid/protocol/model_config"
+import { constVoid } from "effect/Function"
 import * as ResponseCache from "../cache/ResponseCache.ts"
-import { CallCycleDetector } from "../request/CallCycleDetector.ts"
 import { type InferenceError, ModelNotReady } from "../error/InferenceError.ts"
-import { type FailureReason, Statistics } from "../metrics/ModelStatistics.ts"
+import { type FailureReason, ModelStatistics } from "../metrics/ModelStatistics.ts"
 import type { Batching } from "../model/Batching.ts"
+import { CallCycleDetector } from "../request/CallCycleDetector.ts"
 import { type Cancel, errorPrefix, type Reply, type Request } from "../request/Request.ts"
-import { type Release, type RunningModel, Watcher } from "../running/RunningModel.ts"
+import type { ModelCalls } from "../running/CallableModel.ts"
+import * as ModelLife from "../running/ModelLife.ts"
+import { RunningModel, Watcher } from "../running/RunningModel.ts"
 import * as Deadlines from "../scheduler/Deadlines.ts"
-import { counted } from "../scheduler/ResponseCount.ts"
+import { counted, type Responding } from "../scheduler/ResponseCount.ts"
 import { stopping } from "../scheduler/RunningBatch.ts"
+import type { Submit } from "../scheduler/SubmitPipeline.ts"
 import { type EnsembleDefinition, type EnsembleGraph, link, pruned } from "./EnsembleGraph.ts"
 import { EnsembleRequest } from "./EnsembleRequest.ts"
 import { StepDurations } from "./StepDurations.ts"
@@ -26,22 +28,20 @@ export interface EnsembleOptions extends EnsembleDefinition {
   /** A positive integer, in digits. */
   readonly version: string
   readonly batching: Batching
-  /** Whether it answers what it was asked before; not where it is decoupled. Default false. */
+  /** Whether it answers repeated requests from a cache; not where it is decoupled. Default false. */
   readonly responseCache?: boolean
   /**
-   * Responses of a decoupled step that may be on their way through the steps behind it, and to the caller, before it is held up;
-   * 0 for 16, or for any number where one of the steps behind it may ask the same model, which could wait for itself then.
+   * Responses of a decoupled step that may be on their way through the steps behind it, and to the caller, before the step is
+   * held up; 0 for the default: 16, or unlimited where a step behind it may call the same model, which could wait for itself.
    */
   readonly maxInflightRequests: number
-  /** The models of the steps as they are now, in their order; or why they are none for it. */
+  /** The models of the steps as they are now, in their order; or why the ensemble cannot run with them. */
   readonly resolve: () => Result.Result<ReadonlyArray<RunningModel>, string>
-  /** As the configuration endpoint shows it. */
-  readonly configuration: (decoupled: boolean) => ModelConfig
 }
 
 export interface Ensemble {
   readonly running: RunningModel
-  /** Looks for its models anew; tells why it cannot run with those there are now. */
+  /** Resolves its models again; returns why it cannot run with those there are now. */
   readonly relink: () => string | undefined
 }
 
@@ -56,7 +56,7 @@ interface Linked {
   readonly parts: Map<string, EnsembleGraph>
   /** Requests that are not answered. */
   inFlight: number
-  releases: ReadonlyArray<Release>
+  releases: ReadonlyArray<ModelLife.Release>
 }
 
 /** A request whose responses go to its caller one by one. */
@@ -68,204 +68,280 @@ interface Emitting {
 const defaultMaxInflight = 16
 
 /** Choices of outputs whose graphs are kept. */
-const mostParts = 64
+const maxParts = 64
 
 /** Runs, once it is linked, until the scope closes. */
 export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
-  const { name, version, signature, maxBatchSize, batching } = options
+  const { name, version, signature, maxBatchSize, batching, responseCache = false } = options
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
-  const nanos = () => Number(clock.monotonicTimeNanosUnsafe())
-  const statistics = new Statistics()
-  const asker = new CallCycleDetector(name)
-  const drained = Latch.makeUnsafe(true)
-  let isStopped = false
-  let unanswered = 0
-  let linked: Linked | undefined
-  /** Which models it has, in the count of those that it had. */
-  let epoch = 0
-  /** What it is for those who still have it when it is not linked any more. */
-  let isDecoupled = false
-  yield* Effect.addFinalizer(() => Effect.sync(() => void (isStopped = true)))
+  // A caller that takes nothing holds no step up, so its deadline must end the request.
+  const deadlines = yield* Deadlines.make<Emitting>(({ running }) => running.expire())
+  const statistics = new ModelStatistics()
+  const links = new EnsembleLinks(options)
+  const calls = new EnsembleCalls({ options, links, statistics, clock, runFork, deadlines })
+  yield* Effect.addFinalizer(() => Effect.sync(() => calls.stop()))
+  if (responseCache) {
+    const cache = yield* ResponseCache.make({
+      model: name,
+      readsRequest: true,
+      queueing: undefined,
+      epoch: () => links.epoch,
+      statistics,
+    })
+    calls.submit = cache(calls.submit)
+  }
+  const running = new RunningModel({
+    description: {
+      name,
+      version,
+      platform: "ensemble",
+      signature,
+      maxBatchSize,
+      batching,
+      statistics,
+      flat: undefined,
+      responseCache,
+      modelFile: undefined,
+      warmUp: undefined,
+    },
+    calls,
+    life: ModelLife.make({
+      isReady: () => !calls.isStopped && links.current?.models.every(({ life }) => life.isReady()) === true,
+      problem: () => "one of its models takes no requests now",
+      pending: () => 0,
+      drained: calls.drained,
+      keep: () => calls.keep(),
+    }),
+  })
+  const watch = yield* Watcher
+  watch(running)
+  const ensemble: Ensemble = { running, relink: () => links.relink() }
+  return ensemble
+})
 
-  const relink = (): string | undefined => {
-    const resolved = Result.flatMap(options.resolve(), (models) =>
-      Result.map(link(options, models), (graph) => ({ models, graph })),
+/** The models of an ensemble as they are now. */
+class EnsembleLinks {
+  readonly #options: EnsembleOptions
+  /** Undefined while it cannot run. */
+  current: Linked | undefined
+  /** Counts the sets of models that it has had. */
+  epoch = 0
+  /** Of the last models: what it is for callers that still have it when it is not linked any more. */
+  isDecoupled = false
+
+  constructor(options: EnsembleOptions) {
+    this.#options = options
+  }
+
+  relink(): string | undefined {
+    const { name, signature, responseCache, maxInflightRequests } = this.#options
+    const resolved = Result.flatMap(this.#options.resolve(), (models) =>
+      Result.map(link(this.#options, models), (graph) => ({ models, graph })),
     )
     if (Result.isFailure(resolved)) {
-      linked = undefined
+      this.current = undefined
       return resolved.failure
     }
     const { models, graph } = resolved.success
-    if (linked?.models.every((model, index) => model === models[index])) return undefined
-    isDecoupled = models.some(({ decoupled }) => decoupled)
-    if (isDecoupled && options.responseCache === true) {
-      linked = undefined
+    if (this.current?.models.every((model, index) => model === models[index])) return undefined
+    this.isDecoupled = models.some(({ calls }) => calls.decoupled)
+    if (this.isDecoupled && responseCache === true) {
+      this.current = undefined
       return `Response Cache does not currently support model ${name} with 'Decoupled' transaction policy. Please disable the response cache.`
     }
-    const maxInflight = options.maxInflightRequests || (mayWaitForItself(graph) ? Infinity : defaultMaxInflight)
     const isPassedOn = graph.outputs.some((position) => position < signature.inputs.length)
-    const keepsInputs = isPassedOn || models.some(({ keepsInputs }) => keepsInputs)
-    epoch += 1
-    linked = { models, graph, isDecoupled, keepsInputs, maxInflight, parts: new Map(), inFlight: 0, releases: [] }
+    this.epoch += 1
+    this.current = {
+      models,
+      graph,
+      isDecoupled: this.isDecoupled,
+      keepsInputs: isPassedOn || models.some(({ calls }) => calls.keepsInputs),
+      maxInflight: maxInflightRequests || (mayWaitForItself(graph) ? Infinity : defaultMaxInflight),
+      parts: new Map(),
+      inFlight: 0,
+      releases: [],
+    }
     return undefined
   }
+}
 
-  const began = () => {
-    if (unanswered === 0) drained.closeUnsafe()
-    unanswered += 1
-  }
-  const ended = () => {
-    unanswered -= 1
-    if (unanswered === 0) drained.openUnsafe()
-  }
-  const enter = (link: Linked) => {
-    began()
-    if (link.inFlight === 0) link.releases = [...new Set(link.models)].map((model) => model.keep?.() ?? constVoid)
-    link.inFlight += 1
-  }
-  const leave = (link: Linked) => {
-    link.inFlight -= 1
-    if (link.inFlight === 0) for (const release of link.releases) release()
-    ended()
+interface EnsembleCallsOptions {
+  readonly options: EnsembleOptions
+  readonly links: EnsembleLinks
+  readonly statistics: ModelStatistics
+  readonly clock: Clock.Clock
+  readonly runFork: (effect: Effect.Effect<void>) => ReturnType<typeof Effect.runFork<void, never>>
+  readonly deadlines: Deadlines.Deadlines<Emitting>
+}
+
+/** Calls of an ensemble, and how many of them are under way. */
+class EnsembleCalls implements ModelCalls {
+  readonly timeout = undefined
+  readonly cycles: CallCycleDetector
+  /** The cache goes in front of it, where there is one. */
+  submit: Submit = (request, reply) => this.#submit(request, reply)
+  isStopped = false
+  readonly #options: EnsembleCallsOptions
+  readonly #drained = Latch.makeUnsafe(true)
+  #unanswered = 0
+
+  constructor(options: EnsembleCallsOptions) {
+    this.#options = options
+    this.cycles = new CallCycleDetector(options.options.name)
   }
 
-  /** A caller that takes nothing holds no step up, whose deadline would come. */
-  const deadlines = yield* Deadlines.make<Emitting>(({ running }) => running.expire())
+  get decoupled(): boolean {
+    return this.#options.links.isDecoupled
+  }
 
-  const asked = (request: Request, reply: Reply): Cancel => {
-    const refusal = isStopped ? stopping() : linked === undefined ? notLinked(request) : undefined
-    const link = linked
-    if (link === undefined || refusal !== undefined) {
+  get emits(): boolean {
+    return this.decoupled
+  }
+
+  get keepsInputs(): boolean {
+    return this.#options.links.current?.keepsInputs ?? true
+  }
+
+  get drained(): Effect.Effect<void> {
+    return this.#drained.await
+  }
+
+  /** Keeps `drained` waiting until the result is called. */
+  keep(): ModelLife.Release {
+    let isKept = true
+    this.#began()
+    return () => {
+      if (isKept) this.#ended()
+      isKept = false
+    }
+  }
+
+  /** Refuses what comes from now on. */
+  stop(): void {
+    this.isStopped = true
+  }
+
+  #submit(request: Request, reply: Reply): Cancel {
+    const { links, statistics, deadlines } = this.#options
+    const link = links.current
+    if (this.isStopped || link === undefined) {
       statistics.failed("REJECTED", 0)
-      reply(Result.fail(refusal ?? notLinked(request)))
+      reply(Result.fail(this.isStopped ? stopping() : this.#notLinked(request)))
       return constVoid
     }
-    const startedAt = nanos()
-    const durations = new StepDurations()
+    const startedAt = this.#nanos()
     const responding = { queuedAt: startedAt, respondedAt: startedAt, responses: 0, done: false }
     request.trace?.at("QUEUE_START", startedAt)
     statistics.executing(request.rows, 1)
-    enter(link)
+    this.#enter(link)
     const end = () => {
       responding.done = true
       if (link.isDecoupled) deadlines.delete(emitting)
-      leave(link)
+      this.#leave(link)
     }
-    const { emit } = request
-    const running = new EnsembleRequest({
-      graph: partOf(link, request.requestedOutputs ?? []),
-      request:
-        link.isDecoupled && emit !== undefined
-          ? { ...request, emit: counted(emit, () => responding, statistics, nanos) }
-          : request,
-      asker,
-      decoupled: link.isDecoupled,
-      maxInflight: link.maxInflight,
-      trace: durations,
-      nanos,
-      runFork,
-      end: (outcome) => {
-        const total = nanos() - startedAt
-        if (Result.isSuccess(outcome)) {
-          statistics.executed(request.rows, durations, clock.currentTimeMillisUnsafe())
-          statistics.succeeded(total, 0, durations)
-          if (link.isDecoupled) {
-            statistics.response(responding.responses)?.emptyResponse.add(nanos() - responding.respondedAt)
-          }
-        } else {
-          statistics.failed(reasonOf(outcome.failure), total)
-          if (link.isDecoupled) statistics.response(responding.responses)?.fail.add(nanos() - responding.respondedAt)
-        }
-        end()
-        reply(outcome)
-      },
-    })
+    const running = this.#start(link, request, reply, responding, end)
     const emitting: Emitting = { request, running }
     if (link.isDecoupled) deadlines.add(emitting)
     running.start()
     return () => {
       if (responding.done) return
       running.cancel()
-      statistics.failed("CANCELED", nanos() - startedAt)
-      if (link.isDecoupled) statistics.response(responding.responses)?.cancel.add(nanos() - responding.respondedAt)
+      statistics.failed("CANCELED", this.#nanos() - startedAt)
+      if (link.isDecoupled) {
+        statistics.response(responding.responses)?.cancel.add(this.#nanos() - responding.respondedAt)
+      }
       end()
     }
   }
 
-  const submit = options.responseCache
-    ? yield* ResponseCache.make({
-        model: name,
-        readsRequest: true,
-        queueing: undefined,
-        epoch: () => epoch,
-        statistics,
-        submit: asked,
-      })
-    : asked
+  #start(link: Linked, request: Request, reply: Reply, responding: Responding, end: () => void): EnsembleRequest {
+    const { statistics, clock, runFork } = this.#options
+    const nanos = () => this.#nanos()
+    const durations = new StepDurations()
+    const { emit } = request
+    return new EnsembleRequest({
+      graph: partOf(link, request.requestedOutputs ?? []),
+      request:
+        link.isDecoupled && emit !== undefined
+          ? { ...request, emit: counted(emit, () => responding, statistics, nanos) }
+          : request,
+      cycles: this.cycles,
+      decoupled: link.isDecoupled,
+      maxInflight: link.maxInflight,
+      trace: durations,
+      nanos,
+      runFork,
+      end: (outcome) => {
+        const total = nanos() - responding.queuedAt
+        const response = link.isDecoupled ? statistics.response(responding.responses) : undefined
+        if (Result.isSuccess(outcome)) {
+          statistics.executed(request.rows, durations, clock.currentTimeMillisUnsafe())
+          statistics.succeeded(total, 0, durations)
+          response?.emptyResponse.add(nanos() - responding.respondedAt)
+        } else {
+          statistics.failed(reasonOf(outcome.failure), total)
+          response?.fail.add(nanos() - responding.respondedAt)
+        }
+        end()
+        reply(outcome)
+      },
+    })
+  }
 
-  const notLinked = (request: Request) =>
-    new ModelNotReady({
+  #nanos(): number {
+    return Number(this.#options.clock.monotonicTimeNanosUnsafe())
+  }
+
+  #began(): void {
+    if (this.#unanswered === 0) this.#drained.closeUnsafe()
+    this.#unanswered += 1
+  }
+
+  #ended(): void {
+    this.#unanswered -= 1
+    if (this.#unanswered === 0) this.#drained.openUnsafe()
+  }
+
+  /** Keeps the models of the link until its last request has been answered. */
+  #enter(link: Linked): void {
+    this.#began()
+    if (link.inFlight === 0) link.releases = [...new Set(link.models)].map(({ life }) => life.keep())
+    link.inFlight += 1
+  }
+
+  #leave(link: Linked): void {
+    link.inFlight -= 1
+    if (link.inFlight === 0) for (const release of link.releases) release()
+    this.#ended()
+  }
+
+  #notLinked(request: Request): ModelNotReady {
+    const { name, version } = this.#options.options
+    return new ModelNotReady({
       message: `${errorPrefix(request)}model '${name}' version ${version} has lost a model of its steps`,
     })
-
-  const running: RunningModel = {
-    name,
-    version,
-    platform: "ensemble",
-    signature,
-    maxBatchSize,
-    get decoupled() {
-      return isDecoupled
-    },
-    get keepsInputs() {
-      return linked?.keepsInputs ?? true
-    },
-    batching,
-    instanceGroups: [],
-    statistics,
-    asker,
-    isReady: () => !isStopped && linked !== undefined && linked.models.every((model) => model.isReady()),
-    pending: () => 0,
-    responseCache: options.responseCache === true,
-    keep: () => {
-      let isKept = true
-      began()
-      return () => {
-        if (isKept) ended()
-        isKept = false
-      }
-    },
-    drained: drained.await,
-    submit,
-    get configuration() {
-      return options.configuration(isDecoupled)
-    },
   }
-  const watch = yield* Watcher
-  watch(running)
-  const ensemble: Ensemble = { running, relink }
-  return ensemble
-})
+}
 
-/** The graph for these outputs alone; none for all. */
+/** The graph for these outputs alone; all outputs where none are named. */
 const partOf = ({ graph, parts }: Linked, requestedOutputs: ReadonlyArray<string>): EnsembleGraph => {
   if (requestedOutputs.length === 0 || graph.outputs.length === 1) return graph
   const key = JSON.stringify(requestedOutputs)
   let part = parts.get(key)
   if (part === undefined) {
     part = pruned(graph, requestedOutputs)
-    if (parts.size < mostParts) parts.set(key, part)
+    if (parts.size < maxParts) parts.set(key, part)
   }
   return part
 }
 
-/** Whether a decoupled step that is held up may have the instance that a step behind it needs. */
+/** Whether a decoupled step that is held up may occupy the instance that a step behind it needs. */
 const mayWaitForItself = ({ steps }: EnsembleGraph): boolean => {
-  const isNested = ({ platform }: RunningModel) => platform === "ensemble"
+  const isNested = ({ description }: RunningModel) => description.platform === "ensemble"
   return steps.some(
     ({ model, level }) =>
-      model.decoupled &&
+      model.calls.decoupled &&
       steps.some((other) => other.level > level && (other.model === model || isNested(other.model) || isNested(model))),
   )
 }

@@ -84,9 +84,9 @@ export const link = (
   const unlevelled = steps.flatMap((step, index) => {
     const model = models[index]
     if (model === undefined) return []
-    const inputs = model.signature.inputs.map(({ name }) => at(step.inputs.get(name), positionOf))
-    const outputs = model.signature.outputs.map(({ name }) => at(step.outputs.get(name), positionOf))
-    for (const position of outputs) if (position >= 0) batched[position] = model.maxBatchSize > 0
+    const inputs = model.description.signature.inputs.map(({ name }) => at(step.inputs.get(name), positionOf))
+    const outputs = model.description.signature.outputs.map(({ name }) => at(step.outputs.get(name), positionOf))
+    for (const position of outputs) if (position >= 0) batched[position] = model.description.maxBatchSize > 0
     const needs = [...new Set(inputs)].filter((position) => position >= 0)
     const requestedOutputs = outputs.includes(-1) ? [...step.outputs.keys()] : []
     return [{ index, model, inputs, outputs, needs, requestedOutputs }]
@@ -100,8 +100,8 @@ export const link = (
     const next = left.filter(({ needs }) => needs.every((position) => origins[position] !== undefined))
     for (const { index, ...step } of next) {
       const origin = deepest(step.needs.map((position) => origins[position] ?? []))
-      if (origin === undefined) return Result.fail(meeting(step.model.name))
-      for (const position of step.outputs) origins[position] = step.model.decoupled ? [...origin, index] : origin
+      if (origin === undefined) return Result.fail(meeting(step.model.description.name))
+      for (const position of step.outputs) origins[position] = step.model.calls.decoupled ? [...origin, index] : origin
       linked.push({ ...step, level: origin.length })
     }
     if (next.length === 0) break

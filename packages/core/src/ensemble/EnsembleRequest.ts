@@ -25,7 +25,7 @@ import * as StepRequest from "./StepRequest.ts"
 export interface EnsembleRequestOptions {
   readonly graph: EnsembleGraph
   readonly request: Request
-  readonly asker: CallCycleDetector
+  readonly cycles: CallCycleDetector
   /** Whether it is answered by its `emit`, whatever the graph. */
   readonly decoupled: boolean
   /** Responses of one decoupled step that may be on their way to the caller before it is held up. */
@@ -53,8 +53,8 @@ export class EnsembleRequest {
 
   constructor(options: EnsembleRequestOptions) {
     this.#options = options
-    const { asker, request } = options
-    this.#caller = { asker, id: request.id, deadline: request.deadline, trace: request.trace }
+    const { cycles, request } = options
+    this.#caller = { cycles, id: request.id, deadline: request.deadline, trace: request.trace }
   }
 
   start(): void {
@@ -101,24 +101,24 @@ export class EnsembleRequest {
   #submit(flow: EnsembleFlow, step: LinkedStep): void {
     const { graph, request: outer, trace: durations, nanos } = this.#options
     const { model } = step
-    if (!model.isReady()) return this.#fail(notReady(model), flow)
+    if (!model.life.isReady()) return this.#fail(notReady(model.description), flow)
     const inputs = step.inputs.map((position, index) => inputOf(graph, flow, model, position, index))
-    const followed = outer.trace?.child?.(model.name, model.version)
+    const followed = outer.trace?.child?.(model.description.name, model.description.version)
     const trace = followed === undefined ? durations : both(durations, followed)
     const made = StepRequest.make(model, inputs, outer, step.requestedOutputs, trace)
     if (Result.isFailure(made)) return this.#fail(made.failure, flow)
-    const request = model.decoupled ? { ...made.success, emit: this.#emit(flow, step) } : made.success
+    const request = model.calls.decoupled ? { ...made.success, emit: this.#emit(flow, step) } : made.success
     followed?.at("REQUEST_START", nanos())
     let isAnswered = false
     let cancel: Cancel | undefined = undefined
-    if (model.decoupled) flow.stop = () => cancel?.()
+    if (model.calls.decoupled) flow.stop = () => cancel?.()
     cancel = askedBy(this.#caller, model).submit(request, (outcome) => {
       isAnswered = true
       followed?.at("REQUEST_END", nanos())
       if (cancel !== undefined) this.#cancels.delete(cancel)
       if (this.#isOver) return
-      if (Result.isFailure(outcome)) return this.#fail(outcome.failure, flow, model.decoupled)
-      if (!model.decoupled) return this.#take(flow, step, outcome.success)
+      if (Result.isFailure(outcome)) return this.#fail(outcome.failure, flow, model.calls.decoupled)
+      if (!model.calls.decoupled) return this.#take(flow, step, outcome.success)
       flow.isComplete = true
       this.#settled(flow)
       this.#release()
@@ -304,7 +304,7 @@ const both = (one: Trace, other: Trace): Trace => ({
 const inputOf = (
   graph: EnsembleGraph,
   flow: EnsembleFlow,
-  { signature, maxBatchSize }: RunningModel,
+  { description: { signature, maxBatchSize } }: RunningModel,
   position: number,
   index: number,
 ): TypedTensor | undefined => {

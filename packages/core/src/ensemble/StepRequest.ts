@@ -24,12 +24,20 @@ export const make = (
   if (rows !== undefined) return Result.succeed({ id, inputs, rows, parameters, deadline, requestedOutputs, trace })
   const given: Array<WireTensor> = []
   for (const [index, tensor] of inputs.entries()) {
-    const name = model.signature.inputs[index]?.name
+    const name = model.description.signature.inputs[index]?.name
     if (tensor === undefined || name === undefined) continue
     given.push({ name, datatype: tensor.datatype, shape: tensor.shape, bytes: tensor.bytes })
   }
-  const wire = { modelName: model.name, modelVersion: model.version, id, parameters, inputs: given, outputs: [], trace }
-  return Result.map(validate(model, wire, deadline), ({ request }) => ({ ...request, requestedOutputs }))
+  const wire = {
+    modelName: model.description.name,
+    modelVersion: model.description.version,
+    id,
+    parameters,
+    inputs: given,
+    outputs: [],
+    trace,
+  }
+  return Result.map(validate(model.description, wire, deadline), ({ request }) => ({ ...request, requestedOutputs }))
 }
 
 /**
@@ -37,7 +45,7 @@ export const make = (
  * be looked at more closely. Datatypes and bytes are right by where the tensors come from.
  */
 const fittingRows = (
-  { signature, maxBatchSize }: RunningModel,
+  { description: { signature, maxBatchSize } }: RunningModel,
   inputs: ReadonlyArray<TypedTensor | undefined>,
 ): number | undefined => {
   const leading = maxBatchSize > 0 ? 1 : 0

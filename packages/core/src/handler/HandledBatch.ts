@@ -39,8 +39,8 @@ export class BatchScope<P extends Declared = Declared> implements HandledBatch<P
     return (this.#requests ??= this.#made())
   }
 
-  get asker() {
-    return this.#handling.asker
+  get cycles() {
+    return this.#handling.cycles
   }
 
   /** The last of theirs; none where one of them has none. */

@@ -81,7 +81,7 @@ export const instances = <
   const plan = InstancePlan.make(name, version, option)
   const told = responseParameters && ParameterFields.make(responseParameters)
   const source = Effect.gen(function* () {
-    const asker = new CallCycleDetector(name)
+    const cycles = new CallCycleDetector(name)
     const clock = yield* Clock.Clock
     const build = Effect.fnUntraced(function* (planned: InstancePlan.PlannedInstance) {
       const shared = yield* Effect.context<never>()
@@ -92,14 +92,14 @@ export const instances = <
       return {
         name: planned.details.name,
         concurrency,
-        asker,
+        cycles,
         interruptsRequests: true,
         status: () => "available",
         onStatusChange: () => {},
         // The services of handling are those of the layer and of the instance, as its type has it.
         execute: execute(handler, context as Context.Context<R>, {
           instance: details.name,
-          asker,
+          cycles,
           clock,
           context,
           told,

@@ -104,7 +104,7 @@ it.effect.each(Object.entries(modes))("%s: unloaded while it runs, it is finaliz
     yield* Testing.advance(0)
     const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void))
     yield* Testing.advance(0)
-    expect([life.events, model.model.isReady()]).toEqual([["build", "build"], false])
+    expect([life.events, model.model.life.isReady()]).toEqual([["build", "build"], false])
     life.gate.resolve()
     yield* Fiber.join(closing)
     yield* Fiber.join(asked)

@@ -149,7 +149,7 @@ it.effect("an effect is interrupted as soon as its own caller has left, and the 
       expect(yield* Fiber.join(late)).toMatchObject({ failure: { _tag: "DeadlineExceeded" } })
       yield* TestClock.adjust("1 second")
       expect(yield* Fiber.join(stays)).toEqual({ TEXT: "stays" })
-      const { success, failures, executionCount, inferenceCount } = model.statistics
+      const { success, failures, executionCount, inferenceCount } = model.description.statistics
       expect([success.count, failures.CANCELED, executionCount, inferenceCount]).toEqual([1, 1, 1, 1])
     }).pipe(Effect.provide(handler))
   }),

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { noParameters, type Request } from "../request/Request.ts"
 import * as Model from "../Model.ts"
 import { RequestContext } from "./RequestContext.ts"
-import { infer } from "../running/RunningModel.ts"
+import { infer } from "../running/CallableModel.ts"
 import * as Tensor from "../Tensor.ts"
 
 class Echo extends Model.Service<Echo>()("echo", {
@@ -35,7 +35,7 @@ it.effect("each: a handler knows the id, the parameters, the deadline and the ou
     )
     yield* Effect.gen(function* () {
       const { model, infer: ask } = yield* Echo
-      yield* infer(model, request([1], { id: "a", parameters, deadline: 5_000, requestedOutputs: ["x"] }))
+      yield* infer(model.calls, request([1], { id: "a", parameters, deadline: 5_000, requestedOutputs: ["x"] }))
       yield* ask({ x: 1 }, { id: "b", timeout: "1 second", parameters: { text: "typed" } })
       yield* ask({ x: 1 })
     }).pipe(Effect.provide(layer))
@@ -63,10 +63,10 @@ it.effect("each: parameters of a response are those of its request alone, also w
   Effect.gen(function* () {
     const { model } = yield* Echo
     const responses = yield* Effect.all(
-      [request([0]), request([1]), request([2, 3])].map((one) => infer(model, one)),
+      [request([0]), request([1]), request([2, 3])].map((one) => infer(model.calls, one)),
       { concurrency: "unbounded" },
     )
-    expect(model.statistics.executionCount).toBe(1)
+    expect(model.description.statistics.executionCount).toBe(1)
     expect(responses.map((response) => response.parameters)).toEqual([{}, { x: 1n }, { x: 3n }])
   }).pipe(Effect.provide(naming)),
 )
@@ -104,10 +104,10 @@ it.effect("batch: the contexts of its requests come beside the tensors, and each
   Effect.gen(function* () {
     const { model } = yield* Echo
     const responses = yield* Effect.all(
-      [request([1, 2], { id: "a" }), request([3], { id: "b", parameters })].map((one) => infer(model, one)),
+      [request([1, 2], { id: "a" }), request([3], { id: "b", parameters })].map((one) => infer(model.calls, one)),
       { concurrency: "unbounded" },
     )
-    expect(model.statistics.executionCount).toBe(1)
+    expect(model.description.statistics.executionCount).toBe(1)
     expect(responses.map((response) => response.parameters)).toEqual([{ seen: "a 2" }, { seen: "b 1 ä" }])
   }).pipe(
     Effect.provide(

@@ -30,8 +30,8 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
     this.#handling = handling
   }
 
-  get asker() {
-    return this.#handling.asker
+  get cycles() {
+    return this.#handling.cycles
   }
 
   get trace() {

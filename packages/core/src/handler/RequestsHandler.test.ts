@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import * as Errors from "../error/InferenceError.ts"
 import { noParameters, type Request } from "../request/Request.ts"
 import * as Model from "../Model.ts"
-import { infer } from "../running/RunningModel.ts"
+import { infer } from "../running/CallableModel.ts"
 import * as Tensor from "../Tensor.ts"
 
 class Scale extends Model.Service<Scale>()("scale", {
@@ -49,10 +49,10 @@ it.effect("requests of one batch are answered in their order, each with its own 
     const { model } = yield* Scale
     const requests = [request([1, 2], { parameters: { by: 2 } }), request([3], { parameters: { by: 10 } })]
     const responses = yield* Effect.all(
-      requests.map((one) => infer(model, one)),
+      requests.map((one) => infer(model.calls, one)),
       { concurrency: "unbounded" },
     )
-    expect(model.statistics.executionCount).toBe(1)
+    expect(model.description.statistics.executionCount).toBe(1)
     expect(responses.map(({ outputs, parameters }) => [[...(outputs[0]?.data ?? [])], parameters])).toEqual([
       [[2, 4], { by: 2 }],
       [[30], { by: 10 }],
@@ -68,7 +68,7 @@ it.effect("a poisoned request fails alone, with its own error", () =>
       [ask(sample(1), by), Effect.exit(ask(sample(2))), ask(sample(3), by)],
       { concurrency: "unbounded" },
     )
-    expect(model.statistics.executionCount).toBe(1)
+    expect(model.description.statistics.executionCount).toBe(1)
     expect([...one.y.data, ...other.y.data]).toEqual([2, 6])
     expect(yield* Effect.flip(poisoned)).toMatchObject({ _tag: "InvalidRequest", message: "by how much?" })
   }).pipe(Effect.provide(scaled)),

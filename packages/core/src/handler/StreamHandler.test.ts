@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { InvalidRequest } from "../error/InferenceError.ts"
 import * as Model from "../Model.ts"
 import { RequestContext } from "./RequestContext.ts"
-import { infer, stream } from "../running/RunningModel.ts"
+import { infer, stream } from "../running/CallableModel.ts"
 import * as Tensor from "../Tensor.ts"
 
 class Count extends Model.Service<Count>()("count", {
@@ -73,7 +73,7 @@ it.effect("infer ends a model that has more than one response, perhaps without e
     const model = yield* Count
     const error = yield* Effect.flip(model.infer({ TO: 1 }))
     expect(error).toMatchObject({ _tag: "ExecutionFailed", message: "expected a single response, got 2 or more" })
-    expect(model.model.statistics.failures.CANCELED).toBe(1)
+    expect(model.model.description.statistics.failures.CANCELED).toBe(1)
   }).pipe(Effect.provide(Model.stream(Count, () => Stream.forever(upTo(1))))),
 )
 
@@ -82,7 +82,7 @@ it.effect("a request has one row", () =>
     const { model } = yield* Words
     const TEXT = Tensor.make("BYTES", [2, 1], [new Uint8Array(1), new Uint8Array(1)])
     const request = { id: "7", inputs: [TEXT], rows: 2, parameters: {}, deadline: undefined }
-    expect((yield* Effect.flip(infer(model, request))).message).toBe(
+    expect((yield* Effect.flip(infer(model.calls, request))).message).toBe(
       "[request id: 7] inference request batch-size must be <= 1 for 'words', whose responses are to one row each, got 2",
     )
   }).pipe(Effect.provide(words)),
@@ -109,8 +109,8 @@ it.effect("a slow reader slows the model, and one that leaves stops it", () =>
       expect(produced).toBeLessThan(64)
       yield* Fiber.interrupt(reading)
       yield* Deferred.await(stopped)
-      expect(model.model.statistics.failures.CANCELED).toBe(1)
-      expect(model.model.pending()).toBe(0)
+      expect(model.model.description.statistics.failures.CANCELED).toBe(1)
+      expect(model.model.life.pending()).toBe(0)
     }).pipe(Effect.provide(endless))
   }),
 )
@@ -134,7 +134,7 @@ it.effect("as many requests at once as a batch has rows, and a deadline ends its
         })
       const asked = yield* Effect.all([ask("a"), ask("b"), ask("c")])
       yield* TestClock.adjust(10)
-      expect([open, model.model.pending()]).toEqual([2, 1])
+      expect([open, model.model.life.pending()]).toEqual([2, 1])
       yield* TestClock.adjust(40)
       expect((yield* Effect.all(asked.map(Fiber.join))).map(({ _tag }) => _tag)).toEqual(
         Array.from({ length: 3 }, () => "DeadlineExceeded"),
@@ -164,7 +164,7 @@ it.effect("each response is counted at its place", () =>
     yield* Stream.runDrain(stream({ TO: 2 }))
     yield* Stream.runDrain(stream({ TO: 1 }))
     yield* Effect.flip(Stream.runDrain(stream({ TO: -1 })))
-    const { responses, inferenceCount, executionCount, failures } = model.statistics
+    const { responses, inferenceCount, executionCount, failures } = model.description.statistics
     const counts = [...responses].map(([index, { success, fail, emptyResponse, cancel }]) =>
       [index, success, fail, emptyResponse, cancel].map((each) => (typeof each === "number" ? each : each.count)),
     )
@@ -183,7 +183,7 @@ it.effect("a handler knows its request, and sets parameters of the responses beh
     const seen: Array<unknown> = []
     const TEXT = Tensor.make("BYTES", [1, 1], [new TextEncoder().encode("x y")])
     const request = { id: "7", inputs: [TEXT], rows: 1, parameters: { n: 1n }, deadline: undefined }
-    yield* Stream.runForEach(stream(model, request), ({ parameters }) => Effect.sync(() => seen.push(parameters)))
+    yield* Stream.runForEach(stream(model.calls, request), ({ parameters }) => Effect.sync(() => seen.push(parameters)))
     expect(seen).toEqual([{}, { word: "7: x", n: 1n }])
   }).pipe(
     Effect.provide(
@@ -208,9 +208,9 @@ it.effect("a model that answers once streams one response", () =>
   Effect.gen(function* () {
     const model = yield* Count
     expect(yield* Stream.runCollect(model.stream({ TO: 4 }))).toEqual([{ N: 5 }])
-    expect(model.model.decoupled).toBe(false)
+    expect(model.model.calls.decoupled).toBe(false)
     // Those by response are for decoupled models only.
-    expect([...model.model.statistics.responses]).toEqual([])
+    expect([...model.model.description.statistics.responses]).toEqual([])
   }).pipe(Effect.provide(Model.each(Count, ({ TO }) => Effect.succeed({ N: TO + 1 })))),
 )
 

@@ -46,7 +46,7 @@ export interface Instance {
   /** Batches it takes at once: 1, or 2 where the next is prepared while one runs. */
   readonly concurrency: number
   /** The model's, where the code of its instances may ask other models. */
-  readonly asker?: CallCycleDetector
+  readonly cycles?: CallCycleDetector
   /** Whether it is to be told of single requests that nobody waits for any more. Default false. */
   readonly interruptsRequests?: boolean
   readonly status: () => InstanceStatus

@@ -56,25 +56,25 @@ const harness = Effect.gen(function* () {
 })
 
 /** To the end. */
-const regroup = ({ regroup }: RunningModel, groups: ReadonlyArray<GroupOptions>) =>
+const regroup = ({ life: { regroup } }: RunningModel, groups: ReadonlyArray<GroupOptions>) =>
   Effect.scoped(Effect.flatMap(regroup?.(groups) ?? Effect.die("no instances"), ({ commit }) => commit))
 
 it.effect("more of them execute what waits in the queue, and those that are alike stay", () =>
   Effect.gen(function* () {
     const { model, ask, alive, entered, open } = yield* harness
     const asked = [yield* ask, yield* ask, yield* ask]
-    expect([alive(), entered, model.pending()]).toEqual([["where_0_0"], ["where_0_0"], 2])
+    expect([alive(), entered, model.life.pending()]).toEqual([["where_0_0"], ["where_0_0"], 2])
     yield* regroup(model, [{ count: 2 }, { kind: "GPU", gpus: [1] }])
     yield* TestClock.adjust(0)
     expect(alive()).toEqual(["where_0_0", "where_0_1", "where_1_0 on 1"])
-    expect([entered.toSorted(), model.pending()]).toEqual([alive(), 0])
-    expect(model.instanceGroups).toEqual([
+    expect([entered.toSorted(), model.life.pending()]).toEqual([alive(), 0])
+    expect(model.life.instanceGroups()).toEqual([
       { name: "where_0", kind: "CPU", count: 2, gpus: [] },
       { name: "where_1", kind: "GPU", count: 1, gpus: [1] },
     ])
     yield* open
     expect((yield* Effect.forEach(asked, Fiber.join)).toSorted()).toEqual(alive())
-    expect(model.statistics.success.count).toBe(3)
+    expect(model.description.statistics.success.count).toBe(3)
   }),
 )
 
@@ -85,7 +85,11 @@ it.effect("those that go answer what they have, and are released behind it; they
     const first = [yield* ask, yield* ask]
     yield* regroup(model, [{ count: 1 }])
     const next = yield* ask
-    expect([alive(), entered, model.pending()]).toEqual([["where_0_0", "where_0_1"], ["where_0_0", "where_0_1"], 1])
+    expect([alive(), entered, model.life.pending()]).toEqual([
+      ["where_0_0", "where_0_1"],
+      ["where_0_0", "where_0_1"],
+      1,
+    ])
     yield* open
     expect(yield* Effect.forEach(first, Fiber.join)).toEqual(["where_0_0", "where_0_1"])
     expect([yield* Fiber.join(next), alive()]).toEqual(["where_0_0", ["where_0_0"]])
@@ -94,7 +98,7 @@ it.effect("those that go answer what they have, and are released behind it; they
     expect(entered.slice(3)).toEqual(["where_0_0"])
     yield* open
     yield* Effect.forEach(another, Fiber.join)
-    expect(model.statistics.success.count).toBe(5)
+    expect(model.description.statistics.success.count).toBe(5)
   }),
 )
 
@@ -104,7 +108,7 @@ it.effect("what cannot be built leaves all as it was, and nothing of it behind",
     const { model, ask, alive, open } = harnessed
     yield* harnessed.break("where_0_2")
     expect(yield* Effect.flip(regroup(model, [{ count: 3 }]))).toEqual({ message: "where_0_2 is broken" })
-    expect([alive(), model.instanceGroups]).toMatchObject([["where_0_0"], [{ count: 1 }]])
+    expect([alive(), model.life.instanceGroups()]).toMatchObject([["where_0_0"], [{ count: 1 }]])
     yield* open
     expect(yield* Fiber.join(yield* ask)).toBe("where_0_0")
   }),
@@ -114,10 +118,10 @@ it.effect("what is prepared and not brought in is gone at the end of the scope",
   Effect.gen(function* () {
     const { model, alive } = yield* harness
     const scope = yield* Scope.make()
-    const prepared = yield* Scope.provide(model.regroup?.([{ count: 2 }]) ?? Effect.die("no instances"), scope)
+    const prepared = yield* Scope.provide(model.life.regroup?.([{ count: 2 }]) ?? Effect.die("no instances"), scope)
     expect([prepared, alive()]).toEqual([expect.anything(), ["where_0_0", "where_0_1"]])
     yield* Scope.close(scope, Exit.void)
-    expect([alive(), model.instanceGroups]).toMatchObject([["where_0_0"], [{ count: 1 }]])
+    expect([alive(), model.life.instanceGroups()]).toMatchObject([["where_0_0"], [{ count: 1 }]])
   }),
 )
 
@@ -125,7 +129,7 @@ it.effect("other instances of the same names take the place of those there are",
   Effect.gen(function* () {
     const { model, ask, alive, open } = yield* harness
     yield* regroup(model, [{ kind: "GPU", gpus: [0] }])
-    expect([alive(), model.instanceGroups]).toMatchObject([["where_0_0 on 0"], [{ kind: "GPU" }]])
+    expect([alive(), model.life.instanceGroups()]).toMatchObject([["where_0_0 on 0"], [{ kind: "GPU" }]])
     yield* open
     expect(yield* Fiber.join(yield* ask)).toBe("where_0_0 on 0")
   }),

@@ -101,7 +101,7 @@ it.effect("what is being built is told what it is, also its layer", () =>
       { ...common, name: "where_1_2", group: 1, index: 2, kind: "GPU", gpu: 3 },
       { ...common, name: "where_1_3", group: 1, index: 3, kind: "GPU", gpu: 3 },
     ])
-    expect(model.instanceGroups).toEqual([
+    expect(model.life.instanceGroups()).toEqual([
       { name: "where_0", kind: "CPU", count: 1, gpus: [] },
       { name: "where_1", kind: "GPU", count: 2, gpus: [0, 3] },
     ])

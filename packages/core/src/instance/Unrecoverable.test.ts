@@ -37,7 +37,9 @@ const handlers: ReadonlyArray<readonly [string, Layer.Layer<Device>]> = [
 it.effect.each(handlers)("%s: the caller has the error, and the model takes no more", ([, layer]) =>
   Effect.gen(function* () {
     const model = yield* Testing.model(layer)
-    const { isReady, unrecoverable = Effect.never } = model.model
+    const {
+      life: { isReady, unrecoverable = Effect.never },
+    } = model.model
     const told = yield* Effect.forkChild(unrecoverable)
     expect(isReady()).toBe(true)
     const error = yield* Effect.flip(model.infer({ x }))
@@ -67,7 +69,7 @@ it.effect("stream: so for a decoupled model, and for bind", () =>
     )
     const seen: Array<number> = []
     const exit = yield* Effect.exit(Stream.runForEach(words.stream({ x }), () => Effect.sync(() => seen.push(1))))
-    expect([exit, seen.length, words.model.isReady()]).toEqual([Exit.fail(lost), 1, false])
+    expect([exit, seen.length, words.model.life.isReady()]).toEqual([Exit.fail(lost), 1, false])
 
     const Bound = Model.bind(
       { name: "bound", inputs: [Tensor.INT32(1)], outputs: [Tensor.INT32(1)] },
@@ -76,7 +78,7 @@ it.effect("stream: so for a decoupled model, and for bind", () =>
     yield* Effect.gen(function* () {
       const bound = yield* Bound
       expect(yield* Effect.flip(bound.infer({ INPUT_1: x }))).toBe(lost)
-      expect(bound.model.isReady()).toBe(false)
+      expect(bound.model.life.isReady()).toBe(false)
     }).pipe(Effect.provide(Bound.layer))
   }),
 )

@@ -57,10 +57,10 @@ it.effect("a request loads the variant that it asks, once for all who ask it", (
     gates.set("a", gate)
     const model = yield* Testing.model(layer)
     const infer = ask(model)
-    expect([log, model.model.isReady()]).toEqual([[], true])
+    expect([log, model.model.life.isReady()]).toEqual([[], true])
     const asked = yield* Effect.forEach([1, 2], (x) => Effect.forkChild(infer("a", x)))
     yield* Testing.advance(0)
-    expect([log, model.model.pending()]).toEqual([["+a"], 2])
+    expect([log, model.model.life.pending()]).toEqual([["+a"], 2])
     expect(yield* infer("b")).toBe("b 1")
     yield* Deferred.succeed(gate, undefined)
     expect(yield* Effect.forEach(asked, Fiber.join)).toEqual(["a 1", "a 2"])
@@ -72,7 +72,7 @@ it.effect("a request loads the variant that it asks, once for all who ask it", (
       { rows: 2, requests: 2 },
       { rows: 1, requests: 1 },
     ])
-    expect(model.model.statistics.inferenceCount).toBe(4)
+    expect(model.model.description.statistics.inferenceCount).toBe(4)
   }),
 )
 
@@ -130,7 +130,7 @@ it.effect(
       yield* Effect.forEach(late, Fiber.join)
       expect(yield* infer("d")).toBe("d 1")
       expect(log).toEqual(["+a", "+b", "-b", "+c", "-a", "+d"])
-      expect(model.model.statistics.failures.REJECTED).toBe(1)
+      expect(model.model.description.statistics.failures.REJECTED).toBe(1)
     }),
 )
 
@@ -171,10 +171,10 @@ it.effect("who waits may leave, has a deadline, and is one of not more than may 
     yield* Testing.advance("1 second")
     expect(yield* Fiber.join(second)).toMatchObject({ failure: { _tag: "DeadlineExceeded" } })
     yield* Fiber.interrupt(third)
-    expect(model.model.pending()).toBe(1)
+    expect(model.model.life.pending()).toBe(1)
     yield* Deferred.succeed(gate, undefined)
     expect(yield* Fiber.join(first)).toMatchObject({ success: { y: "a 1" } })
-    yield* model.model.drained
+    yield* model.model.life.drained
   }),
 )
 
@@ -229,10 +229,10 @@ it.effect("a variant that cannot recover makes the model of no use", () =>
       capacity: 2,
     })
     const model = yield* Testing.model(layer)
-    const told = yield* Effect.forkChild(model.model.unrecoverable ?? Effect.never)
+    const told = yield* Effect.forkChild(model.model.life.unrecoverable ?? Effect.never)
     expect(yield* Effect.flip(ask(model)("a"))).toBe(lost)
     expect(yield* Fiber.join(told)).toBe(lost)
-    expect(model.model.isReady()).toBe(false)
+    expect(model.model.life.isReady()).toBe(false)
   }),
 )
 

@@ -3,20 +3,23 @@
  * callers it is a model like any other; which variants are loaded at a time is Variants.ts's business.
  */
 import { Context, Duration, Effect, Exit, Layer, Option, Result, Scope } from "effect"
-import { CallCycleDetector } from "../request/CallCycleDetector.ts"
-import type { ModelClass } from "../call/ModelClass.ts"
-import { requireInteger } from "../model/Batching.ts"
-import { ExecutionFailed, type InferenceError, isInferenceError } from "../error/InferenceError.ts"
-import type { Fields } from "../model/Field.ts"
-import type { Declared, Handled } from "../model/Declared.ts"
-import type { Request } from "../request/Request.ts"
-import { checked } from "../provide/ParameterStage.ts"
-import { Statistics } from "../metrics/ModelStatistics.ts"
-import { Counted } from "../provide/Provide.ts"
+import { constVoid } from "effect/Function"
 import { inference } from "../call/EffectCalls.ts"
-import { type RunningModel, Watcher } from "../running/RunningModel.ts"
-import * as Variants from "./Variants.ts"
+import type { ModelClass } from "../call/ModelClass.ts"
 import { errorMessage } from "../error/ErrorMessage.ts"
+import { ExecutionFailed, type InferenceError, isInferenceError } from "../error/InferenceError.ts"
+import { ModelStatistics } from "../metrics/ModelStatistics.ts"
+import { requireInteger } from "../model/Batching.ts"
+import type { Declared, Handled } from "../model/Declared.ts"
+import type { Fields } from "../model/Field.ts"
+import * as ParameterStage from "../provide/ParameterStage.ts"
+import { SharedStatistics } from "../provide/Provide.ts"
+import { CallCycleDetector } from "../request/CallCycleDetector.ts"
+import type { Request } from "../request/Request.ts"
+import * as ModelLife from "../running/ModelLife.ts"
+import { RunningModel, Watcher } from "../running/RunningModel.ts"
+import type { Submit } from "../scheduler/SubmitPipeline.ts"
+import * as Variants from "./Variants.ts"
 
 export interface OnDemandOptions {
   /** How long a variant that nobody asks stays loaded. Default: until there is no room for another one. */
@@ -65,24 +68,24 @@ export const family = <Self, N extends string, I extends Fields, O extends Field
     throw new TypeError(`Model "${name}": idleTimeToLive must be a time, but ${String(idleTimeToLive)} was given.`)
   }
 
-  const load = Effect.fnUntraced(function* (key: string, statistics: Statistics) {
+  const load = Effect.fn("Family.load")(function* (key: string, statistics: ModelStatistics) {
     const watch = yield* Watcher
-    // What it shares is what the family was built with.
+    // What it shares with others is what the family was built with.
     const context = yield* Layer.build(layer(key)).pipe(
-      Effect.provideService(Counted, { model: name, statistics }),
-      // The family is what is seen of them.
-      Effect.provideService(Watcher, (other) => other.name === name || watch(other)),
+      Effect.provideService(SharedStatistics, { model: name, statistics }),
+      // Watchers see the family in the place of its variants.
+      Effect.provideService(Watcher, (other) => other.description.name === name || watch(other)),
     )
     const { model: variant } = Context.get(context, model)
-    if (variant.decoupled === decoupled) return variant
-    const kinds = [variant.decoupled, decoupled].map((is) => (is ? "decoupled" : "not decoupled"))
+    if (variant.calls.decoupled === decoupled) return variant
+    const kinds = [variant.calls.decoupled, decoupled].map((is) => (is ? "decoupled" : "not decoupled"))
     const message = `what model '${name}' is loaded from is ${kinds[0]}, but it is declared as ${kinds[1]}`
     return yield* new ExecutionFailed({ message })
   })
 
   const keyOf = ({ parameters, declared = parameters }: Request): Result.Result<string, InferenceError> => {
     try {
-      // Checked by what the model declares, as those of a handler.
+      // Decoded by what the model declares, as the parameters of a handler.
       return Result.succeed(key(declared as Handled<P>))
     } catch (error) {
       if (isInferenceError(error)) return Result.fail(error)
@@ -91,51 +94,63 @@ export const family = <Self, N extends string, I extends Fields, O extends Field
     }
   }
 
-  const make = Effect.gen(function* () {
-    const statistics = new Statistics()
-    const asker = new CallCycleDetector(name)
+  const make = Effect.fn("Family.make")(function* (release: Effect.Effect<void>) {
+    const statistics = new ModelStatistics()
+    const cycles = new CallCycleDetector(name)
     const variants = yield* Variants.make({
       model: name,
       capacity,
       idleTimeToLive: idle,
       maxWaiting: batching.maxQueueSize,
       statistics,
-      asker,
+      cycles,
       load: (key) => load(key, statistics),
     })
-    const { pending, drained, isReady, unrecoverable } = variants
-    const submit: RunningModel["submit"] = (request, reply) => {
-      const asked = keyOf(request)
-      if (Result.isSuccess(asked)) return variants.submit(asked.success, request, reply)
+    const parameters = ParameterStage.make(definition, statistics)
+    const submit: Submit = (request, reply) => {
+      const found = keyOf(request)
+      if (Result.isSuccess(found)) return variants.submit(found.success, request, reply)
       statistics.failed("REJECTED", 0)
-      reply(Result.fail(asked.failure))
-      return () => {}
+      reply(Result.fail(found.failure))
+      return constVoid
     }
-    return {
-      name,
-      version,
-      platform: "nereid",
-      signature,
-      maxBatchSize,
-      decoupled,
-      keepsInputs: true,
-      batching,
-      instanceGroups: [],
-      statistics,
-      asker,
-      isReady,
-      unrecoverable,
-      pending,
-      drained,
-      submit: checked(definition, statistics, submit),
-    } satisfies RunningModel
+    return new RunningModel({
+      description: {
+        name,
+        version,
+        platform: "nereid",
+        signature,
+        maxBatchSize,
+        batching,
+        statistics,
+        flat: undefined,
+        responseCache: false,
+        modelFile: undefined,
+        warmUp: undefined,
+      },
+      calls: {
+        decoupled,
+        emits: decoupled,
+        keepsInputs: true,
+        timeout: undefined,
+        cycles,
+        submit: parameters === undefined ? submit : parameters(submit),
+      },
+      life: ModelLife.make({
+        isReady: () => variants.isReady(),
+        unrecoverable: variants.unrecoverable,
+        pending: () => variants.pending(),
+        drained: variants.drained,
+        release,
+      }),
+    })
   })
 
   return Layer.effect(
     model,
     Effect.gen(function* () {
       const own = yield* Scope.fork(yield* Scope.Scope)
-      const running = { ...(yield* Scope.provide(make, own)), release: Scope.close(own, Exit.void) }
+      const running = yield* Scope.provide(make(Scope.close(own, Exit.void)), own)
       const watch = yield* Watcher
       watch(running)
       return inference(definition, running)

@@ -1,72 +1,140 @@
 /**
- * Changes of models by name, one after the other for each name, in the order they were asked for. Code that is part of a change
- * never waits for the turn of another one, which might wait for it.
+ * One lock for each name: changes of a name run one after the other, in the order in which they were requested. Changes may
+ * nest: code that runs inside a change may begin another one, which waits for its names unless that wait could never end. Then
+ * it is refused.
+ *
+ *   change of A ─ holds A ─ its code begins ─► change of B ─ waits for B
+ *                                                            └─ held by a change that waits for A: refused
  */
-import { Context, Effect, Option, Semaphore } from "effect"
+import { Context, Deferred, Effect } from "effect"
 import { Unavailable } from "../error/InferenceError.ts"
 
-export interface Turns {
-  /** Runs the effect once it is the turn of all these names. */
-  readonly take: <A, E, R>(
-    names: ReadonlyArray<string>,
-    effect: Effect.Effect<A, E, R>,
-  ) => Effect.Effect<A, E | Unavailable, R>
-}
+/** A change under way. What it has built keeps it in its context, so it knows when it is over. */
+class Change {
+  readonly parent: Change | undefined
+  readonly children = new Set<Change>()
+  /** What it waits for, while it waits. */
+  waitsFor: Lock | undefined
+  isOver = false
 
-/** The change that code is part of. What it has built goes on with it in its context, so it tells when it is over. */
-const Change = Context.Reference<{ isOver: boolean }>("@nereid/core/Turns/Change", {
-  defaultValue: () => ({ isOver: true }),
-})
+  constructor(parent: Change | undefined) {
+    this.parent = parent
+    parent?.children.add(this)
+  }
 
-interface Turn {
-  readonly semaphore: Semaphore.Semaphore
-  /** Changes that have it or wait for it. */
-  users: number
-}
+  end(): void {
+    this.isOver = true
+    this.parent?.children.delete(this)
+  }
 
-/**
- * What becomes of a change that is part of another one: `refuse` where it is another's turn, or `pass` without one, where what it
- * changes keeps an order by itself.
- */
-export const make = (inside: "refuse" | "pass" = "refuse"): Turns => {
-  const turns = new Map<string, Turn>()
-
-  const takeOne = <A, E, R>(name: string, waits: boolean, effect: Effect.Effect<A, E, R>) =>
-    Effect.suspend((): Effect.Effect<A, E | Unavailable, R> => {
-      const turn = turns.get(name) ?? { semaphore: Semaphore.makeUnsafe(1), users: 0 }
-      turns.set(name, turn)
-      turn.users += 1
-      const leave = Effect.sync(() => {
-        turn.users -= 1
-        if (turn.users === 0) turns.delete(name)
-      })
-      const taken = waits ? turn.semaphore.withPermit(effect) : atOnce(turn.semaphore, name, effect)
-      return Effect.ensuring(taken, leave)
-    })
-
-  return {
-    take: <A, E, R>(names: ReadonlyArray<string>, effect: Effect.Effect<A, E, R>) =>
-      Effect.flatMap(Change, ({ isOver }) => {
-        if (!isOver && inside === "pass") return effect
-        const change = { isOver: false }
-        const changing: Effect.Effect<A, E | Unavailable, R> = effect.pipe(
-          Effect.provideService(Change, change),
-          Effect.ensuring(Effect.sync(() => (change.isOver = true))),
-        )
-        // Always in the same order, so that none has what another one waits for.
-        return names.toSorted().reduceRight((inner, name) => takeOne(name, isOver, inner), changing)
-      }),
+  /** Whether this change cannot end before the other one does. */
+  dependsOn(other: Change, seen = new Set<Change>()): boolean {
+    if (this === other) return true
+    if (seen.has(this)) return false
+    seen.add(this)
+    const ahead = this.waitsFor?.ahead(this) ?? []
+    return [...this.children, ...ahead].some((next) => next.dependsOn(other, seen))
   }
 }
 
-const atOnce = <A, E, R>(semaphore: Semaphore.Semaphore, name: string, effect: Effect.Effect<A, E, R>) =>
-  Effect.flatMap(
-    semaphore.withPermitsIfAvailable(1)(effect),
-    Option.match({
-      onNone: () => {
+/** The lock of one name: the change that holds it, and behind it those that wait. */
+class Lock {
+  readonly #queue: Array<{ readonly change: Change; readonly turn: Deferred.Deferred<void> }> = []
+
+  /** Those that hold it or wait for it. */
+  get changes(): ReadonlyArray<Change> {
+    return this.#queue.map(({ change }) => change)
+  }
+
+  /** Those that this one waits for. */
+  ahead(change: Change): ReadonlyArray<Change> {
+    const { changes } = this
+    return changes.slice(0, changes.indexOf(change))
+  }
+
+  get isFree(): boolean {
+    return this.#queue.length === 0
+  }
+
+  /** Takes a place in the queue; the result completes once the change holds the lock. */
+  enter(change: Change): Effect.Effect<void> {
+    const turn = Deferred.makeUnsafe<void>()
+    this.#queue.push({ change, turn })
+    if (this.#queue.length === 1) return Effect.void
+    change.waitsFor = this
+    return Deferred.await(turn)
+  }
+
+  /** The change holds it, or waits for it, no longer. */
+  leave(change: Change): void {
+    const place = this.#queue.findIndex((entry) => entry.change === change)
+    if (place < 0) return
+    change.waitsFor = undefined
+    this.#queue.splice(place, 1)
+    const [next] = this.#queue
+    if (place > 0 || next === undefined) return
+    next.change.waitsFor = undefined
+    Deferred.doneUnsafe(next.turn, Effect.void)
+  }
+}
+
+const Current = Context.Reference<Change | undefined>("@nereid/core/KeyedLock/Change", {
+  defaultValue: () => undefined,
+})
+
+export class KeyedLock {
+  readonly #locks = new Map<string, Lock>()
+
+  /** Runs the effect while it holds all these names. */
+  hold<A, E, R>(names: Iterable<string>, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E | Unavailable, R> {
+    // Always in the same order, so that no two changes hold what the other one waits for.
+    const ordered = [...new Set(names)].toSorted()
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.flatMap(Current, (current) => {
+        const change = new Change(current?.isOver === false ? current : undefined)
+        const run: Effect.Effect<A, E | Unavailable, R> = restore(Effect.provideService(effect, Current, change))
+        return Effect.ensuring(
+          ordered.reduceRight((inner, name) => this.#holdOne(name, change, restore, inner), run),
+          Effect.sync(() => change.end()),
+        )
+      }),
+    )
+  }
+
+  /**
+   * The same for an effect that finds out, once it holds names, which others it needs as well: where it returns such names, all
+   * are released, and held anew together with them. `undefined`: it has done its work.
+   */
+  holdAll<E, R>(
+    names: ReadonlySet<string>,
+    effect: (held: ReadonlySet<string>) => Effect.Effect<ReadonlySet<string> | undefined, E, R>,
+  ): Effect.Effect<void, E | Unavailable, R> {
+    return Effect.flatMap(
+      Effect.suspend(() => this.hold(names, effect(names))),
+      (missing) => (missing === undefined ? Effect.void : this.holdAll(names.union(missing), effect)),
+    )
+  }
+
+  #holdOne<A, E, R>(
+    name: string,
+    change: Change,
+    restore: (wait: Effect.Effect<void>) => Effect.Effect<void>,
+    effect: Effect.Effect<A, E | Unavailable, R>,
+  ): Effect.Effect<A, E | Unavailable, R> {
+    return Effect.suspend((): Effect.Effect<A, E | Unavailable, R> => {
+      const lock = this.#locks.get(name) ?? new Lock()
+      if (lock.changes.some((other) => other.dependsOn(change))) {
         const message = `model '${name}' is being changed, which code that is part of a change cannot wait for`
         return Effect.fail(new Unavailable({ message }))
-      },
-      onSome: Effect.succeed,
-    }),
-  )
+      }
+      this.#locks.set(name, lock)
+      return Effect.ensuring(
+        Effect.andThen(restore(lock.enter(change)), effect),
+        Effect.sync(() => {
+          lock.leave(change)
+          if (lock.isFree) this.#locks.delete(name)
+        }),
+      )
+    })
+  }
+}

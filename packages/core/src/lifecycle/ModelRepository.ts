@@ -1,22 +1,11 @@
 /**
- * A source of models that come and go while a server runs, as the server sees it: it puts models into the registry and
- * takes them out, by itself or when told to. Where they come from, and how they are loaded, is the repository's own
- * business; without one, the models of a server are those it was started with.
+ * A model repository as its server sees it: a source of models that loads and unloads them, by itself or on request. Where they
+ * come from, and how they are loaded, is up to the repository.
  */
 import { Context, Data, Effect, type Scope } from "effect"
 import type { InferenceError } from "../error/InferenceError.ts"
-import type { OpenRegistry } from "./OpenRegistry.ts"
-
-export type ModelState = "UNKNOWN" | "READY" | "UNAVAILABLE" | "LOADING" | "UNLOADING"
-
-/** A version of a model, or a model of which no version has ever been loaded. */
-export interface IndexEntry {
-  readonly name: string
-  readonly version?: string
-  readonly state?: ModelState
-  /** Why it is in that state; empty where there is nothing to say. */
-  readonly reason?: string
-}
+import type { KeyedLock } from "./KeyedLock.ts"
+import type { IndexEntry, ModelStore } from "./ModelStore.ts"
 
 /** What a caller that loads a model wants of it that its directory does not say. */
 export interface LoadOverrides {
@@ -56,8 +45,16 @@ export const none: OpenRepository = {
   control: undefined,
 }
 
+/** The server that a repository is opened for. */
+export interface RepositoryServer {
+  /** Where its models are served, and their states shown. */
+  readonly store: ModelStore
+  /** Shared with all other changes of the server's models. */
+  readonly lock: KeyedLock
+}
+
 /** Unloads what there is at the end of the scope. */
-export type Open = (registry: OpenRegistry) => Effect.Effect<OpenRepository, RepositoryError, Scope.Scope>
+export type Open = (server: RepositoryServer) => Effect.Effect<OpenRepository, RepositoryError, Scope.Scope>
 
 /** The repository of the servers that are built with it. Default: none. */
 export const ModelRepository = Context.Reference<Open>("@nereid/core/internal/lifecycle/ModelRepository", {

@@ -1,40 +1,54 @@
 /**
- * A model that is declared and not there: what a server shows of it meanwhile, or for good, and that it refuses its requests.
- * Not a model whose instances are away for a while.
+ * A model that is declared and not there: it shows what is known from the declaration and refuses all requests. Not for a model
+ * whose instances are away for a while.
  */
 import { Effect, Result } from "effect"
-import type { Definition } from "../model/Definition.ts"
+import { constVoid } from "effect/Function"
 import { ModelNotReady } from "../error/InferenceError.ts"
+import { ModelStatistics } from "../metrics/ModelStatistics.ts"
+import type { Definition } from "../model/Definition.ts"
 import type { Fields } from "../model/Field.ts"
 import { errorPrefix } from "../request/Request.ts"
-import type { RunningModel } from "../running/RunningModel.ts"
-import { Statistics } from "../metrics/ModelStatistics.ts"
+import * as ModelLife from "../running/ModelLife.ts"
+import { RunningModel } from "../running/RunningModel.ts"
 
-/** `unavailable`: why it does not come; undefined where it is yet to come. */
-export const make = (definition: Definition<Fields, Fields>, unavailable?: string): RunningModel => {
+/** `failure`: why the model is not there; undefined for a model that is being loaded. */
+export const make = (definition: Definition<Fields, Fields>, failure?: string): RunningModel => {
   const { name, version, signature, maxBatchSize, batching } = definition
-  const statistics = new Statistics()
-  const problem = unavailable === undefined ? "is being loaded" : `is unavailable: ${unavailable}`
-  return {
-    name,
-    version,
-    platform: "nereid",
-    signature,
-    maxBatchSize,
-    decoupled: false,
-    keepsInputs: true,
-    batching,
-    instanceGroups: [],
-    statistics,
-    ...(unavailable === undefined ? { isLoading: true } : { unavailable }),
-    isReady: () => false,
-    pending: () => 0,
-    drained: Effect.void,
-    submit: (request, reply) => {
-      statistics.failed("REJECTED", 0)
-      const message = `${errorPrefix(request)}model '${name}' version ${version} ${problem}`
-      reply(Result.fail(new ModelNotReady({ message })))
-      return () => {}
+  const statistics = new ModelStatistics()
+  const problem = failure === undefined ? "is being loaded" : `is unavailable: ${failure}`
+  return new RunningModel({
+    description: {
+      name,
+      version,
+      platform: "nereid",
+      signature,
+      maxBatchSize,
+      batching,
+      statistics,
+      flat: undefined,
+      responseCache: false,
+      modelFile: undefined,
+      warmUp: undefined,
     },
-  }
+    calls: {
+      decoupled: false,
+      emits: false,
+      keepsInputs: true,
+      timeout: undefined,
+      cycles: undefined,
+      submit: (request, reply) => {
+        statistics.failed("REJECTED", 0)
+        const message = `${errorPrefix(request)}model '${name}' version ${version} ${problem}`
+        reply(Result.fail(new ModelNotReady({ message })))
+        return constVoid
+      },
+    },
+    life: ModelLife.make({
+      isReady: () => false,
+      problem: () => failure ?? "",
+      pending: () => 0,
+      drained: Effect.void,
+    }),
+  })
 }

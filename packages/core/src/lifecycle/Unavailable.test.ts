@@ -24,13 +24,13 @@ it.effect("an initialize that fails makes the model unavailable and says why; it
     })
     const model = yield* Testing.model(Model.orUnavailable(Echo, Model.each(Echo, handler, { instances: 2 })))
     expect(released).toEqual([1, 0])
-    expect(model.model.isReady()).toBe(false)
-    expect(model.model.unavailable).toBe("no weights on device 1")
+    expect(model.model.life.isReady()).toBe(false)
+    expect(model.model.life.problem()).toBe("no weights on device 1")
     expect(yield* Effect.flip(model.infer({ X: 1 }, { id: "a" }))).toMatchObject({
       _tag: "ModelNotReady",
       message: "[request id: a] model 'echo' version 1 is unavailable: no weights on device 1",
     })
-    expect(model.model.statistics.failures.REJECTED).toBe(1)
+    expect(model.model.description.statistics.failures.REJECTED).toBe(1)
   }),
 )
 
@@ -38,16 +38,16 @@ it.effect("a failed warm-up and a defect are such failures, a layer that can be 
   Effect.gen(function* () {
     const cold = Model.each(Echo, () => Effect.fail(new NoWeights({ message: "none" })), { warmUp: "zeros" })
     const failed = yield* Testing.model(Model.orUnavailable(Echo, cold))
-    expect(failed.model.unavailable).toMatch(/^model 'echo' version 1 has failed its warm-up on instance echo_0_0: /)
+    expect(failed.model.life.problem()).toMatch(/^model 'echo' version 1 has failed its warm-up on instance echo_0_0: /)
     const defect = yield* Testing.model(Model.orUnavailable(Echo, Model.each(Echo, Effect.die("a bug"))))
-    expect(defect.model.unavailable).toBe("a bug")
+    expect(defect.model.life.problem()).toBe("a bug")
     const good = yield* Testing.model(
       Model.orUnavailable(
         Echo,
         Model.each(Echo, ({ X }) => ({ X })),
       ),
     )
-    expect(good.model.unavailable).toBe(undefined)
+    expect(good.model.life.isReady()).toBe(true)
     expect(yield* good.infer({ X: 1 })).toEqual({ X: 1 })
   }),
 )
@@ -83,7 +83,7 @@ it.effect("what it has below it is what others have, and goes with its last user
         const context = yield* Layer.build(both)
         const { model } = yield* Effect.provideContext(Echo, context)
         const { infer } = yield* Effect.provideContext(Scale, context)
-        expect(model.unavailable).toContain("cold")
+        expect(model.life.problem()).toContain("cold")
         expect(yield* infer({ X: 3 })).toEqual({ X: 3 })
         expect([loads, released]).toEqual([1, 0])
       }),

@@ -3,12 +3,12 @@
  * unavailable and why, and refuses its requests. Not a model whose instances are away for a while.
  */
 import { Cause, Context, Effect, Exit, Layer, Scope } from "effect"
-import * as Absent from "./PlaceholderModel.ts"
+import * as PlaceholderModel from "./PlaceholderModel.ts"
 import type { ModelClass } from "../call/ModelClass.ts"
 import type { Fields } from "../model/Field.ts"
 import type { Declared } from "../model/Declared.ts"
 import { inference } from "../call/EffectCalls.ts"
-import { errorMessage } from "../error/ErrorMessage.ts"
+import { causeMessage } from "../error/CauseMessage.ts"
 
 /**
  * The model of this layer, or one that is unavailable where the layer cannot be built, whose failure is logged:
@@ -33,12 +33,6 @@ export const orUnavailable = <Self, N extends string, I extends Fields, O extend
       if (Cause.hasInterruptsOnly(exit.cause)) return yield* Effect.interrupt
       const { definition } = model
       yield* Effect.logError(`Model '${definition.name}' version ${definition.version} is unavailable`, exit.cause)
-      return Context.make(model, inference(definition, Absent.make(definition, reason(exit.cause))))
+      return Context.make(model, inference(definition, PlaceholderModel.make(definition, causeMessage(exit.cause))))
     }),
   )
-
-/** What it failed with, in words. */
-export const reason = (cause: Cause.Cause<unknown>): string => {
-  const error = Cause.squash(cause)
-  return errorMessage(error)
-}

@@ -1,64 +1,57 @@
 /**
- * Running models by key, of which only some are loaded at a time: a request loads the one that it asks, and waits for that with
- * those that ask the same; where there are as many as may be, the one that has been idle for longest goes. What they are, and
- * which one a request asks, is Family.ts's.
+ * Models that are loaded by the requests that reach them: a source of the life cycle (Lifecycle.ts). Of many variants, by key,
+ * some are loaded at a time: a request loads its variant and waits for that with others for the same one; where there is no room,
+ * the variant that has been idle for longest is unloaded. What a variant is, and which one a request needs, is in Family.ts.
  *
- *   submit ─► loaded ─────────────────────────────────► its model
- *         ├─► being loaded: waits for it  ─► is there ──┘
- *         │                               └─ fails: what it has failed with, for all who wait
- *         └─► not there ─► room, or one that is idle goes ─► is loaded
+ *   submit ─► ready ───────────────────────────────► its model
+ *         ├─► loading: waits  ─► ready ──────────────┘
+ *         │                   └─ failed: the failure, for all that wait
+ *         └─► not there ─► room, or an idle one is unloaded ─► loading
  *                       └─ all are in use: QueueFull
  */
 import { Cause, Clock, Deferred, Effect, Exit, FiberSet, Latch, Result, Scope } from "effect"
-import type { CallCycleDetector } from "../request/CallCycleDetector.ts"
+import { constVoid } from "effect/Function"
+import { causeMessage } from "../error/CauseMessage.ts"
 import {
   DeadlineExceeded,
   ExecutionFailed,
   type InferenceError,
   isInferenceError,
   QueueFull,
+  type Unrecoverable,
 } from "../error/InferenceError.ts"
-import type { Unrecoverable } from "../error/InferenceError.ts"
+import type { ModelStatistics } from "../metrics/ModelStatistics.ts"
+import type { CallCycleDetector } from "../request/CallCycleDetector.ts"
 import { type Cancel, errorPrefix, type Reply, type Request } from "../request/Request.ts"
+import type { RunningModel } from "../running/RunningModel.ts"
 import * as Deadlines from "../scheduler/Deadlines.ts"
 import { stopping } from "../scheduler/RunningBatch.ts"
-import type { Statistics } from "../metrics/ModelStatistics.ts"
-import type { RunningModel } from "../running/RunningModel.ts"
-import { reason } from "./Unavailable.ts"
+import { KeyedLock } from "./KeyedLock.ts"
+import { Lifecycle } from "./Lifecycle.ts"
+import { ModelVersion } from "./ModelVersion.ts"
+import * as Retirement from "./Retirement.ts"
 
 export interface VariantsOptions<R> {
   /** Name of the model, for messages. */
   readonly model: string
-  /** Loaded, or being loaded, at a time. */
+  /** Variants that are loaded, or being loaded, at a time. */
   readonly capacity: number
-  /** Milliseconds after which one that nobody asks goes. */
+  /** Milliseconds after which an idle variant is unloaded. */
   readonly idleTimeToLive: number
-  /** Requests that wait for one to be loaded. */
+  /** Requests that may wait for one variant to be loaded. */
   readonly maxWaiting: number
-  /** Counts requests that reach none of them. */
-  readonly statistics: Statistics
-  /** Waits for the variant that it asks. */
-  readonly asker: CallCycleDetector
+  /** Counts requests that reach no variant. */
+  readonly statistics: ModelStatistics
+  /** Waits for the variant that it calls. */
+  readonly cycles: CallCycleDetector
   readonly load: (key: string) => Effect.Effect<RunningModel, unknown, R | Scope.Scope>
-}
-
-export interface Variants {
-  readonly submit: (key: string, request: Request, reply: Reply) => Cancel
-  /** Requests that no instance has yet. */
-  readonly pending: () => number
-  /** Completes once every request that was accepted has ended. */
-  readonly drained: Effect.Effect<void>
-  readonly isReady: () => boolean
-  /** Waits for the failure of one of them that makes all of no use. */
-  readonly unrecoverable: Effect.Effect<Unrecoverable>
 }
 
 interface Variant {
   readonly key: string
-  readonly scope: Scope.Closeable
-  /** Those who ask it while it is being loaded, the first one first. */
+  readonly version: ModelVersion
+  /** Requests that wait for its load, the first one first. */
   readonly waiting: Set<Waiter>
-  model: RunningModel | undefined
   unanswered: number
   /** Milliseconds of the clock. */
   usedAt: number
@@ -68,61 +61,212 @@ interface Waiter {
   readonly request: Request
   readonly reply: Reply
   readonly variant: Variant
-  /** Takes the request back from the model that has it. */
+  /** Cancels the request in the model that has it. */
   cancel: Cancel | undefined
   isOver: boolean
 }
 
+/** All variants are unloaded at the end of the scope, and requests that wait are refused. */
 export const make = Effect.fnUntraced(function* <R>(options: VariantsOptions<R>) {
-  const { model: name, statistics, asker } = options
-  const scope = yield* Scope.Scope
-  const clock = yield* Clock.Clock
   const fibers = yield* FiberSet.makeRuntime<R, void, never>()
-  const fork = (effect: Effect.Effect<void, never, R>) => void fibers(effect)
-  const now = () => clock.currentTimeMillisUnsafe()
+  let variants: Variants<R> | undefined
+  const deadlines = yield* Deadlines.make<Waiter>((waiter) => variants?.expire(waiter))
+  variants = new Variants<R>(options, {
+    deadlines,
+    clock: yield* Clock.Clock,
+    lifecycle: new Lifecycle(yield* Scope.Scope, new KeyedLock()),
+    fork: (effect) => void fibers(effect),
+  })
+  const its = variants
+  yield* Effect.addFinalizer(() => Effect.sync(() => its.stop()))
+  return its
+})
+
+interface Surroundings<R> {
+  readonly deadlines: Deadlines.Deadlines<Waiter>
+  readonly clock: Clock.Clock
+  readonly lifecycle: Lifecycle
+  readonly fork: (effect: Effect.Effect<void, never, R>) => void
+}
+
+export class Variants<R = never> {
+  readonly #options: VariantsOptions<R>
+  readonly #surroundings: Surroundings<R>
   /** In the order of their loads. */
-  const variants = new Map<string, Variant>()
-  /** What goes, and still has its memory. */
-  const closing = new Set<Deferred.Deferred<void>>()
-  const unrecoverable = Deferred.makeUnsafe<Unrecoverable>()
-  const drained = Latch.makeUnsafe(true)
-  let unanswered = 0
-  let isStopped = false
-  let isLost = false
+  readonly #variants = new Map<string, Variant>()
+  /** Variants that are being unloaded and still hold their memory. */
+  readonly #closing = new Set<Deferred.Deferred<void>>()
+  readonly #unrecoverable = Deferred.makeUnsafe<Unrecoverable>()
+  readonly #drained = Latch.makeUnsafe(true)
+  #unanswered = 0
+  #isStopped = false
+  #isLost = false
 
-  const end = (waiter: Waiter): boolean => {
-    if (waiter.isOver) return false
-    waiter.isOver = true
-    const { variant } = waiter
-    variant.waiting.delete(waiter)
-    deadlines.delete(waiter)
-    variant.unanswered -= 1
-    variant.usedAt = now()
-    unanswered -= 1
-    if (unanswered === 0) drained.openUnsafe()
-    return true
+  constructor(options: VariantsOptions<R>, surroundings: Surroundings<R>) {
+    this.#options = options
+    this.#surroundings = surroundings
   }
 
-  const refuse = (waiter: Waiter, error: InferenceError) => {
-    if (!end(waiter)) return
-    statistics.failed("REJECTED", 0)
-    waiter.reply(Result.fail(error))
-  }
-
-  const deadlines = yield* Deadlines.make<Waiter>((waiter) =>
-    refuse(waiter, new DeadlineExceeded({ message: `${errorPrefix(waiter.request)}Deadline Exceeded` })),
-  )
-
-  /** The model is there. */
-  const ask = (waiter: Waiter, model: RunningModel) => {
-    const refusal = model.asker && asker.begin(model.asker)
-    if (refusal !== undefined) return refuse(waiter, refusal)
-    const leave = () => {
-      if (model.asker !== undefined) asker.end(model.asker)
+  submit(key: string, request: Request, reply: Reply): Cancel {
+    const { capacity, maxWaiting, model } = this.#options
+    if (this.#isStopped) return this.#refused(reply, stopping())
+    const known = this.#variants.get(key)
+    const variant = known ?? this.#begin(key)
+    if (variant === undefined) {
+      const message = `${errorPrefix(request)}all ${capacity} variants of model '${model}' that may be loaded are in use`
+      return this.#refused(reply, new QueueFull({ message }))
     }
-    const cancel = model.submit(waiter.request, (outcome) => {
+    if (variant.waiting.size >= maxWaiting) {
+      return this.#refused(reply, new QueueFull({ message: `${errorPrefix(request)}Exceeds maximum queue size` }))
+    }
+    const waiter: Waiter = { request, reply, variant, cancel: undefined, isOver: false }
+    variant.unanswered += 1
+    if (this.#unanswered === 0) this.#drained.closeUnsafe()
+    this.#unanswered += 1
+    const { running } = variant.version
+    if (running === undefined) {
+      variant.waiting.add(waiter)
+      this.#surroundings.deadlines.add(waiter)
+    } else this.#call(waiter, running)
+    // Its first request waits already: the load may end before this returns.
+    if (known === undefined) this.#surroundings.fork(this.#load(variant))
+    return () => {
+      if (this.#end(waiter)) waiter.cancel?.()
+    }
+  }
+
+  /** Requests that no instance has yet. */
+  pending(): number {
+    let pending = 0
+    for (const { waiting, version } of this.#variants.values()) {
+      pending += waiting.size + (version.running?.life.pending() ?? 0)
+    }
+    return pending
+  }
+
+  isReady(): boolean {
+    return !this.#isStopped && !this.#isLost
+  }
+
+  /** Completes once every accepted request has ended. */
+  get drained(): Effect.Effect<void> {
+    return this.#drained.await
+  }
+
+  /** Waits for the failure of a variant that makes all of them useless. */
+  get unrecoverable(): Effect.Effect<Unrecoverable> {
+    return Deferred.await(this.#unrecoverable)
+  }
+
+  expire(waiter: Waiter): void {
+    this.#refuse(waiter, new DeadlineExceeded({ message: `${errorPrefix(waiter.request)}Deadline Exceeded` }))
+  }
+
+  /** Refuses what waits, and what comes from now on. */
+  stop(): void {
+    this.#isStopped = true
+    for (const { waiting } of this.#variants.values()) for (const waiter of waiting) this.#refuse(waiter, stopping())
+  }
+
+  get #now(): number {
+    return this.#surroundings.clock.currentTimeMillisUnsafe()
+  }
+
+  /** A new variant that is yet to be loaded; undefined where there is no room for it. */
+  #begin(key: string): Variant | undefined {
+    if (this.#variants.size >= this.#options.capacity) {
+      const idlest = this.#variants
+        .values()
+        .filter(({ version, unanswered }) => version.state === "ready" && unanswered === 0)
+        .reduce((one: Variant | undefined, other) => (one && one.usedAt <= other.usedAt ? one : other), undefined)
+      if (idlest === undefined) return undefined
+      this.#unload(idlest)
+    }
+    const version = new ModelVersion({ name: this.#options.model, version: key, origin: "code" })
+    const variant: Variant = { key, version, waiting: new Set(), unanswered: 0, usedAt: this.#now }
+    this.#variants.set(key, variant)
+    return variant
+  }
+
+  #load(variant: Variant): Effect.Effect<void, never, R> {
+    const { key, version, waiting } = variant
+    return Effect.gen({ self: this }, function* () {
+      // First of all for the one that was unloaded in its favour.
+      yield* Effect.forEach(this.#closing, (over) => Deferred.await(over), { discard: true })
+      const exit = yield* Effect.exit(this.#surroundings.lifecycle.load([version], this.#build(variant)))
+      if (Exit.isFailure(exit)) {
+        this.#variants.delete(key)
+        const error = this.#failure(key, exit.cause)
+        // One of Errors is an answer to its caller, as for an unknown key.
+        if (!isInferenceError(Cause.squash(exit.cause))) yield* Effect.logWarning(error.message)
+        for (const waiter of waiting) this.#refuse(waiter, error)
+        return
+      }
+      const { built, scope } = exit.value
+      version.ready(built, scope)
+      variant.usedAt = this.#now
+      const ready = [...waiting]
+      waiting.clear()
+      for (const waiter of ready) {
+        this.#surroundings.deadlines.delete(waiter)
+        this.#call(waiter, built)
+      }
+    })
+  }
+
+  /** The model, watched as long as it is loaded. */
+  #build(variant: Variant): Effect.Effect<RunningModel, unknown, R | Scope.Scope> {
+    return Effect.gen({ self: this }, function* () {
+      const model = yield* this.#options.load(variant.key)
+      const { unrecoverable } = model.life
+      if (unrecoverable !== undefined) {
+        const lose = Effect.map(unrecoverable, (error) => {
+          this.#isLost = true
+          Deferred.doneUnsafe(this.#unrecoverable, Effect.succeed(error))
+        })
+        yield* Effect.forkScoped(lose)
+      }
+      if (this.#options.idleTimeToLive !== Infinity) yield* Effect.forkScoped(this.#unloadIdle(variant))
+      return model
+    })
+  }
+
+  /** Unloads it once no request has reached it for the time to live. */
+  #unloadIdle(variant: Variant): Effect.Effect<void> {
+    const { idleTimeToLive } = this.#options
+    return Effect.gen({ self: this }, function* () {
+      for (;;) {
+        const left = variant.usedAt + idleTimeToLive - this.#now
+        if (variant.unanswered === 0 && left <= 0) break
+        yield* Effect.sleep(variant.unanswered === 0 ? left : idleTimeToLive)
+      }
+      if (this.#variants.get(variant.key) === variant) this.#unload(variant)
+    })
+  }
+
+  #unload(variant: Variant): void {
+    this.#variants.delete(variant.key)
+    const over = Deferred.makeUnsafe<void>()
+    this.#closing.add(over)
+    variant.version.drain()
+    const done = Effect.sync(() => {
+      this.#closing.delete(over)
+      Deferred.doneUnsafe(over, Effect.void)
+    })
+    this.#surroundings.fork(Effect.ensuring(Retirement.end(variant.version, this.#print(variant.key)), done))
+  }
+
+  /** Passes a request on to the model of its variant. */
+  #call(waiter: Waiter, { calls }: RunningModel): void {
+    const { cycles } = this.#options
+    const refusal = calls.cycles && cycles.begin(calls.cycles)
+    if (refusal !== undefined) return this.#refuse(waiter, refusal)
+    const leave = () => {
+      if (calls.cycles !== undefined) cycles.end(calls.cycles)
+    }
+    const cancel = calls.submit(waiter.request, (outcome) => {
       leave()
-      if (end(waiter)) waiter.reply(outcome)
+      if (this.#end(waiter)) waiter.reply(outcome)
     })
     waiter.cancel = () => {
       leave()
@@ -130,141 +274,39 @@ export const make = Effect.fnUntraced(function* <R>(options: VariantsOptions<R>)
     }
   }
 
-  const unload = (variant: Variant) => {
-    variants.delete(variant.key)
-    const over = Deferred.makeUnsafe<void>()
-    closing.add(over)
-    const log = (cause: Cause.Cause<never>) =>
-      Effect.logError(`${print(name, variant.key)} has failed as it ended`, cause)
-    const close = Effect.catchCause(Scope.close(variant.scope, Exit.void), log)
-    const done = Effect.sync(() => {
-      closing.delete(over)
-      Deferred.doneUnsafe(over, Effect.void)
-    })
-    fork(Effect.ensuring(close, done))
-  }
-
-  /** Takes its memory back once nobody has asked it for so long. */
-  const idle = (variant: Variant) =>
-    Effect.gen(function* () {
-      for (;;) {
-        const left = variant.usedAt + options.idleTimeToLive - now()
-        if (variant.unanswered === 0 && left <= 0) break
-        yield* Effect.sleep(variant.unanswered === 0 ? left : options.idleTimeToLive)
-      }
-      if (variants.get(variant.key) === variant) unload(variant)
-    })
-
-  const load = Effect.fnUntraced(function* (variant: Variant) {
-    // What goes for it, above all.
-    yield* Effect.forEach(closing, (over) => Deferred.await(over), { discard: true })
-    const exit = yield* Effect.exit(Scope.provide(options.load(variant.key), variant.scope))
-    if (Exit.isFailure(exit)) {
-      yield* Scope.close(variant.scope, exit)
-      variants.delete(variant.key)
-      const error = failure(name, variant.key, exit.cause)
-      // What is one of Errors is an answer to its caller, as to a key that nobody knows.
-      if (!isInferenceError(Cause.squash(exit.cause))) yield* Effect.logWarning(error.message)
-      for (const waiter of variant.waiting) refuse(waiter, error)
-      return
-    }
-    variant.model = exit.value
-    variant.usedAt = now()
-    const waiting = [...variant.waiting]
-    variant.waiting.clear()
-    for (const waiter of waiting) {
-      deadlines.delete(waiter)
-      ask(waiter, exit.value)
-    }
-    const lost = exit.value.unrecoverable
-    if (lost !== undefined) {
-      const told = Effect.map(lost, (error) => {
-        isLost = true
-        Deferred.doneUnsafe(unrecoverable, Effect.succeed(error))
-      })
-      yield* Effect.forkIn(told, variant.scope)
-    }
-    if (options.idleTimeToLive !== Infinity) yield* Effect.forkIn(idle(variant), variant.scope)
-  })
-
-  /** A new one that is yet to be loaded, if there may be one. */
-  const begin = (key: string): Variant | undefined => {
-    if (variants.size >= options.capacity) {
-      const idlest = variants
-        .values()
-        .filter(({ model, unanswered }) => model !== undefined && unanswered === 0)
-        .reduce((one: Variant | undefined, other) => (one && one.usedAt <= other.usedAt ? one : other), undefined)
-      if (idlest === undefined) return undefined
-      unload(idlest)
-    }
-    const variant: Variant = {
-      key,
-      scope: Scope.forkUnsafe(scope),
-      waiting: new Set(),
-      model: undefined,
-      unanswered: 0,
-      usedAt: now(),
-    }
-    variants.set(key, variant)
-    return variant
-  }
-
-  yield* Effect.addFinalizer(() =>
-    Effect.sync(() => {
-      isStopped = true
-      for (const { waiting } of variants.values()) for (const waiter of waiting) refuse(waiter, stopping())
-    }),
-  )
-
-  const refused = (reply: Reply, error: InferenceError): Cancel => {
-    statistics.failed("REJECTED", 0)
+  #refused(reply: Reply, error: InferenceError): Cancel {
+    this.#options.statistics.failed("REJECTED", 0)
     reply(Result.fail(error))
-    return () => {}
+    return constVoid
   }
 
-  const variantsService: Variants = {
-    submit: (key, request, reply) => {
-      if (isStopped) return refused(reply, stopping())
-      const known = variants.get(key)
-      const variant = known ?? begin(key)
-      if (variant === undefined) {
-        const message = `${errorPrefix(request)}all ${options.capacity} variants of model '${name}' that may be loaded are in use`
-        return refused(reply, new QueueFull({ message }))
-      }
-      if (variant.waiting.size >= options.maxWaiting) {
-        return refused(reply, new QueueFull({ message: `${errorPrefix(request)}Exceeds maximum queue size` }))
-      }
-      const waiter: Waiter = { request, reply, variant, cancel: undefined, isOver: false }
-      variant.unanswered += 1
-      if (unanswered === 0) drained.closeUnsafe()
-      unanswered += 1
-      if (variant.model === undefined) {
-        variant.waiting.add(waiter)
-        deadlines.add(waiter)
-      } else ask(waiter, variant.model)
-      // Who waits is there: the load may have ended before this returns.
-      if (known === undefined) fork(load(variant))
-      return () => {
-        if (end(waiter)) waiter.cancel?.()
-      }
-    },
-    pending: () => {
-      let pending = 0
-      for (const { waiting, model } of variants.values()) pending += waiting.size + (model?.pending() ?? 0)
-      return pending
-    },
-    drained: drained.await,
-    isReady: () => !isStopped && !isLost,
-    unrecoverable: Deferred.await(unrecoverable),
+  #refuse(waiter: Waiter, error: InferenceError): void {
+    if (!this.#end(waiter)) return
+    this.#options.statistics.failed("REJECTED", 0)
+    waiter.reply(Result.fail(error))
   }
-  return variantsService
-})
 
-const print = (model: string, key: string): string =>
-  key === "" ? `model '${model}'` : `variant '${key}' of model '${model}'`
+  /** False where it has ended already. */
+  #end(waiter: Waiter): boolean {
+    if (waiter.isOver) return false
+    waiter.isOver = true
+    const { variant } = waiter
+    variant.waiting.delete(waiter)
+    this.#surroundings.deadlines.delete(waiter)
+    variant.unanswered -= 1
+    variant.usedAt = this.#now
+    this.#unanswered -= 1
+    if (this.#unanswered === 0) this.#drained.openUnsafe()
+    return true
+  }
 
-const failure = (model: string, key: string, cause: Cause.Cause<unknown>): InferenceError => {
-  const error = Cause.squash(cause)
-  if (isInferenceError(error)) return error
-  return new ExecutionFailed({ message: `${print(model, key)} cannot be loaded: ${reason(cause)}` })
+  #failure(key: string, cause: Cause.Cause<unknown>): InferenceError {
+    const error = Cause.squash(cause)
+    if (isInferenceError(error)) return error
+    return new ExecutionFailed({ message: `${this.#print(key)} cannot be loaded: ${causeMessage(cause)}` })
+  }
+
+  #print(key: string): string {
+    return key === "" ? `model '${this.#options.model}'` : `variant '${key}' of model '${this.#options.model}'`
+  }
 }

@@ -57,9 +57,9 @@ export interface Observer {
 }
 
 /** What is told of single requests. */
-export type RequestStatistics = Pick<Statistics, "succeeded" | "failed">
+export type RequestStatistics = Pick<ModelStatistics, "succeeded" | "failed">
 
-export class Statistics {
+export class ModelStatistics {
   readonly success = new StatisticDuration()
   readonly fail = new StatisticDuration()
   readonly queue = new StatisticDuration()

@@ -5,7 +5,7 @@ import type { Parameters } from "../request/Request.ts"
 import * as Model from "../Model.ts"
 import * as ParameterFields from "./ParameterFields.ts"
 import { RequestContext } from "../handler/RequestContext.ts"
-import { infer } from "../running/RunningModel.ts"
+import { infer } from "../running/CallableModel.ts"
 import * as Tensor from "../Tensor.ts"
 import * as Testing from "../Testing.ts"
 
@@ -138,7 +138,7 @@ describe.each(modes)("%s", (_, layer) => {
       const writer = yield* Testing.model(layer)
       const ask = (parameters: Parameters, id = "") =>
         Effect.result(
-          infer(writer.model, {
+          infer(writer.model.calls, {
             id,
             inputs: [Tensor.make("INT32", [1, 1], Int32Array.of(1))],
             rows: 1,
@@ -156,7 +156,7 @@ describe.each(modes)("%s", (_, layer) => {
           message: "[request id: 7] parameter 'temperature' of model 'writer': Expected a value between 0 and 2, got 9",
         },
       })
-      expect(writer.model.statistics.failures.REJECTED).toBe(1)
+      expect(writer.model.description.statistics.failures.REJECTED).toBe(1)
       expect(yield* writer.executions).toEqual([{ rows: 1, requests: 1 }])
     }),
   )

@@ -42,11 +42,13 @@ it.effect("zeros of the signature, one row, once per instance, without what is o
     const model = yield* Testing.model(layer, Scale)
     const one = { shape: [1, 1, 2], data: [0, 0], by: false }
     expect(calls).toEqual([one, one])
-    const { statistics } = model.model
+    const {
+      description: { statistics },
+    } = model.model
     expect([statistics.success.count, statistics.inferenceCount, statistics.executionCount]).toEqual([0, 0, 0])
     expect([statistics.lastInference, statistics.batches.size, statistics.queue.count]).toEqual([0, 0, 0])
     expect(yield* model.executions).toEqual([])
-    expect(model.model.isReady()).toBe(true)
+    expect(model.model.life.isReady()).toBe(true)
   }),
 )
 
@@ -118,7 +120,7 @@ it.effect("the model is not there before its warm-up has ended", () =>
     expect(fiber.pollUnsafe()).toBe(undefined)
     yield* Deferred.succeed(open, undefined)
     const model = yield* Fiber.join(fiber)
-    expect(model.model.statistics.loadSeconds).toBe(1)
+    expect(model.model.description.statistics.loadSeconds).toBe(1)
     expect(yield* model.infer({ TEXT: "a" })).toEqual({ LOUD: "a" })
   }),
 )
@@ -211,7 +213,7 @@ it.effect("a decoupled model is warm at its first response", () =>
     const endless = Stream.fromEffectRepeat(Effect.sync(() => ({ LOUD: String((given += 1)) })))
     const model = yield* Testing.model(Model.stream(Shout, () => endless, { warmUp: "zeros" }))
     expect(given).toBeGreaterThan(0)
-    expect(model.model.statistics.responses.size).toBe(0)
+    expect(model.model.description.statistics.responses.size).toBe(0)
   }),
 )
 

@@ -10,7 +10,8 @@ import type { InferenceError } from "../error/InferenceError.ts"
 import type { Fields } from "../model/Field.ts"
 import { noParameters, type Parameters, type Request } from "../request/Request.ts"
 import type { Instance } from "../instance/Instance.ts"
-import { infer, type RunningModel, stream } from "../running/RunningModel.ts"
+import type { RunningModel } from "../running/RunningModel.ts"
+import { infer, stream } from "../running/CallableModel.ts"
 import * as TypedCalls from "../call/TypedCalls.ts"
 import { warmUpList, type WarmUpOptions, type WarmUps } from "../model/WarmUpOptions.ts"
 import { WarmUpFailed } from "./WarmUpFailed.ts"
@@ -120,7 +121,9 @@ const execute = <I extends Fields, O extends Fields>(
     const model = yield* alone(instance)
     const clock = yield* Clock.Clock
     const answered = (request: Request) =>
-      model.decoupled ? Stream.runDrain(Stream.take(stream(model, request), 1)) : infer(model, request)
+      model.calls.decoupled
+        ? Stream.runDrain(Stream.take(stream(model.calls, request), 1))
+        : infer(model.calls, request)
     for (let turn = 0; turn < settings.count; turn++) {
       const asked = yield* Effect.fromResult(requests(definition, settings, model, clock.currentTimeMillisUnsafe()))
       const concurrency = settings.isTogether ? "unbounded" : 1

@@ -9,14 +9,14 @@ import type { InferenceError } from "../error/InferenceError.ts"
 import type { Response } from "../request/Request.ts"
 import { Ordering } from "./Ordering.ts"
 import type { Queue } from "./Queue.ts"
-import type { ComputeDurations, FailureReason, Statistics } from "../metrics/ModelStatistics.ts"
+import type { ComputeDurations, FailureReason, ModelStatistics } from "../metrics/ModelStatistics.ts"
 
 export interface AnswersOptions {
   /** Whether answers keep the order of their requests. */
   readonly preserveOrdering: boolean
   readonly queue: Queue
   readonly deadlines: Deadlines<QueuedRequest>
-  readonly statistics: Statistics
+  readonly statistics: ModelStatistics
   /** The monotonic time in nanoseconds. */
   readonly nanos: () => number
   /** Of a caller, on its answer. */

@@ -1,7 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { Statistics } from "../metrics/ModelStatistics.ts"
+import { ModelStatistics } from "../metrics/ModelStatistics.ts"
 import * as Backlog from "./Backlog.ts"
 import { harness } from "./Scheduler.fixture.ts"
 
@@ -30,7 +30,7 @@ it.effect("full=>refused for as long as what is queued will take, at the pace of
 )
 
 it("nobody is told more than a minute, or nothing", () => {
-  const statistics = new Statistics()
+  const statistics = new ModelStatistics()
   const compute = { input: 0, infer: 1e9, output: 0 }
   statistics.succeeded(1e9, 0, compute)
   statistics.executed(1, compute, 0)

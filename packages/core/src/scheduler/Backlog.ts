@@ -2,7 +2,7 @@
  * How long it will take until what is queued has had its turn: what a request that finds no room is told, so that callers come back
  * when it is worth it. An estimate from what the model has done so far, asked only when there is a refusal.
  */
-import type { Statistics } from "../metrics/ModelStatistics.ts"
+import type { ModelStatistics } from "../metrics/ModelStatistics.ts"
 
 /** Milliseconds; nobody is told to come sooner or later than so. */
 const bounds = { least: 1, most: 60_000 }
@@ -14,7 +14,7 @@ export const unknown = 1000
 export const drainTime = (
   queued: number,
   concurrency: number,
-  { computeInput, computeInfer, computeOutput, executionCount }: Statistics,
+  { computeInput, computeInfer, computeOutput, executionCount }: ModelStatistics,
 ): number => {
   // Counted by requests: those of a batch have all of its time each.
   const requests = computeInfer.count

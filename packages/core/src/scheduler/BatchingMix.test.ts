@@ -122,10 +122,10 @@ it.effect("1,000 requests of any rows, lengths, values and ends", () =>
     yield* Effect.all(asked, { concurrency: "unbounded" }).pipe(
       Effect.raceFirst(Effect.forever(Testing.advance("1 millis"))),
     )
-    const { success, fail, failures } = model.model.statistics
+    const { success, fail, failures } = model.model.description.statistics
     expect(success.count + fail.count).toBe(1000)
     expect(failures.BACKEND).toBeGreaterThanOrEqual(poisoned)
     expect(failures.CANCELED).toBeLessThanOrEqual(left)
-    expect([failures.REJECTED, failures.OTHER, model.model.pending()]).toEqual([0, 0, 0])
+    expect([failures.REJECTED, failures.OTHER, model.model.life.pending()]).toEqual([0, 0, 0])
   }),
 )

@@ -38,7 +38,7 @@ const exchange = (layer: Layer.Layer<Root>, ...requests: ReadonlyArray<ReadonlyA
       Result.isSuccess(outcome) ? [...outcome.success.y.data] : outcome.failure.message,
     )
     const executed = (yield* model.executions).map(({ rows }) => rows)
-    return { outcomes, executed, statistics: model.model.statistics }
+    return { outcomes, executed, statistics: model.model.description.statistics }
   })
 
 it.effect("8=4+4, 4=2+2, 2=1+1: one that is poisoned fails alone, and every execution is counted", () =>

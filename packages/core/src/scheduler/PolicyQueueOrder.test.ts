@@ -4,7 +4,7 @@ import { QueuedRequest } from "./QueuedRequest.ts"
 import { noParameters } from "../request/Request.ts"
 import { PolicyQueue } from "./PolicyQueue.ts"
 import { resolve } from "../model/QueuePolicy.ts"
-import { Statistics } from "../metrics/ModelStatistics.ts"
+import { ModelStatistics } from "../metrics/ModelStatistics.ts"
 
 interface Waiting {
   readonly entry: QueuedRequest
@@ -72,7 +72,7 @@ it.each([1, 2, 3])("seed %i", (seed) => {
     const timeout = below(3) === 0 ? below(80) : 0
     const parameters = { priority: BigInt(priority), timeout: BigInt(timeout) }
     const request = { id: "", inputs: [], rows: 1 + below(3), parameters, deadline: undefined }
-    const entry = new QueuedRequest(request, () => {}, new Statistics(), now)
+    const entry = new QueuedRequest(request, () => {}, new ModelStatistics(), now)
     const level = priority >= 1 && priority <= 4 ? priority : 3
     const key = "ab"[below(2)] ?? ""
     const most = level === 4 ? 5 : level === 2 ? 1024 : 40
@@ -143,7 +143,7 @@ it("an entry that was never in it, or has left, is removed without harm", () => 
   const entry = new QueuedRequest(
     { id: "", inputs: [], rows: 1, parameters: noParameters, deadline: undefined },
     () => {},
-    new Statistics(),
+    new ModelStatistics(),
     0,
   )
   queue.remove(entry)

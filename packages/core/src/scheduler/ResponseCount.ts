@@ -2,13 +2,13 @@
 import { Effect } from "effect"
 import type { QueuedRequest } from "./QueuedRequest.ts"
 import type { Emit } from "../request/Request.ts"
-import type { Statistics } from "../metrics/ModelStatistics.ts"
+import type { ModelStatistics } from "../metrics/ModelStatistics.ts"
 
 /** Where it stands with the responses of a request. */
 export type Responding = Pick<QueuedRequest, "done" | "queuedAt" | "responses" | "respondedAt">
 
 export const counted =
-  (emit: Emit, entry: () => Responding, statistics: Statistics, nanos: () => number): Emit =>
+  (emit: Emit, entry: () => Responding, statistics: ModelStatistics, nanos: () => number): Emit =>
   (response) =>
     Effect.suspend(() => {
       const responding = entry()

@@ -10,13 +10,13 @@ import { ExecutionFailed, type InferenceError, Unavailable, Unrecoverable } from
 import type { Request, Trace } from "../request/Request.ts"
 import * as RequestSpan from "../request/RequestSpan.ts"
 import type { Execution, Instance, Interrupt } from "../instance/Instance.ts"
-import type { ComputeDurations, Statistics } from "../metrics/ModelStatistics.ts"
+import type { ComputeDurations, ModelStatistics } from "../metrics/ModelStatistics.ts"
 
 export interface RunningBatchOptions {
   /** Name of the model, for messages. */
   readonly model: string
   readonly answers: Answers
-  readonly statistics: Statistics
+  readonly statistics: ModelStatistics
   /** The monotonic time in nanoseconds. */
   readonly nanos: () => number
   readonly currentTimeMillis: () => number

@@ -4,13 +4,12 @@
 import { Deferred, Effect, Exit, identity, Result } from "effect"
 import { TestClock } from "effect/testing"
 import * as Batch from "../batch/Batch.ts"
-import { resolve } from "../model/Batching.ts"
 import type { InferenceError } from "../error/InferenceError.ts"
 import { noParameters, type Request } from "../request/Request.ts"
 import { fromEffect, type Instance, type InstanceStatus } from "../instance/Instance.ts"
-import { infer } from "../running/RunningModel.ts"
+import { infer } from "../running/CallableModel.ts"
 import * as Scheduler from "./Scheduler.ts"
-import { Statistics } from "../metrics/ModelStatistics.ts"
+import { ModelStatistics } from "../metrics/ModelStatistics.ts"
 import { make as tensor } from "../tensor/TypedTensor.ts"
 
 /** A request of so many rows; its only value comes back as the answer. */
@@ -40,7 +39,7 @@ export const harness = Effect.fnUntraced(function* (
 ) {
   const runs: Array<Run> = []
   const context = yield* Effect.context<never>()
-  const statistics = new Statistics()
+  const statistics = new ModelStatistics()
   const statuses = new Map<string, InstanceStatus>()
   const executeGated = (index: number) =>
     fromEffect(
@@ -78,19 +77,7 @@ export const harness = Effect.fnUntraced(function* (
     maxQueueSize: 100,
     ...options,
   })
-  const model = {
-    name: "m",
-    version: "1",
-    platform: "test",
-    signature: { inputs: [], outputs: [] },
-    maxBatchSize: 4,
-    decoupled: false,
-    keepsInputs: true,
-    batching: resolve("m", 4, { inputs: [], outputs: [] }, {}),
-    instanceGroups: [],
-    statistics,
-    ...scheduler,
-  }
+  const model = { decoupled: false, emits: false, submit: scheduler.submit }
   /** Sends a request on a fiber of its own. */
   const send = (rows: number, overrides?: Partial<Request>) =>
     Effect.forkChild(infer(model, request(rows, overrides)), { startImmediately: true })

@@ -36,13 +36,13 @@ import * as QueueTimeouts from "./QueueTimeouts.ts"
 import { RequestQueue } from "./RequestQueue.ts"
 import { counted } from "./ResponseCount.ts"
 import { stopping } from "./RunningBatch.ts"
-import type { RequestStatistics, Statistics } from "../metrics/ModelStatistics.ts"
+import type { RequestStatistics, ModelStatistics } from "../metrics/ModelStatistics.ts"
 
 export interface SchedulerOptions extends QueueOptions {
   /** Name of the model, for messages. */
   readonly model: string
   readonly instances: ReadonlyArray<Instance>
-  readonly statistics: Statistics
+  readonly statistics: ModelStatistics
   /** Rows at which a batch goes at once; empty: only `maxBatchSize`. */
   readonly preferredBatchSizes: ReadonlyArray<number>
   /** Undefined where all requests are equal, and wait as long as they like. */

@@ -18,7 +18,7 @@ import { parameters } from "../model/QueuedCall.ts"
 import { type InferenceError, QueueFull, QueueTimeout } from "../error/InferenceError.ts"
 import { type Instance } from "../instance/Instance.ts"
 import { noParameters, type Request, type Response } from "../request/Request.ts"
-import { Statistics } from "../metrics/ModelStatistics.ts"
+import { ModelStatistics } from "../metrics/ModelStatistics.ts"
 import * as Batch from "../batch/Batch.ts"
 import * as Padding from "../batch/Padding.ts"
 import * as Scheduler from "../scheduler/Scheduler.ts"
@@ -100,7 +100,7 @@ const simulate = ({ definition }: SimulatedModel, { traffic, cost }: SimulationO
   const make = Scheduler.make({
     model: name,
     instances,
-    statistics: new Statistics(),
+    statistics: new ModelStatistics(),
     groupKey: (request) => request.id,
     bisects: false,
     batchOf: (requests) => Batch.make(requests, padding?.(requests)),

@@ -21,9 +21,11 @@ export class Journal {
 
   /** From now on. */
   watch(model: RunningModel): void {
-    const executions = this.#executions.get(print(model)) ?? []
-    this.#executions.set(print(model), executions)
-    model.statistics.observers.add({ executing: (rows, requests) => void executions.push({ rows, requests }) })
+    const executions = this.#executions.get(print(model.description)) ?? []
+    this.#executions.set(print(model.description), executions)
+    model.description.statistics.observers.add({
+      executing: (rows, requests) => void executions.push({ rows, requests }),
+    })
   }
 
   /** The first one first; undefined for a model that is not watched. */

@@ -7,6 +7,8 @@ import { modelKeyPrefix } from "../call/ModelClass.ts"
 import type { Inference } from "../call/Inference.ts"
 import type { Fields } from "../model/Field.ts"
 import type { Declared } from "../model/Declared.ts"
+import { ModelStore } from "../lifecycle/ModelStore.ts"
+import { ModelVersion } from "../lifecycle/ModelVersion.ts"
 import { Registry, Served } from "../lifecycle/Registry.ts"
 import { type RunningModel, Watcher } from "../running/RunningModel.ts"
 import { type AnyModel, type Execution, Journal } from "./Journal.ts"
@@ -60,18 +62,19 @@ export const untyped = Effect.fnUntraced(function* <Provides, E, R, Self extends
   const memoMap = Layer.makeMemoMapUnsafe()
   const scope = yield* Scope.Scope
   const served = Context.get(yield* Layer.buildWithMemoMap(Registry.layer, memoMap, scope), Served)
-  const registry = Registry.make([])
+  const store = new ModelStore()
   const build = Layer.buildWithMemoMap(layer, memoMap, scope)
   const context = yield* Effect.provideService(build, Watcher, (model) => {
-    registry.replace(model.name, [...registry.versions(model.name), model])
+    const { name } = model.description
+    store.serve(name, [...store.serving(name), ModelVersion.ready(model)])
     journal.watch(model)
   })
-  yield* Effect.orDie(served.include(registry))
+  yield* Effect.orDie(served.include(store))
   const inference = pick(context, which?.key)
   return {
     ...inference,
     ...WireCalls.make(inference.model),
-    executions: Effect.sync(() => journal.find(inference.model) ?? []),
+    executions: Effect.sync(() => journal.find(inference.model.description) ?? []),
     executionsOf: ({ definition }) => Effect.sync(() => journal.of(definition)),
   }
 })

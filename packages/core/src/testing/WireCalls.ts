@@ -8,8 +8,9 @@ import { decodeGenerate } from "../codec/generate/GenerateDecoder.ts"
 import { encodeGenerated } from "../codec/generate/GenerateEncoder.ts"
 import * as ProtobufCodec from "../codec/protobuf/ProtobufCodec.ts"
 import { type InferenceError, Unsupported } from "../error/InferenceError.ts"
-import { Registry } from "../lifecycle/Registry.ts"
-import { infer, type RunningModel, stream } from "../running/RunningModel.ts"
+import { ModelStore } from "../lifecycle/ModelStore.ts"
+import type { RunningModel } from "../running/RunningModel.ts"
+import { infer, stream } from "../running/CallableModel.ts"
 import { validate, wireResponse } from "../wire/Validation.ts"
 import type { WireRequest } from "../wire/WireRequest.ts"
 
@@ -46,19 +47,22 @@ export interface WireCalls {
 }
 
 export const make = (model: RunningModel): WireCalls => {
-  const registry = Registry.make([model])
+  const registry = ModelStore.of([model])
 
   const ask = Effect.fnUntraced(function* (wire: WireRequest) {
-    const { decoupled } = yield* Effect.fromResult(registry.get(wire.modelName, wire.modelVersion))
-    if (decoupled) return yield* new Unsupported({ message: `model '${model.name}' is decoupled: ask it by generate` })
-    const validated = yield* Effect.fromResult(validate(model, wire, undefined))
-    const response = yield* infer(model, validated.request)
-    return yield* Effect.fromResult(wireResponse(model, validated, response))
+    const {
+      calls: { decoupled },
+    } = yield* Effect.fromResult(registry.get(wire.modelName, wire.modelVersion))
+    if (decoupled)
+      return yield* new Unsupported({ message: `model '${model.description.name}' is decoupled: ask it by generate` })
+    const validated = yield* Effect.fromResult(validate(model.description, wire, undefined))
+    const response = yield* infer(model.calls, validated.request)
+    return yield* Effect.fromResult(wireResponse(model.description, validated, response))
   })
 
   return {
     inferJson: Effect.fnUntraced(function* (document) {
-      const decoded = yield* Effect.fromResult(decodeRequest(body(document), undefined, model))
+      const decoded = yield* Effect.fromResult(decodeRequest(body(document), undefined, model.description))
       const answer = yield* ask(decoded.wire)
       const encoded = yield* Effect.fromResult(encodeResponse(answer, binaryOutputs(decoded, answer)))
       return parse(encoded.document)
@@ -70,11 +74,11 @@ export const make = (model: RunningModel): WireCalls => {
     generate: (document) =>
       Stream.unwrap(
         Effect.gen(function* () {
-          const wire = yield* Effect.fromResult(decodeGenerate(body(document), model))
-          const validated = yield* Effect.fromResult(validate(model, wire, undefined))
-          return Stream.mapEffect(stream(model, validated.request), (response) =>
+          const wire = yield* Effect.fromResult(decodeGenerate(body(document), model.description))
+          const validated = yield* Effect.fromResult(validate(model.description, wire, undefined))
+          return Stream.mapEffect(stream(model.calls, validated.request), (response) =>
             Effect.fromResult(
-              Result.map(Result.flatMap(wireResponse(model, validated, response), encodeGenerated), parse),
+              Result.map(Result.flatMap(wireResponse(model.description, validated, response), encodeGenerated), parse),
             ),
           )
         }),

@@ -1,7 +1,7 @@
 import { expect, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import * as Model from "../Model.ts"
-import { Statistics } from "../metrics/ModelStatistics.ts"
+import { ModelStatistics } from "../metrics/ModelStatistics.ts"
 import * as Tensor from "../Tensor.ts"
 import { validate } from "./Validation.ts"
 import type { WireRequest, WireTensor } from "./WireRequest.ts"
@@ -27,7 +27,7 @@ const running = {
   decoupled: false,
   keepsInputs: true,
   instanceGroups: [],
-  statistics: new Statistics(),
+  statistics: new ModelStatistics(),
   isReady: () => true,
   drained: Effect.void,
   pending: () => 0,

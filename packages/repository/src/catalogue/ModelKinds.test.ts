@@ -28,7 +28,12 @@ const identity = (datatype: ElementTypeName, dims: Dims) =>
   })
 
 /** The only model of a repository with this file and this configuration. */
-const only = Effect.fnUntraced(function* (
+const only = Effect.fnUntraced(function* (...files: Parameters<typeof openOnly>) {
+  return (yield* openOnly(...files)).found
+})
+
+/** The same with what its repository knows of it. */
+const openOnly = Effect.fnUntraced(function* (
   file: Uint8Array,
   config?: string,
   more: Record<string, string | Uint8Array> = {},
@@ -37,10 +42,10 @@ const only = Effect.fnUntraced(function* (
   fixture.write("m/1/model.onnx", file)
   if (config !== undefined) fixture.write("m/config.pbtxt", config)
   for (const [name, content] of Object.entries(more)) fixture.write(`m/${name}`, content)
-  const { registry, index } = yield* open(fixture)
+  const { registry, index, configuration } = yield* open(fixture)
   const [found] = registry.models
   if (found === undefined) throw new Error(index()[0]?.reason ?? "there is no model")
-  return found
+  return { found, configuration: configuration(found) }
 })
 
 const bytes = (...texts: ReadonlyArray<string>) => encodeElements(texts.map((text) => new TextEncoder().encode(text)))
@@ -54,7 +59,7 @@ it.live.each(fixed)("%s: the sum and the difference of a batch", (datatype) =>
     // Zeros: what is computed is not the question, but that it arrives.
     const zeros = new TypedTensor(datatype, [3, 2], new Uint8Array(6 * width))
     const outputs = yield* ask(found, [zeros, zeros])
-    expect(found.signature.inputs).toMatchObject([
+    expect(found.description.signature.inputs).toMatchObject([
       { name: "A", datatype, dims: [2] },
       { name: "B", datatype, dims: [2] },
     ])
@@ -82,9 +87,9 @@ it.live("BF16 is refused, as onnxruntime-node has none", () =>
 describe("shapes", () => {
   it.live("scalars are one element for clients, alone and in a batch", () =>
     Effect.gen(function* () {
-      const alone = yield* only(identity("INT64", []))
-      expect(alone.signature.inputs).toMatchObject([{ dims: [1] }])
-      expect(alone.configuration?.input).toMatchObject([{ dims: [1n], reshape: { shape: [] } }])
+      const { found: alone, configuration } = yield* openOnly(identity("INT64", []))
+      expect(alone.description.signature.inputs).toMatchObject([{ dims: [1] }])
+      expect(configuration?.input).toMatchObject([{ dims: [1n], reshape: { shape: [] } }])
       const [output] = yield* ask(alone, [Tensor.make("INT64", [1], BigInt64Array.of(7n))])
       expect([output?.shape, output?.data]).toEqual([[1], BigInt64Array.of(7n)])
       const batch = yield* only(identity("FP32", ["n"]))
@@ -161,9 +166,9 @@ describe("optional inputs", () => {
   it.live("are those that the file has a value for, and the configuration names", () =>
     Effect.gen(function* () {
       const bare = yield* only(plusOptional([10]))
-      expect(bare.signature.inputs.map(({ name }) => name)).toEqual(["X"])
+      expect(bare.description.signature.inputs.map(({ name }) => name)).toEqual(["X"])
       const found = yield* only(plusOptional([10]), batching)
-      expect(found.signature.inputs).toMatchObject([{ name: "X" }, { name: "AMOUNT", optional: true }])
+      expect(found.description.signature.inputs).toMatchObject([{ name: "X" }, { name: "AMOUNT", optional: true }])
       // All in one batch.
       const answers = yield* Effect.all(
         [
@@ -175,7 +180,7 @@ describe("optional inputs", () => {
         { concurrency: "unbounded" },
       )
       expect(answers.map(([output]) => [...(output?.data ?? [])])).toEqual([[11], [11], [6], [11, 12]])
-      expect([...found.statistics.batches.keys()]).toEqual([4])
+      expect([...found.description.statistics.batches.keys()]).toEqual([4])
     }),
   )
 
@@ -188,7 +193,7 @@ describe("optional inputs", () => {
       const [brought] = yield* ask(found, [column(1, 2), column(5)])
       expect([left?.data, brought?.data]).toEqual([Float32Array.of(11, 22), Float32Array.of(6, 7)])
       const required = yield* only(plusOptional([10, 20]), tensors.replace("optional: true", ""))
-      expect(required.signature.inputs).toMatchObject([{ optional: false }, { optional: false }])
+      expect(required.description.signature.inputs).toMatchObject([{ optional: false }, { optional: false }])
     }),
   )
 
@@ -235,7 +240,7 @@ describe("labels", () => {
     Effect.gen(function* () {
       const config = 'input { name: "X" } output { name: "Y" label_filename: "labels.txt" }'
       const found = yield* only(identity("FP32", [2]), config, { "labels.txt": "cat\r\ndog\n\n" })
-      expect(found.signature.outputs).toMatchObject([{ labels: ["cat", "dog"] }])
+      expect(found.description.signature.outputs).toMatchObject([{ labels: ["cat", "dog"] }])
       const failed = yield* Effect.flip(Effect.catchDefect(only(identity("FP32", [2]), config), Effect.fail))
       expect(String(failed)).toMatch(/cannot read .*labels\.txt/)
     }),
@@ -248,7 +253,7 @@ describe("batches", () => {
     const found = yield* only(plus(1), `${config} instance_group { count: 1 kind: KIND_CPU }`)
     const requests = [1, 2, 1].map((rows) => ask(found, [Tensor.make("FP32", [rows, 1], new Float32Array(rows))]))
     yield* Effect.all(requests, { concurrency: "unbounded" })
-    return [...found.statistics.batches.keys()].toSorted()
+    return [...found.description.statistics.batches.keys()].toSorted()
   })
 
   it.live("are made of requests where there is dynamic batching, and of one request where there is none", () =>
@@ -273,7 +278,7 @@ describe("ONNX Runtime's parameters", () => {
         "instance_group [ { count: 1 }, { count: 2 kind: KIND_CPU } ]",
       ].join("\n")
       const found = yield* only(plus(3), config)
-      expect(found.instanceGroups).toMatchObject([{ count: 1 }, { count: 2 }])
+      expect(found.life.instanceGroups()).toMatchObject([{ count: 1 }, { count: 2 }])
       const [output] = yield* ask(found, [Tensor.make("FP32", [1, 1], Float32Array.of(1))])
       expect(output?.data[0]).toBe(4)
       const failed = yield* Effect.flip(
@@ -291,7 +296,7 @@ describe("around a model", () => {
         `model_warmup { name: "w" batch_size: 2 inputs { key: "X" value { data_type: TYPE_FP32 dims: ${dims} ${data} } } }`
       for (const data of ["zero_data: true", "random_data: true", 'input_data_file: "x"']) {
         const found = yield* only(plus(1), warmUp("1", data), { "warmup/x": "1234" })
-        expect([found.statistics.success.count, found.isReady()]).toEqual([0, true])
+        expect([found.description.statistics.success.count, found.life.isReady()]).toEqual([0, true])
       }
       const problems = yield* Effect.forEach(
         [
@@ -316,7 +321,7 @@ describe("around a model", () => {
       const found = yield* only(plus(1), "response_cache { enable: true }")
       const input = Tensor.make("FP32", [1, 1], Float32Array.of(1))
       for (let times = 0; times < 3; times++) yield* ask(found, [input])
-      expect([found.statistics.cacheHit.count, found.statistics.executionCount]).toEqual([2, 1])
+      expect([found.description.statistics.cacheHit.count, found.description.statistics.executionCount]).toEqual([2, 1])
     }),
   )
 })

@@ -2,7 +2,7 @@
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Tensor } from "@nereid/core"
-import { infer } from "@nereid/core/internal/running/RunningModel"
+import { infer } from "@nereid/core/internal/running/CallableModel"
 import { addSub, ragged } from "../../../../test/fixtures/onnx.ts"
 import { repository } from "../../../../test/fixtures/repository.ts"
 import { ask, open } from "../Repository.fixture.ts"
@@ -36,16 +36,22 @@ it.live("levels and queue policies are the model's", () =>
         priority_queue_policy { key: 2 value { allow_timeout_override: true } }
       }`,
     )
-    expect(model.batching.queueing).toMatchObject({
+    expect(model.description.batching.queueing).toMatchObject({
       preserveOrdering: false,
       priorityLevels: 2n ** 64n - 1n,
       defaultPriorityLevel: 3n,
       defaultPolicy: { timeoutAction: "DELAY", maxQueueSize: 7 },
     })
-    expect([...(model.batching.queueing?.policies.keys() ?? [])]).toEqual([2n])
+    expect([...(model.description.batching.queueing?.policies.keys() ?? [])]).toEqual([2n])
     const parameters = { priority: 2n, timeout: 1n }
     // Over before an instance can have come for it.
-    const late = infer(model, { id: "", inputs: [row(1, 2), row(3, 4)], rows: 1, parameters, deadline: undefined })
+    const late = infer(model.calls, {
+      id: "",
+      inputs: [row(1, 2), row(3, 4)],
+      rows: 1,
+      parameters,
+      deadline: undefined,
+    })
     expect(yield* Effect.flip(late)).toMatchObject({ _tag: "QueueTimeout", message: "Request timeout expired" })
     expect((yield* ask(model, [row(1, 2), row(3, 4)])).map(({ data }) => [...data])).toEqual([
       [4, 6],
@@ -60,7 +66,7 @@ it.live("nothing but a size, or the preferred size of all, is the plain queue", 
       addSub("FP32", ["n", 2]),
       "max_batch_size: 4 dynamic_batching { default_queue_policy { max_queue_size: 7 } }",
     )
-    expect(model.batching).toMatchObject({ queueing: undefined, maxQueueSize: 7, preferredBatchSizes: [4] })
+    expect(model.description.batching).toMatchObject({ queueing: undefined, maxQueueSize: 7, preferredBatchSizes: [4] })
   }),
 )
 
@@ -99,7 +105,7 @@ it.live("requests of different lengths are one run, and each has its own back", 
         [[1, 1], [4]],
       ],
     ])
-    expect(model.statistics.executionCount).toBe(1)
+    expect(model.description.statistics.executionCount).toBe(1)
   }),
 )
 

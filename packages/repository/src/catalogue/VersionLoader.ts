@@ -3,6 +3,8 @@ import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { Context, Effect, Layer, type Scope } from "effect"
 import type * as InstanceSet from "@nereid/core/internal/instance/InstanceSet"
 import type { ServingOptions } from "@nereid/core/internal/provide/Provide"
+import type { ModelLife } from "@nereid/core/internal/running/ModelLife"
+import { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import * as Declaration from "../config/Declaration.ts"
 import * as EnsembleVersion from "../ensemble/EnsembleVersion.ts"
 import * as InstanceGroups from "../config/InstanceGroups.ts"
@@ -12,6 +14,10 @@ import * as OnnxVersion from "../onnx/OnnxVersion.ts"
 import * as ScriptVersion from "../script/ScriptVersion.ts"
 import type { StoredVersion } from "../plan/StoredVersion.ts"
 import type { VersionPlan } from "../plan/VersionPlan.ts"
+
+/** Nobody asks the code of a model that takes no requests. */
+const whileReady = ({ isReady }: ModelLife, probe: Effect.Effect<boolean>): Effect.Effect<boolean> =>
+  Effect.suspend(() => (isReady() ? probe : Effect.succeed(false)))
 
 /** Instances that are those of a module's layer, whatever a configuration says. */
 const fixed = Effect.succeed<InstanceSet.Prepared>({ commit: Effect.void })
@@ -27,28 +33,24 @@ export const load = Effect.fnUntraced(function* (
     ...(warmUp.length > 0 ? { warmUp } : {}),
     responseCache: config.responseCache?.enable === true,
   }
-  const { layer, ...probing }: ScriptVersion.ScriptVersion =
+  const { layer, probe }: ScriptVersion.ScriptVersion =
     config.backend === "nereid"
       ? yield* ScriptVersion.make(plan, declared, others.calls, serving)
       : { layer: yield* OnnxVersion.layer(plan, declared, serving) }
   const built = Effect.mapError(Layer.build(layer), ({ message }) => new LoadFailure({ message }))
   const { model } = Context.get(yield* built, declared)
+  const { description, calls, life } = model
   let current = config
   return {
-    running: {
-      ...model,
-      ...probing,
-      // A module's model has that of its declaration.
-      version: String(version),
-      get instanceGroups() {
-        return model.instanceGroups
-      },
-      get configuration() {
-        return current
-      },
-    },
+    running: new RunningModel({
+      // A module's model has the version of its declaration.
+      description: { ...description, version: String(version) },
+      calls,
+      life: probe === undefined ? life : { ...life, probe: whileReady(life, probe) },
+    }),
+    configuration: () => current,
     regroup: (next) =>
-      (model.regroup?.(InstanceGroups.options(next)) ?? fixed).pipe(
+      (life.regroup?.(InstanceGroups.options(next)) ?? fixed).pipe(
         Effect.mapError((error) => new LoadFailure({ message: errorMessage(error) })),
         Effect.map(({ commit }) => {
           const { instanceGroup, versionPolicy } = next

@@ -1,9 +1,10 @@
 /** Ensembles of a repository, with real files and the real ONNX Runtime, without a port (S1.12, C37). */
+import { ModelVersion } from "@nereid/core/internal/lifecycle/ModelVersion"
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer, Logger, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Model, Tensor } from "@nereid/core"
-import { stream } from "@nereid/core/internal/running/RunningModel"
+import { stream } from "@nereid/core/internal/running/CallableModel"
 import { addSub } from "../../../../test/fixtures/onnx.ts"
 import { plus, repository, type RepositoryFixture } from "../../../../test/fixtures/repository.ts"
 import { ask, open } from "../Repository.fixture.ts"
@@ -52,18 +53,19 @@ describe("an ensemble", () => {
       const answer = yield* ask(all, [rows])
       expect(answer.map(({ shape, data }) => [shape, data])).toEqual(byHand.map(({ shape, data }) => [shape, data]))
       expect(answer[0]?.data).toEqual(Float32Array.of(4, -2, 3.25))
-      expect(all.statistics).toMatchObject({ success: { count: 1 }, inferenceCount: 3, executionCount: 1 })
-      expect(one.statistics).toMatchObject({ success: { count: 2 }, inferenceCount: 6, executionCount: 2 })
+      expect(all.description.statistics).toMatchObject({ success: { count: 1 }, inferenceCount: 3, executionCount: 1 })
+      expect(one.description.statistics).toMatchObject({ success: { count: 2 }, inferenceCount: 6, executionCount: 2 })
       expect(isReady()).toBe(true)
     }),
   )
 
   it.live("is shown as it is configured, with nothing that executes", () =>
     Effect.gen(function* () {
-      const { registry } = yield* open(yield* three)
+      const { registry, configuration } = yield* open(yield* three)
       const [all] = registry.versions("three")
-      expect(all).toMatchObject({ platform: "ensemble", version: "1", maxBatchSize: 4, instanceGroups: [] })
-      expect(all?.configuration).toMatchObject({
+      expect(all?.description).toMatchObject({ platform: "ensemble", version: "1", maxBatchSize: 4 })
+      expect(all?.life.instanceGroups()).toEqual([])
+      expect(configuration(all)).toMatchObject({
         name: "three",
         platform: "ensemble",
         backend: "",
@@ -71,7 +73,7 @@ describe("an ensemble", () => {
         instanceGroup: [],
         schedulingChoice: { case: "ensembleScheduling", value: { step: [{ modelName: "one" }, { modelName: "two" }] } },
       })
-      const { optimization, modelTransactionPolicy } = all?.configuration ?? {}
+      const { optimization, modelTransactionPolicy } = configuration(all) ?? {}
       expect([optimization, modelTransactionPolicy]).toEqual([undefined, undefined])
     }),
   )
@@ -130,10 +132,11 @@ describe("an ensemble", () => {
       )
       fixture.write("count/config.pbtxt", `max_batch_size: 4 model_transaction_policy { decoupled: true } ${X} ${Y}`)
       writeEnsemble(fixture, "doubled", chain(["count", "double"]))
-      const { registry, index } = yield* open(fixture, {}, [Context.get(inCode, Double).model])
+      const { registry, index, configuration } = yield* open(fixture, {}, [Context.get(inCode, Double).model])
       const [doubled] = registry.versions("doubled")
       if (doubled === undefined) throw new Error(JSON.stringify(index()))
-      expect(doubled).toMatchObject({ decoupled: true, configuration: { modelTransactionPolicy: { decoupled: true } } })
+      expect(doubled.calls.decoupled).toBe(true)
+      expect(configuration(doubled)).toMatchObject({ modelTransactionPolicy: { decoupled: true } })
       const request = {
         id: "",
         inputs: [Tensor.make("FP32", [1, 1], Float32Array.of(3))],
@@ -141,7 +144,7 @@ describe("an ensemble", () => {
         parameters: {},
         deadline: undefined,
       }
-      const answers = yield* Stream.runCollect(stream(doubled, request))
+      const answers = yield* Stream.runCollect(stream(doubled.calls, request))
       expect(answers.map(({ outputs }) => outputs[0]?.data[0])).toEqual([2, 4, 6])
     }),
   )
@@ -289,7 +292,7 @@ describe("loading and unloading", () => {
       const { load, answer, registry } = yield* open(fixture, explicit)
       yield* load("three")
       const counts = () => {
-        const { cacheHit, executionCount } = registry.versions("three")[0]?.statistics ?? {}
+        const { cacheHit, executionCount } = registry.versions("three")[0]?.description.statistics ?? {}
         return [cacheHit?.count, executionCount]
       }
       expect([yield* answer("three"), yield* answer("three"), counts()]).toEqual([3, 3, [1, 1]])
@@ -317,11 +320,11 @@ describe("loading and unloading", () => {
       expect(states(index)["e"]).toBe(
         "UNAVAILABLE: ensemble e contains models that are not available or ambiguous: added",
       )
-      registry.replace("added", [yield* adding(1)])
+      registry.serve("added", [ModelVersion.ready(yield* adding(1))])
       expect([states(index)["e"], yield* answer("e")]).toEqual(["READY", 2])
-      registry.replace("added", [yield* adding(10)])
+      registry.serve("added", [ModelVersion.ready(yield* adding(10))])
       expect(yield* answer("e")).toBe(20)
-      registry.replace("added", [])
+      registry.serve("added", [])
       expect((yield* Effect.flip(answer("e")))._tag).toBe("ModelNotFound")
     }),
   )
@@ -364,10 +367,15 @@ describe("loading and unloading", () => {
       yield* load("three")
       yield* load("other")
       yield* unload("three", true)
-      expect(registry.models.map(({ name }) => name).toSorted()).toEqual(["four", "one", "other", "two"])
+      expect(registry.models.map(({ description: { name } }) => name).toSorted()).toEqual([
+        "four",
+        "one",
+        "other",
+        "two",
+      ])
       expect(yield* answer("other")).toBe(6)
       yield* unload("other", true)
-      expect(registry.models.map(({ name }) => name)).toEqual(["one"])
+      expect(registry.models.map(({ description: { name } }) => name)).toEqual(["one"])
     }),
   )
 

@@ -27,7 +27,7 @@ export const resolve = (
   const models: Array<RunningModel> = []
   for (const { model, version } of steps) {
     const all = versions.get(model) ?? []
-    const found = version === "" ? all.at(-1) : all.find((other) => other.version === version)
+    const found = version === "" ? all.at(-1) : all.find((other) => other.description.version === version)
     if (found === undefined) {
       return Result.fail(`ensemble '${name}' depends on '${model}' whose required version ${version} is not loaded`)
     }
@@ -53,9 +53,9 @@ const problem = (ensemble: EnsembleDefinition, models: ReadonlyArray<RunningMode
   for (const [index, step] of steps.entries()) {
     const model = models[index]
     if (model === undefined) continue
-    if (model.maxBatchSize < maxBatchSize) {
-      const most = `which only allows maximum batch size to be ${model.maxBatchSize}`
-      return `ensemble ${name} allows maximum batch size ${maxBatchSize}, but it contains model ${model.name} ${most}`
+    if (model.description.maxBatchSize < maxBatchSize) {
+      const most = `which only allows maximum batch size to be ${model.description.maxBatchSize}`
+      return `ensemble ${name} allows maximum batch size ${maxBatchSize}, but it contains model ${model.description.name} ${most}`
     }
     const found = mappingProblem(name, step, model, tensors)
     if (found !== undefined) return found
@@ -66,7 +66,7 @@ const problem = (ensemble: EnsembleDefinition, models: ReadonlyArray<RunningMode
 const mappingProblem = (
   ensemble: string,
   { inputs, outputs }: EnsembleStep,
-  { name, signature, maxBatchSize }: RunningModel,
+  { description: { name, signature, maxBatchSize } }: RunningModel,
   tensors: Map<string, Known>,
 ): string | undefined => {
   const where = `in ensemble ${ensemble}, `

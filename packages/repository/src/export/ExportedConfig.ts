@@ -31,7 +31,9 @@ export const make = (
   running: RunningModel,
 ): Result.Result<ExportedConfig, string> => {
   const said = ConfigurationMessage.make(running)
-  const { modelFile } = running
+  const {
+    description: { modelFile },
+  } = running
   const input = Result.all(said.input.map((tensor) => withDims(tensor, modelFile !== undefined)))
   if (Result.isFailure(input)) return Result.fail(input.failure)
   const output = Result.all(said.output.map((tensor) => withDims(tensor, modelFile !== undefined)))
@@ -78,7 +80,7 @@ const withDims = <T extends ModelInput | ModelOutput>(tensor: T, isFile: boolean
 }
 
 /** What has a default in code is required by a file. */
-const isOptional = ({ modelFile, signature }: RunningModel, input: string): boolean =>
+const isOptional = ({ description: { modelFile, signature } }: RunningModel, input: string): boolean =>
   modelFile === undefined ||
   signature.inputs.some(({ name, default: preset }) => name === input && preset === undefined)
 
@@ -92,7 +94,7 @@ const scheduling = ({ schedulingChoice, maxBatchSize }: ModelConfig): ModelConfi
     : schedulingChoice
 }
 
-const labelFiles = ({ signature }: RunningModel) => {
+const labelFiles = ({ description: { signature } }: RunningModel) => {
   const names = new Map<string, string>()
   const files: Array<ModelFileContent> = []
   const notes: Array<string> = []
@@ -115,7 +117,7 @@ const labelFiles = ({ signature }: RunningModel) => {
 /** Of a model whose file is served without its declaration. */
 const unsaid = (
   { parameters }: Definition<Fields, Fields>,
-  { signature, batching, modelFile }: RunningModel,
+  { description: { signature, batching, modelFile } }: RunningModel,
 ): ReadonlyArray<string> => {
   const { shared, queueing, padTo, ragged, groupBy, onFailure } = batching
   const lost: ReadonlyArray<readonly [boolean, string]> = [

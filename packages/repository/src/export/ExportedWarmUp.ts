@@ -27,7 +27,7 @@ export interface ExportedWarmUp {
 export const none: ExportedWarmUp = { messages: [], files: [], notes: [] }
 
 export const make = (definition: Definition<Fields, Fields>, running: RunningModel): ExportedWarmUp => {
-  const options = warmUpList(running.warmUp)
+  const options = warmUpList(running.description.warmUp)
   const all = options.map((one, index) => exported(definition, running, one, index === 0 ? "" : `${index}_`))
   return {
     messages: all.flatMap(({ messages }) => messages),
@@ -56,7 +56,7 @@ const exported = (
   }
   const sizes: WarmUpInput.Sizes = options.sizes ?? {}
   // A file requires them all.
-  const made = running.signature.inputs.map((spec): [string, ModelWarmup_Input] => {
+  const made = running.description.signature.inputs.map((spec): [string, ModelWarmup_Input] => {
     const dims = WarmUpInput.shape(spec.dims, sizes)
     return [
       spec.name,
@@ -83,7 +83,7 @@ const samples = (
   { batchSizes, count }: { readonly batchSizes: ReadonlyArray<number>; readonly count: number },
 ): Pick<ExportedWarmUp, "messages" | "files"> => {
   const calls = TypedCalls.make(definition, running)
-  const fill = Defaults.filler(running.signature, running.maxBatchSize > 0)
+  const fill = Defaults.filler(running.description.signature, running.description.maxBatchSize > 0)
   const files: Array<ModelFileContent> = []
   const messages = given.flatMap((sample, index) => {
     const request = calls.request(sample, undefined, 0)
@@ -91,11 +91,11 @@ const samples = (
     if (Result.isFailure(request)) return []
     const { inputs: tensors } = fill === undefined ? request.success : fill(request.success)
     const inputs = tensors.flatMap((tensor, position): ReadonlyArray<[string, ModelWarmup_Input]> => {
-      const spec = running.signature.inputs[position]
+      const spec = running.description.signature.inputs[position]
       if (tensor === undefined || spec === undefined) return []
       const file = `${prefix}sample${index}_${position}`
       files.push({ path: `warmup/${file}`, content: tensor.bytes })
-      const dims = running.maxBatchSize > 0 ? tensor.shape.slice(1) : tensor.shape
+      const dims = running.description.maxBatchSize > 0 ? tensor.shape.slice(1) : tensor.shape
       return [[spec.name, input(spec, dims, { case: "inputDataFile", value: file })]]
     })
     return batchSizes.map((batchSize) => {

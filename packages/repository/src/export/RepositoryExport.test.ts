@@ -1,11 +1,13 @@
 /** From models in code to a repository, and back to models that are the same. */
+import { altered } from "../../../../test/fixtures/runningModel.ts"
 import { expect, it } from "@effect/vitest"
 import { join } from "node:path"
 import { Context, Effect, Layer, Result, Stream } from "effect"
 import { Tensor } from "@nereid/core"
 import * as ConfigurationMessage from "@nereid/core/internal/configuration/ConfigurationMessage"
 import type { ExportedLayer, ExportedModel } from "@nereid/core/internal/lifecycle/ExportedModels"
-import { type RunningModel, stream } from "@nereid/core/internal/running/RunningModel"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import { stream } from "@nereid/core/internal/running/CallableModel"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 import { repository } from "../../../../test/fixtures/repository.ts"
 import { ask, open } from "../Repository.fixture.ts"
@@ -40,7 +42,7 @@ const roundTrip = Effect.fnUntraced(function* (...names: ReadonlyArray<Parameter
   const opened = yield* open({ path })
   const served = (name: string): RunningModel => Result.getOrThrow(opened.registry.get(name, ""))
   const coded = (name: string): RunningModel => {
-    const found = models.find(({ running }) => running.name === name)
+    const found = models.find(({ running }) => running.description.name === name)
     if (found === undefined) throw new Error(`no ${name}`)
     return found.running
   }
@@ -70,9 +72,11 @@ it.live("what is served is what was in code: metadata, configuration and answers
     for (const name of ["plain", "tone", "single"]) {
       const [one, other] = [served(name), coded(name)]
       expect(comparable(one)).toEqual(comparable(other))
-      expect(one.platform).toBe(other.platform)
-      expect(one.maxBatchSize).toBe(other.maxBatchSize)
-      expect(one.instanceGroups.map(({ count }) => count)).toEqual(other.instanceGroups.map(({ count }) => count))
+      expect(one.description.platform).toBe(other.description.platform)
+      expect(one.description.maxBatchSize).toBe(other.description.maxBatchSize)
+      expect(one.life.instanceGroups().map(({ count }) => count)).toEqual(
+        other.life.instanceGroups().map(({ count }) => count),
+      )
     }
     const x = Tensor.make("FP32", [2, 1], Float32Array.of(1, 2))
     expect(yield* ask(served("plain"), [x])).toEqual(yield* ask(coded("plain"), [x]))
@@ -209,8 +213,8 @@ response_cache: {
     expect(text(files, "plus/warmup/sample0_0")).toEqual(new Uint8Array(Float32Array.of(5).buffer))
     expect(text(files, "plus/warmup/sample1_0")).toEqual(new Uint8Array(Float32Array.of(1).buffer))
     expect(text(files, "plus/warmup/1_sample0_0")).toEqual(new Uint8Array(Float32Array.of(6).buffer))
-    expect(text(files, "plus/3/model.onnx")).toEqual({ copyOf: coded("plus").modelFile?.path })
-    expect(served("plus").version).toBe("3")
+    expect(text(files, "plus/3/model.onnx")).toEqual({ copyOf: coded("plus").description.modelFile?.path })
+    expect(served("plus").description.version).toBe("3")
     expect(comparable(served("plus")).schedulingChoice).toEqual(comparable(coded("plus")).schedulingChoice)
     const x = Tensor.make("FP32", [1, 1], Float32Array.of(1))
     expect(yield* ask(served("plus"), [x])).toEqual(yield* ask(coded("plus"), [x]))
@@ -223,7 +227,7 @@ it.live("a decoupled model streams", () =>
     expect(text(files, "count/config.pbtxt")).toContain("decoupled: true")
     const inputs = [Tensor.make("INT32", [1, 1], Int32Array.of(3))]
     const request = { id: "", inputs, rows: 1, parameters: {}, deadline: undefined }
-    const responses = yield* Stream.runCollect(stream(served("count"), request))
+    const responses = yield* Stream.runCollect(stream(served("count").calls, request))
     expect(Array.from(responses, ({ outputs }) => outputs[0]?.data[0])).toEqual([1, 2, 3])
   }),
 )
@@ -232,11 +236,14 @@ it.live("labels are files, and those that are no lines are told", () =>
   Effect.gen(function* () {
     const { files, served } = yield* roundTrip("ToneLive")
     expect(text(files, "tone/TONE.labels.txt")).toBe("low\nhigh\n")
-    expect(served("tone").signature.outputs[0]?.labels).toEqual(["low", "high"])
+    expect(served("tone").description.signature.outputs[0]?.labels).toEqual(["low", "high"])
     const { running, definition } = yield* built("ToneLive")
-    const odd = running.signature.outputs.map((output) => ({ ...output, labels: ["a\nb", "c"] }))
+    const odd = running.description.signature.outputs.map((output) => ({ ...output, labels: ["a\nb", "c"] }))
     const exported = exportRepository([
-      { definition, running: { ...running, signature: { ...running.signature, outputs: odd } } },
+      {
+        definition,
+        running: altered(running, { description: { signature: { ...running.description.signature, outputs: odd } } }),
+      },
     ])
     expect(Result.getOrThrow(exported).notes).toContain(
       "model 'tone': without the labels of 'TONE', which are no lines of a file",
@@ -260,9 +267,13 @@ it.live("what no configuration can say is refused", () =>
       "model 'scalar': 'X' has no dims, which a configuration must have: declare it with one of 1",
     )
     const { running } = scalar
-    expect(Result.merge(exportRepository([{ ...scalar, running: { ...running, name: ".m" } }]))).toMatch(/called so/)
+    expect(
+      Result.merge(exportRepository([{ ...scalar, running: altered(running, { description: { name: ".m" } }) }])),
+    ).toMatch(/called so/)
     const modelFile = { path: "/m.onnx", configuration: {}, unsaid: [] }
-    const outside = exportRepository([{ ...scalar, running: { ...running, modelFile }, companions: ["../weights"] }])
+    const outside = exportRepository([
+      { ...scalar, running: altered(running, { description: { modelFile } }), companions: ["../weights"] },
+    ])
     expect(Result.merge(outside)).toMatch(/in \.\.\/weights, which is not beside its file/)
   }),
 )
@@ -322,7 +333,7 @@ it.live("the instances of a module are those of its layer, also after a change o
     const config = String(text(files, "tone/config.pbtxt"))
     fixture.write("tone/config.pbtxt", config.replace("count: 2", "count: 5"))
     yield* load("tone")
-    expect(registry.models[0]?.instanceGroups).toMatchObject([{ count: 2 }])
+    expect(registry.models[0]?.life.instanceGroups()).toMatchObject([{ count: 2 }])
   }),
 )
 

@@ -51,7 +51,9 @@ const one = ({
   module,
   companions = [],
 }: ExportedModel): Result.Result<RepositoryExport, string> => {
-  const { name, version } = running
+  const {
+    description: { name, version },
+  } = running
   const named = (text: string) => `model '${name}': ${text}`
   // Hidden directories are none of a repository.
   if (name.startsWith(".") || name.includes("\\"))
@@ -61,7 +63,9 @@ const one = ({
   const exported = ExportedConfig.make(definition, running)
   if (Result.isFailure(exported)) return Result.fail(named(exported.failure))
   const { config, files, notes } = exported.success
-  const { modelFile } = running
+  const {
+    description: { modelFile },
+  } = running
   const model: ReadonlyArray<RepositoryFile> =
     modelFile !== undefined
       ? [

@@ -6,13 +6,14 @@ import type { ModelConfig } from "@nereid/protocol/model_config"
 import type { LoadFailure } from "../directory/LoadFailure.ts"
 
 export interface StoredVersion {
-  /** Its configuration is the one of now. */
   readonly running: RunningModel
+  /** As it runs now, instances included. */
+  readonly configuration: () => ModelConfig
   /**
-   * Loads what this configuration has more of instances. Once it is committed, they execute batches, and what it has less of
-   * unloads; without that, nothing has changed at the end of the scope.
+   * Loads the instances that this configuration has in addition. Once it is committed, they execute batches, and those that the
+   * configuration does not have are released; without that, nothing has changed at the end of the scope.
    */
   readonly regroup: (config: ModelConfig) => Effect.Effect<InstanceSet.Prepared, LoadFailure, Scope.Scope>
-  /** Why it can take no requests with the other models that there are now; absent where they do not matter. */
+  /** Why it takes no requests with the other models that there are now; absent where they do not matter. */
   readonly problem?: () => string | undefined
 }

@@ -46,7 +46,7 @@ describe("a script", () => {
       told.length = 0
       const scope = yield* Scope.make()
       const config = `${scaled} instance_group { count: 2 kind: KIND_CPU }`
-      const { model } = yield* Scope.provide(openScript(scaling, config), scope)
+      const { model, configuration } = yield* Scope.provide(openScript(scaling, config), scope)
       expect(told.splice(0)).toEqual([
         ["m", "1", "m_0_0", "CPU", true],
         ["m", "1", "m_0_1", "CPU", true],
@@ -54,7 +54,7 @@ describe("a script", () => {
       const answers = yield* Effect.forEach([1, 2, 3], (value) => ask(model(), [one(value)]), { concurrency: 3 })
       expect(answers.map(([output]) => output?.data[0])).toEqual([3, 6, 9])
       expect(told.splice(0)).toEqual([3])
-      expect(model().configuration).toMatchObject({ backend: "nereid", defaultModelFilename: "model.ts" })
+      expect(configuration(model())).toMatchObject({ backend: "nereid", defaultModelFilename: "model.ts" })
       yield* Scope.close(scope, Exit.void)
       expect(told.splice(0)).toEqual(["finalized 3", "finalized 3"])
     }),
@@ -171,7 +171,7 @@ describe("what goes wrong in a script", () => {
       const { model } = yield* openScript(script, `max_batch_size: 2 ${tensors}`)
       const failed = yield* Effect.flip(ask(model(), [one(1)]))
       expect(failed).toMatchObject({ _tag: "ExecutionFailed", message: expect.stringContaining(message) })
-      expect(model().isReady()).toBe(true)
+      expect(model().life.isReady()).toBe(true)
     }),
   )
 

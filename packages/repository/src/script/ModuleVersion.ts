@@ -9,7 +9,7 @@ import * as ConfigurationMessage from "@nereid/core/internal/configuration/Confi
 import * as Contract from "@nereid/core/internal/contract/Contract"
 import { compare, print } from "@nereid/core/internal/contract/ContractDifference"
 import * as ExportedModels from "@nereid/core/internal/lifecycle/ExportedModels"
-import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { type ModelConfig, ModelConfigSchema } from "@nereid/protocol/model_config"
 import * as ConfigDefaults from "../config/ConfigDefaults.ts"
 import { LoadFailure } from "../directory/LoadFailure.ts"
@@ -37,13 +37,14 @@ export const layer = (
       const typed = Context.get(context, model)
       const running = typed.model
       const isDecoupled = config.modelTransactionPolicy?.decoupled === true
-      if (running.decoupled !== isDecoupled) {
+      if (running.calls.decoupled !== isDecoupled) {
         const message = `the configuration has the model ${isDecoupled ? "" : "not "}decoupled, unlike ${file}`
         return Effect.fail(new LoadFailure({ message }))
       }
       const useless = withoutEffect(config, running)
       // Its instances are those of the layer, also when the configuration has others later.
-      const { regroup: _, ...fixed } = running
+      const { description, calls, life } = running
+      const fixed = new RunningModel({ description, calls, life: { ...life, regroup: undefined } })
       const provided = Effect.succeed(Context.add(context, model, { ...typed, model: fixed }))
       if (useless.length === 0) return provided
       const what = useless.join(", ")
@@ -62,7 +63,7 @@ const withoutEffect = (config: ModelConfig, running: RunningModel): ReadonlyArra
   const differs = (
     part: (config: ModelConfig) => Pick<ModelConfig, "instanceGroup"> | Pick<ModelConfig, "schedulingChoice">,
   ) => !equals(ModelConfigSchema, create(ModelConfigSchema, part(config)), create(ModelConfigSchema, part(said)))
-  const isCached = running.responseCache ?? false
+  const isCached = running.description.responseCache ?? false
   const isScheduled = config.schedulingChoice.case !== undefined
   // What it has where it lists none has the name of the model.
   const isListed = config.instanceGroup.some(({ name }) => name !== config.name)

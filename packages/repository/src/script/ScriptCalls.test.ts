@@ -3,7 +3,7 @@ import { expect, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Fiber, Layer, Stream } from "effect"
 import { Model, Tensor } from "@nereid/core"
 import type { Request, Response } from "@nereid/core/internal/request/Request"
-import { infer, stream } from "@nereid/core/internal/running/RunningModel"
+import { infer, stream } from "@nereid/core/internal/running/CallableModel"
 import { repository } from "../../../../test/fixtures/repository.ts"
 import { open } from "../Repository.fixture.ts"
 
@@ -82,12 +82,12 @@ const opened = Effect.gen(function* () {
 it.live("a script asks a model of its repository, and its questions share the batches of that one", () =>
   Effect.gen(function* () {
     const { asked, registry } = yield* opened
-    const answers = yield* Effect.forEach([1, 2, 3, 4], (value) => infer(asked, request("plus", value)), {
+    const answers = yield* Effect.forEach([1, 2, 3, 4], (value) => infer(asked.calls, request("plus", value)), {
       concurrency: "unbounded",
     })
     expect(answers.map(first)).toEqual([11, 12, 13, 14])
     const plus = yield* Effect.fromResult(registry.get("plus", ""))
-    expect(plus.statistics).toMatchObject({ inferenceCount: 4, executionCount: 1 })
+    expect(plus.description.statistics).toMatchObject({ inferenceCount: 4, executionCount: 1 })
   }),
 )
 
@@ -95,7 +95,7 @@ it.live("its questions have the id and the deadline of the request, and end with
   Effect.gen(function* () {
     const { asked, entered, left } = yield* opened
     const deadline = Date.now() + 60_000
-    const waiting = yield* Effect.forkChild(infer(asked, request("slow", 1, { id: "outer", deadline })))
+    const waiting = yield* Effect.forkChild(infer(asked.calls, request("slow", 1, { id: "outer", deadline })))
     expect(yield* Deferred.await(entered)).toEqual({ id: "outer", deadline })
     yield* Fiber.interrupt(waiting)
     yield* Deferred.await(left)
@@ -106,7 +106,7 @@ it.live("what the other model refuses keeps its kind", () =>
   Effect.gen(function* () {
     const { asked } = yield* opened
     const refused = (to: string) =>
-      Effect.map(Effect.flip(infer(asked, request(to, 1))), ({ _tag, message }) => [_tag, message])
+      Effect.map(Effect.flip(infer(asked.calls, request(to, 1))), ({ _tag, message }) => [_tag, message])
     expect(yield* refused("nobody")).toEqual(["ModelNotFound", "Request for unknown model: 'nobody' is not found"])
     expect(yield* refused("idle")).toEqual(["ModelNotFound", "Request for unknown model: 'idle' is not found"])
     expect(yield* refused("asking")).toEqual(["ExecutionFailed", expect.stringContaining("'asking'")])
@@ -117,7 +117,7 @@ it.live("a script of any number of responses may have those of another one", () 
   Effect.gen(function* () {
     const { registry } = yield* opened
     const model = yield* Effect.fromResult(registry.get("following", ""))
-    const responses = yield* Stream.runCollect(stream(model, request("", 3)))
+    const responses = yield* Stream.runCollect(stream(model.calls, request("", 3)))
     expect(responses.map(first)).toEqual([1, 2, 3])
   }),
 )

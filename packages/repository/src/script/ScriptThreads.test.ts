@@ -3,7 +3,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { Tensor } from "@nereid/core"
 import type { Request } from "@nereid/core/internal/request/Request"
-import { infer, stream } from "@nereid/core/internal/running/RunningModel"
+import { infer, stream } from "@nereid/core/internal/running/CallableModel"
 import { repository } from "../../../../test/fixtures/repository.ts"
 import { ask, open, scripts } from "../Repository.fixture.ts"
 
@@ -50,9 +50,9 @@ it.live("a script in threads has its arguments, its batches and its parameters, 
   Effect.gen(function* () {
     const four = "dynamic_batching { preferred_batch_size: 4 max_queue_delay_microseconds: 60000000 }"
     const { model } = yield* openScript(scaling, threads(four, 2), "model.js")
-    expect(model().instanceGroups).toMatchObject([{ count: 2 }])
+    expect(model().life.instanceGroups()).toMatchObject([{ count: 2 }])
     const asked = [request(1), request(2), request(3, { fail: true }), request(4)].map((one) =>
-      Effect.result(infer(model(), one)),
+      Effect.result(infer(model().calls, one)),
     )
     const answers = yield* Effect.all(asked, { concurrency: "unbounded" })
     const told = { told: expect.stringMatching(/^m_0_[01] 1 true 4$/) }
@@ -62,15 +62,15 @@ it.live("a script in threads has its arguments, its batches and its parameters, 
       { failure: { _tag: "ExecutionFailed", message: expect.stringContaining("as it was asked to") } },
       { success: { outputs: [{ data: Float32Array.of(12) }] } },
     ])
-    expect(model().statistics.executionCount).toBe(1)
+    expect(model().description.statistics.executionCount).toBe(1)
   }),
 )
 
 it.live("one that computes, or dies, takes no other request along, and no other thread", () =>
   Effect.gen(function* () {
     const { fixture, model } = yield* openScript(scaling, threads("", 2), "model.js")
-    const computing = yield* Effect.forkChild(infer(model(), request(1, { until: `${fixture.path}/end` })))
-    expect(yield* Effect.flip(infer(model(), request(1, { exit: true })))).toMatchObject({
+    const computing = yield* Effect.forkChild(infer(model().calls, request(1, { until: `${fixture.path}/end` })))
+    expect(yield* Effect.flip(infer(model().calls, request(1, { exit: true })))).toMatchObject({
       _tag: "ExecutionFailed",
       message: expect.stringContaining("exit code 7"),
     })
@@ -84,13 +84,13 @@ it.live("one that computes, or dies, takes no other request along, and no other 
 it.live("each request is a batch without dynamic batching; a decoupled one has any number of responses", () =>
   Effect.gen(function* () {
     const alone = yield* openScript(scaling, threads(), "model.js")
-    const { parameters } = yield* infer(alone.model(), request(1))
+    const { parameters } = yield* infer(alone.model().calls, request(1))
     expect(parameters["told"]).toMatch(/ 1$/)
     const counting = script(`function* ({ inputs: { X } }) {
       for (let i = 1; i <= X.data[0]; i++) yield { Y: make(X, [i]) }
     }`)
     const { model } = yield* openScript(counting, threads("model_transaction_policy { decoupled: true }"), "model.js")
-    const responses = yield* Stream.runCollect(stream(model(), request(3)))
+    const responses = yield* Stream.runCollect(stream(model().calls, request(3)))
     expect(responses.map(({ outputs: [output] }) => output?.data[0])).toEqual([1, 2, 3])
   }),
 )
@@ -109,7 +109,7 @@ it.live("a change of instances is made in place, and what it imports is read ane
     fixture.write("m/config.pbtxt", threads())
     yield* load("m")
     expect(registry.models).toEqual([before])
-    expect(before?.instanceGroups).toMatchObject([{ count: 1 }])
+    expect(before?.life.instanceGroups()).toMatchObject([{ count: 1 }])
     fixture.write("m/1/value.js", "export const value = 22")
     yield* load("m")
     expect(yield* answer("m")).toBe(22)
@@ -123,7 +123,7 @@ it.live("another model cannot be asked from there", () =>
       "initialize: ({ models }) => models,",
     )
     const { model } = yield* openScript(asking, threads(), "model.js")
-    expect(yield* Effect.flip(infer(model(), request(1)))).toMatchObject({
+    expect(yield* Effect.flip(infer(model().calls, request(1)))).toMatchObject({
       _tag: "Unsupported",
       message: "model 'other' cannot be asked by a script in a thread of its own",
     })

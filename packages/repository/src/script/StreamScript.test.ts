@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { Tensor } from "@nereid/core"
-import { stream } from "@nereid/core/internal/running/RunningModel"
+import { stream } from "@nereid/core/internal/running/CallableModel"
 import { repository } from "../../../../test/fixtures/repository.ts"
 import { scripts } from "../Repository.fixture.ts"
 
@@ -44,10 +44,10 @@ const serving = Effect.fnUntraced(function* (script: string, more = "max_batch_s
   ended = Promise.withResolvers()
   const opened = yield* openScript(script, more + config, "model.js")
   const model = opened.model()
-  const batching = model.maxBatchSize > 0
+  const batching = model.description.maxBatchSize > 0
   const answers = (count: number, rows = 1) =>
     Stream.map(
-      stream(model, {
+      stream(model.calls, {
         id: "",
         inputs: [
           Tensor.make(
@@ -77,11 +77,11 @@ describe("a decoupled script", () => {
   ] as const)("answers by any number of responses: %s", ([, script]) =>
     Effect.gen(function* () {
       const { model, answers } = yield* serving(script)
-      expect(model.decoupled).toBe(true)
+      expect(model.calls.decoupled).toBe(true)
       expect(yield* Stream.runCollect(answers(3))).toEqual([10, 11, 12])
       expect(yield* Stream.runCollect(answers(0))).toEqual([])
-      expect(model.statistics.success.count).toBe(2)
-      expect([...model.statistics.responses.keys()]).toContain(2)
+      expect(model.description.statistics.success.count).toBe(2)
+      expect([...model.description.statistics.responses.keys()]).toContain(2)
     }),
   )
 
@@ -111,7 +111,7 @@ describe("a decoupled script", () => {
         [0, 1],
         { _tag: "ExecutionFailed", message: expect.stringContaining("no more") },
       ])
-      expect(model.isReady()).toBe(true)
+      expect(model.life.isReady()).toBe(true)
     }),
   )
 

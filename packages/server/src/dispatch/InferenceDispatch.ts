@@ -52,35 +52,38 @@ export const make = (
     const found = registry.get(wire.modelName, wire.modelVersion)
     if (Result.isFailure(found)) return answered(end, found.failure)
     const model = found.success
-    if (model.decoupled && typeof receiver === "function") return answered(end, new Unsupported({ message: unaryOnly }))
-    if (!model.isReady()) {
-      model.statistics.failed("REJECTED", 0)
-      return answered(end, notReady(model))
+    if (model.calls.decoupled && typeof receiver === "function")
+      return answered(end, new Unsupported({ message: unaryOnly }))
+    if (!model.life.isReady()) {
+      model.description.statistics.failed("REJECTED", 0)
+      return answered(end, notReady(model.description))
     }
     const size = RequestSize.of(wire)
     if (inFlight + size > maxInFlightSize) {
-      model.statistics.failed("REJECTED", 0)
+      model.description.statistics.failed("REJECTED", 0)
       return answered(end, tooMuchInFlight(wire, inFlight, maxInFlightSize))
     }
     const borrowed = SharedMemory.isUsedBy(wire) ? sharedMemory.borrow(wire) : noLoan
     if (Result.isFailure(borrowed)) {
-      model.statistics.failed("OTHER", 0)
+      model.description.statistics.failed("OTHER", 0)
       return answered(end, borrowed.failure)
     }
     const loan = borrowed.success
-    const validated = validate(model, loan?.request ?? wire, deadline)
+    const validated = validate(model.description, loan?.request ?? wire, deadline)
     if (Result.isFailure(validated)) {
       loan?.release()
-      model.statistics.failed("OTHER", 0)
+      model.description.statistics.failed("OTHER", 0)
       return answered(end, validated.failure)
     }
     const { request } = validated.success
     const written = (response: Response) => {
-      const answer = wireResponse(model, validated.success, response)
+      const answer = wireResponse(model.description, validated.success, response)
       return loan === undefined ? answer : Result.flatMap(answer, loan.write)
     }
     const asked =
-      typeof receiver === "function" || !model.decoupled ? request : { ...request, emit: emitter(written, receiver) }
+      typeof receiver === "function" || !model.calls.decoupled
+        ? request
+        : { ...request, emit: emitter(written, receiver) }
     let isOver = false
     inFlight += size
     const release = () => {
@@ -89,7 +92,7 @@ export const make = (
       inFlight -= size
       loan?.release()
     }
-    const cancel = model.submit(asked, (outcome) => {
+    const cancel = model.calls.submit(asked, (outcome) => {
       const answer = Result.isFailure(outcome) ? Result.fail(outcome.failure) : written(outcome.success)
       release()
       end(answer)

@@ -1,6 +1,6 @@
 /** Why a server could not start. */
 import { Data } from "effect"
-import type { IndexEntry } from "@nereid/core/internal/lifecycle/ModelRepository"
+import type { IndexEntry } from "@nereid/core/internal/lifecycle/ModelStore"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 
 /** Every model that there is, loaded or not, and those that were loaded. */

@@ -1,5 +1,7 @@
+import { altered } from "../../../../test/fixtures/runningModel.ts"
+import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { expect, it } from "@effect/vitest"
-import { Model, Registry, Tensor } from "@nereid/core"
+import { Model, Tensor } from "@nereid/core"
 import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
 import { Effect, Result } from "effect"
 import { TestClock } from "effect/testing"
@@ -20,13 +22,16 @@ it.effect("a request is refused, and counted, while its model is not ready and w
   Effect.gen(function* () {
     const { model } = yield* Echo
     let ready = false
-    const gateway = Gateway.make(Registry.make([{ ...model, isReady: () => ready }]), { id: "nereid", version: "0" })
+    const gateway = Gateway.make(ModelStore.of([altered(model, { life: { isReady: () => ready } })]), {
+      id: "nereid",
+      version: "0",
+    })
     expect(gateway.isReady()).toBe(false)
     expect(refusal(gateway)).toEqual(["ModelNotReady"])
-    expect(model.statistics.failures).toMatchObject({ REJECTED: 1, OTHER: 0 })
+    expect(model.description.statistics.failures).toMatchObject({ REJECTED: 1, OTHER: 0 })
     ready = true
     expect(refusal(gateway)).toEqual(["InvalidRequest"])
-    expect(model.statistics.failures).toMatchObject({ REJECTED: 1, OTHER: 1 })
+    expect(model.description.statistics.failures).toMatchObject({ REJECTED: 1, OTHER: 1 })
     expect(gateway.isReady()).toBe(true)
     gateway.beginDrain()
     expect(gateway.isReady()).toBe(false)
@@ -36,7 +41,7 @@ it.effect("a request is refused, and counted, while its model is not ready and w
 it.effect("requests hold so many bytes and no more until they are answered or taken back", () =>
   Effect.gen(function* () {
     const { model } = yield* Echo
-    const registry = Registry.make([model])
+    const registry = ModelStore.of([model])
     const gateway = Gateway.make(registry, { id: "nereid", version: "0", maxInFlightSize: 100 })
     const outcomes: Array<string> = []
     const ask = (room: number) =>
@@ -55,7 +60,7 @@ it.effect("requests hold so many bytes and no more until they are answered or ta
     const limit =
       "[request id: 7] Exceeds maximum queue size: requests hold 92 bytes until they are answered, at most 100"
     expect(outcomes).toEqual([limit])
-    expect(model.statistics.failures.REJECTED).toBe(1)
+    expect(model.description.statistics.failures.REJECTED).toBe(1)
     cancel()
     cancel()
     ask(48)
@@ -69,7 +74,7 @@ it.effect("requests hold so many bytes and no more until they are answered or ta
 )
 
 it("names the extensions of the protocol that work here, in its order (C2)", () => {
-  expect(Gateway.make(Registry.make([]), { id: "nereid", version: "0" }).metadata.extensions).toEqual([
+  expect(Gateway.make(new ModelStore(), { id: "nereid", version: "0" }).metadata.extensions).toEqual([
     "classification",
     "model_repository",
     "model_repository(unload_dependents)",

@@ -1,20 +1,19 @@
 /**
  * What the server can do, once, for every transport: metadata, readiness, statistics, configuration and inference over
- * the registry. The front ends only translate; none of them knows a scheduler.
+ * the store. The front ends only translate; none of them knows a scheduler.
  */
 import { Effect, Result } from "effect"
-import * as Probe from "@nereid/core/internal/running/Probe"
 import * as ConfigurationMessage from "@nereid/core/internal/configuration/ConfigurationMessage"
 import type { InferenceError } from "@nereid/core/Errors"
 import { InvalidRequest } from "@nereid/core/Errors"
 import type { Cancel } from "@nereid/core/internal/request/Request"
 import {
   type Control,
-  type IndexEntry,
   none as noRepository,
   type OpenRepository,
 } from "@nereid/core/internal/lifecycle/ModelRepository"
-import type { OpenRegistry, RegisteredModels } from "@nereid/core/internal/lifecycle/Registry"
+import type { RegisteredModels } from "@nereid/core/internal/lifecycle/ModelLookup"
+import type { IndexEntry, ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { type TensorSpec, wireDims } from "@nereid/core/internal/tensor/TensorSpec"
 import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
@@ -83,8 +82,8 @@ export interface Gateway {
   readonly logging: LogSettings.LogControl
   /** What its callers have registered. */
   readonly sharedMemory: SharedMemory.SharedMemory
-  /** The models of now, and a word of every change of them. */
-  readonly registry: Pick<OpenRegistry, "models" | "onChange">
+  /** The models that requests reach now, and their changes. */
+  readonly models: Pick<ModelStore, "models" | "onChange" | "versionOf">
   /** For what a front end must know of a model before it has a request to it. */
   readonly model: (name: string, version: string) => Result.Result<RunningModel, InferenceError>
   /** Aborted when a stop begins. */
@@ -112,7 +111,7 @@ const extensions = [
 ]
 
 export const make = (
-  registry: OpenRegistry,
+  store: ModelStore,
   options: {
     readonly id: string
     readonly version: string
@@ -136,11 +135,11 @@ export const make = (
 ): Gateway => {
   const { sharedMemory = SharedMemory.disabled, tracing = Tracing.off, maxInFlightSize = Infinity } = options
   const { repository = noRepository, strictReadiness = true } = options
-  const isComplete = () => registry.models.every((model) => model.isReady()) && repository.isReady()
+  const isComplete = () => store.models.every((model) => model.life.isReady()) && repository.isReady()
   const stopping = new AbortController()
   let { isStarting = false } = options
 
-  const submit = Submission.make(registry, { sharedMemory, maxInFlightSize })
+  const submit = Submission.make(store, { sharedMemory, maxInFlightSize })
   const { spans } = options
   const ask = traced(spans === undefined ? submit : spanned(submit, spans), tracing)
 
@@ -148,36 +147,41 @@ export const make = (
     isLive: () => true,
     isReady: () => !isStarting && !stopping.signal.aborted && (!strictReadiness || isComplete()),
     metadata: { name: options.id, version: options.version, extensions },
-    repositoryIndex: (request) => Repository.index(registry.models, repository, request),
+    repositoryIndex: (request) => Repository.index(store, repository, request),
     repositoryControl: (chosen) => Repository.control(repository, chosen),
     tracing,
     traceSettings: (model, changes) =>
-      model === "" || registry.versions(model).length > 0
+      model === "" || store.versions(model).length > 0
         ? Result.succeed(tracing.change(model, changes))
         : Result.fail(new InvalidRequest({ message: `Request for unknown model : ${model}` })),
     logging: options.logging ?? LogSettings.make(),
-    registry,
+    models: store,
     sharedMemory,
-    model: registry.get,
+    model: store.get,
     modelReady: (name, version) => {
-      const found = registry.get(name, version)
+      const found = store.get(name, version)
       if (Result.isSuccess(found)) {
-        return stopping.signal.aborted ? Effect.succeed(false) : Probe.isReady(found.success)
+        return stopping.signal.aborted ? Effect.succeed(false) : found.success.life.probe
       }
       // Of what is known and not there, that is the answer, and not a failure.
-      const isAbsent = found.failure._tag === "ModelNotReady" || (version === "" && registry.absent(name).length > 0)
+      const isAbsent = found.failure._tag === "ModelNotReady" || (version === "" && store.absent(name).length > 0)
       return isAbsent ? Effect.succeed(false) : Effect.fail(found.failure)
     },
     modelMetadata: (name, version) =>
-      Result.map(registry.get(name, version), (model) => ({
+      Result.map(store.get(name, version), (model) => ({
         name,
-        versions: version === "" ? registry.versions(name).map((other) => other.version) : [model.version],
-        platform: model.platform,
-        inputs: model.signature.inputs.map((spec) => tensorMetadata(model, spec)),
-        outputs: model.signature.outputs.map((spec) => tensorMetadata(model, spec)),
+        versions:
+          version === "" ? store.versions(name).map((other) => other.description.version) : [model.description.version],
+        platform: model.description.platform,
+        inputs: model.description.signature.inputs.map((spec) => tensorMetadata(model, spec)),
+        outputs: model.description.signature.outputs.map((spec) => tensorMetadata(model, spec)),
       })),
-    modelConfiguration: (name, version) => Result.map(registry.get(name, version), ConfigurationMessage.make),
-    modelStatistics: (name, version) => Result.map(measured(registry, name, version), ModelStatistics.make),
+    modelConfiguration: (name, version) =>
+      Result.map(
+        store.get(name, version),
+        (model) => store.versionOf(model)?.configuration?.() ?? ConfigurationMessage.make(model),
+      ),
+    modelStatistics: (name, version) => Result.map(measured(store, name, version), ModelStatistics.make),
     spans,
     infer: ask,
     stream: ask,
@@ -191,15 +195,15 @@ export const make = (
 
 /** The models whose statistics these are. What is not there is an invalid request here, in the protocol's own words. */
 const measured = (
-  registry: RegisteredModels,
+  store: RegisteredModels,
   name: string,
   version: string,
 ): Result.Result<ReadonlyArray<RunningModel>, InferenceError> => {
-  if (name === "") return Result.succeed(registry.models)
-  const versions = registry.versions(name)
+  if (name === "") return Result.succeed(store.models)
+  const versions = store.versions(name)
   if (versions.length === 0) return notAvailable(`requested model '${name}' is not available`)
   if (version === "") return Result.succeed(versions)
-  const found = registry.get(name, version)
+  const found = store.get(name, version)
   if (Result.isSuccess(found)) return Result.succeed([found.success])
   if (found.failure._tag !== "ModelNotFound") return Result.fail(found.failure)
   return notAvailable(`requested model version is not available for model '${name}'`)
@@ -210,5 +214,5 @@ const notAvailable = (message: string) => Result.fail(new InvalidRequest({ messa
 const tensorMetadata = (model: RunningModel, spec: TensorSpec): TensorMetadata => ({
   name: spec.name,
   datatype: spec.datatype,
-  shape: model.maxBatchSize > 0 ? [-1, ...wireDims(spec.dims)] : wireDims(spec.dims),
+  shape: model.description.maxBatchSize > 0 ? [-1, ...wireDims(spec.dims)] : wireDims(spec.dims),
 })

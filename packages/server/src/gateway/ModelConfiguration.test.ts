@@ -1,4 +1,5 @@
 /** The configuration of models declared in code, as both protocols tell it over their sockets. */
+import { altered } from "../../../../test/fixtures/runningModel.ts"
 import { expect, it } from "@effect/vitest"
 import { create } from "@bufbuild/protobuf"
 import { Effect, Layer } from "effect"
@@ -258,9 +259,11 @@ it.live("instances in groups, as they were declared", () =>
 it.live("a file's format follows its backend; a model that runs elsewhere has no instances here", () =>
   Effect.gen(function* () {
     const { preferring } = yield* harness
-    const onnx = ConfigurationMessage.make({ ...preferring, platform: "onnxruntime_onnx" })
+    const onnx = ConfigurationMessage.make(altered(preferring, { description: { platform: "onnxruntime_onnx" } }))
     expect(onnx).toMatchObject({ platform: "onnxruntime_onnx", backend: "onnxruntime" })
-    expect(ConfigurationMessage.make({ ...preferring, instanceGroups: [] }).instanceGroup).toEqual([])
+    expect(
+      ConfigurationMessage.make(altered(preferring, { life: { instanceGroups: () => [] } })).instanceGroup,
+    ).toEqual([])
   }),
 )
 
@@ -269,7 +272,9 @@ it.live("ragged inputs, and what is made of them, are told as they are given", (
     const { preferring } = yield* harness
     const source = { kind: "BATCH_ACCUMULATED_ELEMENT_COUNT", datatype: "INT32", source: 0 } as const
     const flat = { inputs: new Set([0]), batchInputs: [{ name: "END", ...source }], batchOutputs: new Map([[0, 0]]) }
-    expect(ModelConfiguration.json(ConfigurationMessage.make({ ...preferring, flat }))).toMatchObject({
+    expect(
+      ModelConfiguration.json(ConfigurationMessage.make(altered(preferring, { description: { flat } }))),
+    ).toMatchObject({
       input: [{ name: "X", allow_ragged_batch: true }],
       batch_input: [
         {

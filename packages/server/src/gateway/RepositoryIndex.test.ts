@@ -1,8 +1,8 @@
 /** The repository's extension without a repository, over both ports (C32). */
+import { altered } from "../../../../test/fixtures/runningModel.ts"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { Model, Tensor } from "@nereid/core"
-import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { serve } from "../TwoPorts.fixture.ts"
 
@@ -19,7 +19,7 @@ const harness = Effect.gen(function* () {
     Model.each(Second, ({ X }) => Effect.succeed({ X })),
   )
   const [first, second] = yield* Effect.provideContext(Effect.all([First, Second]), yield* Layer.build(layers))
-  const down: RunningModel = { ...second.model, isReady: () => false }
+  const down = altered(second.model, { life: { isReady: () => false } })
   return yield* serve([first.model, down])
 })
 

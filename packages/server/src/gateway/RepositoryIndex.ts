@@ -4,13 +4,8 @@
  */
 import { Result } from "effect"
 import { type InferenceError, InvalidRequest, Unavailable, Unsupported } from "@nereid/core/Errors"
-import type {
-  Control,
-  IndexEntry,
-  LoadOverrides,
-  OpenRepository,
-} from "@nereid/core/internal/lifecycle/ModelRepository"
-import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import type { Control, LoadOverrides, OpenRepository } from "@nereid/core/internal/lifecycle/ModelRepository"
+import type { IndexEntry, ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import type { SettingsDocument } from "@nereid/core/internal/codec/json/SettingsDocument"
 import type { ModelRepositoryParameter } from "@nereid/protocol/grpc_service"
 
@@ -21,19 +16,19 @@ export interface IndexRequest {
   readonly readyOnly: boolean
 }
 
-/** Models that are in no repository come first. */
+/** Models in code come first. */
 export const index = (
-  models: ReadonlyArray<RunningModel>,
+  store: ModelStore,
   repository: OpenRepository,
   { repository: chosen, readyOnly }: IndexRequest,
 ): Result.Result<ReadonlyArray<IndexEntry>, InferenceError> => {
   if (chosen !== "") return Result.fail(noChoice())
-  const entries = all(models, repository)
+  const entries = all(store, repository)
   return Result.succeed(readyOnly ? entries.filter(({ state }) => state === "READY") : entries)
 }
 
-export const all = (models: ReadonlyArray<RunningModel>, repository: OpenRepository): ReadonlyArray<IndexEntry> => [
-  ...models.filter(({ configuration }) => configuration === undefined).map(entry),
+export const all = (store: ModelStore, repository: OpenRepository): ReadonlyArray<IndexEntry> => [
+  ...store.indexOfCode(),
   ...repository.index(),
 ]
 
@@ -103,13 +98,5 @@ const wrongType = (name: string, expected: string) =>
 
 const base64 = (text: string): Uint8Array | undefined =>
   /^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(text) ? Buffer.from(text, "base64") : undefined
-
-const entry = (model: RunningModel): IndexEntry => {
-  const { name, version } = model
-  if (model.isReady()) return { name, version, state: "READY", reason: "" }
-  return model.isLoading === true
-    ? { name, version, state: "LOADING", reason: "" }
-    : { name, version, state: "UNAVAILABLE", reason: model.unavailable ?? "none of its instances takes requests now" }
-}
 
 const noChoice = () => new Unsupported({ message: "'repository_name' specification is not supported" })

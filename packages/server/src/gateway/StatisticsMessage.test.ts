@@ -125,7 +125,7 @@ describe("what is counted", () => {
       const second = yield* Effect.forkChild(gated.infer({ X: 2 }), { startImmediately: true })
       const two = Tensor.make("INT32", [2, 1], Int32Array.of(3, 4))
       const third = yield* Effect.forkChild(gated.inferBatch({ X: two }), { startImmediately: true })
-      expect(gated.model.pending()).toBe(2)
+      expect(gated.model.life.pending()).toBe(2)
       yield* Deferred.succeed(open, undefined)
       yield* Fiber.joinAll([first, second, third])
 

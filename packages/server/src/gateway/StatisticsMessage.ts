@@ -8,7 +8,7 @@ import type {
   BatchStatistics,
   ResponseStatistics,
   StatisticDuration,
-  Statistics,
+  ModelStatistics,
 } from "@nereid/core/internal/metrics/ModelStatistics"
 import {
   type ModelStatisticsResponse,
@@ -29,7 +29,7 @@ export const json = (response: ModelStatisticsResponse) => ({
 /** In the order of the protocol's JSON, where the response statistics come before these. */
 const inOrder = ({ batch_stats, memory_usage, ...others }: JsonObject) => ({ ...others, batch_stats, memory_usage })
 
-const modelStatistics = ({ name, version, statistics }: RunningModel): ModelStatisticsInit => ({
+const modelStatistics = ({ description: { name, version, statistics } }: RunningModel): ModelStatisticsInit => ({
   name,
   version,
   lastInference: BigInt(statistics.lastInference),
@@ -40,7 +40,7 @@ const modelStatistics = ({ name, version, statistics }: RunningModel): ModelStat
   batchStats: [...statistics.batches].toSorted(([a], [b]) => a - b).map(batchStatistics),
 })
 
-const inferStatistics = (statistics: Statistics) => ({
+const inferStatistics = (statistics: ModelStatistics) => ({
   success: duration(statistics.success),
   fail: duration(statistics.fail),
   queue: duration(statistics.queue),

@@ -101,10 +101,10 @@ describe.each([true, false])("fastInference: %s", (fastInference) => {
       const other = yield* rawSession(server)
       yield* Effect.forkChild(rawCall(other, { chunks }))
       expect(yield* Queue.take(server.events)).toBe("asked")
-      expect(server.gate.pending()).toBe(1)
+      expect(server.gate.life.pending()).toBe(1)
       other.destroy()
       expect(yield* Queue.take(server.events)).toBe("cancelled")
-      expect(server.gate.pending()).toBe(0)
+      expect(server.gate.life.pending()).toBe(0)
       yield* Deferred.succeed(server.open, undefined)
       expect(yield* Fiber.join(first)).toMatchObject({ status: "0" })
     }),

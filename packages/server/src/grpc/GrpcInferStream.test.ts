@@ -1,4 +1,5 @@
 /** ModelStreamInfer over real sockets, with grpc-js and with Connect's own client. */
+import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { getEventListeners } from "node:events"
 import { setImmediate } from "node:timers/promises"
 import { gzipSync } from "node:zlib"
@@ -7,7 +8,7 @@ import { createHandlerContext } from "@connectrpc/connect"
 import * as grpc from "@grpc/grpc-js"
 import { assert, describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Logger, Queue, Scope, Stream } from "effect"
-import { Errors, Model, Registry, Tensor } from "@nereid/core"
+import { Errors, Model, Tensor } from "@nereid/core"
 import { GRPCInferenceService, type ModelInferRequestSchema } from "@nereid/protocol/grpc_service"
 import * as Gateway from "../gateway/Gateway.ts"
 import * as GrpcInferStream from "./GrpcInferStream.ts"
@@ -74,7 +75,7 @@ const harnessWith = Effect.fnUntraced(function* (fastInference: boolean) {
     }),
   )
   const services = yield* Effect.all([Once, Gated, Count, Bulk]).pipe(Effect.provide(yield* Layer.build(layers)))
-  const gateway = Gateway.make(Registry.make(services.map(({ model }) => model)), { id: "nereid", version: "0" })
+  const gateway = Gateway.make(ModelStore.of(services.map(({ model }) => model)), { id: "nereid", version: "0" })
   const scope = yield* Scope.fork(yield* Scope.Scope)
   const { port } = yield* GrpcServer.make(gateway, {
     host: "127.0.0.1",
@@ -220,7 +221,7 @@ describe.each([true, false])("ModelStreamInfer, fastInference: %s", (fastInferen
           yield* Queue.take(other.received)
           others += 1
         }
-        return once.statistics.success.count - others
+        return once.description.statistics.success.count - others
       })
       let [before, after] = [yield* look, yield* look]
       for (let tries = 0; (after === 0 || after > before) && tries < 100; tries++)
@@ -247,15 +248,15 @@ describe.each([true, false])("ModelStreamInfer, fastInference: %s", (fastInferen
       const chunks = Array.from({ length: 12 }, (_, x) => large(x))
       const call = yield* Effect.forkChild(rawCall(session, { chunks, headers }), { startImmediately: true })
       yield* Queue.take(begun)
-      while (gated.pending() < 7) yield* Effect.promise(() => setImmediate())
+      while (gated.life.pending() < 7) yield* Effect.promise(() => setImmediate())
       // The next one would have come long before so many calls are answered.
       const small = frame(toBinary(modelInfer.input, create(modelInfer.input, ask("once", 1))))
       for (let x = 0; x < 50; x++)
         yield* rawCall(session, { chunks: [small], headers: { ":path": modelStreamInferPath } })
-      expect(gated.pending()).toBe(7)
+      expect(gated.life.pending()).toBe(7)
       yield* Deferred.succeed(open, undefined)
       expect((yield* Fiber.join(call)).status).toBe("0")
-      expect(gated.statistics.success.count).toBe(12)
+      expect(gated.description.statistics.success.count).toBe(12)
     }),
   )
 
@@ -313,8 +314,10 @@ describe.each([true, false])("ModelStreamInfer, fastInference: %s", (fastInferen
       call.cancel()
       expect(yield* end).toMatchObject({ code: 1 })
       yield* Fiber.join(both)
-      expect(gated.statistics.failures.CANCELED).toBeGreaterThan(0)
-      expect([gated.pending(), count.pending(), count.statistics.failures.CANCELED]).toEqual([0, 0, 1])
+      expect(gated.description.statistics.failures.CANCELED).toBeGreaterThan(0)
+      expect([gated.life.pending(), count.life.pending(), count.description.statistics.failures.CANCELED]).toEqual([
+        0, 0, 1,
+      ])
     }),
   )
 

@@ -1,8 +1,9 @@
 /** What becomes of the memory of a large message: where its tensor begins, when it is given back, and when it is not. */
+import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { fromBinary } from "@bufbuild/protobuf"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { Model, Registry, Tensor } from "@nereid/core"
+import { Model, Tensor } from "@nereid/core"
 import * as Gateway from "../gateway/Gateway.ts"
 import { inferFrame, modelInfer, rawCall, rawSession } from "./GrpcServer.fixture.ts"
 import * as GrpcServer from "./GrpcServer.ts"
@@ -28,7 +29,7 @@ const served = Effect.fnUntraced(function* (options: Pick<Model.HandlerOptions, 
     options,
   )
   const { model } = yield* Effect.provideContext(Mirror, yield* Layer.build(layer))
-  const gateway = Gateway.make(Registry.make([model]), { id: "nereid", version: "0" })
+  const gateway = Gateway.make(ModelStore.of([model]), { id: "nereid", version: "0" })
   const server = yield* GrpcServer.make(gateway, { host: "127.0.0.1", port: 0, stopTimeoutMillis: 1_000 })
   const session = yield* rawSession({ authority: `http://127.0.0.1:${server.port}` })
   /** With an id of so many characters, which moves the tensor within its message. */

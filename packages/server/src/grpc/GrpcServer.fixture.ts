@@ -2,6 +2,7 @@
  * What the gRPC tests share: a few models behind a real socket, every client there is as one function, and raw HTTP/2
  * for what no client sends. No test is in here.
  */
+import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { connect as connectHttp2, type ClientHttp2Session } from "node:http2"
 import { connect as connectSocket } from "node:net"
 import {
@@ -22,7 +23,7 @@ import {
 } from "@connectrpc/connect-node"
 import * as grpc from "@grpc/grpc-js"
 import { Deferred, Effect, Exit, Layer, Queue, Scope } from "effect"
-import { Model, Registry, Tensor } from "@nereid/core"
+import { Model, Tensor } from "@nereid/core"
 import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
 import { GRPCInferenceService, type ModelInferRequestSchema } from "@nereid/protocol/grpc_service"
 import * as Gateway from "../gateway/Gateway.ts"
@@ -85,7 +86,7 @@ export const serve = Effect.fnUntraced(function* (options: Partial<GrpcServer.Gr
   const [addSub, echo, gate, faulty] = yield* Effect.all([AddSub, Echo, Gate, Faulty]).pipe(
     Effect.provideContext(services),
   )
-  const registry = Registry.make([addSub, echo, gate, faulty].map(({ model }) => model))
+  const registry = ModelStore.of([addSub, echo, gate, faulty].map(({ model }) => model))
   const inner = Gateway.make(registry, { id: "nereid", version: "0" })
   const gateway: Gateway.Gateway = {
     ...inner,

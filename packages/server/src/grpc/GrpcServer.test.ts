@@ -106,7 +106,7 @@ describe.each([true, false])("fastInference: %s", (fastInference) => {
         const controller = new AbortController()
         const second = yield* Effect.forkChild(call(modelInfer, oneByte("gate"), { signal: controller.signal }))
         expect(yield* Queue.take(server.events)).toBe("asked")
-        expect(server.gate.pending()).toBe(1)
+        expect(server.gate.life.pending()).toBe(1)
         // The queue holds one.
         expect(yield* call(modelInfer, oneByte("gate"))).toMatchObject({ code: 14, tag: "QueueFull" })
         expect(yield* Queue.take(server.events)).toBe("asked")
@@ -114,8 +114,8 @@ describe.each([true, false])("fastInference: %s", (fastInference) => {
         controller.abort()
         expect(yield* Fiber.join(second)).toMatchObject({ code: 1 })
         expect(yield* Queue.take(server.events)).toBe("cancelled")
-        expect(server.gate.pending()).toBe(0)
-        expect(server.gate.statistics.failures.CANCELED).toBe(1)
+        expect(server.gate.life.pending()).toBe(0)
+        expect(server.gate.description.statistics.failures.CANCELED).toBe(1)
 
         yield* Deferred.succeed(server.open, undefined)
         expect(yield* Fiber.join(first)).toMatchObject({ response: { modelName: "gate" } })
@@ -133,8 +133,8 @@ describe.each([true, false])("fastInference: %s", (fastInference) => {
       const answer = yield* rawCall(session, { chunks, headers: { "grpc-timeout": "50m" } })
       expect(answer).toMatchObject({ status: "4", tag: "DeadlineExceeded" })
       expect(answer.message).toContain("Deadline Exceeded")
-      expect(server.gate.pending()).toBe(0)
-      expect(server.gate.statistics.failures.REJECTED).toBe(1)
+      expect(server.gate.life.pending()).toBe(0)
+      expect(server.gate.description.statistics.failures.REJECTED).toBe(1)
       yield* Deferred.succeed(server.open, undefined)
       expect(yield* Fiber.join(first)).toMatchObject({ status: "0" })
     }),

@@ -154,7 +154,7 @@ export class UnaryCall extends Expiring implements Call {
     this.#joined = undefined
     if (joined === undefined) return
     const model = this.#options.gateway.model(modelName, modelVersion)
-    if (Result.isSuccess(model) && !model.success.keepsInputs) OwnMemory.free(joined)
+    if (Result.isSuccess(model) && !model.success.calls.keepsInputs) OwnMemory.free(joined)
   }
 
   #failExtra(): void {

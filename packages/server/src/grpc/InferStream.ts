@@ -81,7 +81,7 @@ export class InferStream {
     const { modelName, modelVersion, parameters } = wire.success
     const emptyFinalResponse = parameters[KnownParameters.emptyFinalResponse] === true
     const model = this.#gateway.model(modelName, modelVersion)
-    const decoupled = Result.isSuccess(model) && model.success.decoupled
+    const decoupled = Result.isSuccess(model) && model.success.calls.decoupled
     const answer = decoupled ? (result: StreamResult) => this.#push(result) : this.#inTurn()
 
     const bytes = RequestSize.of(wire.success)

@@ -1,8 +1,9 @@
 /** The path before Connect on an HTTP/2 implementation of the test's own, in memory. */
+import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Layer, Queue, Stream } from "effect"
-import { Model, Registry, Tensor } from "@nereid/core"
+import { Model, Tensor } from "@nereid/core"
 import { GRPCInferenceService, type ModelInferRequestSchema } from "@nereid/protocol/grpc_service"
 import { Expiry } from "./ReceiveTimeout.ts"
 import { frame } from "./GrpcServer.fixture.ts"
@@ -74,7 +75,7 @@ const harness = Effect.fnUntraced(function* (receiveTimeoutMillis = 10_000, maxM
   const services = yield* Effect.all([Twice, Gated, Endless]).pipe(Effect.provide(yield* Layer.build(layers)))
   const [twice, gated, endless] = services.map(({ model }) => model)
   if (twice === undefined || gated === undefined || endless === undefined) throw new Error("no models")
-  const gateway = Gateway.make(Registry.make([twice, gated, endless]), { id: "nereid", version: "0" })
+  const gateway = Gateway.make(ModelStore.of([twice, gated, endless]), { id: "nereid", version: "0" })
   const receiveBudget = new ReceiveBudget(100_000)
   const defects: Array<unknown> = []
   const calls = InferenceCalls.make({
@@ -104,7 +105,7 @@ describe("unary", () => {
       for (const byte of ask("twice", 5)) parts.write(Uint8Array.of(byte))
       expect([yield* ended(whole), yield* ended(parts)]).toEqual(["OK", "OK"])
       expect([whole, parts].map(({ sent }) => sent.map(unaryValue))).toEqual([[8], [10]])
-      expect(twice.statistics.success.count).toBe(2)
+      expect(twice.description.statistics.success.count).toBe(2)
     }),
   )
 
@@ -116,9 +117,9 @@ describe("unary", () => {
       yield* Queue.take(begun)
       const second = new MemoryCallStream(calls, unary)
       second.write(ask("gated", 2))
-      expect(gated.pending()).toBe(1)
+      expect(gated.life.pending()).toBe(1)
       second.close()
-      expect([gated.pending(), gated.statistics.failures.CANCELED]).toEqual([0, 1])
+      expect([gated.life.pending(), gated.description.statistics.failures.CANCELED]).toEqual([0, 1])
       yield* Deferred.succeed(open, undefined)
       expect(yield* ended(first)).toBe("OK")
       expect(second.ending).toBeUndefined()
@@ -167,7 +168,7 @@ describe("streams", () => {
       expect(yield* ended(call)).toBe("OK")
       expect(call.sent.map(streamed)).toEqual([2, "Request for unknown model: 'nobody' is not found", 6, 8])
       expect(call.writes).toBeLessThan(4)
-      expect(twice.statistics.success.count).toBe(3)
+      expect(twice.description.statistics.success.count).toBe(3)
     }),
   )
 
@@ -205,7 +206,7 @@ describe("streams", () => {
       for (let x = 0; x < 300; x++) call.write(Buffer.concat([ask("gated", 2 * x), ask("gated", 2 * x + 1)]))
       call.halfClose()
       yield* Queue.take(begun)
-      expect([call.paused, gated.pending()]).toEqual([true, 255])
+      expect([call.paused, gated.life.pending()]).toEqual([true, 255])
       yield* Deferred.succeed(open, undefined)
       expect(yield* ended(call)).toBe("OK")
       expect(call.sent.map(streamed)).toEqual(Array.from({ length: 600 }, (_, index) => index))
@@ -219,8 +220,8 @@ describe("streams", () => {
       call.write(Buffer.concat([ask("gated", 1), ask("gated", 2), ask("endless", 3)]))
       yield* Queue.take(begun)
       call.close()
-      expect([gated.pending(), endless.pending()]).toEqual([0, 0])
-      expect(gated.statistics.failures.CANCELED).toBe(2)
+      expect([gated.life.pending(), endless.life.pending()]).toEqual([0, 0])
+      expect(gated.description.statistics.failures.CANCELED).toBe(2)
     }),
   )
 
@@ -232,7 +233,7 @@ describe("streams", () => {
       yield* Queue.take(begun)
       expect(yield* ended(call)).toMatchObject({ code: 4, tag: "DeadlineExceeded" })
       expect(call.sent.map(streamed)).toEqual([2])
-      expect(gated.pending()).toBe(0)
+      expect(gated.life.pending()).toBe(0)
     }),
   )
 

@@ -1,9 +1,10 @@
 /** The generate extension over real sockets (C30, C31): what callers that read, stop reading, err or leave get. */
+import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request as httpRequest } from "node:http"
 import { connect } from "node:net"
 import { assert, describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Queue, Scope, Stream } from "effect"
-import { Model, Registry, RequestContext, Tensor } from "@nereid/core"
+import { Model, RequestContext, Tensor } from "@nereid/core"
 import * as Gateway from "../gateway/Gateway.ts"
 import { ask, json } from "./HttpInfer.fixture.ts"
 import * as HttpServer from "./HttpServer.ts"
@@ -93,7 +94,7 @@ const harness = Effect.fnUntraced(function* (options: Partial<HttpServer.HttpSer
     ),
   )
   const services = yield* Effect.all([Mirror, Words, Narrow, Bulk]).pipe(Effect.provide(yield* Layer.build(layers)))
-  const gateway = Gateway.make(Registry.make(services.map(({ model }) => model)), { id: "nereid", version: "0" })
+  const gateway = Gateway.make(ModelStore.of(services.map(({ model }) => model)), { id: "nereid", version: "0" })
   const scope = yield* Scope.fork(yield* Scope.Scope)
   const { port } = yield* HttpServer.make(gateway, { host: "127.0.0.1", port: 0, ...options }).pipe(
     Scope.provide(scope),
@@ -197,13 +198,13 @@ describe("generate", () => {
         assert.deepStrictEqual([answer.status, json(answer)], [501, { error: exactlyOne }], text)
         assert.strictEqual(answer.headers["nereid-error"], "Unsupported")
       }
-      assert.strictEqual(server.words.pending(), 0)
+      assert.strictEqual(server.words.life.pending(), 0)
       const failed = yield* generate(server, "words", '{"TEXT":"a fail"}')
       expect([failed.status, json(failed)]).toEqual([
         500,
         { error: "Failed to process the request(s) for model instance 'words_0_0', message: no such word" },
       ])
-      assert.strictEqual(server.words.statistics.failures.CANCELED, 2)
+      assert.strictEqual(server.words.description.statistics.failures.CANCELED, 2)
     }),
   )
 
@@ -352,7 +353,7 @@ describe("generate_stream", () => {
       const running = yield* Effect.forkChild(ask)
       yield* Queue.take(server.waiting)
       const queued = yield* Effect.forkChild(ask)
-      while (server.narrow.pending() === 0) yield* Effect.promise(() => new Promise((turn) => setImmediate(turn)))
+      while (server.narrow.life.pending() === 0) yield* Effect.promise(() => new Promise((turn) => setImmediate(turn)))
       const refused = yield* ask
       assert.deepStrictEqual([refused.status, refused.headers["content-type"]], [503, "application/json"])
       expect(json(refused)).toEqual({ error: "[request id: <id_unknown>] Exceeds maximum queue size" })
@@ -405,7 +406,10 @@ describe("generate_stream", () => {
         yield* Fiber.interrupt(asked)
         assert.strictEqual(yield* Queue.take(server.interrupted), "never")
       }
-      assert.deepStrictEqual([server.words.statistics.failures.CANCELED, server.words.pending()], [3, 0])
+      assert.deepStrictEqual(
+        [server.words.description.statistics.failures.CANCELED, server.words.life.pending()],
+        [3, 0],
+      )
     }),
   )
 

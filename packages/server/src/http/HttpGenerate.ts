@@ -14,6 +14,7 @@ import { type InferenceError, InvalidRequest, Unsupported } from "@nereid/core/E
 import { decodeGenerate } from "@nereid/core/internal/codec/generate/GenerateDecoder"
 import { encodeGenerated } from "@nereid/core/internal/codec/generate/GenerateEncoder"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import type { ModelInterface } from "@nereid/core/internal/wire/ModelInterface"
 import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
 import type { Gateway } from "../gateway/Gateway.ts"
 import { isGone, type Request } from "../port/HttpExchange.ts"
@@ -24,7 +25,7 @@ import { failureHeaders, sendChunks, sendError } from "../port/HttpReply.ts"
 
 /** What a request and its responses look like. */
 export interface DocumentCodec {
-  readonly decode: (body: Uint8Array, model: RunningModel) => Result.Result<WireRequest, InferenceError>
+  readonly decode: (body: Uint8Array, model: ModelInterface) => Result.Result<WireRequest, InferenceError>
   readonly encode: (response: WireResponse) => Result.Result<Uint8Array, InferenceError>
 }
 
@@ -110,7 +111,7 @@ const ask = (
   if (Result.isFailure(until)) return sendError(response, until.failure)
 
   const whole = (body: Uint8Array, running: RunningModel) => {
-    const wire = Result.flatMap(codec.decode(body, running), preparation(call, options))
+    const wire = Result.flatMap(codec.decode(body, running.description), preparation(call, options))
     if (Result.isFailure(wire)) return sendError(response, wire.failure)
     const answer = makeAnswer()
     let begun = false
@@ -135,7 +136,7 @@ const ask = (
         guard(() => {
           if (isGone(response) || response.writableEnded) return
           if (Result.isFailure(outcome)) return answer.fail(outcome.failure, begun)
-          if (!running.decoupled) answer.take(outcome.success)
+          if (!running.calls.decoupled) answer.take(outcome.success)
           if (!response.writableEnded) answer.finish()
         }),
     })

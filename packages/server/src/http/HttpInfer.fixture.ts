@@ -1,7 +1,7 @@
 /** What the tests of `infer` over HTTP share: models behind a real socket, and a caller. No test is in here. */
+import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request as httpRequest } from "node:http"
 import { Effect, Layer } from "effect"
-import { Registry } from "@nereid/core"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import * as Gateway from "../gateway/Gateway.ts"
 import * as HttpServer from "./HttpServer.ts"
@@ -14,7 +14,7 @@ export const serve = Effect.fnUntraced(function* <S>(
 ) {
   const context = yield* Layer.build(layer)
   const models = yield* Effect.provideContext(Effect.all(services), context)
-  const gateway = Gateway.make(Registry.make(models.map(({ model }) => model)), { id: "nereid", version: "0" })
+  const gateway = Gateway.make(ModelStore.of(models.map(({ model }) => model)), { id: "nereid", version: "0" })
   return yield* HttpServer.make(gateway, { host: "127.0.0.1", port: 0, ...options })
 })
 

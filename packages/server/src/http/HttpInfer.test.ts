@@ -37,7 +37,7 @@ const harness = Effect.fnUntraced(function* (options: Parameters<typeof serve>[2
   let model: RunningModel | undefined
   const watched = Effect.tap(Bytes, (bytes) => Effect.sync(() => void (model = bytes.model)))
   const at = yield* serve(BytesLive, [watched], options)
-  return { at, counted: () => model?.statistics }
+  return { at, counted: () => model?.description.statistics }
 })
 
 it.live("an answer has the id and the elements of its own request", () =>

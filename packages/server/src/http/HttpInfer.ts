@@ -64,10 +64,10 @@ const infer = (
     const found = gateway.model(model.name, model.version)
     if (Result.isFailure(found)) return sendError(response, found.failure)
     const running = found.success
-    if (running.decoupled) return sendError(response, new Unsupported({ message: unaryOnly }))
+    if (running.calls.decoupled) return sendError(response, new Unsupported({ message: unaryOnly }))
     const decoded =
       headerLength.success === 0
-        ? decodeRawRequest(body, running)
+        ? decodeRawRequest(body, running.description)
         : decodeRequest(body, headerLength.success, model, templates(running))
     if (Result.isFailure(decoded)) return sendError(response, decoded.failure)
     const { inputs } = decoded.success.wire
@@ -79,7 +79,7 @@ const infer = (
       guard(() => {
         if (isGone(response)) return
         if (Result.isFailure(outcome)) return sendError(response, outcome.failure)
-        const spent = running.keepsInputs ? [] : isViewed ? [body] : inputs.map(({ bytes }) => bytes)
+        const spent = running.calls.keepsInputs ? [] : isViewed ? [body] : inputs.map(({ bytes }) => bytes)
         reply(call, decoded.success, outcome.success, spent)
       }),
     )

@@ -59,7 +59,7 @@ export const make = (
       const { name: title, version } = gateway.metadata
       const streams = ({ sample: { definition } }: ModelRoute) =>
         Result.match(gateway.model(definition.name, definition.version), {
-          onSuccess: ({ decoupled }) => decoupled,
+          onSuccess: ({ calls: { decoupled } }) => decoupled,
           onFailure: () => false,
         })
       const told = routes.map((route) => ({ ...route, streams: streams(route) }))
@@ -79,7 +79,7 @@ const ask = (gateway: Gateway, options: InferOptions, { path, sample }: ModelRou
     answer: (call) => {
       const running = gateway.model(name, version)
       if (Result.isFailure(running)) return sendError(call.response, running.failure)
-      const answer = running.success.decoupled ? generateStream : generate
+      const answer = running.success.calls.decoupled ? generateStream : generate
       answer(gateway, { ...call, model: { name, version } }, options, codec)
     },
   }

@@ -1,11 +1,12 @@
 /** The HTTP port over real sockets: what well-behaved, wrong, broken and vanishing callers get. */
+import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { Agent, type IncomingHttpHeaders, request as httpRequest, type RequestOptions } from "node:http"
 import { connect } from "node:net"
 import { gzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Latch, Layer, Logger, Queue, Result, Scope } from "effect"
 import * as fc from "fast-check"
-import { Model, Registry, Tensor } from "@nereid/core"
+import { Model, Tensor } from "@nereid/core"
 import { decodeResponse, encodeRequest } from "@nereid/core/internal/codec/json/BinaryExtension"
 import * as Gateway from "../gateway/Gateway.ts"
 import * as HttpServer from "./HttpServer.ts"
@@ -48,14 +49,21 @@ const harness = Effect.fnUntraced(function* (options: Partial<HttpServer.HttpSer
   const context = yield* Layer.build(layers)
   const models = yield* Effect.all([Echo, Types, Gated]).pipe(Effect.provide(context))
   const running = models.map(({ model }) => model)
-  const gateway = Gateway.make(Registry.make(running), { id: "nereid", version: "0" })
+  const gateway = Gateway.make(ModelStore.of(running), { id: "nereid", version: "0" })
   const scope = yield* Scope.fork(yield* Scope.Scope)
   const { port } = yield* HttpServer.make(gateway, { host: "127.0.0.1", port: 0, ...options }).pipe(
     Scope.provide(scope),
   )
   const [, , gated] = running
   assert(gated !== undefined)
-  return { port, gateway, begun, gated: gated.statistics, pending: gated.pending, stop: Scope.close(scope, Exit.void) }
+  return {
+    port,
+    gateway,
+    begun,
+    gated: gated.description.statistics,
+    pending: gated.life.pending,
+    stop: Scope.close(scope, Exit.void),
+  }
 })
 
 interface Answer {

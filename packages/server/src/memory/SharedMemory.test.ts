@@ -1,4 +1,5 @@
 /** Shared memory over both protocols: registering regions, and requests whose tensors are in them (C39). */
+import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -6,7 +7,7 @@ import { create } from "@bufbuild/protobuf"
 import { createGrpcTransport } from "@connectrpc/connect-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Queue, Stream } from "effect"
-import { Model, Registry, Tensor } from "@nereid/core"
+import { Model, Tensor } from "@nereid/core"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { clients, type Outcome } from "../grpc/GrpcServer.fixture.ts"
 import { SystemSharedMemory, type SystemSharedMemoryOptions } from "./SystemSharedMemory.ts"
@@ -81,7 +82,7 @@ const harness = Effect.fnUntraced(function* (options: SystemSharedMemoryOptions 
   )
   const services = yield* Effect.provideContext(Effect.all([Echo, Count, Gated]), context)
   const models = services.map(({ model }) => model)
-  const tracing = trace === undefined ? Tracing.off : yield* Tracing.make(Registry.make(models), trace)
+  const tracing = trace === undefined ? Tracing.off : yield* Tracing.make(ModelStore.of(models), trace)
   const server = yield* serve(models, { sharedMemory, tracing })
   const file = (name: string) => join(directory, name)
   return { ...server, directory, file, begun }

@@ -1,6 +1,7 @@
+import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { Model, Registry, Tensor } from "@nereid/core"
+import { Model, Tensor } from "@nereid/core"
 import * as Gateway from "../gateway/Gateway.ts"
 import * as MetricsServer from "./MetricsServer.ts"
 
@@ -22,11 +23,11 @@ describe("metrics", () => {
   it.live("counts of every model, all reasons of failure from the start", () =>
     Effect.gen(function* () {
       const { model, infer } = yield* Double
-      const gateway = Gateway.make(Registry.make([model]), { id: "nereid", version: "0" })
+      const gateway = Gateway.make(ModelStore.of([model]), { id: "nereid", version: "0" })
       const { port } = yield* MetricsServer.make(gateway, { host: "127.0.0.1", port: 0 })
       yield* infer({ X: 4 })
       yield* infer({ X: 5 })
-      model.statistics.failed("CANCELED", 10)
+      model.description.statistics.failed("CANCELED", 10)
       const { status, type, text } = yield* get(port, "/metrics")
       assert.deepStrictEqual([status, type], [200, "text/plain; charset=utf-8"])
       const lines = text.trimEnd().split("\n")
@@ -56,7 +57,7 @@ describe("metrics", () => {
   it.live("nothing but /metrics", () =>
     Effect.gen(function* () {
       const { model } = yield* Double
-      const gateway = Gateway.make(Registry.make([model]), { id: "nereid", version: "0" })
+      const gateway = Gateway.make(ModelStore.of([model]), { id: "nereid", version: "0" })
       const { port } = yield* MetricsServer.make(gateway, { host: "127.0.0.1", port: 0 })
       assert.strictEqual((yield* get(port, "/metrics/")).status, 200)
       assert.strictEqual((yield* get(port, "/metrics", "POST")).status, 405)

@@ -17,7 +17,7 @@ export const make = Effect.fnUntraced(function* (
   gateway: Gateway,
   { host, port, metrics: options }: MetricsServerOptions,
 ): Effect.fn.Return<HttpListener.Address, ServeError, Scope.Scope> {
-  const metrics = yield* Metrics.make(gateway.registry, options)
+  const metrics = yield* Metrics.make(gateway.models, options)
   return yield* HttpListener.make(
     (request, response) => {
       const [path = ""] = (request.url ?? "").split("?", 1)

@@ -7,7 +7,8 @@ import { constVoid } from "effect/Function"
 import { type Context, Effect, Metric, Schedule, type Scope } from "effect"
 import * as ConfiguredMetrics from "@nereid/core/internal/metrics/ConfiguredMetrics"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
-import type { FailureReason, Observer, Statistics } from "@nereid/core/internal/metrics/ModelStatistics"
+import type { FailureReason, Observer, ModelStatistics } from "@nereid/core/internal/metrics/ModelStatistics"
+import type { ModelConfig } from "@nereid/protocol/model_config"
 import { rotationSeconds, SlidingQuantiles } from "./SlidingQuantiles.ts"
 
 export interface ModelMetricsOptions {
@@ -27,17 +28,17 @@ const counters: ReadonlyArray<Family> = [
   {
     name: "nv_inference_request_success",
     description: "Requests that were answered with outputs",
-    value: ({ statistics }) => statistics.success.count,
+    value: ({ description: { statistics } }) => statistics.success.count,
   },
   {
     name: "nv_inference_count",
     description: "Rows that were inferred: a request of a batch of n counts n, one that the cache answers nothing",
-    value: ({ statistics }) => statistics.inferenceCount - statistics.cachedCount,
+    value: ({ description: { statistics } }) => statistics.inferenceCount - statistics.cachedCount,
   },
   {
     name: "nv_inference_exec_count",
     description: "Batches that were executed",
-    value: ({ statistics }) => statistics.executionCount,
+    value: ({ description: { statistics } }) => statistics.executionCount,
   },
 ]
 
@@ -46,12 +47,12 @@ const cacheCounters: ReadonlyArray<Family> = [
   {
     name: "nv_cache_num_hits_per_model",
     description: "Requests that the response cache answered",
-    value: ({ statistics }) => statistics.cacheHit.count,
+    value: ({ description: { statistics } }) => statistics.cacheHit.count,
   },
   {
     name: "nv_cache_num_misses_per_model",
     description: "Requests that were executed, and whose answer went to the response cache",
-    value: ({ statistics }) => statistics.cacheMiss.count,
+    value: ({ description: { statistics } }) => statistics.cacheMiss.count,
   },
 ]
 
@@ -59,12 +60,12 @@ const cacheLatencies: ReadonlyArray<Family> = [
   {
     name: "nv_cache_hit_duration_per_model",
     description: "Microseconds of finding answers in the response cache, summed over hits",
-    value: ({ statistics }) => microseconds(statistics.cacheHit.ns),
+    value: ({ description: { statistics } }) => microseconds(statistics.cacheHit.ns),
   },
   {
     name: "nv_cache_miss_duration_per_model",
     description: "Microseconds of looking into the response cache and of inserting answers, summed over misses",
-    value: ({ statistics }) => microseconds(statistics.cacheMiss.ns),
+    value: ({ description: { statistics } }) => microseconds(statistics.cacheMiss.ns),
   },
 ]
 
@@ -73,7 +74,11 @@ const paddingGauges: ReadonlyArray<Family> = [
   {
     name: "nereid_padding_ratio",
     description: "How much of the inputs of all batches so far was padding, from 0 to 1",
-    value: ({ statistics: { elements } }) => elements.added / Math.max(1, elements.given + elements.added),
+    value: ({
+      description: {
+        statistics: { elements },
+      },
+    }) => elements.added / Math.max(1, elements.given + elements.added),
   },
 ]
 
@@ -86,12 +91,12 @@ const gauges: ReadonlyArray<Family> = [
   {
     name: "nv_inference_pending_request_count",
     description: "Requests accepted and not yet handed to an instance",
-    value: (model) => model.pending(),
+    value: (model) => model.life.pending(),
   },
   {
     name: "nv_model_load_duration_secs",
     description: "Seconds that loading the model took",
-    value: ({ statistics }) => statistics.loadSeconds,
+    value: ({ description: { statistics } }) => statistics.loadSeconds,
   },
 ]
 
@@ -99,8 +104,8 @@ const gauges: ReadonlyArray<Family> = [
 interface Part {
   readonly name: string
   readonly words: string
-  readonly ofAll: (statistics: Statistics) => number
-  readonly ofOne: (...request: Parameters<Statistics["succeeded"]>) => number
+  readonly ofAll: (statistics: ModelStatistics) => number
+  readonly ofOne: (...request: Parameters<ModelStatistics["succeeded"]>) => number
   /** Of one that the cache answers, where that has the part. */
   readonly ofHit?: (total: number, queued: number) => number
 }
@@ -143,43 +148,67 @@ const parts: ReadonlyArray<Part> = [
 /** In the registry of this context until the scope closes. */
 export const register = Effect.fnUntraced(function* (
   model: RunningModel,
+  configuration: ModelConfig | undefined,
   { counterLatencies, histogramLatencies, quantiles }: ModelMetricsOptions,
   registry: Context.Context<never>,
 ): Effect.fn.Return<void, never, Scope.Scope> {
-  const { statistics } = model
+  const {
+    description: { statistics },
+  } = model
   const registrations: Array<Metric.Registration> = []
   yield* Effect.addFinalizer(() => Effect.sync(() => registrations.forEach((registration) => registration.remove())))
   const add = <Input, State>(metric: Metric.Metric<Input, State>, get: () => State) =>
     registrations.push(Metric.registerUnsafe(metric, registry, { get, update: constVoid, modify: constVoid }))
-  const addCounter = (name: string, description: string, count: () => number, attributes = labels(model)) =>
-    add(Metric.counter(name, { description, attributes }), () => ({ count: count(), incremental: true }))
+  const addCounter = (
+    name: string,
+    description: string,
+    count: () => number,
+    attributes = labels(model, configuration),
+  ) => add(Metric.counter(name, { description, attributes }), () => ({ count: count(), incremental: true }))
 
-  const countersOfCache = model.responseCache ? [...cacheCounters, ...(counterLatencies ? cacheLatencies : [])] : []
+  const countersOfCache = model.description.responseCache
+    ? [...cacheCounters, ...(counterLatencies ? cacheLatencies : [])]
+    : []
   for (const { name, description, value } of [...counters, ...countersOfCache])
     addCounter(name, description, () => value(model))
   for (const reason of reasons) {
     const count = () => statistics.failures[reason]
-    addCounter("nv_inference_request_failure", "Requests that failed, by reason", count, labels(model, { reason }))
+    addCounter(
+      "nv_inference_request_failure",
+      "Requests that failed, by reason",
+      count,
+      labels(model, configuration, { reason }),
+    )
   }
   for (const stage of ["queue", "instance"] as const) {
     const words = "Rows that nobody waited for any more, in the queue or when an instance had them"
-    addCounter("nereid_cancelled_rows", words, () => statistics.cancelledRows[stage], labels(model, { stage }))
+    addCounter(
+      "nereid_cancelled_rows",
+      words,
+      () => statistics.cancelledRows[stage],
+      labels(model, configuration, { stage }),
+    )
   }
   for (const [content, key] of pads(model) ? contents : []) {
     const words = "Elements of the inputs of batches, those of requests and those that fill them up"
-    addCounter("nereid_batch_elements", words, () => statistics.elements[key], labels(model, { content }))
+    addCounter(
+      "nereid_batch_elements",
+      words,
+      () => statistics.elements[key],
+      labels(model, configuration, { content }),
+    )
   }
   for (const { name, words, ofAll } of counterLatencies ? parts : []) {
     const description = `Microseconds ${words}, summed over requests`
     addCounter(`nv_inference_${name}_duration_us`, description, () => microseconds(ofAll(statistics)))
   }
   for (const { name, description, value } of pads(model) ? [...gauges, ...paddingGauges] : gauges) {
-    add(Metric.gauge(name, { description, attributes: labels(model) }), () => ({ value: value(model) }))
+    add(Metric.gauge(name, { description, attributes: labels(model, configuration) }), () => ({ value: value(model) }))
   }
-  if (model.maxBatchSize > 0) {
+  if (model.description.maxBatchSize > 0) {
     const metric = Metric.histogram("nereid_batch_fill_ratio", {
       description: "Rows of the batches that were executed, of those that they may have",
-      attributes: labels(model),
+      attributes: labels(model, configuration),
       boundaries: fillBoundaries,
     })
     add(metric, () => fillState(model))
@@ -189,7 +218,7 @@ export const register = Effect.fnUntraced(function* (
     for (const { family, words, durations } of summaries) {
       const metric = Metric.summary(family, {
         description: `Microseconds ${words}`,
-        attributes: labels(model),
+        attributes: labels(model, configuration),
         quantiles,
         // Effect only writes it; the observations are ours.
         maxAge: 0,
@@ -198,11 +227,10 @@ export const register = Effect.fnUntraced(function* (
       add(metric, () => summaryState(durations, quantiles))
     }
   }
-  if (histogramLatencies && model.decoupled) {
-    const { configuration } = model
+  if (histogramLatencies && model.calls.decoupled) {
     const metric = Metric.histogram(ConfiguredMetrics.firstResponse, {
       description: "Milliseconds from accepting a request to its first response",
-      attributes: labels(model),
+      attributes: labels(model, configuration),
       boundaries: (configuration && ConfiguredMetrics.buckets(configuration)) ?? [100, 500, 2000, 5000],
     })
     // Reading it makes its series, which is to be there before the first response.
@@ -216,7 +244,7 @@ export const register = Effect.fnUntraced(function* (
 interface Summarized {
   readonly family: string
   readonly words: string
-  readonly ofExecuted?: (...request: Parameters<Statistics["succeeded"]>) => number
+  readonly ofExecuted?: (...request: Parameters<ModelStatistics["succeeded"]>) => number
   readonly ofHit?: (total: number, queued: number, lookup: number) => number
   readonly ofMiss?: (duration: number) => number
 }
@@ -242,7 +270,7 @@ const ofCache: ReadonlyArray<Summarized> = [
 ]
 
 /** From now on until the scope closes. */
-const summarize = Effect.fnUntraced(function* ({ statistics, responseCache = false }: RunningModel) {
+const summarize = Effect.fnUntraced(function* ({ description: { statistics, responseCache = false } }: RunningModel) {
   const summaries = [...ofInference, ...(responseCache ? ofCache : [])].map((summarized) => {
     const durations = new SlidingQuantiles()
     return { ...summarized, durations, add: (ns: number) => durations.observe(microseconds(ns)) }
@@ -266,7 +294,7 @@ const summarize = Effect.fnUntraced(function* ({ statistics, responseCache = fal
   return summaries
 })
 
-const observe = (statistics: Statistics, observer: Observer) =>
+const observe = (statistics: ModelStatistics, observer: Observer) =>
   Effect.acquireRelease(
     Effect.sync(() => statistics.observers.add(observer)),
     () => Effect.sync(() => statistics.observers.delete(observer)),
@@ -281,7 +309,11 @@ const summaryState = (durations: SlidingQuantiles, quantiles: ReadonlyArray<numb
   return { quantiles: quantiles.map((quantile, index) => [quantile, values[index]]), count, sum, min: 0, max: 0 }
 }
 
-const pads = ({ batching: { padTo, ragged } }: RunningModel): boolean => padTo.length > 0 || ragged.length > 0
+const pads = ({
+  description: {
+    batching: { padTo, ragged },
+  },
+}: RunningModel): boolean => padTo.length > 0 || ragged.length > 0
 
 const contents = [
   ["padding", "added"],
@@ -289,7 +321,7 @@ const contents = [
 ] as const
 
 /** Read from what the statistics have by rows: it costs no batch anything. */
-const fillState = ({ maxBatchSize, statistics }: RunningModel): Metric.HistogramState => {
+const fillState = ({ description: { maxBatchSize, statistics } }: RunningModel): Metric.HistogramState => {
   let count = 0
   let sum = 0
   let min = Infinity
@@ -311,7 +343,8 @@ const fillState = ({ maxBatchSize, statistics }: RunningModel): Metric.Histogram
 
 /** In the order of the alphabet, which is the order they are written in. */
 const labels = (
-  { name, version, configuration }: RunningModel,
+  { description: { name, version } }: RunningModel,
+  configuration: ModelConfig | undefined,
   own: { readonly [name: string]: string } = {},
 ): Readonly<Record<string, string>> => {
   const tags = configuration === undefined ? {} : ConfiguredMetrics.tags(configuration)

@@ -31,7 +31,7 @@ export interface Metrics {
 }
 
 export const make = Effect.fnUntraced(function* (
-  served: Gateway["registry"],
+  served: Gateway["models"],
   options: MetricsOptions = {},
 ): Effect.fn.Return<Metrics, ServeError, Scope.Scope> {
   const { counterLatencies = true, histogramLatencies = false, summaryLatencies = false, cpu = true } = options
@@ -47,7 +47,9 @@ export const make = Effect.fnUntraced(function* (
   const registry = Context.make(Metric.MetricRegistry, own)
   const quantiles = summaryLatencies ? [...new Set(summaryQuantiles)].toSorted((a, b) => a - b) : undefined
   const latencies = { counterLatencies, histogramLatencies, quantiles }
-  yield* follow(served, (model) => ModelMetrics.register(model, latencies, registry))
+  yield* follow(served, (model) =>
+    ModelMetrics.register(model, served.versionOf(model)?.configuration?.(), latencies, registry),
+  )
   if (cpu) yield* CpuMetrics.register(interval, registry)
   return {
     text: () => {
@@ -60,7 +62,7 @@ export const make = Effect.fnUntraced(function* (
 
 /** Registers the models of now and of later, each for as long as it is there. */
 const follow = Effect.fnUntraced(function* (
-  served: Gateway["registry"],
+  served: Gateway["models"],
   register: (model: RunningModel) => Effect.Effect<void, never, Scope.Scope>,
 ) {
   const scope = yield* Scope.Scope

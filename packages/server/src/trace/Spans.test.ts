@@ -131,7 +131,7 @@ it.live("a batch of several requests is a trace of its own, which links to their
     const first = yield* send
     yield* Effect.yieldNow.pipe(Effect.repeat({ until: () => named("batch held").length === 1 }))
     const others = [yield* send, yield* send]
-    yield* Effect.yieldNow.pipe(Effect.repeat({ until: () => model.pending() === 2 }))
+    yield* Effect.yieldNow.pipe(Effect.repeat({ until: () => model.life.pending() === 2 }))
     yield* Deferred.succeed(open, undefined)
     for (const fiber of [first, ...others]) yield* Fiber.join(fiber)
     const [, batch] = named("batch held")

@@ -1,7 +1,8 @@
 /** Trace settings over both ports: what they are, what changes them, and what is refused (C39, reference A8). */
+import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { Model, Registry, Tensor } from "@nereid/core"
+import { Model, Tensor } from "@nereid/core"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import * as Tracing from "./Tracing.ts"
 import { serve } from "../TwoPorts.fixture.ts"
@@ -16,7 +17,7 @@ class Echo extends Model.Service<Echo>()("echo", {
 const harness = Effect.gen(function* () {
   const context = yield* Layer.build(Model.each(Echo, ({ X }) => Effect.succeed({ X })))
   const { model } = yield* Effect.provideContext(Echo, context)
-  const tracing = yield* Tracing.make(Registry.make([model]), { rate: 10 })
+  const tracing = yield* Tracing.make(ModelStore.of([model]), { rate: 10 })
   return yield* serve([model], { tracing })
 })
 

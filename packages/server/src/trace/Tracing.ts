@@ -128,7 +128,9 @@ export const make = Effect.fnUntraced(function* (
     }
     found.open += 1
     const { levels } = found.settings
-    const { version } = model.success
+    const {
+      description: { version },
+    } = model.success
     return new RequestTrace({
       nextId: () => nextId++,
       wire,

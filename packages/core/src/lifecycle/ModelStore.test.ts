@@ -1,37 +1,25 @@
 import { expect, it } from "@effect/vitest"
-import { Effect, Result } from "effect"
-import { resolve } from "../model/Batching.ts"
-import { Registry } from "./Registry.ts"
+import { Result } from "effect"
+import { define } from "../model/Definition.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
-import { Statistics } from "../metrics/ModelStatistics.ts"
+import { ModelStore } from "./ModelStore.ts"
+import { ModelVersion } from "./ModelVersion.ts"
+import * as PlaceholderModel from "./PlaceholderModel.ts"
 
-const model = (name: string, version: string): RunningModel => ({
-  name,
-  version,
-  platform: "test",
-  signature: { inputs: [], outputs: [] },
-  maxBatchSize: 0,
-  decoupled: false,
-  keepsInputs: true,
-  batching: resolve(name, 0, { inputs: [], outputs: [] }, {}),
-  instanceGroups: [],
-  statistics: new Statistics(),
-  isReady: () => true,
-  drained: Effect.void,
-  pending: () => 0,
-  submit: () => () => {},
-})
+const model = (name: string, version: string): RunningModel =>
+  PlaceholderModel.make(define(name, { inputs: {}, outputs: {}, version: Number(version) }))
 
-const registry = Registry.make([model("m", "2"), model("m", "10"), model("m", "1"), model("other", "1")])
+const registry = ModelStore.of([model("m", "2"), model("m", "10"), model("m", "1"), model("other", "1")])
 
-const version = (name: string, wanted: string) => Result.map(registry.get(name, wanted), (found) => found.version)
+const version = (name: string, wanted: string) =>
+  Result.map(registry.get(name, wanted), (found) => found.description.version)
 const refusal = (name: string, wanted: string) => Result.getOrThrow(Result.flip(registry.get(name, wanted)))
 
 it("gives the version that was asked for, or the highest", () => {
   expect(version("m", "1")).toEqual(Result.succeed("1"))
   expect(version("m", "0010")).toEqual(Result.succeed("10"))
   expect(version("m", "")).toEqual(Result.succeed("10"))
-  expect(registry.versions("m").map((found) => found.version)).toEqual(["1", "2", "10"])
+  expect(registry.versions("m").map((found) => found.description.version)).toEqual(["1", "2", "10"])
 })
 
 it("says what it does not know", () => {
@@ -46,14 +34,21 @@ it("says what it does not know", () => {
 })
 
 it("tells what it knows and does not have from what it does not know", () => {
-  const registry = Registry.make([model("m", "2")])
-  const stop = registry.addAbsent((name) => (name === "m" ? ["1", "2"] : name === "gone" ? ["3"] : []))
+  const registry = ModelStore.of([model("m", "2")])
+  const failed = (name: string, version: string) => {
+    const known = new ModelVersion({ name, version, origin: "repository" })
+    registry.add(known)
+    known.fail("broken")
+    return known
+  }
+  failed("m", "1")
+  const gone = failed("gone", "3")
   const refused = (name: string, version: string) => {
     const { _tag, message } = Result.getOrThrow(Result.flip(registry.get(name, version)))
     return [_tag, message]
   }
   expect([registry.absent("m"), registry.absent("gone"), registry.absent("other")]).toEqual([["1"], ["3"], []])
-  expect(Result.map(registry.get("m", ""), ({ version }) => version)).toEqual(Result.succeed("2"))
+  expect(Result.map(registry.get("m", ""), ({ description: { version } }) => version)).toEqual(Result.succeed("2"))
   const unknown = (name: string, problem: string) => `Request for unknown model: '${name}' ${problem}`
   for (const version of ["1", "001"]) {
     expect(refused("m", version)).toEqual(["ModelNotReady", unknown("m", "version 1 is not at ready state")])
@@ -62,7 +57,7 @@ it("tells what it knows and does not have from what it does not know", () => {
   expect(refused("gone", "")).toEqual(["ModelNotFound", unknown("gone", "has no available versions")])
   expect(refused("gone", "x")[0]).toBe("InvalidRequest")
   expect(refused("other", "1")).toEqual(["ModelNotFound", unknown("other", "is not found")])
-  stop()
+  registry.forget(gone)
   expect(refused("gone", "")).toEqual(["ModelNotFound", unknown("gone", "is not found")])
 })
 
@@ -79,23 +74,23 @@ it.each([
 })
 
 it("refuses two models of the same name and version", () => {
-  expect(() => Registry.make([model("m", "1"), model("m", "1")])).toThrow("Model 'm' version 1 is given twice.")
+  expect(() => ModelStore.of([model("m", "1"), model("m", "1")])).toThrow("Model 'm' version 1 is given twice.")
 })
 
 it("takes models in and lets them go, all versions of a name at once, and tells of it", () => {
-  const registry = Registry.make([model("code", "1")])
+  const registry = ModelStore.of([model("code", "1")])
   const seen: Array<string> = []
-  const names = () => registry.models.map(({ name, version }) => `${name} ${version}`).join(", ")
+  const names = () => registry.models.map(({ description: { name, version } }) => `${name} ${version}`).join(", ")
   const unwatch = registry.onChange(() => seen.push(names()))
-  registry.replace("m", [model("m", "2"), model("m", "1")])
+  registry.serve("m", [ModelVersion.ready(model("m", "2")), ModelVersion.ready(model("m", "1"))])
   const [held] = registry.versions("m")
-  registry.replace("other", [model("other", "1")])
-  registry.replace("m", [model("m", "3")])
-  registry.replace("m", [])
+  registry.serve("other", [ModelVersion.ready(model("other", "1"))])
+  registry.serve("m", [ModelVersion.ready(model("m", "3"))])
+  registry.serve("m", [])
   unwatch()
-  registry.replace("other", [])
+  registry.serve("other", [])
   expect(seen).toEqual(["code 1, m 2, m 1", "code 1, m 2, m 1, other 1", "code 1, m 3, other 1", "code 1, other 1"])
   expect(names()).toBe("code 1")
-  expect(held).toMatchObject({ version: "1" })
+  expect(held?.description).toMatchObject({ version: "1" })
   expect(Result.isFailure(registry.get("m", ""))).toBe(true)
 })

@@ -1,7 +1,7 @@
 /** Models that come and go in code, as the Registry service has it, without a port. The same over both ports: ServerModels.test.ts. */
-import { create } from "@bufbuild/protobuf"
+import { ModelVersion } from "./ModelVersion.ts"
+import { ModelStore } from "./ModelStore.ts"
 import { expect, it } from "@effect/vitest"
-import { ModelConfigSchema } from "@nereid/protocol/model_config"
 import { Context, Data, Deferred, Effect, Exit, Fiber, Layer, Result, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import * as Model from "../Model.ts"
@@ -35,10 +35,14 @@ const watched = (log: Array<string>, name: string, factor = 1) => {
   return { layer: Model.each(Scale, handler), handler, entered, gate, open: Deferred.succeed(gate, undefined) }
 }
 
-/** A registry of its own, with a server of these models where there are any. */
+/** A registry of its own, with a server that shows in `index` what is loaded and not ready. */
 const registry = Effect.gen(function* () {
   const context = yield* Layer.build(Layer.fresh(Registry.layer))
-  return { models: Context.get(context, Registry), served: Context.get(context, Served) }
+  const served = Context.get(context, Served)
+  const store = new ModelStore()
+  yield* served.include(store)
+  const index = () => store.indexOfCode().filter(({ state }) => state !== "READY")
+  return { models: Context.get(context, Registry), served, index }
 })
 
 const value = (models: Registry["Service"], name: string, version?: number) =>
@@ -51,7 +55,7 @@ const untilIdle = TestClock.adjust(0)
 
 it.effect("a loaded model answers, one that is unloaded is not there, and one that is there cannot come again", () =>
   Effect.gen(function* () {
-    const { models, served } = yield* registry
+    const { models, index } = yield* registry
     const log: Array<string> = []
     const { layer, open } = watched(log, "a", 2)
     yield* open
@@ -65,7 +69,7 @@ it.effect("a loaded model answers, one that is unloaded is not there, and one th
     })
     yield* models.unload("scale")
     expect(log).toEqual(["+a", "-a"])
-    expect([models.models, served.index()]).toEqual([[], []])
+    expect([models.models, index()]).toEqual([[], []])
     for (const gone of [value(models, "scale"), models.unload("scale")]) {
       expect(yield* Effect.flip(gone)).toMatchObject({
         _tag: "ModelNotFound",
@@ -79,7 +83,7 @@ it.effect("a loaded model answers, one that is unloaded is not there, and one th
 
 it.effect("a replacement loads first; the old one answers what it has, and is finalized after that", () =>
   Effect.gen(function* () {
-    const { models, served } = yield* registry
+    const { models, index } = yield* registry
     const log: Array<string> = []
     const old = watched(log, "old")
     yield* models.load([Scale], old.layer)
@@ -102,13 +106,13 @@ it.effect("a replacement loads first; the old one answers what it has, and is fi
     yield* old.open
     expect(yield* Fiber.join(inFlight)).toBe(7)
     yield* untilIdle
-    expect([log, served.index()]).toEqual([["+old", "+new", "-old"], []])
+    expect([log, index()]).toEqual([["+old", "+new", "-old"], []])
   }),
 )
 
 it.effect("a replacement that fails says why, and leaves what was there", () =>
   Effect.gen(function* () {
-    const { models, served } = yield* registry
+    const { models, index } = yield* registry
     const released: Array<string> = []
     yield* models.load([Scale], times(2))
     const broken = Model.each(
@@ -122,18 +126,18 @@ it.effect("a replacement that fails says why, and leaves what was there", () =>
     expect(error).toEqual(new NoWeights({ message: "no weights" }))
     expect(released).toEqual(["broken"])
     expect(yield* value(models, "scale")).toBe(14)
-    expect(served.index()).toEqual([{ name: "scale", version: "2", state: "UNAVAILABLE", reason: "no weights" }])
+    expect(index()).toEqual([{ name: "scale", version: "2", state: "UNAVAILABLE", reason: "no weights" }])
     const cold = Model.each(Scale, () => Effect.fail("cold"), { warmUp: "zeros" })
     expect(yield* Effect.flip(models.replace([Scale], cold))).toMatchObject({ _tag: "WarmUpFailed" })
     expect(yield* value(models, "scale")).toBe(14)
     yield* models.unload("scale")
-    expect(served.index()).toEqual([])
+    expect(index()).toEqual([])
   }),
 )
 
 it.effect("the index tells what comes, what goes, and what could not come", () =>
   Effect.gen(function* () {
-    const { models, served } = yield* registry
+    const { models, index } = yield* registry
     const gate = yield* Deferred.make<void>()
     const slow = Model.each(
       Scale,
@@ -141,21 +145,21 @@ it.effect("the index tells what comes, what goes, and what could not come", () =
     )
     const loading = yield* Effect.forkChild(models.load([Scale], slow), { startImmediately: true })
     yield* untilIdle
-    expect(served.index()).toEqual([{ name: "scale", version: "1", state: "LOADING", reason: "" }])
+    expect(index()).toEqual([{ name: "scale", version: "1", state: "LOADING", reason: "" }])
     yield* Deferred.succeed(gate, undefined)
     yield* Fiber.join(loading)
-    expect(served.index()).toEqual([])
+    expect(index()).toEqual([])
     const asked = yield* Effect.forkChild(value(models, "scale"), { startImmediately: true })
     yield* untilIdle
     const unloading = yield* Effect.forkChild(models.unload("scale", { drain: "2 minutes" }), {
       startImmediately: true,
     })
     yield* untilIdle
-    expect(served.index()).toEqual([{ name: "scale", version: "1", state: "UNLOADING", reason: "" }])
+    expect(index()).toEqual([{ name: "scale", version: "1", state: "UNLOADING", reason: "" }])
     yield* TestClock.adjust("1 minute")
     expect(yield* Fiber.join(asked)).toBe(7)
     yield* Fiber.join(unloading)
-    expect(served.index()).toEqual([])
+    expect(index()).toEqual([])
   }),
 )
 
@@ -216,7 +220,7 @@ it.effect("changes of one name take turns, those of others do not wait for them"
 
 it.effect("a caller that leaves takes its load back", () =>
   Effect.gen(function* () {
-    const { models, served } = yield* registry
+    const { models, index } = yield* registry
     const released: Array<string> = []
     const never = Model.each(
       Scale,
@@ -228,7 +232,7 @@ it.effect("a caller that leaves takes its load back", () =>
     const loading = yield* Effect.forkChild(models.load([Scale], never), { startImmediately: true })
     yield* untilIdle
     yield* Fiber.interrupt(loading)
-    expect([released, served.index()]).toEqual([["never"], []])
+    expect([released, index()]).toEqual([["never"], []])
     yield* models.load([Scale], times(2))
     expect(yield* value(models, "scale")).toBe(14)
   }),
@@ -298,7 +302,7 @@ it.effect("versions stand side by side; a replacement takes the place of all of 
     expect(yield* Effect.flip(value(models, "scale", 1))).toMatchObject({ _tag: "ModelNotFound" })
     yield* models.load([Scale], times(1))
     yield* models.replace([Scale], times(9))
-    expect(models.models.map(({ version }) => version)).toEqual(["1"])
+    expect(models.models.map(({ description: { version } }) => version)).toEqual(["1"])
     expect(yield* value(models, "scale")).toBe(63)
   }),
 )
@@ -409,7 +413,7 @@ it.effect("a handler loads and unloads; one that unloads itself does not wait fo
     expect(yield* value(models, "scale")).toBe(35)
     expect((yield* ask(0))["y"]?.data[0]).toBe(0)
     yield* untilIdle
-    expect([log, models.models.map(({ name }) => name)]).toEqual([["-outer"], ["scale"]])
+    expect([log, models.models.map(({ description: { name } }) => name)]).toEqual([["-outer"], ["scale"]])
   }),
 )
 
@@ -441,9 +445,9 @@ it.effect("code that is being loaded may load others, and is told where it would
 it.effect("models of a repository are its own: under explicit control it is asked, else they stay", () =>
   Effect.gen(function* () {
     const { models, served } = yield* registry
-    const server = Registry.make([])
+    const server = new ModelStore()
     const { model } = Context.get(yield* Layer.build(times(2)), Scale)
-    const stored = () => server.replace("scale", [{ ...model, configuration: create(ModelConfigSchema) }])
+    const stored = () => server.serve("scale", [ModelVersion.ready(model, "repository")])
     const asked: Array<unknown> = []
     const control: Control = {
       load: (name, overrides) =>
@@ -454,7 +458,7 @@ it.effect("models of a repository are its own: under explicit control it is aske
       unload: (name) =>
         Effect.sync(() => {
           asked.push(name)
-          server.replace(name, [])
+          server.serve(name, [])
         }),
     }
     let explicit: Control | undefined
@@ -484,7 +488,7 @@ it.effect("models of a repository are its own: under explicit control it is aske
 
 it.effect("failures that the index remembers are bounded", () =>
   Effect.gen(function* () {
-    const { models, served } = yield* registry
+    const { models, index } = yield* registry
     for (let version = 1; version <= 120; version++) {
       class Bad extends Model.Service<Bad>()("bad", { ...fields, version }) {}
       const layer = Model.each(
@@ -493,7 +497,7 @@ it.effect("failures that the index remembers are bounded", () =>
       )
       yield* Effect.flip(models.load([Bad], layer))
     }
-    const versions = served.index().map(({ version }) => Number(version))
+    const versions = index().map(({ version }) => Number(version))
     expect([versions.length, versions.at(0), versions.at(-1)]).toEqual([100, 21, 120])
   }),
 )

@@ -1,0 +1,94 @@
+/**
+ * How versions of models are loaded, and how they end, whatever their source is: models in code (CodeModels.ts), directories
+ * (the repository's own package) and variants that requests load (Variants.ts).
+ *
+ *   change ─ holds the names ─┬─ load:   wanted ─► loading ─┬─► ready, and the source serves it by a ModelStore
+ *                             │                             └─► failed, and nothing of it stays
+ *                             └─ retire: draining ─► gone
+ *
+ * All that is loaded lives in one scope. Its end also ends a change that is under way, and waits for it.
+ */
+import { Cause, type Duration, Effect, Exit, Fiber, Scope } from "effect"
+import { Unavailable } from "../error/InferenceError.ts"
+import { causeMessage } from "../error/CauseMessage.ts"
+import type { KeyedLock } from "./KeyedLock.ts"
+import type { RegisteredModels } from "./ModelLookup.ts"
+import { BuildScope, type ModelVersion } from "./ModelVersion.ts"
+import * as Retirement from "./Retirement.ts"
+
+export class Lifecycle {
+  readonly #scope: Scope.Closeable | Scope.Scope
+  readonly #lock: KeyedLock
+
+  /** What is loaded lives at most as long as the scope. Changes of one name run one after the other where they share a lock. */
+  constructor(scope: Scope.Scope, lock: KeyedLock) {
+    this.#scope = scope
+    this.#lock = lock
+  }
+
+  /** Runs a change of these models. A caller that is interrupted takes it back. */
+  change<A, E, R>(names: Iterable<string>, change: Effect.Effect<A, E, R>): Effect.Effect<A, E | Unavailable, R> {
+    return this.#within(this.#lock.hold(names, change))
+  }
+
+  /** The same for a change that finds out which models it has to hold (KeyedLock.holdAll). */
+  changeAll<E, R>(
+    names: ReadonlySet<string>,
+    change: (held: ReadonlySet<string>) => Effect.Effect<ReadonlySet<string> | undefined, E, R>,
+  ): Effect.Effect<void, E | Unavailable, R> {
+    return this.#within(this.#lock.holdAll(names, change))
+  }
+
+  /**
+   * Builds what these versions need, in a scope of its own, which ends with the last of them. Where the build fails, nothing of it
+   * stays and they have failed; where it is interrupted, they are gone. To be made ready by the caller, with the result's scope.
+   */
+  load<A, E, R>(
+    versions: ReadonlyArray<ModelVersion>,
+    build: Effect.Effect<A, E, R>,
+  ): Effect.Effect<{ readonly built: A; readonly scope: BuildScope }, E, Exclude<R, Scope.Scope>> {
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.gen({ self: this }, function* () {
+        for (const version of versions) version.begin()
+        const own = yield* Scope.fork(this.#scope)
+        const built = yield* restore(Scope.provide(build, own)).pipe(
+          Effect.onError((cause) =>
+            Effect.andThen(
+              Scope.close(own, Exit.failCause(cause)),
+              Effect.sync(() => {
+                const isTakenBack = Cause.hasInterruptsOnly(cause)
+                for (const version of versions) {
+                  if (isTakenBack) version.end()
+                  else version.fail(causeMessage(cause))
+                }
+              }),
+            ),
+          ),
+        )
+        return { built, scope: new BuildScope(own) }
+      }),
+    )
+  }
+
+  /** Drains and ends versions that requests do not reach any more, in the background; the result completes with them. */
+  retire(
+    versions: ReadonlyArray<ModelVersion>,
+    find: RegisteredModels["get"],
+    drain: Duration.Input,
+  ): Effect.Effect<Fiber.Fiber<void>> {
+    return Effect.forkIn(Retirement.retire(versions, find, drain), this.#scope, { startImmediately: true })
+  }
+
+  /** As part of the scope, whose end waits until the change has ended, so that nothing ends the process while native code runs. */
+  #within<A, E, R>(change: Effect.Effect<A, E, R>): Effect.Effect<A, E | Unavailable, R> {
+    const scope = this.#scope
+    return Effect.uninterruptibleMask((restore) =>
+      Effect.gen(function* () {
+        const fiber = yield* Effect.forkIn(change, scope, { startImmediately: true })
+        const exit = yield* Effect.onInterrupt(restore(Fiber.await(fiber)), () => Fiber.interrupt(fiber))
+        const isEnded = Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) && scope.state._tag === "Closed"
+        return yield* isEnded ? new Unavailable({ message: "Server is stopping" }) : exit
+      }),
+    )
+  }
+}

@@ -1,0 +1,53 @@
+/** Models by name and version, as callers look them up: which model answers, and the protocol's words where none does. */
+import { Result } from "effect"
+import * as NamedCalls from "../call/NamedCalls.ts"
+import { type InferenceError, InvalidRequest, ModelNotFound } from "../error/InferenceError.ts"
+import type { RunningModel } from "../running/RunningModel.ts"
+
+/** Models by name and version, to inspect and to call. */
+export interface RegisteredModels extends NamedCalls.NamedCalls {
+  /**
+   * The model of that version, or its highest version where `version` is empty. Fails with ModelNotReady for a version that is
+   * among `absent`, and with ModelNotFound for any other.
+   */
+  readonly get: (name: string, version: string) => Result.Result<RunningModel, InferenceError>
+  /** All versions of a model, the lowest first; empty for an unknown name. */
+  readonly versions: (name: string) => ReadonlyArray<RunningModel>
+  /** Versions of a model that are known and take no requests: they are loading, draining, unloaded or failed. */
+  readonly absent: (name: string) => ReadonlyArray<string>
+  /** Every version of every model, in the order they were registered. */
+  readonly models: ReadonlyArray<RunningModel>
+}
+
+/** Lookups over `versions`, the lowest first, and the versions that are known and `absent`. */
+export const make = ({
+  versions,
+  absent,
+}: Pick<RegisteredModels, "versions" | "absent">): Omit<RegisteredModels, "models"> => {
+  const get: RegisteredModels["get"] = (name, version) => {
+    const found = versions(name)
+    const wanted = version.startsWith("0") ? version.replace(/^0+(?=[0-9])/, "") : version
+    const model = version === "" ? found.at(-1) : found.find(({ description }) => description.version === wanted)
+    if (model !== undefined) return Result.succeed(model)
+    const others = absent(name)
+    if (others.includes(wanted)) return Result.fail(NamedCalls.notReady({ name, version: wanted }))
+    return Result.fail(notFound(name, version, found.length + others.length > 0))
+  }
+  return { versions, absent, get, ...NamedCalls.make(get) }
+}
+
+const notFound = (name: string, version: string, isKnown: boolean): InvalidRequest | ModelNotFound => {
+  const isInteger = version === "" || (/^-?[0-9]{1,20}$/.test(version) && isLong(BigInt(version)))
+  if (!isInteger || version.startsWith("-")) {
+    const details = isInteger ? "" : " (details: stol)"
+    const problem = `failed to get model version from specified version string '${version}'${details}`
+    return new InvalidRequest({ message: `${problem}, version should be an integral value > 0` })
+  }
+  const unknown = `Request for unknown model: '${name}'`
+  if (!isKnown) return new ModelNotFound({ message: `${unknown} is not found` })
+  return new ModelNotFound({
+    message: version === "" ? `${unknown} has no available versions` : `${unknown} version ${version} is not found`,
+  })
+}
+
+const isLong = (value: bigint): boolean => BigInt.asIntN(64, value) === value

@@ -1,0 +1,238 @@
+/**
+ * The versions of models of one server and the state of each: what lookups, readiness, the index, metrics and log read. It moves
+ * no version from one state to another; its sources do (CodeModels.ts, a repository).
+ */
+import type { RunningModel } from "../running/RunningModel.ts"
+import * as ModelLookup from "./ModelLookup.ts"
+import type { ModelState } from "./ModelState.ts"
+import { ModelVersion, type Origin } from "./ModelVersion.ts"
+
+export type IndexState = "UNKNOWN" | "READY" | "UNAVAILABLE" | "LOADING" | "UNLOADING"
+
+/** A version of a model, or a model of which no version has ever been loaded, as the protocol's index shows it. */
+export interface IndexEntry {
+  readonly name: string
+  readonly version?: string
+  readonly state?: IndexState
+  /** Why it is in that state; empty where there is nothing to say. */
+  readonly reason?: string
+}
+
+/** Failed loads of models in code that the index shows; the oldest are forgotten. */
+const maxFailures = 100
+
+export class ModelStore implements ModelLookup.RegisteredModels {
+  /** Every version that is not forgotten, whatever its state, by name. */
+  readonly #known = new Map<string, Set<ModelVersion>>()
+  /** Those that requests reach, the lowest version first, by name. */
+  readonly #serving = new Map<string, ReadonlyArray<ModelVersion>>()
+  readonly #running = new Map<string, ReadonlyArray<RunningModel>>()
+  #models: ReadonlyArray<RunningModel> = []
+  readonly #listeners = new Set<() => void>()
+  readonly #unwatch = new Map<ModelVersion, () => void>()
+  readonly get: ModelLookup.RegisteredModels["get"]
+  readonly infer: ModelLookup.RegisteredModels["infer"]
+  readonly inferBatch: ModelLookup.RegisteredModels["inferBatch"]
+  readonly stream: ModelLookup.RegisteredModels["stream"]
+  readonly isReady: ModelLookup.RegisteredModels["isReady"]
+
+  /** @throws TypeError where two of them have the same name and version */
+  constructor(versions: ReadonlyArray<ModelVersion> = []) {
+    const lookup = ModelLookup.make(this)
+    this.get = lookup.get
+    this.infer = lookup.infer
+    this.inferBatch = lookup.inferBatch
+    this.stream = lookup.stream
+    this.isReady = lookup.isReady
+    for (const version of versions) {
+      const others = this.serving(version.name)
+      if (others.some((other) => isSame(other, version))) {
+        throw new TypeError(`Model '${version.name}' version ${version.version} is given twice.`)
+      }
+      this.serve(version.name, [...others, version])
+    }
+  }
+
+  /**
+   * Models that are ready.
+   * @throws TypeError where two of them have the same name and version
+   */
+  static of(models: ReadonlyArray<RunningModel>): ModelStore {
+    return new ModelStore(models.map((model) => ModelVersion.ready(model)))
+  }
+
+  get models(): ReadonlyArray<RunningModel> {
+    return this.#models
+  }
+
+  readonly versions = (name: string): ReadonlyArray<RunningModel> => this.#running.get(name) ?? noModels
+
+  readonly absent = (name: string): ReadonlyArray<string> => {
+    const serving = this.serving(name)
+    const isServed = (version: string) => serving.some((other) => other.version === version)
+    return this.known(name).flatMap(({ version, state }) =>
+      version === "" || state === "wanted" || isServed(version) ? [] : [version],
+    )
+  }
+
+  /** The version that this model is, while requests reach it. */
+  versionOf(model: RunningModel): ModelVersion | undefined {
+    return this.serving(model.description.name).find(({ running }) => running === model)
+  }
+
+  /** Those that requests reach, the lowest version first. */
+  serving(name: string): ReadonlyArray<ModelVersion> {
+    return this.#serving.get(name) ?? noVersions
+  }
+
+  /** Names of which any version is known. */
+  names(): ReadonlyArray<string> {
+    return [...this.#known.keys()]
+  }
+
+  /** All of a name, in the order they were added. */
+  known(name: string): ReadonlyArray<ModelVersion> {
+    return [...(this.#known.get(name) ?? noVersions)]
+  }
+
+  /**
+   * From now on requests to this name reach these versions and no others. Those that they replace stay known until they have
+   * ended. Each has its running model, or a placeholder for it.
+   */
+  serve(name: string, versions: ReadonlyArray<ModelVersion>): void {
+    for (const version of versions) this.add(version)
+    const ordered = versions.toSorted((a, b) => Number(a.version) - Number(b.version))
+    if (ordered.length === 0) this.#serving.delete(name)
+    else this.#serving.set(name, ordered)
+    this.#refresh(name, versions)
+    for (const listener of this.#listeners) listener()
+  }
+
+  /** Shows a version that requests do not reach (yet). Harmless where it is known already. */
+  add(version: ModelVersion): void {
+    const known = this.#known.get(version.name) ?? new Set<ModelVersion>()
+    this.#known.set(version.name, known)
+    if (known.has(version)) return
+    for (const other of known) if (isSame(other, version) && isOver(other)) this.forget(other)
+    known.add(version)
+    this.#known.set(version.name, known)
+    this.#unwatch.set(
+      version,
+      version.watch((changed) => this.#review(changed)),
+    )
+  }
+
+  forget(version: ModelVersion): void {
+    this.#unwatch.get(version)?.()
+    this.#unwatch.delete(version)
+    const known = this.#known.get(version.name)
+    known?.delete(version)
+    if (known?.size === 0) this.#known.delete(version.name)
+  }
+
+  /** Calls the listener after every change of what requests reach, until the returned function is called. */
+  onChange(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
+  }
+
+  /** The models in code: those that requests reach come first, in the order they were registered. */
+  indexOfCode(): ReadonlyArray<IndexEntry> {
+    const names = new Set([...this.#models.map(({ description }) => description.name), ...this.#known.keys()])
+    const served = [...names].flatMap((name) => this.serving(name).filter(isInCode))
+    const others = [...names].flatMap((name) => this.#others(name, "code"))
+    return [...served, ...others].flatMap((version) => entryOf(version) ?? [])
+  }
+
+  /** The versions of one model of a repository, the lowest first. */
+  indexOfRepository(name: string): ReadonlyArray<IndexEntry> {
+    const served = this.serving(name).filter(({ origin }) => origin === "repository")
+    return [...served, ...this.#others(name, "repository")]
+      .toSorted((a, b) => Number(a.version) - Number(b.version))
+      .flatMap((version) => entryOf(version) ?? [])
+  }
+
+  /** Of each version that requests do not reach, the load whose state says most. */
+  #others(name: string, origin: Origin): ReadonlyArray<ModelVersion> {
+    const serving = this.serving(name)
+    const best = new Map<string, ModelVersion>()
+    for (const version of this.known(name)) {
+      if (version.origin !== origin || version.state === "wanted") continue
+      if (serving.some((other) => isSame(other, version))) continue
+      const other = best.get(version.version)
+      if (other === undefined || rank[version.state] >= rank[other.state]) best.set(version.version, version)
+    }
+    return [...best.values()]
+  }
+
+  #refresh(name: string, added: ReadonlyArray<ModelVersion>): void {
+    const running = this.serving(name).flatMap((version) => version.running ?? [])
+    if (running.length === 0) this.#running.delete(name)
+    else this.#running.set(name, running)
+    const first = this.#models.findIndex(({ description }) => description.name === name)
+    const others = this.#models.filter(({ description }) => description.name !== name)
+    const models = added.flatMap((version) => version.running ?? [])
+    this.#models = others.toSpliced(first < 0 ? others.length : first, 0, ...models)
+  }
+
+  /** Forgets what nobody has to know of any more. */
+  #review(version: ModelVersion): void {
+    const { name, state } = version
+    if (!isOver(version)) return
+    const isReplaced = this.known(name).some((other) => other !== version && isSame(other, version))
+    const isUseless = version.origin === "code" ? state === "gone" : isReplaced
+    if (isUseless) return this.forget(version)
+    if (version.origin === "code") this.#forgetOldFailures()
+  }
+
+  #forgetOldFailures(): void {
+    const failures = [...this.#known.values()].flatMap((known) =>
+      [...known].filter((version) => isInCode(version) && version.state === "failed"),
+    )
+    for (const oldest of failures.slice(0, Math.max(0, failures.length - maxFailures))) this.forget(oldest)
+  }
+}
+
+const noVersions: ReadonlyArray<ModelVersion> = []
+
+const noModels: ReadonlyArray<RunningModel> = []
+
+/** Of several loads of one version, the index shows the one of the highest rank. */
+const rank: Readonly<Record<ModelState, number>> = {
+  wanted: 0,
+  gone: 1,
+  failed: 1,
+  draining: 2,
+  loading: 3,
+  ready: 4,
+}
+
+const isInCode = ({ origin }: ModelVersion): boolean => origin === "code"
+
+const isSame = (one: ModelVersion, other: ModelVersion): boolean =>
+  one.version === other.version && one.origin === other.origin
+
+/** Whether it is not loaded and nothing of it is under way. */
+const isOver = ({ state, running }: ModelVersion): boolean =>
+  state === "gone" || (state === "failed" && running === undefined)
+
+/** Undefined for a version that the index does not show. */
+const entryOf = ({ name, version, state, reason, running }: ModelVersion): IndexEntry | undefined => {
+  const own = version === "" ? { name } : { name, version }
+  switch (state) {
+    case "wanted":
+      return undefined
+    case "loading":
+      return { ...own, state: "LOADING", reason }
+    case "ready":
+      return running?.life.isReady() === false
+        ? { ...own, state: "UNAVAILABLE", reason: running.life.problem() }
+        : { ...own, state: "READY", reason }
+    case "draining":
+      return { ...own, state: "UNLOADING", reason }
+    case "gone":
+      return { ...own, state: "UNAVAILABLE", reason: "unloaded" }
+    case "failed":
+      return { ...own, state: "UNAVAILABLE", reason }
+  }
+}

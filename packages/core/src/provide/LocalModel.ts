@@ -1,0 +1,177 @@
+/**
+ * A running model of instances in this process: a scheduler that gives them batches, and the stages of the way to it. What
+ * builds the instances is in Provide.ts.
+ */
+import { Duration, Effect } from "effect"
+import * as Batch from "../batch/Batch.ts"
+import type * as FlatBatch from "../batch/FlatBatch.ts"
+import * as Grouping from "../batch/Grouping.ts"
+import * as Padding from "../batch/Padding.ts"
+import * as ResponseCache from "../cache/ResponseCache.ts"
+import * as InstancePlan from "../instance/InstancePlan.ts"
+import type * as InstanceSet from "../instance/InstanceSet.ts"
+import { ModelStatistics } from "../metrics/ModelStatistics.ts"
+import type { Definition } from "../model/Definition.ts"
+import type { Fields } from "../model/Field.ts"
+import type { WarmUps } from "../model/WarmUpOptions.ts"
+import type { Request } from "../request/Request.ts"
+import type { ModelFile } from "../running/ModelFile.ts"
+import * as ModelLife from "../running/ModelLife.ts"
+import { RunningModel } from "../running/RunningModel.ts"
+import * as Scheduler from "../scheduler/Scheduler.ts"
+import * as SubmitPipeline from "../scheduler/SubmitPipeline.ts"
+import * as DefaultsStage from "./DefaultsStage.ts"
+import * as ParameterStage from "./ParameterStage.ts"
+import * as SplitStage from "./SplitStage.ts"
+
+/** How instances execute, whatever they are. */
+export interface ExecutionOptions {
+  /** What runs the model, for metadata. */
+  readonly platform: string
+  /**
+   * Whether the instances answer a request by any number of responses, through its `emit`; each batch is one request then. A
+   * function is called once they are built.
+   */
+  readonly decoupled?: boolean | (() => boolean)
+  /** As in ModelCalls. Default true. */
+  readonly keepsInputs?: boolean | undefined
+  /**
+   * What the code of an instance sees at a time: a batch whose tensors are joined, and therefore agree; the requests of a batch;
+   * or one sample, independent of the rest of its batch. Default "batch".
+   */
+  readonly sees?: "batch" | "requests" | "sample"
+  /** How requests of different shapes share a flat batch. The instances are FlatInstances then. */
+  readonly flat?: FlatBatch.FlatBatch | undefined
+  /** Whether an answer may depend on more of a request than its inputs. Default true. */
+  readonly readsRequest?: boolean
+  /** The file that the instances were loaded from. */
+  readonly modelFile?: ModelFile
+}
+
+export interface LocalModelOptions {
+  readonly definition: Definition<Fields, Fields>
+  readonly execution: ExecutionOptions
+  readonly instances: Pick<InstanceSet.InstanceSet<unknown>, "instances" | "groups"> &
+    Partial<InstanceSet.InstanceSet<unknown>>
+  /** Default: no cache. */
+  readonly cache?: ResponseCache.ResponseCacheOptions | undefined
+  readonly warmUp?: WarmUps<Fields> | undefined
+  /** Default: statistics of its own. */
+  readonly statistics?: ModelStatistics | undefined
+  /** Ends the instances. Default: they end with their scope. */
+  readonly release?: Effect.Effect<void>
+}
+
+/** The scheduler stops when the scope closes. */
+export const make = Effect.fnUntraced(function* ({
+  definition,
+  execution,
+  instances: set,
+  cache,
+  warmUp,
+  statistics = new ModelStatistics(),
+  release = Effect.void,
+}: LocalModelOptions) {
+  const { name, version, signature, maxBatchSize, batching } = definition
+  const { platform, keepsInputs = true, flat, modelFile, readsRequest = true } = execution
+  const sharing = sharingOf(definition, execution)
+  const { decoupled } = sharing
+  const scheduler = yield* Scheduler.make({
+    model: name,
+    instances: set.instances,
+    statistics,
+    groupKey: sharing.groupKey,
+    bisects: batching.onFailure === "bisect",
+    batchOf: batchOf(sharing.padding, statistics),
+    maxBatchSize: sharing.isAlone ? 1 : Math.max(1, maxBatchSize),
+    preferredBatchSizes: sharing.isAlone ? [] : batching.preferredBatchSizes,
+    maxQueueDelay: Duration.toMillis(batching.maxQueueDelay) * 1e6,
+    maxQueueSize: batching.maxQueueSize,
+    queueing: batching.queueing,
+  })
+  const { queueing } = batching
+  const submit = SubmitPipeline.make(
+    {
+      parameters: ParameterStage.make(definition, statistics),
+      defaults: DefaultsStage.make(definition),
+      cache: cache && (yield* ResponseCache.make({ ...cache, model: name, readsRequest, statistics, queueing })),
+      split: sharing.agrees ? SplitStage.make(definition, statistics) : undefined,
+    },
+    scheduler.submit,
+  )
+  const { prepare } = set
+  return new RunningModel({
+    description: {
+      name,
+      version,
+      platform,
+      signature,
+      maxBatchSize,
+      batching,
+      statistics,
+      flat,
+      responseCache: cache !== undefined,
+      modelFile,
+      warmUp,
+    },
+    calls: {
+      decoupled,
+      emits: decoupled,
+      keepsInputs,
+      timeout: undefined,
+      cycles: set.instances[0]?.cycles,
+      submit,
+    },
+    life: ModelLife.make({
+      isReady: scheduler.isReady,
+      pending: scheduler.pending,
+      unrecoverable: scheduler.unrecoverable,
+      drained: scheduler.drained,
+      keep: scheduler.keep,
+      release,
+      instanceGroups: () => set.groups,
+      regroup: prepare && ((groups) => prepare(InstancePlan.make(name, version, groups), scheduler.replaceInstances)),
+    }),
+  })
+})
+
+/** Which requests may share a batch, and how their tensors become one. */
+interface Sharing {
+  readonly decoupled: boolean
+  /** Whether each request is a batch by itself. */
+  readonly isAlone: boolean
+  /** Whether requests of a batch agree in the values of `groupBy`. */
+  readonly agrees: boolean
+  readonly groupKey: Grouping.GroupKey
+  readonly padding: Padding.Rule | undefined
+}
+
+const none: ReadonlySet<number> = new Set()
+
+const sharingOf = (
+  { signature, maxBatchSize, batching }: Definition<Fields, Fields>,
+  { decoupled: isDecoupled = false, sees = "batch", flat }: ExecutionOptions,
+): Sharing => {
+  const decoupled = typeof isDecoupled === "function" ? isDecoupled() : isDecoupled
+  const joins = sees === "batch" && maxBatchSize > 0 && !decoupled
+  const agrees = sees !== "sample" && !decoupled
+  const isAlone = decoupled || !batching.shared
+  const differing = isAlone ? undefined : joins ? (flat?.inputs ?? none) : batching.differing
+  const groupKey = Grouping.combine(
+    differing && Grouping.byShapes(Grouping.agreeing(signature, differing), batching.ragged),
+    agrees ? Grouping.byValues(batching.groupBy) : undefined,
+  )
+  return { decoupled, isAlone, agrees, groupKey, padding: joins ? Padding.rule(batching) : undefined }
+}
+
+const batchOf = (
+  padding: Padding.Rule | undefined,
+  statistics: ModelStatistics,
+): ((requests: ReadonlyArray<Request>) => Batch.Batch) => {
+  if (padding === undefined) return Batch.make
+  return (requests) => {
+    const padded = padding(requests)
+    statistics.filled(Padding.elements(requests, padded))
+    return Batch.make(requests, padded)
+  }
+}

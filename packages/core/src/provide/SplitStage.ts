@@ -1,0 +1,23 @@
+/** Submits a request whose rows may not share a batch in parts, and answers it as one (SplitRequest.ts). */
+import * as Grouping from "../batch/Grouping.ts"
+import type { ModelStatistics } from "../metrics/ModelStatistics.ts"
+import type { Definition } from "../model/Definition.ts"
+import type { Fields } from "../model/Field.ts"
+import * as SplitRequest from "../scheduler/SplitRequest.ts"
+import type { Stage } from "../scheduler/SubmitPipeline.ts"
+
+/** Undefined for a model whose batches are not grouped by values of inputs. */
+export const make = (
+  { name, signature, batching }: Definition<Fields, Fields>,
+  statistics: ModelStatistics,
+): Stage | undefined => {
+  const { groupBy } = batching
+  if (groupBy.inputs.length === 0) return undefined
+  return (submit) =>
+    (request, reply, counts = statistics) => {
+      const parts = Grouping.parts(groupBy, request)
+      if (parts === undefined) return submit(request, reply, counts)
+      const how = { model: name, outputs: signature.outputs, statistics: counts, submit }
+      return SplitRequest.submit(how, request, parts, reply)
+    }
+}

@@ -1,0 +1,82 @@
+/**
+ * What can be called: requests in, responses out, untyped. Typed calls are in call/TypedCalls.ts; what is known of the model,
+ * and its life, are elsewhere.
+ */
+import { Cause, Effect, Queue, Result, Stream } from "effect"
+import { ExecutionFailed, type InferenceError } from "../error/InferenceError.ts"
+import type { CallCycleDetector } from "../request/CallCycleDetector.ts"
+import type { Cancel, Reply, Request, Response } from "../request/Request.ts"
+
+export interface CallableModel {
+  /** Whether a request has any number of responses, and not exactly one. */
+  readonly decoupled: boolean
+  /**
+   * Whether a request that has an `emit` is answered through it: true for a decoupled model, and for a remote one, which may be
+   * decoupled or not.
+   */
+  readonly emits: boolean
+  readonly submit: (request: Request, reply: Reply) => Cancel
+}
+
+export interface ModelCalls extends CallableModel {
+  /**
+   * Whether anything may use the bytes of a request's inputs after the request has succeeded. Where nothing does, their memory
+   * is freed at that moment, and not by the garbage collector.
+   */
+  readonly keepsInputs: boolean
+  /** Timeout of a request without a deadline, in milliseconds; undefined for none. */
+  readonly timeout: number | undefined
+  /** Finds models that wait for each other in a circle; undefined for a model whose code calls no other model. */
+  readonly cycles: CallCycleDetector | undefined
+}
+
+/** Requests exactly one response: a decoupled model that gives none or several fails. */
+export const ask = (model: CallableModel, request: Request, reply: Reply): Cancel => {
+  if (!model.decoupled) return model.submit(request, reply)
+  let first: Response | undefined
+  const notSingle = (count: string) =>
+    reply(Result.fail(new ExecutionFailed({ message: `expected a single response, got ${count}` })))
+  const emit = (response: Response) =>
+    Effect.sync(() => {
+      if (first === undefined) first = response
+      else {
+        // The stream may have no end.
+        cancel()
+        notSingle("2 or more")
+      }
+    })
+  const cancel = model.submit({ ...request, emit }, (outcome) => {
+    if (Result.isFailure(outcome)) reply(outcome)
+    else if (first === undefined) notSingle("0")
+    else reply(Result.succeed(first))
+  })
+  return cancel
+}
+
+/** The same as an effect, which cancels the request when it is interrupted. */
+export const infer = (model: CallableModel, request: Request): Effect.Effect<Response, InferenceError> =>
+  Effect.callback((resume) => Effect.sync(ask(model, request, (outcome) => resume(Effect.fromResult(outcome)))))
+
+/** Responses that wait for a reader; a model that is this far ahead waits too. */
+const ahead = 16
+
+/** The responses of one request, as they come: one of a model that is not decoupled. A reader that leaves cancels the request. */
+export const stream = (model: CallableModel, request: Request): Stream.Stream<Response, InferenceError> =>
+  Stream.callback<Response, InferenceError>(
+    (queue) =>
+      Effect.acquireRelease(
+        Effect.sync(() => {
+          const { emits } = model
+          return model.submit(
+            emits ? { ...request, emit: (response) => Queue.offer(queue, response) } : request,
+            (outcome) => {
+              if (Result.isFailure(outcome)) return void Queue.failCauseUnsafe(queue, Cause.fail(outcome.failure))
+              if (!emits) Queue.offerUnsafe(queue, outcome.success)
+              Queue.endUnsafe(queue)
+            },
+          )
+        }),
+        (cancel) => Effect.sync(cancel),
+      ),
+    { bufferSize: ahead },
+  )

@@ -1,0 +1,49 @@
+/** The life of a running model: whether it takes requests, how it ends, and what may change while it runs. */
+import { Effect, type Scope } from "effect"
+import { constVoid } from "effect/Function"
+import type { Unrecoverable } from "../error/InferenceError.ts"
+import type { InstanceGroup } from "../instance/Instance.ts"
+import type { GroupOptions } from "../instance/InstancePlan.ts"
+import type { Prepared } from "../instance/InstanceSet.ts"
+
+/** Releases what was kept. Harmless when it is called again. */
+export type Release = () => void
+
+export interface ModelLife {
+  /** Whether a request would be executed now. */
+  readonly isReady: () => boolean
+  /** Why it takes no requests, where `isReady` is false. */
+  readonly problem: () => string
+  /** As `isReady`, and asks the model's own code as well. Ends in bounded time. */
+  readonly probe: Effect.Effect<boolean>
+  /** Requests that were accepted and that no instance has yet. */
+  readonly pending: () => number
+  /** Waits for the failure after which the model, and its process, are of no use; undefined where none can happen. */
+  readonly unrecoverable: Effect.Effect<Unrecoverable> | undefined
+  /** Completes once every accepted request has been answered. For a model that receives no further ones. */
+  readonly drained: Effect.Effect<void>
+  /** Keeps `drained` waiting, for a request of another model that will call this one later. */
+  readonly keep: () => Release
+  /** Ends its instances, ahead of the scope in which it was built. */
+  readonly release: Effect.Effect<void>
+  /** What executes its batches here; empty for a model that runs elsewhere. */
+  readonly instanceGroups: () => ReadonlyArray<InstanceGroup>
+  /**
+   * Replaces the instances by these groups; instances that are the same in both stay. New ones are loaded and warmed up now, and
+   * take batches once the result is committed; without that they are released with the scope. Undefined for a model without
+   * instances of its own. Not concurrently, nor where instances have layers of their own.
+   */
+  readonly regroup: ((groups: ReadonlyArray<GroupOptions>) => Effect.Effect<Prepared, unknown, Scope.Scope>) | undefined
+}
+
+/** A life, with defaults for a model that has no instances here and cannot fail for good. */
+export const make = (life: Pick<ModelLife, "isReady" | "pending" | "drained"> & Partial<ModelLife>): ModelLife => ({
+  problem: () => "none of its instances takes requests now",
+  probe: Effect.sync(life.isReady),
+  unrecoverable: undefined,
+  keep: () => constVoid,
+  release: Effect.void,
+  instanceGroups: () => [],
+  regroup: undefined,
+  ...life,
+})

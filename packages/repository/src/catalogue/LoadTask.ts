@@ -1,0 +1,198 @@
+/**
+ * One load of some models. A model is loaded while its name is held; an ensemble is loaded while its name and those of all models
+ * that it is made of are held, so that none of them changes meanwhile:
+ *
+ *   each name ─► held alone ─► prepared ─┬─ made of no others ─► loaded
+ *                                        └─ ensemble ─► left for the second step
+ *   ensembles ─► held together ─► prepared, with the models that they need ─┬─ needs more names ─► again, with these
+ *                                                                           └─ loaded, what is needed first
+ */
+import { Effect, References, Result, type Scope } from "effect"
+import { ExecutionFailed, type Unavailable } from "@nereid/core/Errors"
+import type { Lifecycle } from "@nereid/core/internal/lifecycle/Lifecycle"
+import type { LoadOverrides } from "@nereid/core/internal/lifecycle/ModelRepository"
+import * as EnsembleConfig from "../config/EnsembleConfig.ts"
+import { LoadFailure } from "../directory/LoadFailure.ts"
+import * as OverrideDirectory from "../directory/OverrideDirectory.ts"
+import * as LoadOrder from "./LoadOrder.ts"
+import type { Source, StoredModel } from "./StoredModel.ts"
+
+/** What loading a model has come to. */
+export type Loaded = Result.Result<void, LoadFailure | ExecutionFailed | Unavailable>
+
+/** A model that is about to be loaded. */
+interface Prepared {
+  readonly source: Source
+  /** Names of the models that it is made of. */
+  readonly needs: ReadonlyArray<string>
+}
+
+/** The directories of each model, by its name. */
+export type Found = ReadonlyMap<string, ReadonlyArray<string>>
+
+/** What a load uses of the catalogue. */
+export interface LoadedCatalogue {
+  /** The directories of each model that there is now. */
+  readonly scan: Effect.Effect<Found, LoadFailure>
+  readonly model: (name: string) => StoredModel
+  /** Names of the models that this one is made of, as far as it is loaded. */
+  readonly needs: (name: string) => ReadonlyArray<string>
+  /** Whether requests reach a version of it. */
+  readonly isServed: (name: string) => boolean
+  /** Notes that it was requested by its name. */
+  readonly want: (name: string) => void
+  /** What it is to be loaded from. `isForeign`: its files come from a caller. */
+  readonly source: (
+    name: string,
+    paths: ReadonlyArray<string>,
+    config: string | undefined,
+    isForeign: boolean,
+  ) => Effect.Effect<Source>
+  /** Remembers its directories as they are now. */
+  readonly stamp: (name: string, paths: ReadonlyArray<string>) => Effect.Effect<void>
+}
+
+/** Models that are prepared, or loaded, at the same time. */
+const concurrency = 4
+
+const noOverrides: LoadOverrides = { files: new Map() }
+
+export class LoadTask {
+  /** By the name of each model that was requested, and of those that they need. */
+  readonly results: Map<string, Loaded>
+  readonly #catalogue: LoadedCatalogue
+  readonly #lifecycle: Lifecycle
+  readonly #names: ReadonlyArray<string>
+  readonly #overrides: LoadOverrides
+  /** Ensembles among the requested models. */
+  readonly #ensembles = new Set<string>()
+  /** Models whose directories have been read: what is wrong with them is logged once. */
+  readonly #read = new Set<string>()
+
+  constructor(
+    catalogue: LoadedCatalogue,
+    lifecycle: Lifecycle,
+    names: ReadonlyArray<string>,
+    overrides: LoadOverrides,
+  ) {
+    this.#catalogue = catalogue
+    this.#lifecycle = lifecycle
+    this.#names = names
+    this.#overrides = overrides
+    this.results = new Map(names.map((name) => [name, Result.void]))
+  }
+
+  get run(): Effect.Effect<void, LoadFailure | Unavailable> {
+    const each = Effect.forEach(this.#names, (name) => this.#loadAlone(name), { concurrency, discard: true })
+    const together = Effect.suspend(() =>
+      this.#ensembles.size === 0
+        ? Effect.void
+        : this.#lifecycle.changeAll(this.#ensembles, (held) => Effect.scoped(this.#loadTogether(held))),
+    )
+    return Effect.andThen(each, together)
+  }
+
+  #loadAlone(name: string): Effect.Effect<void> {
+    const load = Effect.gen({ self: this }, function* () {
+      const found = yield* this.#catalogue.scan
+      this.#catalogue.want(name)
+      const { source, needs } = yield* this.#prepare(name, found.get(name) ?? [], this.#overrides)
+      if (needs.length === 0) return yield* this.#catalogue.model(name).load(source)
+      this.#read.add(name)
+      this.#ensembles.add(name)
+    })
+    return Effect.map(Effect.result(this.#lifecycle.change([name], Effect.scoped(load))), (loaded) => {
+      if (Result.isFailure(loaded)) this.results.set(name, loaded)
+    })
+  }
+
+  /** Loads the ensembles, and ahead of them the models that they need; or returns the names that have to be held as well. */
+  #loadTogether(held: ReadonlySet<string>): Effect.Effect<ReadonlySet<string> | undefined, LoadFailure, Scope.Scope> {
+    return Effect.gen({ self: this }, function* () {
+      const found = yield* this.#catalogue.scan
+      const prepared = new Map<string, Prepared>()
+      const failed = new Map<string, Loaded>()
+      const needsOf = (name: string) => prepared.get(name)?.needs ?? this.#catalogue.needs(name)
+      for (let next = [...this.#ensembles]; next.length > 0;) {
+        const results = yield* Effect.forEach(next, (name) => this.#prepareQuietly(name, found), { concurrency })
+        for (const [index, name] of next.entries()) {
+          const one = results[index]
+          if (one === undefined) continue
+          if (Result.isSuccess(one)) prepared.set(name, one.success)
+          else failed.set(name, Result.fail(one.failure))
+        }
+        // Ahead of any look at model files, which may be large.
+        const missing = LoadOrder.reached(prepared.keys(), needsOf).difference(held)
+        if (missing.size > 0) return missing
+        const needed = new Set([...prepared.values()].flatMap(({ needs }) => needs))
+        // A requested model that has failed alone is not tried again.
+        const isNew = (name: string) => !prepared.has(name) && !failed.has(name) && !hasFailed(this.results.get(name))
+        next = [...needed].filter((name) => isNew(name) && found.has(name) && !this.#catalogue.isServed(name))
+      }
+      for (const name of this.#ensembles) this.#catalogue.want(name)
+      for (const [name, failure] of failed) this.results.set(name, failure)
+      yield* this.#loadInOrder(prepared)
+      return undefined
+    })
+  }
+
+  #loadInOrder(prepared: ReadonlyMap<string, Prepared>): Effect.Effect<void, never, Scope.Scope> {
+    const order = LoadOrder.make(new Map([...prepared].map(([name, { needs }]) => [name, needs])), (name) =>
+      this.#catalogue.needs(name),
+    )
+    const load = (name: string): Effect.Effect<void, never, Scope.Scope> => {
+      const source = prepared.get(name)?.source
+      if (source === undefined) return Effect.void
+      const circle = order.circles.get(name)
+      const plan = circle === undefined ? source.plan : Effect.fail(new LoadFailure({ message: circle }))
+      return Effect.map(Effect.result(this.#catalogue.model(name).load({ ...source, plan })), (loaded) => {
+        this.results.set(name, loaded)
+      })
+    }
+    return Effect.forEach(order.turns, (names) => Effect.forEach(names, load, { concurrency, discard: true }), {
+      discard: true,
+    })
+  }
+
+  /** Logs nothing where the directory has been read before. */
+  #prepareQuietly(name: string, found: Found) {
+    const prepare = this.#prepare(
+      name,
+      found.get(name) ?? [],
+      this.#ensembles.has(name) ? this.#overrides : noOverrides,
+    )
+    const isRead = this.#read.has(name)
+    this.#read.add(name)
+    return Effect.result(isRead ? Effect.provideService(prepare, References.MinimumLogLevel, "None") : prepare)
+  }
+
+  /** Reads what is to be loaded: once, and before any of it is. */
+  #prepare(
+    name: string,
+    found: ReadonlyArray<string>,
+    overrides: LoadOverrides,
+  ): Effect.Effect<Prepared, LoadFailure | ExecutionFailed, Scope.Scope> {
+    return Effect.gen({ self: this }, function* () {
+      const hasFiles = overrides.files.size > 0
+      if (found.length === 0 && !hasFiles) {
+        const message = `failed to load '${name}', failed to poll from model repository`
+        return yield* new ExecutionFailed({ message })
+      }
+      if (hasFiles && overrides.config === undefined) {
+        return yield* new LoadFailure({ message: "override model directory requires the parameter 'config'" })
+      }
+      yield* this.#catalogue.stamp(name, found)
+      const override = hasFiles ? yield* OverrideDirectory.make(name, overrides.files) : undefined
+      const paths = override === undefined ? found : [override.path]
+      const read = yield* this.#catalogue.source(name, paths, overrides.config, hasFiles)
+      const source = override === undefined ? read : { ...read, hold: override.hold }
+      const plan = yield* Effect.result(source.plan)
+      return {
+        source: { ...source, plan: Effect.fromResult(plan) },
+        needs: Result.isSuccess(plan) ? EnsembleConfig.models(plan.success.config) : [],
+      }
+    })
+  }
+}
+
+const hasFailed = (loaded: Loaded | undefined): boolean => loaded !== undefined && Result.isFailure(loaded)

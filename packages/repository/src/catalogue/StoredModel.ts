@@ -1,0 +1,294 @@
+/**
+ * One model of a repository over its life: which versions take requests, and what becomes of those that come after them. Its
+ * callers hold the lock of its name, so changes run one after the other, each to its end.
+ *
+ *   load:    plan ─► every new version loads ─► served ─► those that they replace answer what they have, and end
+ *                 │  and every new instance of
+ *                 │  versions that stay
+ *                 └─ fails ────────────────────┴─► what was there stays
+ *   unload:  not served any more ─► what is there answers what it has, and ends
+ */
+import { Duration, Effect, Result, type Scope } from "effect"
+import type { Lifecycle } from "@nereid/core/internal/lifecycle/Lifecycle"
+import type { IndexEntry, ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
+import { type BuildScope, ModelVersion } from "@nereid/core/internal/lifecycle/ModelVersion"
+import * as EnsembleConfig from "../config/EnsembleConfig.ts"
+import { LoadFailure } from "../directory/LoadFailure.ts"
+import * as ModelPlan from "../plan/ModelPlan.ts"
+import type { Others } from "../plan/Others.ts"
+import type { StoredVersion } from "../plan/StoredVersion.ts"
+import * as VersionLoader from "./VersionLoader.ts"
+
+/** What a model is loaded from. */
+export interface Source {
+  /** Versions that there are, for the index, whatever the plan makes of them. */
+  readonly versions: ReadonlyArray<number>
+  readonly plan: Effect.Effect<ModelPlan.ModelPlan, LoadFailure>
+  /** Keeps its files where they are while the scope is open. */
+  readonly hold: Effect.Effect<void, never, Scope.Scope>
+}
+
+/** A version that is loaded. */
+interface LoadedVersion extends ModelPlan.PlannedVersion, StoredVersion {
+  readonly record: ModelVersion
+}
+
+/** A version that has been built and is not ready yet. */
+interface BuiltVersion extends LoadedVersion {
+  readonly scope: BuildScope
+}
+
+interface Loaded {
+  readonly plan: ModelPlan.ModelPlan
+  readonly versions: ReadonlyArray<LoadedVersion>
+}
+
+/** A version that cannot take requests, and why. */
+interface VersionFailure {
+  readonly version: number
+  readonly reason: string
+}
+
+export interface StoredModelOptions {
+  readonly store: ModelStore
+  readonly lifecycle: Lifecycle
+  readonly others: Others
+}
+
+export class StoredModel {
+  readonly #name: string
+  readonly #options: StoredModelOptions
+  #isWanted = false
+  #loaded: Loaded | undefined
+  /** Those that requests reach. */
+  #served: ReadonlyArray<ModelVersion> = []
+  /** Whether requests have reached any version of what is loaded. */
+  #hasServed = false
+
+  constructor(name: string, options: StoredModelOptions) {
+    this.#name = name
+    this.#options = options
+  }
+
+  /** One entry for each version; one without a version where none has been loaded. */
+  index(): ReadonlyArray<IndexEntry> {
+    const entries = this.#options.store.indexOfRepository(this.#name)
+    return entries.length > 0 ? entries : [{ name: this.#name }]
+  }
+
+  /** Whether what was requested is there; also where it is an earlier plan, because a later one failed. */
+  isReady(): boolean {
+    if (!this.#isWanted) return true
+    const loaded = this.#loaded
+    if (loaded === undefined || !isComplete(loaded)) return false
+    return this.#hasServed || this.#served.length === loaded.versions.length
+  }
+
+  /** Names of the models that it is made of; none for a model that is not loaded, or is no ensemble. */
+  needs(): ReadonlyArray<string> {
+    return this.#loaded === undefined ? [] : EnsembleConfig.models(this.#loaded.plan.config)
+  }
+
+  /**
+   * Looks whether the models that it is made of are still there, and fit, after other models have changed: where they do not, no
+   * requests reach it until they do.
+   */
+  review(): void {
+    if (this.#loaded?.versions.some(({ problem }) => problem !== undefined)) this.#show()
+  }
+
+  /** Completes once all versions take requests. */
+  load(source: Source): Effect.Effect<void, LoadFailure, Scope.Scope> {
+    return Effect.gen({ self: this }, function* () {
+      this.#isWanted = true
+      yield* source.hold
+      const plan = yield* Effect.tapError(source.plan, ({ message }) =>
+        Effect.sync(() => this.#failAll(source.versions, message)),
+      )
+      const loaded = this.#loaded
+      // A version that could not be loaded is tried again.
+      if (loaded !== undefined && isComplete(loaded) && ModelPlan.isSame(loaded.plan, plan)) {
+        const problems = problemsOf(loaded.versions)
+        return problems.length > 0 ? yield* unavailable(problems) : undefined
+      }
+      if (loaded === undefined) this.#forgetOutcomes()
+      yield* this.#apply(source, plan)
+    })
+  }
+
+  /** Completes once no version takes requests. */
+  readonly unload: Effect.Effect<void> = Effect.suspend(() => {
+    const { store } = this.#options
+    const before = this.#loaded?.versions ?? []
+    this.#isWanted = false
+    this.#loaded = undefined
+    for (const record of store.known(this.#name)) {
+      if (record.origin !== "repository" || record.state !== "failed" || record.running !== undefined) continue
+      if (record.version === "") store.forget(record)
+      else record.end()
+    }
+    // Another model that has this name is not of this repository.
+    if (this.#served.length > 0) store.serve(this.#name, [])
+    this.#served = []
+    return this.#retire(before)
+  })
+
+  /** Shows nothing of it any more. After `unload`, and not while it loads. */
+  forget(): void {
+    const { store } = this.#options
+    for (const record of store.known(this.#name)) if (record.origin === "repository") store.forget(record)
+  }
+
+  #apply(source: Source, plan: ModelPlan.ModelPlan): Effect.Effect<void, LoadFailure, Scope.Scope> {
+    const { store } = this.#options
+    return Effect.gen({ self: this }, function* () {
+      const loaded = this.#loaded
+      const before = loaded?.versions ?? []
+      const reusable = loaded !== undefined && ModelPlan.isSameModel(loaded.plan, plan) ? before : []
+      const kept = reusable.filter((version) => plan.versions.some((other) => ModelPlan.isSameVersion(version, other)))
+      const added = plan.versions.filter(({ version }) => !kept.some((other) => other.version === version))
+      const isRegrouped = loaded !== undefined && !ModelPlan.hasSameInstances(loaded.plan, plan)
+      const regrouped = yield* Effect.forEach(isRegrouped ? kept : [], (version) => regroup(version, plan), {
+        concurrency: "unbounded",
+      })
+      const built = yield* Effect.forEach(added, (planned) => this.#build(source, planned), {
+        concurrency: "unbounded",
+      })
+      const fresh = built.flatMap((one) => (Result.isSuccess(one) ? [one.success] : []))
+      const failures = [...[...regrouped, ...built].flatMap(failureOf), ...problemsOf(fresh)]
+      if (failures.length > 0 && before.length > 0) {
+        yield* Effect.forEach(fresh, (version) => this.#abandon(version), { discard: true })
+        return yield* unavailable(failures)
+      }
+      for (const one of regrouped) if (Result.isSuccess(one)) yield* one.success.commit
+      for (const { record, running, configuration, scope } of fresh) {
+        record.configuration = configuration
+        record.ready(running, scope)
+      }
+      const versions = [...kept, ...fresh]
+      const gone = before.filter((version) => !versions.includes(version))
+      this.#loaded = { plan, versions }
+      this.#hasServed = false
+      // Listeners hear of other instances, too.
+      if (!this.#show()) store.serve(this.#name, this.#served)
+      yield* this.#retire(gone)
+      if (failures.length > 0) return yield* unavailable(failures)
+      for (const warning of plan.warnings) {
+        yield* Effect.logWarning(`Model '${this.#name}': without effect here: ${warning}`)
+      }
+    })
+  }
+
+  #build(
+    { hold }: Source,
+    planned: ModelPlan.PlannedVersion,
+  ): Effect.Effect<Result.Result<BuiltVersion, VersionFailure>> {
+    const { store, lifecycle, others } = this.#options
+    const version = String(planned.version)
+    return Effect.suspend(() => {
+      const record = new ModelVersion({ name: this.#name, version, origin: "repository" })
+      store.add(record)
+      const build = hold.pipe(
+        Effect.andThen(Effect.fromResult(planned.plan)),
+        Effect.flatMap((plan) => VersionLoader.load(plan, others)),
+        Effect.raceFirst(patience(this.#name, planned.version)),
+      )
+      return lifecycle.load([record], build).pipe(
+        Effect.map(({ built, scope }): BuiltVersion => ({ ...planned, ...built, record, scope })),
+        Effect.mapError(({ message }): VersionFailure => ({ version: planned.version, reason: message })),
+        Effect.result,
+      )
+    })
+  }
+
+  /** Ends a version that has been built in vain. */
+  #abandon({ record, scope }: BuiltVersion): Effect.Effect<void> {
+    return Effect.andThen(
+      scope.abandon,
+      Effect.sync(() => {
+        record.end()
+        this.#options.store.forget(record)
+      }),
+    )
+  }
+
+  /** Each by itself, in the background, with all the time that its requests take. */
+  #retire(versions: ReadonlyArray<LoadedVersion>): Effect.Effect<void> {
+    const { store, lifecycle } = this.#options
+    return Effect.forEach(versions, ({ record }) => lifecycle.retire([record], store.get, Duration.infinity), {
+      discard: true,
+    })
+  }
+
+  /** Serves the versions that can take requests, and says why of those that cannot. Whether that has changed anything. */
+  #show(): boolean {
+    const shown: Array<ModelVersion> = []
+    for (const { record, problem } of this.#loaded?.versions ?? []) {
+      const reason = problem?.()
+      if (reason === undefined) {
+        record.restore()
+        shown.push(record)
+      } else record.fail(reason)
+    }
+    if (shown.length > 0) this.#hasServed = true
+    if (shown.length === this.#served.length && shown.every((record, index) => record === this.#served[index])) {
+      return false
+    }
+    this.#served = shown
+    this.#options.store.serve(this.#name, shown)
+    return true
+  }
+
+  /** Nothing could be planned. What is loaded stays as it is. */
+  #failAll(versions: ReadonlyArray<number>, reason: string): void {
+    if (this.#loaded !== undefined) return
+    this.#forgetOutcomes()
+    for (const version of versions.length === 0 ? [""] : versions.map(String)) {
+      const record = new ModelVersion({ name: this.#name, version, origin: "repository" })
+      this.#options.store.add(record)
+      record.fail(reason)
+    }
+  }
+
+  /** Forgets what earlier loads have come to. */
+  #forgetOutcomes(): void {
+    const { store } = this.#options
+    for (const record of store.known(this.#name)) {
+      const isOver = record.state === "gone" || (record.state === "failed" && record.running === undefined)
+      if (record.origin === "repository" && isOver) store.forget(record)
+    }
+  }
+}
+
+const regroup = (
+  { version, regroup }: LoadedVersion,
+  { config }: ModelPlan.ModelPlan,
+): Effect.Effect<Result.Result<{ readonly commit: Effect.Effect<void> }, VersionFailure>, never, Scope.Scope> =>
+  regroup(config).pipe(
+    Effect.mapError(({ message }): VersionFailure => ({ version, reason: message })),
+    Effect.result,
+  )
+
+/** A load takes as long as it takes; the log says which one does. */
+const patience = (name: string, version: number) =>
+  Effect.logWarning(`Model '${name}' version ${version} has been loading for 30 seconds`).pipe(
+    Effect.delay("30 seconds"),
+    Effect.andThen(Effect.never),
+  )
+
+const isComplete = ({ plan, versions }: Loaded): boolean => versions.length === plan.versions.length
+
+const failureOf = (result: Result.Result<unknown, VersionFailure>): ReadonlyArray<VersionFailure> =>
+  Result.isFailure(result) ? [result.failure] : []
+
+const unavailable = (versions: ReadonlyArray<VersionFailure>) =>
+  new LoadFailure({
+    message: versions.map(({ version, reason }) => `version ${version} is at UNAVAILABLE state: ${reason};`).join(" "),
+  })
+
+/** What keeps versions from taking requests, though they are loaded. */
+const problemsOf = (versions: ReadonlyArray<LoadedVersion>): ReadonlyArray<VersionFailure> =>
+  versions.flatMap(({ version, problem }) => {
+    const reason = problem?.()
+    return reason === undefined ? [] : [{ version, reason }]
+  })
