@@ -14,7 +14,8 @@
 import { constVoid } from "effect/Function"
 import { Clock, Effect, Result } from "effect"
 import { requireInteger } from "../model/Batching.ts"
-import * as Deadlines from "../scheduler/Deadlines.ts"
+import { AlarmClock } from "../scheduler/AlarmClock.ts"
+import { Deadlines } from "../scheduler/Deadlines.ts"
 import * as Digest from "./Digest.ts"
 import { DeadlineExceeded, type InferenceError, withMessage } from "../error/InferenceError.ts"
 import { type Cancel, errorPrefix, type Reply, type Request, type Response } from "../request/Request.ts"
@@ -96,7 +97,7 @@ export const make = Effect.fnUntraced(function* (options: CacheOptions) {
       store.clear()
     }),
   )
-  const deadlines = yield* Deadlines.make<Waiting>((waiting) => {
+  const deadlines = new Deadlines<Waiting>(yield* AlarmClock.make, (waiting) => {
     if (!leave(waiting)) return
     const message = `${errorPrefix(waiting.request)}Deadline Exceeded`
     waiting.reply(Result.fail(new DeadlineExceeded({ message })))

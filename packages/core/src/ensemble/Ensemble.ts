@@ -5,7 +5,7 @@
  *
  * What the steps of one request do is in EnsembleRequest.ts.
  */
-import { Clock, Effect, Latch, Result } from "effect"
+import { Clock, Effect, Result } from "effect"
 import { constVoid } from "effect/Function"
 import * as ResponseCache from "../cache/ResponseCache.ts"
 import { type InferenceError, ModelNotReady } from "../error/InferenceError.ts"
@@ -16,7 +16,9 @@ import { type Cancel, errorPrefix, type Reply, type Request } from "../request/R
 import type { ModelCalls } from "../running/CallableModel.ts"
 import * as ModelLife from "../running/ModelLife.ts"
 import { RunningModel, Watcher } from "../running/RunningModel.ts"
-import * as Deadlines from "../scheduler/Deadlines.ts"
+import { AlarmClock } from "../scheduler/AlarmClock.ts"
+import { Deadlines } from "../scheduler/Deadlines.ts"
+import { type Release, Unanswered } from "../running/Unanswered.ts"
 import { counted, type Responding } from "../scheduler/ResponseCount.ts"
 import { stopping } from "../scheduler/RunningBatch.ts"
 import type { Submit } from "../scheduler/SubmitPipeline.ts"
@@ -56,7 +58,7 @@ interface Linked {
   readonly parts: Map<string, EnsembleGraph>
   /** Requests that are not answered. */
   inFlight: number
-  releases: ReadonlyArray<ModelLife.Release>
+  releases: ReadonlyArray<Release>
 }
 
 /** A request whose responses go to its caller one by one. */
@@ -76,7 +78,7 @@ export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   // A caller that takes nothing holds no step up, so its deadline must end the request.
-  const deadlines = yield* Deadlines.make<Emitting>(({ running }) => running.expire())
+  const deadlines = new Deadlines<Emitting>(yield* AlarmClock.make, ({ running }) => running.expire())
   const statistics = new ModelStatistics()
   const links = new EnsembleLinks(options)
   const calls = new EnsembleCalls({ options, links, statistics, clock, runFork, deadlines })
@@ -172,7 +174,7 @@ interface EnsembleCallsOptions {
   readonly statistics: ModelStatistics
   readonly clock: Clock.Clock
   readonly runFork: (effect: Effect.Effect<void>) => ReturnType<typeof Effect.runFork<void, never>>
-  readonly deadlines: Deadlines.Deadlines<Emitting>
+  readonly deadlines: Deadlines<Emitting>
 }
 
 /** Calls of an ensemble, and how many of them are under way. */
@@ -183,8 +185,7 @@ class EnsembleCalls implements ModelCalls {
   submit: Submit = (request, reply) => this.#submit(request, reply)
   isStopped = false
   readonly #options: EnsembleCallsOptions
-  readonly #drained = Latch.makeUnsafe(true)
-  #unanswered = 0
+  readonly #unanswered = new Unanswered()
 
   constructor(options: EnsembleCallsOptions) {
     this.#options = options
@@ -204,17 +205,12 @@ class EnsembleCalls implements ModelCalls {
   }
 
   get drained(): Effect.Effect<void> {
-    return this.#drained.await
+    return this.#unanswered.drained
   }
 
   /** Keeps `drained` waiting until the result is called. */
-  keep(): ModelLife.Release {
-    let isKept = true
-    this.#began()
-    return () => {
-      if (isKept) this.#ended()
-      isKept = false
-    }
+  keep(): Release {
+    return this.#unanswered.keep()
   }
 
   /** Refuses what comes from now on. */
@@ -293,19 +289,9 @@ class EnsembleCalls implements ModelCalls {
     return Number(this.#options.clock.monotonicTimeNanosUnsafe())
   }
 
-  #began(): void {
-    if (this.#unanswered === 0) this.#drained.closeUnsafe()
-    this.#unanswered += 1
-  }
-
-  #ended(): void {
-    this.#unanswered -= 1
-    if (this.#unanswered === 0) this.#drained.openUnsafe()
-  }
-
   /** Keeps the models of the link until its last request has been answered. */
   #enter(link: Linked): void {
-    this.#began()
+    this.#unanswered.begin()
     if (link.inFlight === 0) link.releases = [...new Set(link.models)].map(({ life }) => life.keep())
     link.inFlight += 1
   }
@@ -313,7 +299,7 @@ class EnsembleCalls implements ModelCalls {
   #leave(link: Linked): void {
     link.inFlight -= 1
     if (link.inFlight === 0) for (const release of link.releases) release()
-    this.#ended()
+    this.#unanswered.end()
   }
 
   #notLinked(request: Request): ModelNotReady {

@@ -9,7 +9,7 @@
  *         └─► not there ─► room, or an idle one is unloaded ─► loading
  *                       └─ all are in use: QueueFull
  */
-import { Cause, Clock, Deferred, Effect, Exit, FiberSet, Latch, Result, Scope } from "effect"
+import { Cause, Deferred, Effect, Exit, FiberSet, Result, Scope } from "effect"
 import { constVoid } from "effect/Function"
 import { causeMessage } from "../error/CauseMessage.ts"
 import {
@@ -24,7 +24,9 @@ import type { ModelStatistics } from "../metrics/ModelStatistics.ts"
 import type { CallCycleDetector } from "../request/CallCycleDetector.ts"
 import { type Cancel, errorPrefix, type Reply, type Request } from "../request/Request.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
-import * as Deadlines from "../scheduler/Deadlines.ts"
+import { AlarmClock } from "../scheduler/AlarmClock.ts"
+import { Deadlines } from "../scheduler/Deadlines.ts"
+import { Unanswered } from "../running/Unanswered.ts"
 import { stopping } from "../scheduler/RunningBatch.ts"
 import { KeyedLock } from "./KeyedLock.ts"
 import { Lifecycle } from "./Lifecycle.ts"
@@ -69,22 +71,17 @@ interface Waiter {
 /** All variants are unloaded at the end of the scope, and requests that wait are refused. */
 export const make = Effect.fnUntraced(function* <R>(options: VariantsOptions<R>) {
   const fibers = yield* FiberSet.makeRuntime<R, void, never>()
-  let variants: Variants<R> | undefined
-  const deadlines = yield* Deadlines.make<Waiter>((waiter) => variants?.expire(waiter))
-  variants = new Variants<R>(options, {
-    deadlines,
-    clock: yield* Clock.Clock,
+  const variants = new Variants<R>(options, {
+    alarms: yield* AlarmClock.make,
     lifecycle: new Lifecycle(yield* Scope.Scope, new KeyedLock()),
     fork: (effect) => void fibers(effect),
   })
-  const its = variants
-  yield* Effect.addFinalizer(() => Effect.sync(() => its.stop()))
-  return its
+  yield* Effect.addFinalizer(() => Effect.sync(() => variants.stop()))
+  return variants
 })
 
 interface Surroundings<R> {
-  readonly deadlines: Deadlines.Deadlines<Waiter>
-  readonly clock: Clock.Clock
+  readonly alarms: AlarmClock
   readonly lifecycle: Lifecycle
   readonly fork: (effect: Effect.Effect<void, never, R>) => void
 }
@@ -97,14 +94,15 @@ export class Variants<R = never> {
   /** Variants that are being unloaded and still hold their memory. */
   readonly #closing = new Set<Deferred.Deferred<void>>()
   readonly #unrecoverable = Deferred.makeUnsafe<Unrecoverable>()
-  readonly #drained = Latch.makeUnsafe(true)
-  #unanswered = 0
+  readonly #deadlines: Deadlines<Waiter>
+  readonly #unanswered = new Unanswered()
   #isStopped = false
   #isLost = false
 
   constructor(options: VariantsOptions<R>, surroundings: Surroundings<R>) {
     this.#options = options
     this.#surroundings = surroundings
+    this.#deadlines = new Deadlines(surroundings.alarms, (waiter) => this.#expire(waiter))
   }
 
   submit(key: string, request: Request, reply: Reply): Cancel {
@@ -121,12 +119,11 @@ export class Variants<R = never> {
     }
     const waiter: Waiter = { request, reply, variant, cancel: undefined, isOver: false }
     variant.unanswered += 1
-    if (this.#unanswered === 0) this.#drained.closeUnsafe()
-    this.#unanswered += 1
+    this.#unanswered.begin()
     const { running } = variant.version
     if (running === undefined) {
       variant.waiting.add(waiter)
-      this.#surroundings.deadlines.add(waiter)
+      this.#deadlines.add(waiter)
     } else this.#call(waiter, running)
     // Its first request waits already: the load may end before this returns.
     if (known === undefined) this.#surroundings.fork(this.#load(variant))
@@ -150,16 +147,12 @@ export class Variants<R = never> {
 
   /** Completes once every accepted request has ended. */
   get drained(): Effect.Effect<void> {
-    return this.#drained.await
+    return this.#unanswered.drained
   }
 
   /** Waits for the failure of a variant that makes all of them useless. */
   get unrecoverable(): Effect.Effect<Unrecoverable> {
     return Deferred.await(this.#unrecoverable)
-  }
-
-  expire(waiter: Waiter): void {
-    this.#refuse(waiter, new DeadlineExceeded({ message: `${errorPrefix(waiter.request)}Deadline Exceeded` }))
   }
 
   /** Refuses what waits, and what comes from now on. */
@@ -169,7 +162,7 @@ export class Variants<R = never> {
   }
 
   get #now(): number {
-    return this.#surroundings.clock.currentTimeMillisUnsafe()
+    return this.#surroundings.alarms.clock.currentTimeMillisUnsafe()
   }
 
   /** A new variant that is yet to be loaded; undefined where there is no room for it. */
@@ -208,7 +201,7 @@ export class Variants<R = never> {
       const ready = [...waiting]
       waiting.clear()
       for (const waiter of ready) {
-        this.#surroundings.deadlines.delete(waiter)
+        this.#deadlines.delete(waiter)
         this.#call(waiter, built)
       }
     })
@@ -274,6 +267,10 @@ export class Variants<R = never> {
     }
   }
 
+  #expire(waiter: Waiter): void {
+    this.#refuse(waiter, new DeadlineExceeded({ message: `${errorPrefix(waiter.request)}Deadline Exceeded` }))
+  }
+
   #refused(reply: Reply, error: InferenceError): Cancel {
     this.#options.statistics.failed("REJECTED", 0)
     reply(Result.fail(error))
@@ -292,11 +289,10 @@ export class Variants<R = never> {
     waiter.isOver = true
     const { variant } = waiter
     variant.waiting.delete(waiter)
-    this.#surroundings.deadlines.delete(waiter)
+    this.#deadlines.delete(waiter)
     variant.unanswered -= 1
     variant.usedAt = this.#now
-    this.#unanswered -= 1
-    if (this.#unanswered === 0) this.#drained.openUnsafe()
+    this.#unanswered.end()
     return true
   }
 

@@ -4,10 +4,8 @@ import { constVoid } from "effect/Function"
 import type { Unrecoverable } from "../error/InferenceError.ts"
 import type { InstanceGroup } from "../instance/Instance.ts"
 import type { GroupOptions } from "../instance/InstancePlan.ts"
+import type { Release } from "./Unanswered.ts"
 import type { Prepared } from "../instance/InstanceSet.ts"
-
-/** Releases what was kept. Harmless when it is called again. */
-export type Release = () => void
 
 export interface ModelLife {
   /** Whether a request would be executed now. */

@@ -1,43 +1,44 @@
 /** Whose deadlines are to come, and one alarm for the earliest of them. What becomes of an entry then is its owner's. */
-import { Clock, Effect } from "effect"
-import * as Alarm from "./Alarm.ts"
-import { Expiries } from "./Expiries.ts"
+import type { Clock } from "effect"
 import type { Request } from "../request/Request.ts"
+import type { Alarm } from "./Alarm.ts"
+import type { AlarmClock } from "./AlarmClock.ts"
+import { Expiries } from "./Expiries.ts"
 
 /** Whoever waits for the answer of a request. */
 export interface Expiring {
   readonly request: Request
 }
 
-export interface Deadlines<T extends Expiring> {
+export class Deadlines<T extends Expiring> {
+  readonly #clock: Clock.Clock
+  readonly #alarm: Alarm
+  readonly #expire: (entry: T) => void
+  readonly #expiries = new Expiries<T>()
+
+  /** `expire` takes those whose deadline has passed, each once. */
+  constructor(alarms: AlarmClock, expire: (entry: T) => void) {
+    this.#clock = alarms.clock
+    this.#alarm = alarms.alarm(() => this.#ring())
+    this.#expire = expire
+  }
+
   /** Harmless where it has none. */
-  readonly add: (entry: T) => void
-  readonly delete: (entry: T) => void
+  add(entry: T): void {
+    const { deadline } = entry.request
+    if (deadline === undefined) return
+    const isEarliest = deadline < this.#expiries.earliest
+    this.#expiries.add(entry, deadline)
+    if (isEarliest) this.#alarm.set(deadline - this.#clock.currentTimeMillisUnsafe())
+  }
+
+  delete(entry: T): void {
+    if (entry.request.deadline !== undefined) this.#expiries.delete(entry)
+  }
+
+  #ring(): void {
+    const now = this.#clock.currentTimeMillisUnsafe()
+    for (const entry of this.#expiries.take(now)) this.#expire(entry)
+    if (this.#expiries.earliest !== Infinity) this.#alarm.set(this.#expiries.earliest - now)
+  }
 }
-
-/** `expire` takes those whose deadline has passed, each once. */
-export const make = Effect.fnUntraced(function* <T extends Expiring>(expire: (entry: T) => void) {
-  const clock = yield* Clock.Clock
-  const expiries = new Expiries<T>()
-
-  const ring = () => {
-    const now = clock.currentTimeMillisUnsafe()
-    for (const entry of expiries.take(now)) expire(entry)
-    if (expiries.earliest !== Infinity) alarm.set(expiries.earliest - now)
-  }
-  const alarm = yield* Alarm.make(ring)
-
-  const deadlines: Deadlines<T> = {
-    add: (entry) => {
-      const { deadline } = entry.request
-      if (deadline === undefined) return
-      const isEarliest = deadline < expiries.earliest
-      expiries.add(entry, deadline)
-      if (isEarliest) alarm.set(deadline - clock.currentTimeMillisUnsafe())
-    },
-    delete: (entry) => {
-      if (entry.request.deadline !== undefined) expiries.delete(entry)
-    },
-  }
-  return deadlines
-})

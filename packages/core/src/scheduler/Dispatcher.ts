@@ -7,24 +7,21 @@
  *     ▲           └─ a batch waits for more ─► alarm ─┐                      │ settled
  *     └───────────────────────────────────────────────┴──────────────────────┘
  */
-import { Clock, Context, Effect, Latch, Scheduler } from "effect"
-import * as Alarm from "./Alarm.ts"
-import type { QueuedRequest } from "./QueuedRequest.ts"
+import { Clock, Context, Effect, Latch, type Scheduler } from "effect"
+import type { Alarm } from "./Alarm.ts"
+import type { AlarmClock } from "./AlarmClock.ts"
 import type { Load, Pool } from "./Pool.ts"
 import type { Queue } from "./Queue.ts"
+import type { QueuedRequest } from "./QueuedRequest.ts"
 import { RunningBatch, type RunningBatchOptions } from "./RunningBatch.ts"
-
-export interface Dispatcher {
-  /** The queue or an instance has changed. */
-  readonly wake: () => void
-  /** Interrupts what runs, and waits for its end. To be called when nothing is queued any more. */
-  readonly stop: Effect.Effect<void>
-}
 
 export interface DispatcherOptions {
   readonly queue: Queue
   readonly pool: Pool
   readonly batches: RunningBatchOptions
+  /** Takes turns of the event loop. */
+  readonly tasks: Scheduler.SchedulerDispatcher
+  readonly alarms: AlarmClock
   /** No instance will ever take what is queued. */
   readonly onFailed: () => void
 }
@@ -35,67 +32,76 @@ export interface DispatcherOptions {
  */
 const lateness = 2e6
 
-export const make = Effect.fnUntraced(function* ({ queue, pool, batches, onFailed }: DispatcherOptions) {
-  const tasks = (yield* Scheduler.Scheduler).makeDispatcher()
-  // Time of any other clock passes as its owner likes, and its alarms come in time.
-  const isLate = (yield* Clock.Clock) === Context.get(Context.empty(), Clock.Clock)
-  const running = new Set<RunningBatch>()
-  const ended = Latch.makeUnsafe(true)
-  let isAwake = false
+export class Dispatcher {
+  readonly #options: DispatcherOptions
+  readonly #alarm: Alarm
+  /** Time of any clock but the system's passes as its owner likes, and its alarms come in time. */
+  readonly #isLate: boolean
+  readonly #running = new Set<RunningBatch>()
+  readonly #ended = Latch.makeUnsafe(true)
+  #isAwake = false
 
-  const wake = () => {
-    if (isAwake) return
-    isAwake = true
-    tasks.scheduleTask(turn, 0)
+  constructor(options: DispatcherOptions) {
+    this.#options = options
+    this.#alarm = options.alarms.alarm(this.wake)
+    this.#isLate = options.alarms.clock === Context.get(Context.empty(), Clock.Clock)
+    options.pool.watch(this.wake)
   }
-  const alarm = yield* Alarm.make(wake)
 
-  const turn = () => {
-    isAwake = false
+  /** The queue or an instance has changed. */
+  readonly wake = (): void => {
+    if (this.#isAwake) return
+    this.#isAwake = true
+    this.#options.tasks.scheduleTask(this.#turn, 0)
+  }
+
+  /** Interrupts what runs, and waits for its end. To be called when nothing is queued any more. */
+  get stop(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      for (const batch of this.#running) batch.interrupt()
+      return this.#ended.await
+    })
+  }
+
+  readonly #turn = (): void => {
+    const { pool, onFailed } = this.#options
+    this.#isAwake = false
     if (pool.hasFailed) onFailed()
     let goesOn = true
-    while (goesOn) goesOn = startNext()
+    while (goesOn) goesOn = this.#startNext()
   }
 
   /** Whether there may be another batch in this turn. One that has ended at once woke us: the next has its own. */
-  const startNext = (): boolean => {
+  #startNext(): boolean {
+    const { pool, queue, batches } = this.#options
     const load = pool.leastLoaded
     if (load === undefined) return false
     const now = batches.nanos()
     const decision = queue.decide(now)
-    if (decision._tag === "Wait") wait(decision.until - now)
+    if (decision._tag === "Wait") this.#wait(decision.until - now)
     if (decision._tag !== "Take") return false
-    start(load, decision.entries)
-    return !isAwake
+    this.#start(load, decision.entries)
+    return !this.#isAwake
   }
 
-  const wait = (nanos: number) => {
-    if (!isLate) alarm.set(nanos / 1e6)
-    else if (nanos > lateness) alarm.set((nanos - lateness) / 1e6)
-    else wake()
+  #wait(nanos: number): void {
+    if (!this.#isLate) this.#alarm.set(nanos / 1e6)
+    else if (nanos > lateness) this.#alarm.set((nanos - lateness) / 1e6)
+    else this.wake()
   }
 
-  const start = (load: Load, entries: ReadonlyArray<QueuedRequest>) => {
+  #start(load: Load, entries: ReadonlyArray<QueuedRequest>): void {
+    const { pool, queue, batches } = this.#options
     const batch = new RunningBatch(batches, load.instance, entries)
     pool.begin(load)
-    running.add(batch)
-    ended.closeUnsafe()
+    this.#running.add(batch)
+    this.#ended.closeUnsafe()
     batch.start(() => {
       pool.end(load)
-      running.delete(batch)
-      if (running.size === 0) ended.openUnsafe()
+      this.#running.delete(batch)
+      if (this.#running.size === 0) this.#ended.openUnsafe()
       // In a turn of its own: where it ended at once, others have theirs in between.
-      if (queue.size > 0) wake()
+      if (queue.size > 0) this.wake()
     })
   }
-
-  const dispatcher: Dispatcher = {
-    wake,
-    stop: Effect.suspend(() => {
-      for (const batch of running) batch.interrupt()
-      return ended.await
-    }),
-  }
-  pool.watch(wake)
-  return dispatcher
-})
+}

@@ -1,27 +1,30 @@
 /** The alarm of a queue whose entries have times of their own, for when no instance asks it. What then is the queue's. */
-import { Effect } from "effect"
-import * as Alarm from "./Alarm.ts"
+import type { Alarm } from "./Alarm.ts"
+import type { AlarmClock } from "./AlarmClock.ts"
 import type { PolicyQueue } from "./PolicyQueue.ts"
 
-export interface QueueTimeouts {
-  /** The queue has another entry. */
-  readonly added: () => void
-}
+export class QueueTimeouts {
+  readonly #queue: PolicyQueue
+  readonly #nanos: () => number
+  readonly #alarm: Alarm
+  #ringsAt = Infinity
 
-/** `nanos` is the time that the queue counts in. */
-export const make = Effect.fnUntraced(function* (queue: PolicyQueue, nanos: () => number) {
-  let ringsAt = Infinity
-  const added = () => {
-    const at = queue.expiresAt
-    if (at >= ringsAt) return
-    ringsAt = at
-    alarm.set(Math.max(0, Math.ceil((at - nanos()) / 1e6)))
+  /** `nanos` is the time that the queue counts in. */
+  constructor(queue: PolicyQueue, alarms: AlarmClock, nanos: () => number) {
+    this.#queue = queue
+    this.#nanos = nanos
+    this.#alarm = alarms.alarm(() => {
+      this.#ringsAt = Infinity
+      queue.expire(nanos())
+      this.added()
+    })
   }
-  const alarm = yield* Alarm.make(() => {
-    ringsAt = Infinity
-    queue.expire(nanos())
-    added()
-  })
-  const timeouts: QueueTimeouts = { added }
-  return timeouts
-})
+
+  /** The queue has another entry. */
+  added(): void {
+    const at = this.#queue.expiresAt
+    if (at >= this.#ringsAt) return
+    this.#ringsAt = at
+    this.#alarm.set(Math.max(0, Math.ceil((at - this.#nanos()) / 1e6)))
+  }
+}

@@ -10,12 +10,14 @@
  * A free instance pulls: with `maxQueueDelay` 0 (the default) nothing ever waits for company while an instance is free.
  */
 import { constVoid } from "effect/Function"
-import { Cause, Clock, Deferred, Effect, Latch, Result } from "effect"
+import { Cause, type Clock, Deferred, Effect, Result, Scheduler as EffectScheduler, type Tracer } from "effect"
+import { AlarmClock } from "./AlarmClock.ts"
+import { type Release, Unanswered } from "../running/Unanswered.ts"
 import { Answers } from "./Answers.ts"
 import * as Backlog from "./Backlog.ts"
 import type { Batch } from "../batch/Batch.ts"
-import * as Deadlines from "./Deadlines.ts"
-import * as Dispatcher from "./Dispatcher.ts"
+import { Deadlines } from "./Deadlines.ts"
+import { Dispatcher } from "./Dispatcher.ts"
 import { QueuedRequest } from "./QueuedRequest.ts"
 import {
   DeadlineExceeded,
@@ -30,9 +32,9 @@ import { tracerOf } from "../request/RequestSpan.ts"
 import type { Instance } from "../instance/Instance.ts"
 import { PolicyQueue } from "./PolicyQueue.ts"
 import { Pool } from "./Pool.ts"
-import type { QueueOptions } from "./Queue.ts"
+import type { Queue, QueueOptions } from "./Queue.ts"
 import { plain, type Queueing } from "../model/QueuePolicy.ts"
-import * as QueueTimeouts from "./QueueTimeouts.ts"
+import { QueueTimeouts } from "./QueueTimeouts.ts"
 import { RequestQueue } from "./RequestQueue.ts"
 import { counted } from "./ResponseCount.ts"
 import { stopping } from "./RunningBatch.ts"
@@ -54,182 +56,206 @@ export interface SchedulerOptions extends QueueOptions {
   readonly batchOf: (requests: ReadonlyArray<Request>) => Batch
 }
 
-export interface Scheduler {
-  /** Counted in the model's statistics, or where it is told. */
-  readonly submit: (request: Request, reply: Reply, counts?: RequestStatistics) => Cancel
-  /** Requests that no instance has yet. */
-  readonly pending: () => number
-  /** False while no instance is available. */
-  readonly isReady: () => boolean
-  /** Waits for the failure after which it executes nothing any more. */
-  readonly unrecoverable: Effect.Effect<Unrecoverable>
-  /** Completes once every request that was accepted has ended, and whoever keeps it waiting has let go. */
-  readonly drained: Effect.Effect<void>
-  /** These execute batches from now on, and no others; completes once the others have ended theirs. */
-  readonly replaceInstances: (instances: ReadonlyArray<Instance>) => Effect.Effect<void>
-  /** What it returns lets go. */
-  readonly keep: () => () => void
+/** What the scheduler's plain code uses of the fiber that it was made on. */
+interface Surroundings {
+  readonly alarms: AlarmClock
+  /** Takes turns of the event loop. */
+  readonly tasks: EffectScheduler.SchedulerDispatcher
+  readonly tracer: Tracer.Tracer | undefined
+  readonly log: (message: string, cause: Cause.Cause<unknown>) => void
 }
 
+/** Stops when the scope closes. */
 export const make = Effect.fnUntraced(function* (options: SchedulerOptions) {
-  const { model, statistics, groupKey, batchOf, bisects, preferredBatchSizes, queueing } = options
-  const clock = yield* Clock.Clock
   const context = yield* Effect.context<never>()
   const runFork = Effect.runForkWith(context)
-  const tracer = tracerOf(context)
-  const nanos = () => Number(clock.monotonicTimeNanosUnsafe())
-  const log = (message: string, cause: Cause.Cause<unknown>) => void runFork(Effect.logError(message, cause))
-  const pool = new Pool(options.instances)
-  const retryAfter = () => Backlog.drainTime(queue.size, pool.concurrency, statistics)
-  let isStopped = false
-  let fatal: Unrecoverable | undefined
-  const unrecoverable = Deferred.makeUnsafe<Unrecoverable>()
-  /** Requests that were accepted and have not ended. */
-  let unanswered = 0
-  const drained = Latch.makeUnsafe(true)
-
-  const began = () => {
-    if (unanswered === 0) drained.closeUnsafe()
-    unanswered += 1
-  }
-  const ended = () => {
-    unanswered -= 1
-    if (unanswered === 0) drained.openUnsafe()
-  }
-
-  const queue =
-    queueing === undefined && preferredBatchSizes.every((size) => size === options.maxBatchSize)
-      ? new RequestQueue(options)
-      : new PolicyQueue({
-          ...options,
-          queueing: queueing ?? plain(options.maxQueueSize),
-          reject: (entry) =>
-            answers.refuse(
-              entry,
-              "REJECTED",
-              new QueueTimeout({ message: "Request timeout expired", retryAfter: retryAfter() }),
-            ),
-        })
-  const timeouts = queue instanceof PolicyQueue ? yield* QueueTimeouts.make(queue, nanos) : undefined
-  const deadlines = yield* Deadlines.make<QueuedRequest>((entry) =>
-    answers.refuse(entry, entry.running === undefined ? "REJECTED" : "CANCELED", expired(entry.request)),
-  )
-  const answers = new Answers({
-    preserveOrdering: queueing?.preserveOrdering === true,
-    queue,
-    deadlines,
-    statistics,
-    nanos,
-    onEnd: ended,
-    onDefect: (defect) => log(`A caller of model '${model}' failed on its answer`, Cause.die(defect)),
+  const scheduler = new Scheduler(options, {
+    alarms: yield* AlarmClock.make,
+    tasks: (yield* EffectScheduler.Scheduler).makeDispatcher(),
+    tracer: tracerOf(context),
+    log: (message, cause) => void runFork(Effect.logError(message, cause)),
   })
-  const { ordering } = answers
-  const refuseQueued = (error: () => InferenceError) => {
-    for (const entry of queue.clear()) answers.refuse(entry, "OTHER", error())
-  }
-  const again = (entries: ReadonlyArray<QueuedRequest>) => {
-    queue.retry(entries)
-    dispatcher.wake()
-  }
-  const dispatcher: Dispatcher.Dispatcher = yield* Dispatcher.make({
-    queue,
-    pool,
-    batches: {
-      model,
-      batchOf,
-      onUnrecoverable: (error) => {
-        if (fatal !== undefined) return
-        fatal = error
-        refuseQueued(() => lost("", error))
-        Deferred.doneUnsafe(unrecoverable, Effect.succeed(error))
-      },
-      retry: bisects ? again : undefined,
-      answers,
+  yield* Effect.addFinalizer(() => scheduler.stop)
+  return scheduler
+})
+
+export class Scheduler {
+  readonly #options: SchedulerOptions
+  readonly #clock: Clock.Clock
+  readonly #pool: Pool
+  readonly #queue: Queue
+  readonly #timeouts: QueueTimeouts | undefined
+  readonly #deadlines: Deadlines<QueuedRequest>
+  readonly #answers: Answers
+  readonly #dispatcher: Dispatcher
+  readonly #unanswered = new Unanswered()
+  readonly #unrecoverable = Deferred.makeUnsafe<Unrecoverable>()
+  #fatal: Unrecoverable | undefined
+  #isStopped = false
+
+  constructor(options: SchedulerOptions, { alarms, tasks, tracer, log }: Surroundings) {
+    const { model, statistics, batchOf, bisects, queueing } = options
+    const { clock } = alarms
+    this.#options = options
+    this.#clock = clock
+    this.#pool = new Pool(options.instances)
+    const queue = this.#makeQueue()
+    this.#queue = queue
+    this.#timeouts = queue instanceof PolicyQueue ? new QueueTimeouts(queue, alarms, this.#nanos) : undefined
+    this.#deadlines = new Deadlines(alarms, (entry) => this.#expire(entry))
+    this.#answers = new Answers({
+      preserveOrdering: queueing?.preserveOrdering === true,
+      queue,
+      deadlines: this.#deadlines,
       statistics,
-      nanos,
-      currentTimeMillis: () => clock.currentTimeMillisUnsafe(),
-      spans: tracer && { tracer, clock },
-      onDefect: (instance, cause) => log(`Model '${model}' failed on instance ${instance}`, cause),
-    },
-    onFailed: () => refuseQueued(() => notRunning("")),
-  })
-  yield* Effect.addFinalizer(() => {
-    isStopped = true
-    refuseQueued(stopping)
-    return dispatcher.stop
-  })
+      nanos: this.#nanos,
+      onEnd: () => this.#unanswered.end(),
+      onDefect: (defect) => log(`A caller of model '${model}' failed on its answer`, Cause.die(defect)),
+    })
+    this.#dispatcher = new Dispatcher({
+      queue,
+      pool: this.#pool,
+      batches: {
+        model,
+        batchOf,
+        onUnrecoverable: (error) => this.#lose(error),
+        retry: bisects ? (entries) => this.#retry(entries) : undefined,
+        answers: this.#answers,
+        statistics,
+        nanos: this.#nanos,
+        currentTimeMillis: () => clock.currentTimeMillisUnsafe(),
+        spans: tracer && { tracer, clock },
+        onDefect: (instance, cause) => log(`Model '${model}' failed on instance ${instance}`, cause),
+      },
+      tasks,
+      alarms,
+      onFailed: () => this.#refuseQueued(() => this.#notRunning("")),
+    })
+  }
 
-  const submit = (request: Request, reply: Reply, counts: RequestStatistics = statistics): Cancel => {
-    const { emit } = request
-    const queuedAt = nanos()
+  /** Counted in the model's statistics, or in `counts`. */
+  readonly submit = (request: Request, reply: Reply, counts: RequestStatistics = this.#options.statistics): Cancel => {
+    const queuedAt = this.#nanos()
     const entry: QueuedRequest = new QueuedRequest(
-      emit === undefined
-        ? request
-        : {
-            ...request,
-            emit: counted(
-              inTurn(() => entry, emit),
-              () => entry,
-              statistics,
-              nanos,
-            ),
-          },
+      request.emit === undefined ? request : { ...request, emit: this.#emitting(request.emit, () => entry) },
       reply,
       counts,
       queuedAt,
     )
-    const refusal = admit(entry)
+    const refusal = this.#admit(entry)
     if (refusal !== undefined) {
       counts.failed("REJECTED", 0)
       reply(Result.fail(refusal))
       return constVoid
     }
-    began()
-    ordering?.add(entry)
-    deadlines.add(entry)
-    timeouts?.added()
+    this.#unanswered.begin()
+    this.#answers.ordering?.add(entry)
+    this.#deadlines.add(entry)
+    this.#timeouts?.added()
     request.trace?.at("QUEUE_START", queuedAt)
-    dispatcher.wake()
-    return () => answers.cancel(entry)
+    this.#dispatcher.wake()
+    return () => this.#answers.cancel(entry)
   }
 
-  const inTurn = (entry: () => QueuedRequest, emit: Emit) => ordering?.inTurn(entry, emit) ?? emit
+  /** Requests that no instance has yet. */
+  readonly pending = (): number => this.#queue.size
+
+  /** False while no instance is available. */
+  readonly isReady = (): boolean => !this.#isStopped && this.#fatal === undefined && this.#pool.isAvailable
+
+  /** Waits for the failure after which it executes nothing any more. */
+  get unrecoverable(): Effect.Effect<Unrecoverable> {
+    return Deferred.await(this.#unrecoverable)
+  }
+
+  /** Completes once every request that was accepted has ended, and whoever keeps it waiting has let go. */
+  get drained(): Effect.Effect<void> {
+    return this.#unanswered.drained
+  }
+
+  /** Keeps `drained` waiting until its result is called. */
+  readonly keep = (): Release => this.#unanswered.keep()
+
+  /** These execute batches from now on, and no others; completes once the others have ended theirs. */
+  readonly replaceInstances = (instances: ReadonlyArray<Instance>): Effect.Effect<void> => this.#pool.replace(instances)
+
+  /** Refuses what is queued, interrupts what runs and waits for its end. */
+  get stop(): Effect.Effect<void> {
+    return Effect.suspend(() => {
+      this.#isStopped = true
+      this.#refuseQueued(stopping)
+      return this.#dispatcher.stop
+    })
+  }
+
+  readonly #nanos = (): number => Number(this.#clock.monotonicTimeNanosUnsafe())
+
+  #makeQueue(): RequestQueue | PolicyQueue {
+    const { queueing, preferredBatchSizes, maxBatchSize, maxQueueSize } = this.#options
+    if (queueing === undefined && preferredBatchSizes.every((size) => size === maxBatchSize)) {
+      return new RequestQueue(this.#options)
+    }
+    const reject = (entry: QueuedRequest) => {
+      const error = new QueueTimeout({ message: "Request timeout expired", retryAfter: this.#retryAfter() })
+      this.#answers.refuse(entry, "REJECTED", error)
+    }
+    return new PolicyQueue({ ...this.#options, queueing: queueing ?? plain(maxQueueSize), reject })
+  }
 
   /** Queues the entry, or says why not. */
-  const admit = (entry: QueuedRequest): InferenceError | undefined => {
+  #admit(entry: QueuedRequest): InferenceError | undefined {
+    const { maxQueueSize, groupKey } = this.#options
+    const { ordering } = this.#answers
     const { request } = entry
-    if (isStopped) return stopping()
-    if (fatal !== undefined) return lost(errorPrefix(request), fatal)
-    if (pool.hasFailed) return notRunning(errorPrefix(request))
-    if (request.deadline !== undefined && request.deadline <= clock.currentTimeMillisUnsafe()) return expired(request)
-    const hasRoom = ordering === undefined || queue.size + ordering.held < options.maxQueueSize
-    if (hasRoom && queue.offer(entry, groupKey(request))) return undefined
-    return new QueueFull({ message: `${errorPrefix(request)}Exceeds maximum queue size`, retryAfter: retryAfter() })
+    if (this.#isStopped) return stopping()
+    if (this.#fatal !== undefined) return this.#lost(errorPrefix(request), this.#fatal)
+    if (this.#pool.hasFailed) return this.#notRunning(errorPrefix(request))
+    if (request.deadline !== undefined && request.deadline <= this.#clock.currentTimeMillisUnsafe()) {
+      return expired(request)
+    }
+    const hasRoom = ordering === undefined || this.#queue.size + ordering.held < maxQueueSize
+    if (hasRoom && this.#queue.offer(entry, groupKey(request))) return undefined
+    const message = `${errorPrefix(request)}Exceeds maximum queue size`
+    return new QueueFull({ message, retryAfter: this.#retryAfter() })
   }
 
-  const notRunning = (prefix: string) =>
-    new ModelNotReady({ message: `${prefix}no instance of model '${model}' is running` })
-
-  const lost = (prefix: string, { message }: Unrecoverable) =>
-    new ModelNotReady({ message: `${prefix}model '${model}' takes no more requests: ${message}` })
-
-  const scheduler: Scheduler = {
-    submit,
-    pending: () => queue.size,
-    unrecoverable: Deferred.await(unrecoverable),
-    isReady: () => !isStopped && fatal === undefined && pool.isAvailable,
-    drained: drained.await,
-    replaceInstances: (instances) => pool.replace(instances),
-    keep: () => {
-      let isKept = true
-      began()
-      return () => {
-        if (isKept) ended()
-        isKept = false
-      }
-    },
+  #emitting(emit: Emit, entry: () => QueuedRequest): Emit {
+    const inTurn = this.#answers.ordering?.inTurn(entry, emit) ?? emit
+    return counted(inTurn, entry, this.#options.statistics, this.#nanos)
   }
-  return scheduler
-})
+
+  #retry(entries: ReadonlyArray<QueuedRequest>): void {
+    this.#queue.retry(entries)
+    this.#dispatcher.wake()
+  }
+
+  #expire(entry: QueuedRequest): void {
+    this.#answers.refuse(entry, entry.running === undefined ? "REJECTED" : "CANCELED", expired(entry.request))
+  }
+
+  #lose(error: Unrecoverable): void {
+    if (this.#fatal !== undefined) return
+    this.#fatal = error
+    this.#refuseQueued(() => this.#lost("", error))
+    Deferred.doneUnsafe(this.#unrecoverable, Effect.succeed(error))
+  }
+
+  #refuseQueued(error: () => InferenceError): void {
+    for (const entry of this.#queue.clear()) this.#answers.refuse(entry, "OTHER", error())
+  }
+
+  #retryAfter(): number {
+    return Backlog.drainTime(this.#queue.size, this.#pool.concurrency, this.#options.statistics)
+  }
+
+  #notRunning(prefix: string): ModelNotReady {
+    return new ModelNotReady({ message: `${prefix}no instance of model '${this.#options.model}' is running` })
+  }
+
+  #lost(prefix: string, { message }: Unrecoverable): ModelNotReady {
+    const { model } = this.#options
+    return new ModelNotReady({ message: `${prefix}model '${model}' takes no more requests: ${message}` })
+  }
+}
 
 const expired = (request: Request) => new DeadlineExceeded({ message: `${errorPrefix(request)}Deadline Exceeded` })
