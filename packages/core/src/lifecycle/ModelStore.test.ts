@@ -1,5 +1,6 @@
-import { expect, it } from "@effect/vitest"
+import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
+import { altered } from "../../../../test/fixtures/runningModel.ts"
 import { define } from "../model/Definition.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
 import { ModelStore } from "./ModelStore.ts"
@@ -93,4 +94,98 @@ it("takes models in and lets them go, all versions of a name at once, and tells 
   expect(names()).toBe("code 1")
   expect(held?.description).toMatchObject({ version: "1" })
   expect(Result.isFailure(registry.get("m", ""))).toBe(true)
+})
+
+describe("the index of models in code", () => {
+  const code = (name: string, version = "1") => new ModelVersion({ name, version, origin: "code" })
+
+  it("shows a version in each of its states, and none that waits for its turn or has gone", () => {
+    const store = new ModelStore()
+    const version = code("m")
+    const shown = () => store.indexOfCode()
+    store.add(version)
+    expect(shown()).toEqual([])
+    version.begin()
+    expect(shown()).toEqual([{ name: "m", version: "1", state: "LOADING", reason: "" }])
+    const loaded = model("m", "1")
+    version.ready(altered(loaded, { life: { isReady: () => true } }))
+    store.serve("m", [version])
+    expect(shown()).toEqual([{ name: "m", version: "1", state: "READY", reason: "" }])
+    store.serve("m", [])
+    version.drain()
+    expect(shown()).toEqual([{ name: "m", version: "1", state: "UNLOADING", reason: "" }])
+    version.end()
+    expect(shown()).toEqual([])
+    expect(store.names()).toEqual([])
+  })
+
+  it("says why a version takes no requests, whether it is loaded or not", () => {
+    const store = new ModelStore()
+    const version = code("m")
+    version.begin()
+    version.ready(altered(model("m", "1"), { life: { isReady: () => false, problem: () => "no instance is up" } }))
+    store.serve("m", [version])
+    const failed = code("other")
+    store.add(failed)
+    failed.begin()
+    failed.fail("no weights")
+    expect(store.indexOfCode()).toEqual([
+      { name: "m", version: "1", state: "UNAVAILABLE", reason: "no instance is up" },
+      { name: "other", version: "1", state: "UNAVAILABLE", reason: "no weights" },
+    ])
+  })
+
+  it("shows the last hundred failures, and forgets one once its version is loaded again", () => {
+    const store = new ModelStore()
+    const fail = (name: string) => {
+      const failed = code(name)
+      store.add(failed)
+      failed.begin()
+      failed.fail("broken")
+    }
+    for (let index = 0; index < 101; index++) fail(`m${index}`)
+    expect(store.indexOfCode()).toHaveLength(100)
+    expect(store.indexOfCode()[0]?.name).toBe("m1")
+    const again = code("m1")
+    store.add(again)
+    again.begin()
+    expect(store.indexOfCode().filter(({ name }) => name === "m1")).toMatchObject([{ state: "LOADING" }])
+  })
+})
+
+describe("the index of a repository's model", () => {
+  it("shows of each version the load that says most: an unloaded one only where nothing newer is known", () => {
+    const store = new ModelStore()
+    const load = (version: string) => {
+      const loaded = new ModelVersion({ name: "m", version, origin: "repository" })
+      store.add(loaded)
+      loaded.begin()
+      loaded.ready(altered(model("m", version), { life: { isReady: () => true } }))
+      return loaded
+    }
+    const [first, second] = [load("1"), load("10")]
+    store.serve("m", [first, second])
+    const shown = () => store.indexOfRepository("m").map(({ version, state, reason }) => [version, state, reason])
+    expect(shown()).toEqual([
+      ["1", "READY", ""],
+      ["10", "READY", ""],
+    ])
+    store.serve("m", [second])
+    first.drain()
+    const next = new ModelVersion({ name: "m", version: "1", origin: "repository" })
+    store.add(next)
+    next.begin()
+    expect(shown()[0]).toEqual(["1", "LOADING", ""])
+    next.fail("broken")
+    expect(shown()[0]).toEqual(["1", "UNLOADING", ""])
+    first.end()
+    expect(shown()).toEqual([
+      ["1", "UNAVAILABLE", "broken"],
+      ["10", "READY", ""],
+    ])
+    second.fail("it has lost a model")
+    store.serve("m", [])
+    expect(shown()[1]).toEqual(["10", "UNAVAILABLE", "it has lost a model"])
+    expect(store.indexOfCode()).toEqual([])
+  })
 })

@@ -179,7 +179,10 @@ export class ModelStore implements ModelLookup.RegisteredModels {
   #review(version: ModelVersion): void {
     const { name, state } = version
     if (!isOver(version)) return
-    const isReplaced = this.known(name).some((other) => other !== version && isSame(other, version))
+    // A reload that has failed is of no interest where the one before it goes on; one that is unloaded, where there is any other.
+    const isReplaced = this.known(name).some(
+      (other) => other !== version && isSame(other, version) && (state === "gone" || other.state === "ready"),
+    )
     const isUseless = version.origin === "code" ? state === "gone" : isReplaced
     if (isUseless) return this.forget(version)
     if (version.origin === "code") this.#forgetOldFailures()

@@ -1,5 +1,6 @@
 /** Requests that a model has accepted and that have not ended, and whoever waits until there are none. */
-import { Effect, Latch } from "effect"
+import type { Effect } from "effect"
+import { Latch } from "effect"
 
 /** Releases what was kept. Harmless when it is called again. */
 export type Release = () => void

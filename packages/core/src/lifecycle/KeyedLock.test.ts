@@ -1,0 +1,188 @@
+import { describe, expect, it } from "@effect/vitest"
+import { Deferred, Effect, Fiber, Result } from "effect"
+import { KeyedLock } from "./KeyedLock.ts"
+
+const refused = (name: string) =>
+  `model '${name}' is being changed, which code that is part of a change cannot wait for`
+
+/** A lock, changes of it that last until they are let go, and what has begun and ended, in order. */
+const harness = Effect.sync(() => {
+  const lock = new KeyedLock()
+  const log: Array<string> = []
+  const hold = Effect.fnUntraced(function* (label: string, names: ReadonlyArray<string>) {
+    const gate = yield* Deferred.make<void>()
+    const work = Effect.sync(() => log.push(`+${label}`)).pipe(
+      Effect.andThen(Deferred.await(gate)),
+      Effect.ensuring(Effect.sync(() => log.push(`-${label}`))),
+    )
+    const fiber = yield* Effect.forkChild(lock.hold(names, work), { startImmediately: true })
+    const end = Effect.andThen(Deferred.succeed(gate, undefined), Fiber.await(fiber))
+    return { end, interrupt: Fiber.interrupt(fiber) }
+  })
+  return { lock, log, hold }
+})
+
+describe("changes of one name", () => {
+  it.effect("run one after the other, in the order in which they were requested", () =>
+    Effect.gen(function* () {
+      const { hold, log } = yield* harness
+      const first = yield* hold("first", ["a"])
+      const second = yield* hold("second", ["a"])
+      const third = yield* hold("third", ["a"])
+      expect(log).toEqual(["+first"])
+      yield* first.end
+      yield* second.end
+      yield* third.end
+      expect(log).toEqual(["+first", "-first", "+second", "-second", "+third", "-third"])
+    }),
+  )
+
+  it.effect("that are interrupted while they wait leave their place to the next", () =>
+    Effect.gen(function* () {
+      const { hold, log } = yield* harness
+      const first = yield* hold("first", ["a"])
+      const second = yield* hold("second", ["a"])
+      const third = yield* hold("third", ["a"])
+      yield* second.interrupt
+      yield* first.end
+      yield* third.end
+      expect(log).toEqual(["+first", "-first", "+third", "-third"])
+    }),
+  )
+
+  it.effect("let the next one go on also where they fail or are interrupted", () =>
+    Effect.gen(function* () {
+      const { lock, hold, log } = yield* harness
+      yield* Effect.flip(lock.hold(["a"], Effect.fail("broken")))
+      const first = yield* hold("first", ["a"])
+      const second = yield* hold("second", ["a"])
+      yield* first.interrupt
+      yield* second.end
+      expect(log).toEqual(["+first", "-first", "+second", "-second"])
+    }),
+  )
+})
+
+describe("changes of several names", () => {
+  it.effect("wait for none but those that share one of them", () =>
+    Effect.gen(function* () {
+      const { hold, log } = yield* harness
+      const first = yield* hold("a", ["a"])
+      const other = yield* hold("c", ["c"])
+      const both = yield* hold("ab", ["b", "a"])
+      expect(log).toEqual(["+a", "+c"])
+      yield* first.end
+      yield* both.end
+      yield* other.end
+      expect(log).toEqual(["+a", "+c", "-a", "+ab", "-ab", "-c"])
+    }),
+  )
+
+  it.effect("in whatever order they name them, never wait for each other", () =>
+    Effect.gen(function* () {
+      const { lock } = yield* harness
+      const turn = (...names: ReadonlyArray<string>) => lock.hold(names, Effect.yieldNow)
+      const all = [turn("a", "b", "c"), turn("c", "b", "a"), turn("b", "c"), turn("c", "a"), turn("a", "a")]
+      yield* Effect.all(all, { concurrency: "unbounded" })
+    }),
+  )
+
+  it.effect("may find out which others they need: all are held anew together", () =>
+    Effect.gen(function* () {
+      const { lock, hold, log } = yield* harness
+      const other = yield* hold("b", ["b"])
+      const turns: Array<ReadonlyArray<string>> = []
+      const fiber = yield* Effect.forkChild(
+        lock.holdAll(new Set(["a"]), (held) =>
+          Effect.sync(() => {
+            turns.push([...held])
+            return held.has("c") ? undefined : new Set([held.has("b") ? "c" : "b"])
+          }),
+        ),
+        { startImmediately: true },
+      )
+      // It has released its names in between, so this one is ahead of it.
+      const ahead = yield* hold("c", ["c"])
+      expect(turns).toEqual([["a"]])
+      yield* other.end
+      yield* ahead.end
+      yield* Fiber.join(fiber)
+      expect(turns).toEqual([["a"], ["a", "b"], ["a", "b", "c"]])
+      expect(log).toEqual(["+b", "+c", "-b", "-c"])
+    }),
+  )
+})
+
+describe("a change within a change", () => {
+  it.effect("may hold other names", () =>
+    Effect.gen(function* () {
+      const { lock } = yield* harness
+      expect(yield* lock.hold(["a"], lock.hold(["b"], Effect.succeed("done")))).toBe("done")
+    }),
+  )
+
+  it.effect("is refused the name that the outer one holds, which would wait for itself", () =>
+    Effect.gen(function* () {
+      const { lock } = yield* harness
+      const failure = yield* Effect.flip(lock.hold(["a"], lock.hold(["a"], Effect.void)))
+      expect(failure).toMatchObject({ _tag: "Unavailable", message: refused("a") })
+      yield* lock.hold(["a"], Effect.void)
+    }),
+  )
+
+  it.effect("is refused where two changes would wait for each other, and the other one goes on", () =>
+    Effect.gen(function* () {
+      const { lock } = yield* harness
+      const [atA, atB] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      const within = (name: string, begun: Deferred.Deferred<void>, other: Deferred.Deferred<void>, next: string) =>
+        lock.hold(
+          [name],
+          Effect.gen(function* () {
+            yield* Deferred.succeed(begun, undefined)
+            yield* Deferred.await(other)
+            return yield* Effect.result(lock.hold([next], Effect.succeed(next)))
+          }),
+        )
+      const both = yield* Effect.all([within("a", atA, atB, "b"), within("b", atB, atA, "a")], { concurrency: 2 })
+      const failures = both.filter(Result.isFailure).map(({ failure }) => failure.message)
+      expect(failures).toHaveLength(1)
+      expect([refused("a"), refused("b")]).toContain(failures[0])
+      expect(both.filter(Result.isSuccess)).toHaveLength(1)
+    }),
+  )
+
+  it.effect("waits for a change that does not wait for it", () =>
+    Effect.gen(function* () {
+      const { lock, hold, log } = yield* harness
+      const other = yield* hold("b", ["b"])
+      const fiber = yield* Effect.forkChild(
+        lock.hold(
+          ["a"],
+          lock.hold(
+            ["b"],
+            Effect.sync(() => log.push("within")),
+          ),
+        ),
+        { startImmediately: true },
+      )
+      expect(log).toEqual(["+b"])
+      yield* other.end
+      yield* Fiber.join(fiber)
+      expect(log).toEqual(["+b", "-b", "within"])
+    }),
+  )
+
+  it.effect("that outlives the outer one stands alone", () =>
+    Effect.gen(function* () {
+      const { lock } = yield* harness
+      const gate = yield* Deferred.make<void>()
+      // What a change has built keeps its context.
+      const later = yield* lock.hold(
+        ["a"],
+        Effect.forkDetach(Effect.andThen(Deferred.await(gate), lock.hold(["a"], Effect.succeed("held")))),
+      )
+      yield* Deferred.succeed(gate, undefined)
+      expect(yield* Fiber.join(later)).toBe("held")
+    }),
+  )
+})
