@@ -17,24 +17,16 @@ const graphLevels: Readonly<Record<GraphOptimization, number>> = {
 
 export const make = (options: Options): ModelFile => {
   const { file, graphOptimization = "all", intraOpThreads = 1, interOpThreads = 1, memoryArena = true } = options
-  const level = graphLevels[graphOptimization]
   const providers = providersOf(options)
-  const isAccelerated = providers.includes("tensorrt")
-  const parameters = {
-    ...(intraOpThreads === 1 ? {} : { intra_op_thread_count: String(intraOpThreads) }),
-    ...(interOpThreads === 1 ? {} : { execution_mode: "1", inter_op_thread_count: String(interOpThreads) }),
-    ...(memoryArena ? {} : { enable_mem_arena: "0" }),
-  }
-  const optimization = {
-    ...(level === 0 ? {} : { graph: { level } }),
-    ...(isAccelerated ? { executionAccelerators: { gpuExecutionAccelerator: [{ name: "tensorrt" }] } } : {}),
-  }
   return {
     path: file instanceof URL ? fileURLToPath(file) : resolve(file),
-    configuration: {
-      ...(Object.keys(parameters).length === 0 ? {} : { parameters }),
-      ...(Object.keys(optimization).length === 0 ? {} : { optimization }),
+    parameters: {
+      ...(intraOpThreads === 1 ? {} : { intra_op_thread_count: String(intraOpThreads) }),
+      ...(interOpThreads === 1 ? {} : { execution_mode: "1", inter_op_thread_count: String(interOpThreads) }),
+      ...(memoryArena ? {} : { enable_mem_arena: "0" }),
     },
+    graphLevel: graphLevels[graphOptimization],
+    gpuAccelerators: providers.includes("tensorrt") ? ["tensorrt"] : [],
     unsaid: [
       ...(providers.includes("webgpu") ? ["the provider webgpu"] : []),
       ...(graphOptimization === "layout" ? ["graphOptimization: layout"] : []),

@@ -14,6 +14,7 @@ import type { Batching } from "../model/Batching.ts"
 import { CallCycleDetector } from "../request/CallCycleDetector.ts"
 import { type Cancel, errorPrefix, type Reply, type Request } from "../request/Request.ts"
 import type { ModelCalls } from "../running/CallableModel.ts"
+import * as ModelDescription from "../running/ModelDescription.ts"
 import * as ModelLife from "../running/ModelLife.ts"
 import { RunningModel, Watcher } from "../running/RunningModel.ts"
 import { AlarmClock } from "../scheduler/AlarmClock.ts"
@@ -74,7 +75,7 @@ const maxParts = 64
 
 /** Runs, once it is linked, until the scope closes. */
 export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
-  const { name, version, signature, maxBatchSize, batching, responseCache = false } = options
+  const { name, responseCache = false } = options
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   // A caller that takes nothing holds no step up, so its deadline must end the request.
@@ -94,19 +95,7 @@ export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
     calls.submit = cache(calls.submit)
   }
   const running = new RunningModel({
-    description: {
-      name,
-      version,
-      platform: "ensemble",
-      signature,
-      maxBatchSize,
-      batching,
-      statistics,
-      flat: undefined,
-      responseCache,
-      modelFile: undefined,
-      warmUp: undefined,
-    },
+    description: ModelDescription.make(options, { platform: "ensemble", statistics, responseCache }),
     calls,
     life: ModelLife.make({
       isReady: () => !calls.isStopped && links.current?.models.every(({ life }) => life.isReady()) === true,

@@ -16,6 +16,7 @@ import * as ParameterStage from "../provide/ParameterStage.ts"
 import { SharedStatistics } from "../provide/Provide.ts"
 import { CallCycleDetector } from "../request/CallCycleDetector.ts"
 import type { Request } from "../request/Request.ts"
+import * as ModelDescription from "../running/ModelDescription.ts"
 import * as ModelLife from "../running/ModelLife.ts"
 import { RunningModel, Watcher } from "../running/RunningModel.ts"
 import type { Submit } from "../scheduler/SubmitPipeline.ts"
@@ -61,7 +62,7 @@ export const family = <Self, N extends string, I extends Fields, O extends Field
   { key, layer, capacity, idleTimeToLive = Duration.infinity, decoupled = false }: FamilyOptions<P, Self, E, R>,
 ): Layer.Layer<Self, never, R> => {
   const { definition } = model
-  const { name, version, signature, maxBatchSize, batching } = definition
+  const { name, batching } = definition
   requireInteger(name, "capacity", capacity, 1)
   const idle = Option.getOrUndefined(Option.map(Duration.fromInput(idleTimeToLive), Duration.toMillis))
   if (idle === undefined || !(idle >= 0)) {
@@ -115,19 +116,7 @@ export const family = <Self, N extends string, I extends Fields, O extends Field
       return constVoid
     }
     return new RunningModel({
-      description: {
-        name,
-        version,
-        platform: "nereid",
-        signature,
-        maxBatchSize,
-        batching,
-        statistics,
-        flat: undefined,
-        responseCache: false,
-        modelFile: undefined,
-        warmUp: undefined,
-      },
+      description: ModelDescription.make(definition, { platform: "nereid", statistics }),
       calls: {
         decoupled,
         emits: decoupled,

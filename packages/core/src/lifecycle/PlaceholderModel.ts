@@ -9,28 +9,17 @@ import { ModelStatistics } from "../metrics/ModelStatistics.ts"
 import type { Definition } from "../model/Definition.ts"
 import type { Fields } from "../model/Field.ts"
 import { errorPrefix } from "../request/Request.ts"
+import * as ModelDescription from "../running/ModelDescription.ts"
 import * as ModelLife from "../running/ModelLife.ts"
 import { RunningModel } from "../running/RunningModel.ts"
 
 /** `failure`: why the model is not there; undefined for a model that is being loaded. */
 export const make = (definition: Definition<Fields, Fields>, failure?: string): RunningModel => {
-  const { name, version, signature, maxBatchSize, batching } = definition
+  const { name, version } = definition
   const statistics = new ModelStatistics()
   const problem = failure === undefined ? "is being loaded" : `is unavailable: ${failure}`
   return new RunningModel({
-    description: {
-      name,
-      version,
-      platform: "nereid",
-      signature,
-      maxBatchSize,
-      batching,
-      statistics,
-      flat: undefined,
-      responseCache: false,
-      modelFile: undefined,
-      warmUp: undefined,
-    },
+    description: ModelDescription.make(definition, { platform: "nereid", statistics }),
     calls: {
       decoupled: false,
       emits: false,

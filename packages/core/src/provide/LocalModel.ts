@@ -16,6 +16,7 @@ import type { Fields } from "../model/Field.ts"
 import type { WarmUps } from "../model/WarmUpOptions.ts"
 import type { Request } from "../request/Request.ts"
 import type { ModelFile } from "../running/ModelFile.ts"
+import * as ModelDescription from "../running/ModelDescription.ts"
 import * as ModelLife from "../running/ModelLife.ts"
 import { RunningModel } from "../running/RunningModel.ts"
 import * as Scheduler from "../scheduler/Scheduler.ts"
@@ -72,7 +73,7 @@ export const make = Effect.fnUntraced(function* ({
   statistics = new ModelStatistics(),
   release = Effect.void,
 }: LocalModelOptions) {
-  const { name, version, signature, maxBatchSize, batching } = definition
+  const { name, version, maxBatchSize, batching } = definition
   const { platform, keepsInputs = true, flat, modelFile, readsRequest = true } = execution
   const sharing = sharingOf(definition, execution)
   const { decoupled } = sharing
@@ -101,19 +102,14 @@ export const make = Effect.fnUntraced(function* ({
   )
   const { prepare } = set
   return new RunningModel({
-    description: {
-      name,
-      version,
+    description: ModelDescription.make(definition, {
       platform,
-      signature,
-      maxBatchSize,
-      batching,
       statistics,
       flat,
       responseCache: cache !== undefined,
       modelFile,
       warmUp,
-    },
+    }),
     calls: {
       decoupled,
       emits: decoupled,

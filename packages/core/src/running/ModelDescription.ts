@@ -22,3 +22,23 @@ export interface ModelDescription extends ModelInterface {
   /** What its instances were tried with before the model took requests. */
   readonly warmUp: WarmUps<Fields> | undefined
 }
+
+/** What its declaration says of it. */
+type Declared = Pick<ModelDescription, "name" | "version" | "signature" | "maxBatchSize" | "batching">
+
+/** A description, with defaults for a model without a file, a cache and flat batches. */
+export const make = (
+  { name, version, signature, maxBatchSize, batching }: Declared,
+  own: Pick<ModelDescription, "platform" | "statistics"> & Partial<ModelDescription>,
+): ModelDescription => ({
+  name,
+  version,
+  signature,
+  maxBatchSize,
+  batching,
+  flat: undefined,
+  responseCache: false,
+  modelFile: undefined,
+  warmUp: undefined,
+  ...own,
+})

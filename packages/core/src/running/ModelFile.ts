@@ -1,14 +1,12 @@
-/** The file that a model is loaded from, for those who write it down as a model of a repository. */
-import type { MessageInitShape } from "@bufbuild/protobuf"
-import type { ModelConfigSchema } from "@nereid/protocol/model_config"
-
+/** The file that a model is loaded from, and how, for those who write it down as a model of a repository. */
 export interface ModelFile {
   readonly path: string
-  /** How it is loaded, in the words of a configuration, without what is its default. */
-  readonly configuration: {
-    readonly parameters?: Readonly<Record<string, string>>
-    readonly optimization?: MessageInitShape<typeof ModelConfigSchema>["optimization"]
-  }
+  /** Parameters of a configuration that say how it is loaded, without those that are at their defaults. */
+  readonly parameters: Readonly<Record<string, string>>
+  /** Level of graph optimization in a configuration's numbers; 0 is the default. */
+  readonly graphLevel: number
+  /** Names of accelerators on GPUs. */
+  readonly gpuAccelerators: ReadonlyArray<string>
   /** Options that a configuration has no words for. */
   readonly unsaid: ReadonlyArray<string>
 }

@@ -7,11 +7,13 @@ import { Result } from "effect"
 import * as ConfigurationMessage from "@nereid/core/internal/configuration/ConfigurationMessage"
 import type { Definition } from "@nereid/core/internal/model/Definition"
 import type { Fields } from "@nereid/core/internal/model/Field"
+import type { ModelFile } from "@nereid/core/internal/running/ModelFile"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import {
   type ModelConfig,
   ModelConfigSchema,
   type ModelInput,
+  type ModelOptimizationPolicy,
   ModelOptimizationPolicySchema,
   type ModelOutput,
   ModelParameterSchema,
@@ -41,7 +43,6 @@ export const make = (
   const labels = labelFiles(running)
   // A module brings its own, which is what it is tried with.
   const warmUp = modelFile === undefined ? ExportedWarmUp.none : ExportedWarmUp.make(definition, running)
-  const { parameters = {}, optimization } = modelFile?.configuration ?? {}
   const config: ModelConfig = {
     ...said,
     platform: modelFile === undefined ? "" : said.platform,
@@ -56,9 +57,12 @@ export const make = (
       ...group,
       name: group.name === `${said.name}_${index}` ? "" : group.name,
     })),
-    optimization: optimization && create(ModelOptimizationPolicySchema, optimization),
+    optimization: modelFile && optimizationOf(modelFile),
     parameters: Object.fromEntries(
-      Object.entries(parameters).map(([name, stringValue]) => [name, create(ModelParameterSchema, { stringValue })]),
+      Object.entries(modelFile?.parameters ?? {}).map(([name, stringValue]) => [
+        name,
+        create(ModelParameterSchema, { stringValue }),
+      ]),
     ),
     schedulingChoice: scheduling(said),
     modelWarmup: [...warmUp.messages],
@@ -67,6 +71,16 @@ export const make = (
     config: create(ModelConfigSchema, config),
     files: [...labels.files, ...warmUp.files],
     notes: [...labels.notes, ...(modelFile === undefined ? [] : unsaid(definition, running)), ...warmUp.notes],
+  })
+}
+
+/** Undefined where all of it is at its defaults. */
+const optimizationOf = ({ graphLevel, gpuAccelerators }: ModelFile): ModelOptimizationPolicy | undefined => {
+  if (graphLevel === 0 && gpuAccelerators.length === 0) return undefined
+  const gpuExecutionAccelerator = gpuAccelerators.map((name) => ({ name }))
+  return create(ModelOptimizationPolicySchema, {
+    ...(graphLevel === 0 ? {} : { graph: { level: graphLevel } }),
+    ...(gpuAccelerators.length === 0 ? {} : { executionAccelerators: { gpuExecutionAccelerator } }),
   })
 }
 
