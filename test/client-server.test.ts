@@ -2,6 +2,7 @@
  * Client and server together, over sockets: one table of cases, run by the model in the same process, over gRPC and over
  * HTTP, so that a caller cannot tell where its model is.
  */
+import { fromTag } from "@nereid/core/internal/error/InferenceError"
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Schema, Scope } from "effect"
 import { Client } from "@nereid/client"
@@ -121,7 +122,7 @@ const live = Layer.mergeAll(
       ),
     }),
   ),
-  Model.each(Fail, ({ TAG }) => Effect.fail(Errors.fromTag(TAG, `100 % ${TAG}, größer\nals`) ?? new Error("a bug"))),
+  Model.each(Fail, ({ TAG }) => Effect.fail(fromTag(TAG, `100 % ${TAG}, größer\nals`) ?? new Error("a bug"))),
   Model.each(
     Hold,
     Effect.map(

@@ -2,6 +2,7 @@
  * The models that the cases ask. What they answer can be told from what they were asked, so that a case can say it without
  * them; the limits of what they take are the cases' subject.
  */
+import { fromTag } from "@nereid/core/internal/error/InferenceError"
 import { Context, Effect, Layer, Stream } from "effect"
 import { Errors, Model, RequestContext, Tensor } from "@nereid/core"
 import type { Fields } from "@nereid/core/internal/model/Field"
@@ -268,7 +269,7 @@ export const layer = Layer.mergeAll(
       HALF: make("FP16", [1], Float16Array.of(1)),
     }),
   ),
-  Model.each(Fail, ({ TAG }) => Effect.fail(Errors.fromTag(TAG, failure) ?? new Error(failure))),
+  Model.each(Fail, ({ TAG }) => Effect.fail(fromTag(TAG, failure) ?? new Error(failure))),
   Model.each(Stuck, () => {
     stuck.entered += 1
     return Effect.never

@@ -1,5 +1,4 @@
 /** Seeded random numbers of several distributions, so that two trainings give the same file. Not for secrets. */
-import * as Uniform from "@nereid/core/internal/synthetic/Random"
 
 export interface Random {
   /** Uniform in [0, 1). */
@@ -13,7 +12,14 @@ export interface Random {
 }
 
 export const make = (seed: number): Random => {
-  const { next } = Uniform.make(seed)
+  let state = seed | 0
+  // Mulberry32.
+  const next = () => {
+    state = (state + 0x6d2b79f5) | 0
+    let bits = Math.imul(state ^ (state >>> 15), state | 1)
+    bits ^= bits + Math.imul(bits ^ (bits >>> 7), bits | 61)
+    return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32
+  }
   return {
     next,
     around: (limit) => (2 * next() - 1) * limit,

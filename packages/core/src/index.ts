@@ -1,5 +1,5 @@
 /** What users import: the vocabulary of models and tensors. Inside the repository, import the module itself. */
-export * as Errors from "./error/InferenceError.ts"
+export * as Errors from "./Errors.ts"
 export * as Logits from "./tensor/Logits.ts"
 export * as Metrics from "./metrics/HandlerMetrics.ts"
 export * as Model from "./Model.ts"

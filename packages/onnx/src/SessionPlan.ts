@@ -1,6 +1,6 @@
 /** Which sessions a model has, as its options say it: instances, each with its execution providers. */
 import type { InstanceGroup } from "@nereid/core/internal/instance/Instance"
-import type { BuiltInstance } from "@nereid/core/internal/instance/InstanceContext"
+import type { BuiltInstance } from "@nereid/core/InstanceContext"
 import * as InstancePlan from "@nereid/core/internal/instance/InstancePlan"
 import * as Provider from "./Provider.ts"
 

@@ -21,13 +21,8 @@ import { ModelVersion } from "@nereid/core/internal/lifecycle/ModelVersion"
 import * as PlaceholderModel from "@nereid/core/internal/lifecycle/PlaceholderModel"
 import type { DeclaredModel } from "@nereid/core/internal/call/ModelClass"
 import * as PromiseCall from "@nereid/core/internal/call/PromiseCall"
-import {
-  type Models,
-  Registry,
-  type RetireOptions,
-  Served,
-  type UnloadOptions,
-} from "@nereid/core/internal/lifecycle/Registry"
+import { type Models, Registry, type RetireOptions, type UnloadOptions } from "@nereid/core/Registry"
+import { Served } from "@nereid/core/internal/lifecycle/Served"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import * as Cors from "./port/Cors.ts"
 import * as GarbageCollector from "./memory/GarbageCollector.ts"

@@ -1,4 +1,5 @@
 /** A handler that computes, waits, logs, fails or dies, as its text says. No test is in here. */
+import { fromTag } from "@nereid/core/internal/error/InferenceError"
 import { Errors, InstanceContext, Metrics, Model, RequestContext } from "@nereid/core"
 import { Effect } from "effect"
 import { isMainThread, threadId } from "node:worker_threads"
@@ -39,7 +40,7 @@ const answers: Record<string, (rest: string) => Effect.Effect<string, unknown, R
     ),
   wait: () =>
     Effect.andThen(Effect.log("begins"), Effect.never).pipe(Effect.onInterrupt(() => Effect.log("interrupted"))),
-  fail: (tag) => Effect.fail(Errors.fromTag(tag, `it is ${tag}`) ?? new Error(tag)),
+  fail: (tag) => Effect.fail(fromTag(tag, `it is ${tag}`) ?? new Error(tag)),
   later: (millis) => Effect.fail(new Errors.QueueFull({ message: "later", retryAfter: Number(millis) })),
   lose: (rest) => Effect.fail(new Errors.Unrecoverable({ message: rest })),
   die: (rest) => Effect.die(new Error(rest)),

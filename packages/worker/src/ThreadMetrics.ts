@@ -1,5 +1,5 @@
 /** The metrics of one thread, where /metrics finds them: as long as the thread lives. What it sends is ForwardedMetrics.ts's. */
-import type { BuiltInstance } from "@nereid/core/internal/instance/InstanceContext"
+import type { BuiltInstance } from "@nereid/core/InstanceContext"
 import { declare, type FamilySeries } from "@nereid/core/internal/metrics/MetricSink"
 import type { Metric } from "effect"
 import type { FromThread } from "./WorkerProtocol.ts"

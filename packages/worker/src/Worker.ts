@@ -5,7 +5,7 @@
 import type { GivenOptions } from "@nereid/core/internal/model/GivenOptions"
 import type { ModelClass } from "@nereid/core/internal/call/ModelClass"
 import type { Fields } from "@nereid/core/internal/model/Field"
-import type { BuiltInstance } from "@nereid/core/internal/instance/InstanceContext"
+import type { BuiltInstance } from "@nereid/core/InstanceContext"
 import * as InstancePlan from "@nereid/core/internal/instance/InstancePlan"
 import type { Declared } from "@nereid/core/internal/model/Declared"
 import * as Provide from "@nereid/core/internal/provide/Provide"

@@ -1,6 +1,6 @@
 /** What an instance and its thread say to each other. Tensors travel in one buffer per message (Parcel.ts). Types only. */
 import type { FamilySpec } from "@nereid/core/internal/metrics/MetricFamily"
-import type { BuiltInstance } from "@nereid/core/internal/instance/InstanceContext"
+import type { BuiltInstance } from "@nereid/core/InstanceContext"
 import type { Parameters } from "@nereid/core/internal/request/Request"
 import type { TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
 import type { PackedTensor } from "./Parcel.ts"

@@ -8,7 +8,7 @@ import { DeclaredFailure, ExecutionFailed, type InferenceError, Unavailable, Unr
 import { fromTag } from "@nereid/core/internal/error/InferenceError"
 import type { Fields } from "@nereid/core/internal/model/Field"
 import type { Request, Response } from "@nereid/core/internal/request/Request"
-import type { BuiltInstance } from "@nereid/core/internal/instance/InstanceContext"
+import type { BuiltInstance } from "@nereid/core/InstanceContext"
 import type { Execution, Interrupt, Settle } from "@nereid/core/internal/instance/Instance"
 import type { Supervised } from "@nereid/core/internal/instance/Supervisor"
 import { constVoid } from "effect/Function"

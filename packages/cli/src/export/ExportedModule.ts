@@ -7,7 +7,7 @@ import {
   ModuleError,
   withServices,
 } from "@nereid/core/internal/lifecycle/ExportedModels"
-import { Registry } from "@nereid/core/internal/lifecycle/Registry"
+import { Registry } from "@nereid/core/Registry"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 
 export interface BuiltModel {

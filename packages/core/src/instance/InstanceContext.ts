@@ -31,5 +31,5 @@ export interface BuiltInstance {
  * ```
  */
 export class InstanceContext extends Context.Service<InstanceContext, BuiltInstance>()(
-  "@nereid/core/internal/instance/InstanceContext",
+  "@nereid/core/InstanceContext",
 ) {}

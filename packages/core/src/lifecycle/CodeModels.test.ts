@@ -7,7 +7,8 @@ import { TestClock } from "effect/testing"
 import * as Model from "../Model.ts"
 import * as Tensor from "../Tensor.ts"
 import type { Control } from "./ModelRepository.ts"
-import { Registry, Served } from "./Registry.ts"
+import { Registry } from "./Registry.ts"
+import { Served } from "./Served.ts"
 
 const fields = { inputs: { x: Tensor.scalar("INT32") }, outputs: { y: Tensor.scalar("INT32") } }
 

@@ -5,6 +5,7 @@
 import { Context, Effect, Layer, Scope } from "effect"
 import { CodeModels, type Loading } from "./CodeModels.ts"
 import type { RegisteredModels } from "./ModelLookup.ts"
+import { Served } from "./Served.ts"
 
 export type { Loading, Models, Refusal, RetireOptions, UnloadOptions } from "./CodeModels.ts"
 export type { RegisteredModels } from "./ModelLookup.ts"
@@ -26,11 +27,6 @@ export class Registry extends Context.Service<Registry, RegisteredModels & Loadi
     ),
   )
 }
-
-/** Where servers say what they serve, for Registry.layer. */
-export class Served extends Context.Service<Served, Pick<CodeModels, "include" | "lock">>()(
-  "@nereid/core/Registry/Served",
-) {}
 
 /** The registry of what is being loaded, which uses it as well. */
 const Current = Context.Reference<Context.Context<Registry | Served> | undefined>("@nereid/core/Registry/Current", {

@@ -1,7 +1,7 @@
 /** What a configuration says of ONNX Runtime, as the options of its sessions (reference, A11). */
 import { Result } from "effect"
 import { availableParallelism } from "node:os"
-import type { BuiltInstance } from "@nereid/core/internal/instance/InstanceContext"
+import type { BuiltInstance } from "@nereid/core/InstanceContext"
 import type { Options } from "@nereid/onnx/internal/Instances"
 import type { Providers } from "@nereid/onnx/internal/SessionPlan"
 import type { ModelConfig } from "@nereid/protocol/model_config"

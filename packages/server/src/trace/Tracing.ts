@@ -6,7 +6,7 @@
  *                                        └─► file.0, .1 …  else: log_frequency traces, or all of a count
  */
 import { Clock, Effect, Result, type Scope } from "effect"
-import type { RegisteredModels } from "@nereid/core/internal/lifecycle/Registry"
+import type { RegisteredModels } from "@nereid/core/Registry"
 import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
 import { RequestTrace } from "./RequestTrace.ts"
 import { TraceFile } from "./TraceFile.ts"
