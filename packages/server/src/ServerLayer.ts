@@ -10,10 +10,27 @@ import { Server } from "./ListeningServer.ts"
 import * as Logging from "./log/Logging.ts"
 import type { LogControl } from "./log/LogSettings.ts"
 import { open } from "./OpenServer.ts"
+import type { ProvidedModels } from "./ProvidedModels.ts"
 import type { ServerOptions } from "./ServerOptions.ts"
 
 /** What `Model.Service` makes, and any other key of a model. */
 export type AnyModel = Context.Key<unknown, { readonly model: RunningModel }>
+
+type Identifiers<M extends ReadonlyArray<AnyModel>> = M[number]["Identifier"]
+
+/** The options of a server that builds its models. */
+export interface ProvideOptions<L> extends ServerOptions {
+  /**
+   * Layer that provides the models. The server builds it once the ports are open, and provides the models itself. Default: the
+   * models are built before the ports open, by the layers that provide them to the server.
+   */
+  readonly provide: L
+}
+
+/** A server that needs its models, or provides them where its options have a layer for them. */
+export type ServerLayer<M extends ReadonlyArray<AnyModel>, L extends Layer.Any | undefined> = L extends Layer.Any
+  ? Layer.Layer<Server | Identifiers<M>, ServeError | Layer.Error<L>, Layer.Services<L>>
+  : Layer.Layer<Server, ServeError, Identifiers<M>>
 
 /**
  * Serves the models. A model that no layer provides is a compile error.
@@ -22,16 +39,38 @@ export type AnyModel = Context.Key<unknown, { readonly model: RunningModel }>
  * Server.layer([Digits], { http: 8000, grpc: 8001 }).pipe(Layer.provide(DigitsLive), Layer.launch, NodeRuntime.runMain)
  * ```
  *
- * The models are there before it is: its ports open once they are loaded. Those of `serve` open before.
+ * The models are loaded before the ports open. With the option `provide`, the ports open first:
+ *
+ * ```ts
+ * Server.layer([Digits], { http: 8000, grpc: 8001, provide: DigitsLive }).pipe(Layer.launch, NodeRuntime.runMain)
+ * ```
+ *
+ * While the models load, the server is then live but not ready, and refuses requests to them as ModelNotReady (gRPC
+ * UNAVAILABLE, HTTP 503). The layer is built once they are loaded, and provides them beside the server.
  */
-export const layer = <const M extends ReadonlyArray<AnyModel>>(
+export function layer<
+  const M extends ReadonlyArray<L extends undefined ? AnyModel : DeclaredModel>,
+  L extends Layer.Any | undefined = undefined,
+>(
   models: M,
-  options: ServerOptions = {},
-): Layer.Layer<Server, ServeError, M[number]["Identifier"]> =>
+  options?: (ServerOptions & { readonly provide?: never }) | ProvideOptions<L & ProvidedModels<M, L>>,
+): ServerLayer<M, L>
+export function layer<const M extends ReadonlyArray<DeclaredModel>, E, R>(
+  models: M,
+  { provide, ...options }: ServerOptions & { readonly provide?: Layer.Layer<Identifiers<M>, E, R> } = {},
+): Layer.Layer<Server, ServeError | E, R | Identifiers<M>> {
+  return provide === undefined ? layerOfServices(models, options) : layerOfProvided(models, provide, options)
+}
+
+/** A server of models that are built already: its ports open once it is built. */
+const layerOfServices = <const M extends ReadonlyArray<AnyModel>>(
+  models: M,
+  options: ServerOptions,
+): Layer.Layer<Server, ServeError, Identifiers<M>> =>
   Layer.effect(
     Server,
     Effect.gen(function* () {
-      const services = yield* Effect.all(models.map((model) => provided<M[number]["Identifier"]>(model)))
+      const services = yield* Effect.all(models.map((model) => provided<Identifiers<M>>(model)))
       const running = services.map(({ model }) => model)
       return yield* logged(options, (control) =>
         open(running, Effect.succeed({ models: running }), { ...options, control }),
@@ -40,24 +79,16 @@ export const layer = <const M extends ReadonlyArray<AnyModel>>(
     // Memoized by what it is, so this one is also that of the models.
   ).pipe(Layer.provide(Registry.layer))
 
-/**
- * Serves the models of a layer that is built once the ports are open: while they are being loaded, the server is live and not
- * ready, and requests to them are refused as ModelNotReady (gRPC UNAVAILABLE, HTTP 503). It is there once they are, and
- * provides them.
- *
- * ```ts
- * Server.serve([Digits], DigitsLive, { http: 8000, grpc: 8001 }).pipe(Layer.launch, NodeRuntime.runMain)
- * ```
- */
-export const serve = <const M extends ReadonlyArray<DeclaredModel>, E, R>(
+/** A server that builds its models, once its ports are open. */
+export const layerOfProvided = <const M extends ReadonlyArray<DeclaredModel>, E, R>(
   models: M,
-  provided: Layer.Layer<NoInfer<M[number]["Identifier"]>, E, R>,
-  options: ServerOptions = {},
-): Layer.Layer<Server | M[number]["Identifier"], ServeError | E, R> =>
+  provided: Layer.Layer<Identifiers<M>, E, R>,
+  options: ServerOptions,
+): Layer.Layer<Server | Identifiers<M>, ServeError | E, R> =>
   Layer.effectContext(
     Effect.gen(function* () {
       const outside = yield* Effect.context<R>()
-      const built = Deferred.makeUnsafe<Context.Context<M[number]["Identifier"]>>()
+      const built = Deferred.makeUnsafe<Context.Context<Identifiers<M>>>()
       const load = Layer.build(provided).pipe(
         Effect.tap((context) => Deferred.succeed(built, context)),
         Effect.map((context) => ({

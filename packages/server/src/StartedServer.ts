@@ -6,7 +6,8 @@ import * as PromiseCall from "@nereid/core/internal/call/PromiseCall"
 import { type Models, Registry, type RetireOptions, type UnloadOptions } from "@nereid/core/internal/lifecycle/Registry"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { type Address, Server } from "./ListeningServer.ts"
-import { serve } from "./ServerLayer.ts"
+import type { ProvidedModels } from "./ProvidedModels.ts"
+import { layerOfProvided } from "./ServerLayer.ts"
 import type { Listen, ServerOptions } from "./ServerOptions.ts"
 
 /** The same options, whose types tell which ports there will be. */
@@ -78,8 +79,9 @@ export interface Started<
  * be loaded (with its error) or a port is in use (with a ServeError), and then leaves nothing open. Signals of the process
  * are left to the caller: `process.once("SIGTERM", server.stop)`.
  */
-export const start = async <
+export function start<
   const Models extends ReadonlyArray<DeclaredModel>,
+  Provided,
   E,
   const H extends Listen = number,
   const G extends Listen = number,
@@ -87,9 +89,21 @@ export const start = async <
   const M extends Listen = number,
 >(
   models: Models,
-  provided: Layer.Layer<NoInfer<Models[number]["Identifier"]>, E>,
+  provided: Layer.Layer<Provided, E> & ProvidedModels<Models, Layer.Layer<Provided>>,
+  options?: StartOptions<H, G, P, M>,
+): Promise<Started<H, G, P, M, Models[number]["Identifier"] | Registry>>
+export async function start<
+  Models extends ReadonlyArray<DeclaredModel>,
+  E,
+  H extends Listen,
+  G extends Listen,
+  P extends Listen,
+  M extends Listen,
+>(
+  models: Models,
+  provided: Layer.Layer<Models[number]["Identifier"], E>,
   options: StartOptions<H, G, P, M> = {},
-): Promise<Started<H, G, P, M, Models[number]["Identifier"] | Registry>> => {
+): Promise<Started<H, G, P, M, Models[number]["Identifier"] | Registry>> {
   const scope = Scope.makeUnsafe()
   const close = Effect.suspend(() => Scope.close(scope, Exit.void))
   let stopping: Promise<void> | undefined
@@ -105,7 +119,7 @@ export const start = async <
     void stop().catch(() => {})
     options.onUnrecoverable?.(error)
   }
-  const served = Layer.merge(serve(models, provided, { ...options, onUnrecoverable }), Registry.layer)
+  const served = Layer.merge(layerOfProvided(models, provided, { ...options, onUnrecoverable }), Registry.layer)
   const exit = await Effect.runPromiseExit(Layer.buildWithScope(served, scope))
   if (Exit.isFailure(exit)) {
     await Effect.runPromiseExit(close)
