@@ -57,7 +57,7 @@ export const open = Effect.fnUntraced(function* <E, R>(
   const { maxInputSize = 64 * 2 ** 20, maxMessageSize = 256 * 2 ** 20 } = options
   const { fastInference = true, maxConnections = 10_000, forwardHeaders = {}, restrictedApis = {} } = options
   const { allowClientSharedMemory = false, tls = {}, maxInFlightSize = Math.floor(availableMemory() / 2) } = options
-  if (options.tuneGarbageCollector !== false) GarbageCollector.tune()
+  if (options.tuneGarbageCollector === true) GarbageCollector.tune()
   const cors = options.cors && (yield* Effect.fromResult(Cors.make(options.cors)))
   const drainTimeout = Duration.fromInputUnsafe(options.drainTimeout ?? "30 seconds")
   // Front ends cut their callers off only after the models have had the time to answer them as stopping.

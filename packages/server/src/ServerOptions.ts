@@ -77,9 +77,11 @@ export interface ServerOptions {
    */
   readonly trace?: Partial<TraceSettings>
   /**
-   * Whether V8 is told to count buffers together with its heap and not to guess which objects will live long, for the whole
-   * process: requests of large tensors cost a fraction, small ones over gRPC an eighth less, and some tens of megabytes
-   * more may be waiting to be collected. Default true.
+   * Whether to tune V8's garbage collector for a server: V8 counts buffers together with its heap, collects young objects more
+   * often, and no longer guesses which objects live long. Requests with large tensors then cost a fraction of their collections,
+   * and small gRPC requests an eighth less CPU; up to some tens of megabytes more wait for a collection. The V8 flags hold for
+   * the whole process until it ends, worker threads included. So turn it on where serving is what the process is for, and leave
+   * it off in a process that does other work, too. `nereid serve` turns it on. Default false.
    */
   readonly tuneGarbageCollector?: boolean
   /** Whether the server is ready only while all its models are; else while it serves at all. Default true. */
