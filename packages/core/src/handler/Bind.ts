@@ -67,9 +67,13 @@ type OutputName<O extends Positions, V extends ReadonlyArray<unknown>, K extends
   string
 >
 
-/** What a handler returns, by the names of its outputs. */
+/** What a handler returns, by the names of its outputs; unknown for what has no positions. */
 type ByName<O extends Positions, V> =
-  V extends ReadonlyArray<unknown> ? { readonly [K in keyof V & `${number}` as OutputName<O, V, K>]: V[K] } : V
+  V extends ReadonlyArray<unknown>
+    ? number extends V["length"]
+      ? unknown
+      : { readonly [K in keyof V & `${number}` as OutputName<O, V, K>]: V[K] }
+    : unknown
 
 type CheckedBoundHandler<N extends string, I extends Positions, O extends Positions, A, EMake, RMake> = CheckedHandler<
   [inputs: Positional<I>, context: JoinedBatch<Named<"INPUT", I>>],

@@ -26,19 +26,24 @@ type OutputProblem<N extends string, Expected, Given> = Given extends unknown
   ? unknown extends Given
     ? never
     :
-        | Undeclared<N, Exclude<keyof Given, keyof Expected>>
-        | Missing<N, Exclude<RequiredKeys<Expected>, keyof Given>>
+        | Undeclared<N, Exclude<keyof Given, keyof Expected>, Exclude<RequiredKeys<Expected>, keyof Given>>
+        | Missing<N, Exclude<RequiredKeys<Expected>, keyof Given>, Exclude<keyof Given, keyof Expected>>
         | Wrong<N, Expected, Given>[keyof Expected & keyof Given]
   : never
 
-type Undeclared<N extends string, K extends PropertyKey> = K extends string | number
-  ? `output ${K} is not declared by model ${N}`
+/** `Absent` are outputs that are missing: one of them is probably meant. */
+type Undeclared<N extends string, K extends PropertyKey, Absent extends PropertyKey> = K extends string | number
+  ? [Absent] extends [never]
+    ? `output ${K} is not declared by model ${N}`
+    : `output ${K} is not declared by model ${N}, whose output ${Absent & string} is missing`
   : never
 
-type Missing<N extends string, K extends PropertyKey> = K extends string | number
-  ? string extends K
-    ? never
-    : `output ${K} of model ${N} is missing`
+type Missing<N extends string, K extends PropertyKey, Extra extends PropertyKey> = [Extra] extends [never]
+  ? K extends string | number
+    ? string extends K
+      ? never
+      : `output ${K} of model ${N} is missing`
+    : never
   : never
 
 type RequiredKeys<T> = { readonly [K in keyof T]-?: {} extends Pick<T, K> ? never : K }[keyof T]
