@@ -8,7 +8,7 @@ import type { ModelClass } from "../call/ModelClass.ts"
 import type { Fields } from "../model/Field.ts"
 import { type JoinedBatch, JoinedInputs, JoinedScope } from "./JoinedBatch.ts"
 import * as Handler from "./Handler.ts"
-import type { OutputCheck } from "./OutputCheck.ts"
+import type { OutputMistake } from "./OutputMistake.ts"
 import type { GivenOptions } from "../model/GivenOptions.ts"
 import { collect, named, withBatch, withoutBatch } from "../model/BatchedTensors.ts"
 import * as Padding from "../batch/Padding.ts"
@@ -37,7 +37,7 @@ type CheckedBatchHandler<
   BatchReturned<O, never, never>,
   BatchReturned<O, Failing<P>, unknown>,
   InForm<A, Batched<O>, Failing<P>>,
-  OutputCheck<N, Batched<O>, ValueOf<A>, A, BatchReturned<O, Failing<P>, unknown>>,
+  OutputMistake<N, Batched<O>, ValueOf<A>, A, BatchReturned<O, Failing<P>, unknown>>,
   EMake,
   RMake
 >

@@ -11,7 +11,7 @@ import { type ModelClass, Service } from "../call/ModelClass.ts"
 import type { Field, Fields } from "../model/Field.ts"
 import type { JoinedBatch } from "./JoinedBatch.ts"
 import type * as Handler from "./Handler.ts"
-import type { OutputCheck } from "./OutputCheck.ts"
+import type { OutputMistake } from "./OutputMistake.ts"
 import type { GroupOptions } from "../instance/InstancePlan.ts"
 import { isPromise, type Returned } from "./UserCode.ts"
 import type { ErrorOf } from "../provide/WarmUp.ts"
@@ -81,7 +81,7 @@ type CheckedBoundHandler<N extends string, I extends Positions, O extends Positi
   BoundReturned<O, never, never>,
   BoundReturned<O, unknown, unknown>,
   InForm<A, Positional<O>, unknown>,
-  OutputCheck<N, Batched<Named<"OUTPUT", O>>, ByName<O, ValueOf<A>>, A, BoundReturned<O, unknown, unknown>>,
+  OutputMistake<N, Batched<Named<"OUTPUT", O>>, ByName<O, ValueOf<A>>, A, BoundReturned<O, unknown, unknown>>,
   EMake,
   RMake
 >

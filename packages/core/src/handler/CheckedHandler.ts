@@ -13,17 +13,26 @@ export type Make<H, EMake, RMake> = Effect.Effect<H, EMake, RMake> | H
  *
  * `Context` is the expected return type while A is unknown: the code's literals get their types from it. Its effects neither
  * fail nor need services, since inference would find both in A otherwise. `Fits` is the bound of A, and `Fit` the same bound in
- * the form of A (a value, a promise or an effect), for which the compiler prints a shorter message. `Check` is `unknown` for a
+ * the form of A (a value, a promise or an effect), for which the compiler prints a shorter message. `Mistake` is `unknown` for a
  * sound A, otherwise the text that the compiler prints last; `Fit` does not apply then, because its message would replace that
  * text.
  */
-export type CheckedHandler<Arguments extends ReadonlyArray<unknown>, A, Context, Fits, Fit, Check, EMake, RMake> = Make<
-  | ((...args: Arguments) => A & ([A] extends [Fits] ? unknown : unknown extends Check ? Fit : unknown))
+export type CheckedHandler<
+  Arguments extends ReadonlyArray<unknown>,
+  A,
+  Context,
+  Fits,
+  Fit,
+  Mistake,
+  EMake,
+  RMake,
+> = Make<
+  | ((...args: Arguments) => A & ([A] extends [Fits] ? unknown : unknown extends Mistake ? Fit : unknown))
   | ((...args: Arguments) => Context),
   EMake,
   RMake
 > &
-  Check
+  Mistake
 
 /** The value that a function returns, directly, by a promise or by an effect. */
 export type ValueOf<A> =

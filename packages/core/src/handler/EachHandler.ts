@@ -12,7 +12,7 @@ import * as Handler from "./Handler.ts"
 import type { Execution, Instance } from "../instance/Instance.ts"
 import type { Declared, Failing } from "../model/Declared.ts"
 import type { GivenOptions } from "../model/GivenOptions.ts"
-import type { OutputCheck } from "./OutputCheck.ts"
+import type { OutputMistake } from "./OutputMistake.ts"
 import type { HandledRequest, RequestContext } from "./RequestContext.ts"
 import * as SampleCodec from "../model/SampleCodec.ts"
 import type { Returned } from "./UserCode.ts"
@@ -39,7 +39,7 @@ type CheckedEachHandler<
   EachReturned<O, never, never>,
   EachReturned<O, Failing<P>, unknown>,
   InForm<A, Sample<O> | Literals<O>, Failing<P>>,
-  OutputCheck<N, Sample<O>, ValueOf<A>, A, EachReturned<O, Failing<P>, unknown>>,
+  OutputMistake<N, Sample<O>, ValueOf<A>, A, EachReturned<O, Failing<P>, unknown>>,
   EMake,
   RMake
 >

@@ -11,7 +11,7 @@ import { ExecutionFailed, type InferenceError } from "../error/InferenceError.ts
 import type { Fields } from "../model/Field.ts"
 import type { HandledBatch } from "./HandledBatch.ts"
 import * as Handler from "./Handler.ts"
-import type { OutputCheck } from "./OutputCheck.ts"
+import type { OutputMistake } from "./OutputMistake.ts"
 import type { GivenOptions } from "../model/GivenOptions.ts"
 import type { Response } from "../request/Request.ts"
 import { collect, named, withBatch, withoutBatch } from "../model/BatchedTensors.ts"
@@ -52,7 +52,7 @@ type CheckedRequestsHandler<
   RequestsReturned<O, P, never, never>,
   RequestsReturned<O, P, Failing<P>, unknown>,
   InForm<A, Results<O, P>, Failing<P>>,
-  OutputCheck<N, Batched<O>, Succeeded<ValueOf<A>>, A, RequestsReturned<O, P, Failing<P>, unknown>>,
+  OutputMistake<N, Batched<O>, Succeeded<ValueOf<A>>, A, RequestsReturned<O, P, Failing<P>, unknown>>,
   EMake,
   RMake
 >

@@ -15,7 +15,7 @@ import { errorPrefix, noParameters, type Parameters, type Request, type Response
 import { fromEffect } from "../instance/Instance.ts"
 import { withoutBatch } from "../model/BatchedTensors.ts"
 import type { Declared, Failing } from "../model/Declared.ts"
-import type { OutputCheck } from "./OutputCheck.ts"
+import type { OutputMistake } from "./OutputMistake.ts"
 import type { HandledRequest, RequestContext } from "./RequestContext.ts"
 import { RequestScope } from "./RequestScope.ts"
 import * as SampleCodec from "../model/SampleCodec.ts"
@@ -67,7 +67,7 @@ type CheckedStreamHandler<
   StreamReturned<O, never, never>,
   StreamReturned<O, Failing<P>, unknown>,
   InForm<A, Sample<O> | Literals<O>, Failing<P>>,
-  OutputCheck<N, Sample<O>, ResponseOf<A>, A, StreamReturned<O, Failing<P>, unknown>>,
+  OutputMistake<N, Sample<O>, ResponseOf<A>, A, StreamReturned<O, Failing<P>, unknown>>,
   EMake,
   RMake
 >

@@ -1,28 +1,27 @@
 /**
- * The check of a handler's return type against the model's outputs. Its result is a text that names the wrong output, for the
- * last line of the compiler's message: assignability accepts an undeclared output, and names the datatype or the extent of a
- * wrong tensor but not the output. Types only.
+ * A mistake in the outputs that a handler returns, as a type: a text that names the output, which the compiler prints in the last
+ * line of its message. Assignability accepts an undeclared output, and reports a wrong datatype or extent without the output's
+ * name. Types only: model/SampleCodec.ts and model/BatchedTensors.ts check the outputs at run time.
  */
 import type { Shape, TypedTensor } from "../tensor/TypedTensor.ts"
 
 /**
- * Unknown for sound outputs, and for mistakes that assignability reports as well; otherwise a text about each mistake. `Given`
- * are the outputs in the return type `A`, whose bound is `Fits`.
- *
- * The first two conditions hold for a generic model that returns its own sample, too, whose keys nobody knows yet.
+ * Unknown for sound outputs, and for a mistake that assignability reports well enough; otherwise a text for each mistake. `Given`
+ * are the outputs in the return type `A`, whose bound is `Fits`. The conditions on keys and bound come first: the compiler can
+ * decide them for a generic model that returns its own inputs, whose texts it cannot know.
  */
-export type OutputCheck<N extends string, Expected, Given, A, Fits> = [KeysOf<Given>] extends [keyof Expected]
+export type OutputMistake<N extends string, Expected, Given, A, Fits> = [KeysOf<Given>] extends [keyof Expected]
   ? [A] extends [Fits]
     ? unknown
-    : Shown<OutputProblem<N, Expected, Given>>
-  : Shown<OutputProblem<N, Expected, Given>>
+    : Shown<Mistakes<N, Expected, Given>>
+  : Shown<Mistakes<N, Expected, Given>>
 
 type KeysOf<Given> = Given extends unknown ? keyof Given : never
 
-type Shown<Problem> = [Problem] extends [never] ? unknown : Problem
+type Shown<Mistake> = [Mistake] extends [never] ? unknown : Mistake
 
 /** The mistakes in each member of the union `Given`; never in `any` and `unknown`. */
-type OutputProblem<N extends string, Expected, Given> = Given extends unknown
+type Mistakes<N extends string, Expected, Given> = Given extends unknown
   ? unknown extends Given
     ? never
     :
@@ -31,7 +30,7 @@ type OutputProblem<N extends string, Expected, Given> = Given extends unknown
         | Wrong<N, Expected, Given>[keyof Expected & keyof Given]
   : never
 
-/** `Absent` are outputs that are missing: one of them is probably meant. */
+/** `Absent` are the missing outputs, of which K is probably a misspelt one. */
 type Undeclared<N extends string, K extends PropertyKey, Absent extends PropertyKey> = K extends string | number
   ? [Absent] extends [never]
     ? `output ${K} is not declared by model ${N}`
