@@ -1,7 +1,10 @@
 /**
  * The parameter type of `Model.each` and its siblings: a handler, or an Effect that builds one, whose return type the compiler
  * infers as a whole and then compares with the model's outputs. The whole type is needed to find an undeclared output, which
- * assignability accepts. Types only: at run time model/SampleCodec.ts and model/BatchedTensors.ts check the outputs.
+ * assignability accepts.
+ *
+ * Types only. Each of those functions has this type in its one overload, while its implementation takes the same handler as
+ * EachHandler or the like: inside, A is unknown, and the compiler could not relate the two.
  */
 import type { Effect } from "effect"
 
