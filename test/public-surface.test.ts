@@ -118,7 +118,7 @@ const surface: Readonly<Record<string, Readonly<Record<string, ReadonlyArray<str
   server: {
     ".": ["Logging", "ServeError", "Server"],
     "./Logging": ["Logging", "current", "layer", "through"],
-    "./Server": ["Server", "layer", "serve", "start", "teardown"],
+    "./Server": ["Server", "layer", "start", "teardown"],
   },
   worker: {
     ".": ["Worker"],

@@ -1,4 +1,7 @@
-/** The server that is measured, run as a child: models of the examples behind the front ends, as a user would serve them. */
+/**
+ * The server that is measured, run as a child: models of the examples behind the front ends, as `nereid serve` would serve them,
+ * with its garbage collector tuned.
+ */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Server } from "@nereid/server"
 import { Effect, Layer } from "effect"
@@ -8,6 +11,8 @@ import { report } from "./Reporter.ts"
 
 const local = { host: "127.0.0.1", port: 0 }
 
+const options = { http: local, grpc: local, metrics: false, tuneGarbageCollector: true } as const
+
 const reported = Layer.effectDiscard(
   Effect.map(Server.Server, ({ http, grpc, models }) =>
     report({ ports: { http: http?.port ?? 0, grpc: grpc?.port ?? 0 }, models }),
@@ -15,7 +20,7 @@ const reported = Layer.effectDiscard(
 )
 
 reported.pipe(
-  Layer.provide(Server.layer([AddSub, Digits, ...models], { http: local, grpc: local, metrics: false })),
+  Layer.provide(Server.layer([AddSub, Digits, ...models], options)),
   Layer.provide([AddSubLive, DigitsLive, live]),
   Layer.launch,
   NodeRuntime.runMain({ teardown: Server.teardown }),

@@ -52,8 +52,9 @@ export const serve = Command.make(
       process.exitCode = 1
       forcedExit.stop(reason)
     }
-    const served = Server.serve(module.models, models, {
+    const served = Server.layer(module.models, {
       ...options,
+      provide: models,
       routes: module.routes,
       onDrainTimeout: () => void (process.exitCode = 1),
       onUnrecoverable: () => stop("a model cannot recover"),

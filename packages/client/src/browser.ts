@@ -1,2 +1,2 @@
-/** What users import in browsers: the same clients over `fetch`, by gRPC-Web or the Connect protocol. */
+/** What users import in browsers: the same clients over HTTP, by `fetch`. */
 export * as Client from "./BrowserClient.ts"

@@ -158,7 +158,7 @@ it.live("as a layer: its ports open first, it is there once its models are, and 
       return [index().map(({ state }) => state), yield* infer({ x: 3 })]
     })
     const running = yield* Effect.forkChild(
-      Effect.provide(program, Server.serve([Later], Model.each(Later, handler), ports)),
+      Effect.provide(program, Server.layer([Later], { ...ports, provide: Model.each(Later, handler) })),
     )
     yield* Deferred.await(initializing)
     const { status } = yield* asking(ports)
@@ -174,7 +174,7 @@ it.live("a stop of one that is starting ends its load", () =>
     const ports = yield* somewhere
     const { handler, initializing, log } = slow()
     const starting = yield* Effect.forkChild(
-      Effect.scoped(Layer.build(Server.serve([Later], Model.each(Later, handler), ports))),
+      Effect.scoped(Layer.build(Server.layer([Later], { ...ports, provide: Model.each(Later, handler) }))),
     )
     yield* Deferred.await(initializing)
     yield* Fiber.interrupt(starting)
@@ -338,7 +338,10 @@ it.live("several servers that are built together all have what is loaded, until 
     yield* models.load([Later], times(2))
     const [oneScope, otherScope] = [yield* Scope.make(), yield* Scope.make()]
     const one = Context.get(yield* build(Server.layer([], free), oneScope), Server.Server)
-    const other = Context.get(yield* build(Server.serve([First], first, free), otherScope), Server.Server)
+    const other = Context.get(
+      yield* build(Server.layer([First], { ...free, provide: first }), otherScope),
+      Server.Server,
+    )
     const names = (server: Server.Server["Service"]) => server.models.map(({ description: { name } }) => name)
     expect([names(one), names(other)]).toEqual([["later"], ["first", "later"]])
     yield* models.unload("later")

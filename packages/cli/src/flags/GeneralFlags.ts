@@ -31,6 +31,11 @@ export const flags = {
     "Whether callers on this machine may pass tensors in system shared memory",
     false,
   ),
+  tuneGarbageCollector: FlagKind.boolean(
+    "tune-garbage-collector",
+    "Whether to tune V8's garbage collector for a server, in the whole process",
+    true,
+  ),
 }
 
 type Values = Command.Command.Config.Infer<typeof flags>
@@ -42,11 +47,13 @@ export const options = ({
   maxConnections,
   maxInFlightSize,
   allowSharedMemory,
+  tuneGarbageCollector,
 }: Values): ServerOptions => ({
   ...(id === undefined ? {} : { id }),
   strictReadiness,
   maxConnections,
   ...(maxInFlightSize === undefined ? {} : { maxInFlightSize }),
   allowClientSharedMemory: allowSharedMemory,
+  tuneGarbageCollector,
   drainTimeout: `${exitTimeout} seconds`,
 })

@@ -1,12 +1,14 @@
 /** A model from a function of a whole batch. Functions of single samples are EachHandler.ts's. */
-import { type Context, type Effect, type Layer, Result } from "effect"
+import { type Context, type Layer, Result } from "effect"
 import * as Batch from "../batch/Batch.ts"
 import * as BatchCall from "./BatchCall.ts"
+import type { CheckedHandler, InForm, Make, RequirementsOf, ValueOf } from "./CheckedHandler.ts"
 import type { Batched } from "../model/Definition.ts"
 import type { ModelClass } from "../call/ModelClass.ts"
 import type { Fields } from "../model/Field.ts"
 import { type JoinedBatch, JoinedInputs, JoinedScope } from "./JoinedBatch.ts"
 import * as Handler from "./Handler.ts"
+import type { OutputMistake } from "./OutputMistake.ts"
 import type { GivenOptions } from "../model/GivenOptions.ts"
 import { collect, named, withBatch, withoutBatch } from "../model/BatchedTensors.ts"
 import * as Padding from "../batch/Padding.ts"
@@ -19,11 +21,67 @@ export type BatchHandler<I extends Fields, O extends Fields, E, R, P extends Dec
   context: JoinedBatch<I, P>,
 ) => UserCode.Returned<Batched<O>, E, R>
 
+type BatchReturned<O extends Fields, E, R> = UserCode.Returned<Batched<O>, E, R>
+
+type CheckedBatchHandler<
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  A,
+  EMake,
+  RMake,
+  P extends Declared,
+> = CheckedHandler<
+  [batch: Batched<I>, context: JoinedBatch<I, P>],
+  A,
+  BatchReturned<O, never, never>,
+  BatchReturned<O, Failing<P>, unknown>,
+  InForm<A, Batched<O>, Failing<P>>,
+  OutputMistake<N, Batched<O>, ValueOf<A>, A, BatchReturned<O, Failing<P>, unknown>>,
+  EMake,
+  RMake
+>
+
 /**
  * A model from a function of a whole batch: one tensor per input, all rows along axis 0. A failure is the failure of
  * every request of the batch. Called with one row where the model does not batch.
  */
-export const batch = <
+export function batch<
+  Self,
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  A = never,
+  EMake = never,
+  RMake = never,
+  P extends Declared = undefined,
+  const Options extends Handler.HandlerOptions<I> = {},
+>(
+  model: ModelClass<Self, N, I, O, P>,
+  make: CheckedBatchHandler<N, I, O, A, EMake, RMake, P>,
+  options?: GivenOptions<Options, Handler.HandlerOptions<I>>,
+): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, RequirementsOf<A>, Options>>
+export function batch<
+  Self,
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  E extends Failing<P>,
+  R,
+  EMake,
+  RMake,
+  P extends Declared,
+  const Options extends Handler.HandlerOptions<I>,
+>(
+  model: ModelClass<Self, N, I, O, P>,
+  make: Make<BatchHandler<I, O, E, R, P>, EMake, RMake>,
+  options?: GivenOptions<Options, Handler.HandlerOptions<I>>,
+): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, R, Options>> {
+  return uncheckedBatch(model, make, options)
+}
+
+/** `batch` for a handler whose outputs have other names in its code, and are checked there. */
+export const uncheckedBatch = <
   Self,
   N extends string,
   I extends Fields,
@@ -36,7 +94,7 @@ export const batch = <
   const Options extends Handler.HandlerOptions<I> = {},
 >(
   model: ModelClass<Self, N, I, O, P>,
-  make: Effect.Effect<BatchHandler<I, O, E, R, P>, EMake, RMake> | BatchHandler<I, O, E, R, P>,
+  make: Make<BatchHandler<I, O, E, R, P>, EMake, RMake>,
   options?: GivenOptions<Options, Handler.HandlerOptions<I>>,
 ): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, R, Options>> => {
   const { name, signature, maxBatchSize } = model.definition

@@ -3,13 +3,15 @@
  * made. A contract that clients import too is a class, of Definition.ts.
  */
 import { Effect, Exit, type Layer } from "effect"
-import { batch } from "./BatchHandler.ts"
+import { uncheckedBatch } from "./BatchHandler.ts"
 import type { BatchingOptions } from "../model/Batching.ts"
+import type { CheckedHandler, InForm, Make, RequirementsOf, ValueOf } from "./CheckedHandler.ts"
 import type { Batched, DefinitionOptions } from "../model/Definition.ts"
 import { type ModelClass, Service } from "../call/ModelClass.ts"
 import type { Field, Fields } from "../model/Field.ts"
 import type { JoinedBatch } from "./JoinedBatch.ts"
 import type * as Handler from "./Handler.ts"
+import type { OutputMistake } from "./OutputMistake.ts"
 import type { GroupOptions } from "../instance/InstancePlan.ts"
 import { isPromise, type Returned } from "./UserCode.ts"
 import type { ErrorOf } from "../provide/WarmUp.ts"
@@ -27,7 +29,7 @@ type NameOf<P, Default extends string> = P extends readonly [infer Name extends 
 /** The names by position: counted from 1, also behind those that have their own. */
 type Names<
   Side extends string,
-  P extends Positions,
+  P extends ReadonlyArray<unknown>,
   Before extends ReadonlyArray<string> = [],
 > = Before["length"] extends P["length"]
   ? Before
@@ -54,6 +56,35 @@ export type BoundHandler<I extends Positions, O extends Positions, E, R> = (
   inputs: Positional<I>,
   context: JoinedBatch<Named<"INPUT", I>>,
 ) => Returned<Positional<O>, E, R>
+
+type BoundReturned<O extends Positions, E, R> = Returned<Positional<O>, E, R>
+
+/** The name of the output at a position, also of one beyond the declared outputs. */
+type OutputName<O extends Positions, V extends ReadonlyArray<unknown>, K extends PropertyKey> = Extract<
+  K extends keyof O
+    ? Names<"OUTPUT", O>[K & keyof Names<"OUTPUT", O>]
+    : Names<"OUTPUT", V>[K & keyof Names<"OUTPUT", V>],
+  string
+>
+
+/** What a handler returns, by the names of its outputs; unknown for what has no positions. */
+type ByName<O extends Positions, V> =
+  V extends ReadonlyArray<unknown>
+    ? number extends V["length"]
+      ? unknown
+      : { readonly [K in keyof V & `${number}` as OutputName<O, V, K>]: V[K] }
+    : unknown
+
+type CheckedBoundHandler<N extends string, I extends Positions, O extends Positions, A, EMake, RMake> = CheckedHandler<
+  [inputs: Positional<I>, context: JoinedBatch<Named<"INPUT", I>>],
+  A,
+  BoundReturned<O, never, never>,
+  BoundReturned<O, unknown, unknown>,
+  InForm<A, Positional<O>, unknown>,
+  OutputMistake<N, Batched<Named<"OUTPUT", O>>, ByName<O, ValueOf<A>>, A, BoundReturned<O, unknown, unknown>>,
+  EMake,
+  RMake
+>
 
 export interface BindOptions<N extends string, I extends Positions, O extends Positions, W = WarmUps<Named<"INPUT", I>>>
   extends
@@ -101,7 +132,19 @@ export interface BoundModel<N extends string, I extends Fields, O extends Fields
  * `make` is the handler, or an Effect that builds one, once per instance, in a scope that closes when the model unloads.
  * @throws TypeError as `Model.Service` does, and where two tensors of a side have the same name
  */
-export const bind = <
+export function bind<
+  const N extends string,
+  const I extends Positions,
+  const O extends Positions,
+  A = never,
+  EMake = never,
+  RMake = never,
+  const W extends WarmUps<Named<"INPUT", I>> | undefined = undefined,
+>(
+  options: BindOptions<N, I, O, W>,
+  make: CheckedBoundHandler<N, I, O, A, EMake, RMake>,
+): BoundModel<N, Named<"INPUT", I>, Named<"OUTPUT", O>, EMake | ErrorOf<W>, Handler.Needs<RMake, RequirementsOf<A>, {}>>
+export function bind<
   const N extends string,
   const I extends Positions,
   const O extends Positions,
@@ -112,8 +155,8 @@ export const bind = <
   const W extends WarmUps<Named<"INPUT", I>> | undefined = undefined,
 >(
   { name, inputs, outputs, instances, keepsInputs, responseCache, warmUp, ...options }: BindOptions<N, I, O, W>,
-  make: Effect.Effect<BoundHandler<I, O, E, R>, EMake, RMake> | BoundHandler<I, O, E, R>,
-): BoundModel<N, Named<"INPUT", I>, Named<"OUTPUT", O>, EMake | ErrorOf<W>, Handler.Needs<RMake, R, {}>> => {
+  make: Make<BoundHandler<I, O, E, R>, EMake, RMake>,
+): BoundModel<N, Named<"INPUT", I>, Named<"OUTPUT", O>, EMake | ErrorOf<W>, Handler.Needs<RMake, R, {}>> {
   const inputNames = names("INPUT", inputs)
   const outputNames = names("OUTPUT", outputs)
   // Each name of the types is made of its position, as those of `names` are.
@@ -132,7 +175,7 @@ export const bind = <
           record(outputNames, returned) as Batched<Named<"OUTPUT", O>>,
       )
     }
-  const layer = batch(model, Effect.isEffect(make) ? Effect.map(make, byName) : byName(make), {
+  const layer = uncheckedBatch(model, Effect.isEffect(make) ? Effect.map(make, byName) : byName(make), {
     ...(instances === undefined ? {} : { instances }),
     ...(keepsInputs === undefined ? {} : { keepsInputs }),
     ...(responseCache === undefined ? {} : { responseCache }),

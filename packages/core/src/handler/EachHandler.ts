@@ -2,15 +2,17 @@
  * A model from a function of one sample. How a request goes through it is EachAnswer.ts's business; functions of whole
  * batches are BatchHandler.ts's.
  */
-import { type Context, type Effect, Exit, type Layer } from "effect"
+import { type Context, Exit, type Layer } from "effect"
 import type { Literals, Sample } from "../model/Definition.ts"
 import type { ModelClass } from "../call/ModelClass.ts"
+import type { CheckedHandler, InForm, Make, RequirementsOf, ValueOf } from "./CheckedHandler.ts"
 import { type Answering, EachAnswer } from "./EachAnswer.ts"
 import type { Fields } from "../model/Field.ts"
 import * as Handler from "./Handler.ts"
 import type { Execution, Instance } from "../instance/Instance.ts"
 import type { Declared, Failing } from "../model/Declared.ts"
 import type { GivenOptions } from "../model/GivenOptions.ts"
+import type { OutputMistake } from "./OutputMistake.ts"
 import type { HandledRequest, RequestContext } from "./RequestContext.ts"
 import * as SampleCodec from "../model/SampleCodec.ts"
 import type { Returned } from "./UserCode.ts"
@@ -21,13 +23,53 @@ export type EachHandler<I extends Fields, O extends Fields, E, R, P extends Decl
   request: HandledRequest<P>,
 ) => Returned<Sample<O> | Literals<O>, E, R>
 
+type EachReturned<O extends Fields, E, R> = Returned<Sample<O> | Literals<O>, E, R>
+
+type CheckedEachHandler<
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  A,
+  EMake,
+  RMake,
+  P extends Declared,
+> = CheckedHandler<
+  [sample: Sample<I>, request: HandledRequest<P>],
+  A,
+  EachReturned<O, never, never>,
+  EachReturned<O, Failing<P>, unknown>,
+  InForm<A, Sample<O> | Literals<O>, Failing<P>>,
+  OutputMistake<N, Sample<O>, ValueOf<A>, A, EachReturned<O, Failing<P>, unknown>>,
+  EMake,
+  RMake
+>
+
 /**
  * A model from a function of one sample. The samples of a batch run concurrently; a failure is that of its request, whose
  * own rows are answered or fail together, and of no other.
  *
  * `make` is the handler, or an Effect that builds one, once per instance, in a scope that closes when the model unloads.
  */
-export const each = <
+export function each<
+  Self,
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  A = never,
+  EMake = never,
+  RMake = never,
+  P extends Declared = undefined,
+  const Options extends Handler.HandlerOptions<I> = {},
+>(
+  model: ModelClass<Self, N, I, O, P>,
+  make: CheckedEachHandler<N, I, O, A, EMake, RMake, P>,
+  options?: GivenOptions<Options, Handler.HandlerOptions<I>>,
+): Layer.Layer<
+  Self,
+  EMake | Handler.Failure<Options>,
+  Handler.Needs<RMake, Exclude<RequirementsOf<A>, RequestContext>, Options>
+>
+export function each<
   Self,
   N extends string,
   I extends Fields,
@@ -40,9 +82,9 @@ export const each = <
   const Options extends Handler.HandlerOptions<I> = {},
 >(
   model: ModelClass<Self, N, I, O, P>,
-  make: Effect.Effect<EachHandler<I, O, E, R, P>, EMake, RMake> | EachHandler<I, O, E, R, P>,
+  make: Make<EachHandler<I, O, E, R, P>, EMake, RMake>,
   options?: GivenOptions<Options, Handler.HandlerOptions<I>>,
-): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, Exclude<R, RequestContext>, Options>> => {
+): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, Exclude<R, RequestContext>, Options>> {
   const { name, errors, signature, inputs, outputs, maxBatchSize } = model.definition
   const inputCodec = SampleCodec.make(inputs, signature.inputs)
   const outputCodec = SampleCodec.make(outputs, signature.outputs)

@@ -2,14 +2,16 @@
  * A model from a function of the requests of a batch, for handlers that answer each on its own: with its parameters in
  * mind, or with an error for it alone. Functions of all their rows at once are BatchHandler.ts's.
  */
-import { type Context, type Effect, type Layer, Result } from "effect"
+import { type Context, type Layer, Result } from "effect"
 import * as BatchCall from "./BatchCall.ts"
+import type { CheckedHandler, InForm, Make, RequirementsOf, ValueOf } from "./CheckedHandler.ts"
 import type { Batched } from "../model/Definition.ts"
 import type { ModelClass } from "../call/ModelClass.ts"
 import { ExecutionFailed, type InferenceError } from "../error/InferenceError.ts"
 import type { Fields } from "../model/Field.ts"
 import type { HandledBatch } from "./HandledBatch.ts"
 import * as Handler from "./Handler.ts"
+import type { OutputMistake } from "./OutputMistake.ts"
 import type { GivenOptions } from "../model/GivenOptions.ts"
 import type { Response } from "../request/Request.ts"
 import { collect, named, withBatch, withoutBatch } from "../model/BatchedTensors.ts"
@@ -26,7 +28,34 @@ export interface ModelRequest<I extends Fields, P extends Declared = undefined> 
 export type RequestsHandler<I extends Fields, O extends Fields, E, R, P extends Declared = undefined> = (
   requests: ReadonlyArray<ModelRequest<I, P>>,
   context: Pick<HandledBatch, "signal">,
-) => UserCode.Returned<ReadonlyArray<Result.Result<Batched<O>, Failing<P>>>, E, R>
+) => UserCode.Returned<Results<O, P>, E, R>
+
+type Results<O extends Fields, P extends Declared> = ReadonlyArray<Result.Result<Batched<O>, Failing<P>>>
+
+type RequestsReturned<O extends Fields, P extends Declared, E, R> = UserCode.Returned<Results<O, P>, E, R>
+
+/** The outputs of a list of Results. */
+type Succeeded<A> =
+  A extends ReadonlyArray<infer One> ? (One extends Result.Success<infer Value, infer _E> ? Value : never) : never
+
+type CheckedRequestsHandler<
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  A,
+  EMake,
+  RMake,
+  P extends Declared,
+> = CheckedHandler<
+  [requests: ReadonlyArray<ModelRequest<I, P>>, context: Pick<HandledBatch, "signal">],
+  A,
+  RequestsReturned<O, P, never, never>,
+  RequestsReturned<O, P, Failing<P>, unknown>,
+  InForm<A, Results<O, P>, Failing<P>>,
+  OutputMistake<N, Batched<O>, Succeeded<ValueOf<A>>, A, RequestsReturned<O, P, Failing<P>, unknown>>,
+  EMake,
+  RMake
+>
 
 /**
  * A model from a function of the requests of a batch, which returns one Result for each:
@@ -44,7 +73,22 @@ export type RequestsHandler<I extends Fields, O extends Fields, E, R, P extends 
  * A Result that is a failure, or that does not fit the signature, is the failure of that request alone; what the function
  * itself fails with, or another number of Results, that of all of them.
  */
-export const requests = <
+export function requests<
+  Self,
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  A = never,
+  EMake = never,
+  RMake = never,
+  P extends Declared = undefined,
+  const Options extends Handler.HandlerOptions<I> = {},
+>(
+  model: ModelClass<Self, N, I, O, P>,
+  make: CheckedRequestsHandler<N, I, O, A, EMake, RMake, P>,
+  options?: GivenOptions<Options, Handler.HandlerOptions<I>>,
+): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, RequirementsOf<A>, Options>>
+export function requests<
   Self,
   N extends string,
   I extends Fields,
@@ -57,9 +101,9 @@ export const requests = <
   const Options extends Handler.HandlerOptions<I> = {},
 >(
   model: ModelClass<Self, N, I, O, P>,
-  make: Effect.Effect<RequestsHandler<I, O, E, R, P>, EMake, RMake> | RequestsHandler<I, O, E, R, P>,
+  make: Make<RequestsHandler<I, O, E, R, P>, EMake, RMake>,
   options?: GivenOptions<Options, Handler.HandlerOptions<I>>,
-): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, R, Options>> => {
+): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, R, Options>> {
   const { name, signature, maxBatchSize } = model.definition
   const batching = maxBatchSize > 0
 

@@ -4,6 +4,7 @@
  */
 import { type Context, Effect, Exit, type Layer, Result, Stream } from "effect"
 import type { Handling } from "../call/Caller.ts"
+import type { CheckedHandler, Make } from "./CheckedHandler.ts"
 import type { Literals, Sample } from "../model/Definition.ts"
 import type { ModelClass } from "../call/ModelClass.ts"
 import { type InferenceError, InvalidRequest } from "../error/InferenceError.ts"
@@ -14,6 +15,7 @@ import { errorPrefix, noParameters, type Parameters, type Request, type Response
 import { fromEffect } from "../instance/Instance.ts"
 import { withoutBatch } from "../model/BatchedTensors.ts"
 import type { Declared, Failing } from "../model/Declared.ts"
+import type { OutputMistake } from "./OutputMistake.ts"
 import type { HandledRequest, RequestContext } from "./RequestContext.ts"
 import { RequestScope } from "./RequestScope.ts"
 import * as SampleCodec from "../model/SampleCodec.ts"
@@ -28,6 +30,48 @@ export type StreamHandler<I extends Fields, O extends Fields, E, R, P extends De
   request: HandledRequest<P>,
 ) => Responses<Sample<O> | Literals<O>, E, R>
 
+type StreamReturned<O extends Fields, E, R> = Responses<Sample<O> | Literals<O>, E, R>
+
+/** One of several responses. */
+type ResponseOf<A> =
+  A extends Stream.Stream<infer One, infer _E, infer _R>
+    ? One
+    : A extends AsyncIterable<infer One>
+      ? One
+      : A extends Iterable<infer One>
+        ? One
+        : never
+
+/** The services that a returned stream needs. */
+type RequirementsOf<A> = 0 extends 1 & A ? never : A extends Stream.Stream<infer _A, infer _E, infer R> ? R : never
+
+/** Responses in the form of A. */
+type InForm<A, One, E> =
+  A extends Stream.Stream<infer _A, infer _E, infer _R>
+    ? Stream.Stream<One, E, unknown>
+    : A extends AsyncIterable<infer _A>
+      ? AsyncIterable<One>
+      : Iterable<One>
+
+type CheckedStreamHandler<
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  A,
+  EMake,
+  RMake,
+  P extends Declared,
+> = CheckedHandler<
+  [sample: Sample<I>, request: HandledRequest<P>],
+  A,
+  StreamReturned<O, never, never>,
+  StreamReturned<O, Failing<P>, unknown>,
+  InForm<A, Sample<O> | Literals<O>, Failing<P>>,
+  OutputMistake<N, Sample<O>, ResponseOf<A>, A, StreamReturned<O, Failing<P>, unknown>>,
+  EMake,
+  RMake
+>
+
 /** Its responses come one by one: nothing keeps them. */
 export type StreamOptions<I extends Fields = Fields> = Omit<Handler.HandlerOptions<I>, "responseCache">
 
@@ -40,7 +84,26 @@ export type StreamOptions<I extends Fields = Fields> = Omit<Handler.HandlerOptio
  *
  * `make` is the handler, or an Effect that builds one, once per instance, in a scope that closes when the model unloads.
  */
-export const stream = <
+export function stream<
+  Self,
+  N extends string,
+  I extends Fields,
+  O extends Fields,
+  A = never,
+  EMake = never,
+  RMake = never,
+  P extends Declared = undefined,
+  const Options extends StreamOptions<I> = {},
+>(
+  model: ModelClass<Self, N, I, O, P>,
+  make: CheckedStreamHandler<N, I, O, A, EMake, RMake, P>,
+  options?: GivenOptions<Options, StreamOptions<I>>,
+): Layer.Layer<
+  Self,
+  EMake | Handler.Failure<Options>,
+  Handler.Needs<RMake, Exclude<RequirementsOf<A>, RequestContext>, Options>
+>
+export function stream<
   Self,
   N extends string,
   I extends Fields,
@@ -53,9 +116,9 @@ export const stream = <
   const Options extends StreamOptions<I> = {},
 >(
   model: ModelClass<Self, N, I, O, P>,
-  make: Effect.Effect<StreamHandler<I, O, E, R, P>, EMake, RMake> | StreamHandler<I, O, E, R, P>,
+  make: Make<StreamHandler<I, O, E, R, P>, EMake, RMake>,
   options?: GivenOptions<Options, StreamOptions<I>>,
-): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, Exclude<R, RequestContext>, Options>> => {
+): Layer.Layer<Self, EMake | Handler.Failure<Options>, Handler.Needs<RMake, Exclude<R, RequestContext>, Options>> {
   const { name, signature, inputs, outputs, maxBatchSize } = model.definition
   const inputCodec = SampleCodec.make(inputs, signature.inputs)
   const outputCodec = SampleCodec.make(outputs, signature.outputs)

@@ -15,7 +15,7 @@
  * made for them; seeing so much survive, V8 takes all of their kind for old, and from then on it is. Without the guess a
  * small gRPC request leaves 150 bytes to the full collections and not 900, and costs an eighth less.
  *
- * Holds for the whole process (docs/performance.md).
+ * Holds for the whole process (docs/performance.md), so a server calls it only with the option `tuneGarbageCollector`.
  */
 import { getHeapStatistics, setFlagsFromString } from "node:v8"
 import { runInNewContext } from "node:vm"

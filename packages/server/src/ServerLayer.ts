@@ -1,0 +1,127 @@
+/** A server as a layer. A server for callers without Effect is in StartedServer.ts. */
+import { Context, Deferred, Effect, Layer, Scope } from "effect"
+import type { DeclaredModel } from "@nereid/core/internal/call/ModelClass"
+import { ModelRepository } from "@nereid/core/internal/lifecycle/ModelRepository"
+import { ModelVersion } from "@nereid/core/internal/lifecycle/ModelVersion"
+import * as PlaceholderModel from "@nereid/core/internal/lifecycle/PlaceholderModel"
+import { Registry } from "@nereid/core/Registry"
+import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import type { ServeError } from "./error/ServeError.ts"
+import { Server } from "./ListeningServer.ts"
+import * as Logging from "./log/Logging.ts"
+import type { LogControl } from "./log/LogSettings.ts"
+import { open } from "./OpenServer.ts"
+import type { ProvidedModels } from "./ProvidedModels.ts"
+import type { ServerOptions } from "./ServerOptions.ts"
+
+/** What `Model.Service` makes, and any other key of a model. */
+export type AnyModel = Context.Key<unknown, { readonly model: RunningModel }>
+
+type Identifiers<M extends ReadonlyArray<AnyModel>> = M[number]["Identifier"]
+
+/** The options of a server that builds its models. */
+export interface ProvideOptions<L> extends ServerOptions {
+  /**
+   * Layer that provides the models. The server builds it once the ports are open, and provides the models itself. Default: the
+   * models are built before the ports open, by the layers that provide them to the server.
+   */
+  readonly provide: L
+}
+
+/** A server that needs its models, or provides them where its options have a layer for them. */
+export type ServerLayer<M extends ReadonlyArray<AnyModel>, L extends Layer.Any | undefined> = L extends Layer.Any
+  ? Layer.Layer<Server | Identifiers<M>, ServeError | Layer.Error<L>, Layer.Services<L>>
+  : Layer.Layer<Server, ServeError, Identifiers<M>>
+
+/**
+ * Serves the models. A model that no layer provides is a compile error.
+ *
+ * ```ts
+ * Server.layer([Digits], { http: 8000, grpc: 8001 }).pipe(Layer.provide(DigitsLive), Layer.launch, NodeRuntime.runMain)
+ * ```
+ *
+ * The models are loaded before the ports open. With the option `provide`, the ports open first:
+ *
+ * ```ts
+ * Server.layer([Digits], { http: 8000, grpc: 8001, provide: DigitsLive }).pipe(Layer.launch, NodeRuntime.runMain)
+ * ```
+ *
+ * While the models load, the server is then live but not ready, and refuses requests to them as ModelNotReady (gRPC
+ * UNAVAILABLE, HTTP 503). The layer is built once they are loaded, and provides them beside the server.
+ */
+export function layer<
+  const M extends ReadonlyArray<L extends undefined ? AnyModel : DeclaredModel>,
+  L extends Layer.Any | undefined = undefined,
+>(
+  models: M,
+  options?: (ServerOptions & { readonly provide?: never }) | ProvideOptions<L & ProvidedModels<M, L>>,
+): ServerLayer<M, L>
+export function layer<const M extends ReadonlyArray<DeclaredModel>, E, R>(
+  models: M,
+  { provide, ...options }: ServerOptions & { readonly provide?: Layer.Layer<Identifiers<M>, E, R> } = {},
+): Layer.Layer<Server, ServeError | E, R | Identifiers<M>> {
+  return provide === undefined ? layerOfServices(models, options) : layerOfProvided(models, provide, options)
+}
+
+/** A server of models that are built already: its ports open once it is built. */
+const layerOfServices = <const M extends ReadonlyArray<AnyModel>>(
+  models: M,
+  options: ServerOptions,
+): Layer.Layer<Server, ServeError, Identifiers<M>> =>
+  Layer.effect(
+    Server,
+    Effect.gen(function* () {
+      const services = yield* Effect.all(models.map((model) => provided<Identifiers<M>>(model)))
+      const running = services.map(({ model }) => model)
+      const ready = running.map((model) => ModelVersion.ready(model))
+      return yield* logged(options, (control) =>
+        open(ready, Effect.succeed({ models: running }), { ...options, control }),
+      )
+    }),
+    // Memoized by what it is, so this one is also that of the models.
+  ).pipe(Layer.provide(Registry.layer))
+
+/** A server that builds its models, once its ports are open. */
+export const layerOfProvided = <const M extends ReadonlyArray<DeclaredModel>, E, R>(
+  models: M,
+  provided: Layer.Layer<Identifiers<M>, E, R>,
+  options: ServerOptions,
+): Layer.Layer<Server | Identifiers<M>, ServeError | E, R> =>
+  Layer.effectContext(
+    Effect.gen(function* () {
+      const outside = yield* Effect.context<R>()
+      const built = Deferred.makeUnsafe<Context.Context<Identifiers<M>>>()
+      const load = Layer.build(provided).pipe(
+        Effect.tap((context) => Deferred.succeed(built, context)),
+        Effect.map((context) => ({
+          models: models.map((model) => runningOf(context, model)),
+          // Theirs, or the one around them.
+          repository: Context.get(Context.merge(outside, context), ModelRepository),
+        })),
+        // Their log is the program's, not the server's.
+        Effect.updateContext((inside: Context.Context<Scope.Scope>) =>
+          Context.add(outside, Scope.Scope, Context.get(inside, Scope.Scope)),
+        ),
+      )
+      const expected = models.map(({ definition }) => {
+        const version = new ModelVersion({ ...definition, origin: "code" })
+        version.begin(PlaceholderModel.make(definition))
+        return version
+      })
+      const server = yield* logged(options, (control) => open(expected, load, { ...options, control }))
+      return Context.add(yield* Deferred.await(built), Server, server)
+    }),
+  ).pipe(Layer.provide(Registry.layer))
+
+const runningOf = <Identifier>(
+  context: Context.Context<Identifier>,
+  model: Context.Key<Identifier, { readonly model: RunningModel }>,
+): RunningModel => Context.get(context, model).model
+
+const logged = <A, E, R>(options: ServerOptions, run: (control: LogControl) => Effect.Effect<A, E, R>) =>
+  Effect.flatMap(Logging.current(options.logging ?? {}), (logging) => Logging.through(logging)(run(logging.control)))
+
+/** The need of one model of a list is the need of the list. */
+const provided = <Identifier>(
+  model: Context.Key<Identifier, { readonly model: RunningModel }>,
+): Effect.Effect<{ readonly model: RunningModel }, never, Identifier> => model
