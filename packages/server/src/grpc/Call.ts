@@ -6,7 +6,7 @@
  *   caller ─► implementation ─► Calls.takes? begin ─► Call: onData … onEnd, onDrain, onClose
  *   caller ◄─ implementation ◄─ CallStream: reply │ send … end │ fail
  */
-import type { GrpcStatus } from "./GrpcStatus.ts"
+import type { CallStatus } from "./CallStatus.ts"
 
 /** Metadata and pseudo-headers, by their names in lower case. */
 export interface Headers {
@@ -34,7 +34,7 @@ export interface CallStream {
   /** Status OK, behind what was sent. */
   readonly end: () => void
   /** A status that is not OK, behind what was sent. */
-  readonly fail: (status: GrpcStatus) => void
+  readonly fail: (status: CallStatus) => void
   /** No `onData` and no `onEnd` until `resume`: the caller has to wait once what it may send ahead is used up. */
   readonly pause: () => void
   readonly resume: () => void

@@ -10,12 +10,12 @@ import * as ProtobufCodec from "@nereid/core/internal/codec/protobuf/ProtobufCod
 import type { ModelInferRequest, ModelStreamInferResponse } from "@nereid/protocol/grpc_service"
 import type { ForwardedHeaders } from "../dispatch/ForwardedHeaders.ts"
 import type { Gateway } from "../gateway/Gateway.ts"
-import * as Preparation from "../gateway/RequestPreparation.ts"
+import * as RequestPreparation from "../gateway/RequestPreparation.ts"
 import * as GrpcRecords from "./GrpcRecords.ts"
-import { shuttingDown } from "./GrpcStatus.ts"
+import { shuttingDown } from "./CallStatus.ts"
 import { errorMode, InferStream } from "./InferStream.ts"
 
-export interface InferStreamOptions {
+export interface ServeOptions {
   readonly gateway: Gateway
   /** Undefined where no header becomes a parameter. */
   readonly forward: ForwardedHeaders | undefined
@@ -24,7 +24,7 @@ export interface InferStreamOptions {
 }
 
 export async function* serve(
-  { gateway, forward, toError }: InferStreamOptions,
+  { gateway, forward, toError }: ServeOptions,
   requests: AsyncIterable<ModelInferRequest>,
   context: HandlerContext,
 ): AsyncGenerator<ModelStreamInferResponse> {
@@ -32,19 +32,19 @@ export async function* serve(
   const deadline = timeout === undefined ? undefined : Date.now() + timeout
   /** Of the two loops, one reads and one writes. */
   let waiting: Array<() => void> = []
-  const stream = new InferStream(gateway, deadline, () => {
+  const endsAtError = context.requestHeader.get(errorMode) === "true"
+  const stream = new InferStream(gateway, { deadline, endsAtError }, () => {
     const woken = waiting
     waiting = []
     for (const wake of woken) wake()
   })
   const change = () => new Promise<void>((resolve) => void waiting.push(resolve))
-  const prepare = Preparation.make(
+  const prepare = RequestPreparation.make(
     forward,
     context.values.get(GrpcRecords.record),
     context.requestHeader,
     (header) => header,
   )
-  const endsAtError = context.requestHeader.get(errorMode) === "true"
   let broken: { readonly error: unknown } | undefined
   let halfClosed = false
   // Not only at the end of this generator: it never has one where its last message is never taken.
@@ -87,13 +87,9 @@ export async function* serve(
       }
       // The reader may wait for the room that this was in.
       for (const wake of waiting.splice(0)) wake()
+      const failure = stream.endingFailure(result)
+      if (failure !== undefined) throw toError(failure)
       const { id, outcome, isFinal } = result
-      if (Result.isFailure(outcome)) {
-        const { failure } = outcome
-        // The queue may see the stream's deadline before Connect does; it is the end of the stream all the same.
-        const isLate = failure._tag === "DeadlineExceeded" && deadline !== undefined && deadline <= Date.now()
-        if (endsAtError || isLate) throw toError(failure)
-      }
       yield ProtobufCodec.toStreamMessage(ProtobufCodec.streamResponse(id, outcome, isFinal))
     }
     if (broken !== undefined) throw broken.error

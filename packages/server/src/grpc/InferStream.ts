@@ -1,5 +1,5 @@
 /**
- * Many requests on one stream and their results, whatever carries it (ModelStreamInfer: GrpcStream.ts, and on Connect
+ * Many requests on one stream and their results, whatever carries it (ModelStreamInfer: StreamCall.ts, and on Connect
  * GrpcInferStream.ts). A failure is a result like any other, and the stream goes on behind it.
  *
  *   ask ─► gateway.stream ─┬─ decoupled: each response as it comes ──────────────────┬─► ready ─► take
@@ -15,8 +15,15 @@ import type { Cancel } from "@nereid/core/internal/request/Request"
 import * as KnownParameters from "@nereid/core/internal/wire/KnownParameters"
 import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
 import type { Gateway } from "../gateway/Gateway.ts"
-import { shuttingDown } from "./GrpcStatus.ts"
+import { shuttingDown } from "./CallStatus.ts"
 import * as RequestSize from "../dispatch/RequestSize.ts"
+
+export interface InferStreamOptions {
+  /** Deadline of the stream and of every request on it, in milliseconds since the epoch; undefined for none. */
+  readonly deadline: number | undefined
+  /** Whether the first failure ends the stream with its status. Otherwise failures are results like any other. */
+  readonly endsAtError: boolean
+}
 
 export interface StreamResult {
   /** Of the request that this belongs to. */
@@ -26,7 +33,7 @@ export interface StreamResult {
   readonly isFinal: boolean
 }
 
-/** A header of the stream: with "true", its first failure is its own, in its status. */
+/** The header of a stream that is to end at its first failure: "true". */
 export const errorMode = "triton_grpc_error"
 
 /** Requests in flight, and results that wait; where there are more of either, no request is to be asked. */
@@ -52,8 +59,7 @@ interface Flight {
 
 export class InferStream {
   readonly #gateway: Gateway
-  /** Of every request on the stream, in milliseconds since the epoch. */
-  readonly #deadline: number | undefined
+  readonly #options: InferStreamOptions
   readonly #onChange: () => void
   /** In no order. */
   #inFlight: Array<Flight> = []
@@ -68,9 +74,9 @@ export class InferStream {
   #resuming = false
 
   /** `onChange` is called where there is something to take, or room to ask, or all is over; it may be neither. */
-  constructor(gateway: Gateway, deadline: number | undefined, onChange: () => void) {
+  constructor(gateway: Gateway, options: InferStreamOptions, onChange: () => void) {
     this.#gateway = gateway
-    this.#deadline = deadline
+    this.#options = options
     this.#onChange = onChange
   }
 
@@ -88,7 +94,7 @@ export class InferStream {
     const flight: Flight = { cancel: constVoid, place: this.#inFlight.length }
     this.#inFlight.push(flight)
     this.#bytes += bytes
-    flight.cancel = this.#gateway.stream(wire.success, this.#deadline, {
+    flight.cancel = this.#gateway.stream(wire.success, this.#options.deadline, {
       emit: (response) => this.#emit({ id, outcome: Result.succeed(response), isFinal: false }),
       end: (outcome) => {
         if (!this.#land(flight)) return
@@ -127,6 +133,16 @@ export class InferStream {
     this.#bytes -= sizeOfResult(result)
     if (this.#ready.length < ahead) this.#resumeSoon()
     return result
+  }
+
+  /** The failure in a result if it ends the stream; undefined if the result goes to the caller as a message. */
+  endingFailure({ outcome }: StreamResult): InferenceError | undefined {
+    if (Result.isSuccess(outcome)) return undefined
+    const { deadline, endsAtError } = this.#options
+    const { failure } = outcome
+    // The queue may notice the deadline of the stream before the stream's own timer does.
+    const isLate = failure._tag === "DeadlineExceeded" && deadline !== undefined && deadline <= Date.now()
+    return endsAtError || isLate ? failure : undefined
   }
 
   /** No further requests; those in flight are answered. */

@@ -12,34 +12,31 @@
  * away takes back all it has asked.
  */
 import { Result } from "effect"
-import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
-import type { InferenceError } from "@nereid/core/Errors"
+import { DeadlineExceeded } from "@nereid/core/Errors"
+import { prefixLength, writePrefix } from "@nereid/core/internal/grpc/GrpcFrame"
 import * as ProtobufCodec from "@nereid/core/internal/codec/protobuf/ProtobufCodec"
 import type { StreamResponse } from "@nereid/core/internal/wire/WireRequest"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import type { Call, CallStream } from "./Call.ts"
-import { Expiring } from "./ReceiveTimeout.ts"
-import * as GrpcStatus from "./GrpcStatus.ts"
-import type { CallMetadata, CallOptions } from "./GrpcUnary.ts"
-import { InferStream } from "./InferStream.ts"
-import { MessageReader, prefixLength, writePrefix } from "./MessageReader.ts"
+import * as CallStatus from "./CallStatus.ts"
+import type { CallMetadata, CallOptions } from "./UnaryCall.ts"
+import { InferStream, type InferStreamOptions } from "./InferStream.ts"
+import { ReceivingCall } from "./ReceiveTimeout.ts"
+import { RequestMessageReader } from "./RequestMessageReader.ts"
 import * as Timer from "../port/Timer.ts"
 
-export interface StreamMetadata extends CallMetadata {
-  /** Whether the first failure is that of the stream, in its status. */
-  readonly endsAtError: boolean
-}
+export interface StreamMetadata extends CallMetadata, InferStreamOptions {}
 
 /** Bytes of messages that are sent at a time, or one larger message. */
 const mostAtOnce = 256 * 1024
 
 const path = `${GRPCInferenceService.typeName}/${GRPCInferenceService.method.modelStreamInfer.name}`
 
-export class StreamCall extends Expiring implements Call {
+export class StreamCall extends ReceivingCall implements Call {
   readonly #options: CallOptions
   readonly #stream: CallStream
   readonly #metadata: StreamMetadata
-  readonly #reader: MessageReader
+  readonly #reader: RequestMessageReader
   readonly #requests: InferStream
   readonly #onStop: () => void
   #deadlineTimer: NodeJS.Timeout | undefined
@@ -64,13 +61,13 @@ export class StreamCall extends Expiring implements Call {
     this.#options = options
     this.#stream = stream
     this.#metadata = metadata
-    this.#reader = new MessageReader(options)
+    this.#reader = new RequestMessageReader(options)
     // Not assigned as they are written: V8 would put them where only full collections look, and all of this with them.
     const flush = () => this.#send()
     this.#flush = flush
     const onStop = () => this.#requests.end()
     this.#onStop = onStop
-    this.#requests = new InferStream(gateway, deadline, () => this.#onChange())
+    this.#requests = new InferStream(gateway, metadata, () => this.#onChange())
     if (deadline !== undefined) this.#deadlineTimer = Timer.start(() => this.#failOverdue(), deadline - Date.now())
     gateway.stopping.addEventListener("abort", onStop, { once: true })
     if (gateway.stopping.aborted) onStop()
@@ -101,27 +98,27 @@ export class StreamCall extends Expiring implements Call {
 
   /** A message has begun and not come completely in time. */
   expire(): void {
-    this.fail(GrpcStatus.late(this.#options.receiveExpiry.milliseconds, this.#reader.progress))
+    this.fail(CallStatus.late(this.#options.receiveTimeout.milliseconds, this.#reader.progress))
   }
 
   /** With a status that is not OK, behind what was sent. */
-  fail(status: GrpcStatus.GrpcStatus): void {
+  fail(status: CallStatus.CallStatus): void {
     if (this.#done) return
-    this.#status = GrpcStatus.name(status.code)
+    this.#status = CallStatus.name(status.code)
     this.#abandon()
     this.#stream.fail(status)
   }
 
   #read(): void {
-    const { receiveExpiry } = this.#options
+    const { receiveTimeout } = this.#options
     const reader = this.#reader
     while (!this.#requests.isFull) {
       if (!reader.next()) {
         if (reader.failure !== undefined) return this.fail(reader.failure)
-        if (!reader.isBetween && this.expiresAt === undefined) receiveExpiry.add(this)
+        if (!reader.isBetween && this.expiresAt === undefined) receiveTimeout.add(this)
         return
       }
-      receiveExpiry.remove(this)
+      receiveTimeout.remove(this)
       this.#ask()
       if (this.#done) return
     }
@@ -132,20 +129,20 @@ export class StreamCall extends Expiring implements Call {
   #ask(): void {
     const { bytes, start, end } = this.#reader
     const message = ProtobufCodec.decodeStream(bytes, start, end)
-    if (Result.isFailure(message)) return this.fail(GrpcStatus.fromError(message.failure))
+    if (Result.isFailure(message)) return this.fail(CallStatus.fromError(message.failure))
     const { id, request } = message.success
     try {
       this.#requests.ask(id, Result.flatMap(request, this.#metadata.prepare))
     } catch (defect) {
       this.#options.logDefect(defect)
-      this.fail(GrpcStatus.internal)
+      this.fail(CallStatus.internal)
     }
   }
 
   #endRequests(): void {
     if (this.#done) return
     if (this.#reader.isBetween) this.#requests.end()
-    else this.fail(GrpcStatus.incomplete(this.#reader.progress))
+    else this.fail(CallStatus.incomplete(this.#reader.progress))
   }
 
   #onChange(): void {
@@ -164,7 +161,7 @@ export class StreamCall extends Expiring implements Call {
       else if (this.#paused && !this.#requests.isFull) this.#resume()
     } catch (defect) {
       this.#options.logDefect(defect)
-      this.fail(GrpcStatus.internal)
+      this.fail(CallStatus.internal)
     }
   }
 
@@ -174,16 +171,19 @@ export class StreamCall extends Expiring implements Call {
     const messages: Array<StreamResponse> = []
     const lengths: Array<number> = []
     let size = 0
-    let status: GrpcStatus.GrpcStatus | undefined
+    let status: CallStatus.CallStatus | undefined
     while (messages.length < most && size < mostAtOnce) {
       const result = this.#requests.take()
       if (result === undefined) break
-      status = Result.isFailure(result.outcome) ? this.#lastStatus(result.outcome.failure) : undefined
-      if (status !== undefined) break
+      const failure = this.#requests.endingFailure(result)
+      if (failure !== undefined) {
+        status = CallStatus.fromError(failure)
+        break
+      }
       const message = ProtobufCodec.streamResponse(result.id, result.outcome, result.isFinal)
       const length = ProtobufCodec.streamLength(message)
       if (length > maxMessageSize) {
-        status = GrpcStatus.tooLarge(length, maxMessageSize)
+        status = CallStatus.tooLarge(length, maxMessageSize)
         break
       }
       messages.push(message)
@@ -195,16 +195,8 @@ export class StreamCall extends Expiring implements Call {
     return Math.max(1, messages.length)
   }
 
-  /** The status of the stream where this is not to be told in band. */
-  #lastStatus(failure: InferenceError): GrpcStatus.GrpcStatus | undefined {
-    const { deadline, endsAtError } = this.#metadata
-    // The queue may see the stream's deadline before its timer does; it is the end of the stream all the same.
-    const isLate = failure._tag === "DeadlineExceeded" && deadline !== undefined && deadline <= Date.now()
-    return endsAtError || isLate ? GrpcStatus.fromError(failure) : undefined
-  }
-
   #finish(): void {
-    if (!this.#halfClosed) return this.fail(GrpcStatus.fromError(GrpcStatus.shuttingDown))
+    if (!this.#halfClosed) return this.fail(CallStatus.fromError(CallStatus.shuttingDown))
     this.#status = "OK"
     this.#abandon()
     this.#stream.end()
@@ -219,12 +211,12 @@ export class StreamCall extends Expiring implements Call {
   }
 
   #failOverdue(): void {
-    this.fail({ code: GrpcCode.DEADLINE_EXCEEDED, message: "Deadline Exceeded", tag: "DeadlineExceeded" })
+    this.fail(CallStatus.fromError(new DeadlineExceeded({ message: "Deadline Exceeded" })))
   }
 
   #abandon(): void {
     this.#done = true
-    this.#options.receiveExpiry.remove(this)
+    this.#options.receiveTimeout.remove(this)
     this.#reader.release()
     this.#options.gateway.stopping.removeEventListener("abort", this.#onStop)
     clearTimeout(this.#deadlineTimer)

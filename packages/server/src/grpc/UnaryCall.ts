@@ -11,25 +11,26 @@
  * and an end also comes when the caller breaks off.
  */
 import { Result } from "effect"
-import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
+import { Unsupported } from "@nereid/core/Errors"
+import { isWhole, prefixLength, writePrefix } from "@nereid/core/internal/grpc/GrpcFrame"
 import type { Cancel } from "@nereid/core/internal/request/Request"
 import * as ProtobufCodec from "@nereid/core/internal/codec/protobuf/ProtobufCodec"
 import type { WireResponse } from "@nereid/core/internal/wire/WireRequest"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import type { Call, CallStream } from "./Call.ts"
-import { type Expiry, Expiring } from "./ReceiveTimeout.ts"
+import { type ReceiveTimeout, ReceivingCall } from "./ReceiveTimeout.ts"
 import type { Gateway } from "../gateway/Gateway.ts"
 import type { InferenceReply } from "../dispatch/InferenceDispatch.ts"
 import type { CallRecord } from "../log/CallRecord.ts"
-import { isWhole, type MessageLimits, MessageReader, prefixLength, writePrefix } from "./MessageReader.ts"
-import type { Prepare } from "../gateway/RequestPreparation.ts"
-import * as GrpcStatus from "./GrpcStatus.ts"
+import { type MessageLimits, RequestMessageReader } from "./RequestMessageReader.ts"
+import type { RequestPreparation } from "../gateway/RequestPreparation.ts"
+import * as CallStatus from "./CallStatus.ts"
 import * as OwnMemory from "../memory/OwnMemory.ts"
 
 export interface CallOptions extends MessageLimits {
   readonly gateway: Gateway
-  /** Of messages that have not come completely. */
-  readonly receiveExpiry: Expiry
+  /** For messages that have not arrived completely. */
+  readonly receiveTimeout: ReceiveTimeout
   readonly logDefect: (defect: unknown) => void
 }
 
@@ -37,20 +38,20 @@ export interface CallOptions extends MessageLimits {
 export interface CallMetadata {
   /** In milliseconds since the epoch; undefined for none. */
   readonly deadline: number | undefined
-  /** What is to be done with its requests ahead of anything else. */
-  readonly prepare: Prepare
+  /** Applied to each of its requests before anything else. */
+  readonly prepare: RequestPreparation
   /** Undefined where nothing is kept of it. */
   readonly record: CallRecord | undefined
 }
 
 const path = `${GRPCInferenceService.typeName}/${GRPCInferenceService.method.modelInfer.name}`
 
-export class UnaryCall extends Expiring implements Call {
+export class UnaryCall extends ReceivingCall implements Call {
   readonly #options: CallOptions
   readonly #stream: CallStream
   readonly #metadata: CallMetadata
   /** Of a message that comes in parts. */
-  #reader: MessageReader | undefined
+  #reader: RequestMessageReader | undefined
   /** Set from the message's last byte to the answer. */
   #cancel: Cancel | undefined
   #asked = false
@@ -66,16 +67,16 @@ export class UnaryCall extends Expiring implements Call {
     this.#options = options
     this.#stream = stream
     this.#metadata = metadata
-    options.receiveExpiry.add(this)
+    options.receiveTimeout.add(this)
   }
 
   onData(chunk: Uint8Array): void {
     if (this.#done || chunk.length === 0) return
     if (this.#asked) return this.#failExtra()
-    if (this.#reader === undefined && isWhole(chunk, this.#options)) {
+    if (this.#reader === undefined && isWhole(chunk, this.#options.maxMessageSize)) {
       return this.#ask(chunk, prefixLength, chunk.length)
     }
-    const reader = (this.#reader ??= new MessageReader(this.#options))
+    const reader = (this.#reader ??= new RequestMessageReader(this.#options))
     reader.add(chunk)
     if (reader.next()) {
       if (!reader.isBetween) return this.#failExtra()
@@ -89,9 +90,9 @@ export class UnaryCall extends Expiring implements Call {
     if (this.#done || this.#asked) return
     if (this.#reader === undefined) {
       const message = "received no message, a unary call has exactly one"
-      return this.fail({ code: GrpcCode.UNIMPLEMENTED, message, tag: "Unsupported" })
+      return this.fail(CallStatus.fromError(new Unsupported({ message })))
     }
-    this.fail(GrpcStatus.incomplete(this.#reader.progress))
+    this.fail(CallStatus.incomplete(this.#reader.progress))
   }
 
   onDrain(): void {}
@@ -104,8 +105,8 @@ export class UnaryCall extends Expiring implements Call {
 
   /** The message has not come in time. */
   expire(): void {
-    const { milliseconds } = this.#options.receiveExpiry
-    this.fail(GrpcStatus.late(milliseconds, this.#reader?.progress ?? "nothing of it"))
+    const { milliseconds } = this.#options.receiveTimeout
+    this.fail(CallStatus.late(milliseconds, this.#reader?.progress ?? "nothing of it"))
   }
 
   /** The message stands in `bytes` from `start` to `end`. */
@@ -113,10 +114,10 @@ export class UnaryCall extends Expiring implements Call {
     this.#asked = true
     this.#release()
     const { gateway } = this.#options
-    if (gateway.stopping.aborted) return this.fail(GrpcStatus.fromError(GrpcStatus.shuttingDown))
+    if (gateway.stopping.aborted) return this.fail(CallStatus.fromError(CallStatus.shuttingDown))
     const { deadline, prepare } = this.#metadata
     const wire = Result.flatMap(ProtobufCodec.decode(bytes, start, end), prepare)
-    if (Result.isFailure(wire)) return this.fail(GrpcStatus.fromError(wire.failure))
+    if (Result.isFailure(wire)) return this.fail(CallStatus.fromError(wire.failure))
     try {
       const cancel = gateway.infer(wire.success, deadline, (outcome) => this.#answer(outcome))
       if (!this.#done) this.#cancel = cancel
@@ -128,7 +129,7 @@ export class UnaryCall extends Expiring implements Call {
   #answer(outcome: Parameters<InferenceReply>[0]): void {
     this.#cancel = undefined
     if (this.#done) return
-    if (Result.isFailure(outcome)) return this.fail(GrpcStatus.fromError(outcome.failure))
+    if (Result.isFailure(outcome)) return this.fail(CallStatus.fromError(outcome.failure))
     try {
       this.#reply(outcome.success)
     } catch (defect) {
@@ -141,7 +142,7 @@ export class UnaryCall extends Expiring implements Call {
     this.#giveBack(response)
     const length = frame.length - prefixLength
     const { maxMessageSize } = this.#options
-    if (length > maxMessageSize) return this.fail(GrpcStatus.tooLarge(length, maxMessageSize))
+    if (length > maxMessageSize) return this.fail(CallStatus.tooLarge(length, maxMessageSize))
     writePrefix(frame, 0, length)
     this.#done = true
     this.#status = "OK"
@@ -159,13 +160,13 @@ export class UnaryCall extends Expiring implements Call {
 
   #failExtra(): void {
     const message = "received more than one message, a unary call has exactly one"
-    this.fail({ code: GrpcCode.UNIMPLEMENTED, message, tag: "Unsupported" })
+    this.fail(CallStatus.fromError(new Unsupported({ message })))
   }
 
   /** With a status that is not OK. */
-  fail(status: GrpcStatus.GrpcStatus): void {
+  fail(status: CallStatus.CallStatus): void {
     this.#abandon()
-    this.#status = GrpcStatus.name(status.code)
+    this.#status = CallStatus.name(status.code)
     this.#stream.fail(status)
   }
 
@@ -178,12 +179,12 @@ export class UnaryCall extends Expiring implements Call {
 
   /** Nothing more is to be received. */
   #release(): void {
-    this.#options.receiveExpiry.remove(this)
+    this.#options.receiveTimeout.remove(this)
     this.#reader?.release()
   }
 
   #defect(defect: unknown): void {
     this.#options.logDefect(defect)
-    if (!this.#done) this.fail(GrpcStatus.internal)
+    if (!this.#done) this.fail(CallStatus.internal)
   }
 }
