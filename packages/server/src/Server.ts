@@ -41,7 +41,7 @@ import * as Logging from "./log/Logging.ts"
 import type { LogControl } from "./log/LogSettings.ts"
 import * as MetricsServer from "./metrics/MetricsServer.ts"
 import * as OnePort from "./OnePort.ts"
-import * as Repository from "./gateway/RepositoryIndex.ts"
+import * as RepositoryIndex from "./gateway/RepositoryIndex.ts"
 import type { Restriction } from "./gateway/RestrictedApis.ts"
 import * as SelfStop from "./SelfStop.ts"
 import { ServeError } from "./error/ServeError.ts"
@@ -493,7 +493,7 @@ const open = Effect.fnUntraced(function* <E, R>(
   }
   // What it goes on with, such as looking at its directories, ends with the listeners.
   yield* Effect.mapError(Scope.provide(repository.begin, frontEnds), ({ message }) => {
-    const index = Repository.all(registry.models, repository)
+    const index = RepositoryIndex.all(registry.models, repository)
     return new ServeError({ message, found: { index: () => index, models: registry.models } })
   })
   gateway.started()
@@ -505,7 +505,7 @@ const open = Effect.fnUntraced(function* <E, R>(
     get models() {
       return registry.models
     },
-    index: () => Repository.all(registry.models, repository),
+    index: () => RepositoryIndex.all(registry.models, repository),
     isReady: gateway.isReady,
   })
 })

@@ -28,7 +28,7 @@ import * as GrpcRecords from "./GrpcRecords.ts"
 import * as LogSettings from "../log/LogSettings.ts"
 import * as RequestPreparation from "../gateway/RequestPreparation.ts"
 import * as Reflection from "./Reflection.ts"
-import * as Repository from "../gateway/RepositoryIndex.ts"
+import * as RepositoryIndex from "../gateway/RepositoryIndex.ts"
 import * as TraceSettings from "../trace/TraceSettings.ts"
 import type { Region } from "../memory/SharedMemory.ts"
 
@@ -60,12 +60,12 @@ export const make =
       }),
       repositoryModelLoad: ({ repositoryName, modelName, parameters }) => {
         const { load } = orThrow(gateway.repositoryControl(repositoryName))
-        const overrides = orThrow(Repository.loadOverrides(Repository.fromMessage(parameters)))
+        const overrides = orThrow(RepositoryIndex.loadOverrides(RepositoryIndex.fromMessage(parameters)))
         return done(load(modelName, overrides))
       },
       repositoryModelUnload: ({ repositoryName, modelName, parameters }) => {
         const { unload } = orThrow(gateway.repositoryControl(repositoryName))
-        const dependents = orThrow(Repository.unloadDependents(Repository.fromMessage(parameters)))
+        const dependents = orThrow(RepositoryIndex.unloadDependents(RepositoryIndex.fromMessage(parameters)))
         return done(unload(modelName, dependents))
       },
       traceSetting: (request) => {
