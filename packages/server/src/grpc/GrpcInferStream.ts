@@ -1,7 +1,7 @@
 /**
- * ModelStreamInfer as Connect serves it: messages in and out of an InferStream, which knows what they mean. Half-close lets
- * requests in flight finish, a stop does too and then ends the stream as unavailable; a caller that goes away takes back
- * all it has asked.
+ * ModelStreamInfer as Connect serves it: passes messages to an InferStream and its results back. After a half-close, requests
+ * in flight finish. After a stop they do too, and the stream then ends as unavailable. A caller that disconnects cancels all
+ * its requests.
  */
 import type { HandlerContext } from "@connectrpc/connect"
 import { Result } from "effect"
@@ -17,9 +17,9 @@ import { errorMode, InferStream } from "./InferStream.ts"
 
 export interface ServeOptions {
   readonly gateway: Gateway
-  /** Undefined where no header becomes a parameter. */
+  /** Undefined if no header becomes a parameter. */
   readonly forward: ForwardedHeaders | undefined
-  /** What ends the stream with a failure of ours. */
+  /** The error that ends the stream for a failure. */
   readonly toError: (error: InferenceError) => Error
 }
 
@@ -30,7 +30,7 @@ export async function* serve(
 ): AsyncGenerator<ModelStreamInferResponse> {
   const timeout = context.timeoutMs()
   const deadline = timeout === undefined ? undefined : Date.now() + timeout
-  /** Of the two loops, one reads and one writes. */
+  /** Wakes the two loops, one of which reads and one of which writes. */
   let waiting: Array<() => void> = []
   const endsAtError = context.requestHeader.get(errorMode) === "true"
   const stream = new InferStream(gateway, { deadline, endsAtError }, () => {
@@ -47,7 +47,7 @@ export async function* serve(
   )
   let broken: { readonly error: unknown } | undefined
   let halfClosed = false
-  // Not only at the end of this generator: it never has one where its last message is never taken.
+  // Not only at the end of this generator, which it never reaches if its last message is never taken.
   const release = () => {
     context.signal.removeEventListener("abort", release)
     gateway.stopping.removeEventListener("abort", onStop)
@@ -85,7 +85,7 @@ export async function* serve(
         await change()
         continue
       }
-      // The reader may wait for the room that this was in.
+      // The reader may be waiting for the room of this result.
       for (const wake of waiting.splice(0)) wake()
       const failure = stream.endingFailure(result)
       if (failure !== undefined) throw toError(failure)

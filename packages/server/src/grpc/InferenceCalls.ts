@@ -1,7 +1,6 @@
 /**
- * Which calls are answered before Connect, and by what: plain ModelInfer and ModelStreamInfer, as nearly all are. What is
- * compressed either way, gRPC-Web, callers whom inference is restricted for, and those who ask first whether to send a
- * body, Connect answers.
+ * The calls that bypass Connect: plain ModelInfer and ModelStreamInfer, as nearly all calls are. Connect handles gRPC-Web,
+ * calls with compression in either direction, calls without permission for inference, and calls with an `expect` header.
  */
 import { InvalidRequest } from "@nereid/core/Errors"
 import * as GrpcContentType from "@nereid/core/internal/grpc/GrpcContentType"
@@ -19,7 +18,7 @@ import * as RequestPreparation from "../gateway/RequestPreparation.ts"
 import type { RestrictedApis } from "../gateway/RestrictedApis.ts"
 
 export interface InferenceOptions extends CallOptions {
-  /** Undefined where no header becomes a parameter. */
+  /** Undefined if no header becomes a parameter. */
   readonly forward: ForwardedHeaders | undefined
   readonly records: CallRecords
   readonly restrictedApis: RestrictedApis

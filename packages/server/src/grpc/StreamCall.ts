@@ -1,15 +1,15 @@
 /**
- * One ModelStreamInfer over gRPC, without a framework: takes its messages as they come, sends what is ready together. It
- * knows no HTTP/2 implementation (Call.ts); what the requests and results mean is InferStream.ts's.
+ * One ModelStreamInfer over gRPC, without a framework: reads messages as they arrive, and sends all ready results together.
+ * Its HTTP/2 implementation is behind the interfaces of Call.ts; the order and meaning of results is in InferStream.ts.
  *
- *   onData … ─► messages ─► decode ─► InferStream.ask        one that is refused: a result in its turn
- *     ▲ pause: the stream is full                 │          one that is no message, too large or late: the end
+ *   onData … ─► messages ─► decode ─► InferStream.ask        a refused request: a result in its turn
+ *     ▲ pause: the stream is full                 │          a message that is malformed, too large or late: fail
  *     └ resume ◄──────────── flush ◄── onChange ──┘
- *   stream.send ◄─ encode ◄─┘ │ once for all that is ready at a time, and not while the caller takes nothing
- *   stream.end  ◄─────────────┘ half-closed and all answered;  fail: a stop, a deadline, the first error if so asked
+ *   stream.send ◄─ encode ◄─┘ │ once for all ready results, and not while the caller reads nothing
+ *   stream.end  ◄─────────────┘ half-closed and all answered;  fail: a stop, a deadline, the first error if so requested
  *
- * Half-close lets requests in flight finish, a stop does too and then ends the stream as unavailable; a caller that goes
- * away takes back all it has asked.
+ * After a half-close, requests in flight finish. After a stop they do too, and the stream then ends as unavailable. A caller
+ * that disconnects cancels all its requests.
  */
 import { Result } from "effect"
 import { DeadlineExceeded } from "@nereid/core/Errors"
@@ -27,7 +27,7 @@ import * as Timer from "../port/Timer.ts"
 
 export interface StreamMetadata extends CallMetadata, InferStreamOptions {}
 
-/** Bytes of messages that are sent at a time, or one larger message. */
+/** Bytes of messages in one write, unless a single message is larger. */
 const mostAtOnce = 256 * 1024
 
 const path = `${GRPCInferenceService.typeName}/${GRPCInferenceService.method.modelStreamInfer.name}`
@@ -40,18 +40,18 @@ export class StreamCall extends ReceivingCall implements Call {
   readonly #requests: InferStream
   readonly #onStop: () => void
   #deadlineTimer: NodeJS.Timeout | undefined
-  /** Has sent everything. */
+  /** Whether the caller has sent everything. */
   #halfClosed = false
-  /** Nothing is read, until there is room. */
+  /** Whether reading waits for room in the stream. */
   #paused = false
-  /** The caller takes nothing, until it does. */
+  /** Whether writing waits for the caller to read. */
   #blocked = false
-  /** Called once all that is under way now has had its turn. */
+  /** Sends ready results, in a microtask after all current events. */
   readonly #flush: () => void
   #flushing = false
-  /** Answered, failed or gone: whatever comes now is ignored. */
+  /** Whether the call is over. Later events are ignored. */
   #done = false
-  /** For the record. */
+  /** The status for the record. */
   #status = "CANCELLED"
 
   constructor(options: CallOptions, stream: CallStream, metadata: StreamMetadata) {
@@ -62,7 +62,7 @@ export class StreamCall extends ReceivingCall implements Call {
     this.#stream = stream
     this.#metadata = metadata
     this.#reader = new RequestMessageReader(options)
-    // Not assigned as they are written: V8 would put them where only full collections look, and all of this with them.
+    // Assigned in two steps: V8 places closures that are assigned to a property at once in old space, with all they refer to.
     const flush = () => this.#send()
     this.#flush = flush
     const onStop = () => this.#requests.end()
@@ -90,18 +90,18 @@ export class StreamCall extends ReceivingCall implements Call {
     this.#onChange()
   }
 
-  /** The stream is gone: nobody waits for answers any more. */
+  /** The stream has closed. Results are no longer needed. */
   onClose(): void {
     this.#abandon()
     this.#metadata.record?.end(path, this.#status)
   }
 
-  /** A message has begun and not come completely in time. */
+  /** A message has begun and did not arrive completely in time. */
   expire(): void {
     this.fail(CallStatus.late(this.#options.receiveTimeout.milliseconds, this.#reader.progress))
   }
 
-  /** With a status that is not OK, behind what was sent. */
+  /** Ends the call with a status that is not OK, after all sent messages. */
   fail(status: CallStatus.CallStatus): void {
     if (this.#done) return
     this.#status = CallStatus.name(status.code)
@@ -154,7 +154,7 @@ export class StreamCall extends ReceivingCall implements Call {
   #send(): void {
     this.#flushing = false
     try {
-      // Not what this brings: a model that answers at once would hold on to the event loop without end.
+      // Only results that are ready now: a model that responds at once would otherwise occupy the event loop for ever.
       for (let left = this.#requests.ready; left > 0 && !this.#done && !this.#blocked;) left -= this.#sendSome(left)
       if (this.#done) return
       if (this.#requests.isOver) this.#finish()
@@ -165,7 +165,7 @@ export class StreamCall extends ReceivingCall implements Call {
     }
   }
 
-  /** Sends up to so many results together, at least one, and returns how many. */
+  /** Sends up to `most` results together, at least one, and returns how many. */
   #sendSome(most: number): number {
     const { maxMessageSize } = this.#options
     const messages: Array<StreamResponse> = []
@@ -224,7 +224,7 @@ export class StreamCall extends ReceivingCall implements Call {
   }
 }
 
-/** The messages, each behind its prefix, as bytes that are so many in all. */
+/** The messages, each behind its prefix, in `size` bytes. */
 const frames = (messages: ReadonlyArray<StreamResponse>, lengths: ReadonlyArray<number>, size: number): Uint8Array => {
   const bytes = Buffer.allocUnsafe(size)
   let position = 0

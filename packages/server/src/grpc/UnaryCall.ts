@@ -1,14 +1,14 @@
 /**
- * One unary ModelInfer over gRPC, without a framework: takes the message, asks the gateway, answers. It knows no HTTP/2
- * implementation (Call.ts).
+ * One unary ModelInfer over gRPC, without a framework: reads the message, calls the gateway and responds. Its HTTP/2
+ * implementation is behind the interfaces of Call.ts.
  *
  *   onData … ─► whole message ─► decode ─► gateway.infer ─► stream.reply │ stream.fail
- *     │ too large, compressed, a second one,                   │ onClose before the answer: cancel
- *     │ too much of all callers together: fail at once
- *   onEnd, or too much time, before the message is whole: fail
+ *     │ too large, compressed, a second one,                   │ onClose before the response: cancel
+ *     │ memory budget of all calls exceeded: fail at once
+ *   onEnd, or a timeout, before the message is complete: fail
  *
- * It asks at the message's last byte and does not wait for the end of the stream: the length says all there is to know,
- * and an end also comes when the caller breaks off.
+ * The call goes to the gateway at the last byte of the message, and does not wait for the end of the stream. The length says
+ * where the message ends, and the stream also ends when the caller disconnects.
  */
 import { Result } from "effect"
 import { Unsupported } from "@nereid/core/Errors"
@@ -34,13 +34,13 @@ export interface CallOptions extends MessageLimits {
   readonly logDefect: (defect: unknown) => void
 }
 
-/** What a call says about itself. */
+/** What the headers of a call say about it. */
 export interface CallMetadata {
-  /** In milliseconds since the epoch; undefined for none. */
+  /** Deadline in milliseconds since the epoch; undefined for none. */
   readonly deadline: number | undefined
   /** Applied to each of its requests before anything else. */
   readonly prepare: RequestPreparation
-  /** Undefined where nothing is kept of it. */
+  /** Record of the call; undefined if none is kept. */
   readonly record: CallRecord | undefined
 }
 
@@ -50,16 +50,16 @@ export class UnaryCall extends ReceivingCall implements Call {
   readonly #options: CallOptions
   readonly #stream: CallStream
   readonly #metadata: CallMetadata
-  /** Of a message that comes in parts. */
+  /** Reads a message that arrives in parts. */
   #reader: RequestMessageReader | undefined
-  /** Set from the message's last byte to the answer. */
+  /** Set from the last byte of the message to the response. */
   #cancel: Cancel | undefined
-  #asked = false
-  /** The message, where it came in parts and has memory of its own. */
+  #hasMessage = false
+  /** The message if it arrived in parts, and so has memory of its own. */
   #joined: Uint8Array | undefined
-  /** Answered, failed or gone: whatever comes now is ignored. */
+  /** Whether the call is over. Later events are ignored. */
   #done = false
-  /** For the record. */
+  /** The status for the record. */
   #status = "CANCELLED"
 
   constructor(options: CallOptions, stream: CallStream, metadata: CallMetadata) {
@@ -72,22 +72,22 @@ export class UnaryCall extends ReceivingCall implements Call {
 
   onData(chunk: Uint8Array): void {
     if (this.#done || chunk.length === 0) return
-    if (this.#asked) return this.#failExtra()
+    if (this.#hasMessage) return this.#failExtra()
     if (this.#reader === undefined && isWhole(chunk, this.#options.maxMessageSize)) {
-      return this.#ask(chunk, prefixLength, chunk.length)
+      return this.#infer(chunk, prefixLength, chunk.length)
     }
     const reader = (this.#reader ??= new RequestMessageReader(this.#options))
     reader.add(chunk)
     if (reader.next()) {
       if (!reader.isBetween) return this.#failExtra()
       this.#joined = reader.bytes
-      this.#ask(reader.bytes, reader.start, reader.end)
+      this.#infer(reader.bytes, reader.start, reader.end)
     } else if (reader.failure !== undefined) this.fail(reader.failure)
   }
 
   /** The caller has sent everything. */
   onEnd(): void {
-    if (this.#done || this.#asked) return
+    if (this.#done || this.#hasMessage) return
     if (this.#reader === undefined) {
       const message = "received no message, a unary call has exactly one"
       return this.fail(CallStatus.fromError(new Unsupported({ message })))
@@ -97,21 +97,21 @@ export class UnaryCall extends ReceivingCall implements Call {
 
   onDrain(): void {}
 
-  /** The stream is gone: nobody waits for an answer any more. */
+  /** The stream has closed. A response is no longer needed. */
   onClose(): void {
     if (!this.#done) this.#abandon()
     this.#metadata.record?.end(path, this.#status)
   }
 
-  /** The message has not come in time. */
+  /** The message did not arrive in time. */
   expire(): void {
     const { milliseconds } = this.#options.receiveTimeout
     this.fail(CallStatus.late(milliseconds, this.#reader?.progress ?? "nothing of it"))
   }
 
-  /** The message stands in `bytes` from `start` to `end`. */
-  #ask(bytes: Uint8Array, start: number, end: number): void {
-    this.#asked = true
+  /** Calls the gateway with the message, which is in `bytes` from `start` to `end`. */
+  #infer(bytes: Uint8Array, start: number, end: number): void {
+    this.#hasMessage = true
     this.#release()
     const { gateway } = this.#options
     if (gateway.stopping.aborted) return this.fail(CallStatus.fromError(CallStatus.shuttingDown))
@@ -139,7 +139,7 @@ export class UnaryCall extends ReceivingCall implements Call {
 
   #reply(response: WireResponse): void {
     const frame = ProtobufCodec.encode(response, prefixLength, Buffer.allocUnsafe)
-    this.#giveBack(response)
+    this.#freeMessage(response)
     const length = frame.length - prefixLength
     const { maxMessageSize } = this.#options
     if (length > maxMessageSize) return this.fail(CallStatus.tooLarge(length, maxMessageSize))
@@ -149,8 +149,8 @@ export class UnaryCall extends ReceivingCall implements Call {
     this.#stream.reply(frame)
   }
 
-  /** The memory of the message, of which the answer was made and is none any more. */
-  #giveBack({ modelName, modelVersion }: WireResponse): void {
+  /** Frees the memory of the message, unless the model may still use it. */
+  #freeMessage({ modelName, modelVersion }: WireResponse): void {
     const joined = this.#joined
     this.#joined = undefined
     if (joined === undefined) return
@@ -163,7 +163,7 @@ export class UnaryCall extends ReceivingCall implements Call {
     this.fail(CallStatus.fromError(new Unsupported({ message })))
   }
 
-  /** With a status that is not OK. */
+  /** Ends the call with a status that is not OK. */
   fail(status: CallStatus.CallStatus): void {
     this.#abandon()
     this.#status = CallStatus.name(status.code)
@@ -177,7 +177,7 @@ export class UnaryCall extends ReceivingCall implements Call {
     this.#cancel = undefined
   }
 
-  /** Nothing more is to be received. */
+  /** Ends receiving: frees the parts of a message and its time limit. */
   #release(): void {
     this.#options.receiveTimeout.remove(this)
     this.#reader?.release()
