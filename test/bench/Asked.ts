@@ -1,11 +1,11 @@
 /** A request as a load: over which protocol, how many at a time, and what target that is of a server. */
 import * as GrpcStream from "@nereid/bench/internal/grpc/GrpcStream"
 import * as GrpcUnary from "@nereid/bench/internal/grpc/GrpcUnary"
+import { prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
 import * as HttpInfer from "@nereid/bench/internal/http1/HttpInfer"
 import type { Target } from "@nereid/bench/internal/target/Load"
 import type { Child } from "./Child.ts"
-import { prefixLength } from "./GrpcPrefix.ts"
-import * as Probe from "./Probe.ts"
+import * as NodeRequest from "./NodeRequest.ts"
 import * as Request from "./Request.ts"
 
 export interface Asked {
@@ -42,7 +42,8 @@ export const http = (request: Request.Request, concurrency: number): Asked => ({
 
 /** Bytes of the answer's message or body, of one request ahead of the load, which says in full what a refusal was. */
 export const replyLength = async ({ ports }: Child, { protocol, request }: Asked): Promise<number> =>
-  (protocol === "HTTP" ? await Probe.http(ports.http, request) : await Probe.grpc(ports.grpc, request)).length
+  (protocol === "HTTP" ? await NodeRequest.http(ports.http, request) : await NodeRequest.grpc(ports.grpc, request))
+    .length
 
 export const target = ({ ports }: Child, { protocol, request }: Asked, replyLength: number): Target => {
   const host = "127.0.0.1"

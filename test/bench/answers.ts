@@ -5,7 +5,7 @@ import { ModelInferResponseSchema } from "@nereid/protocol/grpc_service"
 import * as GrpcAnswer from "./GrpcAnswer.ts"
 import { listen } from "./Listening.ts"
 import { report } from "./Reporter.ts"
-import { framed } from "./GrpcPrefix.ts"
+import { framed } from "./framed.ts"
 import { vectors } from "./Request.ts"
 
 const bytes = (combine: (one: number, other: number) => number) => {

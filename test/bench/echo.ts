@@ -8,7 +8,8 @@ import { createServer as createHttp2, type ServerHttp2Stream } from "node:http2"
 import * as GrpcAnswer from "./GrpcAnswer.ts"
 import { listen } from "./Listening.ts"
 import { report } from "./Reporter.ts"
-import { framed, prefixLength } from "./GrpcPrefix.ts"
+import { prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
+import { framed } from "./framed.ts"
 
 interface Exchange {
   readonly expected: number

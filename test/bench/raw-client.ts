@@ -7,7 +7,7 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { ModelInferRequestSchema, ModelInferResponseSchema } from "@nereid/protocol/grpc_service"
 import * as Callers from "./Callers.ts"
 import { report } from "./Reporter.ts"
-import { framed } from "./GrpcPrefix.ts"
+import { framed } from "./framed.ts"
 import { grpc, type Input, vectors } from "./Request.ts"
 
 const { path, headers } = grpc("add_sub")

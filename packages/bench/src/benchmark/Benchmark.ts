@@ -14,9 +14,9 @@ import * as Inputs from "../request/Inputs.ts"
 import type { Target } from "../target/Load.ts"
 import type { ModelClient, ModelName, Protocol } from "../target/ModelClient.ts"
 import * as ModelTraits from "../target/ModelTraits.ts"
-import * as Probe from "./Probe.ts"
+import * as TrialRequests from "./TrialRequests.ts"
 import * as Random from "@nereid/core/internal/synthetic/Random"
-import * as Statistics from "../target/ServerCounters.ts"
+import * as ServerCounters from "../target/ServerCounters.ts"
 
 export interface BenchmarkOptions {
   readonly endpoint: Endpoint
@@ -46,7 +46,7 @@ export interface Benchmark {
   readonly batchSize: number
   readonly remarks: ReadonlyArray<string>
   readonly target: Target
-  readonly statistics: () => Promise<Statistics.Counters | undefined>
+  readonly statistics: () => Promise<ServerCounters.Counters | undefined>
   readonly close: () => void
 }
 
@@ -58,17 +58,17 @@ export const prepare = async (options: BenchmarkOptions): Promise<Benchmark> => 
     const traits = ModelTraits.make(await client.metadata(), await client.config())
     const requests = requestsOf(options, traits)
     const hasLengths = checkLengths && protocol !== "http-json"
-    const probed = await Probe.run(client, traits, requests, hasLengths)
+    const trial = await TrialRequests.run(client, traits, requests, hasLengths)
     const [request] = requests
     return {
       model: traits,
       request,
-      responses: probed.responses,
+      responses: trial.responses,
       requests: requests.length,
       batchSize: traits.maxBatchSize > 0 ? (request.inputs[0]?.shape[0] ?? 1) : 1,
-      remarks: probed.remarks,
-      target: client.target(probed.requests, probed.traits),
-      statistics: async () => Statistics.read(await client.statistics(), name.name),
+      remarks: trial.remarks,
+      target: client.target(trial.requests, trial.traits),
+      statistics: async () => ServerCounters.read(await client.statistics(), name.name),
       close: () => client.close(),
     }
   } catch (error) {

@@ -2,12 +2,12 @@
  * A few gRPC calls, one reply each, read in full: what a load has to know of a server before and after it. Not for the
  * load itself.
  */
+import { ResponseMessageReader } from "@nereid/core/internal/grpc/ResponseMessageReader"
 import type { Address } from "../target/Address.ts"
 import type { Headers } from "../http2/HeaderReader.ts"
 import { Http2Connection } from "../http2/Http2Connection.ts"
-import * as GrpcCall from "./GrpcRequest.ts"
-import * as GrpcStatus from "./GrpcStatus.ts"
-import { MessageReader } from "./ReplyMessages.ts"
+import * as GrpcRequest from "./GrpcRequest.ts"
+import * as ReplyProblem from "./ReplyProblem.ts"
 
 /** A call that the server has answered with an error, or not at all. */
 export class CallError extends Error {
@@ -35,34 +35,35 @@ export class GrpcClient {
    * @throws CallError
    */
   async call(method: string, message: Uint8Array): Promise<ReadonlyArray<Buffer>> {
-    const fields = GrpcCall.fields(this.#address, `${GrpcCall.service}/${method}`, this.#metadata)
+    const fields = GrpcRequest.fields(this.#address, `${GrpcRequest.service}/${method}`, this.#metadata)
     if (this.#connection?.accepts !== true) this.#connection = await Http2Connection.open(this.#address, fields)
     const connection = this.#connection
     const { promise, resolve, reject } = Promise.withResolvers<ReadonlyArray<Buffer>>()
     const messages: Array<Buffer> = []
     let head: Headers | undefined
-    const reader = new MessageReader(Infinity, (bytes) => messages.push(Buffer.from(bytes)))
+    const reader = new ResponseMessageReader<Buffer>(Infinity, Buffer.allocUnsafe)
     const fail = (why: string, status?: string) =>
       reject(new CallError(`${method}: ${why}`, status === undefined ? undefined : Number(status)))
     connection.request(
       {
         onHeaders: (headers, last) => {
           const status = headers.get("grpc-status")
-          const wrong = head === undefined && status === undefined ? GrpcStatus.headProblem(headers) : undefined
+          const wrong = head === undefined && status === undefined ? ReplyProblem.ofHead(headers) : undefined
           head ??= headers
-          const problem = wrong ?? (last ? GrpcStatus.problem(headers) : undefined)
+          const problem = wrong ?? (last ? ReplyProblem.ofTrailers(headers) : undefined)
           if (problem !== undefined) fail(problem, status)
-          else if (last && reader.midway) fail("the server sent no whole message")
+          else if (last && !reader.isBetween) fail("the server sent no whole message")
           else if (last) resolve(messages)
         },
         onData: (part, last) => {
-          const problem = part.length === 0 ? undefined : reader.read(part)
-          if (problem !== undefined) fail(problem)
+          reader.add(part)
+          while (reader.next()) messages.push(Buffer.from(reader.bytes.subarray(reader.start, reader.end)))
+          if (reader.refusal !== undefined) fail(ReplyProblem.compressed)
           else if (last) fail("a reply without trailers")
         },
         onAbort: (why) => fail(why),
       },
-      [GrpcCall.frame(message)],
+      [GrpcRequest.frame(message)],
       true,
       fields,
     )

@@ -19,7 +19,7 @@ import {
 import type { Address } from "../target/Address.ts"
 import type { Answer, ModelClient, ModelName } from "../target/ModelClient.ts"
 import { GrpcClient } from "./GrpcClient.ts"
-import * as GrpcCall from "./GrpcRequest.ts"
+import * as GrpcRequest from "./GrpcRequest.ts"
 import * as GrpcStream from "./GrpcStream.ts"
 import * as GrpcUnary from "./GrpcUnary.ts"
 
@@ -63,7 +63,11 @@ export const make = (address: Address, { model, streaming, headers }: GrpcModelO
         replyLength,
       })
       const requests = [prepare(first), ...others.map(prepare)] as const
-      return GrpcUnary.target(address, { path: `${GrpcCall.service}/${modelInfer.name}`, metadata: headers, requests })
+      return GrpcUnary.target(address, {
+        path: `${GrpcRequest.service}/${modelInfer.name}`,
+        metadata: headers,
+        requests,
+      })
     },
     close: () => client.close(),
   }

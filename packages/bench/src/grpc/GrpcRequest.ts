@@ -1,10 +1,10 @@
-/** What a gRPC call is over HTTP/2, whatever it asks: its headers, and a message as a frame. */
+/** The parts of a gRPC request over HTTP/2, for any RPC: its headers, and its message as a frame. */
+import * as GrpcFrame from "@nereid/core/internal/grpc/GrpcFrame"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { type Address, print, scheme } from "../target/Address.ts"
 import type { Fields } from "../http2/HeaderWriter.ts"
-import { prefixLength } from "./ReplyMessages.ts"
 
-/** The service that all models are asked through. */
+/** The service of all models. */
 export const service = `/${GRPCInferenceService.typeName}`
 
 /** `metadata` with names in lower case. */
@@ -19,11 +19,5 @@ export const fields = (address: Address, path: string, metadata: Readonly<Record
   ...Object.entries(metadata),
 ]
 
-/** A message behind its prefix: not compressed, and its length. */
-export const frame = (message: Uint8Array): Buffer => {
-  const bytes = Buffer.allocUnsafe(prefixLength + message.length)
-  bytes[0] = 0
-  bytes.writeUInt32BE(message.length, 1)
-  bytes.set(message, prefixLength)
-  return bytes
-}
+/** A message behind its prefix. */
+export const frame = (message: Uint8Array): Buffer => Buffer.from(GrpcFrame.frame(message).buffer)

@@ -3,20 +3,22 @@
  * replies. A reply is told by the id that its request has had; of its tensors only the length is checked. A request to a
  * decoupled model ends with the reply that says it is the last one.
  */
+import { prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
+import { ResponseMessageReader } from "@nereid/core/internal/grpc/ResponseMessageReader"
 import type { Address } from "../target/Address.ts"
 import { Cycle } from "../target/Cycle.ts"
 import type { Headers } from "../http2/HeaderReader.ts"
 import { Http2Connection, type Http2Stream } from "../http2/Http2Connection.ts"
 import type { Connection, Replies, Target } from "../target/Load.ts"
-import * as GrpcCall from "./GrpcRequest.ts"
-import * as GrpcStatus from "./GrpcStatus.ts"
-import { MessageReader, prefixLength } from "./ReplyMessages.ts"
+import * as ReplyLength from "../target/ReplyLength.ts"
+import * as GrpcRequest from "./GrpcRequest.ts"
+import * as ReplyProblem from "./ReplyProblem.ts"
 import * as StreamReply from "./StreamReply.ts"
 
 /** What stands in a message for the id that it gets when it is sent: as many digits. */
 export const idPlaceholder = "00000000"
 
-/** Bytes of a reply that are read: its id and parameters are in them. */
+/** Bytes of a reply that are kept: its id and parameters are in them. */
 const beginning = 4096
 
 /** A larger message is sent without being copied, but for its beginning, where the id is. */
@@ -41,10 +43,10 @@ export interface StreamOptions {
   readonly hasIds: boolean
 }
 
-export const path = `${GrpcCall.service}/ModelStreamInfer`
+export const path = `${GrpcRequest.service}/ModelStreamInfer`
 
 export const target = (address: Address, options: StreamOptions): Target => {
-  const fields = GrpcCall.fields(address, path, options.metadata ?? {})
+  const fields = GrpcRequest.fields(address, path, options.metadata ?? {})
   const [first, ...others] = options.requests.map(prepare)
   if (first === undefined) throw new Error("There is a request. This is a bug.")
   const turns = new Cycle(first, others)
@@ -64,7 +66,7 @@ interface Prepared {
 }
 
 const prepare = ({ message, idOffset, replyLength }: StreamRequest): Prepared => {
-  const bytes = GrpcCall.frame(message)
+  const bytes = GrpcRequest.frame(message)
   const start = prefixLength + idOffset
   const end = start + idPlaceholder.length
   if (bytes.toString("latin1", start, end) !== idPlaceholder) throw new Error("The id is elsewhere. This is a bug.")
@@ -83,7 +85,7 @@ class StreamConnection implements Connection {
   readonly #options: StreamOptions
   readonly #replies: Replies
   readonly #stream: Http2Stream
-  readonly #reader = new MessageReader(beginning, (message, length) => this.#onMessage(message, length))
+  readonly #reader = new ResponseMessageReader<Buffer>(Infinity, Buffer.allocUnsafe, beginning)
   /** By their ids, in the order in which they were sent. */
   readonly #waiting = new Map<number, Waiting>()
   #nextId = 0
@@ -134,19 +136,28 @@ class StreamConnection implements Connection {
   #onHeaders(headers: Headers, last: boolean): void {
     if (!this.#hasHead) {
       this.#hasHead = true
-      this.#problem = GrpcStatus.headProblem(headers)
+      this.#problem = ReplyProblem.ofHead(headers)
     }
-    if (last) this.#end(`the server ended the stream: ${this.#problem ?? GrpcStatus.problem(headers) ?? "OK"}`, false)
+    if (last)
+      this.#end(`the server ended the stream: ${this.#problem ?? ReplyProblem.ofTrailers(headers) ?? "OK"}`, false)
   }
 
   #onData(part: Buffer, last: boolean): void {
-    // The trailers or the end of the connection tell it.
-    if (this.#problem === undefined && part.length > 0) this.#problem = this.#reader.read(part)
+    // After another problem, the trailers or the end of the connection report it.
+    if (this.#problem === undefined) this.#read(part)
     if (last || this.#problem !== undefined) this.#end(this.#problem ?? "the server ended the stream", false)
   }
 
-  #onMessage(message: Buffer, length: number): void {
-    const reply = StreamReply.read(message)
+  #read(part: Buffer): void {
+    const reader = this.#reader
+    reader.add(part)
+    while (reader.next()) this.#onMessage(reader.bytes, reader.start, reader.end, reader.length)
+    if (reader.refusal !== undefined) this.#problem = ReplyProblem.compressed
+  }
+
+  /** `length` is that of the message, of which perhaps only the beginning is there. */
+  #onMessage(bytes: Buffer, start: number, end: number, length: number): void {
+    const reply = StreamReply.read(bytes, start, end)
     if (reply === undefined) return this.#end("a reply that is no ModelStreamInferResponse", false)
     const [oldest = -1] = this.#options.hasIds ? [Number(reply.id || -1)] : this.#waiting.keys()
     const waiting = this.#waiting.get(oldest)
@@ -159,8 +170,7 @@ class StreamConnection implements Connection {
     if (this.#options.decoupled && !failed && reply.final !== true) return
     this.#waiting.delete(oldest)
     const expected = this.#options.decoupled ? undefined : waiting.replyLength
-    const wrong = expected === undefined || length === expected ? undefined : lengthProblem(length, expected)
-    this.#replies.onReply(waiting.startedAt, failed ? reply.error : wrong)
+    this.#replies.onReply(waiting.startedAt, failed ? reply.error : ReplyLength.problem(length, expected))
   }
 
   /** All that is under way ends with it. */
@@ -176,5 +186,3 @@ class StreamConnection implements Connection {
     }
   }
 }
-
-const lengthProblem = (length: number, expected: number): string => `${length} bytes of reply, expected ${expected}`

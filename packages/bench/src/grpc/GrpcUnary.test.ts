@@ -4,11 +4,11 @@ import { describe, expect, it, onTestFinished } from "vitest"
 import type { Address } from "../target/Address.ts"
 import * as ClosedLoop from "../load/ClosedLoop.ts"
 import * as Lane from "../load/Lane.ts"
-import * as GrpcCall from "./GrpcRequest.ts"
+import * as GrpcRequest from "./GrpcRequest.ts"
 import { type RawReply, reply, serve, serveHttp2 } from "./GrpcServer.fixture.ts"
 import * as GrpcUnary from "./GrpcUnary.ts"
 
-const path = `${GrpcCall.service}/ModelInfer`
+const path = `${GrpcRequest.service}/ModelInfer`
 
 interface Asked {
   readonly messages?: readonly [Uint8Array, ...ReadonlyArray<Uint8Array>]
@@ -78,13 +78,13 @@ describe("to grpc-js", () => {
   })
 })
 
-const good: Partial<RawReply> = { body: GrpcCall.frame(Buffer.from("hello")), trailers: { "grpc-status": "0" } }
+const good: Partial<RawReply> = { body: GrpcRequest.frame(Buffer.from("hello")), trailers: { "grpc-status": "0" } }
 
 it("a reply in pieces is one reply", async () => {
   const address = await serveHttp2((stream) => {
     stream.respond({ ":status": 200, "content-type": "application/grpc+proto" }, { waitForTrailers: true })
     stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }))
-    const [first = 0, ...others] = GrpcCall.frame(Buffer.from("hello"))
+    const [first = 0, ...others] = GrpcRequest.frame(Buffer.from("hello"))
     stream.write(Buffer.of(first), () => {
       for (const byte of others) stream.write(Buffer.of(byte))
       stream.end()
@@ -94,7 +94,7 @@ it("a reply in pieces is one reply", async () => {
 })
 
 it.each<readonly [string, Partial<RawReply>, string]>([
-  ["a length that differs", { ...good, body: GrpcCall.frame(Buffer.from("no")) }, "2 bytes of reply, expected 5"],
+  ["a length that differs", { ...good, body: GrpcRequest.frame(Buffer.from("no")) }, "2 bytes of reply, expected 5"],
   ["no status", { ...good, trailers: { "x-status": "0" } }, "a reply without grpc-status"],
   ["no trailers", { ...good, trailers: {} }, "a reply without trailers"],
   ["another HTTP status", { ...good, status: 502 }, "HTTP status 502"],
@@ -107,12 +107,12 @@ it.each<readonly [string, Partial<RawReply>, string]>([
   ["no message", { ...good, body: Buffer.alloc(0) }, "a reply that ends after 0 of 0 bytes"],
   [
     "half a message",
-    { ...good, body: GrpcCall.frame(Buffer.from("hello")).subarray(0, 8) },
+    { ...good, body: GrpcRequest.frame(Buffer.from("hello")).subarray(0, 8) },
     "a reply that ends after 3 of 5 bytes",
   ],
   [
     "two messages",
-    { ...good, body: Buffer.concat([1, 2].map(() => GrpcCall.frame(Buffer.from("hello")))) },
+    { ...good, body: Buffer.concat([1, 2].map(() => GrpcRequest.frame(Buffer.from("hello")))) },
     "more than one message in a reply",
   ],
   [

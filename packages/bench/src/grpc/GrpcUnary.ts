@@ -2,14 +2,16 @@
  * Unary gRPC calls as a target: each a stream of its own, many at a time on a connection. Of a reply it checks HTTP status,
  * content type and gRPC status, that it is one whole message, and how long that is; not what is in it.
  */
+import { isWhole, prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
+import { ResponseMessageReader } from "@nereid/core/internal/grpc/ResponseMessageReader"
 import type { Address } from "../target/Address.ts"
 import { Cycle } from "../target/Cycle.ts"
 import type { Headers } from "../http2/HeaderReader.ts"
 import { Http2Connection, type StreamHandler } from "../http2/Http2Connection.ts"
 import type { Connection, Replies, Target } from "../target/Load.ts"
-import * as GrpcCall from "./GrpcRequest.ts"
-import * as GrpcStatus from "./GrpcStatus.ts"
-import { prefixLength } from "./ReplyMessages.ts"
+import * as ReplyLength from "../target/ReplyLength.ts"
+import * as GrpcRequest from "./GrpcRequest.ts"
+import * as ReplyProblem from "./ReplyProblem.ts"
 
 /** A message to send, and how long its reply is; undefined where that may be any length. */
 export interface UnaryRequest {
@@ -25,9 +27,9 @@ export interface UnaryOptions {
 }
 
 export const target = (address: Address, { path, metadata = {}, requests }: UnaryOptions): Target => {
-  const fields = GrpcCall.fields(address, path, metadata)
+  const fields = GrpcRequest.fields(address, path, metadata)
   const [first, ...others] = requests.map(({ message, replyLength }): Prepared => ({
-    body: [GrpcCall.frame(message)],
+    body: [GrpcRequest.frame(message)],
     replyLength,
   }))
   if (first === undefined) throw new Error("There is a request. This is a bug.")
@@ -35,7 +37,7 @@ export const target = (address: Address, { path, metadata = {}, requests }: Unar
   const heads = new Heads()
   return {
     perConnection: Infinity,
-    connect: async (replies) => new GrpcConnection(await Http2Connection.open(address, fields), turns, heads, replies),
+    connect: async (replies) => new UnaryConnection(await Http2Connection.open(address, fields), turns, heads, replies),
   }
 }
 
@@ -50,7 +52,7 @@ class Heads {
   end: Headers | undefined
 }
 
-class GrpcConnection implements Connection {
+class UnaryConnection implements Connection {
   readonly #http2: Http2Connection
   readonly #turns: Cycle<Prepared>
   readonly #heads: Heads
@@ -69,7 +71,7 @@ class GrpcConnection implements Connection {
 
   send(startedAt: number): void {
     const { body, replyLength } = this.#turns.next()
-    this.#http2.request(new UnaryCall(startedAt, replyLength, this.#heads, this.#replies), body, true)
+    this.#http2.request(new UnaryReply(startedAt, replyLength, this.#heads, this.#replies), body, true)
   }
 
   close(): void {
@@ -77,16 +79,17 @@ class GrpcConnection implements Connection {
   }
 }
 
-class UnaryCall implements StreamHandler {
+class UnaryReply implements StreamHandler {
   readonly #startedAt: number
   readonly #replyLength: number | undefined
   readonly #heads: Heads
   readonly #replies: Replies
   #hasHead = false
-  /** Bytes of the body. */
-  #received = 0
-  /** Of the message, and before it whether it is compressed: from the first bytes of the body. */
-  #announced = 0
+  /** Bytes of the message; undefined until it has arrived completely. */
+  #length: number | undefined
+  #hasMore = false
+  /** Reads a message that arrives in parts. */
+  #reader: ResponseMessageReader<Buffer> | undefined
   #problem: string | undefined
 
   constructor(startedAt: number, replyLength: number | undefined, heads: Heads, replies: Replies) {
@@ -100,7 +103,7 @@ class UnaryCall implements StreamHandler {
     if (!this.#hasHead) {
       this.#hasHead = true
       if (headers !== this.#heads.head) {
-        this.#problem = GrpcStatus.headProblem(headers)
+        this.#problem = ReplyProblem.ofHead(headers)
         if (this.#problem === undefined && !last) this.#heads.head = headers
       }
     }
@@ -108,18 +111,9 @@ class UnaryCall implements StreamHandler {
   }
 
   onData(part: Buffer, last: boolean): void {
-    const before = this.#received
-    this.#received += part.length
-    if (before === 0 && part.length >= prefixLength) {
-      this.#announced = part.readUInt32BE(1)
-      if (part[0] !== 0) this.#problem ??= "a compressed reply, which was not asked for"
-    } else {
-      for (let index = before; index < Math.min(prefixLength, this.#received); index++) {
-        const byte = part[index - before] ?? 0
-        if (index > 0) this.#announced = this.#announced * 256 + byte
-        else if (byte !== 0) this.#problem ??= "a compressed reply, which was not asked for"
-      }
-    }
+    if (this.#length === undefined && this.#reader === undefined && isWhole(part, Infinity)) {
+      this.#length = part.length - prefixLength
+    } else if (part.length > 0) this.#read(part)
     if (last) this.#replies.onReply(this.#startedAt, this.#problem ?? "a reply without trailers")
   }
 
@@ -128,23 +122,33 @@ class UnaryCall implements StreamHandler {
     else this.#replies.onReply(this.#startedAt, why)
   }
 
+  #read(part: Buffer): void {
+    if (this.#length !== undefined) {
+      this.#hasMore = true
+      return
+    }
+    const reader = (this.#reader ??= new ResponseMessageReader(Infinity, Buffer.allocUnsafe, 0))
+    reader.add(part)
+    if (reader.next()) {
+      this.#length = reader.length
+      this.#hasMore = !reader.isBetween
+    } else if (reader.refusal !== undefined) this.#problem ??= "a compressed reply, which was not asked for"
+  }
+
   #finish(trailers: Headers): void {
     let problem = this.#problem
     if (problem === undefined && trailers !== this.#heads.end) {
-      problem = GrpcStatus.problem(trailers)
+      problem = ReplyProblem.ofTrailers(trailers)
       if (problem === undefined) this.#heads.end = trailers
     }
-    this.#replies.onReply(this.#startedAt, problem ?? this.#lengthProblem())
+    this.#replies.onReply(this.#startedAt, problem ?? this.#messageProblem())
   }
 
-  #lengthProblem(): string | undefined {
-    const length = this.#received - prefixLength
-    if (length !== this.#announced) {
-      return length < this.#announced
-        ? `a reply that ends after ${Math.max(0, length)} of ${this.#announced} bytes`
-        : "more than one message in a reply"
+  #messageProblem(): string | undefined {
+    const length = this.#length
+    if (length === undefined) {
+      return `a reply that ends after ${this.#reader?.received ?? 0} of ${this.#reader?.length ?? 0} bytes`
     }
-    if (this.#replyLength === undefined || length === this.#replyLength) return undefined
-    return `${length} bytes of reply, expected ${this.#replyLength}`
+    return this.#hasMore ? "more than one message in a reply" : ReplyLength.problem(length, this.#replyLength)
   }
 }

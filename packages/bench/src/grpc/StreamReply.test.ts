@@ -34,8 +34,11 @@ it("reads what a message was made of, also where only its beginning is there", (
           }),
         )
         const expected = { error: errorMessage, id, final }
-        expect(StreamReply.read(Buffer.from(bytes))).toEqual(expected)
-        expect(StreamReply.read(Buffer.from(bytes.subarray(0, bytes.length - raw.length)))).toEqual(expected)
+        const beginning = bytes.subarray(0, bytes.length - raw.length)
+        expect(StreamReply.read(Buffer.from(bytes), 0, bytes.length)).toEqual(expected)
+        expect(StreamReply.read(Buffer.from(beginning), 0, beginning.length)).toEqual(expected)
+        const between = Buffer.concat([bytes, bytes, bytes])
+        expect(StreamReply.read(between, bytes.length, 2 * bytes.length)).toEqual(expected)
       },
     ),
   )
@@ -44,7 +47,7 @@ it("reads what a message was made of, also where only its beginning is there", (
 it("never fails on bytes that are none", () => {
   fc.assert(
     fc.property(fc.uint8Array(), (bytes) => {
-      StreamReply.read(Buffer.from(bytes))
+      StreamReply.read(Buffer.from(bytes), 0, bytes.length)
     }),
   )
 })

@@ -13,17 +13,17 @@ export interface StreamReply {
 
 const finalParameter = "triton_final_response"
 
-/** Undefined where it cannot be read. */
-export const read = (bytes: Buffer): StreamReply | undefined => {
+/** Reads the message in `bytes` from `start` to `end`. Returns undefined if it is no such message. */
+export const read = (bytes: Buffer, start: number, end: number): StreamReply | undefined => {
   let error = ""
   let id = ""
   let final: boolean | undefined
-  const whole = walk(bytes, 0, bytes.length, (field, start, end) => {
-    if (field === 1) error = bytes.toString("utf8", start, end)
+  const whole = walk(bytes, start, end, (field, from, to) => {
+    if (field === 1) error = bytes.toString("utf8", from, to)
     if (field !== 2) return true
-    walk(bytes, start, end, (inner, from, to) => {
-      if (inner === 3) id = bytes.toString("latin1", from, to)
-      if (inner === 4) final = readFinal(bytes, from, to) ?? final
+    walk(bytes, from, to, (inner, at, until) => {
+      if (inner === 3) id = bytes.toString("latin1", at, until)
+      if (inner === 4) final = readFinal(bytes, at, until) ?? final
       // What is wanted stands before the outputs: servers write fields in the order of their numbers.
       return inner < 5
     })

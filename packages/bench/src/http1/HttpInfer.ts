@@ -6,6 +6,7 @@ import type { Socket } from "node:net"
 import * as Address from "../target/Address.ts"
 import { Cycle } from "../target/Cycle.ts"
 import type { Connection, Replies, Target } from "../target/Load.ts"
+import * as ReplyLength from "../target/ReplyLength.ts"
 import * as HttpRequest from "./HttpRequest.ts"
 import { type Reply, ReplyReader } from "./ReplyReader.ts"
 
@@ -91,12 +92,8 @@ class HttpConnection implements Connection {
       this.#over = true
       this.#socket.destroy()
     }
-    const expected = this.#replyLength
-    const wrong =
-      expected === undefined || reply.length === expected
-        ? undefined
-        : `${reply.length} bytes of reply, expected ${expected}`
-    this.#replies.onReply(startedAt, HttpRequest.problem(reply) ?? wrong)
+    const problem = HttpRequest.problem(reply) ?? ReplyLength.problem(reply.length, this.#replyLength)
+    this.#replies.onReply(startedAt, problem)
   }
 
   #lose(why: string): void {

@@ -12,7 +12,7 @@ import type { Target } from "../target/Load.ts"
 import * as OpenLoop from "./OpenLoop.ts"
 import * as Random from "@nereid/core/internal/synthetic/Random"
 import type { Extent, Measured } from "./Round.ts"
-import * as Statistics from "../target/ServerCounters.ts"
+import * as ServerCounters from "../target/ServerCounters.ts"
 
 export interface SweepOptions {
   readonly target: Target
@@ -30,13 +30,13 @@ export interface SweepOptions {
   readonly seed: number
   readonly clock: Clock
   /** What the server has counted; undefined where it does not tell. */
-  readonly statistics: () => Promise<Statistics.Counters | undefined>
+  readonly statistics: () => Promise<ServerCounters.Counters | undefined>
   /** Before the warm-up, which is round 0, and each round. */
   readonly onRound?: (level: Level.Level, round: number) => void
 }
 
 export interface RoundResult extends Measured {
-  readonly server: Statistics.ServerShare | undefined
+  readonly server: ServerCounters.ServerShare | undefined
   /** Of a load that sends at a rate: see OpenMeasured. */
   readonly lateness: Latencies | undefined
   readonly held: number
@@ -65,7 +65,7 @@ export async function* run(options: SweepOptions): AsyncGenerator<LevelResult, v
         options.onRound?.(level, round)
         const before = await options.statistics()
         const measured = await measure(options, level, lanes, options.extent, round)
-        rounds.push({ ...measured, server: Statistics.between(before, await options.statistics()) })
+        rounds.push({ ...measured, server: ServerCounters.between(before, await options.statistics()) })
         if (measured.requests === 0) break
       }
       yield { level, rounds }

@@ -1,7 +1,7 @@
 import { create } from "@bufbuild/protobuf"
 import { ModelStatisticsResponseSchema } from "@nereid/protocol/grpc_service"
 import { expect, it } from "vitest"
-import * as Statistics from "./ServerCounters.ts"
+import * as ServerCounters from "./ServerCounters.ts"
 
 const counters = (requests: number, milliseconds: number, executions: number) => {
   const duration = { count: BigInt(requests), ns: BigInt(milliseconds * 1e6) }
@@ -13,11 +13,11 @@ const counters = (requests: number, milliseconds: number, executions: number) =>
   }
   // Two versions, and another model.
   const modelStats = [stats, { ...stats, version: "2" }, { ...stats, name: "x" }]
-  return Statistics.read(create(ModelStatisticsResponseSchema, { modelStats }), "m")
+  return ServerCounters.read(create(ModelStatisticsResponseSchema, { modelStats }), "m")
 }
 
 it("what was counted meanwhile, per request", () => {
-  expect(Statistics.between(counters(10, 100, 5), counters(30, 200, 15))).toEqual({
+  expect(ServerCounters.between(counters(10, 100, 5), counters(30, 200, 15))).toEqual({
     requests: 40,
     queue: 5,
     compute: 10,
@@ -31,9 +31,11 @@ it.each([
   ["the server has been started again", counters(10, 1, 9), counters(1, 1, 1)],
   ["it has counted nothing", counters(1, 1, 1), counters(1, 1, 1)],
 ])("nothing where %s", (_, before, after) => {
-  expect(Statistics.between(before, after)).toBeUndefined()
+  expect(ServerCounters.between(before, after)).toBeUndefined()
 })
 
 it("nothing of another model", () => {
-  expect(Statistics.read(create(ModelStatisticsResponseSchema, { modelStats: [{ name: "x" }] }), "m")).toBeUndefined()
+  expect(
+    ServerCounters.read(create(ModelStatisticsResponseSchema, { modelStats: [{ name: "x" }] }), "m"),
+  ).toBeUndefined()
 })

@@ -1,10 +1,11 @@
 /**
- * ModelInfer and ModelStreamInfer as a channel, straight on the connection: Connect's Transport interface would cost a promise, an abort
- * signal and two Headers a call.
+ * ModelInfer and ModelStreamInfer as a channel, directly on the connection: Connect's Transport interface would cost a promise,
+ * an abort signal and two Headers for each call.
  */
 import type { OutgoingHttpHeaders } from "node:http2"
 import { Result } from "effect"
-import { documentHeader, fromHeaders, tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
+import { prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
+import { fromTrailers } from "@nereid/core/internal/wire/ErrorTrailers"
 import { ExecutionFailed, type InferenceError } from "@nereid/core/Errors"
 import { fromGrpc } from "@nereid/core/internal/wire/ErrorStatus"
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
@@ -12,9 +13,8 @@ import * as InferMessage from "@nereid/core/internal/codec/protobuf/InferMessage
 import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
 import type { Channel } from "../channel/Channel.ts"
 import type { Settings } from "../channel/ClientOptions.ts"
-import { prefixLength } from "./GrpcUnaryCall.ts"
 import { GrpcConnection } from "./GrpcConnection.ts"
-import { type GrpcFailure, single } from "./GrpcStatus.ts"
+import { type GrpcFailure, single } from "./GrpcFailure.ts"
 import * as TraceParent from "../channel/TraceParent.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
@@ -86,13 +86,5 @@ const readStreamed = (message: Uint8Array): Result.Result<WireResponse, Inferenc
   }
 }
 
-const inferenceError = ({ code, message, metadata }: GrpcFailure): InferenceError => {
-  const pushback = single(metadata["grpc-retry-pushback-ms"])
-  const told = {
-    tag: single(metadata[tagHeader]),
-    document: single(metadata[documentHeader]),
-    // Below 0 it is never.
-    retryAfter: pushback !== undefined && /^\d{1,9}$/.test(pushback) ? Number(pushback) : undefined,
-  }
-  return fromHeaders(told, fromGrpc(code, message), { grpc: code })
-}
+const inferenceError = ({ code, message, metadata }: GrpcFailure): InferenceError =>
+  fromTrailers(code, message, (name) => single(metadata[name]))

@@ -1,19 +1,21 @@
 /**
- * gRPC calls with one request message to one server, over one HTTP/2 session that is opened when it is needed and again after it has ended.
- * It knows headers and bytes, but no message; GrpcTransport.ts and GrpcChannel.ts do.
+ * gRPC calls with one request message to one server, over one HTTP/2 session that is opened when it is needed and again after
+ * it has ended. It handles headers and bytes; GrpcTransport.ts and GrpcChannel.ts handle messages.
  *
  *   none ──first call──► session ──GOAWAY, close, error──► none
  */
 import type { ClientHttp2Stream, OutgoingHttpHeaders } from "node:http2"
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
+import { prefixLength, writePrefix } from "@nereid/core/internal/grpc/GrpcFrame"
+import * as GrpcTimeout from "@nereid/core/internal/grpc/GrpcTimeout"
 import type { Settings } from "../channel/ClientOptions.ts"
 import { connectionLost } from "../channel/ConnectionLost.ts"
 import * as Endpoint from "../channel/Endpoint.ts"
-import { GrpcCall, type GrpcOutcome, prefixLength } from "./GrpcUnaryCall.ts"
+import * as GrpcFailure from "./GrpcFailure.ts"
 import { GrpcSession } from "./GrpcSession.ts"
 import type { StartableCall } from "./StartableCall.ts"
-import { type GrpcReader, GrpcStreamCall } from "./GrpcStreamCall.ts"
-import * as GrpcStatus from "./GrpcStatus.ts"
+import { type GrpcReceiver, GrpcStreamCall } from "./GrpcStreamCall.ts"
+import { type GrpcOutcome, GrpcUnaryCall } from "./GrpcUnaryCall.ts"
 
 const defaultWindow = 4 * 1024 * 1024
 
@@ -46,7 +48,7 @@ export class GrpcConnection {
   }
 
   /**
-   * Sends a message that stands behind `prefixLength` free bytes. The reply comes once, perhaps before this returns, and
+   * Sends a message that stands behind `prefixLength` free bytes. The reply is called once, possibly before this returns, and
    * not after the call was cancelled, which resets its stream.
    */
   call(
@@ -54,22 +56,22 @@ export class GrpcConnection {
     frame: Uint8Array,
     timeoutMs: number | undefined,
     reply: (outcome: GrpcOutcome) => void,
-  ): GrpcCall {
-    writePrefix(frame)
-    const call = new GrpcCall(this, timed(headers, timeoutMs), frame, this.#settings.maxResponseSize, reply)
+  ): GrpcUnaryCall {
+    writePrefix(frame, 0, frame.length - prefixLength)
+    const call = new GrpcUnaryCall(this, timed(headers, timeoutMs), frame, this.#settings.maxResponseSize, reply)
     this.start(call)
     return call
   }
 
-  /** The same for an RPC that answers by any number of messages. */
+  /** The same for an RPC that answers with any number of messages. */
   stream(
     headers: OutgoingHttpHeaders,
     frame: Uint8Array,
     timeoutMs: number | undefined,
-    reader: GrpcReader,
+    receiver: GrpcReceiver,
   ): GrpcStreamCall {
-    writePrefix(frame)
-    const call = new GrpcStreamCall(this, timed(headers, timeoutMs), frame, this.#settings.maxResponseSize, reader)
+    writePrefix(frame, 0, frame.length - prefixLength)
+    const call = new GrpcStreamCall(this, timed(headers, timeoutMs), frame, this.#settings.maxResponseSize, receiver)
     this.start(call)
     return call
   }
@@ -84,14 +86,14 @@ export class GrpcConnection {
       stream = session.request(call.headers)
     } catch (error) {
       const message = connectionLost(this.#settings.endpoint, true, error)
-      return call.fail(GrpcStatus.failure(GrpcCode.UNAVAILABLE, message))
+      return call.fail(GrpcFailure.failure(GrpcCode.UNAVAILABLE, message))
     }
     call.listen(session, stream)
     stream.end(call.frame)
   }
 
   /** Why no answer comes from a session any more; undefined where that is not the session's fault. */
-  lost(session: GrpcSession, own: Error | undefined): GrpcStatus.GrpcFailure | undefined {
+  lost(session: GrpcSession, own: Error | undefined): GrpcFailure.GrpcFailure | undefined {
     return this.#closed ? this.#unavailable("was") : session.lost(own)
   }
 
@@ -108,8 +110,8 @@ export class GrpcConnection {
     return Promise.all(ended).then(() => {})
   }
 
-  #unavailable(tense: "is" | "was"): GrpcStatus.GrpcFailure {
-    return GrpcStatus.failure(GrpcCode.UNAVAILABLE, `the client of ${this.#authority} ${tense} closed`)
+  #unavailable(tense: "is" | "was"): GrpcFailure.GrpcFailure {
+    return GrpcFailure.failure(GrpcCode.UNAVAILABLE, `the client of ${this.#authority} ${tense} closed`)
   }
 
   #session(): GrpcSession {
@@ -127,14 +129,4 @@ export class GrpcConnection {
 }
 
 const timed = (headers: OutgoingHttpHeaders, timeoutMs: number | undefined): OutgoingHttpHeaders =>
-  timeoutMs === undefined ? headers : { ...headers, "grpc-timeout": GrpcStatus.timeoutHeader(timeoutMs) }
-
-/** Not compressed, which is 0, and the length of the message. */
-const writePrefix = (frame: Uint8Array): void => {
-  const length = frame.length - prefixLength
-  frame[0] = 0
-  frame[1] = length >>> 24
-  frame[2] = length >>> 16
-  frame[3] = length >>> 8
-  frame[4] = length
-}
+  timeoutMs === undefined ? headers : { ...headers, "grpc-timeout": GrpcTimeout.print(timeoutMs) }

@@ -7,7 +7,7 @@ import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import type { Settings } from "../channel/ClientOptions.ts"
 import { connectionLost } from "../channel/ConnectionLost.ts"
 import * as Endpoint from "../channel/Endpoint.ts"
-import * as GrpcStatus from "./GrpcStatus.ts"
+import * as GrpcFailure from "./GrpcFailure.ts"
 
 /** Stream ids are odd and below 2^31; a session that comes near their end is replaced. */
 const mostCalls = 2 ** 29
@@ -71,10 +71,10 @@ export class GrpcSession {
   }
 
   /** Why it is gone, given what a stream of it says; undefined while it stands. */
-  lost(own: Error | undefined): GrpcStatus.GrpcFailure | undefined {
+  lost(own: Error | undefined): GrpcFailure.GrpcFailure | undefined {
     if (!this.#http2.destroyed && !this.#http2.closed && this.#error === undefined) return undefined
     const message = connectionLost(this.#endpoint, this.#connected, this.#error ?? own)
-    return GrpcStatus.failure(GrpcCode.UNAVAILABLE, message)
+    return GrpcFailure.failure(GrpcCode.UNAVAILABLE, message)
   }
 
   onClosed(run: () => void): void {

@@ -14,9 +14,10 @@ import {
 import { Code, ConnectError, type Transport, type UnaryResponse } from "@connectrpc/connect"
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc"
 import { Result } from "effect"
-import { type GrpcAnswer, prefixLength } from "./GrpcUnaryCall.ts"
+import { prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
 import type { GrpcConnection } from "./GrpcConnection.ts"
-import type { GrpcFailure } from "./GrpcStatus.ts"
+import type { GrpcFailure } from "./GrpcFailure.ts"
+import type { GrpcResponse } from "./GrpcUnaryCall.ts"
 
 export const make = (connection: GrpcConnection): Transport => ({
   unary: (method, signal, timeoutMs, header, input) => unary(connection, method, signal, timeoutMs, header, input),
@@ -65,14 +66,14 @@ const unary = <I extends DescMessage, O extends DescMessage>(
 
 const response = <I extends DescMessage, O extends DescMessage>(
   method: DescMethodUnary<I, O>,
-  { header, message, trailer }: GrpcAnswer,
+  { headers, message, trailers }: GrpcResponse,
 ): UnaryResponse<I, O> => ({
   stream: false,
   service: method.parent,
   method,
-  header: incoming(header),
+  header: incoming(headers),
   message: fromBinary(method.output, message),
-  trailer: incoming(trailer),
+  trailer: incoming(trailers),
 })
 
 const framed = (message: Uint8Array): Uint8Array => {

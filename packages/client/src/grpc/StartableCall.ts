@@ -1,9 +1,9 @@
-/** What a call and its connection know of each other. */
+/** The interfaces between a call and its connection. */
 import type { ClientHttp2Stream, OutgoingHttpHeaders } from "node:http2"
 import type { GrpcSession } from "./GrpcSession.ts"
-import type { GrpcFailure } from "./GrpcStatus.ts"
+import type { GrpcFailure } from "./GrpcFailure.ts"
 
-/** A call that waits for its stream. */
+/** A call as its connection starts it. */
 export interface StartableCall {
   readonly headers: OutgoingHttpHeaders
   readonly frame: Uint8Array
@@ -11,10 +11,10 @@ export interface StartableCall {
   readonly fail: (failure: GrpcFailure) => void
 }
 
-/** The connection of a call. */
+/** A connection as its calls use it. */
 export interface CallConnection {
-  /** Gives the call a stream, the first one or another, and sends its message. */
+  /** Opens a stream for the call, the first one or another, and sends its message. */
   readonly start: (call: StartableCall) => void
-  /** Why a session answers no more; undefined where that is not the session's fault. */
+  /** Why a session no longer answers; undefined if the session still stands. */
   readonly lost: (session: GrpcSession, own: Error | undefined) => GrpcFailure | undefined
 }

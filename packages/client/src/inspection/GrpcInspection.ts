@@ -1,10 +1,8 @@
 /** What a server tells of its models, over gRPC. */
 import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { Effect, Result, type Scope } from "effect"
-import { fromGrpc } from "@nereid/core/internal/wire/ErrorStatus"
-import { fromTag } from "@nereid/core/internal/error/InferenceError"
+import { fromTrailers } from "@nereid/core/internal/wire/ErrorTrailers"
 import { type InferenceError, ModelNotReady } from "@nereid/core/Errors"
-import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import type { Settings } from "../channel/ClientOptions.ts"
 import { GrpcConnection } from "../grpc/GrpcConnection.ts"
@@ -52,7 +50,7 @@ const asking = <A>(call: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, 
   Effect.mapError(calling(call), failure)
 
 const failure = ({ code, rawMessage, metadata }: ConnectError): InferenceError =>
-  fromTag(metadata.get(tagHeader) ?? "", rawMessage) ?? fromGrpc(code, rawMessage)
+  fromTrailers(code, rawMessage, (name) => metadata.get(name) ?? undefined)
 
 /** Of a model that has metadata. What is restricted says so in this text where it is Triton's. */
 const isNotOffered = ({ code, rawMessage }: ConnectError): boolean =>

@@ -20,5 +20,5 @@ export const GrpcCode = {
 
 const names = new Map<number, string>(Object.entries(GrpcCode).map(([name, code]) => [code, name]))
 
-/** The name of a code; OK for 0, and the number itself where the specification has no name for it. */
-export const codeName = (code: number): string => (code === 0 ? "OK" : (names.get(code) ?? String(code)))
+/** The name of a code, OK for 0. Returns undefined for a code that the specification does not have. */
+export const codeName = (code: number): string | undefined => (code === 0 ? "OK" : names.get(code))

@@ -1,9 +1,9 @@
 /**
- * The way of a request from the wire to its model, whatever the transport: found, admitted, its shared memory borrowed,
- * checked, handed over; and the way of its answer back. What else a server can do is Gateway.ts's.
+ * Dispatches requests to their models, for all transports: finds the model, admits the request, borrows its shared memory,
+ * validates and submits it, and writes its response. The other operations of a server are in Gateway.ts.
  *
- *   registry ─► ready ─► room ─► loan ─► validation ─► model.submit ─► answer, written ─► end
- *      └──────────┴────────┴───────┴─────────┴─ refused: end, and counted as the model's failure
+ *   registry ─► ready ─► room ─► loan ─► validation ─► calls.submit ─► response, written ─► end
+ *      └──────────┴────────┴───────┴─────────┴─ refused: end, and counted as a failure of the model
  */
 import { constVoid } from "effect/Function"
 import { Effect, Result } from "effect"
@@ -19,71 +19,77 @@ import * as RequestSize from "./RequestSize.ts"
 export type InferenceReply = (outcome: Result.Result<WireResponse, InferenceError>) => void
 
 /** Takes the responses of one request, of which a decoupled model gives any number. */
-export interface Receiver {
-  /** One response of a decoupled model. Completes once the caller takes more. */
+export interface InferenceReceiver {
+  /** Takes one response of a decoupled model. Completes once the caller takes more. */
   readonly emit: (response: WireResponse) => Effect.Effect<void>
   /**
-   * Called once, at the end: with the only response of a model that is not decoupled, with one that has no outputs of a
+   * Called once, at the end: with the only response of a model that is not decoupled, with a response without outputs of a
    * decoupled model, or with the failure.
    */
   readonly end: InferenceReply
 }
 
-/**
- * Checks a request and hands it to its model. The reply is called once, perhaps before this returns; never after the
- * returned cancel. `deadline` in milliseconds since the epoch, undefined for none.
- */
-export type Submit = (wire: WireRequest, deadline: number | undefined, receiver: Receiver | InferenceReply) => Cancel
+export interface InferenceDispatch {
+  /**
+   * Checks a request and hands it to its model, which must not be decoupled. The reply is called once, possibly before this
+   * returns, and never after the returned cancel. `deadline` is in milliseconds since the epoch, undefined for none.
+   */
+  readonly infer: (wire: WireRequest, deadline: number | undefined, reply: InferenceReply) => Cancel
+  /** The same for a caller that takes any number of responses, so for decoupled models too. */
+  readonly stream: (wire: WireRequest, deadline: number | undefined, receiver: InferenceReceiver) => Cancel
+}
 
-export interface SubmissionOptions {
+export interface InferenceDispatchOptions {
   readonly sharedMemory: SharedMemory.SharedMemory
-  /** Bytes that requests hold together until they are answered. */
+  /** Largest total size of unanswered requests, in bytes. */
   readonly maxInFlightSize: number
 }
 
 export const make = (
   registry: Pick<RegisteredModels, "get">,
-  { sharedMemory, maxInFlightSize }: SubmissionOptions,
-): Submit => {
-  /** Bytes of the requests that are not answered. */
+  { sharedMemory, maxInFlightSize }: InferenceDispatchOptions,
+): InferenceDispatch => {
+  /** Bytes of all unanswered requests. */
   let inFlight = 0
-  return (wire, deadline, receiver) => {
-    const end = typeof receiver === "function" ? receiver : receiver.end
+  /** `emit` is undefined for a caller that takes one response. */
+  const dispatch = (
+    wire: WireRequest,
+    deadline: number | undefined,
+    end: InferenceReply,
+    emit: InferenceReceiver["emit"] | undefined,
+  ): Cancel => {
     const found = registry.get(wire.modelName, wire.modelVersion)
-    if (Result.isFailure(found)) return answered(end, found.failure)
+    if (Result.isFailure(found)) return refuse(end, found.failure)
     const model = found.success
-    if (model.calls.decoupled && typeof receiver === "function")
-      return answered(end, new Unsupported({ message: unaryOnly }))
+    if (model.calls.decoupled && emit === undefined) return refuse(end, new Unsupported({ message: unaryOnly }))
     if (!model.life.isReady()) {
       model.description.statistics.failed("REJECTED", 0)
-      return answered(end, notReady(model.description))
+      return refuse(end, notReady(model.description))
     }
     const size = RequestSize.of(wire)
     if (inFlight + size > maxInFlightSize) {
       model.description.statistics.failed("REJECTED", 0)
-      return answered(end, tooMuchInFlight(wire, inFlight, maxInFlightSize))
+      return refuse(end, tooMuchInFlight(wire, inFlight, maxInFlightSize))
     }
     const borrowed = SharedMemory.isUsedBy(wire) ? sharedMemory.borrow(wire) : noLoan
     if (Result.isFailure(borrowed)) {
       model.description.statistics.failed("OTHER", 0)
-      return answered(end, borrowed.failure)
+      return refuse(end, borrowed.failure)
     }
     const loan = borrowed.success
     const validated = validate(model.description, loan?.request ?? wire, deadline)
     if (Result.isFailure(validated)) {
       loan?.release()
       model.description.statistics.failed("OTHER", 0)
-      return answered(end, validated.failure)
+      return refuse(end, validated.failure)
     }
     const { request } = validated.success
     const written = (response: Response) => {
       const answer = wireResponse(model.description, validated.success, response)
       return loan === undefined ? answer : Result.flatMap(answer, loan.write)
     }
-    const asked =
-      typeof receiver === "function" || !model.calls.decoupled
-        ? request
-        : { ...request, emit: emitter(written, receiver) }
+    const submitted =
+      emit === undefined || !model.calls.decoupled ? request : { ...request, emit: writingEmit(written, emit) }
     let isOver = false
     inFlight += size
     const release = () => {
@@ -92,7 +98,7 @@ export const make = (
       inFlight -= size
       loan?.release()
     }
-    const cancel = model.calls.submit(asked, (outcome) => {
+    const cancel = model.calls.submit(submitted, (outcome) => {
       const answer = Result.isFailure(outcome) ? Result.fail(outcome.failure) : written(outcome.success)
       release()
       end(answer)
@@ -102,20 +108,27 @@ export const make = (
       release()
     }
   }
+  return {
+    infer: (wire, deadline, reply) => dispatch(wire, deadline, reply, undefined),
+    stream: (wire, deadline, { end, emit }) => dispatch(wire, deadline, end, emit),
+  }
 }
 
 const noLoan = Result.succeed(undefined)
 
-const emitter =
-  (written: (response: Response) => Result.Result<WireResponse, InferenceError>, receiver: Receiver): Emit =>
+const writingEmit =
+  (
+    written: (response: Response) => Result.Result<WireResponse, InferenceError>,
+    emit: InferenceReceiver["emit"],
+  ): Emit =>
   (response) => {
     const wire = written(response)
-    return Result.isFailure(wire) ? Effect.fail(wire.failure) : receiver.emit(wire.success)
+    return Result.isFailure(wire) ? Effect.fail(wire.failure) : emit(wire.success)
   }
 
 const unaryOnly = "ModelInfer RPC doesn't support models with decoupled transaction policy"
 
-const answered = (reply: InferenceReply, error: InferenceError): Cancel => {
+const refuse = (reply: InferenceReply, error: InferenceError): Cancel => {
   reply(Result.fail(error))
   return constVoid
 }

@@ -6,7 +6,6 @@ import { Effect, Result } from "effect"
 import * as ConfigurationMessage from "@nereid/core/internal/configuration/ConfigurationMessage"
 import type { InferenceError } from "@nereid/core/Errors"
 import { InvalidRequest } from "@nereid/core/Errors"
-import type { Cancel } from "@nereid/core/internal/request/Request"
 import {
   type Control,
   none as noRepository,
@@ -16,14 +15,12 @@ import type { RegisteredModels } from "@nereid/core/internal/lifecycle/ModelLook
 import type { IndexEntry, ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { type TensorSpec, wireDims } from "@nereid/core/internal/tensor/TensorSpec"
-import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
 import type { ModelStatisticsResponse } from "@nereid/protocol/grpc_service"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 import * as LogSettings from "../log/LogSettings.ts"
-import * as ModelStatistics from "./StatisticsMessage.ts"
-import * as Repository from "./RepositoryIndex.ts"
-import * as Submission from "../dispatch/InferenceDispatch.ts"
-import type { InferenceReply, Receiver } from "../dispatch/InferenceDispatch.ts"
+import * as StatisticsMessage from "./StatisticsMessage.ts"
+import * as RepositoryIndex from "./RepositoryIndex.ts"
+import * as InferenceDispatch from "../dispatch/InferenceDispatch.ts"
 import * as SharedMemory from "../memory/SharedMemory.ts"
 import { type Spans, spanned } from "../trace/Spans.ts"
 import { traced } from "../trace/Traced.ts"
@@ -51,7 +48,7 @@ export interface ModelMetadata {
   readonly outputs: ReadonlyArray<TensorMetadata>
 }
 
-export interface Gateway {
+export interface Gateway extends InferenceDispatch.InferenceDispatch {
   readonly isLive: () => boolean
   /** Every model is ready, where that is asked for, and the server is neither starting nor stopping. */
   readonly isReady: () => boolean
@@ -61,15 +58,8 @@ export interface Gateway {
   readonly modelConfiguration: (name: string, version: string) => Result.Result<ModelConfig, InferenceError>
   /** Of every version where `version` is empty, of every model where `name` is. */
   readonly modelStatistics: (name: string, version: string) => Result.Result<ModelStatisticsResponse, InferenceError>
-  /**
-   * Checks a request and hands it to its model. The reply is called once, perhaps before this returns; never after the
-   * returned cancel. `deadline` in milliseconds since the epoch, undefined for none.
-   */
-  readonly infer: (wire: WireRequest, deadline: number | undefined, reply: InferenceReply) => Cancel
-  /** The same for a caller that takes any number of responses, so of a decoupled model too. */
-  readonly stream: (wire: WireRequest, deadline: number | undefined, receiver: Receiver) => Cancel
   readonly repositoryIndex: (
-    request: Repository.IndexRequest,
+    request: RepositoryIndex.IndexRequest,
   ) => Result.Result<ReadonlyArray<IndexEntry>, InferenceError>
   /** What loads and unloads the models of a repository, empty for the only one. */
   readonly repositoryControl: (repository: string) => Result.Result<Control, InferenceError>
@@ -139,16 +129,16 @@ export const make = (
   const stopping = new AbortController()
   let { isStarting = false } = options
 
-  const submit = Submission.make(store, { sharedMemory, maxInFlightSize })
+  const dispatch = InferenceDispatch.make(store, { sharedMemory, maxInFlightSize })
   const { spans } = options
-  const ask = traced(spans === undefined ? submit : spanned(submit, spans), tracing)
+  const { infer, stream } = traced(spans === undefined ? dispatch : spanned(dispatch, spans), tracing)
 
   return {
     isLive: () => true,
     isReady: () => !isStarting && !stopping.signal.aborted && (!strictReadiness || isComplete()),
     metadata: { name: options.id, version: options.version, extensions },
-    repositoryIndex: (request) => Repository.index(store, repository, request),
-    repositoryControl: (chosen) => Repository.control(repository, chosen),
+    repositoryIndex: (request) => RepositoryIndex.index(store, repository, request),
+    repositoryControl: (chosen) => RepositoryIndex.control(repository, chosen),
     tracing,
     traceSettings: (model, changes) =>
       model === "" || store.versions(model).length > 0
@@ -181,10 +171,10 @@ export const make = (
         store.get(name, version),
         (model) => store.versionOf(model)?.configuration?.() ?? ConfigurationMessage.make(model),
       ),
-    modelStatistics: (name, version) => Result.map(measured(store, name, version), ModelStatistics.make),
+    modelStatistics: (name, version) => Result.map(measured(store, name, version), StatisticsMessage.make),
     spans,
-    infer: ask,
-    stream: ask,
+    infer,
+    stream,
     stopping: stopping.signal,
     started: () => {
       isStarting = false

@@ -1,6 +1,6 @@
 /**
- * What every inference passes between its codec and the gateway, whichever way it came: headers of its call become its
- * parameters, and it goes on the call's record.
+ * The step of every inference between its codec and the gateway, for all transports: headers of the call become parameters of
+ * the request, and the call's record takes note of it.
  */
 import { Result } from "effect"
 import type { InvalidRequest } from "@nereid/core/Errors"
@@ -8,27 +8,28 @@ import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
 import type { ForwardedHeaders, Headers } from "../dispatch/ForwardedHeaders.ts"
 import type { CallRecord } from "../log/CallRecord.ts"
 
-export type Prepare = (wire: WireRequest) => Result.Result<WireRequest, InvalidRequest>
+/** Prepares one request of a call. */
+export type RequestPreparation = (wire: WireRequest) => Result.Result<WireRequest, InvalidRequest>
 
-/** For the requests of one call; `headers` reads what its transport has of them, `source`. */
+/** The preparation of a call's requests. `headers` reads the call's headers from `source`, which its transport provides. */
 export const make = <S>(
   forward: ForwardedHeaders | undefined,
   record: CallRecord | undefined,
   source: S,
   headers: (source: S) => Headers,
-): Prepare => {
+): RequestPreparation => {
   if (forward === undefined && record === undefined) return Result.succeed
   return prepared(forward, record, source, headers)
 }
 
-/** Apart, so that a call for which nothing is to be done makes no closure. */
+/** A function of its own, so that a call without headers and record allocates no closure. */
 const prepared =
   <S>(
     forward: ForwardedHeaders | undefined,
     record: CallRecord | undefined,
     source: S,
     headers: (source: S) => Headers,
-  ): Prepare =>
+  ): RequestPreparation =>
   (wire) => {
     const forwarded = forward === undefined ? Result.succeed(wire) : forward(wire, headers(source))
     return record === undefined ? forwarded : Result.map(forwarded, record.asks)

@@ -4,7 +4,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { Model, Tensor } from "@nereid/core"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
-import * as Metrics from "../metrics/PrometheusMetrics.ts"
+import * as PrometheusMetrics from "../metrics/PrometheusMetrics.ts"
 import { parse } from "../metrics/PrometheusText.fixture.ts"
 import { serve } from "../TwoPorts.fixture.ts"
 
@@ -25,7 +25,7 @@ const harness = Effect.gen(function* () {
   const services = yield* Effect.provideContext(Effect.all([Cached, Plain]), yield* Layer.build(layers))
   const models = services.map(({ model }) => model)
   const ports = yield* serve(models)
-  const { text } = yield* Metrics.make(ModelStore.of(models), { cpu: false, summaryLatencies: true })
+  const { text } = yield* PrometheusMetrics.make(ModelStore.of(models), { cpu: false, summaryLatencies: true })
   const infer = (data: ReadonlyArray<number>, id = "") => {
     const inputs = [{ name: "X", datatype: "FP32", shape: [1, data.length], data }]
     return ports.post("/v2/models/cached/infer", JSON.stringify({ id, inputs }))

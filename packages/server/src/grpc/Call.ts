@@ -1,49 +1,49 @@
 /**
- * A gRPC call between an HTTP/2 implementation and what answers it. The implementation says what comes from the caller; the
- * call says, by its stream, what goes back. `NodeCallStream.ts` is node:http2's part; another implementation takes its
- * place by doing the same (there is one in memory: MemoryCallStream.fixture.ts). Not here: what a call does.
+ * The interfaces between an HTTP/2 implementation and gRPC calls. The implementation passes on what the caller sends; the call
+ * responds through its stream. NodeCallStream.ts implements this for node:http2, MemoryCallStream.fixture.ts in memory. What
+ * calls do is in UnaryCall.ts and StreamCall.ts.
  *
  *   caller ─► implementation ─► Calls.takes? begin ─► Call: onData … onEnd, onDrain, onClose
  *   caller ◄─ implementation ◄─ CallStream: reply │ send … end │ fail
  */
-import type { GrpcStatus } from "./GrpcStatus.ts"
+import type { CallStatus } from "./CallStatus.ts"
 
 /** Metadata and pseudo-headers, by their names in lower case. */
 export interface Headers {
   readonly [name: string]: string | ReadonlyArray<string> | undefined
 }
 
-/** What the implementation tells the call. Nothing after `onClose`, which always comes. */
+/** Events of a call, from the implementation. `onClose` always comes, and is the last. */
 export interface Call {
-  /** The next bytes of the body, wherever they are cut. They are the call's: nobody writes into them any more. */
+  /** The next bytes of the body, cut anywhere. They belong to the call and are not overwritten. */
   readonly onData: (chunk: Uint8Array) => void
-  /** The caller has sent everything. It may not come at all where the caller has broken off. */
+  /** The caller has sent everything. Not called if the caller disconnects before that. */
   readonly onEnd: () => void
-  /** There is room again, after a `send` that said there was none. */
+  /** There is room to send again, after a `send` that returned false. */
   readonly onDrain: () => void
-  /** The stream is gone, answered or not: nobody waits any more. */
+  /** The stream has closed, with or without a response. */
   readonly onClose: () => void
 }
 
-/** What the call tells the implementation. A frame is a message with its prefix. Harmless once the caller is gone. */
+/** The response of a call, to the implementation. A frame is a message with its prefix. No effect once the stream has closed. */
 export interface CallStream {
-  /** The only frame, and status OK. The last word, as `end` and `fail` are. */
+  /** Sends the only frame and the status OK. Ends the call, like `end` and `fail`. */
   readonly reply: (frame: Uint8Array) => void
-  /** Some of any number of frames. False where they wait for the caller: more are to come behind `onDrain` only. */
+  /** Sends some of any number of frames. Returns false if the next must wait for `onDrain`. */
   readonly send: (frames: Uint8Array) => boolean
-  /** Status OK, behind what was sent. */
+  /** Ends with the status OK, after all sent frames. */
   readonly end: () => void
-  /** A status that is not OK, behind what was sent. */
-  readonly fail: (status: GrpcStatus) => void
-  /** No `onData` and no `onEnd` until `resume`: the caller has to wait once what it may send ahead is used up. */
+  /** Ends with a status that is not OK, after all sent frames. */
+  readonly fail: (status: CallStatus) => void
+  /** Stops `onData` and `onEnd` until `resume`. The caller has to wait once its flow-control window is full. */
   readonly pause: () => void
   readonly resume: () => void
 }
 
-/** The calls that are answered this way. */
+/** The calls that are handled through these interfaces. */
 export interface Calls {
-  /** Whether one with these headers is. */
+  /** Whether a call with these headers is handled. */
   readonly takes: (headers: Headers) => boolean
-  /** It may be answered before this returns. */
+  /** Begins a call, which may respond before this returns. */
   readonly begin: (headers: Headers, stream: CallStream) => Call
 }

@@ -1,9 +1,11 @@
 /** Which part of the protocol each RPC belongs to, and the interceptor that keeps the restricted ones (RestrictedApis.ts). */
 import type { DescMethod } from "@bufbuild/protobuf"
-import { Code, ConnectError, type Interceptor } from "@connectrpc/connect"
-import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
+import type { Interceptor } from "@connectrpc/connect"
+import { Unavailable } from "@nereid/core/Errors"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { Health } from "@nereid/protocol/health"
+import { fromError } from "./CallStatus.ts"
+import { connectError } from "./connectError.ts"
 import type { Api, Guard, RestrictedApis } from "../gateway/RestrictedApis.ts"
 
 const apis: { readonly [M in keyof typeof GRPCInferenceService.method]: Api } = {
@@ -42,7 +44,7 @@ export const restricted = (restrictedApis: RestrictedApis): Interceptor => {
   return (next) => (request) => {
     const guard = guards.get(request.method)
     if (guard !== undefined && !guard.permits(request.header.get(guard.header))) {
-      throw new ConnectError(guard.refusal, Code.Unavailable, { [tagHeader]: "Unavailable" })
+      throw connectError(fromError(new Unavailable({ message: guard.refusal })))
     }
     return next(request)
   }

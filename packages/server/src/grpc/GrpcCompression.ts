@@ -8,10 +8,12 @@
 import type { IncomingHttpHeaders } from "node:http"
 import { promisify } from "node:util"
 import * as zlib from "node:zlib"
-import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect"
-import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
+import type { ConnectError, HandlerContext } from "@connectrpc/connect"
+import { InvalidRequest, Unsupported } from "@nereid/core/Errors"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import type { Headers } from "./Call.ts"
+import { exhausted, fromError } from "./CallStatus.ts"
+import { connectError } from "./connectError.ts"
 import * as ZlibPool from "../port/ZlibPool.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
@@ -69,7 +71,7 @@ export const refuseUnknown = ({ requestHeader, responseHeader }: HandlerContext)
   if (asked === null || asked === "identity" || names.includes(asked)) return
   responseHeader.set("grpc-accept-encoding", ["identity", ...names].join())
   const message = `unknown grpc-encoding '${asked}', expected one of ${names.join(", ")}`
-  throw new ConnectError(message, Code.Unimplemented, { [tagHeader]: "Unsupported" })
+  throw connectError(fromError(new Unsupported({ message })))
 }
 
 /** Whether a caller of gRPC with these headers takes compressed answers. */
@@ -112,11 +114,11 @@ const isTooLarge = (error: unknown): boolean =>
 
 const tooLarge = (limit: number): ConnectError => {
   const message = `message too large: more than ${limit} bytes after decompression, at most ${limit}`
-  return new ConnectError(message, Code.ResourceExhausted, { [tagHeader]: "InvalidRequest" })
+  return connectError(exhausted(new InvalidRequest({ message })))
 }
 
 const malformed = (name: string, length: number, error: unknown): ConnectError => {
   const reason = errorMessage(error)
   const message = `failed to decompress the ${name} message of ${length} bytes: ${reason}`
-  return new ConnectError(message, Code.InvalidArgument, { [tagHeader]: "InvalidRequest" })
+  return connectError(fromError(new InvalidRequest({ message })))
 }

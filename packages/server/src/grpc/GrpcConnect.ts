@@ -6,7 +6,9 @@ import { constVoid } from "effect/Function"
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http"
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2"
 import { connectNodeAdapter } from "@connectrpc/connect-node"
-import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
+import { Unsupported } from "@nereid/core/Errors"
+import { decodeMessage, encodeMessage } from "@nereid/core/internal/grpc/GrpcStatus"
+import * as GrpcTimeout from "@nereid/core/internal/grpc/GrpcTimeout"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { ServerReflection } from "@nereid/protocol/reflection"
 import { ServerReflection as ServerReflectionAlpha } from "@nereid/protocol/reflection_v1alpha"
@@ -14,15 +16,14 @@ import type { CallRecords } from "../log/CallRecord.ts"
 import type { Policy } from "../port/Cors.ts"
 import type { ForwardedHeaders } from "../dispatch/ForwardedHeaders.ts"
 import type { Gateway } from "../gateway/Gateway.ts"
+import * as CallStatus from "./CallStatus.ts"
 import { Envelopes } from "./Envelopes.ts"
 import * as GrpcApis from "./GrpcApis.ts"
 import * as GrpcCompression from "./GrpcCompression.ts"
 import * as GrpcRecords from "./GrpcRecords.ts"
 import * as GrpcRoutes from "./GrpcRoutes.ts"
-import * as GrpcStatus from "./GrpcStatus.ts"
-import * as GrpcTimeout from "./GrpcTimeout.ts"
 import * as HalfOpen from "./HalfOpen.ts"
-import { pieces } from "./coalesceChunks.ts"
+import { coalesceChunks } from "./coalesceChunks.ts"
 import type { ReceiveBudget } from "../port/ReceiveBudget.ts"
 import { isEnveloped, limitReceiving } from "./ReceiveLimit.ts"
 import type { RestrictedApis } from "../gateway/RestrictedApis.ts"
@@ -72,7 +73,7 @@ export const make = (options: ConnectOptions): ConnectHandler => {
     limitReceiving(request, receiveTimeoutMillis, receiveBudget, streamPaths.has(url))
     GrpcCompression.restrict(request.headers, url, responseCompression)
     dropEndlessTimeout(request.headers)
-    inPieces(request)
+    coalesceBody(request)
     try {
       connect(request, response)
     } catch (defect) {
@@ -82,11 +83,11 @@ export const make = (options: ConnectOptions): ConnectHandler => {
   }
 }
 
-/** Connect reads a request as an iterable. */
-const inPieces = (request: Request): void => {
+/** Replaces the iterator of a request, from which Connect reads its body. */
+const coalesceBody = (request: Request): void => {
   const chunks = { [Symbol.asyncIterator]: request[Symbol.asyncIterator].bind(request) }
   const envelopes = isEnveloped(request.headers["content-type"]) ? new Envelopes() : undefined
-  Object.defineProperty(request, Symbol.asyncIterator, { value: () => pieces(chunks, envelopes) })
+  Object.defineProperty(request, Symbol.asyncIterator, { value: () => coalesceChunks(chunks, envelopes) })
 }
 
 const streamPaths: ReadonlySet<string> = new Set(
@@ -114,7 +115,7 @@ const authority = (request: Request): string | undefined =>
 const unknownMethod: NonNullable<Parameters<typeof connectNodeAdapter>[0]["fallback"]> = (request, response) => {
   const isGrpc = request.headers["content-type"]?.startsWith("application/grpc") === true
   const message = `unknown method ${request.url ?? ""}`
-  const status = GrpcStatus.headers({ code: GrpcCode.UNIMPLEMENTED, message, tag: "Unsupported" })
+  const status = CallStatus.trailers(CallStatus.fromError(new Unsupported({ message })))
   response.writeHead(isGrpc ? 200 : 404, isGrpc ? { "content-type": "application/grpc", ...status } : {})
   response.end()
 }
@@ -125,6 +126,6 @@ const encodeReadably = (response: Response): void => {
   response.addTrailers = (trailers: OutgoingHttpHeaders) => {
     const message = trailers["grpc-message"]
     if (typeof message !== "string") return addTrailers(trailers)
-    addTrailers({ ...trailers, "grpc-message": GrpcStatus.encodeMessage(decodeURIComponent(message)) })
+    addTrailers({ ...trailers, "grpc-message": encodeMessage(decodeMessage(message)) })
   }
 }

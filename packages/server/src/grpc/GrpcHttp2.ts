@@ -1,9 +1,9 @@
 /**
  * HTTP/2 on the gRPC port, by node:http2: takes inference off before Connect and leaves everything else to it. Not here: the
- * port (GrpcServer.ts), and what an RPC does (GrpcUnary.ts, GrpcStream.ts, GrpcRoutes.ts).
+ * port (GrpcServer.ts), and what an RPC does (UnaryCall.ts, StreamCall.ts, GrpcRoutes.ts).
  *
- *   stream ─┬─ plain inference (InferenceCalls.ts) ─► NodeCallStream ─┬─► GrpcUnary ──┬─► gateway
- *           │                                                         └─► GrpcStream ─┘
+ *   stream ─┬─ plain inference (InferenceCalls.ts) ─► NodeCallStream ─┬─► UnaryCall ──┬─► gateway
+ *           │                                                         └─► StreamCall ─┘
  *           └─ everything else ─► GrpcConnect ─► GrpcRoutes ─► gateway
  *
  * Connect costs several times what the rest of a small request does; no option of it recovers that.

@@ -1,7 +1,7 @@
 /**
- * ModelStreamInfer as Connect serves it: messages in and out of an InferStream, which knows what they mean. Half-close lets
- * requests in flight finish, a stop does too and then ends the stream as unavailable; a caller that goes away takes back
- * all it has asked.
+ * ModelStreamInfer as Connect serves it: passes messages to an InferStream and its results back. After a half-close, requests
+ * in flight finish. After a stop they do too, and the stream then ends as unavailable. A caller that disconnects cancels all
+ * its requests.
  */
 import type { HandlerContext } from "@connectrpc/connect"
 import { Result } from "effect"
@@ -10,44 +10,44 @@ import * as ProtobufCodec from "@nereid/core/internal/codec/protobuf/ProtobufCod
 import type { ModelInferRequest, ModelStreamInferResponse } from "@nereid/protocol/grpc_service"
 import type { ForwardedHeaders } from "../dispatch/ForwardedHeaders.ts"
 import type { Gateway } from "../gateway/Gateway.ts"
-import * as Preparation from "../gateway/RequestPreparation.ts"
+import * as RequestPreparation from "../gateway/RequestPreparation.ts"
 import * as GrpcRecords from "./GrpcRecords.ts"
-import { shuttingDown } from "./GrpcStatus.ts"
+import { shuttingDown } from "./CallStatus.ts"
 import { errorMode, InferStream } from "./InferStream.ts"
 
-export interface InferStreamOptions {
+export interface ServeOptions {
   readonly gateway: Gateway
-  /** Undefined where no header becomes a parameter. */
+  /** Undefined if no header becomes a parameter. */
   readonly forward: ForwardedHeaders | undefined
-  /** What ends the stream with a failure of ours. */
+  /** The error that ends the stream for a failure. */
   readonly toError: (error: InferenceError) => Error
 }
 
 export async function* serve(
-  { gateway, forward, toError }: InferStreamOptions,
+  { gateway, forward, toError }: ServeOptions,
   requests: AsyncIterable<ModelInferRequest>,
   context: HandlerContext,
 ): AsyncGenerator<ModelStreamInferResponse> {
   const timeout = context.timeoutMs()
   const deadline = timeout === undefined ? undefined : Date.now() + timeout
-  /** Of the two loops, one reads and one writes. */
+  /** Wakes the two loops, one of which reads and one of which writes. */
   let waiting: Array<() => void> = []
-  const stream = new InferStream(gateway, deadline, () => {
+  const endsAtError = context.requestHeader.get(errorMode) === "true"
+  const stream = new InferStream(gateway, { deadline, endsAtError }, () => {
     const woken = waiting
     waiting = []
     for (const wake of woken) wake()
   })
   const change = () => new Promise<void>((resolve) => void waiting.push(resolve))
-  const prepare = Preparation.make(
+  const prepare = RequestPreparation.make(
     forward,
     context.values.get(GrpcRecords.record),
     context.requestHeader,
     (header) => header,
   )
-  const endsAtError = context.requestHeader.get(errorMode) === "true"
   let broken: { readonly error: unknown } | undefined
   let halfClosed = false
-  // Not only at the end of this generator: it never has one where its last message is never taken.
+  // Not only at the end of this generator, which it never reaches if its last message is never taken.
   const release = () => {
     context.signal.removeEventListener("abort", release)
     gateway.stopping.removeEventListener("abort", onStop)
@@ -85,15 +85,11 @@ export async function* serve(
         await change()
         continue
       }
-      // The reader may wait for the room that this was in.
+      // The reader may be waiting for the room of this result.
       for (const wake of waiting.splice(0)) wake()
+      const failure = stream.endingFailure(result)
+      if (failure !== undefined) throw toError(failure)
       const { id, outcome, isFinal } = result
-      if (Result.isFailure(outcome)) {
-        const { failure } = outcome
-        // The queue may see the stream's deadline before Connect does; it is the end of the stream all the same.
-        const isLate = failure._tag === "DeadlineExceeded" && deadline !== undefined && deadline <= Date.now()
-        if (endsAtError || isLate) throw toError(failure)
-      }
       yield ProtobufCodec.toStreamMessage(ProtobufCodec.streamResponse(id, outcome, isFinal))
     }
     if (broken !== undefined) throw broken.error

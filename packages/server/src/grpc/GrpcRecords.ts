@@ -1,7 +1,7 @@
 /** What is kept of the calls that Connect answers: an interceptor around all others, and the record in their context. */
 import { Code, ConnectError, createContextKey, type Interceptor, type StreamResponse } from "@connectrpc/connect"
 import type { CallRecord, CallRecords } from "../log/CallRecord.ts"
-import * as GrpcStatus from "./GrpcStatus.ts"
+import * as CallStatus from "./CallStatus.ts"
 
 /** Of the call, for its handler; undefined where nothing is kept. */
 export const record = createContextKey<CallRecord | undefined>(undefined)
@@ -39,4 +39,4 @@ async function* ended(messages: StreamResponse["message"], end: (status: string)
   }
 }
 
-const status = (error: unknown): string => GrpcStatus.name(error instanceof ConnectError ? error.code : Code.Unknown)
+const status = (error: unknown): string => CallStatus.name(error instanceof ConnectError ? error.code : Code.Unknown)

@@ -1,6 +1,6 @@
 /**
  * Every RPC as Connect serves it, in gRPC, gRPC-Web and the Connect protocol: a thin table over the gateway. The hot path,
- * unary ModelInfer over plain gRPC, normally does not come here (GrpcUnary.ts), but is answered the same way.
+ * unary ModelInfer over plain gRPC, normally does not come here (UnaryCall.ts), but is answered the same way.
  */
 import {
   Code,
@@ -22,12 +22,13 @@ import type { ForwardedHeaders } from "../dispatch/ForwardedHeaders.ts"
 import * as CudaSharedMemory from "../memory/CudaSharedMemory.ts"
 import type { Gateway, TensorMetadata } from "../gateway/Gateway.ts"
 import * as GrpcInferStream from "./GrpcInferStream.ts"
-import { fromError, internal, metadata, shorten, shuttingDown } from "./GrpcStatus.ts"
+import { fromError, internal, shuttingDown } from "./CallStatus.ts"
+import { connectError } from "./connectError.ts"
 import * as GrpcRecords from "./GrpcRecords.ts"
 import * as LogSettings from "../log/LogSettings.ts"
-import * as Preparation from "../gateway/RequestPreparation.ts"
+import * as RequestPreparation from "../gateway/RequestPreparation.ts"
 import * as Reflection from "./Reflection.ts"
-import * as Repository from "../gateway/RepositoryIndex.ts"
+import * as RepositoryIndex from "../gateway/RepositoryIndex.ts"
 import * as TraceSettings from "../trace/TraceSettings.ts"
 import type { Region } from "../memory/SharedMemory.ts"
 
@@ -53,19 +54,18 @@ export const make =
       },
       modelConfig: ({ name, version }) => ({ config: orThrow(gateway.modelConfiguration(name, version)) }),
       modelStatistics: ({ name, version }) => orThrow(gateway.modelStatistics(name, version)),
-      modelStreamInfer: (requests, context) =>
-        GrpcInferStream.serve({ gateway, forward, toError: connectError }, requests, context),
+      modelStreamInfer: (requests, context) => GrpcInferStream.serve({ gateway, forward, toError }, requests, context),
       repositoryIndex: ({ repositoryName, ready }) => ({
         models: [...orThrow(gateway.repositoryIndex({ repository: repositoryName, readyOnly: ready }))],
       }),
       repositoryModelLoad: ({ repositoryName, modelName, parameters }) => {
         const { load } = orThrow(gateway.repositoryControl(repositoryName))
-        const overrides = orThrow(Repository.loadOverrides(Repository.fromMessage(parameters)))
+        const overrides = orThrow(RepositoryIndex.loadOverrides(RepositoryIndex.fromMessage(parameters)))
         return done(load(modelName, overrides))
       },
       repositoryModelUnload: ({ repositoryName, modelName, parameters }) => {
         const { unload } = orThrow(gateway.repositoryControl(repositoryName))
-        const dependents = orThrow(Repository.unloadDependents(Repository.fromMessage(parameters)))
+        const dependents = orThrow(RepositoryIndex.unloadDependents(RepositoryIndex.fromMessage(parameters)))
         return done(unload(modelName, dependents))
       },
       traceSetting: (request) => {
@@ -74,7 +74,7 @@ export const make =
       },
       logSettings: (request) => LogSettings.message(gateway.logging.change(orThrow(LogSettings.fromMessage(request)))),
       modelInfer: async (request, context) => {
-        const prepare = Preparation.make(
+        const prepare = RequestPreparation.make(
           forward,
           context.values.get(GrpcRecords.record),
           context.requestHeader,
@@ -107,7 +107,7 @@ export const make =
     router.service(Health, {
       check: ({ service }) => {
         if (service !== "" && service !== GRPCInferenceService.typeName) {
-          throw connectError(new ModelNotFound({ message: `unknown service '${service}'` }))
+          throw toError(new ModelNotFound({ message: `unknown service '${service}'` }))
         }
         return { status: gateway.isReady() ? ServingStatus.SERVING : ServingStatus.NOT_SERVING }
       },
@@ -128,7 +128,7 @@ export const failures =
       // The caller is gone, and what could not be sent to it is no defect.
       if (request.stream && request.signal.aborted) return error
       logDefect(error)
-      return new ConnectError(internal.message, internal.code, { [tagHeader]: internal.tag })
+      return connectError(internal)
     }
     try {
       const response = await next(request.stream ? { ...request, message: received(request.message) } : request)
@@ -161,11 +161,11 @@ async function* failing(
 
 const infer = (gateway: Gateway, wire: WireRequest, context: HandlerContext): Promise<WireResponse> =>
   new Promise((resolve, reject) => {
-    if (gateway.stopping.aborted) throw connectError(shuttingDown)
+    if (gateway.stopping.aborted) throw toError(shuttingDown)
     const timeout = context.timeoutMs()
     const deadline = timeout === undefined ? undefined : Date.now() + timeout
     const cancel = gateway.infer(wire, deadline, (outcome) => {
-      if (Result.isFailure(outcome)) reject(connectError(outcome.failure))
+      if (Result.isFailure(outcome)) reject(toError(outcome.failure))
       else resolve(outcome.success)
     })
     // Connect aborts at the end of every call: then there is nothing left to cancel.
@@ -182,7 +182,7 @@ const infer = (gateway: Gateway, wire: WireRequest, context: HandlerContext): Pr
   })
 
 const orThrow = <A>(result: Result.Result<A, InferenceError>): A => {
-  if (Result.isFailure(result)) throw connectError(result.failure)
+  if (Result.isFailure(result)) throw toError(result.failure)
   return result.success
 }
 
@@ -192,10 +192,7 @@ const done = async (control: Effect.Effect<void, InferenceError>): Promise<Recor
   return {}
 }
 
-const connectError = (error: InferenceError): ConnectError => {
-  const status = fromError(error)
-  return new ConnectError(shorten(status.message), status.code, metadata(status))
-}
+const toError = (error: InferenceError): ConnectError => connectError(fromError(error))
 
 const tensorMetadata = ({ name, datatype, shape }: TensorMetadata) => ({ name, datatype, shape: shape.map(BigInt) })
 

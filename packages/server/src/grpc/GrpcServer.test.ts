@@ -18,7 +18,7 @@ import {
   serve,
   stoppable,
 } from "./GrpcServer.fixture.ts"
-import { maxMessageLength } from "./GrpcStatus.ts"
+import { maxMessageLength } from "@nereid/core/internal/grpc/GrpcStatus"
 
 const { method } = GRPCInferenceService
 

@@ -2,7 +2,7 @@
  * The gRPC port: gRPC over HTTP/2; Connect and gRPC-Web over HTTP/2 and HTTP/1.1, all on the same port. It puts the parts
  * together; what they do is in them.
  *
- *   connection ─► HttpListener ─┬─ HTTP/2 ────► GrpcHttp2 ─┬─ plain inference ─► GrpcUnary, GrpcStream
+ *   connection ─► HttpListener ─┬─ HTTP/2 ────► GrpcHttp2 ─┬─ plain inference ─► UnaryCall, StreamCall
  *                               │                          └─┐
  *                               └─ HTTP/1.1 ─────────────────┴─► GrpcConnect ─► GrpcRoutes
  */
@@ -10,7 +10,7 @@ import type { Http2ServerRequest } from "node:http2"
 import { Effect, type Scope } from "effect"
 import * as CallRecord from "../log/CallRecord.ts"
 import type * as Cors from "../port/Cors.ts"
-import { Expiry } from "./ReceiveTimeout.ts"
+import { ReceiveTimeout } from "./ReceiveTimeout.ts"
 import * as ForwardedHeaders from "../dispatch/ForwardedHeaders.ts"
 import * as Spans from "../trace/Spans.ts"
 import type { Gateway } from "../gateway/Gateway.ts"
@@ -104,8 +104,8 @@ export const frontEnd = Effect.fnUntraced(function* (
   const receiveBudget = new ReceiveBudget(maxIncompleteSize)
   const limits = { maxMessageSize, receiveBudget }
   const common = { gateway, ...limits, forward, records, restrictedApis, responseCompression, logDefect }
-  const receiveExpiry = new Expiry(receiveTimeoutMillis)
-  const calls = fastInference ? InferenceCalls.make({ ...common, receiveExpiry }) : undefined
+  const receiveTimeout = new ReceiveTimeout(receiveTimeoutMillis)
+  const calls = fastInference ? InferenceCalls.make({ ...common, receiveTimeout }) : undefined
   return {
     answer: GrpcConnect.make({ ...common, receiveTimeoutMillis, cors: options.cors }),
     limit: (request) => limitReceiving(request, receiveTimeoutMillis, receiveBudget, false),

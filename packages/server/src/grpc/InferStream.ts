@@ -1,12 +1,12 @@
 /**
- * Many requests on one stream and their results, whatever carries it (ModelStreamInfer: GrpcStream.ts, and on Connect
- * GrpcInferStream.ts). A failure is a result like any other, and the stream goes on behind it.
+ * Many requests on one stream and their results, for all transports of ModelStreamInfer (StreamCall.ts, and on Connect
+ * GrpcInferStream.ts). A failure is a result like any other and does not end the stream, unless `endingFailure` says so.
  *
  *   ask ─► gateway.stream ─┬─ decoupled: each response as it comes ──────────────────┬─► ready ─► take
  *    │                     └─ otherwise: in its turn, the order of the requests ─────┘
- *    └ unless `isFull`: requests in flight, results that wait for their turn, and those that nobody has taken, are few
+ *    └ unless `isFull`: requests in flight, results that wait for their turn, and results to take are bounded
  *
- * Nothing waits here: who carries the stream is told when there may be something to do.
+ * No method waits: `onChange` tells the transport when there may be something to do.
  */
 import { constVoid } from "effect/Function"
 import { Effect, Result } from "effect"
@@ -15,66 +15,72 @@ import type { Cancel } from "@nereid/core/internal/request/Request"
 import * as KnownParameters from "@nereid/core/internal/wire/KnownParameters"
 import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
 import type { Gateway } from "../gateway/Gateway.ts"
-import { shuttingDown } from "./GrpcStatus.ts"
+import { shuttingDown } from "./CallStatus.ts"
 import * as RequestSize from "../dispatch/RequestSize.ts"
 
+export interface InferStreamOptions {
+  /** Deadline of the stream and of every request on it, in milliseconds since the epoch; undefined for none. */
+  readonly deadline: number | undefined
+  /** Whether the first failure ends the stream with its status. Otherwise failures are results like any other. */
+  readonly endsAtError: boolean
+}
+
 export interface StreamResult {
-  /** Of the request that this belongs to. */
+  /** The id of its request. */
   readonly id: string
   readonly outcome: Result.Result<WireResponse, InferenceError>
   /** Whether its request has no further results. */
   readonly isFinal: boolean
 }
 
-/** A header of the stream: with "true", its first failure is its own, in its status. */
+/** The header of a stream that is to end at its first failure: "true". */
 export const errorMode = "triton_grpc_error"
 
-/** Requests in flight, and results that wait; where there are more of either, no request is to be asked. */
+/** Most requests in flight, and most results that wait; beyond either, the stream is full. */
 const mostWaiting = 256
 
-/** Bytes that these hold together; a small compressed message may be a large request. */
+/** Most bytes that these hold together. A small compressed message may be a large request. */
 const mostBytes = 64 * 2 ** 20
 
-/** Results that wait to be taken; a decoupled model that is ahead by so many waits too. */
+/** Results that may wait to be taken before a decoupled model has to wait. */
 const ahead = 16
 
-/** A request that is answered in its turn. */
+/** The place of a request that is answered in order. */
 interface Turn {
   result: StreamResult | undefined
 }
 
-/** A request that its model has. */
+/** A request in flight. */
 interface Flight {
   cancel: Cancel
-  /** Among those in flight; -1 where it is no longer one of them. */
+  /** Index among the requests in flight; -1 once it is none of them. */
   place: number
 }
 
 export class InferStream {
   readonly #gateway: Gateway
-  /** Of every request on the stream, in milliseconds since the epoch. */
-  readonly #deadline: number | undefined
+  readonly #options: InferStreamOptions
   readonly #onChange: () => void
-  /** In no order. */
+  /** Requests in flight, in no order. */
   #inFlight: Array<Flight> = []
   #turns: Array<Turn> = []
   #ready: Array<StreamResult> = []
-  /** Held by requests in flight and by results that wait. */
+  /** Bytes of requests in flight and of results that wait. */
   #bytes = 0
-  /** No further requests will come. */
+  /** Whether no further requests will come. */
   #ended = false
   #cancelled = false
   #waitingEmits: Array<() => void> = []
   #resuming = false
 
-  /** `onChange` is called where there is something to take, or room to ask, or all is over; it may be neither. */
-  constructor(gateway: Gateway, deadline: number | undefined, onChange: () => void) {
+  /** `onChange` is called when there may be a result to take or room for a request, or the stream may be over. */
+  constructor(gateway: Gateway, options: InferStreamOptions, onChange: () => void) {
     this.#gateway = gateway
-    this.#deadline = deadline
+    this.#options = options
     this.#onChange = onChange
   }
 
-  /** Hands a request to its model, or takes the refusal of one that could not be read. */
+  /** Hands a request to its model, or takes the error of a request that could not be read. */
   ask(id: string, request: Result.Result<WireRequest, InferenceError>): void {
     const wire = this.#ended ? Result.fail(shuttingDown) : request
     if (Result.isFailure(wire)) return this.#inTurn()({ id, outcome: Result.fail(wire.failure), isFinal: true })
@@ -88,7 +94,7 @@ export class InferStream {
     const flight: Flight = { cancel: constVoid, place: this.#inFlight.length }
     this.#inFlight.push(flight)
     this.#bytes += bytes
-    flight.cancel = this.#gateway.stream(wire.success, this.#deadline, {
+    flight.cancel = this.#gateway.stream(wire.success, this.#options.deadline, {
       emit: (response) => this.#emit({ id, outcome: Result.succeed(response), isFinal: false }),
       end: (outcome) => {
         if (!this.#land(flight)) return
@@ -100,7 +106,7 @@ export class InferStream {
     })
   }
 
-  /** Whether no request is to be asked for now. */
+  /** Whether the transport must not read another request now. */
   get isFull(): boolean {
     const count = Math.max(this.#inFlight.length, this.#turns.length, this.#ready.length)
     return count >= mostWaiting || this.#bytes >= mostBytes
@@ -111,7 +117,7 @@ export class InferStream {
     return this.#ended && this.#inFlight.length === 0 && this.#ready.length === 0
   }
 
-  /** How many results there are to take now; taking them may bring further ones. */
+  /** Number of results to take now. Taking them may bring further ones. */
   get ready(): number {
     return this.#ready.length
   }
@@ -120,7 +126,7 @@ export class InferStream {
     return this.#cancelled
   }
 
-  /** The next result; undefined where there is none now. */
+  /** Takes the next result; undefined if there is none now. */
   take(): StreamResult | undefined {
     const result = this.#ready.shift()
     if (result === undefined) return undefined
@@ -129,13 +135,23 @@ export class InferStream {
     return result
   }
 
-  /** No further requests; those in flight are answered. */
+  /** The failure in a result if it ends the stream; undefined if the result goes to the caller as a message. */
+  endingFailure({ outcome }: StreamResult): InferenceError | undefined {
+    if (Result.isSuccess(outcome)) return undefined
+    const { deadline, endsAtError } = this.#options
+    const { failure } = outcome
+    // The queue may notice the deadline of the stream before the stream's own timer does.
+    const isLate = failure._tag === "DeadlineExceeded" && deadline !== undefined && deadline <= Date.now()
+    return endsAtError || isLate ? failure : undefined
+  }
+
+  /** Takes no further requests. Requests in flight are answered. */
   end(): void {
     this.#ended = true
     this.#onChange()
   }
 
-  /** Takes back what is in flight, and forgets what is ready. */
+  /** Cancels requests in flight and drops results. */
   cancel(): void {
     this.#ended = true
     this.#cancelled = true
@@ -151,7 +167,7 @@ export class InferStream {
     this.#onChange()
   }
 
-  /** False where it had landed already. */
+  /** Removes a request from those in flight. Returns false if it was removed before. */
   #land(flight: Flight): boolean {
     const { place } = flight
     if (place < 0) return false
@@ -166,7 +182,7 @@ export class InferStream {
 
   #emit(result: StreamResult): Effect.Effect<void> {
     return Effect.suspend(() => {
-      // A model that has not noticed yet.
+      // The model has not yet noticed that its request was cancelled.
       if (this.#cancelled) return Effect.void
       this.#push(result)
       if (this.#ready.length < ahead) return Effect.void
@@ -174,7 +190,7 @@ export class InferStream {
     })
   }
 
-  /** In another turn of the event loop: a model that never waits for anything would not let it have one. */
+  /** Resumes in another turn of the event loop, which a model that never waits would otherwise occupy. */
   #resumeSoon(): void {
     if (this.#resuming || this.#waitingEmits.length === 0) return
     this.#resuming = true
@@ -188,7 +204,7 @@ export class InferStream {
     for (const taken of this.#waitingEmits.splice(0)) taken()
   }
 
-  /** A place behind all requests that have one; its result is ready when all before it are. */
+  /** Takes the next place in order. Its result is ready once all results before it are. */
   #inTurn(): (result: StreamResult) => void {
     const turn: Turn = { result: undefined }
     this.#turns.push(turn)

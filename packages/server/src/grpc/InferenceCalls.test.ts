@@ -5,7 +5,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Layer, Queue, Stream } from "effect"
 import { Model, Tensor } from "@nereid/core"
 import { GRPCInferenceService, type ModelInferRequestSchema } from "@nereid/protocol/grpc_service"
-import { Expiry } from "./ReceiveTimeout.ts"
+import { ReceiveTimeout } from "./ReceiveTimeout.ts"
 import { frame } from "./GrpcServer.fixture.ts"
 import * as Gateway from "../gateway/Gateway.ts"
 import * as InferenceCalls from "./InferenceCalls.ts"
@@ -82,7 +82,7 @@ const harness = Effect.fnUntraced(function* (receiveTimeoutMillis = 10_000, maxM
     gateway,
     maxMessageSize,
     receiveBudget,
-    receiveExpiry: new Expiry(receiveTimeoutMillis),
+    receiveTimeout: new ReceiveTimeout(receiveTimeoutMillis),
     forward: undefined,
     records: yield* CallRecord.make(gateway),
     restrictedApis: () => undefined,

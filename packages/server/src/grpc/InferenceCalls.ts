@@ -1,23 +1,24 @@
 /**
- * Which calls are answered before Connect, and by what: plain ModelInfer and ModelStreamInfer, as nearly all are. What is
- * compressed either way, gRPC-Web, callers whom inference is restricted for, and those who ask first whether to send a
- * body, Connect answers.
+ * The calls that bypass Connect: plain ModelInfer and ModelStreamInfer, as nearly all calls are. Connect handles gRPC-Web,
+ * calls with compression in either direction, calls without permission for inference, and calls with an `expect` header.
  */
-import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
+import { InvalidRequest } from "@nereid/core/Errors"
+import * as GrpcContentType from "@nereid/core/internal/grpc/GrpcContentType"
+import * as GrpcTimeout from "@nereid/core/internal/grpc/GrpcTimeout"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import type { Calls, Headers } from "./Call.ts"
+import * as CallStatus from "./CallStatus.ts"
 import * as GrpcCompression from "./GrpcCompression.ts"
-import { StreamCall } from "./GrpcStream.ts"
-import * as GrpcTimeout from "./GrpcTimeout.ts"
-import { type CallOptions, UnaryCall } from "./GrpcUnary.ts"
+import { StreamCall } from "./StreamCall.ts"
+import { type CallOptions, UnaryCall } from "./UnaryCall.ts"
 import type { ForwardedHeaders } from "../dispatch/ForwardedHeaders.ts"
 import type { CallRecords } from "../log/CallRecord.ts"
 import { errorMode } from "./InferStream.ts"
-import * as Preparation from "../gateway/RequestPreparation.ts"
+import * as RequestPreparation from "../gateway/RequestPreparation.ts"
 import type { RestrictedApis } from "../gateway/RestrictedApis.ts"
 
 export interface InferenceOptions extends CallOptions {
-  /** Undefined where no header becomes a parameter. */
+  /** Undefined if no header becomes a parameter. */
   readonly forward: ForwardedHeaders | undefined
   readonly records: CallRecords
   readonly restrictedApis: RestrictedApis
@@ -37,7 +38,7 @@ export const make = (options: InferenceOptions): Calls => {
     begin: (headers, stream) => {
       const isStream = headers[":path"] === modelStreamInfer
       const record = records.begin(isStream ? undefined : "GRPC")
-      const prepare = Preparation.make(forward, record, headers, Object.entries)
+      const prepare = RequestPreparation.make(forward, record, headers, Object.entries)
       const timeout = headers["grpc-timeout"]
       const milliseconds = timeout === undefined ? undefined : GrpcTimeout.parse(String(timeout))
       const deadline = milliseconds === undefined ? undefined : Date.now() + milliseconds
@@ -46,7 +47,7 @@ export const make = (options: InferenceOptions): Calls => {
         : new UnaryCall(options, stream, { deadline, prepare, record })
       if (timeout !== undefined && milliseconds === undefined) {
         const message = `invalid grpc-timeout '${String(timeout)}'`
-        call.fail({ code: GrpcCode.INVALID_ARGUMENT, message, tag: "InvalidRequest" })
+        call.fail(CallStatus.fromError(new InvalidRequest({ message })))
       }
       return call
     },
@@ -68,6 +69,6 @@ const isPlain = (headers: Headers): boolean => {
     headers[":method"] === "POST" &&
     headers["expect"] === undefined &&
     (encoding === undefined || encoding === "identity") &&
-    (type === "application/grpc" || /^application\/grpc(\+proto)?(;|$)/.test(String(type)))
+    GrpcContentType.isPlain(String(type))
   )
 }

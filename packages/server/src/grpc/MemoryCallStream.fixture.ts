@@ -3,8 +3,8 @@
  * needs nothing of node:http2, and keeps to what Call.ts promises: no bytes while paused, nothing behind the last word.
  */
 import type { Call, Calls, CallStream, Headers } from "./Call.ts"
-import type { GrpcStatus } from "./GrpcStatus.ts"
-import { prefixLength } from "./MessageReader.ts"
+import { messageLength, prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
+import type { CallStatus } from "./CallStatus.ts"
 
 export class MemoryCallStream implements CallStream {
   /** Messages that have been sent. */
@@ -12,7 +12,7 @@ export class MemoryCallStream implements CallStream {
   /** How often something was sent. */
   writes = 0
   /** "OK", or what it failed with; undefined while it goes on. */
-  ending: "OK" | GrpcStatus | undefined
+  ending: "OK" | CallStatus | undefined
   paused = false
   /** Whether the caller takes what is sent. */
   #reads = true
@@ -20,7 +20,7 @@ export class MemoryCallStream implements CallStream {
   #waiting: Array<Uint8Array> = []
   #ended = false
   readonly #call: Call
-  readonly #done = Promise.withResolvers<"OK" | GrpcStatus>()
+  readonly #done = Promise.withResolvers<"OK" | CallStatus>()
   #onSent = () => {}
 
   /** @throws Error where it is none of these calls */
@@ -59,7 +59,7 @@ export class MemoryCallStream implements CallStream {
   }
 
   /** How it ended. */
-  get ended(): Promise<"OK" | GrpcStatus> {
+  get ended(): Promise<"OK" | CallStatus> {
     return this.#done.promise
   }
 
@@ -89,7 +89,7 @@ export class MemoryCallStream implements CallStream {
     this.#finish("OK")
   }
 
-  fail(status: GrpcStatus): void {
+  fail(status: CallStatus): void {
     this.#finish(status)
   }
 
@@ -117,16 +117,15 @@ export class MemoryCallStream implements CallStream {
     if (this.ending !== undefined) throw new Error("something was sent behind the end")
     if (this.#isFull) throw new Error("something was sent to a caller that takes nothing")
     this.writes += 1
-    const view = new DataView(frames.buffer, frames.byteOffset, frames.byteLength)
     for (let at = 0; at < frames.length;) {
-      const end = at + prefixLength + view.getUint32(at + 1)
+      const end = at + prefixLength + messageLength(frames, at)
       this.sent.push(frames.slice(at + prefixLength, end))
       at = end
     }
     this.#onSent()
   }
 
-  #finish(ending: "OK" | GrpcStatus): void {
+  #finish(ending: "OK" | CallStatus): void {
     if (this.ending !== undefined) throw new Error("a call has ended twice")
     this.ending = ending
     this.#done.resolve(ending)

@@ -1,15 +1,16 @@
 /**
  * A call on a stream of node:http2, with as few of its calls as there can be. What else an HTTP/2 server does is in
- * GrpcHttp2.ts, what a call does in GrpcUnary.ts and GrpcStream.ts.
+ * GrpcHttp2.ts, what a call does in UnaryCall.ts and StreamCall.ts.
  *
  * All streams share their listeners, and a stream that is over has no reference to its call. Node keeps a closure of each
  * stream where only full collections look (V8 puts closures that are assigned to a property there), and with it all that
  * the stream refers to: what belongs to the call would survive with it, and be copied by two collections on its way.
  */
 import { constVoid } from "effect/Function"
+import { ok } from "@nereid/core/internal/grpc/GrpcStatus"
 import { constants, type ServerHttp2Stream } from "node:http2"
 import type { Call, Calls, CallStream, Headers } from "./Call.ts"
-import * as GrpcStatus from "./GrpcStatus.ts"
+import * as CallStatus from "./CallStatus.ts"
 import * as HalfOpen from "./HalfOpen.ts"
 
 const carried = Symbol("the call that the stream carries")
@@ -58,7 +59,7 @@ function sendTrailers(this: ServerHttp2Stream): void {
 class NodeCallStream implements CallStream {
   /** Unknown until it has begun. */
   call: Call | undefined
-  trailers: ReturnType<typeof GrpcStatus.headers> | typeof ok = ok
+  trailers: ReturnType<typeof CallStatus.trailers> | typeof ok = ok
   readonly #stream: ServerHttp2Stream
   readonly #onClose: () => void
   /** The last word is said. */
@@ -108,10 +109,10 @@ class NodeCallStream implements CallStream {
     this.#stream.resume()
   }
 
-  fail(status: GrpcStatus.GrpcStatus): void {
+  fail(status: CallStatus.CallStatus): void {
     if (this.#isOver()) return
     this.#over = true
-    this.trailers = GrpcStatus.headers(status)
+    this.trailers = CallStatus.trailers(status)
     if (this.#stream.headersSent) this.#stream.end()
     else {
       this.#stream.respond({ ...failureHeaders, ...this.trailers }, failureOptions)
@@ -151,5 +152,3 @@ const replyOptions = { waitForTrailers: true, sendDate: false }
 const failureHeaders = { ":status": 200, "content-type": "application/grpc+proto" }
 
 const failureOptions = { endStream: true, sendDate: false }
-
-const ok = { "grpc-status": "0" }

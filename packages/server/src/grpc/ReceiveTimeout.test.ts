@@ -1,11 +1,11 @@
 /** Time is vitest's here: nothing waits. */
 import { afterEach, beforeEach, expect, it, vi } from "@effect/vitest"
-import { Expiring, Expiry } from "./ReceiveTimeout.ts"
+import { ReceiveTimeout, ReceivingCall } from "./ReceiveTimeout.ts"
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-class Named extends Expiring {
+class Named extends ReceivingCall {
   readonly #name: string
   readonly #log: Array<string>
 
@@ -20,12 +20,12 @@ class Named extends Expiring {
   }
 }
 
-it("each expires after its own time, the first to begin first, with one timer", () => {
+it("each call expires after its own time, the first to begin first, with one timer", () => {
   const log: Array<string> = []
-  const expiry = new Expiry(100)
-  expiry.add(new Named("a", log))
+  const timeout = new ReceiveTimeout(100)
+  timeout.add(new Named("a", log))
   vi.advanceTimersByTime(40)
-  expiry.add(new Named("b", log))
+  timeout.add(new Named("b", log))
   expect(vi.getTimerCount()).toBe(1)
   vi.advanceTimersByTime(59)
   expect(log).toEqual([])
@@ -35,35 +35,35 @@ it("each expires after its own time, the first to begin first, with one timer", 
   expect(log).toEqual(["a", "b"])
 })
 
-it("what is over in time does not expire, wherever it stood, and may begin again", () => {
+it("a call that is in time does not expire, wherever it stood, and may begin again", () => {
   for (const over of [0, 1, 2]) {
     const log: Array<string> = []
-    const expiry = new Expiry(100)
+    const timeout = new ReceiveTimeout(100)
     const all = ["a", "b", "c"].map((name) => new Named(name, log))
-    for (const one of all) expiry.add(one)
-    expiry.remove(all[over]!)
-    expiry.remove(all[over]!)
+    for (const one of all) timeout.add(one)
+    timeout.remove(all[over]!)
+    timeout.remove(all[over]!)
     vi.advanceTimersByTime(101)
     expect(log).toEqual(["a", "b", "c"].toSpliced(over, 1))
-    expiry.add(all[over]!)
+    timeout.add(all[over]!)
     vi.advanceTimersByTime(101)
     expect(log.at(-1)).toBe("abc"[over])
   }
 })
 
-it("one that begins or ends others when it expires disturbs nothing", () => {
+it("a call may add and remove others while it expires", () => {
   const log: Array<string> = []
-  const expiry = new Expiry(100)
+  const timeout = new ReceiveTimeout(100)
   const second = new Named("second", log)
-  class First extends Expiring {
+  class First extends ReceivingCall {
     expire(): void {
       log.push("first")
-      expiry.remove(second)
-      expiry.add(new Named("third", log))
+      timeout.remove(second)
+      timeout.add(new Named("third", log))
     }
   }
-  expiry.add(new First())
-  expiry.add(second)
+  timeout.add(new First())
+  timeout.add(second)
   vi.advanceTimersByTime(101)
   expect(log).toEqual(["first"])
   vi.advanceTimersByTime(101)
@@ -72,8 +72,8 @@ it("one that begins or ends others when it expires disturbs nothing", () => {
 
 it("with no limit nothing expires", () => {
   const log: Array<string> = []
-  const expiry = new Expiry(Infinity)
-  expiry.add(new Named("a", log))
+  const timeout = new ReceiveTimeout(Infinity)
+  timeout.add(new Named("a", log))
   expect(vi.getTimerCount()).toBe(0)
   vi.advanceTimersByTime(1e9)
   expect(log).toEqual([])

@@ -1,52 +1,52 @@
 /**
- * What is to be over within one and the same time, for each from when it began: one timer for all of them, and nothing that
- * is costlier than a list for one that is over in time, as nearly all are. The first to begin is the first to expire.
+ * The time within which messages must arrive completely, with one timer for all calls. All have the same timeout, so the first
+ * to begin is the first to expire, and a call that is in time, as nearly all are, costs two steps in a linked list.
  */
 import * as Timer from "../port/Timer.ts"
 
-/** What can expire; in one list at a time. */
-export abstract class Expiring {
-  /** Set as long as it is awaited. */
+/** A call whose message is arriving. A call is in one list at a time. */
+export abstract class ReceivingCall {
+  /** Set while the call is in the list. */
   expiresAt: number | undefined
-  previous: Expiring | undefined
-  next: Expiring | undefined
+  previous: ReceivingCall | undefined
+  next: ReceivingCall | undefined
 
-  /** It was not over in time, and is awaited no more. */
+  /** Called once if the message is late. The call is no longer in the list then. */
   abstract expire(): void
 }
 
-export class Expiry {
+export class ReceiveTimeout {
   readonly milliseconds: number
-  #first: Expiring | undefined
-  #last: Expiring | undefined
+  #first: ReceivingCall | undefined
+  #last: ReceivingCall | undefined
   #isTimerSet = false
 
   constructor(milliseconds: number) {
     this.milliseconds = milliseconds
   }
 
-  /** Has it begun. Not twice. */
-  add(one: Expiring): void {
-    one.expiresAt = performance.now() + this.milliseconds
-    one.previous = this.#last
-    if (this.#last === undefined) this.#first = one
-    else this.#last.next = one
-    this.#last = one
+  /** Starts the time of a call that is not in the list. */
+  add(call: ReceivingCall): void {
+    call.expiresAt = performance.now() + this.milliseconds
+    call.previous = this.#last
+    if (this.#last === undefined) this.#first = call
+    else this.#last.next = call
+    this.#last = call
     if (!this.#isTimerSet) this.#setTimer(this.milliseconds)
   }
 
-  /** It is over. Harmless where it is not awaited. */
-  remove(one: Expiring): void {
-    if (one.expiresAt === undefined) return
-    const { previous, next } = one
+  /** Ends the time of a call. Does nothing if the call is not in the list. */
+  remove(call: ReceivingCall): void {
+    if (call.expiresAt === undefined) return
+    const { previous, next } = call
     if (previous === undefined) this.#first = next
     else previous.next = next
     if (next === undefined) this.#last = previous
     else next.previous = previous
-    one.expiresAt = one.previous = one.next = undefined
+    call.expiresAt = call.previous = call.next = undefined
   }
 
-  /** It stays set when nothing is awaited, so that whatever comes next need not set it. */
+  /** The timer stays set while the list is empty, so that the next call need not set it. */
   #setTimer(milliseconds: number): void {
     this.#isTimerSet = true
     Timer.start(() => this.#expire(), Math.max(1, Math.ceil(milliseconds)))?.unref()
@@ -55,10 +55,10 @@ export class Expiry {
   #expire(): void {
     this.#isTimerSet = false
     const now = performance.now()
-    for (let one = this.#first; one?.expiresAt !== undefined; one = this.#first) {
-      if (one.expiresAt > now) return this.#setTimer(one.expiresAt - now)
-      this.remove(one)
-      one.expire()
+    for (let call = this.#first; call?.expiresAt !== undefined; call = this.#first) {
+      if (call.expiresAt > now) return this.#setTimer(call.expiresAt - now)
+      this.remove(call)
+      call.expire()
     }
   }
 }

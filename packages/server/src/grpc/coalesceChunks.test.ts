@@ -1,6 +1,6 @@
 import { expect, it } from "@effect/vitest"
 import { Envelopes } from "./Envelopes.ts"
-import { pieces } from "./coalesceChunks.ts"
+import { coalesceChunks } from "./coalesceChunks.ts"
 
 const message = (length: number): Uint8Array => {
   const bytes = new Uint8Array(5 + length).map((_, index) => index % 251)
@@ -15,7 +15,7 @@ async function* cut(bytes: Uint8Array, size: number) {
 
 const collect = async (chunks: AsyncIterable<Uint8Array>, envelopes?: Envelopes) => {
   const found: Array<Uint8Array> = []
-  for await (const piece of pieces(chunks, envelopes)) found.push(piece)
+  for await (const chunk of coalesceChunks(chunks, envelopes)) found.push(chunk)
   return found
 }
 
@@ -37,7 +37,7 @@ it("the length of a message is handed on at once", async () => {
   async function* chunks() {
     for (const byte of message(100_000)) yield Uint8Array.of(byte)
   }
-  const iterator = pieces(chunks(), new Envelopes())
+  const iterator = coalesceChunks(chunks(), new Envelopes())
   for (let byte = 0; byte < 5; byte++) expect((await iterator.next()).value?.length).toBe(1)
   expect((await iterator.next()).value?.length).toBe(64 * 1024)
 })
@@ -51,7 +51,7 @@ it("a message that is whole is handed on before anything else comes", async () =
       yield part
     }
   }
-  const iterator = pieces(chunks(), new Envelopes())
+  const iterator = coalesceChunks(chunks(), new Envelopes())
   for (const [index, length] of [8, 15, 9].entries()) {
     expect([(await iterator.next()).value?.length, asked]).toEqual([length, index + 1])
   }

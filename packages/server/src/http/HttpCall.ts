@@ -4,7 +4,7 @@ import { timeoutHeader } from "@nereid/core/internal/codec/json/BinaryExtension"
 import { InvalidRequest } from "@nereid/core/Errors"
 import type { CallRecord } from "../log/CallRecord.ts"
 import * as ForwardedHeaders from "../dispatch/ForwardedHeaders.ts"
-import * as Preparation from "../gateway/RequestPreparation.ts"
+import * as RequestPreparation from "../gateway/RequestPreparation.ts"
 import type { Request, Response } from "../port/HttpExchange.ts"
 import type { DefectGuard } from "../port/DefectGuard.ts"
 
@@ -41,5 +41,8 @@ export const deadline = ({ request }: HttpCall): Result.Result<number | undefine
 }
 
 /** What is done with its inference ahead of the gateway. */
-export const preparation = ({ request, record }: HttpCall, { forward }: InferOptions): Preparation.Prepare =>
-  Preparation.make(forward, record, request.rawHeaders, ForwardedHeaders.fromRaw)
+export const preparation = (
+  { request, record }: HttpCall,
+  { forward }: InferOptions,
+): RequestPreparation.RequestPreparation =>
+  RequestPreparation.make(forward, record, request.rawHeaders, ForwardedHeaders.fromRaw)

@@ -14,7 +14,7 @@ import type { HttpCall } from "./HttpCall.ts"
 import * as HttpEffect from "./HttpEffect.ts"
 import type { Route } from "./HttpRoute.ts"
 import * as LogSettings from "../log/LogSettings.ts"
-import * as Repository from "../gateway/RepositoryIndex.ts"
+import * as RepositoryIndex from "../gateway/RepositoryIndex.ts"
 import * as TraceSettings from "../trace/TraceSettings.ts"
 
 const repository = "/v2/repository(?:/(?<repository>[^/]+))?"
@@ -29,7 +29,7 @@ export const routes = (gateway: Gateway, maxInputSize: number): ReadonlyArray<Ro
     path: new RegExp(`^${repository}/index$`),
     answer: (call) =>
       withSettings(call, (settings) =>
-        Result.flatMap(Repository.readyOnly(settings), (readyOnly) =>
+        Result.flatMap(RepositoryIndex.readyOnly(settings), (readyOnly) =>
           gateway.repositoryIndex({ repository: call.repository, readyOnly }),
         ),
       ),
@@ -40,7 +40,7 @@ export const routes = (gateway: Gateway, maxInputSize: number): ReadonlyArray<Ro
     path: new RegExp(`^${repository}/models/(?<name>[^/]+)/load$`),
     answer: (call) =>
       control(gateway, call, maxInputSize, ({ load }, parameters) =>
-        Result.map(Repository.loadOverrides(parameters), (overrides) => load(call.model.name, overrides)),
+        Result.map(RepositoryIndex.loadOverrides(parameters), (overrides) => load(call.model.name, overrides)),
       ),
   },
   {
@@ -49,7 +49,7 @@ export const routes = (gateway: Gateway, maxInputSize: number): ReadonlyArray<Ro
     path: new RegExp(`^${repository}/models/(?<name>[^/]+)/unload$`),
     answer: (call) =>
       control(gateway, call, largest, ({ unload }, parameters) =>
-        Result.map(Repository.unloadDependents(parameters), (dependents) => unload(call.model.name, dependents)),
+        Result.map(RepositoryIndex.unloadDependents(parameters), (dependents) => unload(call.model.name, dependents)),
       ),
   },
   {
@@ -106,7 +106,7 @@ const control = (
   limit: number,
   use: (
     control: Control,
-    parameters: Repository.Parameters,
+    parameters: RepositoryIndex.Parameters,
   ) => Result.Result<Effect.Effect<void, InferenceError>, InferenceError>,
 ): void => {
   const permitted = gateway.repositoryControl(repository)

@@ -3,21 +3,21 @@ import { Effect, type Scope } from "effect"
 import type { Gateway } from "../gateway/Gateway.ts"
 import * as HttpListener from "../port/HttpListener.ts"
 import { sendChunks, sendText } from "../port/HttpReply.ts"
-import * as Metrics from "./PrometheusMetrics.ts"
+import * as PrometheusMetrics from "./PrometheusMetrics.ts"
 import type { ServeError } from "../error/ServeError.ts"
 
 export interface MetricsServerOptions {
   readonly host: string
   /** 0 for any free port. */
   readonly port: number
-  readonly metrics?: Metrics.MetricsOptions | undefined
+  readonly metrics?: PrometheusMetrics.MetricsOptions | undefined
 }
 
 export const make = Effect.fnUntraced(function* (
   gateway: Gateway,
   { host, port, metrics: options }: MetricsServerOptions,
 ): Effect.fn.Return<HttpListener.Address, ServeError, Scope.Scope> {
-  const metrics = yield* Metrics.make(gateway.models, options)
+  const metrics = yield* PrometheusMetrics.make(gateway.models, options)
   return yield* HttpListener.make(
     (request, response) => {
       const [path = ""] = (request.url ?? "").split("?", 1)

@@ -9,7 +9,7 @@ import { TestClock } from "effect/testing"
 import { Model, Tensor } from "@nereid/core"
 import { ask } from "../http/HttpInfer.fixture.ts"
 import { ModelStatistics } from "@nereid/core/internal/metrics/ModelStatistics"
-import * as Metrics from "./PrometheusMetrics.ts"
+import * as PrometheusMetrics from "./PrometheusMetrics.ts"
 import { parse, type Sample } from "./PrometheusText.fixture.ts"
 import * as Server from "../Server.ts"
 
@@ -125,7 +125,7 @@ describe("what batches are made of", () => {
     Effect.gen(function* () {
       const layer = Model.batch(Padded, ({ A }) => ({ A }))
       const { model, infer } = yield* Effect.provideContext(Padded, yield* Layer.build(layer))
-      const { text } = yield* Metrics.make(ModelStore.of([model]), { cpu: false })
+      const { text } = yield* PrometheusMetrics.make(ModelStore.of([model]), { cpu: false })
       const series = (name: string, label?: string) => values(parse(text()).get(name)?.samples, "padded", label)
       expect(series("nereid_padding_ratio")).toEqual({ nereid_padding_ratio: 0 })
       // 3 + 6 elements in one row, and 4 + 8 in another: 4 rows of 8 + 16.
@@ -155,7 +155,7 @@ describe("what batches are made of", () => {
     Effect.gen(function* () {
       const layer = Model.batch(Gate, () => Effect.never)
       const { model, inferBatch } = yield* Effect.provideContext(Gate, yield* Layer.build(layer))
-      const { text } = yield* Metrics.make(ModelStore.of([model]), { cpu: false })
+      const { text } = yield* PrometheusMetrics.make(ModelStore.of([model]), { cpu: false })
       const X = Tensor.make("INT32", [3, 1], new Int32Array(3))
       const running = yield* Effect.forkChild(inferBatch({ X }), { startImmediately: true })
       yield* settle
@@ -171,9 +171,9 @@ describe("what batches are made of", () => {
 })
 
 /** The samples of the model's families, with what its requests took in milliseconds. */
-const observing = Effect.fnUntraced(function* (options: Metrics.MetricsOptions) {
+const observing = Effect.fnUntraced(function* (options: PrometheusMetrics.MetricsOptions) {
   const { model } = yield* Effect.provideContext(Root, yield* Layer.build(RootLive))
-  const { text } = yield* Metrics.make(ModelStore.of([model]), { cpu: false, ...options })
+  const { text } = yield* PrometheusMetrics.make(ModelStore.of([model]), { cpu: false, ...options })
   const took = (total: number) =>
     model.description.statistics.succeeded(total * 1e6, total * 1e5, {
       input: total * 1e4,
@@ -237,7 +237,7 @@ describe("summaries", () => {
       const { model } = yield* Effect.provideContext(Root, yield* Layer.build(RootLive))
       yield* Effect.scoped(
         Effect.gen(function* () {
-          yield* Metrics.make(ModelStore.of([model]), { summaryLatencies: true })
+          yield* PrometheusMetrics.make(ModelStore.of([model]), { summaryLatencies: true })
           expect(model.description.statistics.observers.size).toBe(1)
         }),
       )
@@ -261,9 +261,9 @@ it.effect("the time to the first response, of decoupled models, as a histogram w
     const name = "nv_inference_first_response_histogram_ms"
     const slow = yield* Slow
     const models = [slow.model, (yield* Root).model]
-    const off = yield* Metrics.make(ModelStore.of(models))
+    const off = yield* PrometheusMetrics.make(ModelStore.of(models))
     expect(off.text()).not.toContain(name)
-    const { text } = yield* Metrics.make(ModelStore.of(models), { histogramLatencies: true })
+    const { text } = yield* PrometheusMetrics.make(ModelStore.of(models), { histogramLatencies: true })
     const samples = () => parse(text()).get(name)?.samples ?? []
     const empty = samples()
     expect(empty.every(({ labels, value }) => labels["model"] === "slow" && value === 0)).toBe(true)
@@ -302,7 +302,7 @@ describe("options", () => {
     [{ interval: Infinity }, "metricsOptions.interval: expected at least 1 ms and an end, got Infinity"],
   ] as const)("%o are refused", ([options, message]) =>
     Effect.gen(function* () {
-      const error = yield* Effect.flip(Metrics.make(new ModelStore(), options))
+      const error = yield* Effect.flip(PrometheusMetrics.make(new ModelStore(), options))
       expect(error).toMatchObject({ _tag: "ServeError", message })
     }),
   )
@@ -311,7 +311,7 @@ describe("options", () => {
 describe("the machine", () => {
   it.live("processors and memory, looked at in intervals", () =>
     Effect.gen(function* () {
-      const { text } = yield* Metrics.make(new ModelStore(), { interval: "1 millis" })
+      const { text } = yield* PrometheusMetrics.make(new ModelStore(), { interval: "1 millis" })
       const first = text()
       const families = parse(first)
       const value = (name: string) => families.get(name)?.samples[0]?.value ?? Number.NaN
@@ -327,7 +327,7 @@ describe("the machine", () => {
 
   it.effect("is left out where it is off", () =>
     Effect.gen(function* () {
-      expect((yield* Metrics.make(new ModelStore(), { cpu: false })).text()).toBe("")
+      expect((yield* PrometheusMetrics.make(new ModelStore(), { cpu: false })).text()).toBe("")
     }),
   )
 })
@@ -350,7 +350,7 @@ it.effect("servers of one process tell their own models only, and each what it w
   Effect.gen(function* () {
     const root = yield* observing({ summaryLatencies: true })
     const slow = (yield* Slow).model
-    const other = yield* Metrics.make(ModelStore.of([slow]), { cpu: false, histogramLatencies: true })
+    const other = yield* PrometheusMetrics.make(ModelStore.of([slow]), { cpu: false, histogramLatencies: true })
     root.took(5)
     slow.description.statistics.firstResponse(1e6)
     const models = (families: ReturnType<typeof parse>) => [
@@ -360,7 +360,9 @@ it.effect("servers of one process tell their own models only, and each what it w
     expect(other.text()).not.toContain("summary")
     expect([...root.families().keys()].filter((name) => name.includes("histogram"))).toEqual([])
     // The same model, on a second server that begins later.
-    const again = parse((yield* Metrics.make(ModelStore.of([slow]), { cpu: false, histogramLatencies: true })).text())
+    const again = parse(
+      (yield* PrometheusMetrics.make(ModelStore.of([slow]), { cpu: false, histogramLatencies: true })).text(),
+    )
     const name = "nv_inference_first_response_histogram_ms"
     expect(values(again.get(name)?.samples, "slow")[`${name}_count`]).toBe(0)
     expect(values(parse(other.text()).get(name)?.samples, "slow")[`${name}_count`]).toBe(1)
@@ -371,7 +373,7 @@ it.effect("tells a model from the moment it is there until it is gone, and one i
   Effect.gen(function* () {
     const { model } = yield* Slow
     const registry = new ModelStore()
-    const metrics = yield* Metrics.make(registry)
+    const metrics = yield* PrometheusMetrics.make(registry)
     const successes = Effect.gen(function* () {
       // The registration is a fiber's.
       yield* TestClock.adjust(0)

@@ -3,7 +3,7 @@
  * the program, in its text format. What is off is neither observed nor written.
  */
 import { Context, Duration, Effect, Exit, Metric, Queue, Scope } from "effect"
-import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
+import { formatUnsafe } from "effect/observability/PrometheusMetrics"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import * as CpuMetrics from "./CpuMetrics.ts"
 import * as ModelMetrics from "./ModelMetrics.ts"
@@ -25,7 +25,7 @@ export interface MetricsOptions {
   readonly interval?: Duration.Input
 }
 
-export interface Metrics {
+export interface PrometheusMetrics {
   /** The state of now, in Prometheus' text format. */
   readonly text: () => string
 }
@@ -33,7 +33,7 @@ export interface Metrics {
 export const make = Effect.fnUntraced(function* (
   served: Gateway["models"],
   options: MetricsOptions = {},
-): Effect.fn.Return<Metrics, ServeError, Scope.Scope> {
+): Effect.fn.Return<PrometheusMetrics, ServeError, Scope.Scope> {
   const { counterLatencies = true, histogramLatencies = false, summaryLatencies = false, cpu = true } = options
   const { summaryQuantiles = [0.5, 0.9, 0.95, 0.99, 0.999] } = options
   const interval = Duration.fromInputUnsafe(options.interval ?? "2 seconds")
@@ -55,7 +55,7 @@ export const make = Effect.fnUntraced(function* (
     text: () => {
       // One registry for the formatter: a family that is in both must have one head.
       const all = new Map([...own, ...programs])
-      return PrometheusMetrics.formatUnsafe(Context.make(Metric.MetricRegistry, all))
+      return formatUnsafe(Context.make(Metric.MetricRegistry, all))
     },
   }
 })

@@ -6,9 +6,11 @@
 import { type Clock, Effect, Exit, Option, Result, type Tracer } from "effect"
 import * as HttpTraceContext from "effect/http/HttpTraceContext"
 import * as Headers from "effect/http/Headers"
+import type { Cancel } from "@nereid/core/internal/request/Request"
 import { RequestSpan, tracerOf } from "@nereid/core/internal/request/RequestSpan"
+import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
 import type { ForwardedHeaders } from "../dispatch/ForwardedHeaders.ts"
-import type { InferenceReply, Submit } from "../dispatch/InferenceDispatch.ts"
+import type { InferenceDispatch, InferenceReply } from "../dispatch/InferenceDispatch.ts"
 
 export interface Spans {
   readonly tracer: Tracer.Tracer
@@ -39,25 +41,41 @@ export const joining = (
   }
 }
 
-/** Each request has a span, from here to its answer. */
-export const spanned =
-  (submit: Submit, { tracer, clock }: Spans): Submit =>
-  (wire, deadline, receiver) => {
-    const { modelName, modelVersion, id, parent, trace: beside } = wire
-    const attributes = {
-      "nereid.model": modelName,
-      ...(modelVersion !== "" && { "nereid.version": modelVersion }),
-      ...(id !== "" && { "nereid.request_id": id }),
-    }
-    const name = `infer ${modelName}`
-    const trace = new RequestSpan({ tracer, clock, name, kind: "server", parent, attributes, beside })
-    const end: InferenceReply = (outcome) => {
-      trace.end(Result.isSuccess(outcome) ? Exit.void : Exit.fail(outcome.failure))
-      return typeof receiver === "function" ? receiver(outcome) : receiver.end(outcome)
-    }
-    const cancel = submit({ ...wire, trace }, deadline, typeof receiver === "function" ? end : { ...receiver, end })
-    return () => {
-      cancel()
-      trace.end(Exit.interrupt())
-    }
+/** Adds a span to each request of a dispatch, from here to its end. */
+export const spanned = ({ infer, stream }: InferenceDispatch, spans: Spans): InferenceDispatch => ({
+  infer: (wire, deadline, reply) => {
+    const trace = begin(wire, spans)
+    return cancelling(trace, infer({ ...wire, trace }, deadline, ending(trace, reply)))
+  },
+  stream: (wire, deadline, { emit, end }) => {
+    const trace = begin(wire, spans)
+    return cancelling(trace, stream({ ...wire, trace }, deadline, { emit, end: ending(trace, end) }))
+  },
+})
+
+const begin = (
+  { modelName, modelVersion, id, parent, trace: beside }: WireRequest,
+  { tracer, clock }: Spans,
+): RequestSpan => {
+  const attributes = {
+    "nereid.model": modelName,
+    ...(modelVersion !== "" && { "nereid.version": modelVersion }),
+    ...(id !== "" && { "nereid.request_id": id }),
+  }
+  const name = `infer ${modelName}`
+  return new RequestSpan({ tracer, clock, name, kind: "server", parent, attributes, beside })
+}
+
+const ending =
+  (trace: RequestSpan, reply: InferenceReply): InferenceReply =>
+  (outcome) => {
+    trace.end(Result.isSuccess(outcome) ? Exit.void : Exit.fail(outcome.failure))
+    reply(outcome)
+  }
+
+const cancelling =
+  (trace: RequestSpan, cancel: Cancel): Cancel =>
+  () => {
+    cancel()
+    trace.end(Exit.interrupt())
   }

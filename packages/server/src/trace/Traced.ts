@@ -1,38 +1,51 @@
 /**
- * Asking a model on the record: when the request began and ended, and what it was answered, for a request that has a trace.
- * Any other goes its way at the cost of one check.
+ * Records in the trace of a request when it began and ended, and its responses. A request without a trace costs one check.
  */
 import { Effect, Result } from "effect"
-import type { WireResponse } from "@nereid/core/internal/wire/WireRequest"
-import type { InferenceReply, Receiver, Submit } from "../dispatch/InferenceDispatch.ts"
+import type { Cancel } from "@nereid/core/internal/request/Request"
+import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
+import type { InferenceDispatch, InferenceReply } from "../dispatch/InferenceDispatch.ts"
 import { RequestTrace } from "./RequestTrace.ts"
 import type { Tracing } from "./Tracing.ts"
 
-export const traced =
-  (submit: Submit, { now }: Pick<Tracing, "now">): Submit =>
-  (wire, deadline, receiver) => {
-    const { trace } = wire
-    if (trace === undefined) return submit(wire, deadline, receiver)
-    trace.at("REQUEST_START", now())
-    const ended = () => trace.at("REQUEST_END", now())
-    const answered = (response: WireResponse) => {
-      if (trace instanceof RequestTrace) trace.answered(response)
+/** Adds the recording to a dispatch. */
+export const traced = ({ infer, stream }: InferenceDispatch, { now }: Pick<Tracing, "now">): InferenceDispatch => {
+  const ending =
+    (trace: Trace, reply: InferenceReply): InferenceReply =>
+    (outcome) => {
+      if (Result.isSuccess(outcome)) responded(trace, outcome.success)
+      trace.at("REQUEST_END", now())
+      reply(outcome)
     }
-    const end: InferenceReply = (outcome) => {
-      if (Result.isSuccess(outcome)) answered(outcome.success)
-      ended()
-      return typeof receiver === "function" ? receiver(outcome) : receiver.end(outcome)
-    }
-    const emitted =
-      (emit: Receiver["emit"]): Receiver["emit"] =>
-      (response) =>
-        Effect.suspend(() => {
-          answered(response)
-          return emit(response)
-        })
-    const cancel = submit(wire, deadline, typeof receiver === "function" ? end : { emit: emitted(receiver.emit), end })
-    return () => {
+  const cancelling =
+    (trace: Trace, cancel: Cancel): Cancel =>
+    () => {
       cancel()
-      ended()
+      trace.at("REQUEST_END", now())
     }
+  return {
+    infer: (wire, deadline, reply) => {
+      const { trace } = wire
+      if (trace === undefined) return infer(wire, deadline, reply)
+      trace.at("REQUEST_START", now())
+      return cancelling(trace, infer(wire, deadline, ending(trace, reply)))
+    },
+    stream: (wire, deadline, receiver) => {
+      const { trace } = wire
+      if (trace === undefined) return stream(wire, deadline, receiver)
+      trace.at("REQUEST_START", now())
+      const emit = (response: WireResponse) =>
+        Effect.suspend(() => {
+          responded(trace, response)
+          return receiver.emit(response)
+        })
+      return cancelling(trace, stream(wire, deadline, { emit, end: ending(trace, receiver.end) }))
+    },
   }
+}
+
+type Trace = NonNullable<WireRequest["trace"]>
+
+const responded = (trace: Trace, response: WireResponse): void => {
+  if (trace instanceof RequestTrace) trace.answered(response)
+}

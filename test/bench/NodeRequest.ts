@@ -1,10 +1,11 @@
 /**
- * One request through Node's own clients, before the load: it says in full what a refusal was, and gives the answer, of
- * which every later one must have the size.
+ * One request through Node's own clients, before the load: its failure has the full reason, and its response has the size that
+ * every later one must have.
  */
 import { request as requestHttp } from "node:http"
 import { connect } from "node:http2"
-import { framed, prefixLength } from "./GrpcPrefix.ts"
+import { prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
+import { framed } from "./framed.ts"
 import type { Request } from "./Request.ts"
 
 /** The message of the answer. */

@@ -2,7 +2,7 @@ import type { WireRequest, WireTensor } from "@nereid/core/internal/wire/WireReq
 import { expect, it } from "vitest"
 import type { ModelClient } from "../target/ModelClient.ts"
 import type { ModelTraits } from "../target/ModelTraits.ts"
-import * as Probe from "./Probe.ts"
+import * as TrialRequests from "./TrialRequests.ts"
 
 const model: ModelTraits = {
   name: "m",
@@ -31,7 +31,7 @@ interface Reply {
   readonly id?: string
 }
 
-const probe = (
+const tryRequests = (
   { outputs = [good], lengths = [24], responses = 1, id = "" }: Reply,
   hasLengths = true,
   traits = model,
@@ -44,35 +44,35 @@ const probe = (
       length: lengths[asked++ % lengths.length] ?? 0,
     }),
   }
-  return Probe.run(client, traits, [request("a"), request("b")], hasLengths)
+  return TrialRequests.run(client, traits, [request("a"), request("b")], hasLengths)
 }
 
 it("each request's reply has its length", async () => {
-  const { requests, remarks, responses } = await probe({ lengths: [24, 24, 30, 30] })
+  const { requests, remarks, responses } = await tryRequests({ lengths: [24, 24, 30, 30] })
   expect(requests.map(({ replyLength }) => replyLength)).toEqual([24, 30])
   expect(remarks).toEqual([])
   expect(responses).toHaveLength(1)
 })
 
 it("lengths that differ from one time to the next are not checked, and that is said", async () => {
-  const { requests, remarks } = await probe({ lengths: [24, 25] })
+  const { requests, remarks } = await tryRequests({ lengths: [24, 25] })
   expect(requests.map(({ replyLength }) => replyLength)).toEqual([undefined, undefined])
   expect(remarks).toEqual(["replies to the same request differ in length, so lengths are not checked: 24 and 25"])
 })
 
 it("lengths that say nothing are not asked for", async () => {
-  expect((await probe({}, false)).requests.map(({ replyLength }) => replyLength)).toEqual([undefined, undefined])
+  expect((await tryRequests({}, false)).requests.map(({ replyLength }) => replyLength)).toEqual([undefined, undefined])
 })
 
 it.each([
   ["", false],
   ["1", true],
 ])("whether replies have ids: %j", async (id, hasIds) => {
-  expect((await probe({ id })).traits).toEqual({ decoupled: false, hasIds })
+  expect((await tryRequests({ id })).traits).toEqual({ decoupled: false, hasIds })
 })
 
 it("a decoupled model may answer any number of times", async () => {
-  const { traits, requests } = await probe({ responses: 3 }, true, { ...model, decoupled: true })
+  const { traits, requests } = await tryRequests({ responses: 3 }, true, { ...model, decoupled: true })
   expect(traits.decoupled).toBe(true)
   expect(requests[0].replyLength).toBeUndefined()
 })
@@ -90,7 +90,7 @@ it.each<readonly [string, Reply, string]>([
   ],
   ["several responses", { responses: 2 }, "2 responses to a request, expected one"],
 ])("%s are no good reply", async (_, reply, message) => {
-  await expect(probe(reply)).rejects.toThrow(message)
+  await expect(tryRequests(reply)).rejects.toThrow(message)
 })
 
 it("what differs from the model's description is said", async () => {
@@ -98,7 +98,7 @@ it("what differs from the model's description is said", async () => {
     { ...good, shape: [6], bytes: good.bytes },
     { ...good, name: "MORE" },
   ]
-  expect((await probe({ outputs })).remarks).toEqual([
+  expect((await tryRequests({ outputs })).remarks).toEqual([
     "the output 'OUT' of the reply is FP32[6], and FP32[-1,2] in the model's description",
     "the output 'MORE' of the reply is not in the model's description",
   ])

@@ -1,6 +1,6 @@
 /**
- * One request of each kind before the load, its reply read in full: what a load takes for granted is looked at here. It
- * also learns how long replies are, which every later one is held against.
+ * Sends each request once before the load and reads its reply in full, to check what the load does not. The lengths of these
+ * replies are those that the load expects.
  */
 import { isDataType } from "@nereid/core/internal/tensor/DataType"
 import { print } from "@nereid/core/internal/tensor/TensorSpec"
@@ -9,7 +9,7 @@ import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireR
 import type { Expected, ModelClient, Traits } from "../target/ModelClient.ts"
 import type { ModelTraits } from "../target/ModelTraits.ts"
 
-export interface Probed {
+export interface TrialResult {
   readonly requests: readonly [Expected, ...ReadonlyArray<Expected>]
   readonly traits: Traits
   /** What came back for the first request. */
@@ -27,7 +27,7 @@ export const run = async (
   model: ModelTraits,
   requests: readonly [WireRequest, ...ReadonlyArray<WireRequest>],
   hasLengths: boolean,
-): Promise<Probed> => {
+): Promise<TrialResult> => {
   const remarks = new Set<string>()
   const ask = async (request: WireRequest): Promise<{ expected: Expected; responses: ReadonlyArray<WireResponse> }> => {
     const { responses, length } = await client.ask(request)

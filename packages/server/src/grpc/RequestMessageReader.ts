@@ -1,86 +1,65 @@
 /**
- * The messages in the body of a call, whose bytes come cut in any way: each behind a prefix of a flag and a length. A message
- * that has come in one piece stays where it is; parts of one are kept, within what all callers together may keep, and
- * joined in memory of their own: those of a large one as they come, while they are in the cache. How long a message may take is not here.
+ * Reads the messages of a request from chunks that may be cut anywhere. A message within one chunk stays where it is. Parts of
+ * a message are kept, within a memory budget that all calls share, and joined in memory of their own; parts of a large message
+ * are joined as they arrive, while they are in the processor's cache. How long a message may take is in ReceiveTimeout.ts.
  */
-import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
-import type { GrpcStatus } from "./GrpcStatus.ts"
+import { InvalidRequest, MalformedRequest, QueueFull } from "@nereid/core/Errors"
+import { compressedFlag, messageLength, prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
+import * as CallStatus from "./CallStatus.ts"
 import * as OwnMemory from "../memory/OwnMemory.ts"
 import type { ReceiveBudget } from "../port/ReceiveBudget.ts"
 
 export interface MessageLimits {
-  /** The most bytes of a message. */
+  /** Largest message in bytes. */
   readonly maxMessageSize: number
-  /** For messages that are not whole; shared by all calls. */
+  /** Memory for incomplete messages, shared by all calls. */
   readonly receiveBudget: ReceiveBudget
 }
 
-/** Compressed flag and length. */
-export const prefixLength = 5
-
-/** What keeping a chunk costs beside its bytes, so that single bytes do not come cheaper than they are. */
+/** What a kept chunk costs beside its bytes, so that the budget also limits chunks of single bytes. */
 const chunkCost = 256
 
-/** A chunk is a view of what was read from its socket, and keeps all of that; a copy of a small one does not. */
+/** A chunk is a view on all that was read from its socket. A part below this share of that is copied, to free the rest. */
 const smallPart = 1 / 8
 
-/** Whether the bytes are one message and nothing else, as they are where it is small: what needs no reader. */
-export const isWhole = (chunk: Uint8Array, { maxMessageSize }: MessageLimits): boolean => {
-  const length = chunk.length - prefixLength
-  return length >= 0 && chunk[0] === 0 && length <= maxMessageSize && readLength(chunk, 0) === length
-}
-
-const readLength = (bytes: Uint8Array, prefix: number): number =>
-  (bytes[prefix + 1] ?? 0) * 2 ** 24 +
-  (((bytes[prefix + 2] ?? 0) << 16) | ((bytes[prefix + 3] ?? 0) << 8) | (bytes[prefix + 4] ?? 0))
-
-/** Writes the prefix of a message of so many bytes that is not compressed. */
-export const writePrefix = (bytes: Uint8Array, position: number, length: number): void => {
-  bytes[position] = 0
-  bytes[position + 1] = length >>> 24
-  bytes[position + 2] = length >>> 16
-  bytes[position + 3] = length >>> 8
-  bytes[position + 4] = length
-}
-
-/** Bytes of a message from which on its parts are joined as they come. */
+/** Bytes of a message whose parts are joined as they arrive. */
 const large = 64 * 1024
 
-/** Memory is made for so many times what has come, and for no more than the message. */
+/** Memory is allocated for this many times the bytes that have arrived, up to the size of the message. */
 const ahead = 64
 
-export class MessageReader {
+export class RequestMessageReader {
   readonly #limits: MessageLimits
-  /** What `next` has found: the message stands in `bytes` from `start` to `end`. */
+  /** The message that `next` found is in `bytes` from `start` to `end`. */
   bytes = noBytes
   start = 0
   end = 0
-  /** Why there will be no further message. */
-  failure: GrpcStatus | undefined
-  /** What is being read, and how far it is. */
+  /** Why no further message can be read. */
+  failure: CallStatus.CallStatus | undefined
+  /** The current chunk, and how much of it has been read. */
   #chunk = noBytes
   #offset = 0
-  /** Of a message that is not whole, with its prefix; and bytes of them. */
+  /** Parts of an incomplete message, with its prefix, and their total size. */
   #parts: Array<Uint8Array> = []
   #received = 0
-  /** Of a large one, in their place: memory with all that was received, to which more is added. */
+  /** Replaces the parts for a large message: memory that holds all received bytes and takes further ones. */
   #joined: Uint8Array | undefined
-  /** Of such a message, with its prefix; unknown until the prefix is there. */
+  /** Size of the incomplete message with its prefix; undefined until the prefix has arrived. */
   #expected: number | undefined
-  /** Taken from the budget for the parts. */
+  /** Bytes taken from the budget for the parts. */
   #held = 0
 
   constructor(limits: MessageLimits) {
     this.#limits = limits
   }
 
-  /** What comes behind all that came before, which must have been read to its end. */
+  /** Adds a chunk. `next` must have returned false for the previous one. */
   add(chunk: Uint8Array): void {
     this.#chunk = chunk
     this.#offset = 0
   }
 
-  /** Whether there is another message. */
+  /** Finds the next message. Returns false if it has not arrived completely, or is refused. */
   next(): boolean {
     if (this.failure !== undefined) return false
     if (this.#received > 0) return this.#join()
@@ -99,17 +78,17 @@ export class MessageReader {
     return true
   }
 
-  /** Nothing came behind the last message. */
+  /** Whether the chunks so far end exactly behind a message. */
   get isBetween(): boolean {
     return this.#received === 0 && this.#offset === this.#chunk.length
   }
 
-  /** How much of a message has come, for error texts. */
+  /** How much of a message has arrived, for error texts. */
   get progress(): string {
     return `${this.#received} bytes with its prefix, expected ${this.#expected ?? `at least ${prefixLength}`}`
   }
 
-  /** Keeps nothing any more. To be called at the end, whatever it was. */
+  /** Frees all parts and their budget. Must be called at the end of every call. */
   release(): void {
     this.#parts = []
     this.#joined = undefined
@@ -121,7 +100,7 @@ export class MessageReader {
     this.#held = 0
   }
 
-  /** A message of which parts are kept. */
+  /** Continues a message of which parts are kept. */
   #join(): boolean {
     if (this.#expected === undefined) {
       if (!this.#take(prefixLength) || this.#received < prefixLength) return false
@@ -145,13 +124,13 @@ export class MessageReader {
     return true
   }
 
-  /** Keeps what is there of the first so many bytes. False where it may not. */
+  /** Keeps what the chunk has of the first `length` bytes. Returns false if the budget does not allow it. */
   #take(length: number): boolean {
     const part = this.#part(length)
     return part.length === 0 || this.#keep(part)
   }
 
-  /** What is there of the first so many bytes of the message, beside what is kept. */
+  /** Takes from the chunk what is missing of the first `length` bytes of the message. */
   #part(length: number): Uint8Array {
     const from = this.#offset
     this.#offset = Math.min(this.#chunk.length, from + length - this.#received)
@@ -168,7 +147,7 @@ export class MessageReader {
     const cost = part.length + chunkCost
     const message = this.#limits.receiveBudget.take(cost)
     if (message !== undefined) {
-      this.failure = { code: GrpcCode.RESOURCE_EXHAUSTED, message, tag: "QueueFull" }
+      this.failure = CallStatus.exhausted(new QueueFull({ message }))
       return false
     }
     this.#held += cost
@@ -177,7 +156,7 @@ export class MessageReader {
     return true
   }
 
-  /** Adds a part to the memory of a large message. False where there is none, and parts are kept as they are. */
+  /** Adds a part to the joined memory of a large message. Returns false if parts are kept as they are. */
   #add(part: Uint8Array): boolean {
     const received = this.#received + part.length
     if ((this.#joined?.length ?? 0) < received && !this.#makeRoom(received)) return false
@@ -200,37 +179,39 @@ export class MessageReader {
     return true
   }
 
-  /** What is joined is a part from now on. */
+  /** Turns the joined memory into a part. */
   #keepJoined(): false {
     if (this.#joined !== undefined) this.#parts = [this.#joined.subarray(0, this.#received)]
     this.#joined = undefined
     return false
   }
 
-  /** The length of the message whose prefix stands here; undefined where there is none that may be. */
+  /** The length of the message whose prefix is at `at`; undefined, with `failure` set, if the message is refused. */
   #readPrefix(bytes: Uint8Array, at: number): number | undefined {
-    const flag = bytes[at] ?? 0
-    const length = readLength(bytes, at)
-    const { maxMessageSize } = this.#limits
-    if (flag === 1) {
-      const message = "received a compressed message, but no grpc-encoding says how to decompress it"
-      this.failure = { code: GrpcCode.INTERNAL, message, tag: "MalformedRequest" }
-    } else if (flag !== 0) {
-      const message = `invalid compressed flag ${flag} of a message, expected 0 or 1`
-      this.failure = { code: GrpcCode.INTERNAL, message, tag: "MalformedRequest" }
-    } else if (length > maxMessageSize) {
-      const message = `message too large: ${length} bytes, at most ${maxMessageSize}`
-      this.failure = { code: GrpcCode.RESOURCE_EXHAUSTED, message, tag: "InvalidRequest" }
-    } else return length
-    return undefined
+    const length = messageLength(bytes, at)
+    this.failure = refusal(compressedFlag(bytes, at), length, this.#limits.maxMessageSize)
+    return this.failure === undefined ? length : undefined
   }
+}
+
+const refusal = (flag: number, length: number, limit: number): CallStatus.CallStatus | undefined => {
+  if (flag === 1) {
+    const message = "received a compressed message, but no grpc-encoding says how to decompress it"
+    return CallStatus.fromError(new MalformedRequest({ message }))
+  }
+  if (flag !== 0) {
+    const message = `invalid compressed flag ${flag} of a message, expected 0 or 1`
+    return CallStatus.fromError(new MalformedRequest({ message }))
+  }
+  if (length <= limit) return undefined
+  return CallStatus.exhausted(new InvalidRequest({ message: `message too large: ${length} bytes, at most ${limit}` }))
 }
 
 const noBytes: Uint8Array = new Uint8Array(0)
 
 /**
- * Memory that begins with these parts. The message that ends at `end` ends with its last raw tensor, which can be read where
- * it is if that is where an element may begin.
+ * Memory of `length` bytes that begins with these parts. The message ends at `end` with its last raw tensor, which can be read
+ * in place if its elements are aligned.
  */
 const joined = (parts: ReadonlyArray<Uint8Array>, length: number, end = length): Uint8Array => {
   const bytes = OwnMemory.allocate(length, end)

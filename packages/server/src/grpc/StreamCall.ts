@@ -1,60 +1,57 @@
 /**
- * One ModelStreamInfer over gRPC, without a framework: takes its messages as they come, sends what is ready together. It
- * knows no HTTP/2 implementation (Call.ts); what the requests and results mean is InferStream.ts's.
+ * One ModelStreamInfer over gRPC, without a framework: reads messages as they arrive, and sends all ready results together.
+ * Its HTTP/2 implementation is behind the interfaces of Call.ts; the order and meaning of results is in InferStream.ts.
  *
- *   onData … ─► messages ─► decode ─► InferStream.ask        one that is refused: a result in its turn
- *     ▲ pause: the stream is full                 │          one that is no message, too large or late: the end
+ *   onData … ─► messages ─► decode ─► InferStream.ask        a refused request: a result in its turn
+ *     ▲ pause: the stream is full                 │          a message that is malformed, too large or late: fail
  *     └ resume ◄──────────── flush ◄── onChange ──┘
- *   stream.send ◄─ encode ◄─┘ │ once for all that is ready at a time, and not while the caller takes nothing
- *   stream.end  ◄─────────────┘ half-closed and all answered;  fail: a stop, a deadline, the first error if so asked
+ *   stream.send ◄─ encode ◄─┘ │ once for all ready results, and not while the caller reads nothing
+ *   stream.end  ◄─────────────┘ half-closed and all answered;  fail: a stop, a deadline, the first error if so requested
  *
- * Half-close lets requests in flight finish, a stop does too and then ends the stream as unavailable; a caller that goes
- * away takes back all it has asked.
+ * After a half-close, requests in flight finish. After a stop they do too, and the stream then ends as unavailable. A caller
+ * that disconnects cancels all its requests.
  */
 import { Result } from "effect"
-import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
-import type { InferenceError } from "@nereid/core/Errors"
+import { DeadlineExceeded } from "@nereid/core/Errors"
+import { prefixLength, writePrefix } from "@nereid/core/internal/grpc/GrpcFrame"
 import * as ProtobufCodec from "@nereid/core/internal/codec/protobuf/ProtobufCodec"
 import type { StreamResponse } from "@nereid/core/internal/wire/WireRequest"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import type { Call, CallStream } from "./Call.ts"
-import { Expiring } from "./ReceiveTimeout.ts"
-import * as GrpcStatus from "./GrpcStatus.ts"
-import type { CallMetadata, CallOptions } from "./GrpcUnary.ts"
-import { InferStream } from "./InferStream.ts"
-import { MessageReader, prefixLength, writePrefix } from "./MessageReader.ts"
+import * as CallStatus from "./CallStatus.ts"
+import type { CallMetadata, CallOptions } from "./UnaryCall.ts"
+import { InferStream, type InferStreamOptions } from "./InferStream.ts"
+import { ReceivingCall } from "./ReceiveTimeout.ts"
+import { RequestMessageReader } from "./RequestMessageReader.ts"
 import * as Timer from "../port/Timer.ts"
 
-export interface StreamMetadata extends CallMetadata {
-  /** Whether the first failure is that of the stream, in its status. */
-  readonly endsAtError: boolean
-}
+export interface StreamMetadata extends CallMetadata, InferStreamOptions {}
 
-/** Bytes of messages that are sent at a time, or one larger message. */
+/** Bytes of messages in one write, unless a single message is larger. */
 const mostAtOnce = 256 * 1024
 
 const path = `${GRPCInferenceService.typeName}/${GRPCInferenceService.method.modelStreamInfer.name}`
 
-export class StreamCall extends Expiring implements Call {
+export class StreamCall extends ReceivingCall implements Call {
   readonly #options: CallOptions
   readonly #stream: CallStream
   readonly #metadata: StreamMetadata
-  readonly #reader: MessageReader
+  readonly #reader: RequestMessageReader
   readonly #requests: InferStream
   readonly #onStop: () => void
   #deadlineTimer: NodeJS.Timeout | undefined
-  /** Has sent everything. */
+  /** Whether the caller has sent everything. */
   #halfClosed = false
-  /** Nothing is read, until there is room. */
+  /** Whether reading waits for room in the stream. */
   #paused = false
-  /** The caller takes nothing, until it does. */
+  /** Whether writing waits for the caller to read. */
   #blocked = false
-  /** Called once all that is under way now has had its turn. */
+  /** Sends ready results, in a microtask after all current events. */
   readonly #flush: () => void
   #flushing = false
-  /** Answered, failed or gone: whatever comes now is ignored. */
+  /** Whether the call is over. Later events are ignored. */
   #done = false
-  /** For the record. */
+  /** The status for the record. */
   #status = "CANCELLED"
 
   constructor(options: CallOptions, stream: CallStream, metadata: StreamMetadata) {
@@ -64,13 +61,13 @@ export class StreamCall extends Expiring implements Call {
     this.#options = options
     this.#stream = stream
     this.#metadata = metadata
-    this.#reader = new MessageReader(options)
-    // Not assigned as they are written: V8 would put them where only full collections look, and all of this with them.
+    this.#reader = new RequestMessageReader(options)
+    // Assigned in two steps: V8 places closures that are assigned to a property at once in old space, with all they refer to.
     const flush = () => this.#send()
     this.#flush = flush
     const onStop = () => this.#requests.end()
     this.#onStop = onStop
-    this.#requests = new InferStream(gateway, deadline, () => this.#onChange())
+    this.#requests = new InferStream(gateway, metadata, () => this.#onChange())
     if (deadline !== undefined) this.#deadlineTimer = Timer.start(() => this.#failOverdue(), deadline - Date.now())
     gateway.stopping.addEventListener("abort", onStop, { once: true })
     if (gateway.stopping.aborted) onStop()
@@ -93,35 +90,35 @@ export class StreamCall extends Expiring implements Call {
     this.#onChange()
   }
 
-  /** The stream is gone: nobody waits for answers any more. */
+  /** The stream has closed. Results are no longer needed. */
   onClose(): void {
     this.#abandon()
     this.#metadata.record?.end(path, this.#status)
   }
 
-  /** A message has begun and not come completely in time. */
+  /** A message has begun and did not arrive completely in time. */
   expire(): void {
-    this.fail(GrpcStatus.late(this.#options.receiveExpiry.milliseconds, this.#reader.progress))
+    this.fail(CallStatus.late(this.#options.receiveTimeout.milliseconds, this.#reader.progress))
   }
 
-  /** With a status that is not OK, behind what was sent. */
-  fail(status: GrpcStatus.GrpcStatus): void {
+  /** Ends the call with a status that is not OK, after all sent messages. */
+  fail(status: CallStatus.CallStatus): void {
     if (this.#done) return
-    this.#status = GrpcStatus.name(status.code)
+    this.#status = CallStatus.name(status.code)
     this.#abandon()
     this.#stream.fail(status)
   }
 
   #read(): void {
-    const { receiveExpiry } = this.#options
+    const { receiveTimeout } = this.#options
     const reader = this.#reader
     while (!this.#requests.isFull) {
       if (!reader.next()) {
         if (reader.failure !== undefined) return this.fail(reader.failure)
-        if (!reader.isBetween && this.expiresAt === undefined) receiveExpiry.add(this)
+        if (!reader.isBetween && this.expiresAt === undefined) receiveTimeout.add(this)
         return
       }
-      receiveExpiry.remove(this)
+      receiveTimeout.remove(this)
       this.#ask()
       if (this.#done) return
     }
@@ -132,20 +129,20 @@ export class StreamCall extends Expiring implements Call {
   #ask(): void {
     const { bytes, start, end } = this.#reader
     const message = ProtobufCodec.decodeStream(bytes, start, end)
-    if (Result.isFailure(message)) return this.fail(GrpcStatus.fromError(message.failure))
+    if (Result.isFailure(message)) return this.fail(CallStatus.fromError(message.failure))
     const { id, request } = message.success
     try {
       this.#requests.ask(id, Result.flatMap(request, this.#metadata.prepare))
     } catch (defect) {
       this.#options.logDefect(defect)
-      this.fail(GrpcStatus.internal)
+      this.fail(CallStatus.internal)
     }
   }
 
   #endRequests(): void {
     if (this.#done) return
     if (this.#reader.isBetween) this.#requests.end()
-    else this.fail(GrpcStatus.incomplete(this.#reader.progress))
+    else this.fail(CallStatus.incomplete(this.#reader.progress))
   }
 
   #onChange(): void {
@@ -157,33 +154,36 @@ export class StreamCall extends Expiring implements Call {
   #send(): void {
     this.#flushing = false
     try {
-      // Not what this brings: a model that answers at once would hold on to the event loop without end.
+      // Only results that are ready now: a model that responds at once would otherwise occupy the event loop for ever.
       for (let left = this.#requests.ready; left > 0 && !this.#done && !this.#blocked;) left -= this.#sendSome(left)
       if (this.#done) return
       if (this.#requests.isOver) this.#finish()
       else if (this.#paused && !this.#requests.isFull) this.#resume()
     } catch (defect) {
       this.#options.logDefect(defect)
-      this.fail(GrpcStatus.internal)
+      this.fail(CallStatus.internal)
     }
   }
 
-  /** Sends up to so many results together, at least one, and returns how many. */
+  /** Sends up to `most` results together, at least one, and returns how many. */
   #sendSome(most: number): number {
     const { maxMessageSize } = this.#options
     const messages: Array<StreamResponse> = []
     const lengths: Array<number> = []
     let size = 0
-    let status: GrpcStatus.GrpcStatus | undefined
+    let status: CallStatus.CallStatus | undefined
     while (messages.length < most && size < mostAtOnce) {
       const result = this.#requests.take()
       if (result === undefined) break
-      status = Result.isFailure(result.outcome) ? this.#lastStatus(result.outcome.failure) : undefined
-      if (status !== undefined) break
+      const failure = this.#requests.endingFailure(result)
+      if (failure !== undefined) {
+        status = CallStatus.fromError(failure)
+        break
+      }
       const message = ProtobufCodec.streamResponse(result.id, result.outcome, result.isFinal)
       const length = ProtobufCodec.streamLength(message)
       if (length > maxMessageSize) {
-        status = GrpcStatus.tooLarge(length, maxMessageSize)
+        status = CallStatus.tooLarge(length, maxMessageSize)
         break
       }
       messages.push(message)
@@ -195,16 +195,8 @@ export class StreamCall extends Expiring implements Call {
     return Math.max(1, messages.length)
   }
 
-  /** The status of the stream where this is not to be told in band. */
-  #lastStatus(failure: InferenceError): GrpcStatus.GrpcStatus | undefined {
-    const { deadline, endsAtError } = this.#metadata
-    // The queue may see the stream's deadline before its timer does; it is the end of the stream all the same.
-    const isLate = failure._tag === "DeadlineExceeded" && deadline !== undefined && deadline <= Date.now()
-    return endsAtError || isLate ? GrpcStatus.fromError(failure) : undefined
-  }
-
   #finish(): void {
-    if (!this.#halfClosed) return this.fail(GrpcStatus.fromError(GrpcStatus.shuttingDown))
+    if (!this.#halfClosed) return this.fail(CallStatus.fromError(CallStatus.shuttingDown))
     this.#status = "OK"
     this.#abandon()
     this.#stream.end()
@@ -219,12 +211,12 @@ export class StreamCall extends Expiring implements Call {
   }
 
   #failOverdue(): void {
-    this.fail({ code: GrpcCode.DEADLINE_EXCEEDED, message: "Deadline Exceeded", tag: "DeadlineExceeded" })
+    this.fail(CallStatus.fromError(new DeadlineExceeded({ message: "Deadline Exceeded" })))
   }
 
   #abandon(): void {
     this.#done = true
-    this.#options.receiveExpiry.remove(this)
+    this.#options.receiveTimeout.remove(this)
     this.#reader.release()
     this.#options.gateway.stopping.removeEventListener("abort", this.#onStop)
     clearTimeout(this.#deadlineTimer)
@@ -232,7 +224,7 @@ export class StreamCall extends Expiring implements Call {
   }
 }
 
-/** The messages, each behind its prefix, as bytes that are so many in all. */
+/** The messages, each behind its prefix, in `size` bytes. */
 const frames = (messages: ReadonlyArray<StreamResponse>, lengths: ReadonlyArray<number>, size: number): Uint8Array => {
   const bytes = Buffer.allocUnsafe(size)
   let position = 0

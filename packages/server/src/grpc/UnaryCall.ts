@@ -1,64 +1,65 @@
 /**
- * One unary ModelInfer over gRPC, without a framework: takes the message, asks the gateway, answers. It knows no HTTP/2
- * implementation (Call.ts).
+ * One unary ModelInfer over gRPC, without a framework: reads the message, calls the gateway and responds. Its HTTP/2
+ * implementation is behind the interfaces of Call.ts.
  *
  *   onData … ─► whole message ─► decode ─► gateway.infer ─► stream.reply │ stream.fail
- *     │ too large, compressed, a second one,                   │ onClose before the answer: cancel
- *     │ too much of all callers together: fail at once
- *   onEnd, or too much time, before the message is whole: fail
+ *     │ too large, compressed, a second one,                   │ onClose before the response: cancel
+ *     │ memory budget of all calls exceeded: fail at once
+ *   onEnd, or a timeout, before the message is complete: fail
  *
- * It asks at the message's last byte and does not wait for the end of the stream: the length says all there is to know,
- * and an end also comes when the caller breaks off.
+ * The call goes to the gateway at the last byte of the message, and does not wait for the end of the stream. The length says
+ * where the message ends, and the stream also ends when the caller disconnects.
  */
 import { Result } from "effect"
-import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
+import { Unsupported } from "@nereid/core/Errors"
+import { isWhole, prefixLength, writePrefix } from "@nereid/core/internal/grpc/GrpcFrame"
 import type { Cancel } from "@nereid/core/internal/request/Request"
 import * as ProtobufCodec from "@nereid/core/internal/codec/protobuf/ProtobufCodec"
 import type { WireResponse } from "@nereid/core/internal/wire/WireRequest"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import type { Call, CallStream } from "./Call.ts"
-import { type Expiry, Expiring } from "./ReceiveTimeout.ts"
+import { type ReceiveTimeout, ReceivingCall } from "./ReceiveTimeout.ts"
 import type { Gateway } from "../gateway/Gateway.ts"
 import type { InferenceReply } from "../dispatch/InferenceDispatch.ts"
 import type { CallRecord } from "../log/CallRecord.ts"
-import { isWhole, type MessageLimits, MessageReader, prefixLength, writePrefix } from "./MessageReader.ts"
-import type { Prepare } from "../gateway/RequestPreparation.ts"
-import * as GrpcStatus from "./GrpcStatus.ts"
+import { type MessageLimits, RequestMessageReader } from "./RequestMessageReader.ts"
+import type { RequestPreparation } from "../gateway/RequestPreparation.ts"
+import * as CallStatus from "./CallStatus.ts"
 import * as OwnMemory from "../memory/OwnMemory.ts"
 
 export interface CallOptions extends MessageLimits {
   readonly gateway: Gateway
-  /** Of messages that have not come completely. */
-  readonly receiveExpiry: Expiry
+  /** For messages that have not arrived completely. */
+  readonly receiveTimeout: ReceiveTimeout
   readonly logDefect: (defect: unknown) => void
 }
 
-/** What a call says about itself. */
+/** What the headers of a call say about it. */
 export interface CallMetadata {
-  /** In milliseconds since the epoch; undefined for none. */
+  /** Deadline in milliseconds since the epoch; undefined for none. */
   readonly deadline: number | undefined
-  /** What is to be done with its requests ahead of anything else. */
-  readonly prepare: Prepare
-  /** Undefined where nothing is kept of it. */
+  /** Applied to each of its requests before anything else. */
+  readonly prepare: RequestPreparation
+  /** Record of the call; undefined if none is kept. */
   readonly record: CallRecord | undefined
 }
 
 const path = `${GRPCInferenceService.typeName}/${GRPCInferenceService.method.modelInfer.name}`
 
-export class UnaryCall extends Expiring implements Call {
+export class UnaryCall extends ReceivingCall implements Call {
   readonly #options: CallOptions
   readonly #stream: CallStream
   readonly #metadata: CallMetadata
-  /** Of a message that comes in parts. */
-  #reader: MessageReader | undefined
-  /** Set from the message's last byte to the answer. */
+  /** Reads a message that arrives in parts. */
+  #reader: RequestMessageReader | undefined
+  /** Set from the last byte of the message to the response. */
   #cancel: Cancel | undefined
-  #asked = false
-  /** The message, where it came in parts and has memory of its own. */
+  #hasMessage = false
+  /** The message if it arrived in parts, and so has memory of its own. */
   #joined: Uint8Array | undefined
-  /** Answered, failed or gone: whatever comes now is ignored. */
+  /** Whether the call is over. Later events are ignored. */
   #done = false
-  /** For the record. */
+  /** The status for the record. */
   #status = "CANCELLED"
 
   constructor(options: CallOptions, stream: CallStream, metadata: CallMetadata) {
@@ -66,57 +67,57 @@ export class UnaryCall extends Expiring implements Call {
     this.#options = options
     this.#stream = stream
     this.#metadata = metadata
-    options.receiveExpiry.add(this)
+    options.receiveTimeout.add(this)
   }
 
   onData(chunk: Uint8Array): void {
     if (this.#done || chunk.length === 0) return
-    if (this.#asked) return this.#failExtra()
-    if (this.#reader === undefined && isWhole(chunk, this.#options)) {
-      return this.#ask(chunk, prefixLength, chunk.length)
+    if (this.#hasMessage) return this.#failExtra()
+    if (this.#reader === undefined && isWhole(chunk, this.#options.maxMessageSize)) {
+      return this.#infer(chunk, prefixLength, chunk.length)
     }
-    const reader = (this.#reader ??= new MessageReader(this.#options))
+    const reader = (this.#reader ??= new RequestMessageReader(this.#options))
     reader.add(chunk)
     if (reader.next()) {
       if (!reader.isBetween) return this.#failExtra()
       this.#joined = reader.bytes
-      this.#ask(reader.bytes, reader.start, reader.end)
+      this.#infer(reader.bytes, reader.start, reader.end)
     } else if (reader.failure !== undefined) this.fail(reader.failure)
   }
 
   /** The caller has sent everything. */
   onEnd(): void {
-    if (this.#done || this.#asked) return
+    if (this.#done || this.#hasMessage) return
     if (this.#reader === undefined) {
       const message = "received no message, a unary call has exactly one"
-      return this.fail({ code: GrpcCode.UNIMPLEMENTED, message, tag: "Unsupported" })
+      return this.fail(CallStatus.fromError(new Unsupported({ message })))
     }
-    this.fail(GrpcStatus.incomplete(this.#reader.progress))
+    this.fail(CallStatus.incomplete(this.#reader.progress))
   }
 
   onDrain(): void {}
 
-  /** The stream is gone: nobody waits for an answer any more. */
+  /** The stream has closed. A response is no longer needed. */
   onClose(): void {
     if (!this.#done) this.#abandon()
     this.#metadata.record?.end(path, this.#status)
   }
 
-  /** The message has not come in time. */
+  /** The message did not arrive in time. */
   expire(): void {
-    const { milliseconds } = this.#options.receiveExpiry
-    this.fail(GrpcStatus.late(milliseconds, this.#reader?.progress ?? "nothing of it"))
+    const { milliseconds } = this.#options.receiveTimeout
+    this.fail(CallStatus.late(milliseconds, this.#reader?.progress ?? "nothing of it"))
   }
 
-  /** The message stands in `bytes` from `start` to `end`. */
-  #ask(bytes: Uint8Array, start: number, end: number): void {
-    this.#asked = true
+  /** Calls the gateway with the message, which is in `bytes` from `start` to `end`. */
+  #infer(bytes: Uint8Array, start: number, end: number): void {
+    this.#hasMessage = true
     this.#release()
     const { gateway } = this.#options
-    if (gateway.stopping.aborted) return this.fail(GrpcStatus.fromError(GrpcStatus.shuttingDown))
+    if (gateway.stopping.aborted) return this.fail(CallStatus.fromError(CallStatus.shuttingDown))
     const { deadline, prepare } = this.#metadata
     const wire = Result.flatMap(ProtobufCodec.decode(bytes, start, end), prepare)
-    if (Result.isFailure(wire)) return this.fail(GrpcStatus.fromError(wire.failure))
+    if (Result.isFailure(wire)) return this.fail(CallStatus.fromError(wire.failure))
     try {
       const cancel = gateway.infer(wire.success, deadline, (outcome) => this.#answer(outcome))
       if (!this.#done) this.#cancel = cancel
@@ -128,7 +129,7 @@ export class UnaryCall extends Expiring implements Call {
   #answer(outcome: Parameters<InferenceReply>[0]): void {
     this.#cancel = undefined
     if (this.#done) return
-    if (Result.isFailure(outcome)) return this.fail(GrpcStatus.fromError(outcome.failure))
+    if (Result.isFailure(outcome)) return this.fail(CallStatus.fromError(outcome.failure))
     try {
       this.#reply(outcome.success)
     } catch (defect) {
@@ -138,18 +139,18 @@ export class UnaryCall extends Expiring implements Call {
 
   #reply(response: WireResponse): void {
     const frame = ProtobufCodec.encode(response, prefixLength, Buffer.allocUnsafe)
-    this.#giveBack(response)
+    this.#freeMessage(response)
     const length = frame.length - prefixLength
     const { maxMessageSize } = this.#options
-    if (length > maxMessageSize) return this.fail(GrpcStatus.tooLarge(length, maxMessageSize))
+    if (length > maxMessageSize) return this.fail(CallStatus.tooLarge(length, maxMessageSize))
     writePrefix(frame, 0, length)
     this.#done = true
     this.#status = "OK"
     this.#stream.reply(frame)
   }
 
-  /** The memory of the message, of which the answer was made and is none any more. */
-  #giveBack({ modelName, modelVersion }: WireResponse): void {
+  /** Frees the memory of the message, unless the model may still use it. */
+  #freeMessage({ modelName, modelVersion }: WireResponse): void {
     const joined = this.#joined
     this.#joined = undefined
     if (joined === undefined) return
@@ -159,13 +160,13 @@ export class UnaryCall extends Expiring implements Call {
 
   #failExtra(): void {
     const message = "received more than one message, a unary call has exactly one"
-    this.fail({ code: GrpcCode.UNIMPLEMENTED, message, tag: "Unsupported" })
+    this.fail(CallStatus.fromError(new Unsupported({ message })))
   }
 
-  /** With a status that is not OK. */
-  fail(status: GrpcStatus.GrpcStatus): void {
+  /** Ends the call with a status that is not OK. */
+  fail(status: CallStatus.CallStatus): void {
     this.#abandon()
-    this.#status = GrpcStatus.name(status.code)
+    this.#status = CallStatus.name(status.code)
     this.#stream.fail(status)
   }
 
@@ -176,14 +177,14 @@ export class UnaryCall extends Expiring implements Call {
     this.#cancel = undefined
   }
 
-  /** Nothing more is to be received. */
+  /** Ends receiving: frees the parts of a message and its time limit. */
   #release(): void {
-    this.#options.receiveExpiry.remove(this)
+    this.#options.receiveTimeout.remove(this)
     this.#reader?.release()
   }
 
   #defect(defect: unknown): void {
     this.#options.logDefect(defect)
-    if (!this.#done) this.fail(GrpcStatus.internal)
+    if (!this.#done) this.fail(CallStatus.internal)
   }
 }

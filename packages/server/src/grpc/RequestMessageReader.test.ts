@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { frame } from "./GrpcServer.fixture.ts"
-import { isWhole, MessageReader } from "./MessageReader.ts"
+import { RequestMessageReader } from "./RequestMessageReader.ts"
 import { ReceiveBudget } from "../port/ReceiveBudget.ts"
 
 const limits = (maxMessageSize = 1000, budget = 1_000_000) => ({
@@ -10,7 +10,7 @@ const limits = (maxMessageSize = 1000, budget = 1_000_000) => ({
   receiveBudget: new ReceiveBudget(budget),
 })
 
-const readAll = (reader: MessageReader, chunk: Uint8Array): ReadonlyArray<Uint8Array> => {
+const readAll = (reader: RequestMessageReader, chunk: Uint8Array): ReadonlyArray<Uint8Array> => {
   const messages: Array<Uint8Array> = []
   reader.add(chunk)
   while (reader.next()) messages.push(Uint8Array.from(reader.bytes.subarray(reader.start, reader.end)))
@@ -22,7 +22,7 @@ it("messages that are cut anywhere come out whole and in order, and keep nothing
   fc.assert(
     fc.property(messages, fc.array(fc.nat(300)), (messages, cuts) => {
       const options = limits()
-      const reader = new MessageReader(options)
+      const reader = new RequestMessageReader(options)
       const bytes = new Uint8Array(Buffer.concat(messages.map((message) => frame(message))))
       const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).toSorted((a, b) => a - b), bytes.length]
       const found = places.slice(1).flatMap((end, index) => readAll(reader, bytes.slice(places[index], end)))
@@ -36,7 +36,7 @@ it("messages that are cut anywhere come out whole and in order, and keep nothing
 })
 
 it("a message in one piece is a view on what came", () => {
-  const reader = new MessageReader(limits())
+  const reader = new RequestMessageReader(limits())
   const chunk = frame(Uint8Array.of(1, 2, 3))
   reader.add(chunk)
   expect(reader.next()).toBe(true)
@@ -51,7 +51,7 @@ it("one that is too large, compressed or flagged otherwise is refused at its pre
     [frame(new Uint8Array(0), 7), "invalid compressed flag 7 of a message, expected 0 or 1"],
   ] as const
   for (const [chunk, message] of cases) {
-    const reader = new MessageReader(limits())
+    const reader = new RequestMessageReader(limits())
     expect(readAll(reader, chunk)).toEqual([])
     expect(reader.failure?.message).toBe(message)
     expect(readAll(reader, frame(Uint8Array.of(1)))).toEqual([])
@@ -60,29 +60,17 @@ it("one that is too large, compressed or flagged otherwise is refused at its pre
 
 it("parts beyond what all may keep are refused; a release gives back what was kept", () => {
   const options = limits(1000, 700)
-  const first = new MessageReader(options)
+  const first = new RequestMessageReader(options)
   const part = frame(new Uint8Array(200), 0, 500)
   expect(readAll(first, part)).toEqual([])
   expect(first.progress).toBe("205 bytes with its prefix, expected 505")
-  const second = new MessageReader(options)
+  const second = new RequestMessageReader(options)
   expect(readAll(second, part)).toEqual([])
   expect(second.failure?.message).toMatch(/^requests that have not arrived completely hold 461 bytes/)
   first.release()
-  const third = new MessageReader(options)
+  const third = new RequestMessageReader(options)
   expect(readAll(third, part)).toEqual([])
   expect(third.failure).toBeUndefined()
-})
-
-it.each([
-  [frame(Uint8Array.of(1, 2)), true],
-  [frame(new Uint8Array(0)), true],
-  [frame(Uint8Array.of(1, 2)).subarray(0, 6), false],
-  [Buffer.concat([frame(Uint8Array.of(1)), Uint8Array.of(0)]), false],
-  [frame(Uint8Array.of(1), 1), false],
-  [frame(new Uint8Array(1001)), false],
-  [new Uint8Array(4), false],
-])("%o is one whole message: %s", (chunk, expected) => {
-  expect(isWhole(chunk, limits())).toBe(expected)
 })
 
 describe("a large message that comes in parts", () => {
@@ -97,7 +85,7 @@ describe("a large message that comes in parts", () => {
     for (const size of [1, 1000, 16_384, 299_000]) {
       // Single bytes would each cost a reader more than they are.
       const bytes = size === 1 ? [...frame(message).subarray(0, 10)].map((byte) => Uint8Array.of(byte)) : []
-      const reader = new MessageReader(options)
+      const reader = new RequestMessageReader(options)
       for (const byte of bytes) expect(readAll(reader, byte)).toEqual([])
       let found: ReadonlyArray<Uint8Array> = []
       for (let start = bytes.length; start < length + 5; start += Math.max(10_000, size)) {
@@ -113,7 +101,7 @@ describe("a large message that comes in parts", () => {
 
   it("holds no more than half of what all may keep with memory ahead of what has come", () => {
     const options = limits(2 ** 20, 800_000)
-    const readers = Array.from({ length: 3 }, () => new MessageReader(options))
+    const readers = Array.from({ length: 3 }, () => new RequestMessageReader(options))
     const part = frame(message).subarray(0, 10_000)
     for (const reader of readers) expect(readAll(reader, part)).toEqual([])
     // One has reserved its message, the others hold what they have.

@@ -1,0 +1,25 @@
+/** Problems of a reply by its headers and trailers, in words. */
+import * as GrpcContentType from "@nereid/core/internal/grpc/GrpcContentType"
+import { codeName } from "@nereid/core/internal/grpc/GrpcCode"
+import * as GrpcStatus from "@nereid/core/internal/grpc/GrpcStatus"
+import type { Headers } from "../http2/HeaderReader.ts"
+
+/** The problem of a reply's headers; undefined if they begin a gRPC reply. */
+export const ofHead = (headers: Headers): string | undefined => {
+  const status = headers.get(":status")
+  if (status !== "200") return `HTTP status ${status}`
+  const type = headers.get("content-type") ?? ""
+  return GrpcContentType.isPlain(type) ? undefined : `content-type ${JSON.stringify(type)}, which is not gRPC`
+}
+
+/** The problem of a call with these trailers; undefined if it succeeded. */
+export const ofTrailers = (trailers: Headers): string | undefined => {
+  const status = trailers.get("grpc-status")
+  if (status === "0") return undefined
+  if (status === undefined) return "a reply without grpc-status"
+  const { code, message } = GrpcStatus.read(status, trailers.get("grpc-message"))
+  return `${codeName(code) ?? `grpc-status ${code}`}${message === "" ? "" : `: ${message}`}`
+}
+
+/** The problem of a message that its reader refuses. Readers of replies have no size limit, so it is compressed. */
+export const compressed = "a compressed message, which was not asked for"

@@ -1,0 +1,51 @@
+/**
+ * The failed end of a call, from the headers and trailers of its stream or from its connection. Statuses themselves are in
+ * core's GrpcStatus.ts.
+ */
+import { constants, type IncomingHttpHeaders } from "node:http2"
+import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
+import * as GrpcContentType from "@nereid/core/internal/grpc/GrpcContentType"
+import * as GrpcStatus from "@nereid/core/internal/grpc/GrpcStatus"
+
+export interface GrpcFailure {
+  readonly code: number
+  readonly message: string
+  /** The headers that carried the status; empty if the server reported none. */
+  readonly metadata: IncomingHttpHeaders
+}
+
+/** A failure that no server reported. */
+export const failure = (code: number, message: string): GrpcFailure => ({ code, message, metadata: {} })
+
+/** The status of trailers, or of headers that are trailers as well; undefined if they carry none. */
+export const fromTrailers = (headers: IncomingHttpHeaders): GrpcFailure | "ok" | undefined => {
+  const status = single(headers["grpc-status"])
+  if (status === undefined) return undefined
+  if (status === "0") return "ok"
+  return { ...GrpcStatus.read(status, single(headers["grpc-message"])), metadata: headers }
+}
+
+/** The failure of response headers that carry no gRPC status; undefined if they begin a gRPC response. */
+export const fromHeaders = (headers: IncomingHttpHeaders): GrpcFailure | undefined => {
+  // A number at run time, which the index signature of the type does not know.
+  const status = Number(headers[":status"])
+  if (status !== 200) {
+    return failure(GrpcStatus.codeOfHttpStatus(status), `the server answered with HTTP status ${status}`)
+  }
+  const type = headers["content-type"] ?? ""
+  if (GrpcContentType.isPlain(type)) return undefined
+  const message = `the server answered with content-type ${JSON.stringify(type)}, not application/grpc`
+  return failure(GrpcCode.UNKNOWN, message)
+}
+
+/** The failure of a stream that ended without a status. `error` is its HTTP/2 error code. */
+export const unfinished = (error: number | undefined): GrpcFailure => {
+  if (error === undefined || error === constants.NGHTTP2_NO_ERROR) {
+    return failure(GrpcCode.UNAVAILABLE, "the server ended its answer without a status")
+  }
+  return failure(GrpcStatus.codeOfReset(error), `the server reset the call with HTTP/2 error code ${error}`)
+}
+
+/** The value of a header field that should be there once. */
+export const single = (value: string | ReadonlyArray<string> | undefined): string | undefined =>
+  typeof value === "object" ? value[0] : value

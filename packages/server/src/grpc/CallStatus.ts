@@ -1,0 +1,70 @@
+/**
+ * The failed end of a call, as a gRPC code, a message and the fields of the error behind it. Made from the errors of the
+ * protocol, so that code and tag agree. How a status is written is in core's GrpcStatus.ts and ErrorTrailers.ts.
+ */
+import { documentOf, tagOf } from "@nereid/core/internal/wire/ErrorHeaders"
+import { trailersOf } from "@nereid/core/internal/wire/ErrorTrailers"
+import { codeName, GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
+import * as GrpcStatus from "@nereid/core/internal/grpc/GrpcStatus"
+import { statusOf } from "@nereid/core/internal/wire/ErrorStatus"
+import {
+  DeadlineExceeded,
+  ExecutionFailed,
+  type InferenceError,
+  InvalidRequest,
+  Unavailable,
+} from "@nereid/core/Errors"
+import { retryAfter } from "@nereid/core/internal/error/InferenceError"
+
+export interface CallStatus {
+  readonly code: number
+  readonly message: string
+  readonly tag: string
+  /** The fields of an error that a model declares, as JSON. */
+  readonly document: string | undefined
+  /** Milliseconds after which the caller may try again, where that is known. */
+  readonly retryAfter: number | undefined
+}
+
+export const fromError = (error: InferenceError): CallStatus => ({
+  code: statusOf(error).grpc,
+  message: error.message,
+  tag: tagOf(error),
+  document: documentOf(error),
+  retryAfter: retryAfter(error),
+})
+
+/** The status of an error that is about a limit on bytes, for which gRPC has a code of its own. */
+export const exhausted = (error: InferenceError): CallStatus => ({
+  ...fromError(error),
+  code: GrpcCode.RESOURCE_EXHAUSTED,
+})
+
+/** The name of a code, for logs; its number if it has none. */
+export const name = (code: number): string => codeName(code) ?? String(code)
+
+/** A defect. Its cause is in the log and not for the caller. */
+export const internal = fromError(new ExecutionFailed({ message: "Internal error of the server; its log says why" }))
+
+/** The caller ended its stream within a message. `progress` says how much of it has arrived. */
+export const incomplete = (progress: string): CallStatus =>
+  fromError(new InvalidRequest({ message: `incomplete message: ${progress}` }))
+
+/** A message did not arrive completely in time. */
+export const late = (milliseconds: number, progress: string): CallStatus =>
+  fromError(new DeadlineExceeded({ message: `the message did not arrive within ${milliseconds} ms: ${progress}` }))
+
+/** A response of `length` bytes. */
+export const tooLarge = (length: number, limit: number): CallStatus =>
+  exhausted(new ExecutionFailed({ message: `response too large: ${length} bytes, at most ${limit}` }))
+
+/** For inferences that arrive completely after a stop has begun, in the words of the protocol. */
+export const shuttingDown = new Unavailable({
+  message: "GRPC server is shutting down and has stopped accepting new requests.",
+})
+
+/** The trailers of the call. */
+export const trailers = (status: CallStatus) => ({
+  ...GrpcStatus.trailers(status.code, status.message),
+  ...trailersOf(status),
+})
