@@ -1,6 +1,6 @@
 /**
- * Models in models, seen from outside: over HTTP and gRPC, with the counts that the server tells of itself. What an inner
- * call has of its request is packages/core/src/calls/Caller.test.ts's.
+ * Models that call models, seen from outside: over HTTP and gRPC, with the server's statistics.
+ * packages/core/src/call/Caller.test.ts tests what an inner call inherits from its request.
  */
 import { Client } from "@nereid/client"
 import { Errors, Model, Registry, Tensor } from "@nereid/core"

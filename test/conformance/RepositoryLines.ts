@@ -1,7 +1,17 @@
 /**
- * What the reference says of model repositories (A1, A5, A6, A11, A12), claim by claim: the detail of the acceptance list's C32 to
- * C37. Acceptance.test.ts holds that each is proven over every transport that it shows on. Cases name claims in `proves`; tests in
- * their names, as `A6.mode.none@both`, or `@HTTP`, `@gRPC`, and `@command` for what no transport shows.
+ * Claims about model repositories, the detail of C32 to C37 of Acceptance.ts. Acceptance.test.ts fails if a claim is not
+ * proven over every transport on which it shows. A case lists claims in `proves`. Another test names a claim and where it
+ * proves it, as `A6.mode.none@both`, or with `@HTTP`, `@gRPC`, or `@command` for the command line.
+ *
+ * The first part of a label is the subject:
+ *
+ *   A1   what callers see of models: index, readiness, metadata, configuration
+ *   A6   what is served: control modes, loads with overrides, reloads, versions, readiness of the server, repositories
+ *   A11  config.pbtxt: its syntax, its fields, completion from the model file, validation against it
+ *   A12  what else a repository brings: scheduling parameters, scripts, flags of the command line
+ *
+ * The behaviour is that of Triton 2, described in
+ * https://github.com/triton-inference-server/server/blob/main/docs/user_guide/model_management.md and model_configuration.md.
  */
 
 /** Seen by callers, over HTTP and over gRPC. */

@@ -63,7 +63,7 @@ export const callers = Effect.gen(function* () {
   return { data, shape, label, probability }
 })
 
-/** The handler of design.md, section 1, as users write it. */
+/** A handler as users write it. */
 export const SentimentLive = Model.each(
   Sentiment,
   Effect.gen(function* () {

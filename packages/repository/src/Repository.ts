@@ -1,6 +1,6 @@
 /**
- * Directories of models in Triton's layout, as what a server gets its models from: which models there are, when they are
- * loaded, and who may say so. What becomes of one model is RepositoryModel.ts's business.
+ * Directories of models in Triton's layout as a source of a server's models: which models there are, when they are loaded, and
+ * which requests may load and unload them. catalogue/StoredModel.ts manages one model.
  */
 import { type Duration, Effect, Layer, Result, Scope } from "effect"
 import { ExecutionFailed, InvalidRequest } from "@nereid/core/Errors"

@@ -1,4 +1,7 @@
-/** What a request to `generate` deserves: a flat object, whose keys are inputs of the model or parameters (reference, A4). */
+/**
+ * The expected outputs of a request to `generate`, a flat object whose keys are inputs of the model or parameters:
+ * https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_generate.md
+ */
 import { bytesOf } from "../Elements.ts"
 import type { Tensor } from "../InferRequest.ts"
 import { checkKnown, dataOf, stringOf } from "./HttpOracle.ts"

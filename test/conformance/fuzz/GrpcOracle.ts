@@ -1,4 +1,7 @@
-/** What a ModelInferRequest deserves: its message as protobuf has it, and the rules of the protocol (reference, A5). */
+/**
+ * The expected outputs of a ModelInferRequest, by protobuf's encoding and the protocol's rules:
+ * https://github.com/kserve/open-inference-protocol/blob/main/specification/protocol/inference_grpc.md
+ */
 import { fromBinary } from "@bufbuild/protobuf"
 import {
   type InferParameter,

@@ -1,6 +1,8 @@
 /**
- * What a request to `infer` over HTTP deserves, read from its bytes: the document as a tree (JsonTree.ts) and the rules of the
- * protocol (reference, A2). Its own reading throughout; nothing of the product is in it.
+ * The expected outputs of a request to `infer` over HTTP, read from its bytes: the document as a tree (JsonTree.ts), and the
+ * rules of the protocol and its extensions. Independent of the server's code.
+ * https://github.com/kserve/open-inference-protocol/blob/main/specification/protocol/inference_rest.md
+ * https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_binary_data.md
  */
 import { gunzipSync, inflateSync } from "node:zlib"
 import { bytesOf, widths } from "../Elements.ts"

@@ -1,4 +1,4 @@
-/** The command line of a model repository, as the options that it gets (reference, A13). */
+/** The flags of a model repository, and the options that they set. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { expect, it } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"

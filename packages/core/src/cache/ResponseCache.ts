@@ -1,35 +1,37 @@
 /**
- * Answers that a model has given before, in front of its scheduler: a request that asks the same gets the same, without an
- * execution. Requests that ask the same at the same time are executed once:
+ * A cache of responses, a stage in front of a model's scheduler. A request with a known key gets the stored response without an
+ * execution, and equal requests in flight share one execution:
  *
- *   submit ─┬─ known: hit ─────────────────────────────────────────────────► reply
- *           ├─ asked by another one just now ─► waits along ─┐
- *           └─ miss ─► scheduler ─► answer ─► store ─────────┴─► reply to all who wait
- *                                   failure: to all who wait, and nothing is stored
+ *   submit ─┬─ hit ────────────────────────────────────────────────────────► reply
+ *           ├─ an equal request is in flight ─► joins it ────┐
+ *           └─ miss ─► scheduler ─► response ─► store ───────┴─► reply to all waiting requests
+ *                                   failure: to all waiting requests; nothing is stored
  *
- * Who waits may leave at any time, by cancelling or by its deadline; the execution is taken back when all have. Who asks the
- * same by another priority, or for another time in the queue, waits for an execution of its own there, as it would alone; the
- * first of them that is done answers all, and the others are taken back.
+ * A waiting request may leave at any time, by cancellation or by its deadline. The execution is cancelled when the last one
+ * leaves. An equal request with another priority or queue timeout gets an execution in its own lane of the queue, so that it
+ * waits no longer than it would alone; the first of these executions that succeeds answers all, and the others are
+ * cancelled.
  */
 import { constVoid } from "effect/Function"
-import { Clock, Effect, Result } from "effect"
+import { type Clock, Effect, Result } from "effect"
 import { requireInteger } from "../model/Batching.ts"
 import { AlarmClock } from "../scheduler/AlarmClock.ts"
 import { Deadlines } from "../scheduler/Deadlines.ts"
-import * as Digest from "./Digest.ts"
 import { DeadlineExceeded, type InferenceError, withMessage } from "../error/InferenceError.ts"
+import { Flight, Flights, type WaitingRequest } from "./Flight.ts"
+import * as RequestKey from "./RequestKey.ts"
 import { type Cancel, errorPrefix, type Reply, type Request, type Response } from "../request/Request.ts"
 import { copy, ResponseStore } from "./ResponseStore.ts"
 import { levelOf, policyOf, type Queueing, timeoutOf } from "../model/QueuePolicy.ts"
 import type { Stage, Submit } from "../scheduler/SubmitPipeline.ts"
-import type { RequestStatistics, ModelStatistics } from "../metrics/ModelStatistics.ts"
+import type { ModelStatistics } from "../metrics/ModelStatistics.ts"
 
 export interface ResponseCacheOptions {
-  /** Of answers, with what it takes to keep them; those not asked for the longest leave first. Default 64 MiB. */
+  /** Memory for responses and their keys, in bytes; the least recently used are evicted. Default 64 MiB. */
   readonly maxBytes?: number
   /**
-   * Names of the request's parameters that an answer depends on, forwarded headers among them. Default all but `priority` and
-   * `timeout`. Those that no model sees (ONNX files do not) never count.
+   * Names of the request's parameters that a response depends on, forwarded headers included. Default all but `priority` and
+   * `timeout`. Parameters that the model does not see (ONNX files see none) never count.
    */
   readonly parameters?: ReadonlyArray<string>
 }
@@ -37,18 +39,18 @@ export interface ResponseCacheOptions {
 export interface CacheOptions extends ResponseCacheOptions {
   /** Name of the model, for messages. */
   readonly model: string
-  /** Whether an answer may depend on more of a request than its inputs. */
+  /** Whether a response may depend on more of a request than its inputs. */
   readonly readsRequest: boolean
-  /** What a request is answered with changes with it. Default: nothing does. */
+  /** A number that changes whenever responses to equal requests may change. Default: they never do. */
   readonly epoch?: () => number
   readonly statistics: ModelStatistics
-  /** As declared; undefined where requests wait for any time and are all equal. */
+  /** As declared; undefined where requests have neither priorities nor queue timeouts. */
   readonly queueing: Queueing | undefined
 }
 
 const defaultMaxBytes = 64 * 2 ** 20
 
-/** @throws TypeError where they are out of range */
+/** @throws TypeError where an option is out of range */
 export const check = (
   model: string,
   options: boolean | ResponseCacheOptions = false,
@@ -59,178 +61,169 @@ export const check = (
   return options
 }
 
-/** One that waits for an answer. */
-interface Waiting {
-  readonly request: Request
-  readonly reply: Reply
-  readonly startedAt: number
-  flight: Flight
-}
-
-/** One execution, and who waits for it: the first of them is the one that the scheduler counts. */
-interface Flight {
-  /** What is asked. */
-  readonly key: string
-  /** In which way it waits in the queue. */
-  readonly lane: string
-  readonly waiting: Set<Waiting>
-  readonly counts: FlightStatistics
-  cancel: Cancel
-}
-
-/** A stage in front of one model, which it answers for where it can; empty again when the scope closes. */
+/** The cache as a stage of one model's pipeline; it empties the cache when the scope closes. */
 export const make = Effect.fnUntraced(function* (options: CacheOptions) {
-  const { statistics, maxBytes = defaultMaxBytes } = options
-  const clock = yield* Clock.Clock
-  const nanos = () => Number(clock.monotonicTimeNanosUnsafe())
-  const keyOf = keys(options)
-  const store = new ResponseStore(maxBytes)
-  const laneOf = lanes(options.queueing)
-  const timeOf = times(options.queueing)
-  /** By what is asked, and then by lane. */
-  const flights = new Map<string, Map<string, Flight>>()
-  let isClosed = false
-  let next: Submit = () => constVoid
-  yield* Effect.addFinalizer(() =>
-    Effect.sync(() => {
-      isClosed = true
-      store.clear()
-    }),
-  )
-  const deadlines = new Deadlines<Waiting>(yield* AlarmClock.make, (waiting) => {
-    if (!leave(waiting)) return
-    const message = `${errorPrefix(waiting.request)}Deadline Exceeded`
-    waiting.reply(Result.fail(new DeadlineExceeded({ message })))
-  })
+  const cache = new ResponseCache(options, yield* AlarmClock.make)
+  yield* Effect.addFinalizer(() => Effect.sync(() => cache.close()))
+  const stage: Stage = (next) => cache.before(next)
+  return stage
+})
 
-  const submit = (request: Request, reply: Reply): Cancel => {
-    if (isClosed || isOfSequence(request) || isExpired(request)) return next(request, reply)
-    const startedAt = nanos()
-    const key = keyOf(request)
-    const known = store.get(key)
+/** A reply that is due. */
+interface Answer {
+  readonly waiting: WaitingRequest
+  readonly outcome: Result.Result<Response, InferenceError>
+}
+
+class ResponseCache {
+  readonly #options: CacheOptions
+  readonly #clock: Clock.Clock
+  readonly #deadlines: Deadlines<WaitingRequest>
+  readonly #store: ResponseStore
+  readonly #flights = new Flights()
+  readonly #keyOf: (request: Request) => string
+  readonly #laneOf: (request: Request) => string
+  readonly #timeoutOf: (request: Request) => number
+  #next: Submit = () => constVoid
+  #isClosed = false
+
+  constructor(options: CacheOptions, alarms: AlarmClock) {
+    this.#options = options
+    this.#clock = alarms.clock
+    this.#deadlines = new Deadlines(alarms, (waiting) => this.#expire(waiting))
+    this.#store = new ResponseStore(options.maxBytes ?? defaultMaxBytes)
+    this.#keyOf = RequestKey.make(options)
+    this.#laneOf = lanes(options.queueing)
+    this.#timeoutOf = timeouts(options.queueing)
+  }
+
+  /** The cache in front of `next`, which takes the requests that it cannot answer. */
+  before(next: Submit): Submit {
+    this.#next = next
+    return (request, reply) => this.#submit(request, reply)
+  }
+
+  /** Empties the cache; later requests go to the next stage. */
+  close(): void {
+    this.#isClosed = true
+    this.#store.clear()
+  }
+
+  #submit(request: Request, reply: Reply): Cancel {
+    if (this.#isClosed || isOfSequence(request) || this.#isExpired(request)) return this.#next(request, reply)
+    const startedAt = this.#nanos()
+    const key = this.#keyOf(request)
+    const known = this.#store.get(key)
     if (known !== undefined) {
       const answer = Result.succeed(copy(known))
-      const total = nanos() - startedAt
-      statistics.hit(total, total, request.rows, clock.currentTimeMillisUnsafe())
+      const total = this.#nanos() - startedAt
+      this.#options.statistics.hit(total, total, request.rows, this.#clock.currentTimeMillisUnsafe())
       reply(answer)
       return constVoid
     }
-    const flight = flightOf(key, laneOf(request))
-    const waiting: Waiting = { request, reply, startedAt, flight }
+    const flight = this.#flightOf(key, this.#laneOf(request))
+    const waiting: WaitingRequest = { request, reply, startedAt, flight }
     flight.waiting.add(waiting)
-    deadlines.add(waiting)
-    if (flight.waiting.size === 1) begin(flight, request, nanos() - startedAt)
-    return () => void leave(waiting)
+    this.#deadlines.add(waiting)
+    if (flight.waiting.size === 1) this.#begin(flight, request, this.#nanos() - startedAt)
+    return () => void this.#leave(waiting)
   }
 
-  const flightOf = (key: string, lane: string): Flight =>
-    flights.get(key)?.get(lane) ?? {
-      key,
-      lane,
-      waiting: new Set(),
-      counts: new FlightStatistics(statistics),
-      cancel: constVoid,
-    }
-
-  const put = (flight: Flight) => {
-    const same = flights.get(flight.key) ?? new Map<string, Flight>()
-    same.set(flight.lane, flight)
-    flights.set(flight.key, same)
+  /** The deadline of a request has passed. */
+  #expire(waiting: WaitingRequest): void {
+    if (!this.#leave(waiting)) return
+    const message = `${errorPrefix(waiting.request)}Deadline Exceeded`
+    waiting.reply(Result.fail(new DeadlineExceeded({ message })))
   }
 
-  const remove = ({ key, lane }: Flight) => {
-    const same = flights.get(key)
-    same?.delete(lane)
-    if (same?.size === 0) flights.delete(key)
+  #nanos(): number {
+    return Number(this.#clock.monotonicTimeNanosUnsafe())
   }
 
-  const isExpired = ({ deadline }: Request) => deadline !== undefined && deadline <= clock.currentTimeMillisUnsafe()
+  #isExpired({ deadline }: Request): boolean {
+    return deadline !== undefined && deadline <= this.#clock.currentTimeMillisUnsafe()
+  }
 
-  /** Deadlines are those of who waits, not of the execution. */
-  const begin = (flight: Flight, request: Request, lookup: number) => {
-    put(flight)
+  /** The flight that an equal request has started, or a new one that has not begun. */
+  #flightOf(key: string, lane: string): Flight {
+    return this.#flights.get(key, lane) ?? new Flight(key, lane, this.#options.statistics)
+  }
+
+  /** Submits the request without its deadline: deadlines apply to the waiting requests, not to the execution. */
+  #begin(flight: Flight, request: Request, lookup: number): void {
+    this.#flights.add(flight)
     let isOver = false
     const ended: Reply = (outcome) => {
       isOver = true
-      remove(flight)
-      if (Result.isFailure(outcome)) return fail(flight, request, outcome.failure)
-      const insertedAt = nanos()
-      const stored = copy(outcome.success)
-      store.set(flight.key, stored)
-      statistics.missed(lookup + nanos() - insertedAt)
-      answer(flight, outcome, stored, lookup)
+      this.#flights.remove(flight)
+      if (Result.isFailure(outcome)) this.#fail(flight, request, outcome.failure)
+      else this.#succeed(flight, outcome, lookup)
     }
-    const cancel = next({ ...request, deadline: undefined }, ended, flight.counts)
+    const cancel = this.#next({ ...request, deadline: undefined }, ended, flight.statistics)
     if (!isOver) flight.cancel = cancel
   }
 
-  /** Who waits for the same in other lanes; their executions are taken back. */
-  const takeOthers = (key: string): ReadonlyArray<Waiting> => {
-    const others = [...(flights.get(key)?.values() ?? [])]
-    flights.delete(key)
-    return others.flatMap((flight) => {
-      const taken = [...flight.waiting]
-      flight.waiting.clear()
-      flight.counts.end()
-      flight.cancel()
-      return taken
-    })
-  }
-
-  const answer = (
-    { key, waiting }: Flight,
-    outcome: Result.Success<Response, InferenceError>,
-    stored: Response,
-    lookup: number,
-  ) => {
-    const now = nanos()
-    const millis = clock.currentTimeMillisUnsafe()
+  #succeed({ key, waiting }: Flight, outcome: Result.Success<Response, InferenceError>, lookup: number): void {
+    const { statistics } = this.#options
+    const insertedAt = this.#nanos()
+    const stored = copy(outcome.success)
+    this.#store.set(key, stored)
+    const now = this.#nanos()
+    statistics.missed(lookup + now - insertedAt)
+    const millis = this.#clock.currentTimeMillisUnsafe()
     const [first, ...along] = waiting
     waiting.clear()
-    const others = [...along, ...takeOthers(key)]
-    // Before the replies: a caller that asks for statistics next finds its own request in them.
+    const others = [...along, ...this.#cancelOthers(key)]
+    // Before the replies: a caller that reads the statistics next finds its own request in them.
     for (const { startedAt, request } of others) statistics.hit(now - startedAt, lookup, request.rows, millis)
-    tell([
+    this.#reply([
       ...(first === undefined ? [] : [{ waiting: first, outcome }]),
       ...others.map((waiting) => ({ waiting, outcome: Result.succeed(copy(stored)) })),
     ])
   }
 
-  const fail = ({ key, lane, waiting }: Flight, executed: Request, error: InferenceError) => {
-    const now = nanos()
-    // Who has come later may wait for longer: once more at the end of the queue, and so for twice its time at most.
-    const isLate = ({ request, startedAt }: Waiting) => request === executed || startedAt + timeOf(request) <= now
-    const late = error._tag === "QueueTimeout" ? [...waiting].filter(isLate) : [...waiting]
-    const early = [...waiting].filter((one) => !late.includes(one))
-    const [first, ...others] = late
-    waiting.clear()
-    const [next] = early
-    if (next !== undefined) {
-      const flight = flightOf(key, lane)
-      for (const one of early) {
-        one.flight = flight
-        flight.waiting.add(one)
-      }
-      begin(flight, next.request, 0)
-    }
-    for (const { startedAt } of others) statistics.failed(reasonOf(error), now - startedAt)
-    tell(
-      [first, ...others].flatMap((waiting) =>
-        waiting === undefined ? [] : [{ waiting, outcome: Result.fail(addressed(error, executed, waiting.request)) }],
-      ),
-    )
+  /** Cancels the executions of equal requests in other lanes, and returns the requests that waited for them. */
+  #cancelOthers(key: string): ReadonlyArray<WaitingRequest> {
+    return this.#flights.take(key).flatMap((flight) => {
+      const taken = [...flight.waiting]
+      flight.waiting.clear()
+      flight.statistics.end()
+      flight.cancel()
+      return taken
+    })
   }
 
-  /** What a caller throws on its answer keeps back no other's. */
-  const tell = (
-    answers: ReadonlyArray<{
-      readonly waiting: Waiting
-      readonly outcome: Result.Result<Response, InferenceError>
-    }>,
-  ) => {
+  #fail({ key, lane, waiting }: Flight, executed: Request, error: InferenceError): void {
+    const now = this.#nanos()
+    // After a queue timeout, a request that joined later may still wait: it starts again at the end of the queue, and so
+    // waits for at most twice its timeout.
+    const isLate = ({ request, startedAt }: WaitingRequest) =>
+      request === executed || startedAt + this.#timeoutOf(request) <= now
+    const late = error._tag === "QueueTimeout" ? [...waiting].filter(isLate) : [...waiting]
+    const early = [...waiting].filter((one) => !late.includes(one))
+    waiting.clear()
+    this.#restart(key, lane, early)
+    for (const { startedAt } of late.slice(1)) this.#options.statistics.failed(reasonOf(error), now - startedAt)
+    this.#reply(late.map((waiting) => ({ waiting, outcome: Result.fail(addressed(error, executed, waiting.request)) })))
+  }
+
+  /** Moves requests to another flight of their lane. */
+  #restart(key: string, lane: string, requests: ReadonlyArray<WaitingRequest>): void {
+    const [first] = requests
+    if (first === undefined) return
+    const flight = this.#flightOf(key, lane)
+    for (const waiting of requests) {
+      waiting.flight = flight
+      flight.waiting.add(waiting)
+    }
+    this.#begin(flight, first.request, 0)
+  }
+
+  /** Calls all replies. An exception of one caller does not keep the others from their responses. */
+  #reply(answers: ReadonlyArray<Answer>): void {
     const defects: Array<unknown> = []
     for (const { waiting, outcome } of answers) {
-      deadlines.delete(waiting)
+      this.#deadlines.delete(waiting)
       try {
         waiting.reply(outcome)
       } catch (defect) {
@@ -240,34 +233,28 @@ export const make = Effect.fnUntraced(function* (options: CacheOptions) {
     if (defects.length > 0) throw defects[0]
   }
 
-  /** False where it has its answer already. The last one takes the execution with it, which counts it. */
-  const leave = (waiting: Waiting): boolean => {
+  /** Returns false if the request has its response already. The last request to leave cancels the execution, which counts it. */
+  #leave(waiting: WaitingRequest): boolean {
     const { flight } = waiting
     if (!flight.waiting.delete(waiting)) return false
-    deadlines.delete(waiting)
+    this.#deadlines.delete(waiting)
     if (flight.waiting.size > 0) {
-      statistics.failed("CANCELED", nanos() - waiting.startedAt)
+      this.#options.statistics.failed("CANCELED", this.#nanos() - waiting.startedAt)
       return true
     }
-    remove(flight)
+    this.#flights.remove(flight)
     flight.cancel()
     return true
   }
+}
 
-  const stage: Stage = (behind) => {
-    next = behind
-    return submit
-  }
-  return stage
-})
-
-/** A model with states answers the same question differently. */
+/** A model with state may respond differently to equal requests. */
 const isOfSequence = ({ parameters }: Request): boolean => {
   const id = parameters["sequence_id"]
   return id !== undefined && id !== 0n && id !== ""
 }
 
-/** What the caller's own request is called in the text. */
+/** The error with the id of the caller's own request in place of that of the executed one. */
 const addressed = (error: InferenceError, executed: Request, request: Request): InferenceError => {
   const prefix = errorPrefix(executed)
   if (executed === request || !error.message.startsWith(prefix)) return error
@@ -277,63 +264,15 @@ const addressed = (error: InferenceError, executed: Request, request: Request): 
 const reasonOf = ({ _tag }: InferenceError) =>
   _tag === "Unavailable" || _tag === "ModelNotReady" ? "OTHER" : "BACKEND"
 
-/** Two requests have the same key where they ask the same: the same bytes in the same shapes, and what else is seen of them. */
-const keys = ({ readsRequest, parameters: counted, epoch }: CacheOptions): ((request: Request) => string) => {
-  const digest = Digest.make(Digest.randomKey())
-  const bytesOf = function* ({ inputs }: Request) {
-    for (const tensor of inputs) if (tensor !== undefined) yield tensor.bytes
-  }
-  const names = counted && counted.toSorted()
-  return (request) => {
-    let key = digest(bytesOf(request))
-    if (epoch !== undefined) key += `${epoch()};`
-    // Lengths too: those of texts do not follow from their shape.
-    for (const tensor of request.inputs) key += tensor === undefined ? "-;" : `${tensor.shape},${tensor.bytes.length};`
-    if (!readsRequest) return key
-    const { parameters, requestedOutputs = [] } = request
-    for (const name of names ?? Object.keys(parameters).toSorted()) {
-      const value = parameters[name]
-      if (value === undefined || (names === undefined && ofScheduling.has(name))) continue
-      key += JSON.stringify([name, typeof value, String(value)])
-    }
-    return requestedOutputs.length === 0 ? key : key + JSON.stringify(requestedOutputs.toSorted())
-  }
-}
-
-/** What its scheduler is told, until it is over: an execution that is taken back as another one was faster is none. */
-class FlightStatistics implements RequestStatistics {
-  readonly #statistics: RequestStatistics
-  #isOver = false
-
-  constructor(statistics: RequestStatistics) {
-    this.#statistics = statistics
-  }
-
-  end(): void {
-    this.#isOver = true
-  }
-
-  succeeded(...told: Parameters<RequestStatistics["succeeded"]>): void {
-    if (!this.#isOver) this.#statistics.succeeded(...told)
-  }
-
-  failed(...told: Parameters<RequestStatistics["failed"]>): void {
-    if (!this.#isOver) this.#statistics.failed(...told)
-  }
-}
-
 /** How long a request may wait in its queue, in nanoseconds. */
-const times = (queueing: Queueing | undefined): ((request: Request) => number) =>
+const timeouts = (queueing: Queueing | undefined): ((request: Request) => number) =>
   queueing === undefined
     ? () => Infinity
     : ({ parameters }) => timeoutOf(policyOf(queueing, levelOf(queueing, parameters)), parameters)
 
-/** What two requests have in common that a queue treats alike. */
+/** The same text for requests that a queue treats alike. */
 const lanes = (queueing: Queueing | undefined): ((request: Request) => string) => {
   if (queueing === undefined) return () => ""
-  const timeOf = times(queueing)
-  return (request) => `${levelOf(queueing, request.parameters)},${timeOf(request)}`
+  const timeout = timeouts(queueing)
+  return (request) => `${levelOf(queueing, request.parameters)},${timeout(request)}`
 }
-
-/** Parameters that say when a request is answered, not how. */
-const ofScheduling: ReadonlySet<string> = new Set(["priority", "timeout"])

@@ -1,7 +1,7 @@
 /**
- * The request parameters that the protocol itself knows: which values they take, in the words that its clients know
- * (reference, A2 and A5). HTTP tells them by JSON's types, gRPC by the field of its oneof. What they ask for is done
- * elsewhere; all others are the model's own and reach it as they came.
+ * The request parameters that the protocol defines, and the values that they take. HTTP distinguishes values by their JSON
+ * type, gRPC by the field of the oneof. Messages about wrong values are Triton's. All other parameters belong to the model
+ * and reach it unchanged: https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_parameters.md
  */
 import type { InferParameter } from "@nereid/protocol/grpc_service"
 import { InvalidRequest, type MalformedRequest } from "../error/InferenceError.ts"

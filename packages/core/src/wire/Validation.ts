@@ -2,7 +2,7 @@
  * The edge behind the codecs: a wire request against a model's signature. What passes has every required input, in the
  * right datatype and shape, with exactly the bytes that its shape needs, so nothing behind it checks again.
  *
- * The texts are those that the protocol's clients know (reference, A3).
+ * The messages are Triton's, because clients match them.
  */
 import { Result } from "effect"
 import { classify } from "./Classification.ts"

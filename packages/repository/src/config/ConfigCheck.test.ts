@@ -1,4 +1,4 @@
-/** The validations of the reference's A11, each with its text. */
+/** Configurations that are refused, each with its message. */
 import { Result } from "effect"
 import * as InstancePlan from "@nereid/core/internal/instance/InstancePlan"
 import { describe, expect, it } from "vitest"

@@ -1,6 +1,7 @@
 /**
- * What is wrong with a configuration by itself, in the words that users of the protocol know (reference, A11). Looked at
- * once it is complete; whether it is that of its model file is SignatureCheck.ts's business.
+ * Checks a complete configuration by itself, with Triton's messages. The fields are described in
+ * https://github.com/triton-inference-server/server/blob/main/docs/user_guide/model_configuration.md
+ * FileCheck.ts checks it against its model file.
  */
 import * as ConfiguredMetrics from "@nereid/core/internal/metrics/ConfiguredMetrics"
 import type { ModelConfig, ModelDynamicBatching, ModelQueuePolicy } from "@nereid/protocol/model_config"

@@ -1,6 +1,7 @@
 /**
- * A configuration without inputs or outputs, completed from its model file by the protocol's rules (reference, A11). What
- * the configuration does say stays as it is: whether it is true is FileCheck.ts's business.
+ * Completes a configuration without inputs or outputs from its model file, by Triton's rules: "Auto-Generated Model
+ * Configuration" in https://github.com/triton-inference-server/server/blob/main/docs/user_guide/model_configuration.md
+ * Fields that the configuration sets stay as they are; FileCheck.ts checks them against the file.
  */
 import { create } from "@bufbuild/protobuf"
 import { Result } from "effect"

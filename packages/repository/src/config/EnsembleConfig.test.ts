@@ -1,4 +1,4 @@
-/** What is refused of an ensemble before its models are looked at, each with its text (reference, A11). */
+/** Configurations of ensembles that are refused without a look at their models, with their messages. */
 import { Result } from "effect"
 import { expect, it } from "vitest"
 import * as ConfigCheck from "./ConfigCheck.ts"

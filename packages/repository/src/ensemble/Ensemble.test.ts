@@ -1,4 +1,4 @@
-/** Ensembles of a repository, with real files and the real ONNX Runtime, without a port (S1.12, C37). */
+/** Ensembles of a repository, with real files and the real ONNX Runtime, without a port (C37). */
 import { ModelVersion } from "@nereid/core/internal/lifecycle/ModelVersion"
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Layer, Logger, Stream } from "effect"

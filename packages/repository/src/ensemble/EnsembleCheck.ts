@@ -1,6 +1,6 @@
 /**
- * Whether the models of an ensemble are there, and whether it fits them: versions, rows of a batch, and every tensor on both of
- * its sides. In the words that users of the protocol know (reference, A11). Looked at anew whenever one of them changes.
+ * Checks an ensemble against the models of its steps: whether they exist, their versions, their batch sizes, and the tensors
+ * between them. The messages are Triton's. The check runs again whenever one of the models changes.
  */
 import { Result } from "effect"
 import type { EnsembleDefinition, EnsembleStep } from "@nereid/core/internal/ensemble/EnsembleGraph"

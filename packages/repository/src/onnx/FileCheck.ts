@@ -1,7 +1,4 @@
-/**
- * Whether a configuration is that of its model file: names, datatypes and shapes, in the words that users of the protocol
- * know (reference, A11).
- */
+/** Checks a configuration against its model file: names, datatypes and shapes. The messages are Triton's. */
 import { isDynamic, wireDims } from "@nereid/core/internal/tensor/TensorSpec"
 import type { FileOption, FileSignature, FileTensor } from "@nereid/onnx/internal/OnnxFile"
 import { DataTypeSchema, type ModelConfig, type ModelInput, type ModelOutput } from "@nereid/protocol/model_config"

@@ -1,4 +1,7 @@
-/** What a configuration says of ONNX Runtime, as the options of its sessions (reference, A11). */
+/**
+ * Session options of ONNX Runtime from a configuration: `optimization`, and the parameters of Triton's backend,
+ * https://github.com/triton-inference-server/onnxruntime_backend
+ */
 import { Result } from "effect"
 import { availableParallelism } from "node:os"
 import type { BuiltInstance } from "@nereid/core/InstanceContext"

@@ -36,7 +36,7 @@ export const all = (store: ModelStore, repository: OpenRepository): ReadonlyArra
 export const control = (repository: OpenRepository, chosen: string): Result.Result<Control, InferenceError> => {
   if (chosen !== "") return Result.fail(noChoice())
   if (repository.control !== undefined) return Result.succeed(repository.control)
-  // Said in the protocol's mode without control, too (reference, A6).
+  // Triton's message in both modes without control, polling or not.
   const message = "explicit model load / unload is not allowed if polling is enabled"
   return Result.fail(new Unavailable({ message }))
 }

@@ -10,6 +10,7 @@ import type { Gateway } from "../gateway/Gateway.ts"
 import type { GuardedHandler } from "../port/DefectGuard.ts"
 import * as HttpListener from "../port/HttpListener.ts"
 import * as HttpModelRoutes from "./HttpModelRoutes.ts"
+import * as HttpRouter from "./HttpRouter.ts"
 import * as HttpRoutes from "./HttpRoutes.ts"
 import * as RestrictedApis from "../gateway/RestrictedApis.ts"
 import type { ServeError } from "../error/ServeError.ts"
@@ -61,7 +62,8 @@ export const frontEnd = Effect.fnUntraced(function* (
   const forward = Spans.joining(gateway.spans, forwarded)
   const restrictedApis = yield* Effect.fromResult(RestrictedApis.make(restrictions, "http"))
   const records = yield* CallRecord.make(gateway)
-  const handler = HttpRoutes.make(gateway, { maxInputSize, forward, restrictedApis, records, modelRoutes })
+  const routes = HttpRoutes.make(gateway, { maxInputSize, forward, modelRoutes })
+  const handler = HttpRouter.make(routes, { restrictedApis, records })
   if (cors === undefined) return handler
   return (request, response, guard) => {
     if (!cors(request, response)) handler(request, response, guard)

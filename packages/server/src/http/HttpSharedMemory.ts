@@ -1,23 +1,84 @@
-/** POST …/systemsharedmemory/…/register: the body that says which object a region is in. */
+/**
+ * Routes of the shared memory extension, for regions of system memory and of CUDA memory. What a region is, is in
+ * SharedMemory.ts.
+ */
 import { Result } from "effect"
 import * as RegionDocument from "@nereid/core/internal/codec/json/RegionDocument"
+import type { InferenceError } from "@nereid/core/Errors"
 import { collect } from "./HttpBody.ts"
 import type { HttpCall } from "./HttpCall.ts"
-import { sendEmpty, sendError } from "../port/HttpReply.ts"
-import type { SharedMemory } from "../memory/SharedMemory.ts"
+import type { Route } from "./HttpRoute.ts"
+import type { Response } from "../port/HttpExchange.ts"
+import { sendEmpty, sendError, sendResult } from "../port/HttpReply.ts"
+import * as CudaSharedMemory from "../memory/CudaSharedMemory.ts"
+import type { Region, SharedMemory } from "../memory/SharedMemory.ts"
+
+/** Its name stands where a model's does in other paths. */
+const region = "(?:/region/(?<name>[^/]+))?"
+
+/** `maxInputSize`: the largest body of a registration, in bytes. */
+export const routes = (memory: SharedMemory, maxInputSize: number): ReadonlyArray<Route> => [
+  {
+    method: "GET",
+    api: "shared-memory",
+    path: new RegExp(`^/v2/systemsharedmemory${region}/status$`),
+    answer: ({ response, model: { name } }) =>
+      sendResult(
+        response,
+        Result.map(memory.status(name), (regions) => regions.map(regionStatus)),
+      ),
+  },
+  {
+    method: "POST",
+    api: "shared-memory",
+    path: new RegExp(`^/v2/systemsharedmemory${region}/register$`),
+    answer: (call) => register(memory, call, maxInputSize),
+  },
+  {
+    method: "POST",
+    api: "shared-memory",
+    path: new RegExp(`^/v2/systemsharedmemory${region}/unregister$`),
+    answer: ({ response, model: { name } }) => sendDone(response, memory.unregister(name)),
+  },
+  {
+    method: "GET",
+    api: "shared-memory",
+    path: new RegExp(`^/v2/cudasharedmemory${region}/status$`),
+    answer: ({ response, model: { name } }) => sendResult(response, CudaSharedMemory.status(name)),
+  },
+  {
+    method: "POST",
+    api: "shared-memory",
+    path: new RegExp(`^/v2/cudasharedmemory${region}/register$`),
+    answer: ({ response, model: { name } }) => sendDone(response, CudaSharedMemory.register(name)),
+  },
+  {
+    method: "POST",
+    api: "shared-memory",
+    // There is no region to unregister.
+    path: new RegExp(`^/v2/cudasharedmemory${region}/unregister$`),
+    answer: ({ response }) => sendEmpty(response, 200),
+  },
+]
 
 /** Registers the region that the path names. */
-export const register = (memory: SharedMemory, call: HttpCall, maxInputSize: number): void => {
+const register = (memory: SharedMemory, call: HttpCall, maxInputSize: number): void => {
   const { request, response, guard, model: region } = call
-  // Told before what may be wrong with a body that nobody wants.
+  // Before the body is read: its errors do not matter then.
   if (memory.refusal !== undefined) return sendError(response, memory.refusal)
   collect(request, response, maxInputSize, (body) =>
     guard(() => {
       const registered = Result.flatMap(RegionDocument.read(body), (document) =>
         memory.register({ name: region.name, ...document }),
       )
-      if (Result.isFailure(registered)) sendError(response, registered.failure)
-      else sendEmpty(response, 200)
+      sendDone(response, registered)
     }),
   )
 }
+
+const sendDone = (response: Response, result: Result.Result<void, InferenceError>): void => {
+  if (Result.isFailure(result)) sendError(response, result.failure)
+  else sendEmpty(response, 200)
+}
+
+const regionStatus = ({ name, key, offset, byteSize }: Region) => ({ name, key, offset, byte_size: byteSize })

@@ -1,6 +1,7 @@
 /**
- * What is logged, as the logging extension of the protocol shows and changes it while the server runs (reference, A8).
- * How a line looks is LogLine.ts's, where it goes Logging.ts's.
+ * Log settings, which callers read and change while the server runs, by the logging extension of the protocol:
+ * https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_logging.md
+ * LogLine.ts formats lines; Logging.ts writes them.
  */
 import { create } from "@bufbuild/protobuf"
 import { type LogLevel, Result } from "effect"

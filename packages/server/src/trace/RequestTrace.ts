@@ -1,6 +1,6 @@
 /**
- * The trace of one request: its moments and, where that is wanted, its tensors, printed as Triton prints them
- * (reference, A8), as elements of one JSON array.
+ * The trace of one request: its timestamps and, at level TENSORS, its tensors, as elements of one JSON array. The elements
+ * have Triton's format: https://github.com/triton-inference-server/server/blob/main/docs/user_guide/trace.md
  */
 import { isDataType } from "@nereid/core/internal/tensor/DataType"
 import type { Trace, TracePoint } from "@nereid/core/internal/request/Request"

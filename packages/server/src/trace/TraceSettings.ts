@@ -1,6 +1,7 @@
 /**
- * What is traced, as the trace extension of the protocol shows and changes it while the server runs (reference, A8): for
- * all models, and apart for those that have settings of their own. What is done with it is Tracing.ts's.
+ * Trace settings, for all models or for single ones. Callers read and change them while the server runs, by the trace
+ * extension of the protocol: https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_trace.md
+ * Tracing.ts applies them.
  */
 import { create } from "@bufbuild/protobuf"
 import { Result } from "effect"

@@ -1,6 +1,6 @@
 /**
- * Traces of single requests, into files: which requests, and which file, by settings that change while the server runs.
- * The moments come from the ports (CallRecord.ts), the gateway and the scheduler.
+ * Traces of single requests, into files. Settings, which can change while the server runs, decide which requests are traced
+ * and into which file. The timestamps come from the ports (CallRecord.ts), the gateway and the scheduler.
  *
  *   every rate-th request ─► RequestTrace ─► file          log_frequency 0 and trace_count -1: all traces
  *                                        └─► file.0, .1 …  else: log_frequency traces, or all of a count
@@ -13,11 +13,11 @@ import { TraceFile } from "./TraceFile.ts"
 import { defaults, type TraceChanges, type TraceSettings } from "./TraceSettings.ts"
 
 export interface Tracing {
-  /** Of a model, or of all without settings of their own where it is empty. */
+  /** The settings of a model; of all models without settings of their own if the name is empty. */
   readonly settings: (model: string) => TraceSettings
-  /** Changes them, and starts counting anew. */
+  /** Changes the settings, and restarts the count of requests. */
   readonly change: (model: string, changes: TraceChanges) => TraceSettings
-  /** Whether there is any request that would be traced. */
+  /** Whether a request to any model may be traced. */
   readonly isOn: () => boolean
   /** Nanoseconds of the monotonic clock. */
   readonly now: () => number
@@ -25,7 +25,7 @@ export interface Tracing {
   readonly sample: (wire: WireRequest) => RequestTrace | undefined
 }
 
-/** Nothing is traced, nothing can be changed. */
+/** Traces nothing, and ignores changes. */
 export const off: Tracing = {
   settings: () => defaults,
   change: () => defaults,
@@ -34,140 +34,164 @@ export const off: Tracing = {
   sample: () => undefined,
 }
 
-/** Who counts: all models without settings of their own together, each other model alone. */
+/** Counts requests under one group of settings: a model with settings of its own, or all other models together. */
 interface Sampler {
   settings: TraceSettings
   seen: number
   /** Traces that are not written yet. */
   open: number
-  /** Where its traces go, where files have numbers; and how many are in there. */
+  /** The current numbered file; undefined before its first trace, and where files have no numbers. */
   file: TraceFile | undefined
+  /** Traces in `file`. */
   written: number
-  /** Other settings have taken its place; it only writes what it has begun. */
+  /** Replaced by a sampler with other settings; only its open traces are still written. */
   isOver: boolean
 }
 
-/** Files are complete once the scope has closed. Problems with them are logged. */
+/** Traces into files, which are complete once the scope has closed. Problems with files are logged. */
 export const make = Effect.fnUntraced(function* (
   registry: RegisteredModels,
   options: Partial<TraceSettings>,
 ): Effect.fn.Return<Tracing, never, Scope.Scope> {
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
-  const initial: TraceSettings = { ...defaults, ...options }
-  const path = initial.file
-  let global: TraceChanges = {}
-  const models = new Map<string, TraceChanges>()
-  let nextId = 1
-  let nextNumber = 0
-  /** For traces that go into one file. */
-  let common: TraceFile | undefined
-  const files = new Set<TraceFile>()
-  const samplers = new Map<string, Sampler>()
-  let isOn = false
+  const onProblem = (problem: string) => void runFork(Effect.logError(problem))
+  const tracing = new FileTracing({ registry, clock, initial: { ...defaults, ...options }, onProblem })
+  yield* Effect.addFinalizer(() => Effect.promise(() => tracing.close()))
+  return tracing
+})
 
-  const tell = (problem: string) => void runFork(Effect.logError(problem))
-  const open = (name: string) => {
-    const file = new TraceFile(name, tell)
-    files.add(file)
-    return file
+interface FileTracingOptions {
+  readonly registry: RegisteredModels
+  readonly clock: Clock.Clock
+  readonly initial: TraceSettings
+  readonly onProblem: (problem: string) => void
+}
+
+class FileTracing implements Tracing {
+  readonly #options: FileTracingOptions
+  /** Changes for all models, and for single models by name. */
+  #global: TraceChanges = {}
+  readonly #models = new Map<string, TraceChanges>()
+  /** By model; "" for all models without settings of their own. */
+  readonly #samplers = new Map<string, Sampler>()
+  #isOn = false
+  #nextId = 1
+  /** All files that are open. */
+  readonly #files = new Set<TraceFile>()
+  /** The one file of traces whose files have no numbers. */
+  #common: TraceFile | undefined
+  #nextNumber = 0
+
+  constructor(options: FileTracingOptions) {
+    this.#options = options
+    this.#restart("")
+    this.#update()
   }
-  const close = (sampler: Sampler) => {
-    const { file } = sampler
-    sampler.file = undefined
-    sampler.written = 0
-    void file?.close().then(() => files.delete(file))
+
+  settings(model: string): TraceSettings {
+    return (this.#samplers.get(model) ?? this.#samplers.get(""))?.settings ?? this.#options.initial
   }
 
-  const effective = (changes: TraceChanges = {}): TraceSettings => ({ ...initial, ...given(global), ...given(changes) })
-
-  /** New settings count from zero, and write into new files where these have numbers. */
-  const restart = (model: string) => {
-    const before = samplers.get(model)
-    if (before !== undefined) {
-      before.isOver = true
-      if (before.open === 0) close(before)
+  change(model: string, changes: TraceChanges): TraceSettings {
+    if (Object.keys(changes).length === 0) return this.settings(model)
+    if (model === "") {
+      this.#global = { ...this.#global, ...changes }
+      for (const name of ["", ...this.#models.keys()]) this.#restart(name)
+    } else {
+      const own = { ...this.#models.get(model), ...changes }
+      if (Object.keys(given(own)).length === 0) this.#models.delete(model)
+      else this.#models.set(model, own)
+      this.#restart(model)
     }
-    const changes = model === "" ? {} : models.get(model)
-    if (changes === undefined) samplers.delete(model)
-    else {
-      const settings = effective(changes)
-      samplers.set(model, { settings, seen: 0, open: 0, file: undefined, written: 0, isOver: false })
-    }
-  }
-  const update = () => {
-    isOn = samplers.values().some(({ settings }) => isSampled(settings))
-  }
-  restart("")
-  update()
-
-  const write = (sampler: Sampler, elements: string) => {
-    const { count, logFrequency } = sampler.settings
-    sampler.open -= 1
-    if (logFrequency === 0 && count === -1) {
-      common ??= open(path)
-      return common.write(elements)
-    }
-    sampler.file ??= open(`${path}.${nextNumber++}`)
-    sampler.file.write(elements)
-    sampler.written += 1
-    const isLast = sampler.open === 0 && (sampler.isOver || count === 0)
-    if (isLast || sampler.written === logFrequency) close(sampler)
+    this.#update()
+    return this.settings(model)
   }
 
-  const sample = (wire: WireRequest): RequestTrace | undefined => {
-    const found = samplers.get(wire.modelName) ?? samplers.get("")
-    if (found === undefined || !isSampled(found.settings)) return undefined
-    const model = registry.get(wire.modelName, wire.modelVersion)
+  isOn(): boolean {
+    return this.#isOn
+  }
+
+  /** A field and not a method, because Traced.ts calls it without the object. */
+  readonly now = (): number => Number(this.#options.clock.monotonicTimeNanosUnsafe())
+
+  sample(wire: WireRequest): RequestTrace | undefined {
+    const sampler = this.#samplers.get(wire.modelName) ?? this.#samplers.get("")
+    if (sampler === undefined || !isSampled(sampler.settings)) return undefined
+    const model = this.#options.registry.get(wire.modelName, wire.modelVersion)
     if (Result.isFailure(model)) return undefined
-    found.seen += 1
-    if (found.seen % found.settings.rate !== 0) return undefined
-    if (found.settings.count > 0) {
-      found.settings = { ...found.settings, count: found.settings.count - 1 }
-      update()
+    sampler.seen += 1
+    if (sampler.seen % sampler.settings.rate !== 0) return undefined
+    if (sampler.settings.count > 0) {
+      sampler.settings = { ...sampler.settings, count: sampler.settings.count - 1 }
+      this.#update()
     }
-    found.open += 1
-    const { levels } = found.settings
-    const {
-      description: { version },
-    } = model.success
+    sampler.open += 1
     return new RequestTrace({
-      nextId: () => nextId++,
+      nextId: () => this.#nextId++,
       wire,
-      version,
-      levels,
-      done: (elements) => write(found, elements),
+      version: model.success.description.version,
+      levels: sampler.settings.levels,
+      done: (elements) => this.#write(sampler, elements),
     })
   }
 
-  yield* Effect.addFinalizer(() => Effect.promise(() => Promise.all([...files].map((file) => file.close()))))
-
-  const settings = (model: string) => (samplers.get(model) ?? samplers.get(""))?.settings ?? initial
-  return {
-    settings,
-    change: (model, changes) => {
-      if (Object.keys(changes).length === 0) return settings(model)
-      if (model === "") {
-        global = { ...global, ...changes }
-        for (const name of ["", ...models.keys()]) restart(name)
-      } else {
-        const own = { ...models.get(model), ...changes }
-        if (Object.keys(given(own)).length === 0) models.delete(model)
-        else models.set(model, own)
-        restart(model)
-      }
-      update()
-      return settings(model)
-    },
-    isOn: () => isOn,
-    now: () => Number(clock.monotonicTimeNanosUnsafe()),
-    sample,
+  /** Writes and closes all files. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#files].map((file) => file.close()))
   }
-})
+
+  /** New settings count from zero, and write into new files where these have numbers. */
+  #restart(model: string): void {
+    const before = this.#samplers.get(model)
+    if (before !== undefined) {
+      before.isOver = true
+      if (before.open === 0) this.#closeFile(before)
+    }
+    const changes = model === "" ? {} : this.#models.get(model)
+    if (changes === undefined) this.#samplers.delete(model)
+    else {
+      const settings = { ...this.#options.initial, ...given(this.#global), ...given(changes) }
+      this.#samplers.set(model, { settings, seen: 0, open: 0, file: undefined, written: 0, isOver: false })
+    }
+  }
+
+  #update(): void {
+    this.#isOn = this.#samplers.values().some(({ settings }) => isSampled(settings))
+  }
+
+  #write(sampler: Sampler, elements: string): void {
+    const { initial } = this.#options
+    const { count, logFrequency } = sampler.settings
+    sampler.open -= 1
+    if (logFrequency === 0 && count === -1) {
+      this.#common ??= this.#openFile(initial.file)
+      return this.#common.write(elements)
+    }
+    sampler.file ??= this.#openFile(`${initial.file}.${this.#nextNumber++}`)
+    sampler.file.write(elements)
+    sampler.written += 1
+    const isLast = sampler.open === 0 && (sampler.isOver || count === 0)
+    if (isLast || sampler.written === logFrequency) this.#closeFile(sampler)
+  }
+
+  #openFile(name: string): TraceFile {
+    const file = new TraceFile(name, this.#options.onProblem)
+    this.#files.add(file)
+    return file
+  }
+
+  #closeFile(sampler: Sampler): void {
+    const { file } = sampler
+    sampler.file = undefined
+    sampler.written = 0
+    void file?.close().then(() => this.#files.delete(file))
+  }
+}
 
 const isSampled = ({ levels, rate, count, file }: TraceSettings): boolean =>
   levels.length > 0 && rate > 0 && count !== 0 && file !== ""
 
-/** Without what falls back. */
+/** The changes that set a value; an undefined value falls back to the next more general settings. */
 const given = (changes: TraceChanges): Partial<TraceSettings> =>
   Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined))

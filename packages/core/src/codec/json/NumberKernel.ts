@@ -1,7 +1,7 @@
 /**
  * Many numbers at once from text, and into text, by WebAssembly: it has what JavaScript lacks here, integers of 64 bits and
  * vectors. Its source is packages/core/kernel. This is the memory that both sides know, with its tables filled, and the
- * functions as they are there; JsonWindow.ts and JsonWriter.ts know how to use them. Not for small tensors, whose numbers
+ * functions as they are there; NumberWindow.ts and JsonWriter.ts know how to use them. Not for small tensors, whose numbers
  * JavaScript has read before they are over there.
  *
  * Where there is no WebAssembly, as under `node --jitless` or where a page's policy forbids it, there is no kernel, and

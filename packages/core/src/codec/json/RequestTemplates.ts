@@ -1,7 +1,10 @@
 /**
- * Request documents that look like earlier ones: callers mostly send the same text again and again, but for an id and the
- * elements of their inputs. Where all the rest is the same, byte by byte, so is what it says, and only those values are
- * read. Everything else, also what is wrong in any way, is JsonDecoder.ts's.
+ * Reads request documents that equal an earlier one except for the id and the elements of the inputs, as most clients send
+ * them. If all other bytes are equal, only these values are read. Every other document, and every invalid one, is left to
+ * JsonDecoder.ts.
+ *
+ * This saves 13 % of the server's CPU time per request in the benchmark `http-json`: 18.8 µs instead of 21.5, medians of five
+ * pairs of servers with and without templates, measured in turns, with savings of 9 to 20 %.
  *
  *   {"id":"…","inputs":[{"name":"image","datatype":"FP32","shape":[1,16],"data":[…]}]}
  *   └─ text ─┘ id └───────────────────────── text ──────────────────────────┘ data └text
@@ -15,33 +18,33 @@ import { hasJsonForm, type JsonDataType } from "./JsonDataType.ts"
 import { JsonReader } from "./JsonReader.ts"
 import { elementCount } from "../../tensor/TypedTensor.ts"
 
-/** Templates that are kept: callers of one model are few kinds of programs. */
+/** Number of templates of a model: its callers are few kinds of programs. */
 const mostKept = 4
 
-/** Bytes of a document that is worth it: in a large one, its elements take the time. */
+/** The largest document that is compared with templates, in bytes. Larger ones spend their time on elements. */
 const largestDocument = 16 * 1024
 
-/** Bytes of its text, without the values. */
+/** The largest text of a template, in bytes, without the values. */
 const largestText = 2 * 1024
 
-/** Requests in a row that fit no template, after which only each so many-th is made one. */
+/** After so many requests in a row that fit no template, only every 16th becomes one. */
 const patience = 16
 
-/** Of one model. */
+/** The templates of one model. */
 export class RequestTemplates {
   #kept: ReadonlyArray<Template> = []
-  #strangers = 0
+  #misses = 0
 
   read(bytes: Uint8Array): Result.Result<RequestDocument, InferenceError> {
     if (bytes.length > largestDocument) return readRequest(bytes)
     for (const template of this.#kept) {
       const document = fill(template, bytes)
       if (document === undefined) continue
-      this.#strangers = 0
+      this.#misses = 0
       return Result.succeed(document)
     }
-    this.#strangers += 1
-    if (this.#strangers > patience && this.#strangers % patience !== 0) return readRequest(bytes)
+    this.#misses += 1
+    if (this.#misses > patience && this.#misses % patience !== 0) return readRequest(bytes)
     const varying: Varying = { values: [], isWhole: true }
     const read = readRequest(bytes, varying)
     const template = Result.isSuccess(read) ? make(bytes, read.success, varying) : undefined
@@ -51,13 +54,13 @@ export class RequestTemplates {
 }
 
 interface Template {
-  /** What stands before each value, and behind the last one. */
+  /** The text before each value, and after the last one. */
   readonly texts: ReadonlyArray<DataView>
   readonly values: ReadonlyArray<Value>
   readonly document: RequestDocument
 }
 
-/** What is read between two texts: the id, or elements. */
+/** What is read between two texts: the id, or the elements of an input. */
 type Value = "id" | Elements
 
 interface Elements {
@@ -88,7 +91,7 @@ const make = (bytes: Uint8Array, document: RequestDocument, { values, isWhole }:
 
 const elementsOf = ({ inputs }: RequestDocument, input: number): Elements | undefined => {
   const { name = "", datatype = "", shape = [] } = inputs[input] ?? {}
-  // What no model takes is not worth it.
+  // No model accepts such a tensor.
   return isDataType(datatype) && hasJsonForm(datatype)
     ? { input, name, datatype, count: elementCount(shape) }
     : undefined
@@ -99,7 +102,7 @@ const nothing = new Uint8Array()
 const withoutElements = (tensor: DocumentTensor): DocumentTensor =>
   tensor.content instanceof Uint8Array ? { ...tensor, content: nothing } : tensor
 
-/** The document with the values of these bytes; undefined where they do not look like the template, or are wrong. */
+/** The document with the values of these bytes; undefined if they do not fit the template, or a value is invalid. */
 const fill = ({ texts, values, document }: Template, bytes: Uint8Array): RequestDocument | undefined => {
   const reader = new JsonReader(bytes, "request")
   const contents: Array<Uint8Array | undefined> = []
@@ -122,7 +125,7 @@ const fill = ({ texts, values, document }: Template, bytes: Uint8Array): Request
     throw error
   }
   if (reader.position !== bytes.length) return undefined
-  // Whoever gets shapes and parameters may do with them what they want.
+  // Copies, because the receiver may change shapes and parameters.
   const inputs = document.inputs.map(({ name, datatype, shape, content }, input) => ({
     name,
     datatype,
@@ -133,7 +136,7 @@ const fill = ({ texts, values, document }: Template, bytes: Uint8Array): Request
   return { id, parameters: { ...parameters }, inputs, outputs, binaryOutputs }
 }
 
-/** Whether this text stands at the reader's position, which is behind it then. */
+/** Whether this text comes next. If so, the reader moves behind it. */
 const isNext = (reader: JsonReader, text: DataView): boolean => {
   const { view, position } = reader
   const length = text.byteLength

@@ -1,4 +1,4 @@
-/** The codec against protobuf-es' own reading and writing, and the texts of reference A5. */
+/** The codec against protobuf-es' own reading and writing, and the messages of its refusals. */
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { expect, it } from "@effect/vitest"
 import { Result } from "effect"

@@ -250,7 +250,10 @@ const contentsField = <K extends keyof InferTensorContents>(
   }
 }
 
-/** The 8- and 16-bit integers have no field of their own; what does not fit is cut off, as the protocol has it (A5). */
+/**
+ * 8- and 16-bit integers have no field of their own in InferTensorContents, but share `int_contents` and `uint_contents`
+ * (proto/inference/grpc_service.proto). Higher bits are dropped.
+ */
 const contentsFields = [
   contentsField("boolContents", "BOOL", { BOOL: (elements) => Uint8Array.from(elements, Number) }),
   contentsField("intContents", "INT32", {

@@ -1,0 +1,77 @@
+/**
+ * Finds the route of a request, and refuses a request without one. Paths are matched as they came, without a slash at the
+ * end; only a model's name is percent-decoded, because clients quote it.
+ */
+import type { CallRecords } from "../log/CallRecord.ts"
+import type { GuardedHandler } from "../port/DefectGuard.ts"
+import type { Response } from "../port/HttpExchange.ts"
+import { sendText } from "../port/HttpReply.ts"
+import type { Route } from "./HttpRoute.ts"
+import type { Guard as ApiGuard, RestrictedApis } from "../gateway/RestrictedApis.ts"
+import * as Recent from "./Recent.ts"
+
+export interface RouterOptions {
+  readonly restrictedApis: RestrictedApis
+  readonly records: CallRecords
+}
+
+/** Number of paths whose routes are cached: callers request few different paths. */
+const mostPaths = 256
+
+export const make = (routes: ReadonlyArray<Route>, { restrictedApis, records }: RouterOptions): GuardedHandler => {
+  const matched = Recent.make(matcher(routes, restrictedApis), mostPaths)
+  return (request, response, guard) => {
+    const { url = "" } = request
+    const query = url.indexOf("?")
+    const path = query < 0 ? url : url.slice(0, query)
+    const record = records.begin("HTTP")
+    if (record !== undefined) response.on("close", () => record.end(`${request.method} ${path}`, outcome(response)))
+    const matches = matched(path)
+    const found = matches.find(({ method }) => method === request.method)
+    if (found !== undefined) {
+      const { apiGuard, answer, model, repository } = found
+      if (apiGuard === undefined || apiGuard.permits(request.headers[apiGuard.header])) {
+        return answer({ request, response, guard, model, repository, record })
+      }
+      return sendText(response, 403, apiGuard.refusal)
+    }
+    if (matches.length === 0) return sendText(response, 404, "Not Found")
+    const allow = [...new Set(matches.map(({ method }) => method))].join(", ")
+    sendText(response, 405, "Method Not Allowed", { allow })
+  }
+}
+
+/** A route that matches a path, with the names in the path. */
+interface Match extends Route {
+  readonly apiGuard: ApiGuard | undefined
+  readonly model: { readonly name: string; readonly version: string }
+  readonly repository: string
+}
+
+/** Returns the routes of a path, for all methods; none for a path whose percent-encoding is invalid. */
+const matcher = (routes: ReadonlyArray<Route>, restrictedApis: RestrictedApis) => {
+  const guarded = routes.map((route) => ({ ...route, apiGuard: restrictedApis(route.api) }))
+  return (path: string): ReadonlyArray<Match> => {
+    const matches: Array<Match> = []
+    for (const route of guarded) {
+      const groups = route.path.exec(path)
+      if (groups === null) continue
+      const { name = "", version = "", repository = "" } = groups.groups ?? {}
+      const decoded = percentDecoded(name)
+      if (decoded === undefined) break
+      matches.push({ ...route, model: { name: decoded, version }, repository })
+    }
+    return matches
+  }
+}
+
+const outcome = (response: Response): string =>
+  response.headersSent ? String(response.statusCode) : "the caller is gone"
+
+const percentDecoded = (text: string): string | undefined => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
