@@ -5,7 +5,7 @@ import type { Declared } from "@nereid/core/internal/model/Declared"
 import type { Batched, Definition, Input, InputBatch, Sample } from "@nereid/core/internal/model/Definition"
 import type { Answer, CallArguments } from "@nereid/core/internal/call/Inference"
 import type { Fields } from "@nereid/core/internal/model/Field"
-import { ask, type PromiseCallOptions, runner } from "@nereid/core/internal/call/PromiseCall"
+import { fromCall, type PromiseCallOptions, runner } from "@nereid/core/internal/call/PromiseCall"
 import { responses } from "@nereid/core/internal/call/EffectCalls"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import * as TypedCalls from "@nereid/core/internal/call/TypedCalls"
@@ -58,15 +58,15 @@ export const open = async <I extends Fields, O extends Fields, P extends Declare
   const { infer, inferBatch, withParameters } = calls
   const close = () => Effect.runPromise(Scope.close(scope, Exit.void))
   return {
-    infer: (sample, ...[options]) => ask((reply) => infer(sample, options, Date.now(), reply), options),
+    infer: (sample, ...[options]) => fromCall((reply) => infer(sample, options, Date.now(), reply), options),
     stream: (sample, ...[options]) => streamed(options, responses(calls, running, calls.sample, sample, options)),
-    inferBatch: (batch, ...[options]) => ask((reply) => inferBatch(batch, options, Date.now(), reply), options),
+    inferBatch: (batch, ...[options]) => fromCall((reply) => inferBatch(batch, options, Date.now(), reply), options),
     withParameters: {
       infer: (sample, ...[options]) =>
-        ask((reply) => withParameters.infer(sample, options, Date.now(), reply), options),
+        fromCall((reply) => withParameters.infer(sample, options, Date.now(), reply), options),
       stream: (sample, ...[options]) => streamed(options, responses(calls, running, calls.answer, sample, options)),
       inferBatch: (batch, ...[options]) =>
-        ask((reply) => withParameters.inferBatch(batch, options, Date.now(), reply), options),
+        fromCall((reply) => withParameters.inferBatch(batch, options, Date.now(), reply), options),
     },
     close,
     [Symbol.asyncDispose]: close,

@@ -1,7 +1,7 @@
 /**
- * Who asks a model: code that answers a request of another model has its deadline kept, its id passed on and circles found,
- * without a word in it. Effects carry it with their fiber, promises through HandledRequest's `run`. Callers that answer
- * nothing themselves, such as front ends and clients, are none, unless they are traced.
+ * The caller of a model, where it is the code of another model: its calls inherit the deadline, id and trace of the request
+ * that it handles, and call cycles are refused. Effects carry the caller in their fiber, promises through HandledRequest's
+ * `run`. Front ends and clients handle no request of a model and have a caller only if they are traced.
  */
 import { constVoid } from "effect/Function"
 import { type Clock, Context, Exit, type Fiber, Result } from "effect"
@@ -12,44 +12,44 @@ import type { RunningModel } from "../running/RunningModel.ts"
 import type { CallableModel } from "../running/CallableModel.ts"
 
 export interface CallerService {
-  /** The model whose code it is; undefined for any other code. */
+  /** Of the model whose code calls; undefined for any other code. */
   readonly cycles: CallCycleDetector | undefined
-  /** Of the request that it answers; empty where there is none, or are several. */
+  /** Id of the handled request; empty without a request, or with several. */
   readonly id: string
-  /** Milliseconds of the clock after which nobody waits for what it answers. */
+  /** Deadline of the handled request, in milliseconds since the epoch; undefined for none. */
   readonly deadline: number | undefined
-  /** Of the request that it answers, where that is followed. */
+  /** Trace of the handled request, if it has one. */
   readonly trace?: Trace | undefined
 }
 
-/** Of the fiber that calls. */
+/** The caller that a fiber carries. */
 export const Caller = Context.Reference<CallerService | undefined>("@nereid/core/Caller", {
   defaultValue: () => undefined,
 })
 
-/** Who asks from this fiber. */
+/** The caller of calls from this fiber. */
 export const callerOf = (fiber: Fiber.Fiber<unknown, unknown>): CallerService | undefined => {
   const caller = fiber.getRef(Caller)
   if (caller !== undefined) return caller
   const { span, tracer } = fiber.cache
-  // Without a tracer that somebody has provided, nobody ever sees its spans.
+  // Without a provided tracer, spans go nowhere.
   if (span?._tag !== "Span" || tracer === undefined) return undefined
   return { cycles: undefined, id: "", deadline: undefined, trace: { at: constVoid, span } }
 }
 
-/** What the code of one instance runs with, the same for all of its requests. */
-export interface Handling {
+/** The environment of the code of one instance, the same for all of its requests. */
+export interface HandlerEnvironment {
   /** The name of the instance. */
   readonly instance: string
   readonly cycles: CallCycleDetector
   readonly clock: Clock.Clock
   readonly context: Context.Context<never>
-  /** What the model declares of the parameters of its responses. */
-  readonly told: ParameterCodec | undefined
+  /** Codec of the response parameters that the model declares. */
+  readonly responseParameters: ParameterCodec | undefined
 }
 
-/** The request as part of what the caller answers. */
-export const bounded = (request: Request, caller: CallerService | undefined): Request => {
+/** The request with the caller's id and deadline, where it has none or a later one. */
+export const inheritCaller = (request: Request, caller: CallerService | undefined): Request => {
   if (caller === undefined) return request
   const { deadline = Infinity } = caller
   return {
@@ -60,21 +60,21 @@ export const bounded = (request: Request, caller: CallerService | undefined): Re
 }
 
 /**
- * The model as this caller may ask it, or the one in its place if it has left. One that is never asked by code, and one that asks
- * nobody, cost nothing.
+ * The model, or its successor, for calls of this caller. Without a caller it is the model's own calls, so that requests of front
+ * ends and clients cost nothing more.
  */
-export const askedBy = (caller: CallerService | undefined, given: RunningModel): CallableModel => {
+export const callableBy = (caller: CallerService | undefined, given: RunningModel): CallableModel => {
   const model = given.reachedBy(caller?.cycles)
   const { calls } = model
   if (caller === undefined) return calls
   const { cycles, trace } = caller
-  const permitted =
-    cycles === undefined || calls.cycles === undefined ? calls : permittedTo(cycles, model, calls.cycles)
-  if (trace?.below !== undefined) return traced(trace.below, model.description.name, permitted)
-  return cycles === undefined && trace !== undefined ? part(trace, permitted) : permitted
+  const checked =
+    cycles === undefined || calls.cycles === undefined ? calls : withCycleCheck(cycles, model, calls.cycles)
+  if (trace?.below !== undefined) return withChildSpan(trace.below, model.description.name, checked)
+  return cycles === undefined && trace !== undefined ? withTrace(trace, checked) : checked
 }
 
-const permittedTo = (caller: CallCycleDetector, model: RunningModel, asked: CallCycleDetector): CallableModel => {
+const withCycleCheck = (caller: CallCycleDetector, model: RunningModel, callee: CallCycleDetector): CallableModel => {
   const {
     description: { statistics },
   } = model
@@ -82,7 +82,7 @@ const permittedTo = (caller: CallCycleDetector, model: RunningModel, asked: Call
     decoupled: model.calls.decoupled,
     emits: model.calls.emits,
     submit: (request, reply) => {
-      const refusal = caller.begin(asked)
+      const refusal = caller.begin(callee)
       if (refusal !== undefined) {
         statistics.failed("REJECTED", 0)
         reply(Result.fail(refusal))
@@ -92,7 +92,7 @@ const permittedTo = (caller: CallCycleDetector, model: RunningModel, asked: Call
       const end = () => {
         if (isOver) return
         isOver = true
-        caller.end(asked)
+        caller.end(callee)
       }
       const cancel = model.calls.submit(request, (outcome) => {
         end()
@@ -107,7 +107,7 @@ const permittedTo = (caller: CallCycleDetector, model: RunningModel, asked: Call
 }
 
 /** Each call is a span below that of its caller. */
-const traced = (below: NonNullable<Trace["below"]>, name: string, model: CallableModel): CallableModel => ({
+const withChildSpan = (below: NonNullable<Trace["below"]>, name: string, model: CallableModel): CallableModel => ({
   emits: model.emits,
   decoupled: model.decoupled,
   submit: (request, reply) => {
@@ -124,7 +124,7 @@ const traced = (below: NonNullable<Trace["below"]>, name: string, model: Callabl
 })
 
 /** Each call is part of its caller's span. */
-const part = (trace: Trace, model: CallableModel): CallableModel => ({
+const withTrace = (trace: Trace, model: CallableModel): CallableModel => ({
   emits: model.emits,
   decoupled: model.decoupled,
   submit: (request, reply) => model.submit({ ...request, trace }, reply),

@@ -1,20 +1,20 @@
 /**
- * One call of more rows than the model takes in a batch: it goes in chunks, some of them at the same time, and is answered as
- * one. A model knows nothing of it, so that it is the same where the model runs elsewhere; rows of one request that may not
- * share a batch are SplitRequest.ts's.
+ * One call with more rows than its model takes in a batch: submits the rows in chunks, several at a time, and joins their
+ * responses. The model does not know of it, so it may run here or elsewhere. SplitRequest.ts is for rows of one request that
+ * may not share a batch.
  */
 import { Result } from "effect"
 import { ExecutionFailed, type InferenceError } from "../error/InferenceError.ts"
 import type { Cancel, Parameters, Reply, Request, Response } from "../request/Request.ts"
-import { ask, type CallableModel } from "../running/CallableModel.ts"
+import { type CallableModel, submitSingle } from "../running/CallableModel.ts"
 import type { TensorSpec } from "../tensor/TensorSpec.ts"
 import { concat, sameRow, slice, type TypedTensor } from "../tensor/TypedTensor.ts"
 
-/** How calls of several samples go, where these are more than the model takes in a batch. */
+/** Options of calls with several samples. */
 export interface ChunkOptions {
   /**
-   * A batch of more than `maxBatchSize` rows goes in chunks of so many, this many chunks at the same time; 0: it is an
-   * InvalidRequest. Default 4.
+   * How many chunks of a batch are in flight at the same time, where the batch has more than `maxBatchSize` rows. With 0, such
+   * a batch is an InvalidRequest. Default 4.
    */
   readonly concurrentChunks?: number
 }
@@ -25,63 +25,95 @@ export interface ChunkedCallOptions {
   /** Name of the model, for messages. */
   readonly model: string
   readonly outputs: ReadonlyArray<TensorSpec>
-  /** Rows of a chunk; the last one has what is left. */
+  /** Rows of a chunk; the last chunk has the remaining rows. */
   readonly rows: number
-  /** Chunks that are on their way at the same time. */
+  /** Chunks in flight at the same time. */
   readonly concurrency: number
 }
 
-/** The first failure is that of the call, and takes the chunks back that are on their way; further ones are not begun. */
-export const submit = (options: ChunkedCallOptions, model: CallableModel, request: Request, reply: Reply): Cancel => {
-  const { rows, concurrency } = options
-  const count = Math.ceil(request.rows / rows)
-  const responses: Array<Response> = []
-  const going = new Set<Cancel>()
-  let begun = 0
-  let ended = 0
-  let isOver = false
-  // Models may answer at once: what is to begin is begun by the loop that runs, and not from within it.
-  let isBeginning = false
+/** The model for requests of any number of rows. `deadline` is that of requests without one, in milliseconds. */
+export const make = (
+  options: ChunkedCallOptions,
+  model: CallableModel,
+  deadline: number | undefined,
+): CallableModel => ({
+  decoupled: false,
+  emits: false,
+  submit: (request, reply) => {
+    const call = new ChunkedCall(options, model, { ...request, deadline: request.deadline ?? deadline }, reply)
+    call.submit()
+    return () => call.cancel()
+  },
+})
 
-  const cancel = () => {
-    isOver = true
-    for (const chunk of going) chunk()
-    going.clear()
+class ChunkedCall {
+  readonly #options: ChunkedCallOptions
+  readonly #model: CallableModel
+  readonly #request: Request
+  readonly #reply: Reply
+  /** Number of chunks. */
+  readonly #count: number
+  readonly #responses: Array<Response> = []
+  readonly #inFlight = new Set<Cancel>()
+  #submitted = 0
+  #succeeded = 0
+  #isOver = false
+  /** A model may reply before `submit` returns; the loop that runs then submits the next chunk, which bounds the stack. */
+  #isSubmitting = false
+
+  constructor(options: ChunkedCallOptions, model: CallableModel, request: Request, reply: Reply) {
+    this.#options = options
+    this.#model = model
+    this.#request = request
+    this.#reply = reply
+    this.#count = Math.ceil(request.rows / options.rows)
   }
 
-  const begin = (index: number) => {
-    let take: Cancel | undefined
-    let isAnswered = false
-    take = ask(model, chunk(request, index * rows, rows), (outcome) => {
-      isAnswered = true
-      if (take !== undefined) going.delete(take)
-      if (isOver) return
-      if (Result.isFailure(outcome)) {
-        cancel()
-        return reply(outcome)
-      }
-      responses[index] = outcome.success
-      ended += 1
-      if (ended === count) {
-        isOver = true
-        return reply(join(options, responses))
-      }
-      beginAll()
+  /** Submits as many chunks as may be in flight. */
+  submit(): void {
+    if (this.#isSubmitting) return
+    this.#isSubmitting = true
+    while (this.#maySubmit()) this.#submitChunk(this.#submitted++)
+    this.#isSubmitting = false
+  }
+
+  /** Cancels the chunks in flight, and submits no more. */
+  cancel(): void {
+    this.#isOver = true
+    for (const cancel of this.#inFlight) cancel()
+    this.#inFlight.clear()
+  }
+
+  #maySubmit(): boolean {
+    const inFlight = this.#submitted - this.#succeeded
+    return !this.#isOver && this.#submitted < this.#count && inFlight < this.#options.concurrency
+  }
+
+  #submitChunk(index: number): void {
+    const { rows } = this.#options
+    let cancel: Cancel | undefined
+    let hasEnded = false
+    cancel = submitSingle(this.#model, chunk(this.#request, index * rows, rows), (outcome) => {
+      hasEnded = true
+      if (cancel !== undefined) this.#inFlight.delete(cancel)
+      if (!this.#isOver) this.#end(index, outcome)
     })
-    if (!isAnswered) going.add(take)
+    if (!hasEnded) this.#inFlight.add(cancel)
   }
 
-  const mayBegin = () => !isOver && begun < count && begun - ended < concurrency
-
-  const beginAll = () => {
-    if (isBeginning) return
-    isBeginning = true
-    while (mayBegin()) begin(begun++)
-    isBeginning = false
+  /** The first failure is that of the call. */
+  #end(index: number, outcome: Result.Result<Response, InferenceError>): void {
+    if (Result.isFailure(outcome)) {
+      this.cancel()
+      this.#reply(outcome)
+      return
+    }
+    this.#responses[index] = outcome.success
+    this.#succeeded += 1
+    if (this.#succeeded < this.#count) return this.submit()
+    this.#isOver = true
+    this.#reply(join(this.#options, this.#responses))
   }
-
-  beginAll()
-  return cancel
 }
 
 const chunk = (request: Request, start: number, rows: number): Request => {
@@ -89,7 +121,7 @@ const chunk = (request: Request, start: number, rows: number): Request => {
   return { ...request, inputs: request.inputs.map((tensor) => tensor && slice(tensor, start, end)), rows: end - start }
 }
 
-/** All rows, in their order; of parameters that several chunks have, those of the last one. */
+/** All rows, in their order. A parameter of several responses has its value in the last of them. */
 const join = (
   { model, outputs: specs }: ChunkedCallOptions,
   responses: ReadonlyArray<Response>,

@@ -1,4 +1,4 @@
-/** The typed calls of a running model as effects and streams: what `yield* M` gives. As promises they are in PromiseCall.ts. */
+/** Typed calls of a running model as effects and streams, which `yield* M` returns. PromiseCall.ts has them as promises. */
 import { Clock, Effect, type Result, Stream } from "effect"
 import type { InferenceError } from "../error/InferenceError.ts"
 import type { CallError, Declared } from "../model/Declared.ts"
@@ -7,11 +7,11 @@ import type { Fields } from "../model/Field.ts"
 import type { Cancel, Response } from "../request/Request.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
 import { stream } from "../running/CallableModel.ts"
-import { askedBy, callerOf, type CallerService } from "./Caller.ts"
+import { callableBy, callerOf, type CallerService } from "./Caller.ts"
 import type { CallOptions, Inference } from "./Inference.ts"
 import * as TypedCalls from "./TypedCalls.ts"
 
-/** The typed face of a running model: samples and batches in, samples and batches out. */
+/** The typed calls of a running model: samples and batches in, samples and batches out. */
 export const inference = <I extends Fields, O extends Fields, P extends Declared>(
   definition: Definition<I, O, P>,
   model: RunningModel,
@@ -20,25 +20,25 @@ export const inference = <I extends Fields, O extends Fields, P extends Declared
   const { withParameters } = calls
   return {
     model,
-    infer: (sample, ...[options]) => asking((now, caller, reply) => calls.infer(sample, options, now, reply, caller)),
+    infer: (sample, ...[options]) => toEffect((now, caller, reply) => calls.infer(sample, options, now, reply, caller)),
     inferBatch: (batch, ...[options]) =>
-      asking((now, caller, reply) => calls.inferBatch(batch, options, now, reply, caller)),
+      toEffect((now, caller, reply) => calls.inferBatch(batch, options, now, reply, caller)),
     stream: (sample, ...[options]) => responses(calls, model, calls.sample, sample, options),
     withParameters: {
       infer: (sample, ...[options]) =>
-        asking((now, caller, reply) => withParameters.infer(sample, options, now, reply, caller)),
+        toEffect((now, caller, reply) => withParameters.infer(sample, options, now, reply, caller)),
       inferBatch: (batch, ...[options]) =>
-        asking((now, caller, reply) => withParameters.inferBatch(batch, options, now, reply, caller)),
+        toEffect((now, caller, reply) => withParameters.inferBatch(batch, options, now, reply, caller)),
       stream: (sample, ...[options]) => responses(calls, model, calls.answer, sample, options),
     },
   }
 }
 
-/** What a typed face streams: what `read` makes of the responses. */
+/** Streams the responses of one sample, decoded by `decode`. */
 export const responses = <I extends Fields, O extends Fields, P extends Declared, A>(
   calls: TypedCalls.TypedCalls<I, O, P>,
   model: RunningModel,
-  read: (response: Response) => Result.Result<A, InferenceError>,
+  decode: (response: Response) => Result.Result<A, InferenceError>,
   sample: Input<I>,
   options: CallOptions<P> | undefined,
 ): Stream.Stream<A, CallError<P>> =>
@@ -49,15 +49,15 @@ export const responses = <I extends Fields, O extends Fields, P extends Declared
       const request = Effect.fromResult(calls.request(sample, options, now, caller))
       return Effect.map(request, (request) =>
         Stream.mapEffect(
-          Stream.mapError(stream(askedBy(caller, model), request), calls.failure),
-          (response): Effect.Effect<A, CallError<P>> => Effect.fromResult(read(response)),
+          Stream.mapError(stream(callableBy(caller, model), request), calls.failure),
+          (response): Effect.Effect<A, CallError<P>> => Effect.fromResult(decode(response)),
         ),
       )
     }),
   )
 
-/** A call as an effect, which takes it back when it is interrupted. */
-const asking = <A, E>(
+/** A call as an effect, which cancels it when it is interrupted. */
+const toEffect = <A, E>(
   call: (now: number, caller: CallerService | undefined, reply: TypedCalls.TypedReply<A, E>) => Cancel,
 ): Effect.Effect<A, E> =>
   Effect.withFiber((fiber) => {

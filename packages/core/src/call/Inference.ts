@@ -1,6 +1,6 @@
-/** A model as its callers see it: typed calls and their options. Effects here; the same by promises is in PromiseCall.ts. */
+/** Typed calls of a model as its callers see them, and their options. They are effects; PromiseCall.ts has promises. */
 import type { Duration, Effect, Stream } from "effect"
-import type { Asked, CallError, Declared, Told } from "../model/Declared.ts"
+import type { RequestParametersInput, CallError, Declared, ResponseParameters } from "../model/Declared.ts"
 import type { Batched, Input, InputBatch, Sample } from "../model/Definition.ts"
 import type { Fields } from "../model/Field.ts"
 import type { QueuedCallOptions } from "../model/QueuedCall.ts"
@@ -8,34 +8,36 @@ import type { RunningModel } from "../running/RunningModel.ts"
 import type { ChunkOptions } from "./ChunkedCall.ts"
 
 interface CommonCallOptions extends QueuedCallOptions {
-  /** Shows up in logs and error texts. */
+  /** Id of the request, for logs and error texts. */
   readonly id?: string
-  /** The answer must be there within this time; a queued request leaves its queue when it has passed. */
+  /** Time until the response must be there. A queued request leaves the queue when its timeout passes. */
   readonly timeout?: Duration.Input
 }
 
 /**
- * How a model is called. `parameters` are those of the request, for the handler (RequestContext): what the model declares, and
- * where it declares none, any; then integers are bigint, doubles number.
+ * Options of a call. `parameters` are those of the request, for the handler (RequestContext). A model that declares no parameters
+ * takes any: integers are bigint, doubles number.
  */
 export type CallOptions<P extends Declared = undefined> = CommonCallOptions &
-  ({} extends Asked<P> ? { readonly parameters?: Asked<P> } : { readonly parameters: Asked<P> })
+  ({} extends RequestParametersInput<P>
+    ? { readonly parameters?: RequestParametersInput<P> }
+    : { readonly parameters: RequestParametersInput<P> })
 
-/** How a model is called with several samples. */
+/** Options of a call with several samples. */
 export type BatchCallOptions<P extends Declared = undefined> = CallOptions<P> & ChunkOptions
 
-/** The options as the last argument: of a model with a required parameter they cannot be left out. */
+/** The options as the last argument, which is required if the model has a required parameter. */
 export type CallArguments<P extends Declared, Options = CallOptions<P>> =
-  {} extends Asked<P> ? [options?: Options] : [options: Options]
+  {} extends RequestParametersInput<P> ? [options?: Options] : [options: Options]
 
-/** An answer for callers who want the parameters of the response beside its outputs. */
+/** The outputs of a response together with its parameters. */
 export interface Answer<A, P extends Declared = undefined> {
   readonly outputs: A
-  /** What the model declares, decoded, and where it declares none, all that came: integers are bigint, doubles number. */
-  readonly parameters: Told<P>
+  /** Decoded as the model declares; all parameters of a model that declares none: integers are bigint, doubles number. */
+  readonly parameters: ResponseParameters<P>
 }
 
-/** A model as its callers see it. */
+/** The typed calls of a model. */
 export interface Inference<I extends Fields, O extends Fields, P extends Declared = undefined> {
   readonly infer: (sample: Input<I>, ...options: CallArguments<P>) => Effect.Effect<Sample<O>, CallError<P>>
   /** The responses of one sample, as they come: any number from a decoupled model, one from any other. */

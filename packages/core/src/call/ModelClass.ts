@@ -3,7 +3,7 @@
  * clients alike. A layer provides it: a handler, an ONNX file, a pipeline, or a remote server.
  */
 import { Context } from "effect"
-import type { Declared, Declares } from "../model/Declared.ts"
+import type { Declared, DeclarationOf } from "../model/Declared.ts"
 import type { ErrorEntries } from "../model/DeclaredErrors.ts"
 import { define, type Definition, type DefinitionOptions } from "../model/Definition.ts"
 import type { Fields } from "../model/Field.ts"
@@ -56,11 +56,11 @@ export const Service =
   >(
     name: N,
     options: DefinitionOptions<I, O, P, R, E>,
-  ): ModelClass<Self, N, I, O, Declares<P, R, E>> => {
+  ): ModelClass<Self, N, I, O, DeclarationOf<P, R, E>> => {
     const key: ModelKey<N> = `${modelKeyPrefix}${name}`
-    const service: Context.ServiceClass<Self, ModelKey<N>, Inference<I, O, Declares<P, R, E>>> = Context.Service<
+    const service: Context.ServiceClass<Self, ModelKey<N>, Inference<I, O, DeclarationOf<P, R, E>>> = Context.Service<
       Self,
-      Inference<I, O, Declares<P, R, E>>
+      Inference<I, O, DeclarationOf<P, R, E>>
     >()(key)
     return Object.assign(service, { definition: define(name, options) })
   }

@@ -1,18 +1,17 @@
 /**
- * Calls of models by their names, for code that learns at run time which model it wants: what the compiler checks of a typed
- * call is checked here when it is made, by the rules and in the words of the wire. Callers that know their model ask it by
- * its class.
+ * Calls of models by name, for code that learns at run time which model to call. Each call is validated when it is made, by the
+ * rules and with the error texts of the wire. Code that knows its model calls it by its class.
  */
 import { Clock, Duration, Effect, type Fiber, Result, Stream } from "effect"
 import { withBatch, withoutBatch } from "../model/BatchedTensors.ts"
-import { askedBy, bounded, callerOf } from "./Caller.ts"
+import { callableBy, inheritCaller, callerOf } from "./Caller.ts"
 import type { CallOptions } from "./Inference.ts"
 import { type InferenceError, InvalidRequest, ModelNotReady } from "../error/InferenceError.ts"
 import { noParameters, type Response } from "../request/Request.ts"
 import { wrongParameter } from "../model/ParameterFields.ts"
 import * as QueuedCall from "../model/QueuedCall.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
-import { ask, type CallableModel, stream } from "../running/CallableModel.ts"
+import { submitSingle, type CallableModel, stream } from "../running/CallableModel.ts"
 import type { AnyTensor, TypedTensor } from "../tensor/TypedTensor.ts"
 import type { ModelInterface } from "../wire/ModelInterface.ts"
 import { type Validated, validate } from "../wire/Validation.ts"
@@ -21,15 +20,15 @@ export interface NamedTensors {
   readonly [name: string]: TypedTensor
 }
 
-/** What is answered. */
+/** Outputs by name. */
 export interface NamedAnswers {
   readonly [name: string]: AnyTensor
 }
 
 export type NamedCallOptions = CallOptions & {
-  /** Of the model. Default: its highest. */
+  /** Version of the model. Default: the highest. */
   readonly version?: string | number
-  /** Names of the outputs that are wanted. Default: all. */
+  /** Names of the requested outputs. Default: all. */
   readonly outputs?: ReadonlyArray<string>
 }
 
@@ -52,15 +51,15 @@ export interface NamedCalls {
     batch: NamedTensors,
     options?: NamedCallOptions,
   ) => Effect.Effect<NamedAnswers, InferenceError>
-  /** Whether the model would execute a request now; false also for one that is not there. */
+  /** Whether the model would execute a request now; false if there is no such model. */
   readonly isReady: (model: string, version?: string | number) => boolean
 }
 
-/** How tensors become those of the model, and those of the model become what the caller gets. */
+/** Conversion between tensors of the caller and tensors of the model. */
 interface Form {
   readonly input: (model: RunningModel, tensor: TypedTensor) => TypedTensor
   readonly output: (model: RunningModel, tensor: TypedTensor) => TypedTensor
-  /** What is wrong with the inputs of this form. */
+  /** Describes what is wrong with the inputs, if anything. */
   readonly problem: (model: RunningModel, tensors: NamedTensors) => string | undefined
 }
 
@@ -80,27 +79,27 @@ const batches: Form = {
   },
 }
 
-/** A question that has passed all checks. */
-interface Question {
+/** A call that has passed validation. */
+interface PreparedCall {
   readonly model: RunningModel
-  readonly askable: CallableModel
+  readonly callable: CallableModel
   readonly validated: Validated
 }
 
 export const make = (
   find: (name: string, version: string) => Result.Result<RunningModel, InferenceError>,
 ): NamedCalls => {
-  const question = (
+  const prepare = (
     form: Form,
     name: string,
     tensors: NamedTensors,
     options: NamedCallOptions,
     fiber: Fiber.Fiber<unknown, unknown>,
-  ): Result.Result<Question, InferenceError> => {
+  ): Result.Result<PreparedCall, InferenceError> => {
     const caller = callerOf(fiber)
     const { version = "", outputs = [], id = caller?.id ?? "", parameters = noParameters, timeout } = options
-    const asked = QueuedCall.parameters(parameters, options)
-    if (Result.isFailure(asked)) return Result.fail(wrongParameter(name, { id }, asked.failure))
+    const encoded = QueuedCall.parameters(parameters, options)
+    if (Result.isFailure(encoded)) return Result.fail(wrongParameter(name, { id }, encoded.failure))
     const found = find(name, String(version))
     if (Result.isFailure(found)) return Result.fail(found.failure)
     const model = found.success
@@ -112,7 +111,7 @@ export const make = (
       modelName: name,
       modelVersion: model.description.version,
       id,
-      parameters: asked.success,
+      parameters: encoded.success,
       inputs: Object.entries(tensors).map(([name, given]) => {
         const { datatype, shape, bytes } = form.input(model, given)
         return { name, datatype, shape, bytes }
@@ -122,12 +121,12 @@ export const make = (
     const deadline = timeout === undefined ? undefined : now + Duration.toMillis(timeout)
     return Result.map(validate(model.description, wire, deadline), (validated) => ({
       model,
-      askable: askedBy(caller, model),
-      validated: { ...validated, request: bounded(validated.request, caller) },
+      callable: callableBy(caller, model),
+      validated: { ...validated, request: inheritCaller(validated.request, caller) },
     }))
   }
 
-  const answer = (form: Form, { model, validated }: Question, response: Response): NamedAnswers => {
+  const answer = (form: Form, { model, validated }: PreparedCall, response: Response): NamedAnswers => {
     const tensors: Record<string, AnyTensor> = {}
     for (const { position } of validated.outputs) {
       const spec = model.description.signature.outputs[position]
@@ -138,29 +137,30 @@ export const make = (
     return tensors
   }
 
-  const asking =
+  const call =
     (form: Form): NamedCalls["infer"] =>
     (name, tensors, options = {}) =>
       Effect.withFiber((fiber) => {
-        const asked = question(form, name, tensors, options, fiber)
-        if (Result.isFailure(asked)) return Effect.fail(asked.failure)
+        const prepared = prepare(form, name, tensors, options, fiber)
+        if (Result.isFailure(prepared)) return Effect.fail(prepared.failure)
+        const { callable, validated } = prepared.success
         return Effect.callback((resume) =>
           Effect.sync(
-            ask(asked.success.askable, asked.success.validated.request, (outcome) =>
-              resume(Effect.fromResult(Result.map(outcome, (response) => answer(form, asked.success, response)))),
+            submitSingle(callable, validated.request, (outcome) =>
+              resume(Effect.fromResult(Result.map(outcome, (response) => answer(form, prepared.success, response)))),
             ),
           ),
         )
       })
 
   return {
-    infer: asking(samples),
-    inferBatch: asking(batches),
+    infer: call(samples),
+    inferBatch: call(batches),
     stream: (name, sample, options = {}) =>
       Stream.unwrap(
         Effect.withFiber((fiber) =>
-          Effect.map(Effect.fromResult(question(samples, name, sample, options, fiber)), (asked) =>
-            Stream.map(stream(asked.askable, asked.validated.request), (response) => answer(samples, asked, response)),
+          Effect.map(Effect.fromResult(prepare(samples, name, sample, options, fiber)), (call) =>
+            Stream.map(stream(call.callable, call.validated.request), (response) => answer(samples, call, response)),
           ),
         ),
       ),

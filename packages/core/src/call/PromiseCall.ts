@@ -1,11 +1,11 @@
-/** Calls of a model by promises: how they are told to end early, and what they reject with. */
+/** Calls of a model as promises: their cancellation, and the errors that they reject with. */
 import { Cause, type Context, Effect, Exit, Result, Stream } from "effect"
 import type { CallOptions } from "./Inference.ts"
 import type { Cancel } from "../request/Request.ts"
 import type { Declared } from "../model/Declared.ts"
 import type { TypedReply } from "./TypedCalls.ts"
 
-/** How a call may be told to end early; see CallOptions for the rest. */
+/** Options of a call that returns a promise. */
 export type PromiseCallOptions<P extends Declared = undefined> = CallOptions<P> & {
   /** Aborting it cancels the request; the call rejects with the signal's reason. */
   readonly signal?: AbortSignal
@@ -25,22 +25,22 @@ export const run = async <A, E, R>(
 }
 
 /**
- * For handlers that are no effects: what an effect or a stream gives, as part of the request. It ends with the request (its
- * deadline, a caller who leaves), and a model that it asks is asked on the request's behalf.
+ * Runs effects and streams as part of the request, for handlers that are functions or promises. They are interrupted when the
+ * request ends, by its deadline or by its caller, and their calls of other models inherit the request's id and deadline.
  *
  * ```ts
  * const { logits } = await run(bert.infer(tokens))
  * for await (const { TOKEN } of run(writer.stream({ PROMPT }))) tokens.push(TOKEN)
  * ```
  *
- * Rejects with the effect's own error; with the signal's reason where nobody waits any more.
+ * Rejects with the error of the effect, or with the signal's reason after the request has ended.
  */
 export interface Run<R = never> {
   <A, E>(effect: Effect.Effect<A, E, R>): Promise<A>
   <A, E>(stream: Stream.Stream<A, E, R>): AsyncIterable<A>
 }
 
-/** Effects as promises and streams as what can be iterated, until the signal is aborted. */
+/** Runs effects as promises and streams as async iterables, until the signal is aborted. */
 export const runner = <R>(context: () => Context.Context<R>, signal: () => AbortSignal | undefined): Run<R> => {
   function running<A, E>(effect: Effect.Effect<A, E, R>): Promise<A>
   function running<A, E>(stream: Stream.Stream<A, E, R>): AsyncIterable<A>
@@ -63,8 +63,8 @@ const aborted = (signal: AbortSignal): Effect.Effect<never> =>
     return Effect.sync(() => signal.removeEventListener("abort", onAbort))
   })
 
-/** The same for a call that is no effect, without a fiber. */
-export const ask = <A, E>(
+/** A plain call as a promise, without a fiber. */
+export const fromCall = <A, E>(
   call: (reply: TypedReply<A, E>) => Cancel,
   { signal }: { readonly signal?: AbortSignal } = {},
 ): Promise<A> =>

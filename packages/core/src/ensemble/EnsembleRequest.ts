@@ -12,7 +12,7 @@
  */
 import { Cause, Effect, type Fiber, Latch, Result } from "effect"
 import type { CallCycleDetector } from "../request/CallCycleDetector.ts"
-import { askedBy, type CallerService } from "../call/Caller.ts"
+import { callableBy, type CallerService } from "../call/Caller.ts"
 import { notReady } from "../call/NamedCalls.ts"
 import { DeadlineExceeded, ExecutionFailed, type InferenceError, withMessage } from "../error/InferenceError.ts"
 import { type Cancel, errorPrefix, noParameters, type Request, type Response, type Trace } from "../request/Request.ts"
@@ -112,7 +112,7 @@ export class EnsembleRequest {
     let isAnswered = false
     let cancel: Cancel | undefined = undefined
     if (model.calls.decoupled) flow.stop = () => cancel?.()
-    cancel = askedBy(this.#caller, model).submit(request, (outcome) => {
+    cancel = callableBy(this.#caller, model).submit(request, (outcome) => {
       isAnswered = true
       followed?.at("REQUEST_END", nanos())
       if (cancel !== undefined) this.#cancels.delete(cancel)

@@ -2,7 +2,7 @@
 import { constVoid } from "effect/Function"
 import { Cause, type Context, Effect, Exit, type Fiber, Result } from "effect"
 import type { Batch } from "../batch/Batch.ts"
-import type { Handling } from "../call/Caller.ts"
+import type { HandlerEnvironment } from "../call/Caller.ts"
 import type { InferenceError } from "../error/InferenceError.ts"
 import { BatchScope } from "./HandledBatch.ts"
 import * as Handler from "./Handler.ts"
@@ -25,7 +25,7 @@ export interface BatchCall<A, E, R, P extends Declared> {
 export const execute = <A, E, R, P extends Declared>(
   model: Handler.Failing,
   context: Context.Context<R>,
-  handling: Handling,
+  handling: HandlerEnvironment,
   { begin, answer }: BatchCall<A, E, R, P>,
 ): Instance["execute"] => {
   const fork = Effect.runForkWith(handling.context)

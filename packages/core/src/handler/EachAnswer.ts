@@ -3,7 +3,7 @@
  * at the same time. They are answered or fail together.
  */
 import { Cause, type Context, Effect, Exit, Result } from "effect"
-import type { Handling } from "../call/Caller.ts"
+import type { HandlerEnvironment } from "../call/Caller.ts"
 import type { Literals, Sample } from "../model/Definition.ts"
 import type { InferenceError } from "../error/InferenceError.ts"
 import type { Fields } from "../model/Field.ts"
@@ -26,7 +26,7 @@ export interface Answering<I extends Fields, O extends Fields, E, R, P extends D
   readonly outputCodec: SampleCodec
   readonly handler: (sample: Sample<I>, request: HandledRequest<P>) => UserCode.Returned<Sample<O> | Literals<O>, E, R>
   readonly context: Context.Context<Exclude<R, RequestContext>>
-  readonly handling: Handling
+  readonly handling: HandlerEnvironment
 }
 
 type Outcome = Result.Result<Response, InferenceError>

@@ -1,7 +1,7 @@
 /** The requests of one batch while a handler has them all at once. A handler of single samples has RequestScope.ts. */
 import { Context, Tracer } from "effect"
 import type { Batch } from "../batch/Batch.ts"
-import { Caller, type CallerService, type Handling } from "../call/Caller.ts"
+import { Caller, type CallerService, type HandlerEnvironment } from "../call/Caller.ts"
 import { Cancellation } from "./Cancellation.ts"
 import { noParameters, type Parameters } from "../request/Request.ts"
 import type { Declared } from "../model/Declared.ts"
@@ -23,13 +23,13 @@ export interface HandledBatch<P extends Declared = undefined> {
 export class BatchScope<P extends Declared = Declared> implements HandledBatch<P>, CallerService {
   readonly id = ""
   readonly #batch: Batch
-  readonly #handling: Handling
+  readonly #handling: HandlerEnvironment
   readonly #cancellation = new Cancellation()
   #requests: ReadonlyArray<RequestScope<P>> | undefined
   /** Those that nobody waits for any more, of a batch that goes on. */
   #left: Array<number> | undefined
 
-  constructor(batch: Batch, handling: Handling) {
+  constructor(batch: Batch, handling: HandlerEnvironment) {
     this.#batch = batch
     this.#handling = handling
   }

@@ -5,7 +5,7 @@
 import type { GivenOptions } from "../model/GivenOptions.ts"
 import { Cause, Clock, Context, Effect, Layer, Result, Scope } from "effect"
 import { CallCycleDetector } from "../request/CallCycleDetector.ts"
-import type { Handling } from "../call/Caller.ts"
+import type { HandlerEnvironment } from "../call/Caller.ts"
 import { originOf } from "../model/DeclaredErrors.ts"
 import type { Definition } from "../model/Definition.ts"
 import type { ModelClass } from "../call/ModelClass.ts"
@@ -70,7 +70,7 @@ export const instances = <
   model: ModelClass<Self, N, I, O, P>,
   make: Effect.Effect<H, EMake, RMake> | H,
   options: GivenOptions<Options, HandlerOptions<I>> | undefined,
-  execute: (handler: H, context: Context.Context<R>, handling: Handling) => Instance["execute"],
+  execute: (handler: H, context: Context.Context<R>, handling: HandlerEnvironment) => Instance["execute"],
   {
     concurrency = 1,
     ...more
@@ -79,7 +79,7 @@ export const instances = <
   const { name, version, responseParameters } = model.definition
   const { instances: option, keepsInputs }: HandlerOptions<I> = options ?? {}
   const plan = InstancePlan.make(name, version, option)
-  const told = responseParameters && ParameterFields.make(responseParameters)
+  const parameterCodec = responseParameters && ParameterFields.make(responseParameters)
   const source = Effect.gen(function* () {
     const cycles = new CallCycleDetector(name)
     const clock = yield* Clock.Clock
@@ -102,7 +102,7 @@ export const instances = <
           cycles,
           clock,
           context,
-          told,
+          responseParameters: parameterCodec,
         }),
       } satisfies Instance
     })

@@ -4,7 +4,7 @@
  */
 import { Context, type Effect } from "effect"
 import type { Run } from "../call/PromiseCall.ts"
-import type { Declared, Handled, Told } from "../model/Declared.ts"
+import type { Declared, RequestParameters, ResponseParameters } from "../model/Declared.ts"
 
 /** A request as its handler sees it. */
 export interface HandledRequest<P extends Declared = undefined> {
@@ -16,7 +16,7 @@ export interface HandledRequest<P extends Declared = undefined> {
    * What the model declares, decoded. Where it declares none, all that came: integers are bigint, doubles number, and
    * forwarded headers are among them, as strings, by their lower-case names.
    */
-  readonly parameters: Handled<P>
+  readonly parameters: RequestParameters<P>
   /** Milliseconds since the epoch after which nobody waits for the answer; undefined where the caller set none. */
   readonly deadline: number | undefined
   /** Milliseconds until then, by now, at least 0; undefined where the caller set no deadline. */
@@ -30,12 +30,18 @@ export interface HandledRequest<P extends Declared = undefined> {
    * also among the rows of one request, which share it. Dies where an integer has more than 64 bits, and where a value is
    * none that travels, or not what is declared.
    */
-  readonly setParameter: <K extends keyof Told<P> & string>(name: K, value: Told<P>[K]) => Effect.Effect<void>
+  readonly setParameter: <K extends keyof ResponseParameters<P> & string>(
+    name: K,
+    value: ResponseParameters<P>[K],
+  ) => Effect.Effect<void>
   /**
    * The same for functions that are no effects.
    * @throws RangeError where an integer has more than 64 bits; TypeError where a value is none that travels or is declared
    */
-  readonly setParameterUnsafe: <K extends keyof Told<P> & string>(name: K, value: Told<P>[K]) => void
+  readonly setParameterUnsafe: <K extends keyof ResponseParameters<P> & string>(
+    name: K,
+    value: ResponseParameters<P>[K],
+  ) => void
   /** Runs effects and streams, such as calls of other models, for functions that are no effects. */
   readonly run: Run<RequestContext>
 }

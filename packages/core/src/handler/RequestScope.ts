@@ -1,9 +1,9 @@
 /** One request while its handler has it: what the handler is told of it (RequestContext.ts), and what it has said so far. */
 import { Context, Effect, Result, Tracer } from "effect"
-import { Caller, type CallerService, type Handling } from "../call/Caller.ts"
+import { Caller, type CallerService, type HandlerEnvironment } from "../call/Caller.ts"
 import { Cancellation } from "./Cancellation.ts"
 import { noParameters, type Parameter, type Parameters, type Request } from "../request/Request.ts"
-import type { Declared, Handled } from "../model/Declared.ts"
+import type { Declared, RequestParameters } from "../model/Declared.ts"
 import * as PromiseCall from "../call/PromiseCall.ts"
 import { type HandledRequest, RequestContext } from "./RequestContext.ts"
 import type { Run } from "../call/PromiseCall.ts"
@@ -11,19 +11,19 @@ import type { Run } from "../call/PromiseCall.ts"
 export class RequestScope<P extends Declared = Declared> implements HandledRequest<P>, CallerService {
   readonly id: string
   readonly rows: number
-  readonly parameters: Handled<P>
+  readonly parameters: RequestParameters<P>
   readonly deadline: number | undefined
   readonly requestedOutputs: ReadonlyArray<string>
   readonly #request: Request
-  readonly #handling: Handling
+  readonly #handling: HandlerEnvironment
   readonly #cancellation = new Cancellation()
   #responseParameters: Map<string, Parameter> | undefined
 
-  constructor(request: Request, handling: Handling) {
+  constructor(request: Request, handling: HandlerEnvironment) {
     this.id = request.id
     this.rows = request.rows
     // Decoded by the Schemas of P, ahead of the queue.
-    this.parameters = (request.declared ?? request.parameters) as Handled<P>
+    this.parameters = (request.declared ?? request.parameters) as RequestParameters<P>
     this.deadline = request.deadline
     this.requestedOutputs = request.requestedOutputs ?? []
     this.#request = request
@@ -77,7 +77,7 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
   /** The same request with its parameters as they came, and those of its response as they go. */
   #undeclared(): HandledRequest {
     const { declared, parameters } = this.#request
-    if (declared === undefined && this.#handling.told === undefined) {
+    if (declared === undefined && this.#handling.responseParameters === undefined) {
       return this as RequestScope<Declared> as RequestScope<undefined>
     }
     const { id, rows, deadline, requestedOutputs, remaining, run } = this
@@ -111,8 +111,8 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
 
   #setDeclared(name: string, value: unknown): void {
     // Where none are declared, it is one by its type; or something else, which is refused.
-    if (this.#handling.told === undefined) return this.#setParameter(name, value as Parameter)
-    const encoded = this.#handling.told.encode({ [name]: value })
+    if (this.#handling.responseParameters === undefined) return this.#setParameter(name, value as Parameter)
+    const encoded = this.#handling.responseParameters.encode({ [name]: value })
     if (Result.isFailure(encoded)) throw new TypeError(`response parameter '${name}': ${encoded.failure.message}`)
     for (const [name, parameter] of Object.entries(encoded.success)) this.#setParameter(name, parameter)
   }

@@ -3,7 +3,7 @@
  * responses, at their own pace. Handlers that answer once are EachHandler.ts's and BatchHandler.ts's.
  */
 import { type Context, Effect, Exit, type Layer, Result, Stream } from "effect"
-import type { Handling } from "../call/Caller.ts"
+import type { HandlerEnvironment } from "../call/Caller.ts"
 import type { CheckedHandler, Make } from "./CheckedHandler.ts"
 import type { Literals, Sample } from "../model/Definition.ts"
 import type { ModelClass } from "../call/ModelClass.ts"
@@ -130,7 +130,7 @@ export function stream<
     return request.emit?.({ outputs: Handler.present(encoded.success), parameters }) ?? Effect.void
   }
 
-  const answer = (handler: StreamHandler<I, O, E, R, P>, request: Request, handling: Handling) => {
+  const answer = (handler: StreamHandler<I, O, E, R, P>, request: Request, handling: HandlerEnvironment) => {
     const scope = new RequestScope<P>(request, handling)
     return Effect.suspend(() => {
       if (request.rows > 1) return Effect.fail(tooManyRows(name, request))

@@ -10,7 +10,7 @@ import { errorMessage } from "../error/ErrorMessage.ts"
 import { ExecutionFailed, type InferenceError, isInferenceError } from "../error/InferenceError.ts"
 import { ModelStatistics } from "../metrics/ModelStatistics.ts"
 import { requireInteger } from "../model/Batching.ts"
-import type { Declared, Handled } from "../model/Declared.ts"
+import type { Declared, RequestParameters } from "../model/Declared.ts"
 import type { Fields } from "../model/Field.ts"
 import * as ParameterStage from "../provide/ParameterStage.ts"
 import { SharedStatistics } from "../provide/Provide.ts"
@@ -34,7 +34,7 @@ export interface FamilyOptions<P extends Declared, Self, E, R> extends OnDemandO
    * Which variant a request asks, by its parameters: those that the model declares, or as they came. What it throws is what the
    * request fails with.
    */
-  readonly key: (parameters: Handled<P>) => string
+  readonly key: (parameters: RequestParameters<P>) => string
   /** Provides the model as this variant. What it fails with is what the requests fail with that wait for it. */
   readonly layer: (key: string) => Layer.Layer<Self, E, R>
   /** Variants that are loaded at a time. For one more, the one goes that has been idle for longest; if none is, QueueFull. */
@@ -87,7 +87,7 @@ export const family = <Self, N extends string, I extends Fields, O extends Field
   const keyOf = ({ parameters, declared = parameters }: Request): Result.Result<string, InferenceError> => {
     try {
       // Decoded by what the model declares, as the parameters of a handler.
-      return Result.succeed(key(declared as Handled<P>))
+      return Result.succeed(key(declared as RequestParameters<P>))
     } catch (error) {
       if (isInferenceError(error)) return Result.fail(error)
       const reason = errorMessage(error)

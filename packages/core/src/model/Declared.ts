@@ -1,7 +1,7 @@
 /**
- * What a model declares beside its inputs and outputs, as types: the parameters of requests and of responses, and the errors
- * that it fails with. One type for all three, so that what passes a model's types on has one more of them, and not three.
- * What they are at run time is ParameterFields.ts's and DeclaredErrors.ts's business.
+ * Types of a model's declarations beside inputs and outputs: parameters of requests, parameters of responses, and errors. One
+ * type holds all three, so that generic code passes on one type argument instead of three. ParameterFields.ts and
+ * DeclaredErrors.ts have the values.
  */
 import type { Schema } from "effect"
 import type { InferenceError } from "../error/InferenceError.ts"
@@ -19,29 +19,33 @@ export interface Declaration<
   readonly errors: E
 }
 
-/** Undefined for nothing. */
+/** Undefined for a model that declares none of them. */
 export type Declared = Declaration | undefined
 
-export type Declares<
+export type DeclarationOf<
   P extends ParameterFields | undefined,
   R extends ParameterFields | undefined,
   E extends ErrorEntries | undefined,
 > = [P, R, E] extends [undefined, undefined, undefined] ? undefined : Declaration<P, R, E>
 
-/** The parameters of a request that a handler has. */
-export type Handled<P extends Declared> = P extends { readonly parameters: infer F extends ParameterFields }
+/** Parameters of a request, as a handler gets them. */
+export type RequestParameters<P extends Declared> = P extends { readonly parameters: infer F extends ParameterFields }
   ? Schema.Struct.Type<F>
   : Parameters
 
 type Given<T, E> = { readonly [K in keyof E]: K extends keyof T ? T[K] : never }
 
-/** The parameters that a caller gives: those with a default may be left out. */
-export type Asked<P extends Declared> = P extends { readonly parameters: infer F extends ParameterFields }
+/** Parameters of a request, as a caller gives them; those with a default are optional. */
+export type RequestParametersInput<P extends Declared> = P extends {
+  readonly parameters: infer F extends ParameterFields
+}
   ? Given<Schema.Struct.Type<F>, Schema.Struct.Encoded<F>>
   : Parameters
 
-/** The parameters of a response. */
-export type Told<P extends Declared> = P extends { readonly responseParameters: infer F extends ParameterFields }
+/** Parameters of a response. */
+export type ResponseParameters<P extends Declared> = P extends {
+  readonly responseParameters: infer F extends ParameterFields
+}
   ? Schema.Struct.Type<F>
   : Parameters
 
@@ -50,11 +54,11 @@ export type DeclaredError<P extends Declared> = P extends { readonly errors: inf
   ? ErrorOf<E[number]>
   : never
 
-/** Whatever a call of the model can fail with. */
+/** Errors of calls of the model. */
 export type CallError<P extends Declared> = InferenceError | DeclaredError<P>
 
 /**
- * What a handler may fail with: what the model declares, beside the general errors; anything, where it declares no errors, which
- * callers have as ExecutionFailed.
+ * Errors of a handler: the general errors and those that the model declares. A model that declares none may fail with anything,
+ * which callers get as ExecutionFailed.
  */
 export type Failing<P extends Declared> = P extends { readonly errors: ErrorEntries } ? CallError<P> : unknown

@@ -6,7 +6,7 @@ import type { Schema } from "effect"
 import { type Batching, type BatchingOptions, requireInteger, resolve } from "./Batching.ts"
 import * as Defaults from "./Defaults.ts"
 import { type Field, type Fields, spec } from "./Field.ts"
-import type { Declared, Declares } from "./Declared.ts"
+import type { Declared, DeclarationOf } from "./Declared.ts"
 import * as DeclaredErrors from "./DeclaredErrors.ts"
 import type { ParameterFields } from "./ParameterFields.ts"
 import type { Signature } from "../tensor/TensorSpec.ts"
@@ -106,7 +106,7 @@ export const define = <
 >(
   name: string,
   options: DefinitionOptions<I, O, P, R, E>,
-): Definition<I, O, Declares<P, R, E>> => {
+): Definition<I, O, DeclarationOf<P, R, E>> => {
   const { inputs, outputs, maxBatchSize = 0, version = 1, batching = {} } = options
   const { parameters, responseParameters, errors } = options
   if (!isName(name)) {
@@ -124,7 +124,7 @@ export const define = <
     inputs,
     outputs,
     // Nothing looks at it: it is what the types are inferred from.
-    declared: { parameters, responseParameters, errors } as Declares<P, R, E>,
+    declared: { parameters, responseParameters, errors } as DeclarationOf<P, R, E>,
     parameters,
     responseParameters,
     errors: errors === undefined ? undefined : DeclaredErrors.make(name, errors),

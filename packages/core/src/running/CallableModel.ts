@@ -31,7 +31,7 @@ export interface ModelCalls extends CallableModel {
 }
 
 /** Requests exactly one response: a decoupled model that gives none or several fails. */
-export const ask = (model: CallableModel, request: Request, reply: Reply): Cancel => {
+export const submitSingle = (model: CallableModel, request: Request, reply: Reply): Cancel => {
   if (!model.decoupled) return model.submit(request, reply)
   let first: Response | undefined
   const notSingle = (count: string) =>
@@ -55,7 +55,9 @@ export const ask = (model: CallableModel, request: Request, reply: Reply): Cance
 
 /** The same as an effect, which cancels the request when it is interrupted. */
 export const infer = (model: CallableModel, request: Request): Effect.Effect<Response, InferenceError> =>
-  Effect.callback((resume) => Effect.sync(ask(model, request, (outcome) => resume(Effect.fromResult(outcome)))))
+  Effect.callback((resume) =>
+    Effect.sync(submitSingle(model, request, (outcome) => resume(Effect.fromResult(outcome)))),
+  )
 
 /** Responses that wait for a reader; a model that is this far ahead waits too. */
 const ahead = 16
