@@ -1,0 +1,85 @@
+/** The ports of a server: which front ends listen, and where. The order of start and stop is in OpenServer.ts. */
+import { Duration, Effect, type Scope } from "effect"
+import { ServeError } from "./error/ServeError.ts"
+import type { Gateway } from "./gateway/Gateway.ts"
+import * as GrpcServer from "./grpc/GrpcServer.ts"
+import * as HttpServer from "./http/HttpServer.ts"
+import type { Address } from "./ListeningServer.ts"
+import * as MetricsServer from "./metrics/MetricsServer.ts"
+import * as OnePort from "./OnePort.ts"
+import * as Cors from "./port/Cors.ts"
+import type { Listen, ServerOptions } from "./ServerOptions.ts"
+
+/** Where each front end listens; undefined for one that is turned off. */
+export interface FrontEnds {
+  readonly metrics: Address | undefined
+  readonly port: Address | undefined
+  readonly http: Address | undefined
+  readonly grpc: Address | undefined
+}
+
+/** Opens the ports, which close with the scope. Calls end within `drainTimeout` then. */
+export const open = Effect.fnUntraced(function* (
+  gateway: Gateway,
+  drainTimeout: Duration.Duration,
+  options: ServerOptions,
+): Effect.fn.Return<FrontEnds, ServeError, Scope.Scope> {
+  const { http = 8000, grpc = 8001, metrics = 8002, port = false, tls = {} } = options
+  const { maxConnections = 10_000, maxInputSize = 64 * 2 ** 20, maxMessageSize = 256 * 2 ** 20 } = options
+  const { fastInference = true, forwardHeaders = {}, restrictedApis = {} } = options
+  const cors = options.cors && (yield* Effect.fromResult(Cors.make(options.cors)))
+  const httpOptions: HttpServer.FrontEndOptions = {
+    cors,
+    maxInputSize,
+    forwardHeaders: forwardHeaders.http,
+    restrictedApis: restrictedApis.http,
+    routes: options.routes,
+  }
+  const grpcOptions: GrpcServer.FrontEndOptions = {
+    cors,
+    maxMessageSize,
+    responseCompression: options.responseCompression,
+    keepalive: options.keepalive,
+    fastInference,
+    forwardHeaders: forwardHeaders.grpc,
+    restrictedApis: restrictedApis.grpc,
+  }
+  // A front end cuts its callers off only after the models have had the time to answer them.
+  const listener = { maxConnections, stopTimeoutMillis: Duration.toMillis(drainTimeout) + 1000 }
+  return {
+    metrics: yield* listen(metrics, (address) =>
+      MetricsServer.make(gateway, { ...address, metrics: options.metricsOptions }),
+    ),
+    port: yield* listen(port, (address) =>
+      OnePort.make(gateway, { ...address, ...listener, tls: tls.port, http: httpOptions, grpc: grpcOptions }),
+    ),
+    http: yield* listen(yield* ownPort("http", http, port, tls), (address) =>
+      HttpServer.make(gateway, { ...address, ...listener, tls: tls.http, ...httpOptions }),
+    ),
+    grpc: yield* listen(yield* ownPort("grpc", grpc, port, tls), (address) =>
+      GrpcServer.make(gateway, { ...address, ...listener, tls: tls.grpc, ...grpcOptions }),
+    ),
+  }
+})
+
+const listen = <R>(
+  at: Listen,
+  make: (address: Address) => Effect.Effect<Address, ServeError, R>,
+): Effect.Effect<Address | undefined, ServeError, R> => (at === false ? Effect.undefined : make(addressOf(at)))
+
+const addressOf = (at: Exclude<Listen, false>): Address => (typeof at === "number" ? { host: "0.0.0.0", port: at } : at)
+
+/** Where HTTP or gRPC listens by itself: nowhere if the port for everything is its port. */
+const ownPort = (
+  name: "http" | "grpc",
+  own: Listen,
+  everything: Listen,
+  tls: NonNullable<ServerOptions["tls"]>,
+): Effect.Effect<Listen, ServeError> => {
+  if (own === false || everything === false) return Effect.succeed(own)
+  const [one, other] = [addressOf(own), addressOf(everything)]
+  if (one.port === 0 || one.port !== other.port || one.host !== other.host) return Effect.succeed(own)
+  if (tls[name] === undefined) return Effect.succeed(false)
+  const message = `tls.${name} is of no use: everything is on ${one.host}:${one.port}, whose certificates are tls.port`
+  return Effect.fail(new ServeError({ message }))
+}

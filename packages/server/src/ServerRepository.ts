@@ -1,0 +1,37 @@
+/**
+ * The model repository of a server. A layer of models may bring a repository of its own, which then takes the place of the one
+ * that the server was built with.
+ */
+import { Effect, type Scope } from "effect"
+import {
+  type Control,
+  none,
+  type Open,
+  type OpenRepository,
+  type RepositoryError,
+  type RepositoryServer,
+} from "@nereid/core/internal/lifecycle/ModelRepository"
+
+export class ServerRepository implements OpenRepository {
+  #opened: OpenRepository = none
+  #by: Open | undefined
+
+  /** Opens a repository in place of the current one, unless it is the current one. */
+  open(repository: Open, server: RepositoryServer): Effect.Effect<void, RepositoryError, Scope.Scope> {
+    if (repository === this.#by) return Effect.void
+    return Effect.map(repository(server), (opened) => {
+      this.#by = repository
+      this.#opened = opened
+    })
+  }
+
+  readonly begin: OpenRepository["begin"] = Effect.suspend(() => this.#opened.begin)
+
+  readonly index: OpenRepository["index"] = () => this.#opened.index()
+
+  readonly isReady: OpenRepository["isReady"] = () => this.#opened.isReady()
+
+  get control(): Control | undefined {
+    return this.#opened.control
+  }
+}
