@@ -105,7 +105,7 @@ const wrongCount = (options: Options): string | undefined => {
 }
 
 /** Fails unless the file is there, is a model, and has the declared signature. */
-const check = Effect.fnUntraced(function* (definition: Definition<Fields, Fields>, file: string) {
+const check = Effect.fn("Instances.check")(function* (definition: Definition<Fields, Fields>, file: string) {
   const { name, signature, maxBatchSize } = definition
   const different = mismatches(signature, maxBatchSize, yield* readSignature(name, file))
   if (different.length === 0) return

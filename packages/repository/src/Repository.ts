@@ -82,7 +82,7 @@ export const open =
     })
 
 /** What kept models from being loaded, each of which is logged. */
-const loadAll = Effect.fnUntraced(function* (catalogue: Catalogue, names: ReadonlyArray<string>) {
+const loadAll = Effect.fn("Repository.loadAll")(function* (catalogue: Catalogue, names: ReadonlyArray<string>) {
   const problems = yield* Effect.match(catalogue.load(names, noOverrides), {
     onFailure: ({ message }) => [message],
     onSuccess: (results) =>
@@ -133,7 +133,7 @@ const controlOf = Effect.fnUntraced(function* (catalogue: Catalogue, inCode: Reg
 })
 
 /** What became of the model. */
-const loadOne = Effect.fnUntraced(function* (catalogue: Catalogue, name: string, overrides: LoadOverrides) {
+const loadOne = Effect.fn("Repository.load")(function* (catalogue: Catalogue, name: string, overrides: LoadOverrides) {
   const results = yield* catalogue.load([name], overrides)
   yield* tell(results)
   return yield* Effect.fromResult(results.get(name) ?? Result.void)

@@ -155,7 +155,7 @@ const openSharedMemory = Effect.acquireRelease(
   (memory) => Effect.sync(() => memory.close()),
 )
 
-const stop = Effect.fnUntraced(function* (
+const stop = Effect.fn("OpenServer.stop")(function* (
   gateway: Gateway.Gateway,
   frontEnds: Scope.Closeable,
   limit: Duration.Duration,

@@ -16,7 +16,7 @@ import { ParcelWriter, unpack } from "./Parcel.ts"
 import type { FromThread, OutcomeMessage, RequestMessage, ResponseMessage, ToThread } from "./WorkerProtocol.ts"
 
 /** Builds the model; dies where the module exports no layer of it. */
-export const load = Effect.fnUntraced(function* (
+export const load = Effect.fn("HostedModel.load")(function* (
   module: string,
   instance: BuiltInstance,
 ): Effect.fn.Return<RunningModel, unknown, Scope.Scope> {

@@ -40,7 +40,7 @@ export interface ThreadOptions {
 }
 
 /** Not to be interrupted; when it fails, the thread has ended. */
-export const start = Effect.fnUntraced(function* (options: ThreadOptions) {
+export const start = Effect.fn("WorkerThread.start")(function* (options: ThreadOptions) {
   const context = yield* Effect.context<never>()
   const { definition, module } = options
   return yield* Effect.callback<WorkerThread, WorkerLoadError.WorkerLoadError>((resume) => {

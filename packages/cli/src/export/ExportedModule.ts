@@ -20,7 +20,7 @@ export interface BuiltModel {
 }
 
 /** For as long as the scope is open. `wanted`: names of models; empty for all. */
-export const build = Effect.fnUntraced(function* (
+export const build = Effect.fn("ExportedModule.build")(function* (
   exported: Readonly<Record<string, unknown>>,
   wanted: ReadonlyArray<string>,
 ) {

@@ -13,7 +13,7 @@ import type { FoundContract } from "./FoundContract.ts"
 import { GenerateError } from "./GenerateError.ts"
 
 /** `isComplete`: whether all is there that the file may declare. */
-export const check = Effect.fnUntraced(function* (
+export const check = Effect.fn("ContractCheck.check")(function* (
   file: string,
   found: ReadonlyArray<FoundContract>,
   isComplete: boolean,

@@ -12,7 +12,7 @@ import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 /** Rows of a batch, as a server of a repository has them where nothing is said. */
 const defaultMaxBatchSize = 4
 
-export const read = Effect.fnUntraced(function* (
+export const read = Effect.fn("FileSource.read")(function* (
   file: string,
   options: SourceOptions,
 ): Effect.fn.Return<Found, GenerateError> {

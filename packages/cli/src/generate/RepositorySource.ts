@@ -6,7 +6,7 @@ import * as RepositoryContract from "@nereid/repository/internal/plan/Repository
 import type { Found, SourceOptions } from "./FoundContract.ts"
 import { GenerateError, ofModels } from "./GenerateError.ts"
 
-export const read = Effect.fnUntraced(function* (
+export const read = Effect.fn("RepositorySource.read")(function* (
   path: string,
   { models, version, maxBatchSize, configName }: SourceOptions,
 ): Effect.fn.Return<Found, GenerateError> {

@@ -59,7 +59,7 @@ const ready = (inspection: Inspection.Inspection, url: string): Effect.Effect<Re
   })
 
 /** Fails with what is wrong with it. */
-const one = Effect.fnUntraced(function* (
+const one = Effect.fn("ServerSource.readModel")(function* (
   inspection: Inspection.Inspection,
   url: string,
   name: string,

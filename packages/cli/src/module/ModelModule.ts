@@ -31,7 +31,7 @@ export const exported = (path: string): Effect.Effect<Readonly<Record<string, un
 export const load = (path: string) => Effect.flatMap(exported(path), (module) => read(path, module))
 
 /** Of what the module at this path exports. */
-export const read = Effect.fnUntraced(function* (path: string, module: Readonly<Record<string, unknown>>) {
+export const read = Effect.fn("ModelModule.read")(function* (path: string, module: Readonly<Record<string, unknown>>) {
   const exports = [...new Set(Object.values(module))]
   const models = exports.filter(ExportedModels.isModel)
   const [first, ...rest] = new Set(exports.flatMap((value) => ExportedModels.layerOf(value) ?? []))

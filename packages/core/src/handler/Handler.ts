@@ -3,7 +3,7 @@
  * EachHandler.ts, BatchHandler.ts, RequestsHandler.ts and StreamHandler.ts.
  */
 import type { GivenOptions } from "../model/GivenOptions.ts"
-import { Cause, Clock, Context, Effect, Layer, Result, Scope } from "effect"
+import { Cause, Clock, Context, Effect, Layer, Result, Scope, Tracer } from "effect"
 import { CallCycleDetector } from "../request/CallCycleDetector.ts"
 import type { HandlerEnvironment } from "../call/Caller.ts"
 import { originOf } from "../model/DeclaredErrors.ts"
@@ -87,8 +87,10 @@ export const instances = <
       const shared = yield* Effect.context<never>()
       const scope = yield* scopeOf(planned.details.name)
       const details = Context.get(shared, Hosting) ?? planned.details
-      const context = yield* own({ ...planned, details }, shared, scope)
-      const handler = Effect.isEffect(make) ? yield* provided(make, context) : make
+      const services = yield* own({ ...planned, details }, shared, scope)
+      const handler = Effect.isEffect(make) ? yield* provided(make, services) : make
+      // The handler's spans belong to the traces of requests, and not to that of the load.
+      const context = Context.omit(Tracer.ParentSpan)(services)
       return {
         name: planned.details.name,
         concurrency,

@@ -1,6 +1,6 @@
 /** How handlers of every mode come to be and end: built in a scope, once per instance, and finalized behind what runs. */
 import { expect, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, type Layer, Result, Scope, Stream } from "effect"
+import { Effect, Exit, Fiber, Layer, Option, Result, Scope, Stream } from "effect"
 import * as Model from "../Model.ts"
 import * as Tensor from "../Tensor.ts"
 import * as Testing from "../Testing.ts"
@@ -109,5 +109,24 @@ it.effect.each(Object.entries(modes))("%s: unloaded while it runs, it is finaliz
     yield* Fiber.join(closing)
     yield* Fiber.join(asked)
     expect(life.events).toEqual(["build", "build", "end", "finalize", "finalize"])
+  }),
+)
+
+it.effect("a handler has no span of its model's load, while what builds the handler has", () =>
+  Effect.gen(function* () {
+    const parents: Array<string> = []
+    const note = Effect.map(Effect.option(Effect.currentParentSpan), (span) =>
+      parents.push(
+        Option.match(span, { onNone: () => "none", onSome: (span) => (span._tag === "Span" ? span.name : "") }),
+      ),
+    )
+    const live = Model.each(
+      Echo,
+      Effect.as(note, (sample: Model.Sample<Fields>) => Effect.as(note, sample)),
+    )
+    const context = yield* Layer.build(live).pipe(Effect.withSpan("load"))
+    const { infer } = yield* Effect.provideContext(Echo, context)
+    yield* infer({ x: Tensor.make("INT32", [1], Int32Array.of(1)) })
+    expect(parents).toEqual(["Provide.build", "none"])
   }),
 )

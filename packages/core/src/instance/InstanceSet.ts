@@ -49,7 +49,7 @@ export const make = Effect.fnUntraced(function* <E, EW = never>(
   // One for all, so that whatever uses the set and comes behind it in the scope ends before any of them.
   const scope = yield* Scope.fork(yield* Scope.Scope)
 
-  const one = Effect.fnUntraced(function* (planned: InstancePlan.PlannedInstance) {
+  const one = Effect.fn("InstanceSet.build")(function* (planned: InstancePlan.PlannedInstance) {
     const own = yield* Scope.fork(scope)
     const instance = yield* build(planned).pipe(
       Scope.provide(own),
@@ -81,7 +81,7 @@ export const make = Effect.fnUntraced(function* <E, EW = never>(
     get groups() {
       return groups
     },
-    prepare: Effect.fnUntraced(function* (plan, exchange) {
+    prepare: Effect.fn("InstanceSet.prepare")(function* (plan, exchange) {
       let isSet = false
       const added: Array<Built> = []
       yield* Effect.addFinalizer(() => (isSet ? Effect.void : close(added)))

@@ -96,7 +96,7 @@ export const fromInstances = <
 }
 
 /** The instances, each of which has passed its warm-up. */
-const build = Effect.fnUntraced(function* <E, R, EW>(
+const build = Effect.fn("Provide.build")(function* <E, R, EW>(
   definition: Definition<Fields, Fields>,
   execution: InstancesOptions<E, R>,
   trial: WarmUp.Trial<EW> | undefined,

@@ -22,7 +22,7 @@ const whileReady = ({ isReady }: ModelLife, probe: Effect.Effect<boolean>): Effe
 /** Instances that are those of a module's layer, whatever a configuration says. */
 const fixed = Effect.succeed<InstanceSet.Prepared>({ commit: Effect.void })
 
-export const load = Effect.fnUntraced(function* (
+export const load = Effect.fn("VersionLoader.load")(function* (
   plan: VersionPlan,
   others: Others,
 ): Effect.fn.Return<StoredVersion, LoadFailure, Scope.Scope> {

@@ -19,7 +19,7 @@ export interface ModelWarmUp {
 }
 
 /** In their order; `path` is that of the model's directory. */
-export const all = Effect.fnUntraced(function* (
+export const all = Effect.fn("ModelWarmUp.all")(function* (
   { name: model, maxBatchSize, modelWarmup, modelTransactionPolicy, input: inputs }: ModelConfig,
   path: string,
 ): Effect.fn.Return<ReadonlyArray<ModelWarmUp>, LoadFailure> {

@@ -38,7 +38,7 @@ export const models = (directory: string): Effect.Effect<ReadonlyArray<string>, 
   })
 
 /** Of the model of this name. */
-export const read = Effect.fnUntraced(function* (
+export const read = Effect.fn("RepositoryContract.read")(function* (
   directory: string,
   name: string,
   { configName, defaultMaxBatchSize = 4, version }: Options = {},

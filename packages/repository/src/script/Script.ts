@@ -106,7 +106,10 @@ const life = Effect.fnUntraced(function* (
 /** What a module exports, by name. */
 export type Module = Readonly<Record<string, unknown>>
 
-export const load = Effect.fnUntraced(function* ({ file, stamp }: VersionFiles): Effect.fn.Return<Module, LoadFailure> {
+export const load = Effect.fn("Script.load")(function* ({
+  file,
+  stamp,
+}: VersionFiles): Effect.fn.Return<Module, LoadFailure> {
   return yield* Effect.tryPromise({
     try: async (): Promise<Module> => {
       // Node resolves links itself, once for each path: one that leads elsewhere now would lead to the old file.

@@ -20,7 +20,7 @@ export interface ScriptVersion {
   readonly probe?: Effect.Effect<boolean>
 }
 
-export const make = Effect.fnUntraced(function* (
+export const make = Effect.fn("ScriptVersion.make")(function* (
   plan: VersionPlan,
   declared: RepositoryModelClass,
   models: NamedCalls,
