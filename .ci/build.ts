@@ -21,6 +21,8 @@ interface PackageJson {
   readonly version: string
   readonly exports?: Readonly<Record<string, string>>
   readonly bin?: Readonly<Record<string, string>>
+  /** The files that act when they are imported; false where no file does. */
+  readonly sideEffects: false | ReadonlyArray<string>
 }
 
 const stage = (name: string) => {
@@ -34,6 +36,7 @@ const stage = (name: string) => {
     path,
     { types: emitted(file, ".d.ts"), default: emitted(file, ".js") },
   ])
+  const { sideEffects } = manifest
   const bin = Object.entries(manifest.bin ?? {}).map(([command, file]) => [command, emitted(file, ".js")])
   for (const [, file] of bin) chmodSync(join(staged, String(file)), 0o755)
   writeFileSync(
@@ -43,6 +46,7 @@ const stage = (name: string) => {
         ...manifest,
         ...(exports.length > 0 ? { exports: Object.fromEntries(exports) } : {}),
         ...(bin.length > 0 ? { bin: Object.fromEntries(bin) } : {}),
+        ...(sideEffects ? { sideEffects: sideEffects.map((file) => emitted(file, ".js")) } : {}),
       },
       null,
       2,

@@ -9,6 +9,7 @@ const packagesFolder = join(root, "packages")
 export interface Manifest {
   readonly name: string
   readonly exports?: { readonly [path: string]: string }
+  readonly sideEffects: false | ReadonlyArray<string>
   readonly dependencies?: { readonly [name: string]: string }
   readonly peerDependencies?: { readonly [name: string]: string }
 }

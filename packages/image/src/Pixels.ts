@@ -23,12 +23,6 @@ export interface Pixels<W extends number = number, H extends number = number, C 
   readonly channels: C
 }
 
-// libvips reads dozens of formats, some by programs of their own making. What is not listed here is not even looked at.
-sharp.block({ operation: ["VipsForeignLoad"] })
-sharp.unblock({ operation: ["VipsForeignLoadJpegBuffer", "VipsForeignLoadPngBuffer"] })
-// No two requests bring the same picture.
-sharp.cache(false)
-
 /** Upright and without transparency (put on white), in red, green and blue, stretched to exactly this size. */
 export const colours = <const W extends number, const H extends number>(
   picture: Uint8Array,
@@ -56,9 +50,23 @@ export const greys = (
 /** As Pillow does it, so that a network sees what it has been trained with. */
 const resampling = { kernel: "cubic", fastShrinkOnLoad: false } as const
 
+let isConfigured = false
+
+/** Limits sharp before the first picture is decoded. An import changes nothing, as the settings hold for the whole process. */
+const configure = (): void => {
+  if (isConfigured) return
+  isConfigured = true
+  // libvips reads dozens of formats, some by external programs. It does not open a format that is not listed here.
+  sharp.block({ operation: ["VipsForeignLoad"] })
+  sharp.unblock({ operation: ["VipsForeignLoadJpegBuffer", "VipsForeignLoadPngBuffer"] })
+  // No two requests bring the same picture.
+  sharp.cache(false)
+}
+
 const decode = (picture: Uint8Array, arrange: (picture: Sharp) => Sharp) =>
   Effect.tryPromise({
     try: async () => {
+      configure()
       const upright = sharp(picture, { failOn: "truncated", limitInputPixels: mostPixels })
         .autoOrient()
         .flatten({ background: "white" })

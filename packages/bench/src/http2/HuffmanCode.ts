@@ -19,15 +19,18 @@ const lengths = [
 const shortest = 5
 const longest = 30
 
+const table = () => {
+  let next = 0
+  return Array.from({ length: longest + 1 }, (_, length) => {
+    const symbols = [...lengths.keys()].filter((symbol) => lengths[symbol] === length)
+    const first = next << 1
+    next = first + symbols.length
+    return { symbols, first }
+  })
+}
+
 /** By length: the symbols in the order of their codes, and the first code. */
-const byLength = Array.from({ length: longest + 1 }, (_, length) => ({
-  symbols: [...lengths.keys()].filter((symbol) => lengths[symbol] === length),
-  first: 0,
-}))
-byLength.reduce((code, row) => {
-  row.first = code << 1
-  return row.first + row.symbols.length
-}, 0)
+const byLength = table()
 
 /** The text, in Latin-1; undefined for what is no such code. */
 export const decode = (bytes: Uint8Array): string | undefined => {
