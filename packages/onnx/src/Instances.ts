@@ -16,7 +16,7 @@ import * as SessionPlan from "./SessionPlan.ts"
 import { mismatches } from "./SignatureCheck.ts"
 import * as Slots from "./Slots.ts"
 import * as WorkerInstance from "./WorkerInstance.ts"
-import type { GraphOptimization } from "./WorkerProtocol.ts"
+import type { GraphOptimization } from "./SessionProtocol.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 export interface Options {
@@ -56,7 +56,7 @@ export const source = Effect.fnUntraced(function* (
   definition: Definition<Fields, Fields>,
   options: Options,
   spawn: WorkerInstance.Spawn = WorkerInstance.spawn,
-): Effect.fn.Return<InstanceSet.Source<OnnxLoadError.OnnxLoadError, Scope.Scope>, OnnxLoadError.OnnxLoadError> {
+): Effect.fn.Return<InstanceSet.InstanceSource<OnnxLoadError.OnnxLoadError, Scope.Scope>, OnnxLoadError.OnnxLoadError> {
   const file = pathOf(options)
   const reason =
     wrongCount(options) ??

@@ -20,7 +20,7 @@ export { OnnxLoadError } from "./OnnxLoadError.ts"
 export type { Provider, ProviderName } from "./Provider.ts"
 export type { SessionGroup } from "./SessionPlan.ts"
 export type { RestartOptions } from "@nereid/core/internal/instance/Supervisor"
-export type { GraphOptimization } from "./WorkerProtocol.ts"
+export type { GraphOptimization } from "./SessionProtocol.ts"
 
 /** Of the sessions, and of the model around them. */
 export interface LayerOptions<I extends Fields = Fields> extends Options, Provide.ServingOptions<I> {

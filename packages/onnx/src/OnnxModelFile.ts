@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url"
 import { resolve } from "node:path"
 import type { Options } from "./Instances.ts"
 import * as Provider from "./Provider.ts"
-import type { GraphOptimization } from "./WorkerProtocol.ts"
+import type { GraphOptimization } from "./SessionProtocol.ts"
 
 /** `layout` is between two of them. */
 const graphLevels: Readonly<Record<GraphOptimization, number>> = {
@@ -27,7 +27,7 @@ export const make = (options: Options): ModelFile => {
     },
     graphLevel: graphLevels[graphOptimization],
     gpuAccelerators: providers.includes("tensorrt") ? ["tensorrt"] : [],
-    unsaid: [
+    unsupportedOptions: [
       ...(providers.includes("webgpu") ? ["the provider webgpu"] : []),
       ...(graphOptimization === "layout" ? ["graphOptimization: layout"] : []),
       ...(options.restart === undefined ? [] : ["restart"]),

@@ -5,7 +5,7 @@ import * as Batch from "@nereid/core/internal/batch/Batch"
 import type { Request } from "@nereid/core/internal/request/Request"
 import { noParameters } from "@nereid/core/internal/request/Request"
 import type { InferenceError } from "@nereid/core/Errors"
-import type { Execution, Instance, InstanceStatus } from "@nereid/core/internal/instance/Instance"
+import type { ExecutionResult, Instance, InstanceStatus } from "@nereid/core/internal/instance/Instance"
 import { Effect, Exit, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { Worker } from "node:worker_threads"
@@ -70,7 +70,7 @@ const becomes = (instance: Instance, status: InstanceStatus) =>
   })
 
 const execute = (instance: Instance) =>
-  Effect.callback<Execution, InferenceError>((resume) => void instance.execute(batch, resume))
+  Effect.callback<ExecutionResult, InferenceError>((resume) => void instance.execute(batch, resume))
 
 const answers = (instance: Instance) =>
   Effect.map(execute(instance), ({ outcomes: [outcome] }) => {

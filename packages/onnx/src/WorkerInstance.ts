@@ -11,7 +11,7 @@ import type { Definition } from "@nereid/core/internal/model/Definition"
 import { ExecutionFailed, type InferenceError, type InvalidRequest, Unavailable } from "@nereid/core/Errors"
 import type { Fields } from "@nereid/core/internal/model/Field"
 import type { Response } from "@nereid/core/internal/request/Request"
-import type { Execution, Interrupt, Settle } from "@nereid/core/internal/instance/Instance"
+import type { ExecutionResult, Interrupt, Settle } from "@nereid/core/internal/instance/Instance"
 import type { Supervised } from "@nereid/core/internal/instance/Supervisor"
 import type { TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
 import { constVoid } from "effect/Function"
@@ -21,7 +21,7 @@ import * as GeneralBatch from "./GeneralBatch.ts"
 import * as OnnxLoadError from "./OnnxLoadError.ts"
 import * as SlotBatch from "./SlotBatch.ts"
 import * as Slots from "./Slots.ts"
-import type { Loading, Outcome, SessionOptions, Start, TensorName } from "./WorkerProtocol.ts"
+import type { Loading, Outcome, SessionOptions, Start, TensorName } from "./SessionProtocol.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 export interface WorkerInstanceOptions {
@@ -231,7 +231,7 @@ export class WorkerInstance implements Supervised {
   }
 
   /** What has become of the batch at #done; after this its slot may be used again. */
-  #outcome({ batch, inputDuration }: InFlight): Exit.Exit<Execution, InferenceError> {
+  #outcome({ batch, inputDuration }: InFlight): Exit.Exit<ExecutionResult, InferenceError> {
     const startedAt = performance.now()
     const inferDuration = this.#durations[Slots.durationWord(this.#done)] ?? 0
     const responses = this.#responses(batch)
@@ -291,8 +291,8 @@ export class WorkerInstance implements Supervised {
 /** The outcomes of all requests, given those of the requests that were not refused. */
 const withRefusals = (
   refusals: ReadonlyArray<InvalidRequest | undefined>,
-  outcomes: Execution["outcomes"],
-): Execution => {
+  outcomes: ExecutionResult["outcomes"],
+): ExecutionResult => {
   const accepted = outcomes.values()
   return {
     outcomes: refusals.map((refusal) => {

@@ -10,7 +10,7 @@ import { parentPort, receiveMessageOnPort, workerData } from "node:worker_thread
 import * as OrtTensor from "./OrtTensor.ts"
 import * as Provider from "./Provider.ts"
 import * as Slots from "./Slots.ts"
-import type { GeneralInputs, Loading, Outcome, SessionOptions, Start } from "./WorkerProtocol.ts"
+import type { GeneralInputs, Loading, Outcome, SessionOptions, Start } from "./SessionProtocol.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 type Tensors = Record<string, Tensor>

@@ -12,7 +12,7 @@ import { Duration, Effect, Exit, Fiber, Option, Scope } from "effect"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import {
   ModelRepository,
-  none as noRepository,
+  noRepository,
   type Open,
   type OpenRepository,
 } from "@nereid/core/internal/lifecycle/ModelRepository"

@@ -13,7 +13,7 @@ import type { BuiltInstance } from "@nereid/core/InstanceContext"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { Effect, Layer, Result, type Scope } from "effect"
 import { ParcelWriter, unpack } from "./Parcel.ts"
-import type { FromThread, OutcomeMessage, RequestMessage, ResponseMessage, ToThread } from "./WorkerProtocol.ts"
+import type { FromThread, OutcomeMessage, RequestMessage, ResponseMessage, ToThread } from "./ThreadProtocol.ts"
 
 /** Builds the model; dies where the module exports no layer of it. */
 export const load = Effect.fnUntraced(function* (

@@ -9,7 +9,7 @@ import { fromTag } from "@nereid/core/internal/error/InferenceError"
 import type { Fields } from "@nereid/core/internal/model/Field"
 import type { Request, Response } from "@nereid/core/internal/request/Request"
 import type { BuiltInstance } from "@nereid/core/InstanceContext"
-import type { Execution, Interrupt, Settle } from "@nereid/core/internal/instance/Instance"
+import type { ExecutionResult, Interrupt, Settle } from "@nereid/core/internal/instance/Instance"
 import type { Supervised } from "@nereid/core/internal/instance/Supervisor"
 import { constVoid } from "effect/Function"
 import { Clock, Context, Deferred, Effect, Exit, Metric, Result } from "effect"
@@ -18,7 +18,7 @@ import { difference } from "./ModuleCheck.ts"
 import { ParcelWriter, unpack } from "./Parcel.ts"
 import { type MetricMessage, ThreadMetrics } from "./ThreadMetrics.ts"
 import * as WorkerLoadError from "./WorkerLoadError.ts"
-import type { FromThread, OutcomeMessage, ResponseMessage, Start, ToThread } from "./WorkerProtocol.ts"
+import type { FromThread, OutcomeMessage, ResponseMessage, Start, ToThread } from "./ThreadProtocol.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 export interface ThreadOptions {
@@ -238,7 +238,7 @@ export class WorkerThread implements Supervised {
     }
   }
 
-  #outcome(buffer: ArrayBuffer, outcome: OutcomeMessage): Execution["outcomes"][number] {
+  #outcome(buffer: ArrayBuffer, outcome: OutcomeMessage): ExecutionResult["outcomes"][number] {
     if (outcome._tag === "Answered") return Result.succeed(unpacked(buffer, outcome.response))
     if (outcome._tag === "Failed") return Result.fail(new DeclaredFailure({ ...outcome, error: undefined }))
     const { tag, message, unrecoverable, retryAfter } = outcome

@@ -6,7 +6,7 @@ import { MetricSink } from "@nereid/core/internal/metrics/MetricSink"
 import * as ForwardedMetrics from "./ForwardedMetrics.ts"
 import { HostedModel, load } from "./HostedModel.ts"
 import { WorkerData } from "./WorkerData.ts"
-import type { FromThread, LogLevelName, Start, ToThread } from "./WorkerProtocol.ts"
+import type { FromThread, LogLevelName, Start, ToThread } from "./ThreadProtocol.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 const { module, instance, data }: Start = workerData

@@ -54,7 +54,7 @@ const notUnsigned = "attempt to access JSON non-unsigned-integer as unsigned-int
 
 /** What is no element, and as what it was read. */
 const refused: ReadonlyArray<readonly [string, ReadonlyArray<string>, string]> = [
-  ["BOOL", ["1", "0", '"true"', "null", "1.0", "{}"], "attempt to access JSON non-boolean as boolean"],
+  ["BOOL", ["1", "0", '"true"', "null", "1.0", "{}"], "attempt to access JSON non-boolean"],
   [
     "INT32",
     ["1.0", "1e2", "true", '"1"', "null", "{}", "NaN", "Infinity"],
@@ -69,9 +69,9 @@ const refused: ReadonlyArray<readonly [string, ReadonlyArray<string>, string]> =
     ["1.0", '"1"', "1e400", "9223372036854775808", "-9223372036854775809", "123456789012345678901234567890"],
     "attempt to access JSON non-signed-integer as signed-integer",
   ],
-  ["FP32", ["true", '"1"', "null", "{}"], "attempt to access JSON non-number as number"],
-  ["FP64", ["true", '"NaN"', "null"], "attempt to access JSON non-number as number"],
-  ["BYTES", ["1", "true", "null", "{}", "NaN"], "attempt to access JSON non-string as string"],
+  ["FP32", ["true", '"1"', "null", "{}"], "attempt to access JSON non-number"],
+  ["FP64", ["true", '"NaN"', "null"], "attempt to access JSON non-number"],
+  ["BYTES", ["1", "true", "null", "{}", "NaN"], "attempt to access JSON non-string"],
   ["INT8", ["128", "-129", "1000000000000000000000"], "integer out of range"],
   ["UINT8", ["256"], "integer out of range"],
   ["INT16", ["32768", "-32769"], "integer out of range"],

@@ -125,7 +125,7 @@ export class RemoteCall {
   /** With the error that the model declares in place of the error that stands for it on the wire. */
   #declared<A>(outcome: Result.Result<A, InferenceError>): Result.Result<A, InferenceError> {
     const { errors } = this.#options.definition
-    return Result.mapError(outcome, (error) => errors?.known(error) ?? error)
+    return Result.mapError(outcome, (error) => errors?.withDeclaredStatus(error) ?? error)
   }
 
   #check(): (response: WireResponse) => Result.Result<Response, InferenceError> {

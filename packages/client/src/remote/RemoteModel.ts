@@ -13,7 +13,7 @@ import * as ParameterFields from "@nereid/core/internal/model/ParameterFields"
 import * as ModelDescription from "@nereid/core/internal/running/ModelDescription"
 import * as ModelLife from "@nereid/core/internal/running/ModelLife"
 import { RunningModel } from "@nereid/core/internal/running/RunningModel"
-import { type Release, Unanswered } from "@nereid/core/internal/running/Unanswered"
+import { type Release, OpenRequests } from "@nereid/core/internal/running/OpenRequests"
 import { type FailureReason, ModelStatistics } from "@nereid/core/internal/metrics/ModelStatistics"
 import type { Channel } from "../channel/Channel.ts"
 import type { Settings } from "../channel/ClientOptions.ts"
@@ -70,7 +70,7 @@ class RemoteCalls {
   readonly #settings: Settings
   readonly #options: RemoteCallOptions
   readonly #inFlight = new Set<RemoteCall>()
-  readonly #unanswered = new Unanswered()
+  readonly #unanswered = new OpenRequests()
   #isClosed = false
 
   constructor(settings: Settings, options: Omit<RemoteCallOptions, "onEnd">) {

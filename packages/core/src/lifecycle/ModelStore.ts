@@ -221,21 +221,21 @@ const isOver = ({ state, running }: ModelVersion): boolean =>
 
 /** Undefined for a version that the index does not show. */
 const entryOf = ({ name, version, state, reason, running }: ModelVersion): IndexEntry | undefined => {
-  const own = version === "" ? { name } : { name, version }
+  const identity = version === "" ? { name } : { name, version }
   switch (state) {
     case "wanted":
       return undefined
     case "loading":
-      return { ...own, state: "LOADING", reason }
+      return { ...identity, state: "LOADING", reason }
     case "ready":
       return running?.life.isReady() === false
-        ? { ...own, state: "UNAVAILABLE", reason: running.life.problem() }
-        : { ...own, state: "READY", reason }
+        ? { ...identity, state: "UNAVAILABLE", reason: running.life.problem() }
+        : { ...identity, state: "READY", reason }
     case "draining":
-      return { ...own, state: "UNLOADING", reason }
+      return { ...identity, state: "UNLOADING", reason }
     case "gone":
-      return { ...own, state: "UNAVAILABLE", reason: "unloaded" }
+      return { ...identity, state: "UNAVAILABLE", reason: "unloaded" }
     case "failed":
-      return { ...own, state: "UNAVAILABLE", reason }
+      return { ...identity, state: "UNAVAILABLE", reason }
   }
 }

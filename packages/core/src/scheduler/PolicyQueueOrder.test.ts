@@ -97,7 +97,7 @@ it.each([1, 2, 3])("seed %i", (seed) => {
       rows += entry.request.rows
       expected.push(entry)
     }
-    expect(decision._tag === "Take" && same(decision.entries, expected)).toBe(true)
+    expect(decision._tag === "Take" && same(decision.requests, expected)).toBe(true)
     waiting = waiting.filter(({ entry }) => !expected.includes(entry))
     if (below(10) > 0) return
     // Some batches fail and are tried again, ahead of all, but for those that have left.
@@ -107,7 +107,7 @@ it.each([1, 2, 3])("seed %i", (seed) => {
     const tried = expected.filter((entry) => !left.includes(entry))
     if (tried.length === 0) return
     const again = queue.decide(now)
-    expect(again._tag === "Take" && same(again.entries, tried)).toBe(true)
+    expect(again._tag === "Take" && same(again.requests, tried)).toBe(true)
   }
 
   for (let step = 0; step < 20_000; step++) {

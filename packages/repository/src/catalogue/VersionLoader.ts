@@ -20,7 +20,7 @@ const whileReady = ({ isReady }: ModelLife, probe: Effect.Effect<boolean>): Effe
   Effect.suspend(() => (isReady() ? probe : Effect.succeed(false)))
 
 /** Instances that are those of a module's layer, whatever a configuration says. */
-const fixed = Effect.succeed<InstanceSet.Prepared>({ commit: Effect.void })
+const fixed = Effect.succeed<InstanceSet.PreparedInstances>({ commit: Effect.void })
 
 export const load = Effect.fnUntraced(function* (
   plan: VersionPlan,

@@ -141,7 +141,7 @@ const unsaid = (
     [groupBy.inputs.length + groupBy.parameters.length > 0, "groupBy"],
     [onFailure === "bisect", 'onFailure: "bisect"'],
     [parameters !== undefined, "the parameters that it declares"],
-    ...(modelFile?.unsaid ?? []).map((option) => [true, option] as const),
+    ...(modelFile?.unsupportedOptions ?? []).map((option) => [true, option] as const),
   ]
   const names = lost.flatMap(([isGiven, name]) => (isGiven ? [name] : []))
   const presets = signature.inputs.filter(({ default: preset }) => preset !== undefined).map(({ name }) => `'${name}'`)

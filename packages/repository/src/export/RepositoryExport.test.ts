@@ -270,7 +270,7 @@ it.live("what no configuration can say is refused", () =>
     expect(
       Result.merge(exportRepository([{ ...scalar, running: altered(running, { description: { name: ".m" } }) }])),
     ).toMatch(/called so/)
-    const modelFile = { path: "/m.onnx", parameters: {}, graphLevel: 0, gpuAccelerators: [], unsaid: [] }
+    const modelFile = { path: "/m.onnx", parameters: {}, graphLevel: 0, gpuAccelerators: [], unsupportedOptions: [] }
     const outside = exportRepository([
       { ...scalar, running: altered(running, { description: { modelFile } }), companions: ["../weights"] },
     ])

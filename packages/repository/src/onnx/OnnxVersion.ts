@@ -57,7 +57,7 @@ const source = Effect.fnUntraced(function* (
   { definition }: Declaration.RepositoryModelClass,
   flat: FlatBatch.FlatBatch | undefined,
   { file, options: brought }: { readonly file: string; readonly options: ReadonlyArray<string> },
-): Effect.fn.Return<InstanceSet.Source<LoadFailure, Scope.Scope>, LoadFailure> {
+): Effect.fn.Return<InstanceSet.InstanceSource<LoadFailure, Scope.Scope>, LoadFailure> {
   const options = yield* Effect.mapError(Effect.fromResult(OnnxParameters.options(config, file)), failure)
   const { name, version, signature, maxBatchSize } = definition
   const inner = Declaration.inner(config, definition)

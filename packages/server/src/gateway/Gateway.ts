@@ -6,11 +6,7 @@ import { Effect, Result } from "effect"
 import * as ConfigurationMessage from "@nereid/core/internal/configuration/ConfigurationMessage"
 import type { InferenceError } from "@nereid/core/Errors"
 import { InvalidRequest } from "@nereid/core/Errors"
-import {
-  type Control,
-  none as noRepository,
-  type OpenRepository,
-} from "@nereid/core/internal/lifecycle/ModelRepository"
+import { type Control, noRepository, type OpenRepository } from "@nereid/core/internal/lifecycle/ModelRepository"
 import type { RegisteredModels } from "@nereid/core/internal/lifecycle/ModelLookup"
 import type { IndexEntry, ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"

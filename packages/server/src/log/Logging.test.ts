@@ -128,7 +128,7 @@ describe("settings", () => {
     ['{"log_format":1}', 500, unparsed("log_format", "string")],
     ['{"log_format":"x"}', 503, format],
     ['{"log_info":false,"log_x":1}', 400, unknown],
-    ["[]", 500, "attempt to access JSON non-object as object"],
+    ["[]", 500, "attempt to access JSON non-object"],
   ])("HTTP refuses %s and changes nothing", ([body, status, error]) =>
     Effect.gen(function* () {
       const { ask } = yield* serve()

@@ -54,7 +54,7 @@ export const spanned = ({ infer, stream }: InferenceDispatch, spans: Spans): Inf
 })
 
 const begin = (
-  { modelName, modelVersion, id, parent, trace: beside }: WireRequest,
+  { modelName, modelVersion, id, parent, trace: secondary }: WireRequest,
   { tracer, clock }: Spans,
 ): RequestSpan => {
   const attributes = {
@@ -63,7 +63,7 @@ const begin = (
     ...(id !== "" && { "nereid.request_id": id }),
   }
   const name = `infer ${modelName}`
-  return new RequestSpan({ tracer, clock, name, kind: "server", parent, attributes, beside })
+  return new RequestSpan({ tracer, clock, name, kind: "server", parent, attributes, secondary })
 }
 
 const ending =

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
-import type { DataType, Elements } from "../../tensor/DataType.ts"
+import type { DataType, ElementArrays } from "../../tensor/DataType.ts"
 import { readRequest, readResponse } from "./JsonDecoder.ts"
 import { writeResponse } from "./JsonEncoder.ts"
 import { JsonReader } from "./JsonReader.ts"
@@ -22,7 +22,7 @@ const withInput = (datatype: string, shape: ReadonlyArray<number>, data: string)
   `{"inputs":[{"name":"X","shape":[${shape.join()}],"datatype":"${datatype}","data":${data}}]}`
 
 /** The elements of an input's data. */
-const elements = <D extends DataType>(datatype: D, shape: ReadonlyArray<number>, data: string): Elements[D] => {
+const elements = <D extends DataType>(datatype: D, shape: ReadonlyArray<number>, data: string): ElementArrays[D] => {
   const content = accepted(withInput(datatype, shape, data)).inputs[0]?.content
   assert(content instanceof Uint8Array)
   return new TypedTensor<D>(datatype, shape, content).data
@@ -229,7 +229,7 @@ describe("booleans and strings", () => {
   it("BOOL is true and false, nothing else", () => {
     assert.deepStrictEqual([...elements("BOOL", [2, 1], "[[true],[ false ]]")], [1, 0])
     assert.strictEqual(written("BOOL", Uint8Array.of(1, 0), 2), "true,false")
-    assert.include(refused(withInput("BOOL", [1], "[1]")), "attempt to access JSON non-boolean as boolean")
+    assert.include(refused(withInput("BOOL", [1], "[1]")), "attempt to access JSON non-boolean")
     assert.include(refused(withInput("BOOL", [1], "[truth]")), "Invalid value.")
   })
 
@@ -266,7 +266,7 @@ describe("booleans and strings", () => {
       assert.include(refused(withInput("BYTES", [1], `["${lone}"]`)), "The surrogate pair in string is invalid.")
     }
     assert.include(refused(withInput("BYTES", [1], '["a\nb"]')), "Invalid encoding in string.")
-    assert.include(refused(withInput("BYTES", [1], "[1]")), "attempt to access JSON non-string as string")
+    assert.include(refused(withInput("BYTES", [1], "[1]")), "attempt to access JSON non-string")
   })
 
   it("bytes that are no UTF-8 have no JSON form", () => {
@@ -388,27 +388,27 @@ describe("documents", () => {
       "{}": "Unable to parse 'inputs': attempt to access non-existing object member 'inputs'",
       "[]": "Unable to parse 'inputs': attempt to access non-existing object member 'inputs'",
       null: "Unable to parse 'inputs': attempt to access non-existing object member 'inputs'",
-      '{"inputs":3}': "Unable to parse 'inputs': attempt to access JSON non-array as array",
+      '{"inputs":3}': "Unable to parse 'inputs': attempt to access JSON non-array",
       '{"inputs":[3]}': "Unable to parse 'name': attempt to access non-existing object member 'name'",
-      '{"inputs":[],"parameters":3}': "Unable to parse 'parameters': attempt to access JSON non-object as object",
-      '{"inputs":[],"id":7}': "Unable to parse 'id': attempt to access JSON non-string as string",
-      '{"inputs":[],"outputs":{}}': "Unable to parse 'outputs': attempt to access JSON non-array as array",
+      '{"inputs":[],"parameters":3}': "Unable to parse 'parameters': attempt to access JSON non-object",
+      '{"inputs":[],"id":7}': "Unable to parse 'id': attempt to access JSON non-string",
+      '{"inputs":[],"outputs":{}}': "Unable to parse 'outputs': attempt to access JSON non-array",
       '{"inputs":[],"outputs":[{}]}': "Unable to parse 'name': attempt to access non-existing object member 'name'",
       '{"inputs":[{}]}': "Unable to parse 'name': attempt to access non-existing object member 'name'",
       '{"inputs":[{"name":"X"}]}':
         "Unable to parse 'datatype': attempt to access non-existing object member 'datatype'",
       '{"inputs":[],"parameters":{"binary_data_output":1}}':
-        "Unable to parse 'binary_data_output': attempt to access JSON non-boolean as boolean",
+        "Unable to parse 'binary_data_output': attempt to access JSON non-boolean",
       '{"inputs":[{"name":"X","shape":[1],"datatype":"INT8","data":1}]}':
-        "Unable to parse 'data': attempt to access JSON non-array as array",
+        "Unable to parse 'data': attempt to access JSON non-array",
       '{"inputs":[{"name":"X","shape":[1],"datatype":"INT8","parameters":{"binary_data_size":-1}}]}':
         "Unable to parse 'binary_data_size': attempt to access JSON non-unsigned-integer as unsigned-integer",
       '{"inputs":[{"name":"X","shape":[1],"datatype":"INT8","parameters":{"binary_data_size":[1]}}]}':
         "Unable to parse 'binary_data_size': attempt to access JSON non-unsigned-integer as unsigned-integer",
       '{"inputs":[],"outputs":[{"name":"Y","parameters":{"binary_data":"yes"}}]}':
-        "Unable to parse 'binary_data': attempt to access JSON non-boolean as boolean",
+        "Unable to parse 'binary_data': attempt to access JSON non-boolean",
       '{"inputs":[],"outputs":[{"name":"Y","parameters":{"binary_data":null}}]}':
-        "Unable to parse 'binary_data': attempt to access JSON non-boolean as boolean",
+        "Unable to parse 'binary_data': attempt to access JSON non-boolean",
       '{"inputs":[],"outputs":[{"name":"Y","parameters":{"classification":1.5}}]}':
         "Unable to parse 'classification': attempt to access JSON non-unsigned-integer as unsigned-integer",
     }
