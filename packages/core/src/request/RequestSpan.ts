@@ -9,9 +9,13 @@
 import { type Clock, Context, type Exit, Option, Tracer } from "effect"
 import type { CallTrace, Trace, TracePoint } from "./Request.ts"
 
-export interface RequestSpanOptions {
+/** The tracer of spans, and the clock of their times. */
+export interface SpanSource {
   readonly tracer: Tracer.Tracer
   readonly clock: Clock.Clock
+}
+
+export interface RequestSpanOptions extends SpanSource {
   readonly name: string
   readonly kind: Tracer.SpanKind
   /** Undefined where the request begins a trace. */

@@ -2,7 +2,7 @@
  * The requests that an instance executes together, from the start to their replies. Each request of a batch has a reply of its own;
  * once no caller waits for any of them, the batch is interrupted.
  */
-import { Cause, type Clock, Exit, Result, type Tracer } from "effect"
+import { Cause, Exit, Result, type Tracer } from "effect"
 import type { RequestCompletion } from "./RequestCompletion.ts"
 import type * as Batch from "../batch/Batch.ts"
 import type { QueuedRequest } from "./QueuedRequest.ts"
@@ -28,13 +28,7 @@ export interface RunningBatchOptions {
   /** What an instance dies of. */
   readonly onDefect: (instance: string, cause: Cause.Cause<InferenceError>) => void
   /** Undefined without a tracer. */
-  readonly spans?: Spans | undefined
-}
-
-/** Where spans of batches come from, and when they end. */
-export interface Spans {
-  readonly tracer: Tracer.Tracer
-  readonly clock: Clock.Clock
+  readonly spans?: RequestSpan.SpanSource | undefined
 }
 
 export class RunningBatch {

@@ -65,7 +65,7 @@ const withTypes = (config: ModelConfig, file: FileSignature): ModelConfig => {
   }
   return {
     ...config,
-    input: config.input.map((given) => typed(given, [...file.inputs, ...file.options])),
+    input: config.input.map((given) => typed(given, [...file.inputs, ...file.defaultedInputs])),
     output: config.output.map((given) => typed(given, file.outputs)),
   }
 }

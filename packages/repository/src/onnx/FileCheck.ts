@@ -1,6 +1,6 @@
 /** Checks a configuration against its model file: names, datatypes and shapes. The messages are Triton's. */
 import { isDynamic, wireDims } from "@nereid/core/internal/tensor/TensorSpec"
-import type { FileOption, FileSignature, FileTensor } from "@nereid/onnx/internal/OnnxFile"
+import type { DefaultedInput, FileSignature, FileTensor } from "@nereid/onnx/internal/OnnxFile"
 import { DataTypeSchema, type ModelConfig, type ModelInput, type ModelOutput } from "@nereid/protocol/model_config"
 import { configDataType } from "../config/ConfigCompletion.ts"
 
@@ -9,9 +9,9 @@ type Kind = "input" | "output"
 /** The first disagreement; undefined for none. Outputs that the configuration does not name are left alone. */
 export const problem = (config: ModelConfig, file: FileSignature): string | undefined => {
   for (const input of config.input) {
-    const found = tensorProblem(config, "input", input, [...file.inputs, ...file.options])
+    const found = tensorProblem(config, "input", input, [...file.inputs, ...file.defaultedInputs])
     if (found !== undefined) return found
-    const option = file.options.find(({ name }) => name === input.name)
+    const option = file.defaultedInputs.find(({ name }) => name === input.name)
     const lacking = option && optionProblem(config, option)
     if (lacking !== undefined) return lacking
     if (input.optional && option === undefined) {
@@ -31,7 +31,10 @@ export const problem = (config: ModelConfig, file: FileSignature): string | unde
 }
 
 /** A batch has the value once for each of its rows. */
-const optionProblem = ({ name: model, maxBatchSize }: ModelConfig, { name, value }: FileOption): string | undefined => {
+const optionProblem = (
+  { name: model, maxBatchSize }: ModelConfig,
+  { name, value }: DefaultedInput,
+): string | undefined => {
   const where = `model '${model}', tensor '${name}'`
   if (value === undefined) return `${where}: its value is not in the model file itself`
   if (maxBatchSize === 0 || value.shape[0] === 1) return undefined

@@ -82,7 +82,7 @@ const harness = Effect.fnUntraced(function* (options: SystemSharedMemoryOptions 
   )
   const services = yield* Effect.provideContext(Effect.all([Echo, Count, Gated]), context)
   const models = services.map(({ model }) => model)
-  const tracing = trace === undefined ? Tracing.off : yield* Tracing.make(ModelStore.of(models), trace)
+  const tracing = trace === undefined ? Tracing.disabled : yield* Tracing.make(ModelStore.of(models), trace)
   const server = yield* serve(models, { sharedMemory, tracing })
   const file = (name: string) => join(directory, name)
   return { ...server, directory, file, begun }
