@@ -38,8 +38,8 @@ const tryRequests = (
 ) => {
   let asked = 0
   const response = { modelName: "m", modelVersion: "1", id, parameters: {}, outputs }
-  const client: Pick<ModelClient, "ask"> = {
-    ask: async () => ({
+  const client: Pick<ModelClient, "infer"> = {
+    infer: async () => ({
       responses: Array.from({ length: responses }, () => response),
       length: lengths[asked++ % lengths.length] ?? 0,
     }),

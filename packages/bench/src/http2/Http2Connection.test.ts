@@ -3,7 +3,7 @@ import { once } from "node:events"
 import { createServer, type ServerHttp2Stream, type ServerOptions } from "node:http2"
 import { type AddressInfo, createServer as createTcp } from "node:net"
 import { describe, expect, it, onTestFinished } from "vitest"
-import { encode, Flag, largestWindow, Setting, Type, windowUpdate } from "./Frame.ts"
+import { encode, Flag, maxWindow, Setting, Type, windowUpdate } from "./Frame.ts"
 import type { Fields } from "./HeaderWriter.ts"
 import { Http2Connection } from "./Http2Connection.ts"
 import { block, data, headers, ScriptedServer } from "./ScriptedServer.fixture.ts"
@@ -229,7 +229,7 @@ describe("against a server that", () => {
   })
 
   it("opens the connection's window a little at a time", async () => {
-    const server = await ScriptedServer.start([[Setting.INITIAL_WINDOW_SIZE, largestWindow]])
+    const server = await ScriptedServer.start([[Setting.INITIAL_WINDOW_SIZE, maxWindow]])
     const connection = await open(server.port)
     const outcomes = [ask(connection, [bytes(65_000)]), ask(connection, [bytes(1000)])]
     const received = () =>

@@ -17,10 +17,10 @@ const lengths = [
 ]
 
 const shortest = 5
-const longest = 30
+const maxCodeLength = 30
 
 /** By length: the symbols in the order of their codes, and the first code. */
-const byLength = Array.from({ length: longest + 1 }, (_, length) => ({
+const byLength = Array.from({ length: maxCodeLength + 1 }, (_, length) => ({
   symbols: [...lengths.keys()].filter((symbol) => lengths[symbol] === length),
   first: 0,
 }))
@@ -39,7 +39,7 @@ export const decode = (bytes: Uint8Array): string | undefined => {
       code = (code << 1) | ((byte >> bit) & 1)
       length += 1
       if (length < shortest) continue
-      if (length > longest) return undefined
+      if (length > maxCodeLength) return undefined
       const row = byLength[length]
       const symbol = row?.symbols[code - row.first]
       if (symbol === undefined) continue

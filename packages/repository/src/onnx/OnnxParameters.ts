@@ -16,12 +16,12 @@ export const options = (
 ): Result.Result<Omit<OnnxOptions, "instances" | "providers">, string> => {
   const problems: Array<string> = []
   /** A parameter as a number in these bounds; the fallback where it is absent or stands for it. */
-  const number = (name: string, fallback: number, [least, most]: readonly [number, number]): number => {
+  const number = (name: string, fallback: number, [min, max]: readonly [number, number]): number => {
     const text = parameters[name]?.stringValue.trim()
     if (text === undefined || text === "") return fallback
     const value = /^-?[0-9]{1,9}$/.test(text) ? Number(text) : NaN
-    if (value >= least && value <= most) return value
-    problems.push(`parameter '${name}' must be an integer from ${least} to ${most}, but '${text}' was given`)
+    if (value >= min && value <= max) return value
+    problems.push(`parameter '${name}' must be an integer from ${min} to ${max}, but '${text}' was given`)
     return fallback
   }
   const accelerators = optimization?.executionAccelerators
