@@ -166,10 +166,10 @@ describe("the object", () => {
       ],
       [
         '{"sequence_start":1}',
-        "MalformedRequest: Unable to parse 'sequence_start': attempt to access JSON non-boolean",
+        "MalformedRequest: Unable to parse 'sequence_start': attempt to access JSON non-boolean as boolean",
       ],
-      ['{"id":7}', "MalformedRequest: Unable to parse 'id': attempt to access JSON non-string"],
-      ["[1]", "MalformedRequest: Unable to parse 'request': attempt to access JSON non-object"],
+      ['{"id":7}', "MalformedRequest: Unable to parse 'id': attempt to access JSON non-string as string"],
+      ["[1]", "MalformedRequest: Unable to parse 'request': attempt to access JSON non-object as object"],
     ] as const
     for (const [body, message] of cases) expect(refused(body), body).toBe(message)
   })
@@ -258,10 +258,10 @@ describe("elements", () => {
   it("of another type are refused as in infer", () => {
     const cases = [
       ["INT32", "true", "non-signed-integer as signed-integer: element 0 of 'X' is true, expected INT32"],
-      ["FP32", '["1"]', "non-number: element 0 of 'X' is \"1\", expected FP32"],
-      ["BOOL", "[true,0]", "non-boolean: element 1 of 'X' is 0, expected BOOL"],
-      ["BYTES", "null", "non-string: element 0 of 'X' is null, expected BYTES"],
-      ["BYTES", '{"a":[1]}', "non-string: element 0 of 'X' is {\"a\":[1]}, expected BYTES"],
+      ["FP32", '["1"]', "non-number as number: element 0 of 'X' is \"1\", expected FP32"],
+      ["BOOL", "[true,0]", "non-boolean as boolean: element 1 of 'X' is 0, expected BOOL"],
+      ["BYTES", "null", "non-string as string: element 0 of 'X' is null, expected BYTES"],
+      ["BYTES", '{"a":[1]}', "non-string as string: element 0 of 'X' is {\"a\":[1]}, expected BYTES"],
     ] as const
     for (const [datatype, value, problem] of cases) {
       expect(refused(`{"X":${value}}`, model([spec("X", datatype, -1)]))).toBe(
@@ -282,11 +282,11 @@ describe("elements", () => {
         expect(read).toEqual([{ name: "X", datatype, shape, bytes }])
 
         const response = { modelName: "m", modelVersion: "1", id: "", parameters: {}, outputs: read }
-        const { inputs: again } = accepted(
+        const { inputs: repeated } = accepted(
           decoder.decode(Result.getOrThrow(encodeGenerated(response))),
           model([spec("X", datatype, -1)], 0),
         )
-        expect(again).toEqual([{ name: "X", datatype, shape: [tokens.length], bytes }])
+        expect(repeated).toEqual([{ name: "X", datatype, shape: [tokens.length], bytes }])
       }),
       { numRuns: 500 },
     )

@@ -96,7 +96,7 @@ describe("numbers", () => {
         assert.deepStrictEqual([...elements("FP32", [1], `[${text}]`)], [value])
         if (Number.isFinite(value) && value !== 0) {
           assert.strictEqual(Number(text), Number(text.replace(/^-/, "")) * Math.sign(value))
-          assert.strictEqual(significant(text), fewest(value), text)
+          assert.strictEqual(significant(text), shortest(value), text)
         }
       }),
       { numRuns: 3000 },
@@ -229,7 +229,7 @@ describe("booleans and strings", () => {
   it("BOOL is true and false, nothing else", () => {
     assert.deepStrictEqual([...elements("BOOL", [2, 1], "[[true],[ false ]]")], [1, 0])
     assert.strictEqual(written("BOOL", Uint8Array.of(1, 0), 2), "true,false")
-    assert.include(refused(withInput("BOOL", [1], "[1]")), "attempt to access JSON non-boolean")
+    assert.include(refused(withInput("BOOL", [1], "[1]")), "attempt to access JSON non-boolean as boolean")
     assert.include(refused(withInput("BOOL", [1], "[truth]")), "Invalid value.")
   })
 
@@ -266,7 +266,7 @@ describe("booleans and strings", () => {
       assert.include(refused(withInput("BYTES", [1], `["${lone}"]`)), "The surrogate pair in string is invalid.")
     }
     assert.include(refused(withInput("BYTES", [1], '["a\nb"]')), "Invalid encoding in string.")
-    assert.include(refused(withInput("BYTES", [1], "[1]")), "attempt to access JSON non-string")
+    assert.include(refused(withInput("BYTES", [1], "[1]")), "attempt to access JSON non-string as string")
   })
 
   it("bytes that are no UTF-8 have no JSON form", () => {
@@ -388,27 +388,27 @@ describe("documents", () => {
       "{}": "Unable to parse 'inputs': attempt to access non-existing object member 'inputs'",
       "[]": "Unable to parse 'inputs': attempt to access non-existing object member 'inputs'",
       null: "Unable to parse 'inputs': attempt to access non-existing object member 'inputs'",
-      '{"inputs":3}': "Unable to parse 'inputs': attempt to access JSON non-array",
+      '{"inputs":3}': "Unable to parse 'inputs': attempt to access JSON non-array as array",
       '{"inputs":[3]}': "Unable to parse 'name': attempt to access non-existing object member 'name'",
-      '{"inputs":[],"parameters":3}': "Unable to parse 'parameters': attempt to access JSON non-object",
-      '{"inputs":[],"id":7}': "Unable to parse 'id': attempt to access JSON non-string",
-      '{"inputs":[],"outputs":{}}': "Unable to parse 'outputs': attempt to access JSON non-array",
+      '{"inputs":[],"parameters":3}': "Unable to parse 'parameters': attempt to access JSON non-object as object",
+      '{"inputs":[],"id":7}': "Unable to parse 'id': attempt to access JSON non-string as string",
+      '{"inputs":[],"outputs":{}}': "Unable to parse 'outputs': attempt to access JSON non-array as array",
       '{"inputs":[],"outputs":[{}]}': "Unable to parse 'name': attempt to access non-existing object member 'name'",
       '{"inputs":[{}]}': "Unable to parse 'name': attempt to access non-existing object member 'name'",
       '{"inputs":[{"name":"X"}]}':
         "Unable to parse 'datatype': attempt to access non-existing object member 'datatype'",
       '{"inputs":[],"parameters":{"binary_data_output":1}}':
-        "Unable to parse 'binary_data_output': attempt to access JSON non-boolean",
+        "Unable to parse 'binary_data_output': attempt to access JSON non-boolean as boolean",
       '{"inputs":[{"name":"X","shape":[1],"datatype":"INT8","data":1}]}':
-        "Unable to parse 'data': attempt to access JSON non-array",
+        "Unable to parse 'data': attempt to access JSON non-array as array",
       '{"inputs":[{"name":"X","shape":[1],"datatype":"INT8","parameters":{"binary_data_size":-1}}]}':
         "Unable to parse 'binary_data_size': attempt to access JSON non-unsigned-integer as unsigned-integer",
       '{"inputs":[{"name":"X","shape":[1],"datatype":"INT8","parameters":{"binary_data_size":[1]}}]}':
         "Unable to parse 'binary_data_size': attempt to access JSON non-unsigned-integer as unsigned-integer",
       '{"inputs":[],"outputs":[{"name":"Y","parameters":{"binary_data":"yes"}}]}':
-        "Unable to parse 'binary_data': attempt to access JSON non-boolean",
+        "Unable to parse 'binary_data': attempt to access JSON non-boolean as boolean",
       '{"inputs":[],"outputs":[{"name":"Y","parameters":{"binary_data":null}}]}':
-        "Unable to parse 'binary_data': attempt to access JSON non-boolean",
+        "Unable to parse 'binary_data': attempt to access JSON non-boolean as boolean",
       '{"inputs":[],"outputs":[{"name":"Y","parameters":{"classification":1.5}}]}':
         "Unable to parse 'classification': attempt to access JSON non-unsigned-integer as unsigned-integer",
     }
@@ -591,7 +591,7 @@ const next = (value: number): number => new Float32Array(Uint32Array.of(bitsOf(v
 const significant = (text: string): number =>
   text.replace(/e.*$/, "").replace(/[-.]/g, "").replace(/^0+/, "").replace(/0+$/, "").length
 
-const fewest = (value: number): number => {
+const shortest = (value: number): number => {
   for (let precision = 1; precision < 9; precision++) {
     if (Math.fround(Number(value.toPrecision(precision))) === value) return significant(value.toPrecision(precision))
   }

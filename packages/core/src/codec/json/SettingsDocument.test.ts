@@ -27,7 +27,7 @@ it.each(["", " \n", "{}"])("%j has no settings", (text) => {
 })
 
 it.each([
-  ["[]", "MalformedRequest: attempt to access JSON non-object"],
+  ["[]", "MalformedRequest: attempt to access JSON non-object as object"],
   ["{", "MalformedRequest: failed to parse the request JSON buffer: "],
   ['{"a":1} x', "MalformedRequest: failed to parse the request JSON buffer: "],
   ['{"a":tru}', "MalformedRequest: failed to parse the request JSON buffer: "],

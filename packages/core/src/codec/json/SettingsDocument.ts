@@ -31,7 +31,7 @@ export const read = (bytes: Uint8Array): Result.Result<SettingsDocument, Inferen
       // A syntax error comes first.
       reader.skip()
       reader.end()
-      throw new MalformedRequest({ message: "attempt to access JSON non-object" })
+      throw new MalformedRequest({ message: "attempt to access JSON non-object as object" })
     }
     reader.object((name) => {
       const setting = readSetting(reader)
