@@ -87,11 +87,11 @@ export const cycles = (files: ReadonlyArray<string>): ReadonlyArray<ReadonlyArra
   )
   const found: Array<ReadonlyArray<string>> = []
   const done = new Set<string>()
-  const walk = (file: string, way: ReadonlyArray<string>) => {
-    const start = way.indexOf(file)
-    if (start >= 0) return void found.push([...way.slice(start), file].map((each) => basename(each)))
+  const walk = (file: string, path: ReadonlyArray<string>) => {
+    const start = path.indexOf(file)
+    if (start >= 0) return void found.push([...path.slice(start), file].map((each) => basename(each)))
     if (done.has(file)) return
-    for (const next of edges.get(file) ?? []) walk(next, [...way, file])
+    for (const next of edges.get(file) ?? []) walk(next, [...path, file])
     done.add(file)
   }
   for (const file of files) walk(file, [])

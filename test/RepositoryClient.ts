@@ -35,7 +35,7 @@ export interface RepositoryClient {
   readonly isReady: () => Promise<boolean>
   readonly isModelReady: (name: string, version?: string) => Promise<boolean | string>
   /** What a model with one FP32 of a batch, X → Y, makes of a number. */
-  readonly answer: (name: string, x?: number, options?: { readonly signal?: AbortSignal }) => Promise<number | string>
+  readonly infer: (name: string, x?: number, options?: { readonly signal?: AbortSignal }) => Promise<number | string>
   /** Requests that the model has answered. */
   readonly successes: (name: string) => Promise<number>
 }
@@ -58,7 +58,7 @@ const refused = (transport: "http" | "grpc", code: number, tag: string | undefin
 }
 
 const overHttp = (port: number): RepositoryClient => {
-  const ask = async (method: "GET" | "POST", path: string, body: unknown = {}, signal?: AbortSignal) => {
+  const request = async (method: "GET" | "POST", path: string, body: unknown = {}, signal?: AbortSignal) => {
     const response = await fetch(`http://127.0.0.1:${port}/v2/${path}`, {
       method,
       ...(method === "POST" ? { body: JSON.stringify(body) } : {}),
@@ -74,33 +74,33 @@ const overHttp = (port: number): RepositoryClient => {
   const at = (name: string, version?: string) =>
     version === undefined ? `models/${name}` : `models/${name}/versions/${version}`
   return {
-    index: async (ready = false) => (await ask("POST", "repository/index", { ready })).json,
+    index: async (ready = false) => (await request("POST", "repository/index", { ready })).json,
     load: async (name, { config, files = {} } = {}) => {
       const contents = Object.entries(files).map(([path, bytes]) => [
         `file:${path}`,
         Buffer.from(bytes).toString("base64"),
       ])
       const parameters = { ...(config && { config: JSON.stringify(config) }), ...Object.fromEntries(contents) }
-      return (await ask("POST", `repository/models/${name}/load`, { parameters })).error
+      return (await request("POST", `repository/models/${name}/load`, { parameters })).error
     },
     unload: async (name, unload_dependents = false) =>
-      (await ask("POST", `repository/models/${name}/unload`, { parameters: { unload_dependents } })).error,
+      (await request("POST", `repository/models/${name}/unload`, { parameters: { unload_dependents } })).error,
     config: async (name, version) => {
-      const { json, error } = await ask("GET", `${at(name, version)}/config`)
+      const { json, error } = await request("GET", `${at(name, version)}/config`)
       return error ?? json
     },
-    isReady: async () => (await ask("GET", "health/ready")).status === 200,
+    isReady: async () => (await request("GET", "health/ready")).status === 200,
     isModelReady: async (name, version) => {
-      const { status, json, error } = await ask("GET", `${at(name, version)}/ready`)
+      const { status, json, error } = await request("GET", `${at(name, version)}/ready`)
       return status === 400 && json?.error === "Model version not ready" ? false : (error ?? true)
     },
-    answer: async (name, x = 0, { signal } = {}) => {
+    infer: async (name, x = 0, { signal } = {}) => {
       const inputs = [{ name: "X", datatype: "FP32", shape: [1, 1], data: [x] }]
-      const { json, error } = await ask("POST", `${at(name)}/infer`, { inputs }, signal)
+      const { json, error } = await request("POST", `${at(name)}/infer`, { inputs }, signal)
       return error ?? json.outputs[0].data[0]
     },
     successes: async (name) =>
-      (await ask("GET", `${at(name)}/stats`)).json.model_stats[0].inference_stats.success.count,
+      (await request("GET", `${at(name)}/stats`)).json.model_stats[0].inference_stats.success.count,
   }
 }
 
@@ -109,7 +109,7 @@ type Call = Effect.Success<ReturnType<(typeof clients)["grpc-js"]>>
 const { method } = GRPCInferenceService
 
 const overGrpc = (call: Call): RepositoryClient => {
-  const ask = async <I extends DescMessage, O extends DescMessage, A>(
+  const send = async <I extends DescMessage, O extends DescMessage, A>(
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
     read: (response: MessageShape<O>) => A,
@@ -119,8 +119,8 @@ const overGrpc = (call: Call): RepositoryClient => {
     if ("response" in outcome) return read(outcome.response)
     return refused("grpc", outcome.code, outcome.tag, outcome.message)
   }
-  const orThrow = async <A>(answer: Promise<A | string>): Promise<A> => {
-    const found = await answer
+  const orThrow = async <A>(response: Promise<A | string>): Promise<A> => {
+    const found = await response
     if (typeof found === "string") throw new Error(found)
     return found
   }
@@ -128,7 +128,7 @@ const overGrpc = (call: Call): RepositoryClient => {
   return {
     index: (ready = false) =>
       orThrow(
-        ask(method.repositoryIndex, { ready }, ({ models }) =>
+        send(method.repositoryIndex, { ready }, ({ models }) =>
           // As HTTP has it, where a model that was never loaded has no more than its name.
           models.map(({ name, version, state, reason }) =>
             state === "" ? { name } : { name, version, state, reason },
@@ -143,30 +143,30 @@ const overGrpc = (call: Call): RepositoryClient => {
           return [`file:${path}`, { parameterChoice: { case: "bytesParam" as const, value } }] as const
         }),
       ])
-      return ask(method.repositoryModelLoad, { modelName, parameters }, done)
+      return send(method.repositoryModelLoad, { modelName, parameters }, done)
     },
     unload: (modelName, value = false) => {
       const parameters = { unload_dependents: { parameterChoice: { case: "boolParam" as const, value } } }
-      return ask(method.repositoryModelUnload, { modelName, parameters }, done)
+      return send(method.repositoryModelUnload, { modelName, parameters }, done)
     },
     config: (name, version = "") =>
-      ask(
+      send(
         method.modelConfig,
         { name, version },
         ({ config }) =>
           config && toJson(ModelConfigSchema, config, { useProtoFieldName: true, alwaysEmitImplicit: true }),
       ),
-    isReady: () => orThrow(ask(method.serverReady, {}, ({ ready }) => ready)),
-    isModelReady: (name, version = "") => ask(method.modelReady, { name, version }, ({ ready }) => ready),
-    answer: (modelName, x = 0, { signal } = {}) => {
+    isReady: () => orThrow(send(method.serverReady, {}, ({ ready }) => ready)),
+    isModelReady: (name, version = "") => send(method.modelReady, { name, version }, ({ ready }) => ready),
+    infer: (modelName, x = 0, { signal } = {}) => {
       const inputs = [{ name: "X", datatype: "FP32", shape: [1n, 1n], contents: { fp32Contents: [x] } }]
       const read = ({ rawOutputContents: [bytes] }: { readonly rawOutputContents: ReadonlyArray<Uint8Array> }) =>
         Buffer.from(bytes ?? []).readFloatLE()
-      return ask(method.modelInfer, { modelName, inputs }, read, signal)
+      return send(method.modelInfer, { modelName, inputs }, read, signal)
     },
     successes: (name) =>
       orThrow(
-        ask(method.modelStatistics, { name }, ({ modelStats }) =>
+        send(method.modelStatistics, { name }, ({ modelStats }) =>
           Number(modelStats[0]?.inferenceStats?.success?.count),
         ),
       ),

@@ -63,30 +63,30 @@ describe.each(["grpc", "http"] as const)("over %s", (transport) => {
 
   it("defaults are filled in, and requests of different lengths share a batch and have their own back", async () => {
     await using model = await connect()
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       model.infer({ x: row(1) }),
       model.infer({ x: row(1, 2, 3) }),
       model.infer({ x: row(1, 2), mask: row(0, 1) }),
       model.infer({ x: row(5, 5), scale: 10 }),
     ])
-    expect(answers.map(({ x }) => x.shape)).toEqual([[1], [3], [2], [2]])
-    expect(answers.map(({ batch }) => batch)).toEqual(Array(together).fill("4 in 4x3"))
+    expect(responses.map(({ x }) => x.shape)).toEqual([[1], [3], [2], [2]])
+    expect(responses.map(({ batch }) => batch)).toEqual(Array(together).fill("4 in 4x3"))
     // Where a request has left the mask out its default is padded too: with 0, as a mask is.
-    expect(answers.map(({ sum }) => sum)).toEqual([10, 60, 20, 100])
+    expect(responses.map(({ sum }) => sum)).toEqual([10, 60, 20, 100])
   })
 
   it("requests with an input that others lack, of another value or parameter, do not share a batch", async () => {
     await using model = await connect()
     const kinds = [{}, { note: "" }, { scale: 3 }]
     const parameters = { language: "de" }
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       ...kinds.flatMap((kind) => Array.from({ length: together }, () => model.infer({ x: row(2), ...kind }))),
       ...Array.from({ length: together }, () => model.infer({ x: row(2) }, { parameters })),
     ])
-    expect(answers.map(({ batch }) => batch)).toEqual(
+    expect(responses.map(({ batch }) => batch)).toEqual(
       [0, 1, 2, 3].flatMap((kind) => Array(together).fill(`4 in 4x1${kind === 1 ? " noted" : ""}`)),
     )
-    expect(answers.map(({ sum }) => sum)).toEqual([20, 20, 6, 20].flatMap((sum) => Array(together).fill(sum)))
+    expect(responses.map(({ sum }) => sum)).toEqual([20, 20, 6, 20].flatMap((sum) => Array(together).fill(sum)))
   })
 
   it("a request whose rows differ has its answer in its order", async () => {
@@ -99,19 +99,16 @@ describe.each(["grpc", "http"] as const)("over %s", (transport) => {
 
   it("one that is poisoned fails alone", async () => {
     await using model = await connect()
-    const answers = await Promise.allSettled([1, -1, 3, 4].map((value) => model.infer({ x: row(value) })))
-    expect(answers.map((answer) => (answer.status === "fulfilled" ? answer.value.sum : answer.reason))).toEqual([
-      10,
-      expect.objectContaining({ _tag: "InvalidRequest", message: "poison" }),
-      30,
-      40,
-    ])
+    const responses = await Promise.allSettled([1, -1, 3, 4].map((value) => model.infer({ x: row(value) })))
+    expect(
+      responses.map((response) => (response.status === "fulfilled" ? response.value.sum : response.reason)),
+    ).toEqual([10, expect.objectContaining({ _tag: "InvalidRequest", message: "poison" }), 30, 40])
   })
 })
 
 it("the metadata says which inputs may be left out", async () => {
-  const answer = await fetch(`http://127.0.0.1:${server.http.port}/v2/models/sum/config`)
-  expect(await answer.json()).toMatchObject({
+  const response = await fetch(`http://127.0.0.1:${server.http.port}/v2/models/sum/config`)
+  expect(await response.json()).toMatchObject({
     input: [
       { name: "x" },
       { name: "mask", optional: true },

@@ -87,8 +87,8 @@ it("takes inputs from a file, and writes what it has found out: JSON, a table an
   const inputs = { data: [{ IN: { content: [1, 2, 3], shape: [3] } }, { IN: { content: [1], shape: [1] } }] }
   await writeFile(file("inputs.json"), JSON.stringify(inputs))
   const flags = [`--json=${file("a.json")}`, `--svg=${file("a.svg")}`, "-f", file("a.csv"), "--percentile=95"]
-  const asked = [`--input-data=${file("inputs.json")}`, "--concurrency-range=1:3:2"]
-  const { code, output } = await bench("-m=sum", `-u=${http}`, ...asked, ...flags)
+  const loadFlags = [`--input-data=${file("inputs.json")}`, "--concurrency-range=1:3:2"]
+  const { code, output } = await bench("-m=sum", `-u=${http}`, ...loadFlags, ...flags)
   expect(code, output).toBe(0)
   expect(output).toContain("sends IN FP32[1,3]; 12 bytes, 2 requests in turn")
   expect(JSON.parse(await readFile(file("a.json"), "utf8"))).toMatchObject({
@@ -114,9 +114,9 @@ it("takes inputs from a file, and writes what it has found out: JSON, a table an
 
 it("speaks TLS with a server whose authority it is told", async () => {
   const file = (name: string) => join(folder, name)
-  const ours = authority()
-  const { cert, key } = ours.issue("server")
-  await writeFile(file("ca.crt"), ours.cert)
+  const trusted = authority()
+  const { cert, key } = trusted.issue("server")
+  await writeFile(file("ca.crt"), trusted.cert)
   await writeFile(file("tls.crt"), cert)
   await writeFile(file("tls.key"), key)
   const tls = ["http", "grpc"].flatMap((port) => [
@@ -127,10 +127,11 @@ it("speaks TLS with a server whose authority it is told", async () => {
   await using secure = nereid("serve", module, "--http-port=0", "--grpc-port=0", "--allow-metrics=0", ...tls)
   const [, grpcs] = await secure.match(/GRPCInferenceService at .*:(\d+)/)
   const [, https] = await secure.match(/HTTPService at .*:(\d+)/)
-  const asked = (url: string, ...flags: ReadonlyArray<string>) => bench("-m=sum", `-u=${url}`, "--shape=IN:5", ...flags)
+  const benchWith = (url: string, ...flags: ReadonlyArray<string>) =>
+    bench("-m=sum", `-u=${url}`, "--shape=IN:5", ...flags)
   const [trusting, doubting] = await Promise.all([
-    asked(`grpcs://localhost:${grpcs}`, `--tls-ca=${file("ca.crt")}`),
-    asked(`https://localhost:${https}`),
+    benchWith(`grpcs://localhost:${grpcs}`, `--tls-ca=${file("ca.crt")}`),
+    benchWith(`https://localhost:${https}`),
   ])
   expect(trusting.output).toContain(" (TLS)\n")
   expect(trusting.code, trusting.output).toBe(0)

@@ -30,7 +30,7 @@ const load = async (protocol: Protocol, extent: number, requests: number) => {
     headers: {},
     parameters: {},
     inputs: {
-      made: {
+      synthetic: {
         batchSize: 2,
         shapes: new Map([["IN", [extent]]]),
         values: "random",

@@ -9,10 +9,10 @@ it("says what there is, and that a model answers over HTTP and gRPC", async () =
   expect(output).toContain(`ok       Node          ${process.versions.node}, needed is >=22.19\n`)
   expect(output).toMatch(/\nok {7}machine {7}\S+ \S+, \d+ cores?, \d+\.\d GiB of memory\n/)
   expect(output).toMatch(/\n(ok|warning) +ports +8000/)
-  const answer = "add \\[\\[2],\\[2]], sub \\[\\[0],\\[0]]"
-  expect(output).toMatch(new RegExp(`\nok {7}ONNX Runtime {2}\\d.*, built with .*cpu.*: ${answer}\n`))
-  expect(output).toMatch(new RegExp(`\nok {7}HTTP {10}http://127.0.0.1:\\d+: ${answer} in [0-9.]+ ms\n`))
-  expect(output).toMatch(new RegExp(`\nok {7}gRPC {10}grpc://127.0.0.1:\\d+: ${answer} in [0-9.]+ ms\n`))
+  const response = "add \\[\\[2],\\[2]], sub \\[\\[0],\\[0]]"
+  expect(output).toMatch(new RegExp(`\nok {7}ONNX Runtime {2}\\d.*, built with .*cpu.*: ${response}\n`))
+  expect(output).toMatch(new RegExp(`\nok {7}HTTP {10}http://127.0.0.1:\\d+: ${response} in [0-9.]+ ms\n`))
+  expect(output).toMatch(new RegExp(`\nok {7}gRPC {10}grpc://127.0.0.1:\\d+: ${response} in [0-9.]+ ms\n`))
   expect(output).toMatch(/\nAll that a server needs works\.\n$/)
   expect(code).toBe(0)
 })

@@ -215,16 +215,16 @@ describe.each<Where>(["local", "grpc", "http"])("%s", (where) => {
   it.live("every kind of field comes back as it was sent", () =>
     Effect.gen(function* () {
       const echo = yield* Echo
-      const answer = yield* echo.infer(sample)
-      expect(plain(answer)).toEqual(plain(sample))
-      expect([answer.FLOATS.data, answer.LONGS.data, answer.UNSIGNED.data, answer.HALVES.data]).toEqual([
+      const response = yield* echo.infer(sample)
+      expect(plain(response)).toEqual(plain(sample))
+      expect([response.FLOATS.data, response.LONGS.data, response.UNSIGNED.data, response.HALVES.data]).toEqual([
         sample.FLOATS.data,
         sample.LONGS.data,
         sample.UNSIGNED.data,
         sample.HALVES.data,
       ])
-      expect([answer.BRAIN.data, answer.DOUBLES.data]).toEqual([sample.BRAIN.data, sample.DOUBLES.data])
-      expect(answer.BYTES.data.map((element) => [...element])).toEqual([[], [0, 255], [1]])
+      expect([response.BRAIN.data, response.DOUBLES.data]).toEqual([sample.BRAIN.data, sample.DOUBLES.data])
+      expect(response.BYTES.data.map((element) => [...element])).toEqual([[], [0, 255], [1]])
     }).pipe(Effect.provide(layer)),
   )
 
@@ -249,8 +249,9 @@ describe.each<Where>(["local", "grpc", "http"])("%s", (where) => {
     Effect.gen(function* () {
       const { infer } = yield* Told
       const parameters = { text: "ä", flag: true, double: 2, small: -1n, large: 2n ** 64n - 1n }
-      const told = "text=ä:string,flag=true:boolean,double=2:number,small=-1:bigint,large=18446744073709551615:bigint"
-      expect(yield* infer({}, { id: "7", parameters })).toEqual({ TOLD: `7: ${told}` })
+      const expectedText =
+        "text=ä:string,flag=true:boolean,double=2:number,small=-1:bigint,large=18446744073709551615:bigint"
+      expect(yield* infer({}, { id: "7", parameters })).toEqual({ TOLD: `7: ${expectedText}` })
       expect(yield* infer({})).toEqual({ TOLD: ": " })
     }).pipe(Effect.provide(layer)),
   )
@@ -308,14 +309,14 @@ describe.each<Where>(["local", "grpc", "http"])("%s", (where) => {
     Effect.gen(function* () {
       const { infer } = yield* Twice
       const call = (index: number) => infer({ X: tensor("FP32", [1], Float32Array.of(index)) })
-      const answers = yield* Effect.forEach(
+      const responses = yield* Effect.forEach(
         Array.from({ length: 1000 }, (_, index) => index),
         call,
         {
           concurrency: "unbounded",
         },
       )
-      expect(answers.every(({ Y: { data } }, index) => data[0] === 2 * index)).toBe(true)
+      expect(responses.every(({ Y: { data } }, index) => data[0] === 2 * index)).toBe(true)
     }).pipe(Effect.provide(layer)),
   )
 

@@ -66,21 +66,21 @@ afterAll(() => server.stop())
 const url = (path: string) => `http://127.0.0.1:${server.http.port}/v2/models/${path}`
 
 const infer = async (model: string, inputs: ReadonlyArray<object>, signal?: AbortSignal) => {
-  const answer = await fetch(url(`${model}/infer`), {
+  const response = await fetch(url(`${model}/infer`), {
     method: "POST",
     headers: { connection: "close" },
     body: JSON.stringify({ inputs }),
     ...(signal === undefined ? {} : { signal }),
   })
-  return { status: answer.status, tag: answer.headers.get("nereid-error"), body: await answer.json() }
+  return { status: response.status, tag: response.headers.get("nereid-error"), body: await response.json() }
 }
 const number = (x: number) => ({ name: "x", shape: [1, 1], datatype: "INT32", data: [x] })
 const text = (name: string, value: string) => ({ name, shape: [1, 1], datatype: "BYTES", data: [value] })
 
 /** How many requests a model has answered, in how many executions. */
 const counts = async (model: string) => {
-  const answer = await fetch(url(`${model}/stats`), { headers: { connection: "close" } })
-  const { model_stats: all } = (await answer.json()) as {
+  const response = await fetch(url(`${model}/stats`), { headers: { connection: "close" } })
+  const { model_stats: all } = (await response.json()) as {
     readonly model_stats: ReadonlyArray<{
       readonly inference_count: number
       readonly execution_count: number
@@ -102,8 +102,8 @@ describe("a chain of models", () => {
   it("shares batches of its inner models among the requests that come together", async () => {
     const before = await counts("double")
     await using chain = await Client.connect(Chain, { url: `grpc://127.0.0.1:${server.grpc.port}` })
-    const answers = await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map((x) => chain.infer({ x })))
-    expect(answers).toEqual([4, 6, 8, 10, 12, 14, 16, 18].map((y) => ({ y })))
+    const responses = await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map((x) => chain.infer({ x })))
+    expect(responses).toEqual([4, 6, 8, 10, 12, 14, 16, 18].map((y) => ({ y })))
     const after = await counts("double")
     expect(after.rows - before.rows).toBe(8)
     expect(after.executions - before.executions).toBeLessThan(8)
@@ -123,10 +123,10 @@ describe("a chain of models", () => {
     const inside = new Promise<void>((resolve) => (entered = resolve))
     const outside = new Promise<void>((resolve) => (left = resolve))
     const disconnect = new AbortController()
-    const answer = infer("chain", [number(999)], disconnect.signal)
+    const response = infer("chain", [number(999)], disconnect.signal)
     await inside
     disconnect.abort()
-    await expect(answer).rejects.toThrow()
+    await expect(response).rejects.toThrow()
     await outside
   })
 
@@ -134,9 +134,9 @@ describe("a chain of models", () => {
     const inside = new Promise<void>((resolve) => (entered = resolve))
     const outside = new Promise<void>((resolve) => (left = resolve))
     await using chain = await Client.connect(Chain, { url: `grpc://127.0.0.1:${server.grpc.port}` })
-    const answer = chain.infer({ x: 999 }, { timeout: "100 millis" })
+    const response = chain.infer({ x: 999 }, { timeout: "100 millis" })
     await inside
-    await expect(answer).rejects.toMatchObject({ _tag: "DeadlineExceeded" })
+    await expect(response).rejects.toMatchObject({ _tag: "DeadlineExceeded" })
     await outside
   })
 })

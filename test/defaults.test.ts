@@ -34,8 +34,8 @@ class Foreign extends Model.Service<Foreign>()("blur", {
 }) {}
 
 const ForeignLive = Model.each(Foreign, ({ radius, weights, mask }, { parameters }) => {
-  const told = Object.entries(parameters).map(([name, value]) => `${name}=${value}`)
-  return { TOLD: `${radius} [${weights?.data}] ${mask?.data} ${told.toSorted()}` }
+  const printed = Object.entries(parameters).map(([name, value]) => `${name}=${value}`)
+  return { TOLD: `${radius} [${weights?.data}] ${mask?.data} ${printed.toSorted()}` }
 })
 
 const anywhere = { host: "127.0.0.1", port: 0 } as const
@@ -70,8 +70,8 @@ describe.each(["grpc", "http"] as const)("over %s", (protocol) => {
       { x: Tensor.make("FP32", [2, 2], new Float32Array(4)) },
       { parameters: { sigma: 0 } },
     )
-    const told = batch.TOLD.data.map((bytes) => new TextDecoder().decode(bytes))
-    expect(told).toEqual(Array(2).fill("3 [0.5,0.5] undefined mode=cut,sigma=0"))
+    const texts = batch.TOLD.data.map((bytes) => new TextDecoder().decode(bytes))
+    expect(texts).toEqual(Array(2).fill("3 [0.5,0.5] undefined mode=cut,sigma=0"))
     const [streamed] = await Array.fromAsync(blur.stream({ x: x(1) }, { parameters: { sigma: 0 } }))
     expect(streamed?.TOLD).toBe("3 [0.5] undefined mode=cut,sigma=0")
   })

@@ -188,7 +188,7 @@ const rpc = async <I extends DescMessage, O extends DescMessage>(
   request: MessageInitShape<I>,
 ) => Effect.runPromise((await scoped(clients["grpc-js"]({ port: server.grpc.port })))(method, request))
 
-const asking = async (IMAGE: string, outputs?: ReadonlyArray<unknown>) =>
+const pending = async (IMAGE: string, outputs?: ReadonlyArray<unknown>) =>
   post("models/ensemble_model/infer", {
     id: "7",
     inputs: [{ name: "IMAGE", datatype: "BYTES", shape: [1, 1], data: [IMAGE] }],
@@ -236,7 +236,7 @@ describe.each(["gRPC", "HTTP"] as const)("over %s", (transport) => {
 
 it("has labels, and asks only the steps of the outputs that are wanted", async () => {
   const before = await get("/models/segmentation_model/stats")
-  const { body } = await asking("1 9 2 3", [{ name: "CLASSIFICATION", parameters: { classification: 1 } }])
+  const { body } = await pending("1 9 2 3", [{ name: "CLASSIFICATION", parameters: { classification: 1 } }])
   expect(body).toMatchObject({ id: "7", outputs: [{ name: "CLASSIFICATION", data: ["9.000000:1:dog"] }] })
   expect(await get("/models/segmentation_model/stats")).toEqual(before)
 })
@@ -284,7 +284,7 @@ it("counts its requests, and its models theirs", async () => {
   const of = async (name: string) => (await get(`/models/${name}/stats`)).model_stats[0]
   const names = ["ensemble_model", "image_preprocess_model", "classification_model"]
   const before = await Promise.all(names.map(of))
-  await asking("1 2 3 4")
+  await pending("1 2 3 4")
   const after = await Promise.all(names.map(of))
   for (const [index, { inference_count, execution_count, inference_stats }] of after.entries()) {
     expect(inference_count).toBe(before[index].inference_count + 1)
@@ -315,14 +315,14 @@ it("goes and comes with its models, and takes them along where that is asked for
 
   await post("repository/models/segmentation_model/unload")
   expect(await index()).toEqual(["negative", "classification_model", "count", "counting", "image_preprocess_model"])
-  const gone = await asking("1 2 3 4")
+  const gone = await pending("1 2 3 4")
   expect([gone.status, gone.body.error]).toEqual([
     404,
     "Request for unknown model: 'ensemble_model' has no available versions",
   ])
   expect((await post("repository/models/segmentation_model/load")).status).toBe(200)
   expect(await index()).toEqual(all)
-  expect((await asking("1 2 3 4")).status).toBe(200)
+  expect((await pending("1 2 3 4")).status).toBe(200)
 
   // It has been asked for itself now, and stays; the others do not.
   const unload_dependents = { parameters: { unload_dependents: true } }

@@ -58,8 +58,8 @@ class Outer extends Model.Service<Outer>()("outer", {
 
 const bad = () => new BadImage({ reason: "größer\nals 100 %", at: new Date(86_400_000), sizes: [2n ** 60n, -1n] })
 
-const failureOf = (how: string) => {
-  switch (how) {
+const failureOf = (mode: string) => {
+  switch (mode) {
     case "bad":
       return bad()
     case "dark":
@@ -67,9 +67,9 @@ const failureOf = (how: string) => {
     case "huge":
       return new TooDark({ message: "x".repeat(10_000) })
     case "busy":
-      return new Errors.QueueFull({ message: how, retryAfter: 3000 })
+      return new Errors.QueueFull({ message: mode, retryAfter: 3000 })
     default:
-      return new Errors.QueueFull({ message: how })
+      return new Errors.QueueFull({ message: mode })
   }
 }
 
@@ -140,12 +140,12 @@ describe.each(["grpc", "http"] as const)("over %s", (protocol) => {
   })
 
   it("is caught by its tag", async () => {
-    const told = Effect.gen(function* () {
+    const toldLive = Effect.gen(function* () {
       const look = yield* Look
       return yield* Effect.catchTag(look.infer({ HOW: "bad" }), "BadImage", ({ reason }) => Effect.succeed(reason))
     })
     const layer = Client.layer(Look, { url: url(protocol) })
-    expect(await Effect.runPromise(Effect.provide(told, layer))).toBe("größer\nals 100 %")
+    expect(await Effect.runPromise(Effect.provide(toldLive, layer))).toBe("größer\nals 100 %")
   })
 
   it("of batches, also those that go in chunks", async () => {
@@ -153,7 +153,7 @@ describe.each(["grpc", "http"] as const)("over %s", (protocol) => {
     const HOW = Tensor.make(
       "BYTES",
       [3, 1],
-      ["well", "well", "bad"].map((how) => new TextEncoder().encode(how)),
+      ["well", "well", "bad"].map((mode) => new TextEncoder().encode(mode)),
     )
     expect(await rejection(look.inferBatch({ HOW }))).toBeInstanceOf(BadImage)
   })
@@ -220,7 +220,7 @@ describe.each(["grpc", "http"] as const)("over %s", (protocol) => {
     const HOW = Tensor.make(
       "BYTES",
       [3, 1],
-      ["well", "well", "well"].map((how) => new TextEncoder().encode(how)),
+      ["well", "well", "well"].map((mode) => new TextEncoder().encode(mode)),
     )
     const batch = await look.withParameters.inferBatch({ HOW })
     expect([batch.outputs.SEEN.shape, batch.parameters]).toEqual([[3, 1], { took: 1.5, language: "de" }])
@@ -243,13 +243,13 @@ const post = async (port: number, model: string, HOW: string) => {
   const body = JSON.stringify({ inputs: [{ name: "HOW", datatype: "BYTES", shape: [1, 1], data: [HOW] }] })
   const plain = model === "look" ? body : body.replace("[1,1]", "[1]")
   const headers = { connection: "close" }
-  const answer = await fetch(`http://127.0.0.1:${port}/v2/models/${model}/infer`, {
+  const response = await fetch(`http://127.0.0.1:${port}/v2/models/${model}/infer`, {
     method: "POST",
     headers,
     body: plain,
   })
-  const { headers: got, status } = answer
-  return { status, tag: got.get("nereid-error"), detail: got.get("nereid-error-detail"), text: await answer.text() }
+  const { headers: got, status } = response
+  return { status, tag: got.get("nereid-error"), detail: got.get("nereid-error-detail"), text: await response.text() }
 }
 
 it("a plain client sees the declared status, and the tag in the text", async () => {

@@ -38,16 +38,16 @@ it("digits recognises its pictures from files, over gRPC and HTTP", async () => 
     expect(lines.toSorted()).toEqual(expected)
   }
   const some = ["examples/digits/pictures/7-9000.png", "examples/digits/pictures/3-9007.png"]
-  const answers = await run("examples/digits/client.ts", `--url=${grpc}`, ...some)
-  expect(answers.split("\n").toSorted()).toEqual(printed("examples/digits/README.md").split("\n").toSorted())
+  const responses = await run("examples/digits/client.ts", `--url=${grpc}`, ...some)
+  expect(responses.split("\n").toSorted()).toEqual(printed("examples/digits/README.md").split("\n").toSorted())
 })
 
 it("image reads its photographs from files, over gRPC and HTTP", async () => {
   const some = ["7-9000", "9-9620"].map((name) => `examples/image/photographs/${name}.jpg`)
   const expected = printed("examples/image/README.md").split("\n").toSorted()
   for (const url of [grpc, http]) {
-    const answers = await run("examples/image/client.ts", `--url=${url}`, ...some)
-    expect(answers.split("\n").toSorted()).toEqual(expected)
+    const responses = await run("examples/image/client.ts", `--url=${url}`, ...some)
+    expect(responses.split("\n").toSorted()).toEqual(expected)
   }
 })
 
@@ -80,15 +80,17 @@ it.skipIf(!hasCurl)("each curl line of the start works as it is printed", async 
     .filter((line) => line !== "")
   expect(lines).toHaveLength(9)
   for (const line of lines) {
-    const answer = await shell(line)
+    const response = await shell(line)
     if (line.includes("/generate_stream")) {
       const about = { model_name: "words", model_version: "1", WORD: expect.any(String) }
-      for (const event of answer.trimEnd().split("\n\n")) {
+      for (const event of response.trimEnd().split("\n\n")) {
         expect(JSON.parse(event.replace(/^data: /, ""))).toEqual(about)
       }
     } else if (/preprocess|photographed_digit/.test(line)) {
       // No text is a picture, and a line of JSON carries nothing else.
-      expect(JSON.parse(answer)).toEqual({ error: expect.stringContaining("expected the bytes of a JPEG or PNG file") })
-    } else expect(JSON.parse(answer)).toMatchObject({ model_version: "1", outputs: expect.any(Array) })
+      expect(JSON.parse(response)).toEqual({
+        error: expect.stringContaining("expected the bytes of a JPEG or PNG file"),
+      })
+    } else expect(JSON.parse(response)).toMatchObject({ model_version: "1", outputs: expect.any(Array) })
   }
 })

@@ -69,8 +69,8 @@ const seen = async (server: Program, names: ReadonlyArray<string>) => {
     return [metadata, config && shared(JSON.parse(JSON.stringify(toJson(ModelConfigSchema, config))))]
   })
   return {
-    overHttp: [await Promise.all(overHttp), await answers(`http://127.0.0.1:${http}`)],
-    overGrpc: [await Promise.all(overGrpc), await answers(`grpc://127.0.0.1:${grpc}`)],
+    overHttp: [await Promise.all(overHttp), await responsesOf(`http://127.0.0.1:${http}`)],
+    overGrpc: [await Promise.all(overGrpc), await responsesOf(`grpc://127.0.0.1:${grpc}`)],
   }
 }
 
@@ -87,7 +87,7 @@ const shared = ({ output, ...config }: Config) => ({
   output: output.map((tensor) => ({ ...tensor, label_filename: "", labelFilename: "" })),
 })
 
-const answers = async (url: string) => {
+const responsesOf = async (url: string) => {
   const X = Tensor.make("FP32", [1], Float32Array.of(1))
   await using plain = await Client.connect(Plain, { url, verify: true })
   await using heavy = await Client.connect(Heavy, { url, verify: true })

@@ -19,10 +19,10 @@ it.each(["blocking", "background"])(
     const [, http = "", grpc = ""] = await program.match(/^(\d+) (\d+)\n/)
     await using overHttp = await Client.connect(Patient, { url: `http://127.0.0.1:${http}` })
     await using overGrpc = await Client.connect(Patient, { url: `grpc://127.0.0.1:${grpc}` })
-    const answers = Promise.all([overHttp.infer({ TEXT: "over HTTP" }), overGrpc.infer({ TEXT: "over gRPC" })])
+    const responses = Promise.all([overHttp.infer({ TEXT: "over HTTP" }), overGrpc.infer({ TEXT: "over gRPC" })])
     await program.match(/entered\nentered\n/)
     program.signal("SIGTERM")
-    expect(await answers).toEqual([{ TEXT: "over HTTP" }, { TEXT: "over gRPC" }])
+    expect(await responses).toEqual([{ TEXT: "over HTTP" }, { TEXT: "over gRPC" }])
     expect(await program.ended).toMatchObject({ code: 0, signal: null })
     for (const port of [http, grpc]) expect(await refuses(Number(port))).toBe(true)
   },
@@ -51,14 +51,14 @@ it.each([
   ["background", "grpc", 3],
 ] as const)(
   "%s, over %s: a model that cannot recover ends its server and the process, with %i, for somebody to start it again",
-  async (way, transport, code) => {
-    const program = new Program(["test/fixtures/programs/fatal.ts", way])
+  async (variant, transport, code) => {
+    const program = new Program(["test/fixtures/programs/fatal.ts", variant])
     const [, http = "", grpc = ""] = await program.match(/^(\d+) (\d+)\n/)
     const ended = await lose(program, http, grpc, transport)
     expect(ended).toMatchObject({ code, signal: null })
     expect(ended.output).toContain("Model 'fatal' cannot recover, so the server stops: the device is lost")
     expect(ended.output).toContain("unloaded")
-    if (way === "background") expect(ended.output).toContain("stopped: the device is lost")
+    if (variant === "background") expect(ended.output).toContain("stopped: the device is lost")
   },
 )
 
@@ -73,11 +73,11 @@ it("nereid serve: so too, and requests in flight have their answers before", asy
   const [, http = ""] = await program.match(/HTTPService at .*:(\d+)/)
   const [, grpc = ""] = await program.match(/GRPCInferenceService at .*:(\d+)/)
   await using patient = await Client.connect(Patient, { url: `http://127.0.0.1:${http}` })
-  const answer = patient.infer({ TEXT: "in flight" })
+  const response = patient.infer({ TEXT: "in flight" })
   await program.match(/entered/)
   const [ended] = await Promise.all([
     lose(program, http, grpc, "grpc"),
-    expect(answer).resolves.toEqual({ TEXT: "in flight" }),
+    expect(response).resolves.toEqual({ TEXT: "in flight" }),
   ])
   expect(ended).toMatchObject({ code: 1, signal: null })
   expect(ended.output).toContain("Stopping, as a model cannot recover: requests in flight may take 30 s more")

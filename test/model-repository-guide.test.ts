@@ -40,8 +40,11 @@ it("serves what is in the directory", async () => {
   ])
   const body = JSON.stringify({ inputs: [{ name: "TEXT", datatype: "BYTES", shape: [1, 1], data: ["hello"] }] })
   const shout = async (name: string) => {
-    const answer = await fetch(`http://localhost:${server.http.port}/v2/models/${name}/infer`, { method: "POST", body })
-    return answer.json()
+    const response = await fetch(`http://localhost:${server.http.port}/v2/models/${name}/infer`, {
+      method: "POST",
+      body,
+    })
+    return response.json()
   }
   expect(await shout("shout")).toMatchObject({ outputs: [{ data: ["HELLO!"] }] })
   expect(await shout("twice")).toMatchObject({ outputs: [{ data: ["HELLO!!"] }] })
@@ -49,11 +52,11 @@ it("serves what is in the directory", async () => {
   const numbers = await fetch(counting, { method: "POST", body: '{ "UP_TO": 3 }' })
   expect((await numbers.text()).match(/"NUMBER":\d+/g)).toEqual(['"NUMBER":1', '"NUMBER":2', '"NUMBER":3'])
   const zero = JSON.stringify({ inputs: [{ name: "X", datatype: "FP32", shape: [1, 1], data: [0] }] })
-  const asked = await fetch(`http://localhost:${server.http.port}/v2/models/three/infer`, {
+  const pending = await fetch(`http://localhost:${server.http.port}/v2/models/three/infer`, {
     method: "POST",
     body: zero,
   })
-  expect(await asked.json()).toMatchObject({ model_name: "three", outputs: [{ name: "Y", data: [3] }] })
+  expect(await pending.json()).toMatchObject({ model_name: "three", outputs: [{ name: "Y", data: [3] }] })
   await server.stop()
 })
 

@@ -84,46 +84,46 @@ it.skipIf(!existsSync("/proc/self/status"))(
     const dependents = { unload_dependents: { parameterChoice: { case: "boolParam" as const, value: true } } }
     const unload = (modelName: string) => done(call(repositoryModelUnload, { modelName, parameters: dependents }))
 
-    const asked = { steady: 0, pair: 0, passing: 0, absent: 0 }
+    const requestCounts = { steady: 0, pair: 0, passing: 0, absent: 0 }
     const document = { inputs: [{ name: "X", datatype: "FP32", shape: [1, 1], data: [0] }] }
     const request = JSON.stringify(document)
-    const askSteady = async () => {
+    const inferSteady = async () => {
       const { outputs } = JSON.parse(await post("models/steady/infer", request))
       expect([1, 2]).toContain(outputs[0].data[0])
-      asked.steady += 1
+      requestCounts.steady += 1
     }
-    const ask = async (modelName: string) => {
+    const infer = async (modelName: string) => {
       const inputs = [{ name: "X", datatype: "FP32", shape: [1n, 1n] }]
-      const answer = await Effect.runPromise(
+      const response = await Effect.runPromise(
         call(modelInfer, { modelName, inputs, rawInputContents: [new Uint8Array(4)] }),
       )
-      if ("message" in answer) return answer
-      const [Y = new Uint8Array()] = answer.response.rawOutputContents
+      if ("message" in response) return response
+      const [Y = new Uint8Array()] = response.response.rawOutputContents
       return new DataView(Y.buffer, Y.byteOffset).getFloat32(0, true)
     }
-    const askPair = async () => {
-      expect([11, 12, 21, 22]).toContain(await ask("pair"))
-      asked.pair += 1
+    const inferPair = async () => {
+      expect([11, 12, 21, 22]).toContain(await infer("pair"))
+      requestCounts.pair += 1
     }
-    const askPassing = async () => {
-      const answer = await ask("passing")
-      if (typeof answer === "number") {
-        expect([101, 102]).toContain(answer)
-        asked.passing += 1
+    const inferPassing = async () => {
+      const response = await infer("passing")
+      if (typeof response === "number") {
+        expect([101, 102]).toContain(response)
+        requestCounts.passing += 1
       } else {
         // NOT_FOUND or UNAVAILABLE: it, or what it is made of, is not there, and no more than that.
-        expect([5, 14]).toContain(answer.code)
-        expect(answer.message).toMatch(/^(in ensemble 'passing', )?Request for unknown model: '(passing|cycled)'/)
-        asked.absent += 1
+        expect([5, 14]).toContain(response.code)
+        expect(response.message).toMatch(/^(in ensemble 'passing', )?Request for unknown model: '(passing|cycled)'/)
+        requestCounts.absent += 1
       }
     }
     /** All callers ask, without a pause, until `work` has ended. A failure of either is to end the test at once. */
     const underTraffic = async (work: () => Promise<unknown>) => {
       const over = new AbortController()
-      const caller = async (ask: () => Promise<void>) => {
-        while (!over.signal.aborted) await ask()
+      const caller = async (send: () => Promise<void>) => {
+        while (!over.signal.aborted) await send()
       }
-      const callers = [...Array(8).fill(askSteady), ...Array(4).fill(askPair), ...Array(4).fill(askPassing)]
+      const callers = [...Array(8).fill(inferSteady), ...Array(4).fill(inferPair), ...Array(4).fill(inferPassing)]
       await Promise.all([work(), ...callers.map(caller)].map((one) => one.finally(() => over.abort())))
     }
     const reload = async () => {
@@ -144,14 +144,14 @@ it.skipIf(!existsSync("/proc/self/status"))(
         await unload("cycled")
       }
     }
-    const count = () => asked.steady + asked.pair
+    const count = () => requestCounts.steady + requestCounts.pair
 
     await underTraffic(() => expect.poll(count, { timeout: 60_000 }).toBeGreaterThan(warmUp))
     const before = { ...held(server), ...(await memory(server)) }
-    const asks = count()
+    const calls = count()
     await underTraffic(() => Promise.all([reload(), cycle()]))
-    expect(count()).toBeGreaterThan(asks + reloads)
-    expect([asked.passing > 0, asked.absent > 0]).toEqual([true, true])
+    expect(count()).toBeGreaterThan(calls + reloads)
+    expect([requestCounts.passing > 0, requestCounts.absent > 0]).toEqual([true, true])
     for (const name of ["pair", "steady", "other"]) await post(`repository/models/${name}/unload`)
     // Threads end, and connections and pages are given up, a little later.
     await expect.poll(() => held(server).threads, { timeout: 20_000 }).toBeLessThan(before.threads)

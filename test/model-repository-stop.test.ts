@@ -27,16 +27,16 @@ class Numbers extends Model.Service<Numbers>()("numbers", tensors) {}
 const io = `input { name: "X" data_type: TYPE_FP32 dims: 1 } output { name: "Y" data_type: TYPE_FP32 dims: 1 }`
 const decoupled = `${io} model_transaction_policy { decoupled: true }`
 const gate = `const opened = new Promise((resolve) => process.once("SIGUSR2", resolve))\n`
-const answers = `(requests) => requests.map(({ inputs: { X } }) => ({ Y: X }))`
+const execute = `(requests) => requests.map(({ inputs: { X } }) => ({ Y: X }))`
 const gated = `${gate}export default { execute: async (requests) => {
   console.log("entered")
   await opened
-  return (${answers})(requests)
+  return (${execute})(requests)
 } }`
 const late = `${gate}export default {
   initialize: () => { console.log("late begins"); return opened },
   finalize: () => console.log("late has ended"),
-  execute: ${answers},
+  execute: ${execute},
 }`
 const step = `ensemble_scheduling { step {
   model_name: "gated" model_version: -1 input_map { key: "X" value: "X" } output_map { key: "Y" value: "Y" } } }`

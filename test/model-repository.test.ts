@@ -53,14 +53,14 @@ const serve = async (...args: ReadonlyArray<string>) => {
     request: MessageInitShape<I>,
   ) => Effect.runPromise(call(method, request))
   /** What a model makes of 0, or says instead. */
-  const answer = async (name: string, version?: string) => {
+  const infer = async (name: string, version?: string) => {
     const path = version === undefined ? name : `${name}/versions/${version}`
     const { body } = await post(`models/${path}/infer`, {
       inputs: [{ name: "X", datatype: "FP32", shape: [1, 1], data: [0] }],
     })
     return body.error ?? body.outputs[0].data[0]
   }
-  return { server, post, get, rpc, answer }
+  return { server, post, get, rpc, response: infer }
 }
 
 /** All that a configuration may ask for and that is done by nobody here. */
@@ -80,7 +80,7 @@ it("serves a repository beside a module, and shows what is there and what is not
   models.write("useless/config.pbtxt", useless)
   models.adding("wrong", 1, 1, "max_batch_size: 4\nnam: 'wrong'")
   const module = "test/fixtures/modules/kinds.ts"
-  const { server, get, post, answer } = await serve(
+  const { server, get, post, response } = await serve(
     module,
     `--model-repository=${models.path}`,
     "--exit-on-error=false",
@@ -105,9 +105,9 @@ it("serves a repository beside a module, and shows what is there and what is not
     ...["rate_limiter", "secondary_devices", "profile", "host_policy"].map((field) => `instance_group.${field}`),
     ...["priority", "cuda", "gather_kernel_buffer_threshold", "eager_batching"].map((field) => `optimization.${field}`),
   ]
-  const told = server.output.match(/(?<=Model 'useless': without effect here: )[^"]+/g)
-  expect(told?.toSorted()).toEqual(fields.toSorted())
-  expect(await answer("bare")).toBe(7)
+  const received = server.output.match(/(?<=Model 'useless': without effect here: )[^"]+/g)
+  expect(received?.toSorted()).toEqual(fields.toSorted())
+  expect(await response("bare")).toBe(7)
   expect((await get("health/ready")).status).toBe(400)
   expect((await get("models/bare")).body).toMatchObject({ versions: ["3"], platform: "onnxruntime_onnx" })
   expect((await get("models/bare/config")).body).toMatchObject({
@@ -142,11 +142,11 @@ it("without strict readiness a server is ready, whatever its models are", async 
   models.adding("good", 2, 2)
   models.adding("wrong", 1, 1, "max_batch_size: -4")
   const lenient = ["--exit-on-error=false", "--strict-readiness=false"]
-  const { server, get, rpc, answer } = await serve(`--model-repository=${models.path}`, ...lenient)
+  const { server, get, rpc, response } = await serve(`--model-repository=${models.path}`, ...lenient)
   await using _ = server
   expect((await get("health/ready")).status).toBe(200)
   expect(await rpc(serverReady, {})).toMatchObject({ response: { ready: true } })
-  expect([await answer("good"), await answer("good", "1")]).toEqual([2, 1])
+  expect([await response("good"), await response("good", "1")]).toEqual([2, 1])
   // A request for a name is one, whatever versions there are.
   await server.match(/Try:\n.*\/v2\/models\/good\/infer .*\n/)
   expect(server.output.match(/curl/g)).toHaveLength(1)
@@ -209,16 +209,16 @@ it("a model in code may load another one as it begins, whatever is loaded at the
   models.write("both/config.pbtxt", `platform: "ensemble" ${batching} ensemble_scheduling { ${steps.join("\n")} }`)
   models.write("both/1/.gitkeep", "")
   const explicit = ["--model-control-mode=explicit", "--load-model=*"]
-  const { server, post, answer } = await serve(`--model-repository=${models.path}`, ...explicit)
+  const { server, post, response } = await serve(`--model-repository=${models.path}`, ...explicit)
   await using _ = server
-  expect([await answer("parent"), await answer("child"), await answer("both")]).toEqual([0, 5, 5])
+  expect([await response("parent"), await response("child"), await response("both")]).toEqual([0, 5, 5])
   const names = ["parent", "child", "both"]
   for (const first of names) {
     for (const name of names) await post(`repository/models/${name}/unload`)
     const loads = await Promise.all([first, ...names].map((name) => post(`repository/models/${name}/load`)))
     expect(loads.map(({ status }) => status)).toEqual([200, 200, 200, 200])
   }
-  expect(await answer("both")).toBe(5)
+  expect(await response("both")).toBe(5)
 })
 
 it("loads and unloads over HTTP", async () => {
@@ -226,21 +226,21 @@ it("loads and unloads over HTTP", async () => {
   models.adding("a", 1, 1)
   models.adding("b", 1, 2)
   const explicit = ["--model-control-mode=explicit", "--load-model=a"]
-  const { server, get, post, answer } = await serve(`--model-repository=${models.path}`, ...explicit)
+  const { server, get, post, response } = await serve(`--model-repository=${models.path}`, ...explicit)
   await using _ = server
   await server.match(/b +- +not loaded/)
   expect((await post("repository/index")).body).toEqual([
     { name: "a", version: "1", state: "READY", reason: "" },
     { name: "b" },
   ])
-  expect(await answer("b")).toBe("Request for unknown model: 'b' is not found")
+  expect(await response("b")).toBe("Request for unknown model: 'b' is not found")
   expect(await post("repository/models/b/load")).toEqual({ status: 200, body: undefined })
-  expect([await answer("b"), (await get("models/b/ready")).status]).toEqual([2, 200])
+  expect([await response("b"), (await get("models/b/ready")).status]).toEqual([2, 200])
   expect(await post("repository/models/a/unload", { parameters: { unload_dependents: true } })).toMatchObject({
     status: 200,
   })
-  expect(await answer("a")).toBe("Request for unknown model: 'a' has no available versions")
-  expect(await answer("a", "1")).toBe("Request for unknown model: 'a' version 1 is not at ready state")
+  expect(await response("a")).toBe("Request for unknown model: 'a' has no available versions")
+  expect(await response("a", "1")).toBe("Request for unknown model: 'a' version 1 is not at ready state")
   expect((await get("models/a/ready")).status).toBe(400)
   expect((await get("health/ready")).status).toBe(200)
   await expect
@@ -256,7 +256,7 @@ it("loads and unloads over HTTP", async () => {
   const file = Buffer.from(plus(9)).toString("base64")
   const parameters = { config: JSON.stringify({ max_batch_size: 32 }), "file:1/model.onnx": file }
   expect(await post("repository/models/b/load", { parameters })).toMatchObject({ status: 200 })
-  expect(await answer("b")).toBe(9)
+  expect(await response("b")).toBe(9)
   expect((await get("models/b/config")).body).toMatchObject({ max_batch_size: 32 })
 
   const refusals: ReadonlyArray<readonly [string, object, number, string]> = [
@@ -296,14 +296,14 @@ it("loads and unloads over HTTP", async () => {
     expect(refused.status, path).toBe(status)
     expect(refused.body?.error ?? "", path).toContain(error)
   }
-  expect(await answer("b")).toBe(9)
+  expect(await response("b")).toBe(9)
 })
 
 // A11.completion.default.flag@command
 it("loads and unloads over gRPC", async () => {
   const models = await repository()
   models.adding("a", 1, 1)
-  const { server, get, rpc, answer } = await serve(
+  const { server, get, rpc, response } = await serve(
     `--model-repository=${models.path}`,
     "--model-control-mode=explicit",
     "--backend-config=onnxruntime,default-max-batch-size=6",
@@ -313,14 +313,14 @@ it("loads and unloads over gRPC", async () => {
     response: { models: [{ name: "a", version: "", state: "", reason: "" }] },
   })
   expect(await rpc(repositoryModelLoad, { modelName: "a" })).toHaveProperty("response")
-  expect(await answer("a")).toBe(1)
+  expect(await response("a")).toBe(1)
   expect((await get("models/a/config")).body).toMatchObject({ max_batch_size: 6 })
   const bytes = (value: Uint8Array) => ({
     parameterChoice: { case: "bytesParam" as const, value: new Uint8Array(value) },
   })
   const parameters = { config: text("{}"), "file:2/model.onnx": bytes(plus(5)) }
   expect(await rpc(repositoryModelLoad, { modelName: "a", parameters })).toHaveProperty("response")
-  expect(await answer("a")).toBe(5)
+  expect(await response("a")).toBe(5)
   expect(await rpc(repositoryIndex, { ready: true })).toMatchObject({
     response: { models: [{ name: "a", version: "2", state: "READY" }] },
   })
@@ -340,7 +340,7 @@ it("loads and unloads over gRPC", async () => {
   })
   const dependents = { unload_dependents: { parameterChoice: { case: "boolParam" as const, value: true } } }
   expect(await rpc(repositoryModelUnload, { modelName: "a", parameters: dependents })).toHaveProperty("response")
-  expect(await answer("a")).toBe("Request for unknown model: 'a' has no available versions")
+  expect(await response("a")).toBe("Request for unknown model: 'a' has no available versions")
   for (const version of ["", "2"]) {
     expect(await rpc(modelReady, { name: "a", version })).toMatchObject({ response: { ready: false } })
   }
@@ -360,12 +360,12 @@ it("a script is what a link leads to when it is loaded, whatever the link has le
     models.write(`.data/${name}/model.js`, `export default { execute: ([_]) => [new Error("${name}")] }`)
   }
   models.link(".data/one", "m/1")
-  const { post, answer } = await serve(`--model-repository=${models.path}`, explicit, "--load-model=m")
-  expect(await answer("m")).toBe("one")
+  const { post, response } = await serve(`--model-repository=${models.path}`, explicit, "--load-model=m")
+  expect(await response("m")).toBe("one")
   models.remove("m/1")
   models.link(".data/two", "m/1")
   expect((await post("repository/models/m/load")).status).toBe(200)
-  expect(await answer("m")).toBe("two")
+  expect(await response("m")).toBe("two")
 })
 
 // A6.poll-secs@command
@@ -378,16 +378,16 @@ it(
     models.adding("changes", 1, 2)
     models.adding("goes", 1, 3)
     const polling = ["--model-control-mode=poll", "--repository-poll-secs=1"]
-    const { server, get, post, rpc, answer } = await serve(`--model-repository=${models.path}`, ...polling)
+    const { server, get, post, rpc, response } = await serve(`--model-repository=${models.path}`, ...polling)
     await using _ = server
     const soon = { timeout: 20_000 }
     models.adding("comes", 7, 4)
-    await expect.poll(() => answer("comes"), soon).toBe(4)
+    await expect.poll(() => response("comes"), soon).toBe(4)
     models.adding("changes", 2, 20)
-    await expect.poll(() => answer("changes"), soon).toBe(20)
+    await expect.poll(() => response("changes"), soon).toBe(20)
     expect((await get("models/changes")).body).toMatchObject({ versions: ["2"] })
     models.remove("goes")
-    await expect.poll(() => answer("goes"), soon).toBe("Request for unknown model: 'goes' is not found")
+    await expect.poll(() => response("goes"), soon).toBe("Request for unknown model: 'goes' is not found")
     expect((await post("repository/index")).body).toEqual([
       { name: "changes", version: "1", state: "UNAVAILABLE", reason: "unloaded" },
       { name: "changes", version: "2", state: "READY", reason: "" },
@@ -397,12 +397,12 @@ it(
     // What cannot be loaded leaves what is there, until it can be.
     models.write("changes/config.pbtxt", "max_batch_size: -3")
     await server.match(/Failed to load model changes: 'max_batch_size' must be non-negative value for changes/)
-    expect([await answer("changes"), (await get("health/ready")).status]).toEqual([20, 200])
+    expect([await response("changes"), (await get("health/ready")).status]).toEqual([20, 200])
     models.write("changes/config.pbtxt", "max_batch_size: 3")
     await expect.poll(async () => (await get("models/changes/config")).body.max_batch_size, soon).toBe(3)
     const refused = "explicit model load / unload is not allowed if polling is enabled"
-    for (const what of ["load", "unload"]) {
-      expect(await post(`repository/models/stays/${what}`)).toEqual({ status: 503, body: { error: refused } })
+    for (const operation of ["load", "unload"]) {
+      expect(await post(`repository/models/stays/${operation}`)).toEqual({ status: 503, body: { error: refused } })
     }
     expect(await rpc(repositoryModelLoad, { modelName: "stays" })).toMatchObject({ code: 14, message: refused })
     expect(await rpc(repositoryModelUnload, { modelName: "stays" })).toMatchObject({ code: 14, message: refused })
@@ -412,11 +412,11 @@ it(
 // A6.reload.instances@both, A6.reload.failed@both, A6.load.failure.version@both
 it.each(["HTTP", "gRPC"])(
   "over %s, a change of instances alone is made in place, and a failed load keeps what was there",
-  async (way) => {
+  async (variant) => {
     const models = await repository()
     models.adding("m", 1, 1, "version_policy { all {} } max_batch_size: 4")
     models.adding("m", 2, 2)
-    const { server, get, post, rpc, answer } = await serve(
+    const { server, get, post, rpc, response } = await serve(
       `--model-repository=${models.path}`,
       "--model-control-mode=explicit",
       "--load-model=*",
@@ -424,7 +424,7 @@ it.each(["HTTP", "gRPC"])(
     await using _ = server
     /** Undefined where it was loaded. */
     const load = async (config: object) => {
-      if (way === "HTTP") {
+      if (variant === "HTTP") {
         const { body } = await post("repository/models/m/load", { parameters: { config: JSON.stringify(config) } })
         return body?.error
       }
@@ -435,12 +435,12 @@ it.each(["HTTP", "gRPC"])(
       return "message" in loaded ? loaded.message : undefined
     }
     const count = async () => {
-      if (way === "HTTP") return (await get("models/m/versions/1/config")).body.instance_group[0].count
+      if (variant === "HTTP") return (await get("models/m/versions/1/config")).body.instance_group[0].count
       const found = await rpc(modelConfig, { name: "m", version: "1" })
       return "response" in found ? found.response.config?.instanceGroup[0]?.count : found
     }
     const successes = async () => {
-      if (way === "HTTP")
+      if (variant === "HTTP")
         return (await get("models/m/versions/2/stats")).body.model_stats[0].inference_stats.success.count
       const found = await rpc(modelStatistics, { name: "m", version: "2" })
       return "response" in found ? Number(found.response.modelStats[0]?.inferenceStats?.success?.count) : found
@@ -450,10 +450,10 @@ it.each(["HTTP", "gRPC"])(
       ...config,
       instance_group: counts.map((count) => ({ count, kind: "KIND_CPU" })),
     })
-    expect([await answer("m"), await count(), await successes()]).toEqual([2, 2, 1])
+    expect([await response("m"), await count(), await successes()]).toEqual([2, 2, 1])
     for (const [index, instances] of [3, 1, 2].entries()) {
       expect(await load(groups(instances))).toBe(undefined)
-      expect([await answer("m"), await count(), await successes()]).toEqual([2, instances, 2 + index])
+      expect([await response("m"), await count(), await successes()]).toEqual([2, instances, 2 + index])
     }
     const refusals = [
       [{ ...config, max_batch_size: -1 }, "'max_batch_size' must be non-negative value for m"],
@@ -464,7 +464,7 @@ it.each(["HTTP", "gRPC"])(
       [groups(0, -1), "must have at least one instance, but its count is -1"],
     ] as const
     for (const [given, error] of refusals) expect(await load(given)).toContain(error)
-    expect([await answer("m"), await answer("m", "1"), await count(), await successes()]).toEqual([2, 1, 2, 5])
+    expect([await response("m"), await response("m", "1"), await count(), await successes()]).toEqual([2, 1, 2, 5])
     expect((await post("repository/index")).body).toMatchObject([{ state: "READY" }, { state: "READY" }])
     // Anything else is a new model, with statistics of its own.
     expect(await load({ ...groups(2), max_batch_size: 3 })).toBe(undefined)
@@ -494,12 +494,12 @@ it("readiness is of all that is to be there, over both transports", async () => 
 it("a repository without models is served, as is one that is given twice", async () => {
   const models = await repository()
   const same = [`--model-repository=${models.path}`, `--model-store=${models.path}/`, "--model-control-mode=explicit"]
-  const { server, get, post, answer } = await serve(...same)
+  const { server, get, post, response } = await serve(...same)
   await using _ = server
   expect([(await post("repository/index")).body, (await get("health/ready")).status]).toEqual([[], 200])
   models.adding("later", 1, 5)
   expect(await post("repository/models/later/load")).toEqual({ status: 200, body: undefined })
-  expect(await answer("later")).toBe(5)
+  expect(await response("later")).toBe(5)
 })
 
 // A6.exit-on-error.absent@command

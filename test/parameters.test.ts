@@ -35,8 +35,8 @@ afterAll(() => server.stop())
 const post = async (route: string, body: object, headers: Record<string, string> = {}) => {
   const url = `http://127.0.0.1:${server.http.port}/v2/models/writer/${route}`
   const init = { method: "POST", headers: { connection: "close", ...headers }, body: JSON.stringify(body) }
-  const answer = await fetch(url, init)
-  return { status: answer.status, text: await answer.text() }
+  const response = await fetch(url, init)
+  return { status: response.status, text: await response.text() }
 }
 const inputs = [{ name: "TEXT", datatype: "BYTES", shape: [1, 1], data: ["a"] }]
 const infer = (parameters: object, headers?: Record<string, string>) => post("infer", { inputs, parameters }, headers)
@@ -82,6 +82,6 @@ it.each(["http", "grpc"] as const)(
 
 it("are typed on streams too", async () => {
   await using writer = await Client.connect(Writer, { url: `grpc://127.0.0.1:${server.grpc.port}` })
-  const told = await Array.fromAsync(writer.stream({ TEXT: "d" }, { parameters: { temperature: 0 } }))
-  expect(told).toEqual([{ TOLD: "d, 0, no count, nobody" }])
+  const received = await Array.fromAsync(writer.stream({ TEXT: "d" }, { parameters: { temperature: 0 } }))
+  expect(received).toEqual([{ TOLD: "d, 0, no count, nobody" }])
 })

@@ -27,8 +27,8 @@ const write = (name: string, text: string) => {
 
 /** Ready, as an orchestrator finds out: by asking again. */
 const ready = async (): Promise<void> => {
-  const answer = await fetch(`http://localhost:${ports.http}/v2/health/ready`).catch(() => undefined)
-  if (answer?.status === 200) return
+  const response = await fetch(`http://localhost:${ports.http}/v2/health/ready`).catch(() => undefined)
+  if (response?.status === 200) return
   await Promise.race([new Promise((resolve) => setImmediate(resolve)), failed()])
   return ready()
 }
@@ -57,13 +57,13 @@ it.skipIf(!hasCurl)("the first program serves, and curl answers what the README 
 
 it("the clients get their answers, there and here", async () => {
   const launch = program.indexOf("Server.layer(")
-  const answers = `
+  const responses = `
     const here = await Effect.runPromise(program.pipe(Effect.provide(ShoutLive)))
     const there = await Effect.runPromise(
       program.pipe(Effect.provide(Client.layer(Shout, { url: "grpc://localhost:8001" }))),
     )
     console.log(LOUD, here.LOUD, there.LOUD)`
-  const file = write("client.ts", [program.slice(0, launch), ...clients, answers].join("\n"))
+  const file = write("client.ts", [program.slice(0, launch), ...clients, responses].join("\n"))
   const { code, output } = await new Program([file]).ended
   expect(output).toBe("HELLO HELLO HELLO\n")
   expect(code).toBe(0)

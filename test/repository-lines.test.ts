@@ -30,7 +30,7 @@ export default {
 Reflect.set(globalThis, "core", { Effect, Model, Registry, Tensor })
 
 /** Twice what the model "one" makes of X. */
-const asking = `
+const callingScript = `
 const { Effect, Model, Registry, Tensor } = globalThis.core
 export class Asks extends Model.Service()("asks", { inputs: { X: Tensor.FP32(1) }, outputs: { Y: Tensor.FP32(1) }, maxBatchSize: 4 }) {}
 export const AsksLive = Model.each(Asks, Effect.map(Registry, (models) => (X) =>
@@ -42,9 +42,9 @@ const script = (fixture: RepositoryFixture, name: string, text: string, config =
 }
 
 /** What scripts say, who are imported into this process; and what they wait for until the test lets them go. */
-const told: Array<unknown> = []
+const received: Array<unknown> = []
 let gate = Promise.withResolvers<void>()
-Reflect.set(globalThis, "tell", (what: unknown) => told.push(what))
+Reflect.set(globalThis, "tell", (value: unknown) => received.push(value))
 Reflect.set(globalThis, "hold", () => gate.promise)
 
 const scoped = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>): Promise<A> => {
@@ -85,7 +85,7 @@ describe.each(["HTTP", "gRPC"] as const)("over %s", (transport) => {
     options: Partial<Repository.Options> = {},
     strictReadiness = true,
   ) => {
-    told.length = 0
+    received.length = 0
     gate = Promise.withResolvers()
     const [{ path }, ...others] = fixtures
     const directories = [path, ...others.map((other) => other.path)] as const
@@ -113,7 +113,7 @@ describe.each(["HTTP", "gRPC"] as const)("over %s", (transport) => {
       first.adding("bare", 1, 4)
       script(first, "wrong", adding(5), "max_batch_size: 4")
       const options = { configName: "own", defaultMaxBatchSize: 8 }
-      const { answer, index, load, unload, isReady, config } = await serve([first, second], options, false)
+      const { infer, index, load, unload, isReady, config } = await serve([first, second], options, false)
       const reason = "model appears in two or more repositories"
       expect(await index()).toMatchObject([
         { name: "bare", version: "1", state: "READY" },
@@ -122,10 +122,10 @@ describe.each(["HTTP", "gRPC"] as const)("over %s", (transport) => {
         { name: "two", version: "1", state: "READY" },
         { name: "wrong", version: "1", state: "UNAVAILABLE", reason: expect.stringContaining("is repeated") },
       ])
-      expect([await answer("one"), await answer("two"), await answer("bare"), await isReady()]).toEqual([1, 2, 4, true])
+      expect([await infer("one"), await infer("two"), await infer("bare"), await isReady()]).toEqual([1, 2, 4, true])
       expect(await config("two")).toMatchObject({ parameters: { of: { string_value: "own" } } })
       expect(await config("bare")).toMatchObject({ max_batch_size: 8, dynamic_batching: { preferred_batch_size: [8] } })
-      expect([await load("one"), await unload("one"), await answer("one")]).toEqual([notLoaded, notLoaded, 1])
+      expect([await load("one"), await unload("one"), await infer("one")]).toEqual([notLoaded, notLoaded, 1])
     },
   )
 
@@ -137,7 +137,7 @@ describe.each(["HTTP", "gRPC"] as const)("over %s", (transport) => {
       for (const [index, name] of ["a", "b", "c"].entries()) script(fixture, name, adding(index))
       fixture.adding("bare", 1, 3)
       fixture.adding("complete", 1, 4, tensors)
-      const { answer, index, load, unload, isReady } = await serve([fixture], {
+      const { infer, index, load, unload, isReady } = await serve([fixture], {
         control: "explicit",
         load: ["a", "b"],
         autoComplete: false,
@@ -150,8 +150,8 @@ describe.each(["HTTP", "gRPC"] as const)("over %s", (transport) => {
         { name: "complete" },
       ])
       expect((await index())[3]).toEqual({ name: "c" })
-      expect(await answer("c")).toBe("ModelNotFound: Request for unknown model: 'c' is not found")
-      expect([await load("complete"), await answer("complete"), await isReady()]).toEqual([undefined, 4, true])
+      expect(await infer("c")).toBe("ModelNotFound: Request for unknown model: 'c' is not found")
+      expect([await load("complete"), await infer("complete"), await isReady()]).toEqual([undefined, 4, true])
       expect(await load("bare")).toMatch(/^InvalidRequest: load failed for model 'bare': /)
       expect(await isReady()).toBe(false)
       expect([await unload("bare"), await unload("a"), await isReady()]).toEqual([undefined, undefined, true])
@@ -161,8 +161,8 @@ describe.each(["HTTP", "gRPC"] as const)("over %s", (transport) => {
   it("* loads all there are (A6.mode.explicit.all@both)", async () => {
     const fixture = await onDisk()
     for (const [index, name] of ["a", "b"].entries()) script(fixture, name, adding(index))
-    const { answer } = await serve([fixture], { control: "explicit", load: ["*"] })
-    expect([await answer("a"), await answer("b")]).toEqual([0, 1])
+    const { infer } = await serve([fixture], { control: "explicit", load: ["*"] })
+    expect([await infer("a"), await infer("b")]).toEqual([0, 1])
   })
 
   it(
@@ -171,7 +171,7 @@ describe.each(["HTTP", "gRPC"] as const)("over %s", (transport) => {
     async () => {
       const fixture = await onDisk()
       for (const [index, name] of ["changes", "goes", "grows"].entries()) script(fixture, name, adding(index))
-      const { answer, config, index, load, unload } = await serve([fixture], {
+      const { infer, config, index, load, unload } = await serve([fixture], {
         control: "poll",
         pollInterval: "20 millis",
       })
@@ -181,8 +181,8 @@ describe.each(["HTTP", "gRPC"] as const)("over %s", (transport) => {
       fixture.write("changes/config.pbtxt", tensors.replace("4", "3"))
       fixture.remove("goes")
       const gone = "ModelNotFound: Request for unknown model: 'goes' is not found"
-      const answers = () => Promise.all(["comes", "grows", "goes"].map((name) => answer(name)))
-      await expect.poll(answers, { timeout: 10_000 }).toEqual([7, 20, gone])
+      const inferAll = () => Promise.all(["comes", "grows", "goes"].map((name) => infer(name)))
+      await expect.poll(inferAll, { timeout: 10_000 }).toEqual([7, 20, gone])
       await expect.poll(() => config("changes"), { timeout: 10_000 }).toMatchObject({ max_batch_size: 3 })
       expect(await index(true)).toMatchObject([{ name: "changes" }, { name: "comes" }, { name: "grows", version: "2" }])
     },
@@ -198,13 +198,13 @@ describe.each(["HTTP", "gRPC"] as const)("over %s", (transport) => {
       fixture.adding("m", 1, 1, own)
       fixture.adding("m", 2, 2)
       fixture.write("m/labels.txt", "one")
-      const { answer, config, index, load } = await serve([fixture], { control: "explicit", load: ["m"] })
+      const { infer, config, index, load } = await serve([fixture], { control: "explicit", load: ["m"] })
       const versions = async () => (await index(true)).map(({ name, version }) => `${name} ${version}`)
-      expect([await answer("m"), await versions()]).toEqual([2, ["m 1", "m 2"]])
+      expect([await infer("m"), await versions()]).toEqual([2, ["m 1", "m 2"]])
 
       const one = [{ count: 1, kind: "KIND_CPU" }]
       expect(await load("m", { config: { max_batch_size: 7, instance_group: one } })).toBe(undefined)
-      expect([await answer("m"), await versions()]).toEqual([2, ["m 2"]])
+      expect([await infer("m"), await versions()]).toEqual([2, ["m 2"]])
       expect(await config("m")).toMatchObject({ max_batch_size: 7, output: [{ label_filename: "" }] })
       expect(await load("m")).toBe(undefined)
       expect(await versions()).toEqual(["m 1", "m 2"])
@@ -214,11 +214,11 @@ describe.each(["HTTP", "gRPC"] as const)("over %s", (transport) => {
       const labelled = { output: [{ name: "Y", label_filename: "labels.txt" }], instance_group: one }
       expect(await load("m", { config: labelled, files })).toMatch(/labels\.txt/)
       expect(await load("m", { config: { instance_group: one }, files })).toBe(undefined)
-      expect([await answer("m"), await versions()]).toEqual([5, ["m 5"]])
+      expect([await infer("m"), await versions()]).toEqual([5, ["m 5"]])
       expect(await load("brought", { config: { instance_group: one }, files })).toBe(undefined)
-      expect([await answer("brought"), await versions()]).toEqual([5, ["brought 5", "m 5"]])
+      expect([await infer("brought"), await versions()]).toEqual([5, ["brought 5", "m 5"]])
       expect(await load("m")).toBe(undefined)
-      expect([await answer("m"), await versions()]).toEqual([2, ["brought 5", "m 1", "m 2"]])
+      expect([await infer("m"), await versions()]).toEqual([2, ["brought 5", "m 1", "m 2"]])
       expect(await load("brought")).toBe(
         "ExecutionFailed: failed to load 'brought', failed to poll from model repository",
       )
@@ -231,29 +231,29 @@ describe.each(["HTTP", "gRPC"] as const)("over %s", (transport) => {
     async () => {
       const fixture = await onDisk()
       script(fixture, "m", adding(0))
-      const { answer, load, successes } = await serve([fixture], { control: "explicit", load: ["m"] })
-      await answer("m")
+      const { infer, load, successes } = await serve([fixture], { control: "explicit", load: ["m"] })
+      await infer("m")
       expect([await load("m"), await successes("m")]).toEqual([undefined, 1])
       const over = new AbortController()
-      const answers: Array<number | string> = []
-      const asking = Promise.all(
+      const results: Array<number | string> = []
+      const requests = Promise.all(
         Array.from({ length: 4 }, async () => {
-          while (!over.signal.aborted) answers.push(await answer("m"))
+          while (!over.signal.aborted) results.push(await infer("m"))
         }),
       )
       for (const amount of [10, 20, 30]) {
-        const before = answers.length
+        const before = results.length
         script(fixture, "m", adding(amount))
         expect(await load("m")).toBe(undefined)
-        expect(await answer("m")).toBe(amount)
-        await expect.poll(() => answers.length).toBeGreaterThan(before)
+        expect(await infer("m")).toBe(amount)
+        await expect.poll(() => results.length).toBeGreaterThan(before)
       }
       fixture.write("m/1/model.js", "export default {")
       expect(await load("m")).toMatch(/^InvalidRequest: load failed for model 'm': version 1 is at UNAVAILABLE state: /)
-      expect(await answer("m")).toBe(30)
+      expect(await infer("m")).toBe(30)
       over.abort()
-      await asking
-      expect(answers.filter((answer) => typeof answer === "string")).toEqual([])
+      await requests
+      expect(results.filter((response) => typeof response === "string")).toEqual([])
     },
   )
 
@@ -264,22 +264,22 @@ describe.each(["HTTP", "gRPC"] as const)("over %s", (transport) => {
       const fixture = await onDisk()
       const life = 'initialize: () => globalThis.hold(), finalize: () => globalThis.tell("finalized")'
       script(fixture, "m", adding(1, 'globalThis.tell("entered"); await globalThis.hold()', life))
-      const { answer, index, load, unload } = await serve([fixture], { control: "explicit" })
+      const { infer, index, load, unload } = await serve([fixture], { control: "explicit" })
       const loading = load("m")
       await expect.poll(() => index()).toEqual([{ name: "m", version: "1", state: "LOADING", reason: "" }])
       gate.resolve()
       expect(await loading).toBe(undefined)
       expect(await index()).toEqual([{ name: "m", version: "1", state: "READY", reason: "" }])
       gate = Promise.withResolvers()
-      const accepted = answer("m", 5)
-      await expect.poll(() => told).toEqual(["entered"])
+      const accepted = infer("m", 5)
+      await expect.poll(() => received).toEqual(["entered"])
       expect(await unload("m")).toBe(undefined)
       expect(await index()).toEqual([{ name: "m", version: "1", state: "UNLOADING", reason: "" }])
-      expect(await answer("m")).toBe("ModelNotFound: Request for unknown model: 'm' has no available versions")
+      expect(await infer("m")).toBe("ModelNotFound: Request for unknown model: 'm' has no available versions")
       gate.resolve()
       expect(await accepted).toBe(6)
       await expect.poll(() => index()).toEqual([{ name: "m", version: "1", state: "UNAVAILABLE", reason: "unloaded" }])
-      await expect.poll(() => told).toEqual(["entered", "finalized"])
+      await expect.poll(() => received).toEqual(["entered", "finalized"])
     },
   )
 
@@ -296,12 +296,12 @@ describe.each(["HTTP", "gRPC"] as const)("over %s", (transport) => {
         "both/config.pbtxt",
         `${tensors} platform: "ensemble" ensemble_scheduling { ${step("one", "X", "t")} ${step("two", "t", "Y")} }`,
       )
-      const { answer, index, load, unload } = await serve([fixture], { control: "explicit" })
-      const there = async () => (await index(true)).map(({ name }) => name)
-      expect([await load("both"), await answer("both"), await there()]).toEqual([undefined, 3, ["both", "one", "two"]])
-      expect([await unload("both"), await there()]).toEqual([undefined, ["one", "two"]])
+      const { infer, index, load, unload } = await serve([fixture], { control: "explicit" })
+      const names = async () => (await index(true)).map(({ name }) => name)
+      expect([await load("both"), await infer("both"), await names()]).toEqual([undefined, 3, ["both", "one", "two"]])
+      expect([await unload("both"), await names()]).toEqual([undefined, ["one", "two"]])
       expect([await load("both"), await load("two"), await unload("both", true)]).toEqual(Array(3).fill(undefined))
-      expect(await there()).toEqual(["two"])
+      expect(await names()).toEqual(["two"])
     },
   )
 
@@ -311,38 +311,38 @@ describe.each(["HTTP", "gRPC"] as const)("over %s", (transport) => {
     async () => {
       const fixture = await onDisk()
       const life = `initialize: () => globalThis.readiness, isReady: (ask) => ask()`
-      const answers: Array<() => unknown> = []
-      Reflect.set(globalThis, "readiness", () => answers.shift()?.())
+      const scripts: Array<() => unknown> = []
+      Reflect.set(globalThis, "readiness", () => scripts.shift()?.())
       script(fixture, "m", adding(1, "", life))
       script(fixture, "two", adding(2, "", life), "instance_group { count: 2 }")
-      const { answer, index, isModelReady, isReady } = await serve([fixture])
-      const asked = async (name: string, ...given: ReadonlyArray<() => unknown>) => {
-        answers.push(...given)
+      const { infer, index, isModelReady, isReady } = await serve([fixture])
+      const inferScript = async (name: string, ...given: ReadonlyArray<() => unknown>) => {
+        scripts.push(...given)
         return isModelReady(name)
       }
       const failing = () => {
         throw new Error("no connection")
       }
-      expect(await asked("m", () => true)).toBe(true)
-      expect(await asked("m", () => Promise.resolve(true))).toBe(true)
-      expect(await asked("m", () => false)).toBe(false)
-      expect(await asked("m", () => undefined)).toBe(false)
-      expect(await asked("m", failing)).toBe(false)
-      expect(await asked("m", () => Promise.reject(new Error("no connection")))).toBe(false)
+      expect(await inferScript("m", () => true)).toBe(true)
+      expect(await inferScript("m", () => Promise.resolve(true))).toBe(true)
+      expect(await inferScript("m", () => false)).toBe(false)
+      expect(await inferScript("m", () => undefined)).toBe(false)
+      expect(await inferScript("m", failing)).toBe(false)
+      expect(await inferScript("m", () => Promise.reject(new Error("no connection")))).toBe(false)
       expect(await isModelReady("m", "1")).toBe(false)
       expect(await isModelReady("m", "2")).toBe("ModelNotFound: Request for unknown model: 'm' version 2 is not found")
       const yes = () => true
-      expect([await asked("two", yes, yes), await asked("two", yes, () => false)]).toEqual([true, false])
-      expect([await answer("m"), await isReady(), (await index(true)).length]).toEqual([1, true, 2])
+      expect([await inferScript("two", yes, yes), await inferScript("two", yes, () => false)]).toEqual([true, false])
+      expect([await infer("m"), await isReady(), (await index(true)).length]).toEqual([1, true, 2])
     },
   )
 
   it("a model in code asks another one of the repository, by its name (A12.script.model@both)", async () => {
     const fixture = await onDisk()
     script(fixture, "one", adding(1))
-    script(fixture, "asks", asking)
-    const { answer } = await serve([fixture])
-    expect(await answer("asks", 5)).toBe(12)
+    script(fixture, "asks", callingScript)
+    const { infer } = await serve([fixture])
+    expect(await infer("asks", 5)).toBe(12)
   })
 
   it(
@@ -361,17 +361,17 @@ describe.each(["HTTP", "gRPC"] as const)("over %s", (transport) => {
         globalThis.tell("waits")
         await promise`
       script(fixture, "waits", adding(3, waiting))
-      const { answer } = await serve([fixture])
-      const [first, second] = await Promise.all([answer("batches", 1), answer("batches", -1)])
+      const { infer } = await serve([fixture])
+      const [first, second] = await Promise.all([infer("batches", 1), infer("batches", -1)])
       expect([first, second]).toEqual([2, expect.stringMatching(/^ExecutionFailed: .*below 0$/)])
-      expect(told.splice(0)).toEqual([2])
-      expect(await Promise.all([answer("alone"), answer("alone")])).toEqual([2, 2])
-      expect(told.splice(0)).toEqual([1, 1])
+      expect(received.splice(0)).toEqual([2])
+      expect(await Promise.all([infer("alone"), infer("alone")])).toEqual([2, 2])
+      expect(received.splice(0)).toEqual([1, 1])
       const leaving = new AbortController()
-      const left = answer("waits", 0, leaving).catch(() => "left")
-      await expect.poll(() => told).toEqual(["waits"])
+      const left = infer("waits", 0, leaving).catch(() => "left")
+      await expect.poll(() => received).toEqual(["waits"])
       leaving.abort()
-      await expect.poll(() => told).toEqual(["waits", "gone"])
+      await expect.poll(() => received).toEqual(["waits", "gone"])
       expect(await left).toEqual(expect.any(String))
     },
   )

@@ -20,62 +20,62 @@ it.each(["SIGTERM", "SIGINT"] as const)("prints a table of its models, and ends 
   expect((await server.ended).code).toBe(0)
 })
 
-const askStuck = async (server: Program) => {
+const inferStuck = async (server: Program) => {
   const [, port] = await server.match(/HTTPService at .*:(\d+)/)
   const body = JSON.stringify({ inputs: [{ name: "TEXT", shape: [1], datatype: "BYTES", data: ["x"] }] })
-  const answer = fetch(`http://localhost:${port}/v2/models/stuck/infer`, { method: "POST", body }).catch(
+  const response = fetch(`http://localhost:${port}/v2/models/stuck/infer`, { method: "POST", body }).catch(
     () => undefined,
   )
   await server.match(/^stuck$/m)
-  return answer
+  return response
 }
 
 it("answers a request in flight at SIGTERM, and then ends with 0 (C40)", async () => {
   const server = nereid("serve", "test/fixtures/modules/patient.ts", ...anyPort)
   const [, port] = await server.match(/HTTPService at .*:(\d+)/)
   const body = JSON.stringify({ inputs: [{ name: "TEXT", shape: [1], datatype: "BYTES", data: ["x"] }] })
-  const answer = fetch(`http://localhost:${port}/v2/models/patient/infer`, { method: "POST", body })
+  const response = fetch(`http://localhost:${port}/v2/models/patient/infer`, { method: "POST", body })
   await server.match(/^entered$/m)
   server.signal("SIGTERM")
-  await expect(answer.then((response) => response.json())).resolves.toMatchObject({ outputs: [{ data: ["x"] }] })
+  await expect(response.then((value) => value.json())).resolves.toMatchObject({ outputs: [{ data: ["x"] }] })
   expect((await server.ended).code).toBe(0)
 })
 
 it("ends by force on a second signal, where a model cannot be stopped", async () => {
   const server = nereid("serve", "test/fixtures/modules/stuck.ts", ...anyPort)
-  const answer = askStuck(server)
+  const response = inferStuck(server)
   await server.match(/^stuck$/m)
   server.signal("SIGTERM")
   await server.match(/Stopping on SIGTERM/)
   server.signal("SIGTERM")
   expect(await server.ended).toMatchObject({ signal: "SIGKILL", output: expect.stringContaining("came twice") })
-  await answer
+  await response
 })
 
 it("ends by force where a model has not stopped within --exit-timeout-secs and five seconds more (C40)", async () => {
   const server = nereid("serve", "test/fixtures/modules/stuck.ts", ...anyPort, "--exit-timeout-secs=0")
-  const answer = askStuck(server)
+  const response = inferStuck(server)
   await server.match(/^stuck$/m)
   server.signal("SIGTERM")
   const { signal, output } = await server.ended
   expect(signal).toBe("SIGKILL")
   expect(output).toContain("requests in flight may take 0 s more")
   expect(output).toContain("Ending by force: it did not stop within 5 s")
-  await answer
+  await response
 })
 
 it("an error that no request has is logged; one that nobody could catch ends the process behind its requests, with 1", async () => {
   await using server = nereid("serve", "test/fixtures/modules/stray.ts", ...anyPort)
   const [, port] = await server.match(/HTTPService at .*:(\d+)/)
-  const ask = async (how: string) => {
-    const body = JSON.stringify({ inputs: [{ name: "HOW", shape: [1], datatype: "BYTES", data: [how] }] })
-    const answer = await fetch(`http://localhost:${port}/v2/models/stray/infer`, { method: "POST", body })
-    return JSON.parse(await answer.text()).outputs[0].data
+  const infer = async (mode: string) => {
+    const body = JSON.stringify({ inputs: [{ name: "HOW", shape: [1], datatype: "BYTES", data: [mode] }] })
+    const response = await fetch(`http://localhost:${port}/v2/models/stray/infer`, { method: "POST", body })
+    return JSON.parse(await response.text()).outputs[0].data
   }
-  expect(await ask("reject")).toEqual(["reject"])
+  expect(await infer("reject")).toEqual(["reject"])
   await server.match(/^E.*A promise that nobody awaits was rejected.*nobody awaits this/m)
-  expect(await ask("on")).toEqual(["on"])
-  expect(await ask("throw")).toEqual(["throw"])
+  expect(await infer("on")).toEqual(["on"])
+  expect(await infer("throw")).toEqual(["throw"])
   const { code, output } = await server.ended
   expect(code).toBe(1)
   expect(output).toMatch(/An error that nobody catches was thrown.*nobody catches this/)
@@ -90,8 +90,8 @@ it("models that ask others by name have those of the same module", async () => {
     { name: "x", datatype: "FP32", shape: [1], data: [21] },
   ]
   const url = `http://localhost:${port}/v2/models/route/infer`
-  const answer = await fetch(url, { method: "POST", body: JSON.stringify({ inputs }) })
-  expect(await answer.json()).toMatchObject({ outputs: [{ data: ["y: 42"] }] })
+  const response = await fetch(url, { method: "POST", body: JSON.stringify({ inputs }) })
+  expect(await response.json()).toMatchObject({ outputs: [{ data: ["y: 42"] }] })
 })
 
 it.skipIf(!hasCurl)("the curl line of a model with inputs of every kind works", async () => {
@@ -206,8 +206,8 @@ it("takes the flags of tritonserver: what they turn off is off, what they turn o
 it("speaks TLS with the certificates that flags name", async () => {
   const folder = await mkdtemp(join(tmpdir(), "nereid-serve-"))
   onTestFinished(() => rm(folder, { recursive: true }))
-  const ours = authority()
-  const { cert, key } = ours.issue("server")
+  const trusted = authority()
+  const { cert, key } = trusted.issue("server")
   await writeFile(join(folder, "tls.crt"), cert)
   await writeFile(join(folder, "tls.key"), key)
   const flags = ["--http-use-ssl=true", "--http-server-cert", join(folder, "tls.crt")]
@@ -216,7 +216,7 @@ it("speaks TLS with the certificates that flags name", async () => {
   const [, port] = await server.match(/curl -s https:\/\/localhost:(\d+)/)
   const status = await new Promise((resolve, reject) => {
     const url = `https://localhost:${port}/v2/health/ready`
-    const request = get(url, { ca: ours.cert, agent: false }, ({ statusCode }) => resolve(statusCode))
+    const request = get(url, { ca: trusted.cert, agent: false }, ({ statusCode }) => resolve(statusCode))
     request.on("error", reject)
   })
   expect(status).toBe(200)

@@ -80,8 +80,8 @@ it("all of them compile", () => {
 
 const ready = async (program: Program, at = 8000): Promise<void> => {
   const failed = program.ended.then(({ output }) => Promise.reject(new Error(output)))
-  const answer = fetch(`http://localhost:${port(at)}/v2/health/ready`).catch(() => undefined)
-  if ((await Promise.race([answer, failed]))?.status === 200) return
+  const response = fetch(`http://localhost:${port(at)}/v2/health/ready`).catch(() => undefined)
+  if ((await Promise.race([response, failed]))?.status === 200) return
   await new Promise((resolve) => setImmediate(resolve))
   return ready(program, at)
 }
@@ -111,19 +111,19 @@ it("background.ts loads, replaces and unloads, and ends by itself", async () => 
 
 it("manager.ts and seldom.ts: a handler replaces a model; models are loaded with their first request", async () => {
   const { server } = await import(guide.file("started.ts"))
-  const ask = async (name: string, input: object, parameters = {}) => {
+  const infer = async (name: string, input: object, parameters = {}) => {
     const url = `http://localhost:${server.http.port}/v2/models/${name}/infer`
-    const answer = await fetch(url, { method: "POST", body: JSON.stringify({ parameters, inputs: [input] }) })
-    return JSON.parse(await answer.text()).outputs[0].data
+    const response = await fetch(url, { method: "POST", body: JSON.stringify({ parameters, inputs: [input] }) })
+    return JSON.parse(await response.text()).outputs[0].data
   }
   const x = { name: "x", datatype: "FP32", shape: [1], data: [3] }
-  expect(await ask("scale", x)).toEqual([6])
-  expect(await ask("manager", { name: "FACTOR", datatype: "FP32", shape: [1], data: [5] })).toEqual([true])
-  expect(await ask("scale", x)).toEqual([15])
-  expect(await ask("bert", { name: "input_ids", datatype: "INT64", shape: [1, 3], data: [1, 7, 2] })).toEqual([7, 7])
+  expect(await infer("scale", x)).toEqual([6])
+  expect(await infer("manager", { name: "FACTOR", datatype: "FP32", shape: [1], data: [5] })).toEqual([true])
+  expect(await infer("scale", x)).toEqual([15])
+  expect(await infer("bert", { name: "input_ids", datatype: "INT64", shape: [1, 3], data: [1, 7, 2] })).toEqual([7, 7])
   const prompt = { name: "PROMPT", datatype: "BYTES", shape: [1, 1], data: ["Hello."] }
-  expect(await ask("writer", prompt, { adapter: "formal" })).toEqual(["Hello. Yours sincerely"])
-  expect(await ask("writer", prompt, { adapter: "casual" })).toEqual(["Hello. See you"])
+  expect(await infer("writer", prompt, { adapter: "formal" })).toEqual(["Hello. Yours sincerely"])
+  expect(await infer("writer", prompt, { adapter: "casual" })).toEqual(["Hello. See you"])
   await server.stop()
 })
 
@@ -137,8 +137,8 @@ it.skipIf(!hasCurl)(
       await using shout = await Client.connect(Shout, { url: `${protocol}://localhost:${port(9000)}` })
       expect(await shout.infer({ TEXT: "Hello" })).toEqual({ LOUD: "HELLO" })
     }
-    const [, answer] = new RegExp(`^${RegExp.escape(curl)}\\n# (.*)$`, "m").exec(text) ?? []
-    expect(await shell(withPorts(curl))).toBe(answer)
+    const [, response] = new RegExp(`^${RegExp.escape(curl)}\\n# (.*)$`, "m").exec(text) ?? []
+    expect(await shell(withPorts(curl))).toBe(response)
     expect(JSON.parse(await shell(withPorts(curlDocument.replace(/ #.*/, ""))))).toHaveProperty(["paths", "/shout"])
   },
 )
@@ -147,8 +147,8 @@ it("detect.ts ends with 1 where its device is lost", async () => {
   const program = new Program([guide.file("detect.ts")])
   await ready(program)
   const body = JSON.stringify({ inputs: [{ name: "PIXELS", datatype: "FP32", shape: [1, 4], data: [0, 0, 0, 0] }] })
-  const ask = () => fetch(`http://localhost:${port(8000)}/v2/models/detect/infer`, { method: "POST", body })
-  expect((await ask()).status).toBe(200)
-  expect(await (await ask()).json()).toMatchObject({ error: expect.stringContaining("the device is lost") })
+  const infer = () => fetch(`http://localhost:${port(8000)}/v2/models/detect/infer`, { method: "POST", body })
+  expect((await infer()).status).toBe(200)
+  expect(await (await infer()).json()).toMatchObject({ error: expect.stringContaining("the device is lost") })
   expect(await program.ended).toMatchObject({ code: 1 })
 })

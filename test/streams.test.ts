@@ -199,17 +199,17 @@ describe("tensors that JSON has no form for", () => {
 
   it("come over HTTP too where the model answers once", async () => {
     await using mirror = await Client.connect(Mirror, { url: url("http") })
-    const answers = await Array.fromAsync(mirror.stream(sample))
-    expect(answers.map(plain)).toEqual([plain(sample)])
+    const responses = await Array.fromAsync(mirror.stream(sample))
+    expect(responses.map(plain)).toEqual([plain(sample)])
   })
 
   it("and over gRPC where it may answer more often, which the error over HTTP says", async () => {
     await using grpc = await Client.connect(Mirrors, { url: url("grpc") })
     expect((await Array.fromAsync(grpc.stream(sample))).map(plain)).toEqual([plain(sample), plain(sample)])
     await using http = await Client.connect(Mirrors, { url: url("http") })
-    const why = "'x' of model 'mirrors' has more than one dim that varies, which generate cannot tell"
+    const reason = "'x' of model 'mirrors' has more than one dim that varies, which generate cannot tell"
     await expect(Array.fromAsync(http.stream(sample))).rejects.toEqual(
-      new Errors.Unsupported({ message: `${why}; streams of it need gRPC` }),
+      new Errors.Unsupported({ message: `${reason}; streams of it need gRPC` }),
     )
     await using halves = await Client.connect(Halves, { url: url("http") })
     await expect(Array.fromAsync(halves.stream({}))).rejects.toEqual(
@@ -226,12 +226,12 @@ describe("plain HTTP", () => {
   it("generate_stream reads the same handler, and ends it when its reader leaves", async () => {
     const gone = whenEnded()
     const abort = new AbortController()
-    const answer = await fetch(`${http()}/v2/models/count/generate_stream`, {
+    const response = await fetch(`${http()}/v2/models/count/generate_stream`, {
       method: "POST",
       body: JSON.stringify({ TO: 2, THEN: 0 }),
       signal: abort.signal,
     })
-    const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader()
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
     expect((await reader?.read())?.value).toContain('"N":1')
     abort.abort()
     await gone
@@ -239,15 +239,15 @@ describe("plain HTTP", () => {
   })
 
   it("generate takes the one response of a model that may have more", async () => {
-    const ask = async (TO: number) => {
+    const infer = async (TO: number) => {
       const body = JSON.stringify({ TO })
       const headers = { connection: "close" }
-      const answer = await fetch(`${http()}/v2/models/count/generate`, { method: "POST", headers, body })
-      return [answer.status, await answer.json()]
+      const response = await fetch(`${http()}/v2/models/count/generate`, { method: "POST", headers, body })
+      return [response.status, await response.json()]
     }
-    expect(await ask(1)).toMatchObject([200, { N: 1 }])
-    expect(await ask(2)).toMatchObject([501, { error: expect.stringContaining("exactly 1 response") }])
-    expect(await ask(0)).toMatchObject([501, { error: expect.stringContaining("exactly 1 response") }])
+    expect(await infer(1)).toMatchObject([200, { N: 1 }])
+    expect(await infer(2)).toMatchObject([501, { error: expect.stringContaining("exactly 1 response") }])
+    expect(await infer(0)).toMatchObject([501, { error: expect.stringContaining("exactly 1 response") }])
   })
 })
 

@@ -15,7 +15,7 @@ const graph = (text: string): Graph => {
 }
 
 /** Tries every order of the nodes. */
-const fewestBackEdges = (of: Graph): number => {
+const minBackEdges = (of: Graph): number => {
   const orders = (nodes: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> =>
     nodes.length === 0
       ? [[]]
@@ -74,7 +74,7 @@ describe("back edges", () => {
   it("are as few as in the best of all orders", () => {
     fc.assert(
       fc.property(graphs, (of) => {
-        expect(backEdges(of)).toHaveLength(fewestBackEdges(of))
+        expect(backEdges(of)).toHaveLength(minBackEdges(of))
       }),
       { numRuns: 50 },
     )
@@ -86,7 +86,7 @@ describe("back edges", () => {
         const found = new Set(backEdges(of, 0).map(String))
         const rest = edges(of).filter((edge) => !found.has(String(edge)))
         expect(components(graph(rest.map(([from, to]) => `${from}→${to}`).join(" ")))).toEqual([])
-        expect(found.size).toBeLessThanOrEqual(fewestBackEdges(of) + 2)
+        expect(found.size).toBeLessThanOrEqual(minBackEdges(of) + 2)
       }),
       { numRuns: 50 },
     )

@@ -21,9 +21,9 @@ class Echo extends Model.Service<Echo>()("echo", {
   outputs: { X: Tensor.scalar("INT32") },
 }) {}
 
-const ours = authority("ours")
+const trusted = authority("ours")
 const other = authority("other")
-const caller = ours.issue("caller")
+const caller = trusted.issue("caller")
 
 /** All ports with TLS; `change` writes other certificates, `entered` is done and `gate` awaited by the model for 0. */
 const serve = Effect.fnUntraced(function* ({ mutual = false } = {}) {
@@ -32,13 +32,13 @@ const serve = Effect.fnUntraced(function* ({ mutual = false } = {}) {
     (path) => Effect.promise(() => rm(path, { recursive: true })),
   )
   const paths = { cert: join(folder, "tls.crt"), key: join(folder, "tls.key"), ca: join(folder, "ca.crt") }
-  const change = ({ cert, key }: Certificate, ca = ours.cert) =>
+  const change = ({ cert, key }: Certificate, ca = trusted.cert) =>
     Effect.promise(async () => {
       await writeFile(paths.cert, cert)
       await writeFile(paths.key, key)
       await writeFile(paths.ca, ca)
     })
-  yield* change(ours.issue("one"))
+  yield* change(trusted.issue("one"))
   const entered = yield* Deferred.make<void>()
   const gate = yield* Deferred.make<void>()
   const model = Model.each(Echo, ({ X }) =>
@@ -82,20 +82,20 @@ const clients: {
 
 const grpcJs = async (port: number, { key, cert }: Certificates) => {
   const own = [key ? Buffer.from(key) : null, cert ? Buffer.from(cert) : null] as const
-  const client = new grpc.Client(`localhost:${port}`, grpc.credentials.createSsl(Buffer.from(ours.cert), ...own))
+  const client = new grpc.Client(`localhost:${port}`, grpc.credentials.createSsl(Buffer.from(trusted.cert), ...own))
   const same = (bytes: Buffer) => bytes
-  const answer = new Promise((resolve, reject) =>
+  const response = new Promise((resolve, reject) =>
     client.makeUnaryRequest(livePath, same, same, Buffer.alloc(0), (error, value) =>
       error ? reject(error) : resolve(value?.length === 2 && 7),
     ),
   )
-  return await answer.finally(() => client.close())
+  return await response.finally(() => client.close())
 }
 
 /** As browsers, and other clients that offer HTTP/2 ahead of HTTP/1.1. */
 const overHttp2 = (port: number, own: Certificates) =>
   new Promise((resolve, reject) => {
-    const session = connectHttp2(`https://localhost:${port}`, { ca: ours.cert, ...own })
+    const session = connectHttp2(`https://localhost:${port}`, { ca: trusted.cert, ...own })
     session.on("error", reject)
     const stream = session.request({ ":path": "/v2/models/echo/ready" })
     stream.on("error", reject)
@@ -107,7 +107,7 @@ const overHttp2 = (port: number, own: Certificates) =>
   })
 
 const infer = async (url: string, own: Certificates) => {
-  await using client = await Client.connect(Echo, { url, tls: { ca: ours.cert, ...own } })
+  await using client = await Client.connect(Echo, { url, tls: { ca: trusted.cert, ...own } })
   return (await client.infer({ X: 7 })).X
 }
 
@@ -157,7 +157,7 @@ const opened = <S extends Socket>(make: () => S, event: string) =>
 const plain = (port: number) => opened(() => connect(port, "127.0.0.1"), "connect")
 
 const secure = (port: number, options: ConnectionOptions = {}) =>
-  opened<TLSSocket>(() => connectTls({ port, host: "127.0.0.1", ca: ours.cert, ...options }), "secureConnect")
+  opened<TLSSocket>(() => connectTls({ port, host: "127.0.0.1", ca: trusted.cert, ...options }), "secureConnect")
 
 /** What speaks no TLS, or ends before it does: each closes its own connection. */
 const strangers: { readonly [name: string]: (socket: Socket) => void } = {
@@ -204,21 +204,21 @@ it.effect("new certificates are for new connections, and open ones go on", () =>
   Effect.gen(function* () {
     const server = yield* serve({ mutual: true })
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-    const own = { ca: ours.cert, ...caller }
+    const own = { ca: trusted.cert, ...caller }
     const session = yield* Effect.acquireRelease(
       Effect.sync(() => connectHttp2(`https://localhost:${server.grpc}`, own)),
       (session) => Effect.sync(() => session.destroy()),
     )
-    const ask = Effect.callback<boolean>((resume) => {
+    const call = Effect.callback<boolean>((resume) => {
       const request = httpsRequest({ port: server.http, path: "/v2/health/live", agent, ...own }, (response) => {
         response.resume().on("end", () => resume(Effect.succeed(request.reusedSocket)))
       })
       request.end()
     })
-    yield* ask
+    yield* call
     expect(yield* streamStatus(session)).toBe(200)
 
-    yield* server.change(ours.issue("two"), ours.cert + other.cert)
+    yield* server.change(trusted.issue("two"), trusted.cert + other.cert)
     for (const port of [server.http, server.grpc]) {
       const shown = Effect.map(secure(port, caller), (socket) => socket.getPeerCertificate().subject.CN)
       const turn = TestClock.adjust("5 seconds").pipe(Effect.andThen(Effect.scoped(shown)))
@@ -227,7 +227,7 @@ it.effect("new certificates are for new connections, and open ones go on", () =>
     // The authorities have changed with them.
     expect(yield* Effect.promise(() => grpcJs(server.grpc, other.issue("new caller")))).toBe(7)
 
-    expect(yield* ask).toBe(true)
+    expect(yield* call).toBe(true)
     expect(yield* streamStatus(session)).toBe(200)
     agent.destroy()
   }),
@@ -236,7 +236,7 @@ it.effect("new certificates are for new connections, and open ones go on", () =>
 it.effect("a client whose authority is gone is refused, also with a session from before", () =>
   Effect.gen(function* () {
     const server = yield* serve({ mutual: true })
-    const to = { port: server.http, host: "127.0.0.1", ca: ours.cert }
+    const to = { port: server.http, host: "127.0.0.1", ca: trusted.cert }
     const session = yield* Effect.callback<Buffer>((resume) => {
       const socket = connectTls({ ...to, ...caller }).on("error", () => {})
       socket.resume().once("session", (ticket: Buffer) => {
@@ -248,13 +248,13 @@ it.effect("a client whose authority is gone is refused, also with a session from
       Effect.callback<boolean>((resume) => {
         const socket = connectTls({ ...to, ...options })
         socket.on("error", () => {})
-        socket.on("close", () => resume(Effect.succeed(answered)))
-        let answered = false
-        socket.on("data", () => (answered = true))
+        socket.on("close", () => resume(Effect.succeed(responded)))
+        let responded = false
+        socket.on("data", () => (responded = true))
         socket.write("GET /v2 HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
       })
     expect(yield* accepted({ ...caller, session })).toBe(true)
-    yield* server.change(ours.issue("two"), other.cert)
+    yield* server.change(trusted.issue("two"), other.cert)
     const stranger = other.issue("new caller")
     yield* Effect.repeat(TestClock.adjust("5 seconds").pipe(Effect.andThen(accepted(stranger))), {
       until: (isAccepted) => isAccepted,
@@ -277,7 +277,7 @@ it.live("a stop answers what is in flight, and closes at once what is idle or ha
     const url = `https://localhost:${server.http}`
     const held = yield* Effect.forkChild(
       Effect.promise(async () => {
-        await using client = await Client.connect(Echo, { url, tls: { ca: ours.cert } })
+        await using client = await Client.connect(Echo, { url, tls: { ca: trusted.cert } })
         return (await client.infer({ X: 0 })).X
       }),
     )

@@ -46,9 +46,9 @@ describe.each(["http", "grpc"] as const)("over %s", (protocol) => {
         const client = recorded()
         yield* Effect.withSpan(Effect.asVoid(call), name).pipe(Effect.provide(client.layer))
         const { traceId, spanId } = client.only(name)
-        const asked = server.only("infer inner")
-        assert.deepStrictEqual([asked.traceId, parentOf(asked)], [traceId, spanId])
-        assert.deepStrictEqual(parentOf(server.only("handle")), asked.spanId)
+        const pending = server.only("infer inner")
+        assert.deepStrictEqual([pending.traceId, parentOf(pending)], [traceId, spanId])
+        assert.deepStrictEqual(parentOf(server.only("handle")), pending.spanId)
         server.spans.length = 0
       }
       // Without a tracer, the spans of Effect itself are nobody's.
@@ -74,8 +74,8 @@ describe.each(["http", "grpc"] as const)("over %s", (protocol) => {
       yield* Context.get(client, Outer).infer({ X: 1 })
       const [request, call] = [first.only("infer outer"), first.only("infer inner")]
       assert.deepStrictEqual(parentOf(call), request.spanId)
-      const asked = second.only("infer inner")
-      assert.deepStrictEqual([asked.traceId, parentOf(asked)], [request.traceId, call.spanId])
+      const pending = second.only("infer inner")
+      assert.deepStrictEqual([pending.traceId, parentOf(pending)], [request.traceId, call.spanId])
     }),
   )
 })

@@ -70,11 +70,11 @@ export const another: Effect.Effect<Answer, Errors.InferenceError> = program.pip
 
 export const withoutEffect = async () => {
   await using sentiment = await Client.connect(Sentiment, { url: "http://models:8000" })
-  const answer: Answer = await sentiment.infer({ TEXT: "a great movie" })
+  const response: Answer = await sentiment.infer({ TEXT: "a great movie" })
   // @ts-expect-error wrong input name
   await sentiment.infer({ text: "a great movie" })
   // @ts-expect-error no such label
-  return answer.CLASS === "neutral"
+  return response.CLASS === "neutral"
 }
 
 export const background = async () => {

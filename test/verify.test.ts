@@ -124,7 +124,7 @@ describe.each(["http", "grpc"] as const)("over %s", (protocol) => {
       const options = { url: yield* url, verify: true } as const
       const rejected = yield* Effect.promise(() => Client.connect(Other, options).catch((error: unknown) => error))
       expect(rejected).toMatchObject({ _tag: "ContractMismatch", model: "m" })
-      const answer = yield* Effect.promise(async () => {
+      const response = yield* Effect.promise(async () => {
         await using client = await Client.connect(Narrower, options)
         return await client.infer({
           X: Tensor.make("FP32", [3], new Float32Array(3)),
@@ -132,20 +132,20 @@ describe.each(["http", "grpc"] as const)("over %s", (protocol) => {
           O: Tensor.make("BYTES", [1], [new Uint8Array()]),
         })
       })
-      expect(answer.Y.shape).toEqual([3])
+      expect(response.Y.shape).toEqual([3])
     }).pipe(Effect.provide(server)),
   )
 })
 
 /** A server of another make: what it answers, by path; 404 for all else. */
-const other = (answers: Readonly<Record<string, unknown>>) =>
+const other = (responses: Readonly<Record<string, unknown>>) =>
   Effect.map(
     Effect.acquireRelease(
       Effect.promise(async () => {
         const server = createServer(({ url = "" }, response) => {
-          const answer = answers[url]
-          if (answer === undefined) response.writeHead(404, { "content-type": "text/html" }).end("<html>")
-          else response.writeHead(200).end(typeof answer === "string" ? answer : JSON.stringify(answer))
+          const reply = responses[url]
+          if (reply === undefined) response.writeHead(404, { "content-type": "text/html" }).end("<html>")
+          else response.writeHead(200).end(typeof reply === "string" ? reply : JSON.stringify(reply))
         })
         server.listen(0, "127.0.0.1")
         await once(server, "listening")

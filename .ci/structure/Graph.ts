@@ -110,6 +110,6 @@ const bestPlace = (graph: Graph, others: ReadonlyArray<string>, node: string, fr
     const before = costs[index] ?? 0
     costs.push(before - (graph.get(node)?.has(other) === true ? 1 : 0) + (graph.get(other)?.has(node) === true ? 1 : 0))
   }
-  const least = Math.min(...costs)
-  return costs[from] === least ? from : costs.indexOf(least)
+  const lowest = Math.min(...costs)
+  return costs[from] === lowest ? from : costs.indexOf(lowest)
 }

@@ -87,7 +87,9 @@ const details = (projects: ReadonlyArray<Project.Project>): ReadonlyArray<string
           .join(", "),
       ],
     ].filter(([, list]) => list !== "")
-    return lists.length === 0 ? [] : [lists.map(([what, list]) => `- ${project.name}, ${what}: ${list}`).join("\n")]
+    return lists.length === 0
+      ? []
+      : [lists.map(([heading, list]) => `- ${project.name}, ${heading}: ${list}`).join("\n")]
   })
 
 /** All functions above the limit, and at least ten. */

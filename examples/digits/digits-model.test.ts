@@ -34,24 +34,24 @@ test("there is a picture of every digit", () => {
 })
 
 test.each(pictures)("%s is recognised", async (name) => {
-  const answers = await classify([read(name)])
-  assert.equal(answers[0]?.digit, Number(name[0]))
+  const responses = await classify([read(name)])
+  assert.equal(responses[0]?.digit, Number(name[0]))
 })
 
 test("a batch gives each picture the answer that it has alone", async () => {
   const images = pictures.map(read)
-  const alone = await Promise.all(images.map(async (image) => (await classify([image]))[0]!))
+  const single = await Promise.all(images.map(async (image) => (await classify([image]))[0]!))
   const together = await classify(images)
   assert.equal(together.length, images.length)
   for (const [row, { digit, margin }] of together.entries()) {
-    assert.equal(digit, alone[row]?.digit)
-    assert.closeTo(margin, alone[row]!.margin, 1e-3)
+    assert.equal(digit, single[row]?.digit)
+    assert.closeTo(margin, single[row]!.margin, 1e-3)
   }
 })
 
 test.skipIf(!existsSync(mnistFolder))("at least 97.5 % of the 1,000 held-out pictures are recognised", async () => {
   const mnist = Mnist.read(mnistFolder)
-  const answers = await classify(Mnist.heldOut.map(mnist.image))
-  const right = answers.filter(({ digit }, row) => digit === mnist.label(Mnist.heldOut[row]!))
+  const responses = await classify(Mnist.heldOut.map(mnist.image))
+  const right = responses.filter(({ digit }, row) => digit === mnist.label(Mnist.heldOut[row]!))
   assert.isAtLeast(right.length, 975)
 })

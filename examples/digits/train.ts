@@ -17,7 +17,7 @@ import * as Network from "./training/Network.ts"
 import * as OnnxModel from "./training/OnnxModel.ts"
 import * as Random from "./training/Random.ts"
 
-type Answered = Classifier.Answer & { readonly index: number }
+type ClassifiedDigit = Classifier.Classification & { readonly index: number }
 
 const epochs = 20
 const batchSize = 30 // divides 9,000
@@ -61,18 +61,18 @@ const train = (mnist: Mnist.Mnist): Network.Network => {
  * One held-out picture per digit, 28×28 8-bit grey with white ink on black as in MNIST, named <label>-<index>.png. For
  * most digits it is the first; for the two digits with the most doubtful right answers it is the hardest one.
  */
-const writePictures = (folder: string, mnist: Mnist.Mnist, right: ReadonlyArray<Answered>): void => {
+const writePictures = (folder: string, mnist: Mnist.Mnist, right: ReadonlyArray<ClassifiedDigit>): void => {
   mkdirSync(folder, { recursive: true })
   for (const old of readdirSync(folder)) if (/^\d-\d+\.png$/.test(old)) rmSync(join(folder, old))
 
-  const hardest = new Map<number, Answered>()
+  const hardest = new Map<number, ClassifiedDigit>()
   // A margin of 1 logit is e times as likely as the runner-up: doubtful, but no rounding on another machine turns it.
   const doubtful = right.filter(({ margin }) => margin > 1).toSorted((one, other) => one.margin - other.margin)
-  for (const answer of doubtful) {
-    if (hardest.size < 2 && !hardest.has(answer.digit)) hardest.set(answer.digit, answer)
+  for (const response of doubtful) {
+    if (hardest.size < 2 && !hardest.has(response.digit)) hardest.set(response.digit, response)
   }
   for (let digit = 0; digit < 10; digit++) {
-    const { index } = hardest.get(digit) ?? right.find((answer) => answer.digit === digit)!
+    const { index } = hardest.get(digit) ?? right.find((response) => response.digit === digit)!
     const png = encodePng({ width: Mnist.side, height: Mnist.side, data: mnist.pixels(index), depth: 8, channels: 1 })
     writeFileSync(join(folder, `${digit}-${index}.png`), png)
   }
@@ -86,10 +86,10 @@ if (mnistFolder === undefined) throw new Error("usage: node examples/digits/trai
 const mnist = Mnist.read(mnistFolder)
 const model = OnnxModel.encode(train(mnist))
 const classify = await Classifier.load(model)
-const answers = await classify(Mnist.heldOut.map(mnist.image))
-const right = answers.flatMap((answer, row): ReadonlyArray<Answered> => {
+const responses = await classify(Mnist.heldOut.map(mnist.image))
+const right = responses.flatMap((response, row): ReadonlyArray<ClassifiedDigit> => {
   const index = Mnist.heldOut[row]!
-  return answer.digit === mnist.label(index) ? [{ ...answer, index }] : []
+  return response.digit === mnist.label(index) ? [{ ...response, index }] : []
 })
 const accuracy = right.length / Mnist.heldOut.length
 console.log(`digits.onnx: ${model.length} bytes, held out ${percent(accuracy)}`)

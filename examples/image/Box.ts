@@ -24,10 +24,10 @@ export const overlap = (one: Box, other: Box): number => {
 }
 
 /** The surest box of every heap of boxes that overlap by more than `most`, the surest first (non-maximum suppression). */
-export const surest = (boxes: ReadonlyArray<Box>, most: number): ReadonlyArray<Box> => {
+export const surest = (boxes: ReadonlyArray<Box>, limit: number): ReadonlyArray<Box> => {
   const kept: Array<Box> = []
   for (const box of boxes.toSorted((one, other) => other.score - one.score)) {
-    if (kept.every((better) => overlap(better, box) <= most)) kept.push(box)
+    if (kept.every((better) => overlap(better, box) <= limit)) kept.push(box)
   }
   return kept
 }

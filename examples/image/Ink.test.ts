@@ -20,7 +20,7 @@ const lights: ReadonlyArray<readonly [string, (x: number, y: number) => number]>
 ]
 
 /** Pixels at the picture's border may be doubtful where a shadow's edge meets it askew. */
-const mostDoubtful = 0.025 * 40 * 30
+const maxUncertainty = 0.025 * 40 * 30
 
 it.each(lights)("under %s, a stroke is ink and nothing else is", (_, light) => {
   for (const stroke of [0, 8, 30, 36]) {
@@ -29,13 +29,13 @@ it.each(lights)("under %s, a stroke is ink and nothing else is", (_, light) => {
       const inked = index % width >= stroke && index % width < stroke + 4
       return Math.abs(amount - (inked ? 0.75 : 0)) > 0.02
     })
-    expect(wrong.length, String(stroke)).toBeLessThanOrEqual(mostDoubtful)
+    expect(wrong.length, String(stroke)).toBeLessThanOrEqual(maxUncertainty)
   }
 })
 
 it.each(lights)("under %s, a blank page has none", (_, light) => {
   const inked = Ink.of(page(light, undefined)).amounts.filter((amount) => amount > 0)
-  expect(inked.length).toBeLessThanOrEqual(mostDoubtful)
+  expect(inked.length).toBeLessThanOrEqual(maxUncertainty)
 })
 
 it("a picture of one pixel, and a black one, have none", () => {

@@ -18,7 +18,7 @@ const size = { width: 320, height: 240 } as const
 const normalization = { mean: 127, deviation: 128 }
 
 const leastScore = 0.7
-const mostOverlap = 0.3
+const maxOverlap = 0.3
 
 /** While one picture is with the network, the next one is decoded. */
 const instances = 2
@@ -31,7 +31,7 @@ export const FacesLive = Model.each(
     return Effect.fnUntraced(function* ({ IMAGE }) {
       const pixels = Pixels.channelsFirst(yield* Pixels.colours(IMAGE, size), normalization)
       const { scores, boxes } = yield* ultraFace.infer({ input: Tensor.reshape(pixels, [1, 3, 240, 320]) })
-      const faces = surest(proposals(scores.data, boxes.data), mostOverlap)
+      const faces = surest(proposals(scores.data, boxes.data), maxOverlap)
       return {
         BOXES: Tensor.make(
           "FP32",

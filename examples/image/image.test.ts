@@ -34,13 +34,13 @@ afterAll(() => server.stop())
 
 /** As `curl --data-binary @file` sends it: the client's own checks would not let everything through. */
 const post = async (model: string, bytes: Uint8Array) => {
-  const answer = await fetch(`http://127.0.0.1:${server.http.port}/v2/models/${model}/infer`, {
+  const response = await fetch(`http://127.0.0.1:${server.http.port}/v2/models/${model}/infer`, {
     method: "POST",
     headers: { "inference-header-content-length": "0", connection: "close" },
     body: new Uint8Array(bytes),
   })
-  const text = await answer.text()
-  return { status: answer.status, tag: answer.headers.get("nereid-error"), text }
+  const text = await response.text()
+  return { status: response.status, tag: response.headers.get("nereid-error"), text }
 }
 
 const plain = (background: Color, size: { width: number; height: number } = { width: 30, height: 20 }) =>
@@ -100,9 +100,9 @@ describe("photographed_digit", () => {
   test.each(["grpc", "http"] as const)("reads every photograph, all at once, over %s", async (transport) => {
     const url = `${transport}://127.0.0.1:${server[transport].port}`
     await using model = await Client.connect(PhotographedDigit, { url })
-    const answers = await Promise.all(names.map((name) => model.infer({ IMAGE: photograph(name) })))
-    expect(answers.map(({ DIGIT }) => DIGIT)).toEqual(names.map((name) => Number(name[0])))
-    for (const { PROBABILITY } of answers) expect(PROBABILITY).toBeGreaterThan(0.5)
+    const responses = await Promise.all(names.map((name) => model.infer({ IMAGE: photograph(name) })))
+    expect(responses.map(({ DIGIT }) => DIGIT)).toEqual(names.map((name) => Number(name[0])))
+    for (const { PROBABILITY } of responses) expect(PROBABILITY).toBeGreaterThan(0.5)
   })
 
   it("reads a photograph that is larger, or brighter, or a PNG, or blurred", async () => {

@@ -13,11 +13,11 @@ export interface Tokenizer {
 export const load = async (file: URL): Promise<Tokenizer> => {
   const document: { readonly truncation: { readonly max_length: number } } = JSON.parse(await readFile(file, "utf8"))
   const tokenizer = new HuggingFace(document, {})
-  const most = document.truncation.max_length
+  const maxLength = document.truncation.max_length
   return {
     encode: (text) => {
       const { ids } = tokenizer.encode(text)
-      return ids.length <= most ? ids : [...ids.slice(0, most - 1), ...ids.slice(-1)]
+      return ids.length <= maxLength ? ids : [...ids.slice(0, maxLength - 1), ...ids.slice(-1)]
     },
   }
 }

@@ -19,19 +19,19 @@ await using verdict = await Client.connect(Verdict, { url })
 const lines = (await readFile(new URL("dev-sample.tsv", import.meta.url), "utf8")).trimEnd().split("\n").slice(1)
 const texts = lines.map((line) => line.split("\t")[1] ?? "")
 
-const ways = {
+const transports = {
   "one request": (TEXT: string) => sentiment.infer({ TEXT }),
   "three calls": async (TEXT: string) => verdict.infer(await bert.infer(await tokenize.infer({ TEXT }))),
 }
 
 /** So many callers ask one after the other; milliseconds of the requests in the middle, and requests per second. */
-const measure = async (ask: (text: string) => Promise<unknown>, callers: number) => {
+const measure = async (call: (text: string) => Promise<unknown>, callers: number) => {
   const took: Array<number> = []
   const began = performance.now()
   const caller = async () => {
     while (took.length + callers <= requests) {
       const started = performance.now()
-      await ask(texts[took.length % texts.length] ?? "")
+      await call(texts[took.length % texts.length] ?? "")
       took.push(performance.now() - started)
     }
   }
@@ -43,15 +43,15 @@ const median = (values: ReadonlyArray<number>): number =>
   values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN
 
 for (const callers of [1, 16]) {
-  const results = Object.entries(ways).map(([name, ask]) => ({
+  const results = Object.entries(transports).map(([name, call]) => ({
     name,
-    ask,
+    call,
     latencies: new Array<number>(),
     rates: new Array<number>(),
   }))
   for (let round = 0; round <= rounds; round++) {
-    for (const { ask, latencies, rates } of results) {
-      const { latency, rate } = await measure(ask, callers)
+    for (const { call, latencies, rates } of results) {
+      const { latency, rate } = await measure(call, callers)
       if (round === 0) continue // warm-up
       latencies.push(latency)
       rates.push(rate)

@@ -3,9 +3,9 @@ import { Model, Tensor } from "@nereid/core"
 import { Schema } from "effect"
 
 /** Many times what the network reads of a text, and little enough that no text holds up the others. */
-const mostCharacters = 10_000
+const maxCharacters = 10_000
 
-const text = Tensor.utf8().check(Schema.isMaxLength(mostCharacters))
+const text = Tensor.utf8().check(Schema.isMaxLength(maxCharacters))
 
 const tokens = { input_ids: Tensor.INT64("sequence"), attention_mask: Tensor.INT64("sequence") }
 

@@ -40,12 +40,12 @@ const shared = process.env["SHARED_DATA"] ?? join(import.meta.dirname, "../../..
 const allFile = join(shared, "sst2/dev.tsv")
 
 const post = async (body: object | string, model = "sentiment") => {
-  const answer = await fetch(`${url("http")}/v2/models/${model}/infer`, {
+  const response = await fetch(`${url("http")}/v2/models/${model}/infer`, {
     method: "POST",
     headers: { connection: "close" },
     body: typeof body === "string" ? body : JSON.stringify(body),
   })
-  return { status: answer.status, tag: answer.headers.get("nereid-error"), text: await answer.text() }
+  return { status: response.status, tag: response.headers.get("nereid-error"), text: await response.text() }
 }
 
 const texts = (...data: ReadonlyArray<string>) => ({
@@ -161,8 +161,8 @@ describe("bert", () => {
     }
     const { logits } = await bert.infer({ input_ids, attention_mask })
     const padded = { input_ids: longer(input_ids.data, 7n), attention_mask: longer(attention_mask.data, 0n) }
-    const again = await bert.infer(padded)
-    for (const [index, logit] of logits.data.entries()) expect(again.logits.data[index]).toBeCloseTo(logit, 4)
+    const repeated = await bert.infer(padded)
+    for (const [index, logit] of logits.data.entries()) expect(repeated.logits.data[index]).toBeCloseTo(logit, 4)
   })
 
   it("takes any number of tokens, and ids that are none, so that no request spoils the batch of others", async () => {
@@ -197,11 +197,11 @@ describe("what is no text", () => {
   })
 
   it("bytes that are no UTF-8 are refused", async () => {
-    const answer = await fetch(`${url("http")}/v2/models/sentiment/infer`, {
+    const response = await fetch(`${url("http")}/v2/models/sentiment/infer`, {
       method: "POST",
       headers: { "inference-header-content-length": "0", connection: "close" },
       body: Uint8Array.of(0xff, 0xfe),
     })
-    expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining("UTF-8")])
+    expect([response.status, await response.text()]).toEqual([400, expect.stringContaining("UTF-8")])
   })
 })

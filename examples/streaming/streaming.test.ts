@@ -25,7 +25,7 @@ describe("bigrams", () => {
   })
 })
 
-const ask = Effect.fnUntraced(function* (sample: Model.Sample<typeof Words.definition.inputs>) {
+const infer = Effect.fnUntraced(function* (sample: Model.Sample<typeof Words.definition.inputs>) {
   const words = yield* Words
   return (yield* Stream.runCollect(words.stream(sample))).map(({ WORD }) => WORD)
 })
@@ -33,28 +33,28 @@ const ask = Effect.fnUntraced(function* (sample: Model.Sample<typeof Words.defin
 describe("in process", () => {
   it.effect("the same seed gives the same words, another one gives others", () =>
     Effect.gen(function* () {
-      const [once, again, other] = yield* Effect.all(
-        [1, 1, 2].map((SEED) => ask({ PROMPT: "In the night", SEED })),
+      const [once, repeated, other] = yield* Effect.all(
+        [1, 1, 2].map((SEED) => infer({ PROMPT: "In the night", SEED })),
         { concurrency: "unbounded" },
       )
-      expect(once).toEqual(again)
+      expect(once).toEqual(repeated)
       expect(once).not.toEqual(other)
     }).pipe(Effect.provide(WordsLive)),
   )
 
   it.effect("stops with a sentence, or at MAX_WORDS, whichever comes first", () =>
     Effect.gen(function* () {
-      const sentence = yield* ask({ PROMPT: "In the night", SEED: 1, MAX_WORDS: 1000 })
+      const sentence = yield* infer({ PROMPT: "In the night", SEED: 1, MAX_WORDS: 1000 })
       expect(sentence.map(Bigrams.endsSentence)).toEqual([...sentence.slice(1).map(() => false), true])
       expect(sentence.length).toBeGreaterThan(3)
-      expect(yield* ask({ PROMPT: "In the night", SEED: 1, MAX_WORDS: 3 })).toEqual(sentence.slice(0, 3))
+      expect(yield* infer({ PROMPT: "In the night", SEED: 1, MAX_WORDS: 3 })).toEqual(sentence.slice(0, 3))
     }).pipe(Effect.provide(WordsLive)),
   )
 
   it.effect("any prompt has a next word", () =>
     Effect.gen(function* () {
       for (const PROMPT of ["", " ", "never seen", "In the morning.", "lamp"]) {
-        expect(yield* ask({ PROMPT, MAX_WORDS: 1 })).toHaveLength(1)
+        expect(yield* infer({ PROMPT, MAX_WORDS: 1 })).toHaveLength(1)
       }
     }).pipe(Effect.provide(WordsLive)),
   )
@@ -70,15 +70,15 @@ describe("over generate_stream", () => {
     return yield* Effect.promise(async () => {
       const url = `http://127.0.0.1:${http?.port}/v2/models/words/generate_stream`
       const headers = { connection: "close" }
-      const answer = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) })
-      return { status: answer.status, tag: answer.headers.get("nereid-error"), text: await answer.text() }
+      const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) })
+      return { status: response.status, tag: response.headers.get("nereid-error"), text: await response.text() }
     })
   })
 
   it.live("each word is an event, the same ones as in process", () =>
     Effect.gen(function* () {
       const request = { PROMPT: "In the night", SEED: 7, MAX_WORDS: 5 }
-      const events = (yield* ask(request)).map(
+      const events = (yield* infer(request)).map(
         (WORD) => `data: ${JSON.stringify({ model_name: "words", model_version: "1", WORD })}\n\n`,
       )
       expect(yield* post(request)).toMatchObject({ status: 200, text: events.join("") })

@@ -1,16 +1,16 @@
-/** A process of its own, on a core of its own where there are two: the parent's half of Reporter.ts. */
+/** A process of its own, on a core of its own where there are two: the parent's side of Reporter.ts. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"
 import { onCore } from "./Cores.ts"
-import type { Asked, Ports, Questions } from "./Reporter.ts"
+import type { CommandMessage, Ports, Commands } from "./Reporter.ts"
 
 export interface Child {
   readonly ports: Ports
-  readonly ask: <K extends keyof Questions>(
-    question: K,
-    ...ask: undefined extends Questions[K]["ask"] ? [] : [Questions[K]["ask"]]
-  ) => Promise<Questions[K]["answer"]>
+  readonly call: <K extends keyof Commands>(
+    command: K,
+    ...input: undefined extends Commands[K]["input"] ? [] : [Commands[K]["input"]]
+  ) => Promise<Commands[K]["output"]>
   readonly stop: () => Promise<void>
 }
 
@@ -26,14 +26,14 @@ export const start = async (
     throw new Error(`${file.href} ended by itself, with ${code ?? signal}`)
   })
   gone.catch(() => {})
-  const answer = async <A>(): Promise<A> => (await Promise.race([once(child, "message"), gone]))[0].answer
+  const nextReply = async <A>(): Promise<A> => (await Promise.race([once(child, "message"), gone]))[0].output
   return {
-    ports: await answer<Ports>(),
-    ask: <K extends keyof Questions>(question: K, ask?: Questions[K]["ask"]) => {
-      const answered = answer<Questions[K]["answer"]>()
-      const asked: Asked<K> = { question, ask }
-      child.send(asked)
-      return answered
+    ports: await nextReply<Ports>(),
+    call: <K extends keyof Commands>(name: K, input?: Commands[K]["input"]) => {
+      const reply = nextReply<Commands[K]["output"]>()
+      const message: CommandMessage<K> = { command: name, input }
+      child.send(message)
+      return reply
     },
     stop: async () => {
       const exit = once(child, "exit")

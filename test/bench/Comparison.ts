@@ -18,7 +18,7 @@ export interface Figures {
 
 export interface Comparison {
   /** Medians of the rounds. */
-  readonly ours: Figures
+  readonly nereid: Figures
   readonly baseline: Figures
   readonly errors: ReadonlyArray<string>
   /** What profiles say, where they were asked for. */
@@ -35,12 +35,12 @@ export interface Settings {
 
 export const compare = async (
   name: string,
-  ours: Side,
+  nereid: Side,
   baseline: Side,
   { rounds, seconds, profiles }: Settings,
 ): Promise<Comparison> => {
   const sides = [
-    { of: "ours", side: ours, figures: new Array<Figures>() },
+    { of: "ours", side: nereid, figures: new Array<Figures>() },
     { of: "baseline", side: baseline, figures: new Array<Figures>() },
   ] as const
   const errors: Array<string> = []
@@ -49,9 +49,9 @@ export const compare = async (
   for (const { side } of sides) errors.push(...(await side.run(seconds)).errors)
   for (let round = 0; round < rounds; round++) {
     for (const { side, figures } of sides) {
-      const [before, otherBefore] = [await side.child.ask("report"), await side.otherCpu()]
+      const [before, otherBefore] = [await side.child.call("report"), await side.otherCpu()]
       const { requests, errors: wrong, ...measured } = await side.run(seconds)
-      const [after, otherAfter] = [await side.child.ask("report"), await side.otherCpu()]
+      const [after, otherAfter] = [await side.child.call("report"), await side.otherCpu()]
       const cpu = after.cpu - before.cpu
       const elapsed = (requests / measured.perSecond) * 1e6
       figures.push({
@@ -66,13 +66,13 @@ export const compare = async (
   if (profiles !== undefined) {
     for (const { of, side } of sides) {
       const file = join(profiles, `${name}-${of}.cpuprofile`)
-      await side.child.ask("profile", "start")
+      await side.child.call("profile", "start")
       errors.push(...(await side.run(seconds)).errors)
-      await side.child.ask("profile", { file })
+      await side.child.call("profile", { file })
       notes.push(`${of === "ours" ? "Nereid" : "The baseline"}, in ${file}:\n\n${Profile.table(file)}`)
     }
   }
-  return { ours: medians(sides[0].figures), baseline: medians(sides[1].figures), errors, notes }
+  return { nereid: medians(sides[0].figures), baseline: medians(sides[1].figures), errors, notes }
 }
 
 const medians = (rounds: ReadonlyArray<Figures>): Figures => {

@@ -4,7 +4,7 @@
  */
 import { setTimeout } from "node:timers/promises"
 import type { Connection, Replies, Target } from "@nereid/bench/internal/target/Load"
-import * as Asked from "./Asked.ts"
+import * as RequestLoad from "./RequestLoad.ts"
 import type { Child } from "./Child.ts"
 import type { Memory } from "./Reporter.ts"
 import * as Request from "./Request.ts"
@@ -20,28 +20,34 @@ export const measure = async (server: Child, bare: Child, full: boolean): Promis
   const queued = full ? 10_000 : 50
   const errors: Array<string> = []
 
-  const idle = async (asked: Asked.Asked) => {
-    const replyLength = await Asked.replyLength(server, asked)
+  const idle = async (load: RequestLoad.RequestLoad) => {
+    const replyLength = await RequestLoad.replyLength(server, load)
     const sides = [
-      [server, Asked.target(server, asked, replyLength)],
-      [bare, Asked.target(bare, Asked.echoed(asked, replyLength), replyLength)],
+      [server, RequestLoad.target(server, load, replyLength)],
+      [bare, RequestLoad.target(bare, RequestLoad.echoed(load, replyLength), replyLength)],
     ] as const
     const costs: Array<string> = []
     for (const [child, target] of sides) {
-      const before = await child.ask("memory")
-      const opened = await answered(target, connections, errors)
-      const after = await child.ask("memory")
+      const before = await child.call("memory")
+      const opened = await responded(target, connections, errors)
+      const after = await child.call("memory")
       for (const connection of opened) connection.close()
       costs.push(perItem(before, after, connections))
     }
     return costs.join(", bare ")
   }
-  const grpc = await idle(Asked.unary("add_sub", 1))
-  const http = await idle(Asked.http(Request.binary("add_sub"), 1))
+  const grpc = await idle(RequestLoad.unary("add_sub", 1))
+  const http = await idle(RequestLoad.http(Request.binary("add_sub"), 1))
 
   // Streams of a connection are bounded, so there are several; a connection of HTTP has one request at a time.
-  const grpcQueued = await waiting(server, Asked.unary("held", 1), queued, Math.ceil(queued / 500), errors)
-  const httpQueued = await waiting(server, Asked.http(Request.binary("held"), 1), connections, connections, errors)
+  const grpcQueued = await waiting(server, RequestLoad.unary("held", 1), queued, Math.ceil(queued / 500), errors)
+  const httpQueued = await waiting(
+    server,
+    RequestLoad.http(Request.binary("held"), 1),
+    connections,
+    connections,
+    errors,
+  )
 
   return {
     lines: [
@@ -57,20 +63,20 @@ export const measure = async (server: Child, bare: Child, full: boolean): Promis
 /** Of so many requests in the queue of a model that never answers, without their connections. */
 const waiting = async (
   server: Child,
-  asked: Asked.Asked,
+  load: RequestLoad.RequestLoad,
   count: number,
   connections: number,
   errors: Array<string>,
 ): Promise<string> => {
-  const opened = await connect(Asked.target(server, asked, 0), connections, (_, problem = "an answer") =>
+  const opened = await connect(RequestLoad.target(server, load, 0), connections, (_, problem = "an answer") =>
     errors.push(problem),
   )
-  const before = await server.ask("memory")
-  const queued = async () => (await server.ask("report")).models["held"]?.pending ?? 0
+  const before = await server.call("memory")
+  const queued = async () => (await server.call("report")).models["held"]?.pending ?? 0
   for (let index = 0; index < count; index++) opened[index % connections]?.send(performance.now())
   // One of them runs.
   while ((await queued()) < count - 1 && errors.length === 0) await setTimeout(10)
-  const after = await server.ask("memory")
+  const after = await server.call("memory")
   for (const connection of opened) connection.close()
   while ((await queued()) > 0) await setTimeout(10)
   return perItem(before, after, count)
@@ -82,7 +88,7 @@ const perItem = (before: Memory, after: Memory, count: number): string => {
 }
 
 /** Connections, each of which has had an answer. */
-const answered = async (target: Target, count: number, errors: Array<string>): Promise<ReadonlyArray<Connection>> => {
+const responded = async (target: Target, count: number, errors: Array<string>): Promise<ReadonlyArray<Connection>> => {
   const { promise, resolve } = Promise.withResolvers<void>()
   let left = count
   const opened = await connect(target, count, (_, problem) => {

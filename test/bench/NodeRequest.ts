@@ -14,9 +14,9 @@ export const grpc = async (port: number, { path, headers, body }: Request): Prom
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
   const stream = session.request({ ":method": "POST", ":path": path, ...headers })
   const chunks: Array<Buffer> = []
-  const check = (answer: Readonly<Record<string, unknown>>) => {
-    const status = answer["grpc-status"]
-    if (status !== undefined && status !== "0") reject(new Error(`grpc-status ${status}: ${answer["grpc-message"]}`))
+  const check = (response: Readonly<Record<string, unknown>>) => {
+    const status = response["grpc-status"]
+    if (status !== undefined && status !== "0") reject(new Error(`grpc-status ${status}: ${response["grpc-message"]}`))
   }
   stream.on("response", check).on("trailers", check).on("error", reject)
   stream
@@ -30,7 +30,7 @@ export const grpc = async (port: number, { path, headers, body }: Request): Prom
 /** The body of the answer. */
 export const http = (port: number, { path, headers, body }: Request): Promise<Buffer> => {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-  const asked = requestHttp({ port, host: "127.0.0.1", path, method: "POST", headers }, (response) => {
+  const request = requestHttp({ port, host: "127.0.0.1", path, method: "POST", headers }, (response) => {
     const chunks: Array<Buffer> = []
     response.on("data", (chunk: Buffer) => chunks.push(chunk))
     response.on("end", () => {
@@ -39,6 +39,6 @@ export const http = (port: number, { path, headers, body }: Request): Promise<Bu
       else reject(new Error(`HTTP ${response.statusCode}: ${reply.toString()}`))
     })
   })
-  asked.on("error", reject).end(body)
+  request.on("error", reject).end(body)
   return promise
 }

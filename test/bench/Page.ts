@@ -24,7 +24,7 @@ const casesTable = (cases: ReadonlyArray<Case>): string =>
       ["case", "what", "beside"],
       ["---", "---", "---"],
     ],
-    cases.map(({ name, what, baseline }) => [`\`${name}\``, what, baseline]),
+    cases.map(({ name, description, baseline }) => [`\`${name}\``, description, baseline]),
   )
 
 const results = (cases: ReadonlyArray<Case>, { machine, cases: entries }: Published): string => {
@@ -51,7 +51,7 @@ const results = (cases: ReadonlyArray<Case>, { machine, cases: entries }: Publis
         cpu,
       ]),
     ),
-    ...listed.map(({ one, entry }) => `${one.what}:\n\n${entry.figures.map((line) => `- ${line}`).join("\n")}`),
+    ...listed.map(({ one, entry }) => `${one.description}:\n\n${entry.figures.map((line) => `- ${line}`).join("\n")}`),
     "How it was measured:",
     Table.table(
       [

@@ -1,6 +1,6 @@
 /**
- * The child's half of the talk between the benchmark and a process that it started: where it listens, and on each
- * question what it has used since it began, or what it has done. Child.ts is the parent's half.
+ * The child's side of the protocol between the benchmark and a process that it started: the child sends its ports, and the
+ * output of each command. Child.ts is the parent's side.
  */
 import { writeFileSync } from "node:fs"
 import { Session } from "node:inspector/promises"
@@ -13,17 +13,17 @@ export interface Ports {
   readonly grpc: number
 }
 
-/** What may be asked, with what, and what is answered. */
-export interface Questions {
-  readonly report: { readonly ask?: undefined; readonly answer: Report }
+/** The commands, with their inputs and outputs. */
+export interface Commands {
+  readonly report: { readonly input?: undefined; readonly output: Report }
   /** A report, and from then on the delay of the event loop is measured: by a timer that costs a little itself. */
-  readonly watch: { readonly ask?: undefined; readonly answer: Report }
+  readonly watch: { readonly input?: undefined; readonly output: Report }
   /** Only where the process was started with `--expose-gc`. */
-  readonly memory: { readonly ask?: undefined; readonly answer: Memory }
+  readonly memory: { readonly input?: undefined; readonly output: Memory }
   /** Starts a CPU profile of the main thread, or writes the one that was started into a file. */
-  readonly profile: { readonly ask: { readonly file: string } | "start"; readonly answer: null }
+  readonly profile: { readonly input: { readonly file: string } | "start"; readonly output: null }
   /** Of a process that is no server but does the work itself. */
-  readonly run: { readonly ask: Work; readonly answer: Measured }
+  readonly run: { readonly input: Work; readonly output: Measured }
 }
 
 export interface Work {
@@ -54,14 +54,14 @@ export interface Memory {
   readonly resident: number
 }
 
-interface Answerer {
+interface ReporterOptions {
   readonly ports?: Ports
   readonly models?: ReadonlyArray<RunningModel>
   readonly run?: (work: Work) => Promise<Measured>
 }
 
-/** Tells the parent the ports and answers it from then on; ends the process, as SIGTERM does, when the parent is gone. */
-export const report = ({ ports = { http: 0, grpc: 0 }, models = [], run }: Answerer): void => {
+/** Sends the ports to the parent and handles its commands from then on; ends the process, as SIGTERM does, when the parent exits. */
+export const report = ({ ports = { http: 0, grpc: 0 }, models = [], run }: ReporterOptions): void => {
   const delay = monitorEventLoopDelay({ resolution: 1 })
   const profiler = new Session()
 
@@ -84,51 +84,52 @@ export const report = ({ ports = { http: 0, grpc: 0 }, models = [], run }: Answe
     }
   }
 
-  const answers: { readonly [K in keyof Questions]: (ask: Questions[K]["ask"]) => Promise<Questions[K]["answer"]> } = {
-    report: async () => used(),
-    watch: async () => {
-      const before = used()
-      delay.reset()
-      delay.enable()
-      return before
-    },
-    memory: async () => {
-      const { gc } = globalThis
-      if (gc === undefined) throw new Error("There is no gc(). This is a bug of the benchmark.")
-      // What finalizers free goes with the second.
-      gc()
-      await new Promise((resolve) => setTimeout(resolve, 100))
-      gc()
-      const { heapUsed, external, rss } = process.memoryUsage()
-      return { heap: heapUsed + external, resident: rss }
-    },
-    profile: async (ask) => {
-      if (ask === "start") {
-        profiler.connect()
-        await profiler.post("Profiler.enable")
-        await profiler.post("Profiler.setSamplingInterval", { interval: 200 })
-        await profiler.post("Profiler.start")
-      } else {
-        const { profile } = await profiler.post("Profiler.stop")
-        profiler.disconnect()
-        writeFileSync(ask.file, JSON.stringify(profile))
-      }
-      return null
-    },
-    run: async (work) => {
-      if (run === undefined) throw new Error("This process has nothing to run. This is a bug of the benchmark.")
-      return run(work)
-    },
-  }
+  const handlers: { readonly [K in keyof Commands]: (input: Commands[K]["input"]) => Promise<Commands[K]["output"]> } =
+    {
+      report: async () => used(),
+      watch: async () => {
+        const before = used()
+        delay.reset()
+        delay.enable()
+        return before
+      },
+      memory: async () => {
+        const { gc } = globalThis
+        if (gc === undefined) throw new Error("There is no gc(). This is a bug of the benchmark.")
+        // What finalizers free goes with the second.
+        gc()
+        await new Promise((resolve) => setTimeout(resolve, 100))
+        gc()
+        const { heapUsed, external, rss } = process.memoryUsage()
+        return { heap: heapUsed + external, resident: rss }
+      },
+      profile: async (input) => {
+        if (input === "start") {
+          profiler.connect()
+          await profiler.post("Profiler.enable")
+          await profiler.post("Profiler.setSamplingInterval", { interval: 200 })
+          await profiler.post("Profiler.start")
+        } else {
+          const { profile } = await profiler.post("Profiler.stop")
+          profiler.disconnect()
+          writeFileSync(input.file, JSON.stringify(profile))
+        }
+        return null
+      },
+      run: async (work) => {
+        if (run === undefined) throw new Error("This process has nothing to run. This is a bug of the benchmark.")
+        return run(work)
+      },
+    }
 
-  const answer = async <K extends keyof Questions>({ question, ask }: Asked<K>) =>
-    process.send?.({ answer: await answers[question](ask) })
-  process.on("message", answer)
+  const output = async <K extends keyof Commands>({ command, input }: CommandMessage<K>) =>
+    process.send?.({ output: await handlers[command](input) })
+  process.on("message", output)
   process.on("disconnect", () => process.kill(process.pid, "SIGTERM"))
-  process.send?.({ answer: ports })
+  process.send?.({ output: ports })
 }
 
-export interface Asked<K extends keyof Questions> {
-  readonly question: K
-  readonly ask: Questions[K]["ask"]
+export interface CommandMessage<K extends keyof Commands> {
+  readonly command: K
+  readonly input: Commands[K]["input"]
 }

@@ -27,9 +27,9 @@ const head = [
   ["---", "---", "---", "---", "--:", "---", "---", "--:", "--:", "--:", "--:", "--:"],
 ] as const
 
-export const cells = ({ of: { name, what, baseline, target }, result, taken }: Row): ReadonlyArray<string> => [
+export const cells = ({ of: { name, description, baseline, target }, result, taken }: Row): ReadonlyArray<string> => [
   name,
-  what,
+  description,
   baseline,
   target,
   result.reached,

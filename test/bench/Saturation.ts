@@ -1,8 +1,8 @@
 /**
- * The proof that inference does not stall the server: `digits` asked by as many callers as it can bear, while the server
+ * The proof that inference does not stall the server: `digits` called by as many clients as it can bear, while the server
  * watches its own event loop and counts what it puts into one execution.
  */
-import * as Asked from "./Asked.ts"
+import * as RequestLoad from "./RequestLoad.ts"
 import type { Child } from "./Child.ts"
 import * as Side from "./Side.ts"
 
@@ -21,15 +21,15 @@ const clients = 64
 export const saturate = async (
   server: Child,
   model: string,
-  asked: Asked.Asked,
+  requestLoad: RequestLoad.RequestLoad,
   seconds: number,
 ): Promise<Saturation> => {
-  const target = Asked.target(server, asked, await Asked.replyLength(server, asked))
+  const target = RequestLoad.target(server, requestLoad, await RequestLoad.replyLength(server, requestLoad))
   const load = Side.server(server, target, clients, clients)
   const warm = await load.run(seconds / 5)
-  const before = (await server.ask("watch")).models[model]
+  const before = (await server.call("watch")).models[model]
   const measured = await load.run(seconds)
-  const { delay, models } = await server.ask("report")
+  const { delay, models } = await server.call("report")
   const after = models[model]
   if (before === undefined || after === undefined) throw new Error(`the server has no model ${model}`)
   return {

@@ -1,5 +1,5 @@
 /**
- * One of the two that a case compares: a process that is measured, and what it is asked to do. Either a server under a
+ * One of the two that a case compares: a process that is measured, and its work. Either a server under a
  * load from here, or a process that does the work itself and is watched.
  */
 import * as ClosedLoop from "@nereid/bench/internal/load/ClosedLoop"
@@ -17,7 +17,7 @@ export interface Side {
   readonly otherCpu: () => Promise<number>
 }
 
-/** A server, asked from this process over so many connections. */
+/** A server, called from this process over so many connections. */
 export const server = (child: Child, target: Target, connections: number, concurrency: number): Side => ({
   child,
   run: async (seconds) => {
@@ -37,6 +37,6 @@ export const server = (child: Child, target: Target, connections: number, concur
 /** A process that works by itself; `other` is what it asks, where it asks something. */
 export const worker = (child: Child, work: () => Omit<Work, "seconds">, other?: Child): Side => ({
   child,
-  run: (seconds) => child.ask("run", { ...work(), seconds }),
-  otherCpu: async () => (other === undefined ? 0 : (await other.ask("report")).cpu),
+  run: (seconds) => child.call("run", { ...work(), seconds }),
+  otherCpu: async () => (other === undefined ? 0 : (await other.call("report")).cpu),
 })

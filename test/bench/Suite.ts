@@ -2,7 +2,7 @@
  * The cases: what is measured, beside what, and what is to be reached. Each starts the processes that it needs; how they
  * are compared is the business of Comparison.ts, how results look that of Results.ts and Page.ts.
  */
-import * as Asked from "./Asked.ts"
+import * as RequestLoad from "./RequestLoad.ts"
 import type { Child } from "./Child.ts"
 import { compare, type Comparison, type Figures, type Settings } from "./Comparison.ts"
 import * as Memory from "./Memory.ts"
@@ -11,7 +11,7 @@ import { saturate } from "./Saturation.ts"
 import * as Side from "./Side.ts"
 
 /** Modules that are run as a child of their own. */
-export type Program = "server" | "echo" | "json" | "grpc-js" | "session" | "answers" | "client" | "raw-client"
+export type Program = "server" | "echo" | "json" | "grpc-js" | "session" | "fixed-replies" | "client" | "raw-client"
 
 /** What a case has to work with. */
 export interface Bench {
@@ -40,49 +40,49 @@ export interface Result {
 
 export interface Case {
   readonly name: string
-  readonly what: string
+  readonly description: string
   readonly baseline: string
   readonly target: string
   readonly run: (bench: Bench) => Promise<Result>
 }
 
-const pair = (ours: number, baseline: number, digits: number): string =>
-  `${ours.toFixed(digits)} / ${baseline.toFixed(digits)}`
+const pair = (nereid: number, baseline: number, digits: number): string =>
+  `${nereid.toFixed(digits)} / ${baseline.toFixed(digits)}`
 
-const pairs = ({ ours, baseline, errors, notes }: Comparison) => ({
-  cpu: pair(ours.cpu, baseline.cpu, ours.cpu < 100 ? 1 : 0),
-  busy: pair(100 * ours.busy, 100 * baseline.busy, 0),
-  other: pair(100 * ours.other, 100 * baseline.other, 0),
+const pairs = ({ nereid, baseline, errors, notes }: Comparison) => ({
+  cpu: pair(nereid.cpu, baseline.cpu, nereid.cpu < 100 ? 1 : 0),
+  busy: pair(100 * nereid.busy, 100 * baseline.busy, 0),
+  other: pair(100 * nereid.other, 100 * baseline.other, 0),
   errors,
   notes,
 })
 
 /** How many times the baseline's rate ours is. */
 const rate =
-  (least?: number) =>
+  (min?: number) =>
   (comparison: Comparison): Result => {
-    const { ours, baseline } = comparison
-    const ratio = ours.perSecond / baseline.perSecond
+    const { nereid, baseline } = comparison
+    const ratio = nereid.perSecond / baseline.perSecond
     return {
       ...pairs(comparison),
-      lines: [`${pair(ours.perSecond, baseline.perSecond, ours.perSecond < 1000 ? 1 : 0)} /s`],
+      lines: [`${pair(nereid.perSecond, baseline.perSecond, nereid.perSecond < 1000 ? 1 : 0)} /s`],
       reached: ratio.toFixed(2),
-      met: least === undefined ? undefined : ratio >= least,
+      met: min === undefined ? undefined : ratio >= min,
     }
   }
 
 /** By how many microseconds our median is longer. */
 const delay =
-  (most?: number) =>
+  (max?: number) =>
   (comparison: Comparison): Result => {
-    const { ours, baseline } = comparison
+    const { nereid, baseline } = comparison
     const micros = (figures: Figures) => figures.p50 * 1000
-    const added = micros(ours) - micros(baseline)
+    const added = micros(nereid) - micros(baseline)
     return {
       ...pairs(comparison),
-      lines: [`${pair(micros(ours), micros(baseline), 0)} µs`],
+      lines: [`${pair(micros(nereid), micros(baseline), 0)} µs`],
       reached: `${added < 0 ? "" : "+"}${added.toFixed(0)} µs`,
-      met: most === undefined ? undefined : added <= most,
+      met: max === undefined ? undefined : added <= max,
     }
   }
 
@@ -91,89 +91,89 @@ type Judge = (comparison: Comparison) => Result
 /** A request to our server, beside what `baseline` makes of it. */
 const served = (
   name: string,
-  what: string,
+  description: string,
   baseline: string,
   target: string,
-  asked: Asked.Asked,
-  other: (bench: Bench, asked: Asked.Asked, replyLength: number) => Promise<Side.Side>,
+  load: RequestLoad.RequestLoad,
+  other: (bench: Bench, load: RequestLoad.RequestLoad, replyLength: number) => Promise<Side.Side>,
   judge: Judge,
 ): Case => ({
   name,
-  what,
+  description,
   baseline,
   target,
   run: async (bench) => {
     const server = await bench.start("server")
-    const replyLength = await Asked.replyLength(server, asked)
-    const ours = side(server, asked, replyLength)
-    return judge(await compare(name, ours, await other(bench, asked, replyLength), bench.settings))
+    const replyLength = await RequestLoad.replyLength(server, load)
+    const nereid = side(server, load, replyLength)
+    return judge(await compare(name, nereid, await other(bench, load, replyLength), bench.settings))
   },
 })
 
-const side = (child: Child, asked: Asked.Asked, replyLength: number): Side.Side =>
-  Side.server(child, Asked.target(child, asked, replyLength), asked.connections, asked.concurrency)
+const side = (child: Child, load: RequestLoad.RequestLoad, replyLength: number): Side.Side =>
+  Side.server(child, RequestLoad.target(child, load, replyLength), load.connections, load.concurrency)
 
 /** A server that answers so many bytes with as many as ours did. */
-const echo = async (bench: Bench, asked: Asked.Asked, replyLength: number) =>
-  side(await bench.start("echo"), Asked.echoed(asked, replyLength), replyLength)
+const echo = async (bench: Bench, load: RequestLoad.RequestLoad, replyLength: number) =>
+  side(await bench.start("echo"), RequestLoad.echoed(load, replyLength), replyLength)
 
 /** A server that answers the request itself. */
-const handler = (program: Program) => async (bench: Bench, asked: Asked.Asked) => {
+const handler = (program: Program) => async (bench: Bench, load: RequestLoad.RequestLoad) => {
   const child = await bench.start(program)
-  return side(child, asked, await Asked.replyLength(child, asked))
+  return side(child, load, await RequestLoad.replyLength(child, load))
 }
 
 /** Rows per second of a network on both sides; the baseline gets the batches that our server made in the round before. */
-const digits = (name: string, what: string, place: "server" | "both"): Case => ({
+const digits = (name: string, description: string, place: "server" | "both"): Case => ({
   name,
-  what,
+  description,
   baseline: "the same batches by bare onnxruntime-node in a worker",
   target: "≥ 0.75",
   run: async (bench) => {
     const server = await bench.start("server", place)
     const session = await bench.start("session", place)
-    const asked = Asked.unary("digits", 64)
-    const ours = side(server, asked, await Asked.replyLength(server, asked))
+    const load = RequestLoad.unary("digits", 64)
+    const nereid = side(server, load, await RequestLoad.replyLength(server, load))
     let rows = 1
-    const counted = async () => (await server.ask("report")).models["digits"] ?? { inferences: 0, executions: 0 }
+    const counted = async () => (await server.call("report")).models["digits"] ?? { inferences: 0, executions: 0 }
     const run = async (seconds: number) => {
       const before = await counted()
-      const measured = await ours.run(seconds)
+      const measured = await nereid.run(seconds)
       const after = await counted()
       rows = (after.inferences - before.inferences) / (after.executions - before.executions)
       return measured
     }
     const bare = Side.worker(session, () => ({ concurrency: 1, port: 0, rows }))
-    const result = rate(0.75)(await compare(name, { ...ours, run }, bare, bench.settings))
+    const result = rate(0.75)(await compare(name, { ...nereid, run }, bare, bench.settings))
     return { ...result, lines: [...result.lines, `batches of ${rows.toFixed(1)}`] }
   },
 })
 
 const client: Case = {
   name: "client",
-  what: "our client: gRPC add_sub, 16 in flight",
+  description: "our client: gRPC add_sub, 16 in flight",
   baseline: "node:http2 and protobuf-es",
   target: "≥ 0.85",
   run: async (bench) => {
-    const answers = await bench.start("answers")
-    const work = () => ({ concurrency: 16, port: answers.ports.grpc, rows: 0 })
-    const ours = Side.worker(await bench.start("client", "load"), work, answers)
-    const raw = Side.worker(await bench.start("raw-client", "load"), work, answers)
-    return rate(0.85)(await compare("client", ours, raw, bench.settings))
+    const replyServer = await bench.start("fixed-replies")
+    const work = () => ({ concurrency: 16, port: replyServer.ports.grpc, rows: 0 })
+    const nereid = Side.worker(await bench.start("client", "load"), work, replyServer)
+    const raw = Side.worker(await bench.start("raw-client", "load"), work, replyServer)
+    return rate(0.85)(await compare("client", nereid, raw, bench.settings))
   },
 }
 
 const loop: Case = {
   name: "loop",
-  what: "event-loop delay, p99, with digits saturated by 64 gRPC clients",
+  description: "event-loop delay, p99, with digits saturated by 64 gRPC clients",
   baseline: "–",
   target: "< 20 ms",
   run: async (bench) => {
     const server = await bench.start("server")
-    const asked = Asked.unary("digits", 64)
+    const load = RequestLoad.unary("digits", 64)
     const { settings } = bench
     const seconds = settings.seconds * settings.rounds
-    const { delay, perSecond, executions, inferences, errors } = await saturate(server, "digits", asked, seconds)
+    const { delay, perSecond, executions, inferences, errors } = await saturate(server, "digits", load, seconds)
     return {
       lines: [`${perSecond.toFixed(0)} /s`, `batches of ${(inferences / executions).toFixed(1)}`],
       reached: `${delay.toFixed(1)} ms`,
@@ -189,7 +189,7 @@ const loop: Case = {
 
 const memory: Case = {
   name: "memory",
-  what: "memory per idle connection and per queued small request",
+  description: "memory per idle connection and per queued small request",
   baseline: "bare node:http2 and node:http",
   target: "reported",
   run: async (bench) => {
@@ -212,7 +212,7 @@ export const cases: ReadonlyArray<Case> = [
     "gRPC unary, add_sub 2 x FP32[1,16], 64 in flight on 4 connections",
     bareHttp2,
     "≥ 0.75",
-    Asked.unary("add_sub", 64),
+    RequestLoad.unary("add_sub", 64),
     echo,
     rate(0.75),
   ),
@@ -221,7 +221,7 @@ export const cases: ReadonlyArray<Case> = [
     "the same",
     "grpc-js with the same handler",
     "≥ 1.4",
-    Asked.unary("add_sub", 64),
+    RequestLoad.unary("add_sub", 64),
     handler("grpc-js"),
     rate(1.4),
   ),
@@ -230,7 +230,7 @@ export const cases: ReadonlyArray<Case> = [
     "the same message on 4 gRPC streams, 64 in flight",
     "grpc-js with the same handler",
     "≥ 2.5",
-    Asked.stream("add_sub", 64),
+    RequestLoad.stream("add_sub", 64),
     handler("grpc-js"),
     rate(2.5),
   ),
@@ -239,7 +239,7 @@ export const cases: ReadonlyArray<Case> = [
     "gRPC unary, FP32[1,3,224,224] in, one value out, 16 in flight on 4 connections",
     "bare node:http2 with large windows, one copy",
     "≥ 0.8",
-    Asked.unary("glance", 16),
+    RequestLoad.unary("glance", 16),
     echo,
     rate(0.8),
   ),
@@ -248,7 +248,7 @@ export const cases: ReadonlyArray<Case> = [
     "gRPC unary, FP32[1,3,224,224] in and out, 16 in flight on 4 connections",
     "bare node:http2 with large windows, one copy",
     "≥ 0.8",
-    Asked.unary("mirror", 16),
+    RequestLoad.unary("mirror", 16),
     echo,
     rate(0.8),
   ),
@@ -257,7 +257,7 @@ export const cases: ReadonlyArray<Case> = [
     "HTTP JSON, add_sub, 32 connections",
     "bare node:http, JSON.parse, the same handler, JSON.stringify",
     "≥ 0.75",
-    Asked.http(Request.json("add_sub"), 32),
+    RequestLoad.http(Request.json("add_sub"), 32),
     handler("json"),
     rate(0.75),
   ),
@@ -266,7 +266,7 @@ export const cases: ReadonlyArray<Case> = [
     "HTTP binary, FP32[1,3,224,224] in and out, 8 connections",
     bareHttp,
     "≥ 0.8",
-    Asked.http(Request.binary("mirror"), 8),
+    RequestLoad.http(Request.binary("mirror"), 8),
     echo,
     rate(0.8),
   ),
@@ -275,7 +275,7 @@ export const cases: ReadonlyArray<Case> = [
     "HTTP binary, FP32[1,3,224,224] in, one value out, 8 connections",
     bareHttp,
     "≥ 0.8",
-    Asked.http(Request.binary("glance"), 8),
+    RequestLoad.http(Request.binary("glance"), 8),
     echo,
     rate(0.8),
   ),
@@ -284,7 +284,7 @@ export const cases: ReadonlyArray<Case> = [
     "HTTP JSON, FP32[1,3,224,224] in, one value out, 4 connections",
     "node:http, JSON.parse, Float32Array.from",
     "≥ 1.8",
-    Asked.http(Request.json("glance"), 4),
+    RequestLoad.http(Request.json("glance"), 4),
     handler("json"),
     rate(1.8),
   ),
@@ -293,7 +293,7 @@ export const cases: ReadonlyArray<Case> = [
     "HTTP JSON, FP32[1,3,224,224] in and out, 4 connections",
     "node:http, JSON.parse, Float32Array.from, JSON.stringify",
     "≥ 1.8",
-    Asked.http(Request.json("mirror"), 4),
+    RequestLoad.http(Request.json("mirror"), 4),
     handler("json"),
     rate(1.8),
   ),
@@ -304,7 +304,7 @@ export const cases: ReadonlyArray<Case> = [
     "added latency, gRPC unary add_sub, 1 in flight, p50",
     bareHttp2,
     "≤ +60 µs",
-    Asked.unary("add_sub", 1),
+    RequestLoad.unary("add_sub", 1),
     echo,
     delay(60),
   ),
@@ -316,7 +316,7 @@ export const cases: ReadonlyArray<Case> = [
     "gRPC unary, add_sub, 16 in flight on 4 connections",
     bareHttp2,
     noTarget,
-    Asked.unary("add_sub", 16),
+    RequestLoad.unary("add_sub", 16),
     echo,
     rate(),
   ),
@@ -325,7 +325,7 @@ export const cases: ReadonlyArray<Case> = [
     "HTTP binary, add_sub, 32 connections",
     bareHttp,
     noTarget,
-    Asked.http(Request.binary("add_sub"), 32),
+    RequestLoad.http(Request.binary("add_sub"), 32),
     echo,
     rate(),
   ),
@@ -334,7 +334,7 @@ export const cases: ReadonlyArray<Case> = [
     "added latency, HTTP binary add_sub, 1 in flight, p50",
     bareHttp,
     noTarget,
-    Asked.http(Request.binary("add_sub"), 1),
+    RequestLoad.http(Request.binary("add_sub"), 1),
     echo,
     delay(),
   ),
@@ -343,7 +343,7 @@ export const cases: ReadonlyArray<Case> = [
     "added latency, gRPC unary digits, 1 in flight, p50, the network included",
     bareHttp2,
     noTarget,
-    Asked.unary("digits", 1),
+    RequestLoad.unary("digits", 1),
     echo,
     delay(),
   ),

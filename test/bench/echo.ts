@@ -5,7 +5,7 @@
  */
 import { createServer as createHttp } from "node:http"
 import { createServer as createHttp2, type ServerHttp2Stream } from "node:http2"
-import * as GrpcAnswer from "./GrpcAnswer.ts"
+import * as GrpcReply from "./GrpcReply.ts"
 import { listen } from "./Listening.ts"
 import { report } from "./Reporter.ts"
 import { prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
@@ -36,18 +36,18 @@ grpc.on("stream", (stream: ServerHttp2Stream, { ":path": path = "" }) => {
   const { expected, reply, bodies } = exchange(path)
   let received = 0
   let body: Buffer | undefined
-  stream.on("error", nothing)
+  stream.on("error", noop)
   stream.on("data", (chunk: Buffer) => {
-    if (chunk.length === expected) return GrpcAnswer.send(stream, reply)
+    if (chunk.length === expected) return GrpcReply.send(stream, reply)
     body ??= bodies.pop() ?? Buffer.allocUnsafeSlow(expected)
     body.set(chunk, received)
     received += chunk.length
     if (received < expected) return
     bodies.push(body)
-    GrpcAnswer.send(stream, reply)
+    GrpcReply.send(stream, reply)
   })
 })
-const nothing = () => {}
+const noop = () => {}
 
 const http = createHttp((request, response) => {
   const { expected, reply } = exchange(request.url ?? "")

@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { parseArgs } from "node:util"
 import * as Child from "./Child.ts"
 import * as Cores from "./Cores.ts"
-import * as Neighbours from "./Neighbours.ts"
+import * as OtherProcesses from "./OtherProcesses.ts"
 import * as Page from "./Page.ts"
 import * as Published from "./Published.ts"
 import * as Results from "./Results.ts"
@@ -45,10 +45,10 @@ const settings = {
 }
 if (settings.profiles !== undefined) mkdirSync(settings.profiles, { recursive: true })
 
-const chosen = (flags.only?.split(",") ?? cases.map(({ name }) => name)).map((wanted): Case => {
-  const found = cases.find(({ name }) => name === wanted)
+const chosen = (flags.only?.split(",") ?? cases.map(({ name }) => name)).map((requested): Case => {
+  const found = cases.find(({ name }) => name === requested)
   if (found !== undefined) return found
-  throw new Error(`--only names ${wanted}, expected one of ${cases.map(({ name }) => name).join(", ")}`)
+  throw new Error(`--only names ${requested}, expected one of ${cases.map(({ name }) => name).join(", ")}`)
 })
 
 const cores = Cores.pin()
@@ -75,16 +75,16 @@ const inItsOwnProcesses = async (
     children.push(child)
     return child
   }
-  const neighbours = Neighbours.watch()
+  const otherProcesses = OtherProcesses.watch()
   const result = await run({ settings, start })
-  const taken = await neighbours(children)
+  const taken = await otherProcesses(children)
   await Promise.all(children.map((child) => child.stop()))
   return { result, taken }
 }
 
 const rows: Array<Results.Row> = []
 for (const one of chosen) {
-  console.error(`${one.name}: ${one.what} …`)
+  console.error(`${one.name}: ${one.description} …`)
   const { result, taken } = await inItsOwnProcesses(one.run)
   const row = { of: one, result, taken }
   rows.push(row)

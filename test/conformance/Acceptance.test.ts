@@ -131,7 +131,7 @@ const unproven = (name: string, { faces }: RepositoryLine): ReadonlyArray<Face> 
   faces.filter((face) => !proofs.some((proof) => proof.line === name && proof.face === face))
 
 for (const [name, line] of repositoryLines) {
-  const title = `${name}, ${line.says}: ${new Set(proofs.filter((proof) => proof.line === name).map(({ by }) => by)).size} by name`
+  const title = `${name}, ${line.text}: ${new Set(proofs.filter((proof) => proof.line === name).map(({ by }) => by)).size} by name`
   it(title, () => {
     expect(unproven(name, line)).toEqual([])
   })

@@ -7,7 +7,7 @@ import { frame } from "./GrpcEncoding.ts"
 import type { HttpRequest } from "./HttpEncoding.ts"
 import type { Encoding, InferRequest, Outcome } from "./InferRequest.ts"
 import type { RepositoryLineName } from "./RepositoryLines.ts"
-import type { Ports, Which } from "./ServerUnderTest.ts"
+import type { Ports, ServerName } from "./ServerUnderTest.ts"
 
 /** What a case may prove. */
 export type Claim = Line | RepositoryLineName
@@ -17,7 +17,7 @@ interface Named {
   readonly name: string
   readonly proves?: ReadonlyArray<Claim>
   /** Which server; default the normal one. */
-  readonly server?: Which
+  readonly server?: ServerName
 }
 
 /** One request, in every encoding that it has. */

@@ -5,7 +5,7 @@ import { HttpConnection } from "./HttpConnection.ts"
 import { HttpOverHttp2 } from "./HttpOverHttp2.ts"
 import { ServerUnderTest } from "./ServerUnderTest.ts"
 
-type Which = keyof ServerUnderTest["Service"]
+type ServerName = keyof ServerUnderTest["Service"]
 
 interface Closable {
   readonly isOpen: boolean
@@ -17,10 +17,10 @@ export class Connections extends Context.Service<
   {
     readonly servers: ServerUnderTest["Service"]
     /** To its port of HTTP; or to that of its metrics. */
-    readonly http: (which: Which, port?: "http" | "metrics") => Promise<HttpConnection>
-    readonly grpc: (which: Which) => Promise<GrpcConnection>
+    readonly http: (server: ServerName, port?: "http" | "metrics") => Promise<HttpConnection>
+    readonly grpc: (server: ServerName) => Promise<GrpcConnection>
     /** To a server with everything on one port. */
-    readonly http2: (which: Which) => Promise<HttpOverHttp2>
+    readonly http2: (server: ServerName) => Promise<HttpOverHttp2>
   }
 >()("conformance/Connections") {
   static readonly #toServers = Layer.effect(
@@ -38,9 +38,9 @@ export class Connections extends Context.Service<
       )
       return Connections.of({
         servers,
-        http: (which, port = "http") => kept(http, servers[which][port], HttpConnection.open),
-        grpc: (which) => kept(grpc, servers[which].grpc, GrpcConnection.open),
-        http2: (which) => kept(http2, servers[which].http, HttpOverHttp2.open),
+        http: (server, port = "http") => kept(http, servers[server][port], HttpConnection.open),
+        grpc: (server) => kept(grpc, servers[server].grpc, GrpcConnection.open),
+        http2: (server) => kept(http2, servers[server].http, HttpOverHttp2.open),
       })
     }),
   )

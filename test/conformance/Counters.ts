@@ -7,7 +7,7 @@ import { parse } from "./JsonText.ts"
 type Connected = Connections["Service"]
 
 /** Which server; default the normal one. */
-type Which = keyof Connected["servers"]
+type ServerName = keyof Connected["servers"]
 
 /** A value of /metrics, of a model's first version. */
 export const metric = async (
@@ -15,9 +15,9 @@ export const metric = async (
   name: string,
   model: string,
   more = "",
-  which: Which = "normal",
+  server: ServerName = "normal",
 ): Promise<number> => {
-  const connection = await connections.http(which, "metrics")
+  const connection = await connections.http(server, "metrics")
   const { body } = await connection.request({ path: "/metrics" })
   const line = `${name}{model="${model}"${more},version="1"} `
   const found = body
@@ -33,18 +33,18 @@ export const until = async (holds: () => boolean | Promise<boolean>): Promise<vo
 }
 
 /** Counters of a model: what its metrics say, which its statistics must say too. */
-export const counters = async (connections: Connected, model: string, which: Which = "normal") => {
-  const connection = await connections.http(which)
+export const counters = async (connections: Connected, model: string, server: ServerName = "normal") => {
+  const connection = await connections.http(server)
   const { body } = await connection.request({ path: `/v2/models/${model}/stats` })
   const statistics = JSON.stringify(parse(body.toString()))
   const number = (pattern: RegExp) => Number(pattern.exec(statistics)?.[1])
   const reason = (name: string) =>
-    metric(connections, "nv_inference_request_failure", model, `,reason="${name}"`, which)
+    metric(connections, "nv_inference_request_failure", model, `,reason="${name}"`, server)
   const reasons = await Promise.all(["REJECTED", "CANCELED", "BACKEND", "OTHER"].map(reason))
   const counted = {
-    success: await metric(connections, "nv_inference_request_success", model, "", which),
-    rows: await metric(connections, "nv_inference_count", model, "", which),
-    executions: await metric(connections, "nv_inference_exec_count", model, "", which),
+    success: await metric(connections, "nv_inference_request_success", model, "", server),
+    rows: await metric(connections, "nv_inference_count", model, "", server),
+    executions: await metric(connections, "nv_inference_exec_count", model, "", server),
     reasons,
   }
   assert.strictEqual(number(/"inference_count":\{"number":"([0-9]+)"/), counted.rows)

@@ -18,7 +18,7 @@ export interface GrpcCall {
   readonly open?: boolean
 }
 
-export interface GrpcAnswer {
+export interface GrpcReply {
   readonly httpStatus: number
   /** Undefined where the stream ended without one. */
   readonly code: number | undefined
@@ -34,7 +34,7 @@ export class GrpcConnection extends Http2Connection {
     return new GrpcConnection(await open(port))
   }
 
-  call({ method = "ModelInfer", chunks, headers = {}, open = false }: GrpcCall): Promise<GrpcAnswer> {
+  call({ method = "ModelInfer", chunks, headers = {}, open = false }: GrpcCall): Promise<GrpcReply> {
     const stream = this.session.request({
       [constants.HTTP2_HEADER_METHOD]: "POST",
       [constants.HTTP2_HEADER_PATH]: method.startsWith("/") ? method : `/${GRPCInferenceService.typeName}/${method}`,
@@ -48,16 +48,16 @@ export class GrpcConnection extends Http2Connection {
     stream.on("response", (headers) => (fields = { ...fields, ...headers }))
     stream.on("trailers", (trailers) => (fields = { ...fields, ...trailers }))
     stream.on("data", (chunk: Buffer) => body.push(chunk))
-    const answer = new Promise<GrpcAnswer>((resolve) => {
-      stream.on("close", () => resolve(answerOf(fields, Buffer.concat(body))))
+    const reply = new Promise<GrpcReply>((resolve) => {
+      stream.on("close", () => resolve(replyOf(fields, Buffer.concat(body))))
     })
     for (const chunk of chunks) stream.write(chunk)
     if (!open) stream.end()
-    return within(10_000, "an answer over gRPC", answer)
+    return within(10_000, "an answer over gRPC", reply)
   }
 }
 
-const answerOf = (headers: GrpcAnswer["headers"], body: Buffer): GrpcAnswer => {
+const replyOf = (headers: GrpcReply["headers"], body: Buffer): GrpcReply => {
   const text = (name: string) => {
     const value = headers[name]
     return typeof value === "string" ? value : undefined

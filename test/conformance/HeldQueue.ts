@@ -1,25 +1,25 @@
-/** The queue of a model behind a request that is held: who waits there comes in one after the other, until all are let go. */
+/** The queue of a model behind a request that is held: requests are queued one after the other, until all are released. */
 import { assert } from "@effect/vitest"
 import type { Connections } from "./Connections.ts"
 import { counters, metric, until } from "./Counters.ts"
-import { held } from "./Held.ts"
+import { gatedExecution } from "./GatedExecution.ts"
 import type { Outcome, Parameters, Tensor } from "./InferRequest.ts"
-import type { Way } from "./Way.ts"
+import type { InferMethod } from "./InferMethod.ts"
 
 type Connected = Connections["Service"]
 
 /** The model answers with its only input; `x` is that of all requests that bring none of their own. */
-export const hold = async (connections: Connected, { ask, server }: Way, model: string, x: Tensor) => {
+export const hold = async (connections: Connected, { infer, server }: InferMethod, model: string, x: Tensor) => {
   const before = await counters(connections, model, server)
-  held.executions = []
-  const answers: Array<Promise<ReadonlyArray<string>>> = []
+  gatedExecution.executions = []
+  const responses: Array<Promise<ReadonlyArray<string>>> = []
   const send = (id: string, parameters: Parameters, input: Tensor, expected: Outcome = { outputs: [input] }) => {
-    const answer = ask(connections, { model, id, parameters, inputs: [input] }, expected)
-    answers.push(answer)
-    return answer
+    const response = infer(connections, { model, id, parameters, inputs: [input] }, expected)
+    responses.push(response)
+    return response
   }
   void send("hold", {}, x)
-  await until(() => held.ran.includes("hold"))
+  await until(() => gatedExecution.ran.includes("hold"))
   let waiting = 0
   const pending = () => metric(connections, "nv_inference_pending_request_count", model, "", server)
   return {
@@ -31,14 +31,14 @@ export const hold = async (connections: Connected, { ask, server }: Way, model: 
       waiting += 1
       await until(async () => (await pending()) === waiting)
     },
-    /** Lets them go, and says in which executions they ran, and how many have been refused and served. */
+    /** Releases them; returns their executions, and the numbers of refused and served requests. */
     end: async () => {
-      held.letGo()
-      assert.deepStrictEqual((await Promise.all(answers)).flat(), [])
+      gatedExecution.open()
+      assert.deepStrictEqual((await Promise.all(responses)).flat(), [])
       const { reasons, success } = await counters(connections, model, server)
       const [refused = 0] = reasons
       return {
-        executions: held.executions.slice(1),
+        executions: gatedExecution.executions.slice(1),
         refused: refused - (before.reasons[0] ?? 0),
         served: success - before.success,
       }

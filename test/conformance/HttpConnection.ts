@@ -6,7 +6,7 @@ import { connect, type Socket } from "node:net"
 import type { HttpRequest } from "./HttpEncoding.ts"
 import { within } from "./within.ts"
 
-export interface HttpAnswer {
+export interface HttpReply {
   readonly status: number
   /** By names in lower case. */
   readonly headers: ReadonlyMap<string, string>
@@ -14,7 +14,7 @@ export interface HttpAnswer {
 }
 
 interface Waiting {
-  readonly answer: (answer: HttpAnswer) => void
+  readonly resolve: (reply: HttpReply) => void
   readonly fail: (error: Error) => void
   /** An answer to HEAD announces a body that it has not. */
   readonly bodiless: boolean
@@ -59,15 +59,15 @@ export class HttpConnection {
     return !this.#ended
   }
 
-  request(request: HttpRequest): Promise<HttpAnswer> {
+  request(request: HttpRequest): Promise<HttpReply> {
     return this.send(bytesOf(request), request.method === "HEAD")
   }
 
   /** Sends bytes as they are and expects one answer to them. */
-  send(bytes: string | Uint8Array, bodiless = false): Promise<HttpAnswer> {
-    const answer = new Promise<HttpAnswer>((answer, fail) => this.#waiting.push({ answer, fail, bodiless }))
+  send(bytes: string | Uint8Array, bodiless = false): Promise<HttpReply> {
+    const reply = new Promise<HttpReply>((resolve, fail) => this.#waiting.push({ resolve, fail, bodiless }))
     this.write(bytes)
-    return within(10_000, "an answer over HTTP", answer)
+    return within(10_000, "an answer over HTTP", reply)
   }
 
   /** Sends bytes that are to have no answer of their own. */
@@ -87,7 +87,7 @@ export class HttpConnection {
   #onData(chunk: Buffer): void {
     this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk])
     try {
-      while (this.#received.length > 0 && this.#takeAnswer());
+      while (this.#received.length > 0 && this.#takeReply());
     } catch (error) {
       this.#fail(error instanceof Error ? error : new Error(String(error)))
       this.close()
@@ -103,7 +103,7 @@ export class HttpConnection {
   }
 
   /** Whether a whole answer was there. */
-  #takeAnswer(): boolean {
+  #takeReply(): boolean {
     const head = this.#received.indexOf("\r\n\r\n")
     if (head < 0) return false
     const [statusLine = "", ...lines] = this.#received.toString("latin1", 0, head).split("\r\n")
@@ -125,7 +125,7 @@ export class HttpConnection {
     const body = this.#takeBody(head + 4, headers, waiting.bodiless || status === "204")
     if (body === undefined) return false
     this.#waiting.shift()
-    waiting.answer({ status: Number(status), headers, body })
+    waiting.resolve({ status: Number(status), headers, body })
     return true
   }
 

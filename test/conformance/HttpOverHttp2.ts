@@ -4,7 +4,7 @@
  */
 import { constants } from "node:http2"
 import { Http2Connection, open } from "./Http2Connection.ts"
-import type { HttpAnswer } from "./HttpConnection.ts"
+import type { HttpReply } from "./HttpConnection.ts"
 import type { HttpRequest } from "./HttpEncoding.ts"
 import { within } from "./within.ts"
 
@@ -24,12 +24,7 @@ export class HttpOverHttp2 extends Http2Connection {
     return new HttpOverHttp2(await open(port))
   }
 
-  request({
-    path,
-    headers = {},
-    body,
-    method = body === undefined ? "GET" : "POST",
-  }: HttpRequest): Promise<HttpAnswer> {
+  request({ path, headers = {}, body, method = body === undefined ? "GET" : "POST" }: HttpRequest): Promise<HttpReply> {
     const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value])
     const stream = this.session.request(
       {
@@ -44,15 +39,15 @@ export class HttpOverHttp2 extends Http2Connection {
     const fields = new Map<string, string>()
     let status = 0
     stream.on("error", () => {})
-    stream.on("response", (answer) => {
-      status = answer[":status"] ?? 0
-      for (const [name, value] of Object.entries(answer)) if (!name.startsWith(":")) fields.set(name, String(value))
+    stream.on("response", (head) => {
+      status = head[":status"] ?? 0
+      for (const [name, value] of Object.entries(head)) if (!name.startsWith(":")) fields.set(name, String(value))
     })
     stream.on("data", (chunk: Buffer) => chunks.push(chunk))
     if (body !== undefined) stream.end(body)
-    const answer = new Promise<HttpAnswer>((resolve) => {
+    const response = new Promise<HttpReply>((resolve) => {
       stream.on("close", () => resolve({ status, headers: fields, body: Buffer.concat(chunks) }))
     })
-    return within(10_000, "an answer of HTTP over HTTP/2", answer)
+    return within(10_000, "an answer of HTTP over HTTP/2", response)
   }
 }

@@ -39,21 +39,21 @@ export interface InferRequest {
   readonly outputs?: ReadonlyArray<Output>
 }
 
-export interface Answered {
+export interface ExpectedOutputs {
   /** In this order. */
   readonly outputs: ReadonlyArray<Tensor>
   /** Default 1. */
   readonly version?: string
 }
 
-export interface Refused {
+export interface ExpectedError {
   /** From which the HTTP status and the gRPC code follow (core's InferenceError.ts). */
   readonly tag: Tag
   /** Whole, or a pattern for what is not the protocol's own text. */
   readonly error: string | RegExp
 }
 
-export type Outcome = Answered | Refused
+export type Outcome = ExpectedOutputs | ExpectedError
 
 /** How a request travels. */
 export const encodings = [

@@ -10,7 +10,7 @@ import { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { make } from "@nereid/core/internal/tensor/TypedTensor"
 import { Onnx } from "@nereid/onnx"
 import { addSub, file, ragged } from "../fixtures/onnx.ts"
-import { held } from "./Held.ts"
+import { gatedExecution } from "./GatedExecution.ts"
 
 /** One of every datatype, of any length. */
 const vectors = {
@@ -189,7 +189,7 @@ class Ordered extends Model.Service<Ordered>()("ordered", {
 const holding = <S>(sample: S) =>
   Effect.flatMap(RequestContext, ({ id }) =>
     Effect.as(
-      Effect.promise(() => held.execute([id])),
+      Effect.promise(() => gatedExecution.execute([id])),
       sample,
     ),
   )
@@ -219,12 +219,12 @@ const counted = (to: number) => {
 }
 
 /** Answers with its id and its parameters, and sets a parameter of every kind. */
-class Asked extends Model.Service<Asked>()("asked", {
+class ParametersModel extends Model.Service<ParametersModel>()("asked", {
   inputs: { X: Tensor.INT32(1) },
   outputs: { PARAMETERS: Tensor.utf8() },
 }) {}
 
-const asked = Effect.gen(function* () {
+const printParameters = Effect.gen(function* () {
   const { id, parameters, setParameter } = yield* RequestContext
   yield* setParameter("flag", true)
   yield* setParameter("count", 2n ** 62n)
@@ -278,7 +278,7 @@ export const layer = Layer.mergeAll(
   Model.each(Levels, holding),
   Model.each(Delays, holding),
   Model.each(Ordered, holding, { instances: 2 }),
-  Model.each(Asked, () => asked),
+  Model.each(ParametersModel, () => printParameters),
   Model.stream(Counts, ({ X: { data } }) => counted(data[0] ?? 0)),
   ...echoes.map(({ layer }) => layer),
 ).pipe(
@@ -318,7 +318,7 @@ export const models = [
   Levels,
   Delays,
   Ordered,
-  Asked,
+  ParametersModel,
   Counts,
   ...echoes.map(({ model }) => model),
 ] as const

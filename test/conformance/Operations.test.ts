@@ -19,24 +19,24 @@ layer(Connections.layer, { excludeTestServices: true })("operations", (it) => {
 
   live("counts successes, rows, executions and failures alike in statistics and metrics (C38)", async (connections) => {
     const http = await connections.http("normal")
-    const ask = (
+    const infer = (
       model: string,
       name: string,
       datatype: string,
       shape: ReadonlyArray<number>,
       elements: ReadonlyArray<string | number>,
     ) => http.request(encodeHttp({ model, inputs: [tensor(name, datatype, shape, elements)] }, "HTTP JSON"))
-    await ask("batched_fp32", "X", "FP32", [1, 2], [1, 2])
-    await ask("batched_fp32", "X", "FP32", [3, 1], [1, 2, 3])
-    await ask("batched_fp32", "X", "INT32", [1, 1], [1])
-    await ask("batched_fp32", "Y", "FP32", [1, 1], [1])
+    await infer("batched_fp32", "X", "FP32", [1, 2], [1, 2])
+    await infer("batched_fp32", "X", "FP32", [3, 1], [1, 2, 3])
+    await infer("batched_fp32", "X", "INT32", [1, 1], [1])
+    await infer("batched_fp32", "Y", "FP32", [1, 1], [1])
     assert.deepStrictEqual(await counters(connections, "batched_fp32"), {
       success: 2,
       rows: 4,
       executions: 2,
       reasons: [0, 0, 0, 2],
     })
-    await ask("fail", "TAG", "BYTES", [1], ["x"])
+    await infer("fail", "TAG", "BYTES", [1], ["x"])
     assert.deepStrictEqual(await counters(connections, "fail"), {
       success: 0,
       rows: 0,
@@ -48,9 +48,9 @@ layer(Connections.layer, { excludeTestServices: true })("operations", (it) => {
   live("requests at the same time share executions (C36)", async (connections) => {
     const http = await connections.http("normal")
     const request: InferRequest = { model: "gathers", inputs: [tensor("X", "INT32", [1, 1], [7])] }
-    const answers = await Promise.all([1, 2, 3, 4].map(() => http.request(encodeHttp(request, "HTTP JSON"))))
+    const responses = await Promise.all([1, 2, 3, 4].map(() => http.request(encodeHttp(request, "HTTP JSON"))))
     assert.deepStrictEqual(
-      answers.map(({ status }) => status),
+      responses.map(({ status }) => status),
       [200, 200, 200, 200],
     )
     const { success, rows, executions } = await counters(connections, "gathers")
@@ -63,18 +63,18 @@ layer(Connections.layer, { excludeTestServices: true })("operations", (it) => {
       const waiting = () => metric(connections, "nv_inference_pending_request_count", "stuck")
       const { http: port } = connections.servers.normal
       const body = encodeHttp(stuck, "HTTP JSON")
-      const [runs, waits] = await Promise.all([HttpConnection.open(port), HttpConnection.open(port)])
+      const [runs, queued] = await Promise.all([HttpConnection.open(port), HttpConnection.open(port)])
       const gone: Array<Promise<string>> = []
-      const ask = (connection: HttpConnection) =>
+      const infer = (connection: HttpConnection) =>
         gone.push(
           connection.request(body).then(
             () => "answered",
             () => "gone",
           ),
         )
-      ask(runs)
+      infer(runs)
       await until(() => Models.stuck.entered === 1)
-      ask(waits)
+      infer(queued)
       await until(async () => (await waiting()) === 1)
 
       const refused = await (await connections.http("normal")).request(body)
@@ -86,7 +86,7 @@ layer(Connections.layer, { excludeTestServices: true })("operations", (it) => {
       assert.deepStrictEqual([overGrpc.code, overGrpc.tag], [14, "QueueFull"])
 
       runs.close()
-      waits.close()
+      queued.close()
       assert.deepStrictEqual(await Promise.all(gone), ["gone", "gone"])
       const cancelled = () => metric(connections, "nv_inference_request_failure", "stuck", ',reason="CANCELED"')
       await until(async () => (await cancelled()) === 2)

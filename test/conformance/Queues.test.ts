@@ -6,18 +6,22 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { Connections } from "./Connections.ts"
 import { metric, until } from "./Counters.ts"
-import { held } from "./Held.ts"
+import { gatedExecution } from "./GatedExecution.ts"
 import { hold } from "./HeldQueue.ts"
 import { type Outcome, tensor } from "./InferRequest.ts"
-import { ways } from "./Way.ts"
+import { inferMethods } from "./InferMethod.ts"
 
 type Connected = Connections["Service"]
 
 /** The same models, in code without a batch dimension; of each, the ways in and the input of all requests. */
 const all = [
-  ...ways("normal", "connect").map((way) => ({ way, where: "in code", x: tensor("X", "INT32", [1], [7]) })),
-  ...ways("queues", "queuesConnect").map((way) => ({
-    way,
+  ...inferMethods("normal", "connect").map((method) => ({
+    method,
+    where: "in code",
+    x: tensor("X", "INT32", [1], [7]),
+  })),
+  ...inferMethods("queues", "queuesConnect").map((method) => ({
+    method,
     where: "of a repository",
     x: tensor("X", "INT32", [1, 1], [7]),
   })),
@@ -30,18 +34,18 @@ const full = (id: string): Outcome => ({
   error: `[request id: ${id}] Exceeds maximum queue size`,
 })
 
-const alone = (...ids: ReadonlyArray<string>) => ids.map((id) => [id])
+const single = (...ids: ReadonlyArray<string>) => ids.map((id) => [id])
 
 layer(Connections.layerWithQueues, { excludeTestServices: true })("queues", (it) => {
-  for (const { way, where, x } of all) {
+  for (const { method, where, x } of all) {
     const live = (name: string, test: (connections: Connected) => Promise<void>) =>
-      it.effect(`${where}, ${way.name}: ${name}`, () =>
+      it.effect(`${where}, ${method.name}: ${name}`, () =>
         Effect.flatMap(Connections, (connections) => Effect.promise(() => test(connections))),
       )
 
     // A11.batching.levels@both, A11.batching.default-level@both, A11.batching.policy.level@both, A11.batching.policy.size@both, A12.priority@both
     live("the highest level goes first, and each has its own room (C36)", async (connections) => {
-      const { wait, refuse, end } = await hold(connections, way, "levels", x)
+      const { wait, refuse, end } = await hold(connections, method, "levels", x)
       await wait("low", { priority: 3n })
       await wait("default")
       await wait("zero", { priority: 0n })
@@ -50,23 +54,23 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues", (it)
       await refuse("second", { priority: 1n }, full("second"))
       await wait("largest", { priority: 2n ** 63n - 1n })
       await refuse("fifth", {}, full("fifth"))
-      const executions = alone("high", "default", "zero", "none such", "largest", "low")
+      const executions = single("high", "default", "zero", "none such", "largest", "low")
       assert.deepStrictEqual(await end(), { executions, refused: 2, served: 7 })
     })
 
     // A11.batching.policy.reject@both, A11.batching.policy.override@both, A12.timeout@both
     live("a request whose time in the queue is over is refused (C36)", async (connections) => {
-      const { wait, refuse, end } = await hold(connections, way, "levels", x)
+      const { wait, refuse, end } = await hold(connections, method, "levels", x)
       await wait("patient", { timeout: 2n ** 63n - 1n })
       await refuse("hasty", { timeout: 2_000n }, timedOut)
       // The policy of this level lets nobody shorten its time.
       await wait("high", { priority: 1n, timeout: 1n })
-      assert.deepStrictEqual(await end(), { executions: alone("high", "patient"), refused: 1, served: 3 })
+      assert.deepStrictEqual(await end(), { executions: single("high", "patient"), refused: 1, served: 3 })
     })
 
     // A11.batching.policy.timeout@both, A12.timeout@both
     live("who asks for more time than there is, or for none, has no other (C36)", async (connections) => {
-      const { refuse, end } = await hold(connections, way, "levels", x)
+      const { refuse, end } = await hold(connections, method, "levels", x)
       await refuse("default", { priority: 4n }, timedOut)
       await refuse("more", { priority: 4n, timeout: 2n ** 62n }, timedOut)
       await refuse("none", { priority: 4n, timeout: 0n }, timedOut)
@@ -75,40 +79,40 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues", (it)
 
     // A11.batching.policy.delay@both, A11.batching.policy.level@both
     live("where its level delays, it goes behind the others of that level alone (C36)", async (connections) => {
-      const { wait, refuse, end } = await hold(connections, way, "levels", x)
+      const { wait, refuse, end } = await hold(connections, method, "levels", x)
       await wait("late", { priority: 3n, timeout: 1n })
       await wait("patient", { priority: 3n })
       await refuse("refused", { priority: 2n, timeout: 1n }, timedOut)
       await wait("later", { priority: 2n })
-      assert.deepStrictEqual(await end(), { executions: alone("later", "patient", "late"), refused: 1, served: 4 })
+      assert.deepStrictEqual(await end(), { executions: single("later", "patient", "late"), refused: 1, served: 4 })
     })
 
     live("or goes behind all others, where the model says so (C36)", async (connections) => {
-      const { wait, end } = await hold(connections, way, "delays", x)
+      const { wait, end } = await hold(connections, method, "delays", x)
       await wait("late", { timeout: 1n })
       await wait("patient", { priority: 1n })
       await wait("no time", { timeout: 0n })
-      const executions = alone("patient", "no time", "late")
+      const executions = single("patient", "no time", "late")
       assert.deepStrictEqual(await end(), { executions, refused: 0, served: 4 })
     })
 
     // A11.batching.ordering@both
     live("answers leave in the order of their requests, where the model says so", async (connections) => {
-      const answers = () => metric(connections, "nv_inference_request_success", "ordered", "", way.server)
-      const before = await answers()
-      const told: Array<string> = []
-      held.executions = []
+      const responses = () => metric(connections, "nv_inference_request_success", "ordered", "", method.server)
+      const before = await responses()
+      const received: Array<string> = []
+      gatedExecution.executions = []
       const send = async (id: string) => {
-        const found = await way.ask(connections, { model: "ordered", id, inputs: [x] }, { outputs: [x] })
-        told.push(id)
+        const found = await method.infer(connections, { model: "ordered", id, inputs: [x] }, { outputs: [x] })
+        received.push(id)
         return found
       }
       const all = [send("hold")]
-      await until(() => held.ran.includes("hold"))
+      await until(() => gatedExecution.ran.includes("hold"))
       all.push(send("second"))
-      await until(async () => (await answers()) > before)
-      assert.deepStrictEqual(told, [])
-      held.letGo()
+      await until(async () => (await responses()) > before)
+      assert.deepStrictEqual(received, [])
+      gatedExecution.open()
       assert.deepStrictEqual((await Promise.all(all)).flat(), [])
     })
   }

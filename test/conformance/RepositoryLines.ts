@@ -357,7 +357,7 @@ export type Transport = "HTTP" | "gRPC"
 export type Face = Transport | "command"
 
 export interface RepositoryLine {
-  readonly says: string
+  readonly text: string
   readonly faces: ReadonlyArray<Face>
 }
 
@@ -367,7 +367,7 @@ const of = <K extends string>(
   table: { readonly [L in K]: string },
   faces: ReadonlyArray<Face>,
 ): ReadonlyArray<readonly [string, RepositoryLine]> =>
-  Object.entries<string>(table).map(([name, says]) => [name, { says, faces }])
+  Object.entries<string>(table).map(([name, text]) => [name, { text, faces }])
 
 export type RepositoryLineName = keyof (typeof wire & typeof http & typeof grpc & typeof command)
 

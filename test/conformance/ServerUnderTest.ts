@@ -11,7 +11,7 @@ import * as StoredModels from "./StoredModels.ts"
 import * as StoredQueues from "./StoredQueues.ts"
 
 /** What a case asks for; default the normal one. */
-export type Which = "normal" | "small" | "guarded" | "stored"
+export type ServerName = "normal" | "small" | "guarded" | "stored"
 
 export interface Ports {
   readonly http: number

@@ -16,26 +16,30 @@ type Connected = Connections["Service"]
 export const statistics = async (
   connections: Connected,
   model: string,
-  which: keyof Connected["servers"],
+  server: keyof Connected["servers"],
 ): Promise<ModelStatistics> => {
-  const { body: json } = await (await connections.http(which)).request({ path: `/v2/models/${model}/stats` })
+  const { body: json } = await (await connections.http(server)).request({ path: `/v2/models/${model}/stats` })
   const request = create(ModelStatisticsRequestSchema, { name: model })
   const chunks = [frame(toBinary(ModelStatisticsRequestSchema, request))]
-  const { body } = await (await connections.grpc(which)).call({ method: "ModelStatistics", chunks })
+  const { body } = await (await connections.grpc(server)).call({ method: "ModelStatistics", chunks })
   const [message = new Uint8Array()] = messages(body)
-  const answer = fromBinary(ModelStatisticsResponseSchema, message)
+  const response = fromBinary(ModelStatisticsResponseSchema, message)
   assert.isTrue(
-    equals(ModelStatisticsResponseSchema, answer, fromJson(ModelStatisticsResponseSchema, JSON.parse(json.toString()))),
+    equals(
+      ModelStatisticsResponseSchema,
+      response,
+      fromJson(ModelStatisticsResponseSchema, JSON.parse(json.toString())),
+    ),
     json.toString(),
   )
-  const [found, ...others] = answer.modelStats
-  if (found === undefined || others.length > 0) throw new Error(`${answer.modelStats.length} statistics of ${model}`)
+  const [found, ...others] = response.modelStats
+  if (found === undefined || others.length > 0) throw new Error(`${response.modelStats.length} statistics of ${model}`)
   return found
 }
 
 /** What is counted of executions: rows, batches, and how many of them there were of each number of rows. */
-export const batches = async (connections: Connected, model: string, which: keyof Connected["servers"]) => {
-  const { inferenceCount, executionCount, batchStats } = await statistics(connections, model, which)
+export const batches = async (connections: Connected, model: string, server: keyof Connected["servers"]) => {
+  const { inferenceCount, executionCount, batchStats } = await statistics(connections, model, server)
   return {
     rows: Number(inferenceCount),
     executions: Number(executionCount),

@@ -11,13 +11,13 @@ import { Connections } from "./Connections.ts"
 import { metric, until } from "./Counters.ts"
 import { encode, frame } from "./GrpcEncoding.ts"
 import { messages } from "./GrpcConnection.ts"
-import { held } from "./Held.ts"
+import { gatedExecution } from "./GatedExecution.ts"
 import { hold } from "./HeldQueue.ts"
 import { HttpConnection } from "./HttpConnection.ts"
 import { type InferRequest, type Tensor, tensor } from "./InferRequest.ts"
 import { batches, statistics } from "./Statistics.ts"
 import { warming } from "./StoredQueues.ts"
-import { type Way, ways } from "./Way.ts"
+import { type InferMethod, inferMethods } from "./InferMethod.ts"
 
 type Connected = Connections["Service"]
 
@@ -61,37 +61,44 @@ const difference = (
 })
 
 /** Ways to one server. */
-const way = (name: string): Way => {
-  const found = ways("queues", "queuesConnect").find((way) => way.name === name && way.server === "queues")
+const methodOf = (name: string): InferMethod => {
+  const found = inferMethods("queues", "queuesConnect").find(
+    (method) => method.name === name && method.server === "queues",
+  )
   if (found === undefined) throw new Error(`There is no way ${name}`)
   return found
 }
 
-const [json, binary, grpc, stream] = [way("HTTP JSON"), way("HTTP binary"), way("gRPC"), way("gRPC stream")]
+const [json, binary, grpc, stream] = [
+  methodOf("HTTP JSON"),
+  methodOf("HTTP binary"),
+  methodOf("gRPC"),
+  methodOf("gRPC stream"),
+]
 
 layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a repository", (it) => {
   const live = (name: string, test: (connections: Connected) => Promise<void>) =>
     it.effect(name, () => Effect.flatMap(Connections, (connections) => Effect.promise(() => test(connections))))
 
-  for (const way of ways("queues", "queuesConnect")) {
+  for (const method of inferMethods("queues", "queuesConnect")) {
     /** What the requests of a test have added to the statistics of a model. */
     const counting = async (connections: Connected, model: string, test: () => Promise<void>) => {
-      const before = await batches(connections, model, way.server)
+      const before = await batches(connections, model, method.server)
       await test()
-      return difference(await batches(connections, model, way.server), before)
+      return difference(await batches(connections, model, method.server), before)
     }
 
-    live(`${way.name}: a full queue refuses one more (C36)`, async (connections) => {
-      const { wait, refuse, end } = await hold(connections, way, "bounded", x(1))
+    live(`${method.name}: a full queue refuses one more (C36)`, async (connections) => {
+      const { wait, refuse, end } = await hold(connections, method, "bounded", x(1))
       await wait("waits")
       await refuse("more", {}, { tag: "QueueFull", error: "[request id: more] Exceeds maximum queue size" })
       assert.deepStrictEqual(await end(), { executions: [["waits"]], refused: 1, served: 2 })
     })
 
     // A11.batching.statistics@both
-    live(`${way.name}: a batch has as many rows as fit, in their order (C36)`, async (connections) => {
+    live(`${method.name}: a batch has as many rows as fit, in their order (C36)`, async (connections) => {
       const counted = await counting(connections, "fills", async () => {
-        const { wait, end } = await hold(connections, way, "fills", x(1))
+        const { wait, end } = await hold(connections, method, "fills", x(1))
         for (const [id, rows] of Object.entries({ a: 1, b: 2, c: 1, d: 3, e: 2, f: 4, g: 1 })) {
           await wait(id, {}, x(rows))
         }
@@ -101,8 +108,8 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
       assert.deepStrictEqual(counted, { rows: 15, executions: 6, sizes: { 1: 2, 2: 1, 3: 1, 4: 2 } })
     })
 
-    live(`${way.name}: a batch is filled from the highest level down (C36)`, async (connections) => {
-      const { wait, end } = await hold(connections, way, "fills_by_level", x(1))
+    live(`${method.name}: a batch is filled from the highest level down (C36)`, async (connections) => {
+      const { wait, end } = await hold(connections, method, "fills_by_level", x(1))
       await wait("a")
       await wait("b", { priority: 2n })
       await wait("high", { priority: 1n })
@@ -110,46 +117,49 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
       assert.deepStrictEqual(executions, [["high", "a"], ["b"]])
     })
 
-    live(`${way.name}: without a batch dimension there are levels, too (C36)`, async (connections) => {
-      const { wait, end } = await hold(connections, way, "levels_without_batch", tensor("X", "INT32", [1], [7]))
+    live(`${method.name}: without a batch dimension there are levels, too (C36)`, async (connections) => {
+      const { wait, end } = await hold(connections, method, "levels_without_batch", tensor("X", "INT32", [1], [7]))
       await wait("low")
       await wait("high", { priority: 1n })
       assert.deepStrictEqual(await end(), { executions: [["high"], ["low"]], refused: 0, served: 3 })
     })
 
     // A11.batching.preferred@both
-    live(`${way.name}: batches have preferred sizes, and whoever is left waits for more (C36)`, async (connections) => {
-      const counted = await counting(connections, "prefers", async () => {
-        const { wait, end } = await hold(connections, way, "prefers", x(2))
-        for (const id of ["a", "b", "c", "d", "e", "f", "g"]) await wait(id, {}, x(1))
-        const answered = end()
-        const pending = () => metric(connections, "nv_inference_pending_request_count", "prefers", "", way.server)
-        await until(async () => (await pending()) === 1)
-        const last = { model: "prefers", id: "last", inputs: [x(1)] }
-        assert.deepStrictEqual(await way.ask(connections, last, { outputs: last.inputs }), [])
-        const { executions } = await answered
-        assert.deepStrictEqual(executions, [
-          ["a", "b", "c", "d"],
-          ["e", "f"],
-          ["g", "last"],
-        ])
-      })
-      assert.deepStrictEqual(counted, { rows: 10, executions: 4, sizes: { 2: 3, 4: 1 } })
-    })
+    live(
+      `${method.name}: batches have preferred sizes, and whoever is left waits for more (C36)`,
+      async (connections) => {
+        const counted = await counting(connections, "prefers", async () => {
+          const { wait, end } = await hold(connections, method, "prefers", x(2))
+          for (const id of ["a", "b", "c", "d", "e", "f", "g"]) await wait(id, {}, x(1))
+          const responded = end()
+          const pending = () => metric(connections, "nv_inference_pending_request_count", "prefers", "", method.server)
+          await until(async () => (await pending()) === 1)
+          const last = { model: "prefers", id: "last", inputs: [x(1)] }
+          assert.deepStrictEqual(await method.infer(connections, last, { outputs: last.inputs }), [])
+          const { executions } = await responded
+          assert.deepStrictEqual(executions, [
+            ["a", "b", "c", "d"],
+            ["e", "f"],
+            ["g", "last"],
+          ])
+        })
+        assert.deepStrictEqual(counted, { rows: 10, executions: 4, sizes: { 2: 3, 4: 1 } })
+      },
+    )
 
     // A11.batching.delay@both
-    live(`${way.name}: nobody waits for more than the delay (C36)`, async (connections) => {
+    live(`${method.name}: nobody waits for more than the delay (C36)`, async (connections) => {
       const counted = await counting(connections, "hurries", async () => {
         const request = { model: "hurries", inputs: [x(1)] }
-        assert.deepStrictEqual(await way.ask(connections, request, { outputs: request.inputs }), [])
+        assert.deepStrictEqual(await method.infer(connections, request, { outputs: request.inputs }), [])
       })
       assert.deepStrictEqual(counted, { rows: 1, executions: 1, sizes: { 1: 1 } })
     })
 
     // A11.batching.shapes@both
-    live(`${way.name}: rows of other shapes have batches of their own (C36)`, async (connections) => {
+    live(`${method.name}: rows of other shapes have batches of their own (C36)`, async (connections) => {
       const counted = await counting(connections, "shapes", async () => {
-        const { wait, end } = await hold(connections, way, "shapes", x(1))
+        const { wait, end } = await hold(connections, method, "shapes", x(1))
         await wait("one", {}, x(1, 1))
         await wait("two", {}, x(1, 2))
         await wait("one again", {}, x(2, 1))
@@ -164,8 +174,8 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
     })
 
     // A11.ragged.input@both
-    live(`${way.name}: rows of any shapes share a batch where they may be ragged (C36)`, async (connections) => {
-      const { wait, end } = await hold(connections, way, "shapes_ragged", x(1))
+    live(`${method.name}: rows of any shapes share a batch where they may be ragged (C36)`, async (connections) => {
+      const { wait, end } = await hold(connections, method, "shapes_ragged", x(1))
       await wait("one", {}, x(1, 1))
       await wait("three", {}, x(2, 3))
       await wait("none", {}, x(1, 0))
@@ -173,26 +183,34 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
       assert.deepStrictEqual(executions, [["one", "three", "none"]])
     })
 
-    live(`${way.name}: rows of other shapes have batches of their own in ONNX Runtime (C36)`, async (connections) => {
-      const pending = () => metric(connections, "nv_inference_pending_request_count", "onnx_gathers", "", way.server)
-      const counted = await counting(connections, "onnx_gathers", async () => {
-        const send = (columns: number) =>
-          way.ask(connections, { model: "onnx_gathers", inputs: [x(1, columns)] }, { outputs: [x(1, columns, "Y")] })
-        const first = send(1)
-        await until(async () => (await pending()) === 1)
-        const second = send(3)
-        await until(async () => (await pending()) === 2)
-        assert.deepStrictEqual((await Promise.all([first, send(1)])).flat(), [])
-        assert.deepStrictEqual((await Promise.all([second, send(3)])).flat(), [])
-      })
-      assert.deepStrictEqual(counted, { rows: 4, executions: 2, sizes: { 2: 2 } })
-    })
+    live(
+      `${method.name}: rows of other shapes have batches of their own in ONNX Runtime (C36)`,
+      async (connections) => {
+        const pending = () =>
+          metric(connections, "nv_inference_pending_request_count", "onnx_gathers", "", method.server)
+        const counted = await counting(connections, "onnx_gathers", async () => {
+          const send = (columns: number) =>
+            method.infer(
+              connections,
+              { model: "onnx_gathers", inputs: [x(1, columns)] },
+              { outputs: [x(1, columns, "Y")] },
+            )
+          const first = send(1)
+          await until(async () => (await pending()) === 1)
+          const second = send(3)
+          await until(async () => (await pending()) === 2)
+          assert.deepStrictEqual((await Promise.all([first, send(1)])).flat(), [])
+          assert.deepStrictEqual((await Promise.all([second, send(3)])).flat(), [])
+        })
+        assert.deepStrictEqual(counted, { rows: 4, executions: 2, sizes: { 2: 2 } })
+      },
+    )
 
     live(
-      `${way.name}: without dynamic_batching every request is an execution of its own (C36)`,
+      `${method.name}: without dynamic_batching every request is an execution of its own (C36)`,
       async (connections) => {
         const counted = await counting(connections, "alone", async () => {
-          const { wait, end } = await hold(connections, way, "alone", x(1))
+          const { wait, end } = await hold(connections, method, "alone", x(1))
           await wait("a")
           await wait("b", {}, x(3))
           const { executions } = await end()
@@ -202,10 +220,10 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
       },
     )
 
-    live(`${way.name}: so it is in ONNX Runtime (C36)`, async (connections) => {
+    live(`${method.name}: so it is in ONNX Runtime (C36)`, async (connections) => {
       const counted = await counting(connections, "onnx_alone", async () => {
         const send = (rows: number) =>
-          way.ask(connections, { model: "onnx_alone", inputs: [x(rows)] }, { outputs: [x(rows, 1, "Y")] })
+          method.infer(connections, { model: "onnx_alone", inputs: [x(rows)] }, { outputs: [x(rows, 1, "Y")] })
         assert.deepStrictEqual((await Promise.all([1, 2, 1, 2].map(send))).flat(), [])
       })
       assert.deepStrictEqual(counted, { rows: 6, executions: 4, sizes: { 1: 2, 2: 2 } })
@@ -226,14 +244,14 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
         return [ready.status, entry, reply && fromBinary(ModelReadyResponseSchema, reply).ready]
       }
       const entry = (state: string) => `{"name":"${warming}","version":"1","state":"${state}","reason":""}`
-      held.executions = []
+      gatedExecution.executions = []
       const loaded = load(connections)
-      await until(() => held.ran.includes("hold"))
+      await until(() => gatedExecution.ran.includes("hold"))
       assert.deepStrictEqual(await state(), [400, entry("LOADING"), false])
-      held.letGo()
+      gatedExecution.open()
       assert.strictEqual(await loaded, true)
       assert.deepStrictEqual(await state(), [200, entry("READY"), true])
-      assert.deepStrictEqual(held.executions, [["hold"]])
+      assert.deepStrictEqual(gatedExecution.executions, [["hold"]])
       const { inferenceStats, executionCount } = await statistics(connections, warming, "queues")
       assert.deepStrictEqual([inferenceStats?.success?.count, executionCount], [0n, 0n])
       await http.request({ path: `/v2/repository/models/${warming}/unload`, body: "" })
@@ -274,31 +292,34 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
         return [...durations, Number(inferenceCount), Number(executionCount)]
       }
       let executions = 0
-      const ask = async (way: Way, expected: "hit" | "miss", request: Partial<InferRequest> = {}) => {
+      const infer = async (method: InferMethod, expected: "hit" | "miss", request: Partial<InferRequest> = {}) => {
         if (expected === "miss") executions += 1
         const { inputs = [x(2)] } = request
         const outputs = inputs.map((input) => ({ ...input, elements: input.elements.map(() => executions) }))
-        assert.deepStrictEqual(await way.ask(connections, { model: "cached", inputs, ...request }, { outputs }), [])
+        assert.deepStrictEqual(
+          await method.infer(connections, { model: "cached", inputs, ...request }, { outputs }),
+          [],
+        )
       }
       assert.deepStrictEqual(await cached(), [0, 0, 0, 0, 0, 0, 0])
-      await ask(json, "miss")
-      for (const way of [json, binary, grpc, stream]) {
-        await ask(way, "hit")
-        await ask(way, "hit", { id: way.name, parameters: { priority: 1n, timeout: 5n } })
+      await infer(json, "miss")
+      for (const method of [json, binary, grpc, stream]) {
+        await infer(method, "hit")
+        await infer(method, "hit", { id: method.name, parameters: { priority: 1n, timeout: 5n } })
       }
       assert.deepStrictEqual(await cached(), [9, 0, 8, 1, 1, 18, 1])
-      for (const way of [json, binary, grpc, stream]) {
-        const by = { [way.name]: true }
-        await ask(way, "miss", { inputs: [{ ...x(1), elements: [-executions] }] })
-        await ask(way, "miss", { parameters: by })
-        await ask(way, "hit", { parameters: by })
+      for (const method of [json, binary, grpc, stream]) {
+        const by = { [method.name]: true }
+        await infer(method, "miss", { inputs: [{ ...x(1), elements: [-executions] }] })
+        await infer(method, "miss", { parameters: by })
+        await infer(method, "hit", { parameters: by })
       }
-      await ask(grpc, "miss", { inputs: [x(1)] })
+      await infer(grpc, "miss", { inputs: [x(1)] })
       assert.deepStrictEqual(await cached(), [22, 0, 12, 10, 10, 39, 10])
       const failing = { model: "cached", parameters: { fail: true }, inputs: [x(1)] }
-      for (const way of [json, grpc]) {
+      for (const method of [json, grpc]) {
         const failed = { tag: "ExecutionFailed", error: /as it was asked to$/ } as const
-        assert.deepStrictEqual(await way.ask(connections, failing, failed), [])
+        assert.deepStrictEqual(await method.infer(connections, failing, failed), [])
       }
       assert.deepStrictEqual(await cached(), [22, 2, 12, 10, 10, 39, 10])
       assert.isNaN(await metric(connections, "nv_cache_num_hits_per_model", "fills", "", "queues"))
@@ -308,9 +329,9 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
   live("of an ONNX file, whatever the parameters are (C36)", async (connections) => {
     const request = { model: "onnx_cached", inputs: [x(2)] }
     const outputs = [x(2, 1, "Y")]
-    for (const way of [stream, binary, grpc, json]) {
-      const parameters = { [way.name]: 1n }
-      assert.deepStrictEqual(await way.ask(connections, { ...request, parameters }, { outputs }), [])
+    for (const method of [stream, binary, grpc, json]) {
+      const parameters = { [method.name]: 1n }
+      assert.deepStrictEqual(await method.infer(connections, { ...request, parameters }, { outputs }), [])
     }
     const { executionCount, inferenceStats } = await statistics(connections, "onnx_cached", "queues")
     assert.deepStrictEqual([executionCount, inferenceStats?.cacheHit?.count], [1n, 3n])
@@ -323,13 +344,13 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
     requests: ReadonlyArray<{ readonly input: Tensor; readonly outputs: ReadonlyArray<Tensor> }>,
   ) => {
     const pending = () => metric(connections, "nv_inference_pending_request_count", model, "", "queues")
-    const answers: Array<Promise<ReadonlyArray<string>>> = []
+    const responses: Array<Promise<ReadonlyArray<string>>> = []
     for (const [index, { input, outputs }] of requests.entries()) {
-      const way = [json, binary, grpc, stream][index] ?? grpc
-      answers.push(way.ask(connections, { model, inputs: [input] }, { outputs }))
-      if (answers.length < requests.length) await until(async () => (await pending()) === answers.length)
+      const method = [json, binary, grpc, stream][index] ?? grpc
+      responses.push(method.infer(connections, { model, inputs: [input] }, { outputs }))
+      if (responses.length < requests.length) await until(async () => (await pending()) === responses.length)
     }
-    assert.deepStrictEqual((await Promise.all(answers)).flat(), [])
+    assert.deepStrictEqual((await Promise.all(responses)).flat(), [])
     const { executionCount } = await statistics(connections, model, "queues")
     assert.strictEqual(executionCount, 1n)
   }

@@ -1,5 +1,5 @@
 /**
- * A repository of models that wait and share batches by their configuration: scripts that a test holds (Held.ts), which are
+ * A repository of models that wait and share batches by their configuration: scripts that a test holds (GatedExecution.ts), which are
  * those of Models.ts where they have the same name, and ONNX files. What is no question of more than one request is in
  * StoredModels.ts.
  */
@@ -7,7 +7,7 @@ import { Effect, Layer } from "effect"
 import { Repository } from "@nereid/repository"
 import { initializer, model, node, value } from "../fixtures/onnx.ts"
 import { repository } from "../fixtures/repository.ts"
-import { holding } from "./Held.ts"
+import { holding } from "./GatedExecution.ts"
 
 const io = (more: string) => ["input", "output"].map((kind) => `${kind} { name: "X" ${more} }`).join("\n")
 
@@ -47,7 +47,7 @@ const held: Readonly<Record<string, string>> = {
   hurries: `max_batch_size: 8 ${int32} ${batching("preferred_batch_size: 4 max_queue_delay_microseconds: 1000")}`,
   shapes: `max_batch_size: 4 ${variable} ${batching()}`,
   shapes_ragged: `max_batch_size: 4 ${ragged} ${batching()}`,
-  alone: `max_batch_size: 4 ${int32}`,
+  single: `max_batch_size: 4 ${int32}`,
 }
 
 /** Answers with how many executions there have been, and fails where it is to. */
@@ -92,7 +92,7 @@ const identity = model({
 })
 
 /** X in one row behind the other → Y = X + X, and what else the batch has, row by row. */
-const told = model({
+const echoModel = model({
   inputs: [
     value("X", "FP32", ["elements"]),
     value("COUNT", "INT32", ["requests"]),
@@ -155,7 +155,7 @@ const raggedX = [
 const ragging: ReadonlyArray<readonly [name: string, file: Uint8Array, config: ReadonlyArray<string>]> = [
   [
     "onnx_ragged",
-    told,
+    echoModel,
     [
       ...raggedX,
       batching("preferred_batch_size: 4", forever),

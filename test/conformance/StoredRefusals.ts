@@ -1,5 +1,5 @@
 /** Configurations and files of the repository that the cases ask which are refused: each a model that is not there, and says why. */
-import type { Broken } from "./Broken.ts"
+import type { BrokenModel } from "./BrokenModel.ts"
 import type { RepositoryLineName } from "./RepositoryLines.ts"
 import { misscheduled } from "./StoredScheduling.ts"
 import { wrongEnsembles } from "./WrongEnsembles.ts"
@@ -46,12 +46,12 @@ const illegal: Readonly<Record<string, readonly [config: string, place: string, 
 }
 
 /** Models that are not there, with what is wrong with them. */
-export const broken: Readonly<Record<string, Broken>> = {
+export const broken: Readonly<Record<string, BrokenModel>> = {
   ...wrongModels,
   ...wrongEnsembles,
   ...misscheduled,
   ...Object.fromEntries(
-    Object.entries(illegal).map(([name, [config, place, proves]]): [string, Broken] => [
+    Object.entries(illegal).map(([name, [config, place, proves]]): [string, BrokenModel] => [
       name,
       { config, reason: place.startsWith("unknown") ? place : `/${name}/config.pbtxt:${place}`, proves: [proves] },
     ]),

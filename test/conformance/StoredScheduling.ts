@@ -2,7 +2,7 @@
  * Models of the repository of StoredModels.ts whose configurations say how they are executed: decoupled ones, those that are tried
  * before they take requests, and what is wrong with some of them. Those that take several requests to see are in StoredQueues.ts.
  */
-import type { Broken } from "./Broken.ts"
+import type { BrokenModel } from "./BrokenModel.ts"
 import { initializer, model, node, ragged, value } from "../fixtures/onnx.ts"
 import { plus } from "../fixtures/repository.ts"
 import { noWayDown } from "./Models.ts"
@@ -96,13 +96,13 @@ const scripts: ReadonlyArray<Stored> = [
 
 export const scheduled: ReadonlyArray<Stored> = scripts
 
-const batching = (more: string): Broken["config"] => `max_batch_size: 4 dynamic_batching { ${more} }`
+const batching = (more: string): BrokenModel["config"] => `max_batch_size: 4 dynamic_batching { ${more} }`
 
 const script = (execute: string) => ({ "1/model.js": `export default { execute: ${execute} }` })
 
 const tensors = `max_batch_size: 4 ${io("input", "X", fp32)}${io("output", "Y", fp32)}`
 
-const trial = (data: string, more = "batch_size: 1", input = "X") =>
+const warmUpConfig = (data: string, more = "batch_size: 1", input = "X") =>
   `${one}model_warmup { name: "w" ${more} inputs { key: "${input}" value { ${data} } } }`
 
 /** Of the file of `ragged` in fixtures: Y is flat, END has a number for each request. */
@@ -132,7 +132,7 @@ const optionalSource = model({
   initializers: [initializer("Z", "FP32", [1, 1], Float32Array.of(1))],
 })
 
-export const misscheduled: Readonly<Record<string, Broken>> = {
+export const misscheduled: Readonly<Record<string, BrokenModel>> = {
   no_default_level: {
     config: batching("priority_levels: 2"),
     reason: "default priority level must be in range [1, 2] for no_default_level",
@@ -247,33 +247,33 @@ export const misscheduled: Readonly<Record<string, Broken>> = {
     reason: "unknown source input name 'Q'",
   },
   warm_up_without_file: {
-    config: trial(`${fp32} input_data_file: "no"`),
+    config: warmUpConfig(`${fp32} input_data_file: "no"`),
     reason: /warm-up 'w' of model 'warm_up_without_file', input 'X': cannot read .*warm_up_without_file\/warmup\/no/,
   },
   warm_up_elsewhere: {
-    config: trial(`${fp32} input_data_file: "../config.pbtxt"`),
+    config: warmUpConfig(`${fp32} input_data_file: "../config.pbtxt"`),
     reason: "warm-up 'w' of model 'warm_up_elsewhere', input 'X': ",
   },
   warm_up_of_other_size: {
-    config: trial(`${fp32} input_data_file: "x"`),
+    config: warmUpConfig(`${fp32} input_data_file: "x"`),
     files: { "1/model.onnx": plus(1), "warmup/x": "123" },
     reason: "warm-up 'w' of model 'warm_up_of_other_size', input 'X': expected 4 bytes for FP32[1], got 3",
   },
   warm_up_without_type: {
-    config: trial("dims: 1 zero_data: true"),
+    config: warmUpConfig("dims: 1 zero_data: true"),
     reason: "warm-up 'w' of model 'warm_up_without_type', input 'X': it must specify 'data_type'",
   },
   warm_up_of_any_size: {
-    config: trial("data_type: TYPE_FP32 dims: -1 zero_data: true"),
+    config: warmUpConfig("data_type: TYPE_FP32 dims: -1 zero_data: true"),
     reason: "warm-up 'w' of model 'warm_up_of_any_size', input 'X': its dims [-1] must be at least 1 each",
   },
   warm_up_of_other_dims: {
-    config: trial("data_type: TYPE_FP32 dims: 7 zero_data: true"),
+    config: warmUpConfig("data_type: TYPE_FP32 dims: 7 zero_data: true"),
     reason:
       "model 'warm_up_of_other_dims' version 1 has failed its warm-up on instance warm_up_of_other_dims_0_0: input 'X' of model 'warm_up_of_other_dims': ",
   },
   warm_up_of_other_type: {
-    config: trial("data_type: TYPE_INT32 dims: 1 zero_data: true"),
+    config: warmUpConfig("data_type: TYPE_INT32 dims: 1 zero_data: true"),
     reason:
       "has failed its warm-up on instance warm_up_of_other_type_0_0: input 'X' of model 'warm_up_of_other_type': ",
   },
@@ -282,11 +282,11 @@ export const misscheduled: Readonly<Record<string, Broken>> = {
     reason: "has failed its warm-up on instance warm_up_of_nothing_0_0: input 'X' of model 'warm_up_of_nothing': ",
   },
   warm_up_too_large: {
-    config: trial(`${fp32} zero_data: true`, "batch_size: 5"),
+    config: warmUpConfig(`${fp32} zero_data: true`, "batch_size: 5"),
     reason: "warm-up 'w' of model 'warm_up_too_large': batch_size must be <= 4, but 5 was given",
   },
   warm_up_that_fails: {
-    config: `${tensors} ${trial(`${fp32} random_data: true`)}`,
+    config: `${tensors} ${warmUpConfig(`${fp32} random_data: true`)}`,
     files: script("() => { throw new Error('no weights') }"),
     reason:
       "model 'warm_up_that_fails' version 1 has failed its warm-up on instance warm_up_that_fails_0_0: Failed to process the request(s) for model instance 'warm_up_that_fails_0_0', message: no weights",

@@ -1,9 +1,9 @@
 /** Ensembles of the repository that the cases ask which are wrong, of models that are there. */
-import type { Broken } from "./Broken.ts"
+import type { BrokenModel } from "./BrokenModel.ts"
 import type { RepositoryLineName } from "./RepositoryLines.ts"
 import { fp32, io, script, step, tensors } from "./StoredParts.ts"
 
-const ensemble = (config: string, reason: string, ...proves: ReadonlyArray<RepositoryLineName>): Broken => ({
+const ensemble = (config: string, reason: string, ...proves: ReadonlyArray<RepositoryLineName>): BrokenModel => ({
   config,
   files: { "1/.keep": "" },
   reason,
@@ -15,7 +15,7 @@ const chain = (...steps: ReadonlyArray<string>) =>
 
 const simple = step("bare", { X: "X" }, { Y: "Y" })
 
-export const wrongEnsembles: Readonly<Record<string, Broken>> = {
+export const wrongEnsembles: Readonly<Record<string, BrokenModel>> = {
   circle: ensemble(
     chain(step("circle", { X: "X" }, { Y: "Y" })),
     "circular dependency between ensembles: circle -> ... -> circle -> circle",

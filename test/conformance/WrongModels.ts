@@ -1,11 +1,11 @@
 /** Models of the repository that the cases ask whose configuration is wrong, or the file that it is for. */
 import { addSub } from "../fixtures/onnx.ts"
 import { plus } from "../fixtures/repository.ts"
-import type { Broken } from "./Broken.ts"
+import type { BrokenModel } from "./BrokenModel.ts"
 import { fp32, identity, io, one, script, tensors } from "./StoredParts.ts"
 
 /** What the configuration says, the model file, or both. */
-export const wrongModels: Readonly<Record<string, Broken>> = {
+export const wrongModels: Readonly<Record<string, BrokenModel>> = {
   bad_batch: {
     config: "max_batch_size: -1",
     reason: "'max_batch_size' must be non-negative value for bad_batch",

@@ -15,14 +15,14 @@ import { storedSchedulingGrpc } from "./cases/storedScheduling.ts"
 import { streams } from "./cases/streams.ts"
 import { traceGrpc } from "./cases/trace.ts"
 import { Connections } from "./Connections.ts"
-import { type GrpcAnswer, messages } from "./GrpcConnection.ts"
-import { missing } from "./Shown.ts"
+import { type GrpcReply, messages } from "./GrpcConnection.ts"
+import { missing } from "./PartialMatch.ts"
 
 const fits = (actual: unknown, expected: string | RegExp | undefined): boolean =>
   expected instanceof RegExp ? typeof actual === "string" && expected.test(actual) : actual === expected
 
-const compare = ({ expected, output = ModelInferResponseSchema }: GrpcCase, answer: GrpcAnswer) => {
-  const { code, message, tag, httpStatus, body, headers } = answer
+const compare = ({ expected, output = ModelInferResponseSchema }: GrpcCase, response: GrpcReply) => {
+  const { code, message, tag, httpStatus, body, headers } = response
   const found: Array<string> = []
   if (httpStatus !== (expected.httpStatus ?? 200)) found.push(`HTTP status ${httpStatus}`)
   if (code !== expected.code) found.push(`code ${code}, expected ${expected.code}: ${message}`)
@@ -52,9 +52,9 @@ const connectToo = ["connect"] as const
 const differences = async (connections: Connections["Service"], one: GrpcCase): Promise<ReadonlyArray<string>> => {
   const found: Array<string> = []
   const { server = "normal" } = one
-  for (const which of [...(one.server === undefined ? connectToo : []), server, `${server}OnOne`] as const) {
-    const answer = await (await connections.grpc(which)).call(one.call)
-    found.push(...compare(one, answer).map((line) => `${which}: ${line}`))
+  for (const name of [...(one.server === undefined ? connectToo : []), server, `${server}OnOne`] as const) {
+    const response = await (await connections.grpc(name)).call(one.call)
+    found.push(...compare(one, response).map((line) => `${name}: ${line}`))
   }
   return found
 }

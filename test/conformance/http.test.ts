@@ -21,9 +21,9 @@ import { decoupledHttp } from "./cases/streams.ts"
 import { traceHttp } from "./cases/trace.ts"
 import { transport } from "./cases/transport.ts"
 import { Connections } from "./Connections.ts"
-import { type HttpAnswer, HttpConnection } from "./HttpConnection.ts"
+import { type HttpReply, HttpConnection } from "./HttpConnection.ts"
 import { isSayable } from "./HttpOverHttp2.ts"
-import { missing } from "./Shown.ts"
+import { missing } from "./PartialMatch.ts"
 import { within } from "./within.ts"
 
 type Connected = Connections["Service"]
@@ -31,12 +31,12 @@ type Connected = Connections["Service"]
 const fits = (actual: string | undefined, expected: string | RegExp | undefined): boolean =>
   expected instanceof RegExp ? actual !== undefined && expected.test(actual) : actual === expected
 
-const compare = ({ status, headers, body }: HttpAnswer, expected: HttpExpected): ReadonlyArray<string> => {
+const compare = ({ status, headers, body }: HttpReply, expected: HttpExpected): ReadonlyArray<string> => {
   const found: Array<string> = []
   const text = body.toString()
   if (status !== expected.status) found.push(`status ${status}, expected ${expected.status}: ${text.slice(0, 300)}`)
-  const wanted = { ...expected.headers, ...(expected.tag === undefined ? {} : { [tagHeader]: expected.tag }) }
-  for (const [name, value] of Object.entries(wanted)) {
+  const expectedHeaders = { ...expected.headers, ...(expected.tag === undefined ? {} : { [tagHeader]: expected.tag }) }
+  for (const [name, value] of Object.entries(expectedHeaders)) {
     const actual = headers.get(name)
     if (!fits(actual, value)) found.push(`${name}: ${actual}, expected ${String(value)}`)
   }
@@ -44,8 +44,8 @@ const compare = ({ status, headers, body }: HttpAnswer, expected: HttpExpected):
     found.push(`body ${text}, expected ${String(expected.body)}`)
   if (expected.shows !== undefined) found.push(...missing(expected.shows, JSON.parse(text)))
   if (expected.error !== undefined) {
-    const answer: unknown = JSON.parse(text)
-    const [[key, error] = [], ...others] = Object.entries(answer ?? {})
+    const response: unknown = JSON.parse(text)
+    const [[key, error] = [], ...others] = Object.entries(response ?? {})
     if (key !== "error" || others.length > 0 || typeof error !== "string" || !fits(error, expected.error)) {
       found.push(`body ${text}, expected the error ${String(expected.error)}`)
     }
@@ -65,15 +65,15 @@ const differences = async (connections: Connections["Service"], one: HttpCase): 
   return found
 }
 
-const overHttp1 = async (connections: Connected, one: HttpCase, which: keyof Connected["servers"]) => {
+const overHttp1 = async (connections: Connected, one: HttpCase, server: keyof Connected["servers"]) => {
   const { steps, port = "http", closes = false } = one
-  const ownPort = connections.servers[which][port]
-  const connection = closes || port !== "http" ? await HttpConnection.open(ownPort) : await connections.http(which)
+  const ownPort = connections.servers[server][port]
+  const connection = closes || port !== "http" ? await HttpConnection.open(ownPort) : await connections.http(server)
   const found: Array<string> = []
   for (const [request, expected] of steps) {
     const raw = typeof request === "string" || request instanceof Uint8Array
-    const answer = await (raw ? connection.send(request) : connection.request(request))
-    found.push(...compare(answer, expected))
+    const response = await (raw ? connection.send(request) : connection.request(request))
+    found.push(...compare(response, expected))
   }
   if (closes) {
     await within(10_000, "the end of the connection", connection.closed)
@@ -84,9 +84,9 @@ const overHttp1 = async (connections: Connected, one: HttpCase, which: keyof Con
   return found
 }
 
-const overHttp2 = async (connections: Connected, { steps }: HttpCase, which: keyof Connected["servers"]) => {
+const overHttp2 = async (connections: Connected, { steps }: HttpCase, server: keyof Connected["servers"]) => {
   const found: Array<string> = []
-  const connection = await connections.http2(which)
+  const connection = await connections.http2(server)
   for (const [request, expected] of steps) {
     if (isSayable(request)) found.push(...compare(await connection.request(request), expected))
   }

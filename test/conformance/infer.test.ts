@@ -1,7 +1,7 @@
 /** The cases of inference, each in every encoding that it has, over HTTP and over both ways that unary gRPC has; and on one port. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { compareGrpc, compareHttp, compareStream } from "./Answer.ts"
+import { compareGrpc, compareHttp, compareStream } from "./ResponseComparison.ts"
 import type { InferCase } from "./Case.ts"
 import { datatypes } from "./cases/datatypes.ts"
 import { models } from "./cases/models.ts"
@@ -17,37 +17,38 @@ import { type Encoding, possible } from "./InferRequest.ts"
 
 const differences = async (
   connections: Connections["Service"],
-  { request, expected, server: asked }: InferCase,
+  { request, expected, server: serverName }: InferCase,
   encoding: Encoding,
 ) => {
-  const server = asked ?? "normal"
+  const server = serverName ?? "normal"
   const servers = [server, `${server}OnOne`] as const
   const found: Array<string> = []
   switch (encoding) {
     case "gRPC stream": {
       const call = { method: "ModelStreamInfer", chunks: [encodeGrpc(request, encoding)] }
       for (const through of servers) {
-        const answer = await (await connections.grpc(through)).call(call)
-        for (const line of compareStream(request, expected, answer)) found.push(`${encoding} (${through}): ${line}`)
+        const response = await (await connections.grpc(through)).call(call)
+        for (const line of compareStream(request, expected, response)) found.push(`${encoding} (${through}): ${line}`)
       }
       return found
     }
     case "gRPC raw":
     case "gRPC contents": {
       const chunks = [encodeGrpc(request, encoding)]
-      for (const through of asked === undefined ? ([...servers, "connect"] as const) : servers) {
-        const answer = await (await connections.grpc(through)).call({ chunks })
-        for (const line of compareGrpc(request, expected, answer)) found.push(`${encoding} (${through}): ${line}`)
+      for (const through of serverName === undefined ? ([...servers, "connect"] as const) : servers) {
+        const response = await (await connections.grpc(through)).call({ chunks })
+        for (const line of compareGrpc(request, expected, response)) found.push(`${encoding} (${through}): ${line}`)
       }
       return found
     }
     default: {
       const [own, one] = servers
-      const ways = [connections.http(own), connections.http(one), connections.http2(one)]
-      for (const connection of await Promise.all(ways)) {
-        const answer = await connection.request(encodeHttp(request, encoding))
-        const way = connection.constructor.name
-        for (const line of compareHttp(request, expected, answer)) found.push(`${encoding} (${way}): ${line}`)
+      const connectionsByMethod = [connections.http(own), connections.http(one), connections.http2(one)]
+      for (const connection of await Promise.all(connectionsByMethod)) {
+        const response = await connection.request(encodeHttp(request, encoding))
+        const connectionName = connection.constructor.name
+        for (const line of compareHttp(request, expected, response))
+          found.push(`${encoding} (${connectionName}): ${line}`)
       }
       return found
     }

@@ -9,11 +9,11 @@ import { authority } from "../fixtures/certificate.ts"
 export const write = Effect.acquireRelease(
   Effect.sync(() => {
     const folder = mkdtempSync(join(tmpdir(), "nereid-"))
-    const ours = authority()
-    const files = { "authority.crt": ours.cert, "other.crt": authority("other").cert }
+    const trusted = authority()
+    const files = { "authority.crt": trusted.cert, "other.crt": authority("other").cert }
     for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
     for (const name of ["server", "client"]) {
-      const { cert, key } = ours.issue(name)
+      const { cert, key } = trusted.issue(name)
       writeFileSync(join(folder, `${name}.crt`), cert)
       writeFileSync(join(folder, `${name}.key`), key)
     }

@@ -23,8 +23,8 @@ export const make = (parameters: ReadonlyArray<Parameter>): Adam => {
       steps++
       const firstBias = 1 - firstDecay ** steps
       const secondBias = 1 - secondDecay ** steps
-      for (const [which, { values, gradient }] of parameters.entries()) {
-        const { first, second } = moments[which]!
+      for (const [parameter, { values, gradient }] of parameters.entries()) {
+        const { first, second } = moments[parameter]!
         for (let index = 0; index < values.length; index++) {
           const slope = gradient[index]! / batchSize
           first[index] = firstDecay * first[index]! + (1 - firstDecay) * slope

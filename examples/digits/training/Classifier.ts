@@ -5,14 +5,14 @@
 import { InferenceSession, Tensor } from "onnxruntime-node"
 import { side } from "./Mnist.ts"
 
-export interface Answer {
+export interface Classification {
   readonly digit: number
   /** How far the digit's logit is above the runner-up's. */
   readonly margin: number
 }
 
 /** Answers any number of 28×28 images (0..1, 1 = ink) in one run. */
-export type Classifier = (images: ReadonlyArray<Float32Array>) => Promise<ReadonlyArray<Answer>>
+export type Classifier = (images: ReadonlyArray<Float32Array>) => Promise<ReadonlyArray<Classification>>
 
 export const load = async (model: Uint8Array): Promise<Classifier> => {
   const session = await InferenceSession.create(model, { intraOpNumThreads: 1 })
@@ -24,11 +24,11 @@ export const load = async (model: Uint8Array): Promise<Classifier> => {
       throw new Error(`logits is ${logits?.type} [${logits?.dims}]; float32 [${images.length},10] was expected`)
     }
     const { data } = logits
-    return images.map((_, row) => answer(data.subarray(10 * row, 10 * (row + 1))))
+    return images.map((_, row) => classificationOf(data.subarray(10 * row, 10 * (row + 1))))
   }
 }
 
-const answer = (logits: Float32Array): Answer => {
+const classificationOf = (logits: Float32Array): Classification => {
   const [greatest, second] = logits.toSorted((one, other) => other - one)
   return { digit: logits.indexOf(greatest!), margin: greatest! - second! }
 }

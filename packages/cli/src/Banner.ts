@@ -15,12 +15,12 @@ export const banner = (server: Server.Server["Service"], tls: Server.ServerOptio
   if (http !== undefined) lines.push(`Started HTTPService at ${http.host}:${http.port}`)
   if (port !== undefined) lines.push(`Started HTTPService and GRPCInferenceService at ${port.host}:${port.port}`)
   if (metrics !== undefined) lines.push(`Started Metrics Service at ${metrics.host}:${metrics.port}`)
-  const asked = http === undefined ? port && url(port, tls.port) : url(http, tls.http)
-  if (asked !== undefined) {
+  const curlUrl = http === undefined ? port && url(port, tls.port) : url(http, tls.http)
+  if (curlUrl !== undefined) {
     const ready = server
       .index()
       .flatMap((entry) => (entry.state === "READY" ? (found(entry, server.models) ?? []) : []))
-    const requests = newest(ready).flatMap((model) => curl(model, asked) ?? [])
+    const requests = newest(ready).flatMap((model) => curl(model, curlUrl) ?? [])
     if (requests.length > 0) lines.push("", "Try:", ...requests.map((request) => `  ${request}`))
   }
   return lines.join("\n")

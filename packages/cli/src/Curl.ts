@@ -7,7 +7,7 @@ import { byteWidth } from "@nereid/core/internal/tensor/DataType"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { isDynamic, type TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
 
-const mostElementsAsJson = 16
+const maxElementsAsJson = 16
 
 /** None for a decoupled model with an input that is too large for a line of JSON, or that JSON cannot carry. */
 export const curl = (model: RunningModel, url: string): string | undefined => {
@@ -60,7 +60,7 @@ const count = (spec: TensorSpec): number => extents(spec).reduce((product, exten
 const needsBinary = (spec: TensorSpec): boolean => {
   if (spec.datatype === "FP16" || spec.datatype === "BF16") return true
   // Texts of any number: zeros are none.
-  return spec.datatype !== "BYTES" && count(spec) > mostElementsAsJson
+  return spec.datatype !== "BYTES" && count(spec) > maxElementsAsJson
 }
 
 const elements = (spec: TensorSpec): ReadonlyArray<unknown> => Array.from({ length: count(spec) }, () => element(spec))

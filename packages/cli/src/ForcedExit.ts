@@ -27,17 +27,17 @@ export const install = (drainTimeout: number): ForcedExit => {
       return end(`${signal} came ${isAgain ? "twice" : "while it stopped"}`)
     }
     first = signal
-    const why = reason === undefined ? ` on ${signal}` : `, as ${reason}`
+    const cause = reason === undefined ? ` on ${signal}` : `, as ${reason}`
     const next = reason === undefined ? "a second signal" : "a signal"
-    say(`Stopping${why}: requests in flight may take ${drainTimeout} s more; ${next} ends at once`)
+    say(`Stopping${cause}: requests in flight may take ${drainTimeout} s more; ${next} ends at once`)
     const limit = Math.min(drainTimeout * 1000 + grace, 2 ** 31 - 1)
     setTimeout(() => end(`it did not stop within ${limit / 1000} s`), limit).unref()
   }
   for (const signal of signals) process.on(signal, onSignal)
   return {
-    stop: (why) => {
+    stop: (cause) => {
       if (first !== undefined) return
-      reason = why
+      reason = cause
       // Whoever waits for signals has to end.
       process.emit("SIGTERM", "SIGTERM")
     },

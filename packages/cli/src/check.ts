@@ -8,8 +8,8 @@ import * as Loopback from "./check/Loopback.ts"
 import * as Machine from "./check/Machine.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
-/** Milliseconds, for each of its parts. */
-const patience = 20_000
+/** Timeout of each part, in milliseconds. */
+const partTimeout = 20_000
 
 /** Those that `nereid serve` has by default, by their flags. */
 const ports = { "http-port": 8000, "grpc-port": 8001, "metrics-port": 8002 }
@@ -22,7 +22,7 @@ export const check = Command.make(
       [Machine.node(process.versions.node, packageJson.engines.node), Machine.machine()],
       yield* attempt("ports", async () => [await Machine.ports(ports)]),
       yield* attempt("ONNX Runtime", async () => [await Machine.onnxRuntime()]),
-      yield* attempt("server", () => Loopback.check(patience / 2)),
+      yield* attempt("server", () => Loopback.check(partTimeout / 2)),
     ].flat()
     const report = Finding.report(packageJson.version, found)
     yield* Console.log(json ? JSON.stringify(report, null, 2) : Finding.text(report))
@@ -40,10 +40,10 @@ export const check = Command.make(
 /** What rejects, or takes too long, has failed. */
 const attempt = (
   name: string,
-  look: () => Promise<ReadonlyArray<Finding.Finding>>,
+  run: () => Promise<ReadonlyArray<Finding.Finding>>,
 ): Effect.Effect<ReadonlyArray<Finding.Finding>> =>
-  Effect.tryPromise(look).pipe(
-    Effect.timeout(patience),
+  Effect.tryPromise(run).pipe(
+    Effect.timeout(partTimeout),
     Effect.catch((error) => {
       const cause = error._tag === "UnknownError" ? error.cause : error
       const message = errorMessage(cause)

@@ -9,7 +9,11 @@ import type { ModelClass } from "@nereid/core/internal/call/ModelClass"
 import type { Fields } from "@nereid/core/internal/model/Field"
 import { inference } from "@nereid/core/internal/call/EffectCalls"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
-import { type ClientOptions as NodeClientOptions, settings as read, type Settings } from "./channel/ClientOptions.ts"
+import {
+  type ClientOptions as NodeClientOptions,
+  settings as read,
+  type ClientSettings,
+} from "./channel/ClientOptions.ts"
 import * as FetchChannel from "./http/FetchChannel.ts"
 import { open, type PromiseClient } from "./remote/PromiseClient.ts"
 import * as RemoteModel from "./remote/RemoteModel.ts"
@@ -57,7 +61,7 @@ export const connect = async <Self, N extends string, I extends Fields, O extend
   return open(model.definition, remote(model.definition, settings))
 }
 
-const overHttp = (options: ClientOptions): Settings => {
+const overHttp = (options: ClientOptions): ClientSettings => {
   const settings = read(options)
   if (settings.endpoint.protocol === "http") return settings
   throw new TypeError(`A browser needs a URL that begins with http:// or https://, but ${options.url} was given.`)
@@ -65,6 +69,6 @@ const overHttp = (options: ClientOptions): Settings => {
 
 const remote = (
   definition: Definition<Fields, Fields>,
-  settings: Settings,
+  settings: ClientSettings,
 ): Effect.Effect<RunningModel, never, Scope.Scope> =>
   Effect.suspend(() => RemoteModel.make(definition, FetchChannel.make(settings), settings))

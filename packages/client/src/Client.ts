@@ -12,7 +12,7 @@ import type { GivenOptions } from "@nereid/core/internal/model/GivenOptions"
 import { inference } from "@nereid/core/internal/call/EffectCalls"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import type { Channel } from "./channel/Channel.ts"
-import { type ClientOptions, settings as read, type Settings } from "./channel/ClientOptions.ts"
+import { type ClientOptions, settings as read, type ClientSettings } from "./channel/ClientOptions.ts"
 import * as GrpcChannel from "./grpc/GrpcChannel.ts"
 import { GrpcConnection } from "./grpc/GrpcConnection.ts"
 import * as GrpcTransport from "./grpc/GrpcTransport.ts"
@@ -108,12 +108,12 @@ export const transport = (
 
 const remote = (
   definition: Definition<Fields, Fields>,
-  settings: Settings,
+  settings: ClientSettings,
 ): Effect.Effect<RunningModel, Verification.VerificationError, Scope.Scope> =>
   Effect.andThen(
     settings.verify ? Verification.check(definition, settings) : Effect.void,
     Effect.suspend(() => RemoteModel.make(definition, channel(settings), settings)),
   )
 
-const channel = (settings: Settings): Channel =>
+const channel = (settings: ClientSettings): Channel =>
   settings.endpoint.protocol === "grpc" ? GrpcChannel.make(settings) : HttpChannel.make(settings)

@@ -16,9 +16,9 @@ class Echo extends Model.Service<Echo>()("echo", {
   outputs: { X: Tensor.scalar("FP32") },
 }) {}
 
-const ours = authority()
+const trusted = authority()
 
-const { cert, key } = ours.issue("server")
+const { cert, key } = trusted.issue("server")
 
 /** Servers that get as far as HTTP have shown that TLS works; what they answer is an error that tells them apart. */
 const servers: { readonly [scheme: string]: () => Server } = {
@@ -44,7 +44,7 @@ it.each(Object.entries(servers))("%s://", async (scheme, make) => {
     await using client = await Client.connect(Echo, { url: `${scheme}://localhost:${port}`, tls })
     return await client.infer({ X: 1 }).catch((error: Error) => error)
   }
-  expect(await call({ ca: ours.cert })).toMatchObject({ _tag: "ModelNotFound", message: "over TLS" })
+  expect(await call({ ca: trusted.cert })).toMatchObject({ _tag: "ModelNotFound", message: "over TLS" })
   expect(await call({ rejectUnauthorized: false })).toMatchObject({ _tag: "ModelNotFound" })
   expect(await call({})).toMatchObject({
     _tag: "Unavailable",

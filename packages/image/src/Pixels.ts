@@ -9,10 +9,10 @@ import sharp, { type Sharp } from "sharp"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 /** Pixels of a picture: a photograph of 24 megapixels is read, one that would unfold to gigabytes is not. */
-const mostPixels = 25_000_000
+const maxPixels = 25_000_000
 
 /** A picture that decodes slower than this is made to. */
-const mostSeconds = 10
+const maxSeconds = 10
 
 /** One byte per channel, by rows: 0 is dark and 255 is bright. */
 export interface Pixels<W extends number = number, H extends number = number, C extends 1 | 3 = 1 | 3> {
@@ -67,10 +67,10 @@ const decode = (picture: Uint8Array, arrange: (picture: Sharp) => Sharp) =>
   Effect.tryPromise({
     try: async () => {
       configure()
-      const upright = sharp(picture, { failOn: "truncated", limitInputPixels: mostPixels })
+      const upright = sharp(picture, { failOn: "truncated", limitInputPixels: maxPixels })
         .autoOrient()
         .flatten({ background: "white" })
-        .timeout({ seconds: mostSeconds })
+        .timeout({ seconds: maxSeconds })
       const { data, info } = await arrange(upright).raw().toBuffer({ resolveWithObject: true })
       return { data, width: info.width, height: info.height }
     },
@@ -80,7 +80,7 @@ const decode = (picture: Uint8Array, arrange: (picture: Sharp) => Sharp) =>
 /** The first line: libvips repeats itself. */
 const reason = (error: unknown): string => {
   const [line = ""] = errorMessage(error).trim().split("\n")
-  return line.includes("pixel limit") ? `it has more than ${mostPixels} pixels` : line
+  return line.includes("pixel limit") ? `it has more than ${maxPixels} pixels` : line
 }
 
 /** What becomes of a byte: `(byte - mean) / deviation`, of all channels alike or each its own. */

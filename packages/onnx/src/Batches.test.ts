@@ -58,10 +58,10 @@ it.live("requests of different lengths run together and are cut back", () =>
     (path) => Onnx.layer(Sequences, { file: path }),
     Effect.gen(function* () {
       const sequences = yield* Sequences
-      const answers = yield* Effect.forEach([row(1), row(1, 2, 3), row(1, 2)], (X) => sequences.infer({ X }), {
+      const responses = yield* Effect.forEach([row(1), row(1, 2, 3), row(1, 2)], (X) => sequences.infer({ X }), {
         concurrency: "unbounded",
       })
-      expect(answers.map(({ Y }) => [...Y.data])).toEqual([[202], [7, 8, 9], [104, 105]])
+      expect(responses.map(({ Y }) => [...Y.data])).toEqual([[202], [7, 8, 9], [104, 105]])
       expect(sequences.model.description.statistics.executionCount).toBe(1)
     }),
   ),
@@ -161,14 +161,14 @@ it.live("an input that the file requires may be left out where it has a default"
       (path) => Onnx.layer(Masked, { file: path }),
       Effect.gen(function* () {
         const masked = yield* Masked
-        const answers = yield* Effect.forEach(
+        const responses = yield* Effect.forEach(
           [{ A: row(1) }, { A: row(1, 2), B: row(3, 4) }],
           (sample) => masked.infer(sample),
           {
             concurrency: "unbounded",
           },
         )
-        expect(answers.map(({ SUM }) => [...SUM.data])).toEqual([[101], [4, 6]])
+        expect(responses.map(({ SUM }) => [...SUM.data])).toEqual([[101], [4, 6]])
         expect(masked.model.description.statistics.executionCount).toBe(1)
       }),
     )

@@ -25,14 +25,14 @@ const row = (...values: ReadonlyArray<number>) => Tensor.make("FP32", [values.le
 it.live("requests of different lengths are one run, and each has its own back", () =>
   Effect.gen(function* () {
     const path = yield* file(bytes)
-    const answers = yield* Effect.gen(function* () {
+    const responses = yield* Effect.gen(function* () {
       const lines = yield* Lines
-      const ask = (X: ReturnType<typeof row>) => lines.infer({ X })
-      const asked = yield* Effect.forEach([row(1, 2, 3), row(), row(4)], ask, { concurrency: "unbounded" })
+      const infer = (X: ReturnType<typeof row>) => lines.infer({ X })
+      const pending = yield* Effect.forEach([row(1, 2, 3), row(), row(4)], infer, { concurrency: "unbounded" })
       expect(lines.model.description.statistics.executionCount).toBe(1)
-      return asked
+      return pending
     }).pipe(Effect.provide(Onnx.layer(Lines, { file: path, flat })))
-    expect(answers.map(({ Y, END }) => [[...Y.data], [...END.data]])).toEqual([
+    expect(responses.map(({ Y, END }) => [[...Y.data], [...END.data]])).toEqual([
       [[2, 4, 6], [3]],
       [[], [3]],
       [[8], [4]],

@@ -11,7 +11,7 @@ import * as Padding from "@nereid/core/internal/batch/Padding"
 import { matches, print, type TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
 import { encodeElements, TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import { Result } from "effect"
-import type { GeneralInputs, TensorMessage } from "./WorkerProtocol.ts"
+import type { GeneralInputs, TensorMessage } from "./SessionProtocol.ts"
 
 type Model = Definition<Fields, Fields>
 

@@ -16,10 +16,10 @@ import * as SessionPlan from "./SessionPlan.ts"
 import { mismatches } from "./SignatureCheck.ts"
 import * as Slots from "./Slots.ts"
 import * as WorkerInstance from "./WorkerInstance.ts"
-import type { GraphOptimization } from "./WorkerProtocol.ts"
+import type { GraphOptimization } from "./SessionProtocol.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
-export interface Options {
+export interface OnnxOptions {
   /** Path or file URL; a relative path is relative to the working directory. */
   readonly file: string | URL
   /**
@@ -46,17 +46,17 @@ export interface Options {
 }
 
 /** Of a session whose instance and providers are decided. */
-export interface SessionOptions extends Omit<Options, "instances" | "providers"> {
+export interface InstanceSessionOptions extends Omit<OnnxOptions, "instances" | "providers"> {
   /** Inputs of the definition that the file has values for, which batches bring all the same. Default none. */
-  readonly options?: ReadonlyArray<string>
+  readonly requiredInputs?: ReadonlyArray<string>
 }
 
 /** The instances of a model whose file has been looked at. Tests give another `spawn`, to get hold of the threads. */
 export const source = Effect.fnUntraced(function* (
   definition: Definition<Fields, Fields>,
-  options: Options,
+  options: OnnxOptions,
   spawn: WorkerInstance.Spawn = WorkerInstance.spawn,
-): Effect.fn.Return<InstanceSet.Source<OnnxLoadError.OnnxLoadError, Scope.Scope>, OnnxLoadError.OnnxLoadError> {
+): Effect.fn.Return<InstanceSet.InstanceSource<OnnxLoadError.OnnxLoadError, Scope.Scope>, OnnxLoadError.OnnxLoadError> {
   const file = pathOf(options)
   const reason =
     wrongCount(options) ??
@@ -72,31 +72,31 @@ export const source = Effect.fnUntraced(function* (
   }
 })
 
-const pathOf = ({ file }: Pick<Options, "file">): string => (file instanceof URL ? fileURLToPath(file) : file)
+const pathOf = ({ file }: Pick<OnnxOptions, "file">): string => (file instanceof URL ? fileURLToPath(file) : file)
 
 /** One instance, from options and a file that have been looked at. */
 export const session = (
   definition: Definition<Fields, Fields>,
-  options: SessionOptions,
+  options: InstanceSessionOptions,
   name: string,
   providers: SessionPlan.Providers,
   spawn: WorkerInstance.Spawn = WorkerInstance.spawn,
 ): Effect.Effect<Instance, OnnxLoadError.OnnxLoadError, Scope.Scope> => {
-  const settings = {
+  const sessionSettings = {
     file: pathOf(options),
-    options: options.options ?? [],
+    requiredInputs: options.requiredInputs ?? [],
     intraOpThreads: options.intraOpThreads ?? 1,
     interOpThreads: options.interOpThreads ?? 1,
     graphOptimization: options.graphOptimization ?? "all",
     memoryArena: options.memoryArena ?? true,
     providers,
   }
-  const start = WorkerInstance.start({ name, definition, session: settings, spawn })
+  const start = WorkerInstance.start({ name, definition, session: sessionSettings, spawn })
   return Supervisor.make({ name, concurrency: () => Slots.slotCount, start, restart: options.restart ?? {} })
 }
 
 /** What is wrong with the options that count something; undefined for nothing. */
-const wrongCount = (options: Options): string | undefined => {
+const wrongCount = (options: OnnxOptions): string | undefined => {
   for (const option of ["intraOpThreads", "interOpThreads"] as const) {
     const wrong = SessionPlan.countProblem(option, options[option] ?? 1)
     if (wrong !== undefined) return wrong

@@ -6,7 +6,7 @@ import type { Worker } from "node:worker_threads"
 import { addSub, file, model, node, reshapeToPairs, value } from "../../../test/fixtures/onnx.ts"
 import { Onnx } from "./index.ts"
 import { instances } from "./Instances.fixture.ts"
-import type { Options } from "./Instances.ts"
+import type { OnnxOptions } from "./Instances.ts"
 import { type Spawn, spawn } from "./WorkerInstance.ts"
 
 class AddSub extends Model.Service<AddSub>()("add_sub", {
@@ -18,7 +18,7 @@ class AddSub extends Model.Service<AddSub>()("add_sub", {
 const good = addSub("FP32", ["batch", 4])
 
 /** The error of loading a file with these bytes. */
-const failure = (bytes: Uint8Array, options: Partial<Options> = {}) =>
+const failure = (bytes: Uint8Array, options: Partial<OnnxOptions> = {}) =>
   Effect.scoped(
     Effect.gen(function* () {
       const path = yield* file(bytes)
@@ -99,7 +99,7 @@ it.live("options out of range", () =>
     )
     assert.match((yield* failure(good, { intraOpThreads: 1.5 })).reason, /^intraOpThreads must be an integer/)
     // @ts-expect-error: the type demands a provider, JavaScript does not
-    const none: Options["providers"] = []
+    const none: OnnxOptions["providers"] = []
     assert.equal(
       (yield* failure(good, { providers: none! })).reason,
       "providers must name at least one execution provider, but none was given",
@@ -152,7 +152,7 @@ describe("threads", () => {
     Effect.gen(function* () {
       const path = yield* file(good)
       const threads = counting()
-      const options: Options = { file: path, instances: 2, providers: ["cuda"] }
+      const options: OnnxOptions = { file: path, instances: 2, providers: ["cuda"] }
       const error = yield* Effect.flip(Effect.scoped(instances(AddSub.definition, options, threads.spawn)))
       assert.equal(error._tag, "OnnxLoadError")
       assert.isAbove(threads.started(), 0)

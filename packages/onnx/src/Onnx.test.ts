@@ -90,13 +90,13 @@ describe("digits", () => {
     Effect.gen(function* () {
       const model = yield* Digits
       const pictures = digits.map(picture)
-      const answers = yield* Effect.forEach(
+      const responses = yield* Effect.forEach(
         Array.from({ length: 640 }, (_, index) => index % 10),
         (digit) => Effect.map(model.infer({ image: pictures[digit]! }), ({ logits }) => [digit, logits.data] as const),
         { concurrency: 64 },
       )
       // Looked at only now: nothing of them may have been overwritten by later batches.
-      for (const [digit, logits] of answers) assert.equal(largest(logits), digit)
+      for (const [digit, logits] of responses) assert.equal(largest(logits), digit)
       // The last batch is counted after its replies.
       yield* Effect.yieldNow
       const { inferenceCount, executionCount, computeInput, computeOutput } = model.model.description.statistics
@@ -104,7 +104,7 @@ describe("digits", () => {
       assert.isBelow(executionCount, 200)
       assert.isAbove(computeInput.ns, 0)
       assert.isAbove(computeOutput.ns, 0)
-      const [tensor] = answers.map(([, logits]) => logits)
+      const [tensor] = responses.map(([, logits]) => logits)
       assert.instanceOf(tensor?.buffer, ArrayBuffer)
     }).pipe(Effect.provide(DigitsLive)),
   )
@@ -112,11 +112,11 @@ describe("digits", () => {
   it.live("several instances, threads and options", () =>
     Effect.gen(function* () {
       const model = yield* Digits
-      const answers = yield* Effect.forEach(digits, (digit) => model.infer({ image: picture(digit) }), {
+      const responses = yield* Effect.forEach(digits, (digit) => model.infer({ image: picture(digit) }), {
         concurrency: 10,
       })
       assert.deepEqual(
-        answers.map(({ logits }) => largest(logits.data)),
+        responses.map(({ logits }) => largest(logits.data)),
         digits,
       )
     }).pipe(
@@ -162,18 +162,18 @@ const tensor = (datatype: FixedDataType, numbers: ReadonlyArray<number>) => {
 const numbers = (data: Tensor.Tensor["data"] | undefined) => Array.from(data ?? [], Number)
 
 for (const [datatype, fixed, dynamic] of fields) {
-  for (const [way, field] of [
+  for (const [variant, field] of [
     ["fixed", fixed],
     ["dynamic", dynamic],
   ] as const) {
-    it.live(`add-sub, ${datatype}, ${way} dims`, () => {
+    it.live(`add-sub, ${datatype}, ${variant} dims`, () => {
       class AddSub extends Model.Service<AddSub>()("add_sub", {
         inputs: { A: field, B: field },
         outputs: { SUM: field, DIFFERENCE: field },
         maxBatchSize: 8,
       }) {}
       return using(
-        addSub(datatype, ["batch", way === "fixed" ? 4 : "n"]),
+        addSub(datatype, ["batch", variant === "fixed" ? 4 : "n"]),
         (path) => Onnx.layer(AddSub, { file: path }),
         Effect.gen(function* () {
           const { model } = yield* AddSub
@@ -227,8 +227,8 @@ it.live("a response cache knows its answers by their inputs alone: a file sees n
   Effect.gen(function* () {
     const { model, infer } = yield* Digits
     const { logits } = yield* infer({ image: picture(7) })
-    const again = yield* infer({ image: picture(7) }, { parameters: { traceparent: "a" } })
-    assert.deepEqual([...again.logits.data], [...logits.data])
+    const repeated = yield* infer({ image: picture(7) }, { parameters: { traceparent: "a" } })
+    assert.deepEqual([...repeated.logits.data], [...logits.data])
     assert.equal(largest((yield* infer({ image: picture(8) })).logits.data), 8)
     const { cacheHit, cacheMiss, executionCount } = model.description.statistics
     assert.deepEqual([cacheHit.count, cacheMiss.count, executionCount], [1, 2, 2])
@@ -266,14 +266,14 @@ describe("strings", () => {
       Effect.gen(function* () {
         const texts = yield* Texts
         const words = ["", "Grüße", "日本語", "🦑", "\uFEFFmark"]
-        const answers = yield* Effect.forEach(words, (word) => texts.infer({ A: bytes(word), B: bytes("b") }), {
+        const responses = yield* Effect.forEach(words, (word) => texts.infer({ A: bytes(word), B: bytes("b") }), {
           concurrency: "unbounded",
         })
         assert.deepEqual(
-          answers.map(({ SUM }) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(SUM.data[0])),
+          responses.map(({ SUM }) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(SUM.data[0])),
           words,
         )
-        assert.equal(answers[0]?.DIFFERENCE, "b")
+        assert.equal(responses[0]?.DIFFERENCE, "b")
       }),
     ),
   )
@@ -286,7 +286,7 @@ describe("strings", () => {
         const texts = yield* Texts
         const broken = Tensor.make("BYTES", [1], [Uint8Array.of(0x66, 0xff)])
         const inputs = [bytes("good"), broken, bytes("a\0b"), bytes("also good")]
-        const answers = yield* Effect.forEach(
+        const responses = yield* Effect.forEach(
           inputs,
           (A, id) => Effect.result(texts.infer({ A, B: A }, { id: `${id}` })),
           {
@@ -294,7 +294,9 @@ describe("strings", () => {
           },
         )
         assert.deepEqual(
-          answers.map((answer) => (Result.isSuccess(answer) ? answer.success.DIFFERENCE : answer.failure.message)),
+          responses.map((response) =>
+            Result.isSuccess(response) ? response.success.DIFFERENCE : response.failure.message,
+          ),
           [
             "good",
             "[request id: 1] element 0 of input 'A' of model 'texts' is not UTF-8, which ONNX Runtime cannot take",
@@ -431,10 +433,10 @@ it.live("unloading while it is busy answers everything and leaves the process al
     const context = yield* Layer.buildWithScope(Onnx.layer(Slow, { file: path, instances: 2 }), scope)
     const { infer, model } = Context.get(context, Slow)
     const X = Tensor.make("FP32", [256], new Float32Array(256).fill(3))
-    const answer = infer({ X })
-    yield* answer
+    const response = infer({ X })
+    yield* response
     const fibers = yield* Effect.forEach(Array.from({ length: 64 }), () =>
-      Effect.forkChild(answer, { startImmediately: true }),
+      Effect.forkChild(response, { startImmediately: true }),
     )
     while (model.life.pending() === 64) yield* Effect.yieldNow
     yield* Scope.close(scope, Exit.void)

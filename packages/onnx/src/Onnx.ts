@@ -12,18 +12,18 @@ import type { Declared } from "@nereid/core/internal/model/Declared"
 import * as Provide from "@nereid/core/internal/provide/Provide"
 import { Effect, type Layer, type Scope } from "effect"
 import * as OnnxModelFile from "./OnnxModelFile.ts"
-import { type Options, source } from "./Instances.ts"
+import { type OnnxOptions, source } from "./Instances.ts"
 import type { OnnxLoadError } from "./OnnxLoadError.ts"
 
-export type { Options } from "./Instances.ts"
+export type { OnnxOptions as Options } from "./Instances.ts"
 export { OnnxLoadError } from "./OnnxLoadError.ts"
 export type { Provider, ProviderName } from "./Provider.ts"
 export type { SessionGroup } from "./SessionPlan.ts"
 export type { RestartOptions } from "@nereid/core/internal/instance/Supervisor"
-export type { GraphOptimization } from "./WorkerProtocol.ts"
+export type { GraphOptimization } from "./SessionProtocol.ts"
 
 /** Of the sessions, and of the model around them. */
-export interface LayerOptions<I extends Fields = Fields> extends Options, Provide.ServingOptions<I> {
+export interface LayerOptions<I extends Fields = Fields> extends OnnxOptions, Provide.ServingOptions<I> {
   /**
    * How requests of different shapes share a batch, for a file that takes their elements one behind another (Triton's ragged
    * batching). Default: only requests of equal shapes share one, or as the declaration's `batching.ragged` says.
@@ -72,7 +72,7 @@ export const layer = <
   )
 }
 
-const flatSource = (definition: Definition<Fields, Fields>, flat: FlatBatch.FlatBatch, options: Options) =>
+const flatSource = (definition: Definition<Fields, Fields>, flat: FlatBatch.FlatBatch, options: OnnxOptions) =>
   Effect.map(source(FlatBatch.inner(flat, definition), options), ({ build, ...more }) => ({
     ...more,
     build: (planned: PlannedInstance) =>

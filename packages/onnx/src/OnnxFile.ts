@@ -30,7 +30,7 @@ export interface FileTensor {
 }
 
 /** An input that the file has a value for, which a run may bring another one in place of. */
-export interface FileOption extends FileTensor {
+export interface DefaultedInput extends FileTensor {
   /** Undefined where it is not in the file itself. */
   readonly value: TypedTensor | undefined
 }
@@ -38,7 +38,7 @@ export interface FileOption extends FileTensor {
 export interface FileSignature {
   /** That every run has to bring. */
   readonly inputs: ReadonlyArray<FileTensor>
-  readonly options: ReadonlyArray<FileOption>
+  readonly defaultedInputs: ReadonlyArray<DefaultedInput>
   readonly outputs: ReadonlyArray<FileTensor>
 }
 
@@ -73,7 +73,7 @@ export const signature = (bytes: Uint8Array): FileSignature => {
   for (const { values } of graph.sparseInitializer) if (values !== undefined) constants.add(values.name)
   return {
     inputs: graph.input.filter(({ name }) => !constants.has(name)).map(fileTensor),
-    options: irVersion < 4n ? [] : graph.input.flatMap((input) => option(input, graph.initializer)),
+    defaultedInputs: irVersion < 4n ? [] : graph.input.flatMap((input) => defaultedInput(input, graph.initializer)),
     outputs: graph.output.map(fileTensor),
   }
 }
@@ -122,7 +122,10 @@ const tensorsOfNodes = (nodes: ReadonlyArray<NodeProto>): ReadonlyArray<TensorPr
 const partsOf = ({ values, indices }: SparseTensorProto): ReadonlyArray<TensorProto> =>
   [values, indices].filter((part) => part !== undefined)
 
-const option = (input: ValueInfoProto, initializers: ReadonlyArray<TensorProto>): ReadonlyArray<FileOption> => {
+const defaultedInput = (
+  input: ValueInfoProto,
+  initializers: ReadonlyArray<TensorProto>,
+): ReadonlyArray<DefaultedInput> => {
   const found = initializers.find(({ name }) => name === input.name)
   if (found === undefined) return []
   const tensor = fileTensor(input)

@@ -2,9 +2,9 @@
 import type { ModelFile } from "@nereid/core/internal/running/ModelFile"
 import { fileURLToPath } from "node:url"
 import { resolve } from "node:path"
-import type { Options } from "./Instances.ts"
+import type { OnnxOptions } from "./Instances.ts"
 import * as Provider from "./Provider.ts"
-import type { GraphOptimization } from "./WorkerProtocol.ts"
+import type { GraphOptimization } from "./SessionProtocol.ts"
 
 /** `layout` is between two of them. */
 const graphLevels: Readonly<Record<GraphOptimization, number>> = {
@@ -15,7 +15,7 @@ const graphLevels: Readonly<Record<GraphOptimization, number>> = {
   disabled: 2,
 }
 
-export const make = (options: Options): ModelFile => {
+export const make = (options: OnnxOptions): ModelFile => {
   const { file, graphOptimization = "all", intraOpThreads = 1, interOpThreads = 1, memoryArena = true } = options
   const providers = providersOf(options)
   return {
@@ -27,7 +27,7 @@ export const make = (options: Options): ModelFile => {
     },
     graphLevel: graphLevels[graphOptimization],
     gpuAccelerators: providers.includes("tensorrt") ? ["tensorrt"] : [],
-    unsaid: [
+    unsupportedOptions: [
       ...(providers.includes("webgpu") ? ["the provider webgpu"] : []),
       ...(graphOptimization === "layout" ? ["graphOptimization: layout"] : []),
       ...(options.restart === undefined ? [] : ["restart"]),
@@ -35,7 +35,7 @@ export const make = (options: Options): ModelFile => {
   }
 }
 
-const providersOf = ({ providers = ["cpu"], instances }: Options): ReadonlyArray<Provider.ProviderName> => {
+const providersOf = ({ providers = ["cpu"], instances }: OnnxOptions): ReadonlyArray<Provider.ProviderName> => {
   const groups = typeof instances === "object" ? instances : [{}]
   return groups.flatMap((group) => (group.providers ?? providers).map(Provider.name))
 }

@@ -4,7 +4,7 @@
 import type { DataType, FixedDataType } from "@nereid/core/internal/tensor/DataType"
 import { view } from "@nereid/core/internal/tensor/DataType"
 import { Tensor } from "onnxruntime-node"
-import type { TensorMessage } from "./WorkerProtocol.ts"
+import type { TensorMessage } from "./SessionProtocol.ts"
 
 /** ONNX Runtime's names; it has no tensors of BF16 here. */
 const types = {

@@ -1,5 +1,5 @@
 /**
- * What ONNX Runtime can do on this machine: for those who look before they have a model. Models run in workers of their own
+ * What ONNX Runtime can do on this machine, for `nereid check`. Models run in workers of their own
  * (WorkerInstance.ts); this is one run of a graph of two nodes, on the thread of the caller.
  */
 import { create, toBinary } from "@bufbuild/protobuf"
@@ -11,7 +11,7 @@ import {
   ValueInfoProtoSchema,
 } from "@nereid/protocol/onnx"
 
-export interface Trial {
+export interface RuntimeCheck {
   readonly version: string
   /** Names of the execution providers of this build, whether or not the machine has their device. */
   readonly providers: ReadonlyArray<string>
@@ -21,7 +21,7 @@ export interface Trial {
 }
 
 /** Adds and subtracts, on the CPU; rejects where the runtime cannot be loaded, or does not run. */
-export const addSub = async (one: ReadonlyArray<number>, other: ReadonlyArray<number>): Promise<Trial> => {
+export const addSub = async (one: ReadonlyArray<number>, other: ReadonlyArray<number>): Promise<RuntimeCheck> => {
   // Its native part is not there on every machine, and would fail whoever imports it.
   const { InferenceSession, Tensor, env, listSupportedBackends } = await import("onnxruntime-node")
   const session = await InferenceSession.create(graph(), { executionProviders: ["cpu"] })

@@ -30,7 +30,10 @@ export const make = (
   providers: Providers = ["cpu"],
 ): SessionPlan => {
   const groups = typeof option === "number" ? [{ count: option }] : option
-  const planned = groups.map(({ count = 1, providers: own = providers }) => ({ count, ...device(own) }))
+  const planned = groups.map(({ count = 1, providers: groupProviders = providers }) => ({
+    count,
+    ...device(groupProviders),
+  }))
   return {
     plan: InstancePlan.make(name, version, planned),
     providers: ({ group }) => groups[group]?.providers ?? providers,

@@ -48,7 +48,7 @@ const controlBytes = 128
 const maxSlotBytes = 16 * 1024 * 1024
 
 /** Where one tensor of a slot's batch lies. */
-export interface Region {
+export interface SlotRegion {
   readonly name: string
   readonly datatype: FixedDataType
   /** From the beginning of the slot. */
@@ -64,8 +64,8 @@ export interface Layout {
   /** The most rows that a slot holds. */
   readonly rows: number
   readonly slotBytes: number
-  readonly inputs: ReadonlyArray<Region>
-  readonly outputs: ReadonlyArray<Region>
+  readonly inputs: ReadonlyArray<SlotRegion>
+  readonly outputs: ReadonlyArray<SlotRegion>
 }
 
 /**
@@ -77,7 +77,7 @@ export const layout = (
   maxBatchSize: number,
   maxBytes = maxSlotBytes,
 ): Layout | undefined => {
-  const tensors: Array<Omit<Region, "offset">> = []
+  const tensors: Array<Omit<SlotRegion, "offset">> = []
   for (const spec of [...inputs, ...outputs]) {
     const tensor = fixed(spec)
     if (tensor === undefined || tensors.some(({ name }) => name === spec.name)) return undefined
@@ -86,7 +86,7 @@ export const layout = (
   const rows = capacity(tensors, Math.max(1, maxBatchSize), maxBytes)
   if (rows === 0) return undefined
   let slotBytes = 0
-  const regions = tensors.map((tensor): Region => {
+  const regions = tensors.map((tensor): SlotRegion => {
     const offset = slotBytes
     slotBytes += align(tensor.bytesPerRow * rows)
     return { ...tensor, offset }
@@ -100,7 +100,7 @@ export const layout = (
   }
 }
 
-const fixed = ({ name, datatype, dims }: TensorSpec): Omit<Region, "offset"> | undefined => {
+const fixed = ({ name, datatype, dims }: TensorSpec): Omit<SlotRegion, "offset"> | undefined => {
   const width = byteWidth(datatype)
   if (datatype === "BYTES" || width === undefined || dims.some(isDynamic)) return undefined
   const extents = dims.map(Number)
@@ -108,7 +108,7 @@ const fixed = ({ name, datatype, dims }: TensorSpec): Omit<Region, "offset"> | u
 }
 
 /** As many rows as are asked for, or as fit. */
-const capacity = (tensors: ReadonlyArray<Omit<Region, "offset">>, rows: number, maxBytes: number): number => {
+const capacity = (tensors: ReadonlyArray<Omit<SlotRegion, "offset">>, rows: number, maxBytes: number): number => {
   const padding = tensors.length * (alignment - 1)
   const bytesPerRow = tensors.reduce((bytes, tensor) => bytes + tensor.bytesPerRow, 0)
   return Math.max(0, Math.min(rows, Math.floor((maxBytes - padding) / Math.max(1, bytesPerRow))))

@@ -5,7 +5,7 @@ import * as Batch from "@nereid/core/internal/batch/Batch"
 import type { Request } from "@nereid/core/internal/request/Request"
 import { noParameters } from "@nereid/core/internal/request/Request"
 import type { InferenceError } from "@nereid/core/Errors"
-import type { Execution, Instance, InstanceStatus } from "@nereid/core/internal/instance/Instance"
+import type { ExecutionResult, Instance, InstanceStatus } from "@nereid/core/internal/instance/Instance"
 import { Effect, Exit, Result } from "effect"
 import { TestClock } from "effect/testing"
 import { Worker } from "node:worker_threads"
@@ -39,8 +39,8 @@ const impostor =
   }
 
 /** Waits on the control words as the worker does, then dies with a batch in its hands, in this way. */
-const diesWithBatch = (way: string) =>
-  impostor(`Atomics.wait(new Int32Array(require("node:worker_threads").workerData.memory), 0, 0); ${way}`)
+const diesWithBatch = (variant: string) =>
+  impostor(`Atomics.wait(new Int32Array(require("node:worker_threads").workerData.memory), 0, 0); ${variant}`)
 
 const throws = diesWithBatch(`throw new Error("out of luck")`)
 
@@ -70,9 +70,9 @@ const becomes = (instance: Instance, status: InstanceStatus) =>
   })
 
 const execute = (instance: Instance) =>
-  Effect.callback<Execution, InferenceError>((resume) => void instance.execute(batch, resume))
+  Effect.callback<ExecutionResult, InferenceError>((resume) => void instance.execute(batch, resume))
 
-const answers = (instance: Instance) =>
+const responses = (instance: Instance) =>
   Effect.map(execute(instance), ({ outcomes: [outcome] }) => {
     if (outcome === undefined || Result.isFailure(outcome)) throw new Error("no answer")
     return outcome.success.outputs[0]?.data[0]
@@ -84,7 +84,7 @@ const turn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)
 it.effect("an idle thread that dies is started again after the first delay", () =>
   Effect.gen(function* () {
     const { instance, threads } = yield* supervised([spawn], { delay: "1 second" })
-    assert.equal(yield* answers(instance), 2)
+    assert.equal(yield* responses(instance), 2)
     yield* Effect.promise(() => threads[0]!.terminate())
     assert.equal(instance.status(), "restarting")
     const refused = yield* Effect.flip(execute(instance))
@@ -94,7 +94,7 @@ it.effect("an idle thread that dies is started again after the first delay", () 
     yield* TestClock.adjust("1 millis")
     yield* becomes(instance, "available")
     assert.lengthOf(threads, 2)
-    assert.equal(yield* answers(instance), 2)
+    assert.equal(yield* responses(instance), 2)
   }),
 )
 
@@ -112,8 +112,8 @@ const deaths = [
   ],
 ] satisfies ReadonlyArray<readonly [string, Spawn, string]>
 
-for (const [way, dies, reason] of deaths) {
-  it.effect(`a thread that dies by ${way} fails the batches it has, says why, and is started again`, () =>
+for (const [variant, dies, reason] of deaths) {
+  it.effect(`a thread that dies by ${variant} fails the batches it has, says why, and is started again`, () =>
     Effect.gen(function* () {
       const { instance } = yield* supervised([dies, spawn])
       const run = Effect.flip(execute(instance))
@@ -124,7 +124,7 @@ for (const [way, dies, reason] of deaths) {
       yield* turn
       yield* TestClock.adjust("100 millis")
       yield* becomes(instance, "available")
-      assert.equal(yield* answers(instance), 2)
+      assert.equal(yield* responses(instance), 2)
     }),
   )
 }
@@ -134,7 +134,7 @@ it.effect("what is in flight when the scope closes is answered first", () =>
     const closed = yield* Effect.scoped(
       Effect.gen(function* () {
         const { instance } = yield* supervised([spawn])
-        const run = Effect.forkDetach(answers(instance), { startImmediately: true })
+        const run = Effect.forkDetach(responses(instance), { startImmediately: true })
         return [instance, yield* run, yield* run] as const
       }),
     )
@@ -154,11 +154,11 @@ it.effect("one instance's death leaves the other's batches alone", () =>
     let count = 0
     const one: Spawn = (options) => (count++ === 0 ? throws : spawn)(options)
     const [first, second] = yield* instances(Slow.definition, { file: path, instances: 2 }, one)
-    const [died, answered] = yield* Effect.all([Effect.result(answers(first!)), Effect.result(answers(second!))], {
+    const [died, responded] = yield* Effect.all([Effect.result(responses(first!)), Effect.result(responses(second!))], {
       concurrency: 2,
     })
     assert.isTrue(Result.isFailure(died))
-    assert.isTrue(Result.isSuccess(answered))
+    assert.isTrue(Result.isSuccess(responded))
     assert.equal(second?.status(), "available")
   }),
 )
@@ -202,7 +202,7 @@ it.effect("a batch that succeeds sets the count of restarts back", () =>
   Effect.gen(function* () {
     const { instance, threads } = yield* supervised([spawn], { times: 1, delay: "1 second" })
     for (let time = 1; time <= 3; time++) {
-      assert.equal(yield* answers(instance), 2)
+      assert.equal(yield* responses(instance), 2)
       yield* Effect.promise(() => threads.at(-1)!.terminate())
       yield* TestClock.adjust("1 second")
       yield* becomes(instance, "available")

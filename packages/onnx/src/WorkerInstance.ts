@@ -1,6 +1,6 @@
 /**
  * One worker thread, from its start to its exit, as the main thread sees it: hands it batches, takes the outcomes, stops
- * it. It lives once: who starts the next one is Supervisor.ts.
+ * it. It lives once: Supervisor.ts starts the next one.
  *
  *   execute ─► slot or message ─► HEAD + 1, notify ─► worker ─► DONE + 1, notify ─► outcome ─► resume
  *
@@ -11,7 +11,7 @@ import type { Definition } from "@nereid/core/internal/model/Definition"
 import { ExecutionFailed, type InferenceError, type InvalidRequest, Unavailable } from "@nereid/core/Errors"
 import type { Fields } from "@nereid/core/internal/model/Field"
 import type { Response } from "@nereid/core/internal/request/Request"
-import type { Execution, Interrupt, Settle } from "@nereid/core/internal/instance/Instance"
+import type { ExecutionResult, Interrupt, Settle } from "@nereid/core/internal/instance/Instance"
 import type { Supervised } from "@nereid/core/internal/instance/Supervisor"
 import type { TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
 import { constVoid } from "effect/Function"
@@ -21,7 +21,7 @@ import * as GeneralBatch from "./GeneralBatch.ts"
 import * as OnnxLoadError from "./OnnxLoadError.ts"
 import * as SlotBatch from "./SlotBatch.ts"
 import * as Slots from "./Slots.ts"
-import type { Loading, Outcome, SessionOptions, Start, TensorName } from "./WorkerProtocol.ts"
+import type { LoadReply, BatchReply, SessionOptions, SessionStart, TensorName } from "./SessionProtocol.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 export interface WorkerInstanceOptions {
@@ -54,7 +54,7 @@ export const start = (options: WorkerInstanceOptions): Effect.Effect<WorkerInsta
     const layout = Slots.layout(signature, maxBatchSize)
     const memory = Slots.allocate(layout)
     const { port1, port2 } = new MessageChannel()
-    const workerData: Start = {
+    const workerData: SessionStart = {
       session,
       inputs: signature.inputs.map(tensorName),
       outputs: signature.outputs.map(tensorName),
@@ -76,7 +76,7 @@ export const start = (options: WorkerInstanceOptions): Effect.Effect<WorkerInsta
     }
     worker.once("error", onError)
     worker.once("exit", onExit)
-    worker.once("message", (loading: Loading) => {
+    worker.once("message", (loading: LoadReply) => {
       if (loading._tag === "LoadFailed") {
         reason = loading.message
         return
@@ -107,7 +107,7 @@ interface InFlight {
 }
 
 export class WorkerInstance implements Supervised {
-  /** Completed with the reason once the thread has ended, asked or not. */
+  /** Completed with the reason once the thread has ended, whatever ended it. */
   readonly exited = Deferred.makeUnsafe<string>()
 
   readonly #definition: Definition<Fields, Fields>
@@ -151,7 +151,7 @@ export class WorkerInstance implements Supervised {
     return this.#state !== "exited"
   }
 
-  /** What is in a slot cannot be taken back, and the slot is free when the worker says so: nothing interrupts this. */
+  /** A batch in a slot cannot be cancelled: only the worker frees the slot. */
   execute(batch: Batch.Batch, settle: Settle): Interrupt {
     this.#begin(batch, settle)
     return constVoid
@@ -174,14 +174,14 @@ export class WorkerInstance implements Supervised {
       return settle(Exit.die(`${this.#inFlight.length} batches are in flight already. This is a bug.`))
     }
     const startedAt = performance.now()
-    const kind = this.#hand(batch)
+    const kind = this.#writeBatch(batch)
     this.#inFlight.push({ batch, inputDuration: (performance.now() - startedAt) * 1e6, settle })
     this.#advance(kind)
     if (!this.#watching) this.#watch()
   }
 
-  /** Lays the batch down where the worker will look for it, and says where that is. */
-  #hand(batch: Batch.Batch): number {
+  /** Writes the batch into a slot or a message for the worker; returns its kind word. */
+  #writeBatch(batch: Batch.Batch): number {
     const layout = this.#layout
     const rows = Batch.totalRows(batch)
     if (layout !== undefined && rows <= layout.rows) {
@@ -223,15 +223,15 @@ export class WorkerInstance implements Supervised {
 
   #takeDone(): void {
     while (this.#done !== Atomics.load(this.#control, Slots.DONE)) {
-      const entry = this.#inFlight.shift()
-      const outcome = entry && this.#outcome(entry)
+      const inFlight = this.#inFlight.shift()
+      const outcome = inFlight && this.#outcome(inFlight)
       this.#done = Slots.next(this.#done)
-      if (outcome !== undefined) entry?.settle(outcome)
+      if (outcome !== undefined) inFlight?.settle(outcome)
     }
   }
 
   /** What has become of the batch at #done; after this its slot may be used again. */
-  #outcome({ batch, inputDuration }: InFlight): Exit.Exit<Execution, InferenceError> {
+  #outcome({ batch, inputDuration }: InFlight): Exit.Exit<ExecutionResult, InferenceError> {
     const startedAt = performance.now()
     const inferDuration = this.#durations[Slots.durationWord(this.#done)] ?? 0
     const responses = this.#responses(batch)
@@ -250,7 +250,7 @@ export class WorkerInstance implements Supervised {
     if (layout !== undefined && Atomics.load(this.#control, Slots.outcomeWord(this.#done)) === Slots.IN_SLOT) {
       return Result.succeed(SlotBatch.read(layout, this.#slot(layout, this.#done), batch))
     }
-    const received: { message: Outcome } | undefined = receiveMessageOnPort(this.#port)
+    const received: { message: BatchReply } | undefined = receiveMessageOnPort(this.#port)
     if (received === undefined) {
       return Result.fail(new ExecutionFailed({ message: "no message came with the outcome. This is a bug." }))
     }
@@ -291,8 +291,8 @@ export class WorkerInstance implements Supervised {
 /** The outcomes of all requests, given those of the requests that were not refused. */
 const withRefusals = (
   refusals: ReadonlyArray<InvalidRequest | undefined>,
-  outcomes: Execution["outcomes"],
-): Execution => {
+  outcomes: ExecutionResult["outcomes"],
+): ExecutionResult => {
   const accepted = outcomes.values()
   return {
     outcomes: refusals.map((refusal) => {

@@ -1,5 +1,5 @@
 /**
- * The thread of one instance: loads one session, then runs one batch after the other until it is told to stop. It blocks,
+ * The thread of one instance: loads one session, then runs one batch after the other until the stop word. It blocks,
  * in `Atomics.wait` or in the runtime, and never polls. Nobody else may end it: `terminate()` during a run or a load
  * aborts the whole process. Effect is not imported here: it would cost every worker its load time again.
  */
@@ -10,7 +10,7 @@ import { parentPort, receiveMessageOnPort, workerData } from "node:worker_thread
 import * as OrtTensor from "./OrtTensor.ts"
 import * as Provider from "./Provider.ts"
 import * as Slots from "./Slots.ts"
-import type { GeneralInputs, Loading, Outcome, SessionOptions, Start } from "./WorkerProtocol.ts"
+import type { GeneralInputs, LoadReply, BatchReply, SessionOptions, SessionStart } from "./SessionProtocol.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 type Tensors = Record<string, Tensor>
@@ -21,7 +21,7 @@ const silent = 4
 /** Tensors on a slot are made once for each number of rows, for at most so many of them. */
 const maxCached = 256
 
-const { session: options, inputs, outputs, layout, memory, port }: Start = workerData
+const { session: options, inputs, outputs, layout, memory, port }: SessionStart = workerData
 
 /** A session with the first provider that works, and with those listed after it for what it cannot run. */
 const load = async (): Promise<{ session: InferenceSession; provider: string; refused: ReadonlyArray<string> }> => {
@@ -56,9 +56,9 @@ const load = async (): Promise<{ session: InferenceSession; provider: string; re
 
 /** The file in memory, where it is not to be taken as it is. */
 const changedFile = async (): Promise<Uint8Array | undefined> => {
-  if (options.options.length === 0) return undefined
+  if (options.requiredInputs.length === 0) return undefined
   const RequiredInputs = await import("./RequiredInputs.ts")
-  return RequiredInputs.make(await readFile(options.file), options.options)
+  return RequiredInputs.make(await readFile(options.file), options.requiredInputs)
 }
 
 const sessionOptions = (providers: SessionOptions["providers"]): InferenceSession.SessionOptions => ({
@@ -72,7 +72,9 @@ const sessionOptions = (providers: SessionOptions["providers"]): InferenceSessio
   extra: {
     session: {
       // Weights in files of their own are beside the file, also where that is in memory.
-      ...(options.options.length > 0 ? { model_external_initializers_file_folder_path: dirname(options.file) } : {}),
+      ...(options.requiredInputs.length > 0
+        ? { model_external_initializers_file_folder_path: dirname(options.file) }
+        : {}),
       // Spinning threads take the cores from the front end.
       ...(options.intraOpThreads > 1 ? { intra_op: { allow_spinning: "0" } } : {}),
     },
@@ -84,25 +86,25 @@ const text = (error: unknown): string => errorMessage(error).trim()
 const cache = new Map<number, { readonly feeds: Tensors; readonly fetches: Tensors }>()
 
 /** The tensors of a slot with so many rows: views on the shared memory, from which the runtime reads and to which it writes. */
-const slotTensors = (on: Slots.Layout, sequence: number, rows: number) => {
-  const offset = Slots.slotOffset(on, sequence)
+const slotTensors = (slots: Slots.Layout, sequence: number, rows: number) => {
+  const offset = Slots.slotOffset(slots, sequence)
   const key = rows * Slots.slotCount + (sequence & (Slots.slotCount - 1))
   let tensors = cache.get(key)
   if (tensors === undefined) {
-    const onSlot = (regions: ReadonlyArray<Slots.Region>): Tensors =>
+    const onSlot = (regions: ReadonlyArray<Slots.SlotRegion>): Tensors =>
       Object.fromEntries(
         regions.map(({ name, datatype, dims, offset: inSlot }) => [
           name,
-          OrtTensor.onMemory(datatype, on.batching ? [rows, ...dims] : dims, memory, offset + inSlot),
+          OrtTensor.onMemory(datatype, slots.batching ? [rows, ...dims] : dims, memory, offset + inSlot),
         ]),
       )
     if (cache.size >= maxCached) cache.clear()
-    cache.set(key, (tensors = { feeds: onSlot(on.inputs), fetches: onSlot(on.outputs) }))
+    cache.set(key, (tensors = { feeds: onSlot(slots.inputs), fetches: onSlot(slots.outputs) }))
   }
   return tensors
 }
 
-const runGeneral = async (session: InferenceSession): Promise<Outcome> => {
+const runGeneral = async (session: InferenceSession): Promise<BatchReply> => {
   const received: { message: GeneralInputs } | undefined = receiveMessageOnPort(port)
   if (received === undefined) throw new Error("no message came with the batch. This is a bug.")
   const feeds: Tensors = {}
@@ -125,10 +127,10 @@ const runGeneral = async (session: InferenceSession): Promise<Outcome> => {
   }
 }
 
-const reply = (outcome: Outcome) => {
-  const own =
+const reply = (outcome: BatchReply) => {
+  const transferred =
     outcome._tag === "Outputs" ? outcome.outputs.flatMap(({ data }) => ("buffer" in data ? [data.buffer] : [])) : []
-  port.postMessage(outcome, own)
+  port.postMessage(outcome, transferred)
 }
 
 const serve = async (session: InferenceSession) => {
@@ -141,35 +143,35 @@ const serve = async (session: InferenceSession) => {
     }
     const kind = Atomics.load(control, Slots.kindWord(sequence))
     if (kind === Slots.STOP) return
-    let where = Slots.IN_SLOT
+    let outcomeLocation = Slots.IN_SLOT
     const startedAt = performance.now()
     try {
       if (kind === Slots.GENERAL || layout === undefined) {
-        where = Slots.BY_MESSAGE
+        outcomeLocation = Slots.BY_MESSAGE
         reply(await runGeneral(session))
       } else {
         const { feeds, fetches } = slotTensors(layout, sequence, kind)
         await session.run(feeds, fetches, { logSeverityLevel: silent })
       }
     } catch (error) {
-      where = Slots.BY_MESSAGE
+      outcomeLocation = Slots.BY_MESSAGE
       reply({ _tag: "Failed", message: text(error) })
     }
     durations[Slots.durationWord(sequence)] = (performance.now() - startedAt) * 1e6
-    Atomics.store(control, Slots.outcomeWord(sequence), where)
+    Atomics.store(control, Slots.outcomeWord(sequence), outcomeLocation)
     sequence = Slots.next(sequence)
     Atomics.store(control, Slots.DONE, sequence)
     Atomics.notify(control, Slots.DONE)
   }
 }
 
-const tell = (loading: Loading) => parentPort?.postMessage(loading, [])
+const postLoadReply = (loading: LoadReply) => parentPort?.postMessage(loading, [])
 
 const loaded = await load().catch((error: unknown) => {
-  tell({ _tag: "LoadFailed", message: text(error) })
+  postLoadReply({ _tag: "LoadFailed", message: text(error) })
 })
 if (loaded !== undefined) {
-  tell({ _tag: "Loaded", provider: loaded.provider, refused: loaded.refused })
+  postLoadReply({ _tag: "Loaded", provider: loaded.provider, refused: loaded.refused })
   await serve(loaded.session)
   await loaded.session.release()
 }

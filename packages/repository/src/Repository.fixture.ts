@@ -22,11 +22,11 @@ export const open = Effect.fnUntraced(function* (
   const opened = yield* Repository.open({ directories: [fixture.path], exitOnError: false, ...options })(server)
   yield* opened.begin
   /** What a model makes of 0; the version in front where it is asked for. */
-  const answer = (name: string, version = "") =>
+  const call = (name: string, version = "") =>
     Effect.gen(function* () {
       const model = yield* Effect.fromResult(registry.get(name, version))
       const shape = model.description.maxBatchSize > 0 ? [1, 1] : [1]
-      const [output] = yield* ask(model, [Tensor.make("FP32", shape, new Float32Array(1))])
+      const [output] = yield* callModel(model, [Tensor.make("FP32", shape, new Float32Array(1))])
       return [...(output?.data ?? [])][0]
     })
   const load = (name: string, overrides: Partial<LoadOverrides> = {}) =>
@@ -37,7 +37,7 @@ export const open = Effect.fnUntraced(function* (
     /** The configuration that a model was loaded with. */
     configuration: (model: RunningModel | undefined) =>
       model === undefined ? undefined : registry.versionOf(model)?.configuration?.(),
-    answer,
+    call,
     load,
     unload: (name: string, dependents = false) => control(opened).unload(name, dependents),
   }
@@ -70,7 +70,7 @@ const control = ({ control }: OpenRepository) => {
 }
 
 /** The outputs for these inputs, in the order of the signature; of as many rows as the first one has. */
-export const ask = (model: RunningModel, inputs: ReadonlyArray<TypedTensor | undefined>) => {
+export const callModel = (model: RunningModel, inputs: ReadonlyArray<TypedTensor | undefined>) => {
   const rows = model.description.maxBatchSize > 0 ? (inputs.find((tensor) => tensor !== undefined)?.shape[0] ?? 1) : 1
   return Effect.map(
     infer(model.calls, { id: "", inputs, rows, parameters: {}, deadline: undefined }),

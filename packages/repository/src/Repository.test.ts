@@ -51,12 +51,12 @@ describe("at the start", () => {
       const fixture = yield* repository
       fixture.adding("bare", 1, 10)
       fixture.adding("configured", 1, 20, 'name: "configured" platform: "onnxruntime_onnx" max_batch_size: 8')
-      const { index, answer, registry, configuration, isReady } = yield* open(fixture)
+      const { index, call, registry, configuration, isReady } = yield* open(fixture)
       expect(index()).toEqual([
         { name: "bare", version: "1", state: "READY", reason: "" },
         { name: "configured", version: "1", state: "READY", reason: "" },
       ])
-      expect([yield* answer("bare"), yield* answer("configured")]).toEqual([10, 20])
+      expect([yield* call("bare"), yield* call("configured")]).toEqual([10, 20])
       const [[bare], [configured]] = [registry.versions("bare"), registry.versions("configured")]
       expect(bare?.description).toMatchObject({ maxBatchSize: 4, platform: "onnxruntime_onnx" })
       expect(bare?.life.instanceGroups()).toMatchObject([{ count: 2 }])
@@ -79,7 +79,7 @@ describe("at the start", () => {
       // None of these is a version.
       for (const name of ["0", "01", "x", "-1"]) fixture.write(`latest/${name}/model.onnx`, plus(99))
       fixture.write("latest/11", "a file")
-      const { registry, answer } = yield* open(fixture)
+      const { registry, call } = yield* open(fixture)
       const versions = (name: string) => registry.versions(name).map(({ description: { version } }) => version)
       expect([versions("latest"), versions("two"), versions("all"), versions("specific")]).toEqual([
         ["10"],
@@ -87,7 +87,7 @@ describe("at the start", () => {
         ["1", "2", "10"],
         ["1", "2"],
       ])
-      expect([yield* answer("all"), yield* answer("all", "2"), yield* answer("specific")]).toEqual([10, 2, 2])
+      expect([yield* call("all"), yield* call("all", "2"), yield* call("specific")]).toEqual([10, 2, 2])
     }),
   )
 
@@ -109,7 +109,7 @@ describe("at the start", () => {
       fixture.link("elsewhere/7/model.onnx", "file/1/model.onnx")
       const logged: Array<unknown> = []
       const logger = Logger.make(({ message }) => void logged.push(message))
-      const { index, answer } = yield* Effect.provide(open(fixture), Logger.layer([logger]))
+      const { index, call } = yield* Effect.provide(open(fixture), Logger.layer([logger]))
       const entries = index().map(({ name, version, state }) => `${name} ${version} ${state}`)
       expect(entries).toEqual([
         "elsewhere 7 READY",
@@ -118,7 +118,7 @@ describe("at the start", () => {
         "plain 1 READY",
         "version 3 READY",
       ])
-      expect([yield* answer("linked"), yield* answer("version"), yield* answer("file")]).toEqual([1, 7, 7])
+      expect([yield* call("linked"), yield* call("version"), yield* call("file")]).toEqual([1, 7, 7])
       expect(logged.flat()).toContain(
         "version 9 is specified for model 'plain', but the version directory is not present",
       )
@@ -139,23 +139,23 @@ describe("at the start", () => {
       fixture.adding("m", 1, 1, all)
       fixture.write("m/2/model.onnx", "no model")
       fixture.adding("other", 1, 1, all)
-      const { index, answer, load } = yield* open(fixture, { control: "explicit", load: ["*"] })
+      const { index, call, load } = yield* open(fixture, { control: "explicit", load: ["*"] })
       const junk = expect.stringMatching(/\/m\/2\/model\.onnx is not an ONNX model: /)
       expect(index()).toEqual([
         { name: "m", version: "1", state: "READY", reason: "" },
         { name: "m", version: "2", state: "UNAVAILABLE", reason: junk },
         { name: "other", version: "1", state: "READY", reason: "" },
       ])
-      expect(yield* answer("m")).toBe(1)
+      expect(yield* call("m")).toBe(1)
       fixture.adding("m", 2, 22)
       yield* load("m")
-      expect([yield* answer("m"), yield* answer("m", "1")]).toEqual([22, 1])
+      expect([yield* call("m"), yield* call("m", "1")]).toEqual([22, 1])
       fixture.write("other/2/model.onnx", "no model")
       fixture.adding("other", 1, 10)
       expect((yield* Effect.flip(load("other"))).message).toMatch(
         /^load failed for model 'other': version 2 is at UNAVAILABLE state: .*\/2\/model\.onnx is not an ONNX model: .*;$/,
       )
-      expect(yield* answer("other")).toBe(1)
+      expect(yield* call("other")).toBe(1)
     }),
   )
 
@@ -167,7 +167,7 @@ describe("at the start", () => {
       fixture.link("circle/1/model.onnx", "circle/1/model.onnx")
       fixture.write("folder/1/model.onnx/x", "")
       fixture.write("folder/config.pbtxt", "")
-      const { index, isReady, load, answer } = yield* open(fixture, { ...explicit, load: ["*"] })
+      const { index, isReady, load, call } = yield* open(fixture, { ...explicit, load: ["*"] })
       expect(index()).toEqual([
         { name: "circle", version: "1", state: "UNAVAILABLE", reason: expect.stringContaining("ELOOP") },
         { name: "folder", version: "1", state: "UNAVAILABLE", reason: expect.stringContaining("EISDIR") },
@@ -176,7 +176,7 @@ describe("at the start", () => {
       expect(isReady()).toBe(false)
       const { message } = yield* Effect.flip(load("circle"))
       expect(message).toMatch(/^load failed for model 'circle': cannot read .*ELOOP/)
-      expect(yield* answer("good")).toBe(1)
+      expect(yield* call("good")).toBe(1)
     }),
   )
 
@@ -272,20 +272,20 @@ describe("explicit control", () => {
       const fixture = yield* repository
       fixture.adding("a", 1, 1)
       fixture.adding("b", 1, 2)
-      const { index, answer, load, unload, registry } = yield* open(fixture, { ...explicit, load: ["a"] })
+      const { index, call, load, unload, registry } = yield* open(fixture, { ...explicit, load: ["a"] })
       expect(index()).toEqual([{ name: "a", version: "1", state: "READY", reason: "" }, { name: "b" }])
       yield* load("b")
-      expect(yield* answer("b")).toBe(2)
+      expect(yield* call("b")).toBe(2)
       yield* unload("a")
       yield* Effect.promise(() =>
         expect.poll(index).toMatchObject([{ name: "a", version: "1", reason: "unloaded" }, { state: "READY" }]),
       )
       expect(registry.versions("a")).toEqual([])
       yield* load("a")
-      expect(yield* answer("a")).toBe(1)
+      expect(yield* call("a")).toBe(1)
       fixture.adding("later", 3, 7)
       yield* load("later")
-      expect(yield* answer("later", "3")).toBe(7)
+      expect(yield* call("later", "3")).toBe(7)
     }),
   )
 
@@ -324,20 +324,20 @@ describe("explicit control", () => {
     Effect.gen(function* () {
       const fixture = yield* repository
       fixture.adding("m", 1, 1)
-      const { answer, load, registry, index, isReady } = yield* open(fixture, { ...explicit, load: ["m"] })
+      const { call, load, registry, index, isReady } = yield* open(fixture, { ...explicit, load: ["m"] })
       const [first] = registry.versions("m")
       yield* load("m")
       expect(registry.versions("m")[0]).toBe(first)
       fixture.write("m/1/model.onnx", plus(5))
       yield* load("m")
-      expect(yield* answer("m")).toBe(5)
+      expect(yield* call("m")).toBe(5)
       const [second] = registry.versions("m")
       fixture.write("m/1/model.onnx", "no model")
       expect(Result.isFailure(yield* Effect.result(load("m")))).toBe(true)
       fixture.adding("m", 1, 1, "max_batch_size: -2")
       expect(Result.isFailure(yield* Effect.result(load("m")))).toBe(true)
       expect(registry.versions("m")[0]).toBe(second)
-      expect([yield* answer("m"), isReady()]).toEqual([5, true])
+      expect([yield* call("m"), isReady()]).toEqual([5, true])
       expect(index()).toEqual([{ name: "m", version: "1", state: "READY", reason: "" }])
     }),
   )
@@ -368,14 +368,14 @@ describe("explicit control", () => {
       fixture.adding("m", 1, 1, "version_policy { all {} }")
       fixture.write("m/2/model.onnx", "no model")
       fixture.adding("wrong", 1, 1, 'input { name: "Z" } output { name: "Y" }')
-      const { answer, load, registry, index, isReady } = yield* open(fixture, { ...explicit, load: ["wrong"] })
+      const { call, load, registry, index, isReady } = yield* open(fixture, { ...explicit, load: ["wrong"] })
       for (const name of ["m", "wrong"]) {
         const failures = [yield* Effect.flip(load(name)), yield* Effect.flip(load(name))]
         expect(failures[1]).toEqual(failures[0])
       }
       fixture.write("m/2/model.onnx", plus(2))
       yield* load("m")
-      expect([registry.versions("m").length, yield* answer("m")]).toEqual([2, 2])
+      expect([registry.versions("m").length, yield* call("m")]).toEqual([2, 2])
       expect([index()[2], isReady()]).toMatchObject([{ name: "wrong", state: "UNAVAILABLE" }, false])
     }),
   )
@@ -386,9 +386,9 @@ describe("explicit control", () => {
       const grouped = (groups: string) => `version_policy { all {} } instance_group [ ${groups} ]`
       fixture.adding("m", 1, 1, grouped("{ count: 1 kind: KIND_CPU }"))
       fixture.adding("m", 2, 2)
-      const { answer, load, registry, configuration } = yield* open(fixture, { ...explicit, load: ["m"] })
+      const { call, load, registry, configuration } = yield* open(fixture, { ...explicit, load: ["m"] })
       const before = registry.versions("m")
-      yield* answer("m")
+      yield* call("m")
       const counts = () => registry.versions("m").map(({ life }) => life.instanceGroups().map(({ count }) => count))
       for (const [groups, expected] of [
         ["{ count: 3 kind: KIND_CPU }", [3]],
@@ -401,14 +401,14 @@ describe("explicit control", () => {
         expect(registry.versions("m").every((model, index) => model === before[index])).toBe(true)
         expect(counts()).toEqual([expected, expected])
         expect(configuration(before[1])?.instanceGroup.map(({ count }) => count)).toEqual(expected)
-        expect(yield* answer("m")).toBe(2)
+        expect(yield* call("m")).toBe(2)
         yield* sessions("m", expected.reduce((sum: number, count) => sum + count, 0) * 2)
       }
       expect(before[1]?.description.statistics.success.count).toBe(4)
       // With a version that comes along; and with another change, which is a reload.
       fixture.adding("m", 3, 3, grouped("{ count: 2 kind: KIND_CPU }"))
       yield* load("m")
-      expect([registry.versions("m").slice(0, 2), yield* answer("m")]).toEqual([before, 3])
+      expect([registry.versions("m").slice(0, 2), yield* call("m")]).toEqual([before, 3])
       expect(counts()).toEqual([[2], [2], [2]])
       fixture.write("m/config.pbtxt", grouped("{ count: 2 kind: KIND_CPU }") + " max_batch_size: 2")
       yield* load("m")
@@ -452,7 +452,7 @@ describe("explicit control", () => {
       Effect.gen(function* () {
         const fixture = yield* repository
         fixture.adding("m", 1, 1, "version_policy { all {} }")
-        const { load, registry, index, answer } = yield* open(fixture, { ...explicit, load: ["m"] })
+        const { load, registry, index, call } = yield* open(fixture, { ...explicit, load: ["m"] })
         const [first] = registry.versions("m")
         fixture.adding("m", 2, 2)
         yield* load("m")
@@ -464,7 +464,7 @@ describe("explicit control", () => {
         fixture.remove("m/1")
         yield* load("m")
         expect(registry.versions("m")).toEqual([second])
-        expect(yield* answer("m")).toBe(2)
+        expect(yield* call("m")).toBe(2)
         yield* Effect.promise(() => expect.poll(() => index()[0]).toMatchObject({ version: "1", reason: "unloaded" }))
       }),
   )
@@ -474,13 +474,13 @@ describe("explicit control", () => {
       const fixture = yield* repository
       const delayed = "max_batch_size: 4 dynamic_batching { max_queue_delay_microseconds: 50000 }"
       fixture.adding("m", 1, 1, delayed)
-      const { answer, load, unload } = yield* open(fixture, { ...explicit, load: ["m"] })
-      const first = yield* Effect.forkChild(answer("m"), { startImmediately: true })
+      const { call, load, unload } = yield* open(fixture, { ...explicit, load: ["m"] })
+      const first = yield* Effect.forkChild(call("m"), { startImmediately: true })
       fixture.write("m/1/model.onnx", plus(2))
       yield* load("m")
-      const second = yield* Effect.forkChild(answer("m"), { startImmediately: true })
+      const second = yield* Effect.forkChild(call("m"), { startImmediately: true })
       yield* unload("m")
-      const { _tag } = yield* Effect.flip(answer("m"))
+      const { _tag } = yield* Effect.flip(call("m"))
       expect(_tag).toBe("ModelNotFound")
       expect([yield* Fiber.join(first), yield* Fiber.join(second)]).toEqual([1, 2])
     }),
@@ -492,18 +492,18 @@ describe("explicit control", () => {
       Effect.gen(function* () {
         const fixture = yield* repository
         fixture.adding("m", 1, 1)
-        const { answer, load, registry } = yield* open(fixture, explicit)
+        const { call, load, registry } = yield* open(fixture, explicit)
         yield* load("m", { config: '{"maxBatchSize":16,"instance_group":[{"count":1,"kind":"KIND_CPU"}]}' })
         expect(registry.models).toMatchObject([{ description: { maxBatchSize: 16 } }])
         expect(registry.models[0]?.life.instanceGroups()).toMatchObject([{ count: 1 }])
         const files = new Map([["7/model.onnx", plus(70)]])
         yield* load("m", { config: "{}", files })
         expect(registry.models).toMatchObject([{ description: { version: "7", maxBatchSize: 4 } }])
-        expect(yield* answer("m")).toBe(70)
+        expect(yield* call("m")).toBe(70)
         yield* load("m")
         expect(registry.models).toMatchObject([{ description: { version: "1" } }])
         yield* load("elsewhere", { config: "{}", files })
-        expect(yield* answer("elsewhere")).toBe(70)
+        expect(yield* call("elsewhere")).toBe(70)
         const refusals = yield* Effect.forEach(
           [{ config: "{" }, { config: '{"foo":1}' }, { files }, { config: "{}", files: new Map([["../x", plus(1)]]) }],
           (overrides) => Effect.map(Effect.flip(load("m", overrides)), ({ message }) => message),
@@ -514,7 +514,7 @@ describe("explicit control", () => {
           "load failed for model 'm': override model directory requires the parameter 'config'",
           "load failed for model 'm': invalid file '../x', which is not below the directory of model 'm'",
         ])
-        expect(yield* answer("m")).toBe(1)
+        expect(yield* call("m")).toBe(1)
       }),
   )
 
@@ -611,14 +611,14 @@ it.live("loads, unloads, reloads and requests in any order end with what was ask
     const one = "max_batch_size: 4 dynamic_batching {} instance_group { count: 1 kind: KIND_CPU }"
     fixture.adding("m", 1, 1, one)
     const scope = yield* Scope.make()
-    const { answer, load, unload, registry } = yield* Scope.provide(open(fixture, explicit), scope)
-    let answered = 0
+    const { call, load, unload, registry } = yield* Scope.provide(open(fixture, explicit), scope)
+    let responseCount = 0
     let absent = 0
-    const asking = Effect.repeat(
-      Effect.match(answer("m"), {
+    const pending = Effect.repeat(
+      Effect.match(call("m"), {
         onSuccess: (value) => {
           expect([1, 2]).toContain(value)
-          answered += 1
+          responseCount += 1
         },
         onFailure: ({ _tag }) => {
           expect(_tag).toBe("ModelNotFound")
@@ -629,7 +629,7 @@ it.live("loads, unloads, reloads and requests in any order end with what was ask
     )
     let isOver = false
     const callers = yield* Effect.forEach(Array.from({ length: 8 }), () =>
-      Effect.forkChild(asking, { startImmediately: true }),
+      Effect.forkChild(pending, { startImmediately: true }),
     )
     const changes = Array.from({ length: 24 }, (_, index) =>
       Effect.suspend(() => {
@@ -639,10 +639,10 @@ it.live("loads, unloads, reloads and requests in any order end with what was ask
     )
     yield* Effect.all(changes, { concurrency: 4 })
     yield* load("m")
-    expect(yield* answer("m")).toBe(2)
+    expect(yield* call("m")).toBe(2)
     isOver = true
     for (const caller of callers) yield* Fiber.join(caller)
-    expect([answered > 0, absent > 0, registry.models.length]).toEqual([true, true, 1])
+    expect([responseCount > 0, absent > 0, registry.models.length]).toEqual([true, true, 1])
     yield* Scope.close(scope, Exit.void)
     yield* sessions("m", 0)
   }),
@@ -668,8 +668,8 @@ it.live("a model file may have any name, and none is completed where that is tur
     const fixture = yield* repository
     fixture.write("named/1/weights.onnx", plus(3))
     fixture.write("named/config.pbtxt", "backend: 'onnxruntime' default_model_filename: 'weights.onnx'")
-    const { answer } = yield* open(fixture)
-    expect(yield* answer("named")).toBe(3)
+    const { call } = yield* open(fixture)
+    expect(yield* call("named")).toBe(3)
     const { index } = yield* open(fixture, { autoComplete: false })
     expect(index()).toMatchObject([{ reason: expect.stringContaining("the model expects 1 inputs") }])
   }),

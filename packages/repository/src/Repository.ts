@@ -52,7 +52,7 @@ export const open =
   (options: Options): Open =>
   (server) =>
     Effect.gen(function* () {
-      const { control = "none", load: wanted = [], exitOnError = true } = options
+      const { control = "none", load: startModels = [], exitOnError = true } = options
       const { store } = server
       const inCode = new Set(store.models.map(({ description }) => description.name))
       const catalogue = new Catalogue(options, server, yield* Scope.Scope)
@@ -61,10 +61,10 @@ export const open =
         (stop) => Effect.sync(stop),
       )
       const found = yield* Effect.mapError(catalogue.scan, ({ message }) => new RepositoryError({ message }))
-      const isAll = control !== "explicit" || (wanted.length === 1 && wanted[0] === "*")
+      const isAll = control !== "explicit" || (startModels.length === 1 && startModels[0] === "*")
       const opened: OpenRepository = {
         begin: Effect.gen(function* () {
-          const problems = yield* loadAll(catalogue, isAll ? [...found.keys()] : [...new Set(wanted)])
+          const problems = yield* loadAll(catalogue, isAll ? [...found.keys()] : [...new Set(startModels)])
           if (exitOnError && problems.length > 0) {
             const message = `failed to load all models\n${problems.map((problem) => `  ${problem}`).join("\n")}`
             return yield* new RepositoryError({ message })
@@ -99,8 +99,8 @@ const poll = (catalogue: Catalogue, interval: Duration.Input) =>
   catalogue.changes.pipe(
     Effect.flatMap(({ changed, gone }) =>
       Effect.andThen(
-        Effect.forEach(gone, (name) => Effect.andThen(catalogue.forget(name), tellUnloaded(name)), { discard: true }),
-        Effect.flatMap(catalogue.load(changed, noOverrides), tell),
+        Effect.forEach(gone, (name) => Effect.andThen(catalogue.forget(name), logUnloaded(name)), { discard: true }),
+        Effect.flatMap(catalogue.load(changed, noOverrides), logResults),
       ),
     ),
     Effect.catch(({ message }) => Effect.logError(`The model repository cannot be read: ${message}`)),
@@ -125,7 +125,7 @@ const controlOf = Effect.fnUntraced(function* (catalogue: Catalogue, inCode: Reg
       nameProblem(name).pipe(
         Effect.andThen(catalogue.unload(name, dependents)),
         Effect.andThen(staying(name, inCode(name))),
-        Effect.andThen(tellUnloaded(name)),
+        Effect.andThen(logUnloaded(name)),
         Effect.provideContext(context),
       ),
   }
@@ -135,7 +135,7 @@ const controlOf = Effect.fnUntraced(function* (catalogue: Catalogue, inCode: Reg
 /** What became of the model. */
 const loadOne = Effect.fn("Repository.load")(function* (catalogue: Catalogue, name: string, overrides: LoadOverrides) {
   const results = yield* catalogue.load([name], overrides)
-  yield* tell(results)
+  yield* logResults(results)
   return yield* Effect.fromResult(results.get(name) ?? Result.void)
 })
 
@@ -149,7 +149,7 @@ const staying = (name: string, inCode: ReadonlyArray<RunningModel>): Effect.Effe
 }
 
 /** Tells the log what became of each model, after the start, which ends with a table of all. */
-const tell = (results: ReadonlyMap<string, Result.Result<void, { readonly message: string }>>) =>
+const logResults = (results: ReadonlyMap<string, Result.Result<void, { readonly message: string }>>) =>
   Effect.forEach(
     results,
     ([name, result]) =>
@@ -159,7 +159,7 @@ const tell = (results: ReadonlyMap<string, Result.Result<void, { readonly messag
     { discard: true },
   )
 
-const tellUnloaded = (name: string) => Effect.logInfo(`Model '${name}' is unloaded`)
+const logUnloaded = (name: string) => Effect.logInfo(`Model '${name}' is unloaded`)
 
 const refused = (name: string, { message }: LoadFailure) =>
   new InvalidRequest({ message: `load failed for model '${name}': ${message}` })

@@ -2,11 +2,9 @@
 import { Context } from "effect"
 import type { IndexEntry } from "@nereid/core/internal/lifecycle/ModelStore"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
+import type { Address } from "./port/HttpListener.ts"
 
-export interface Address {
-  readonly host: string
-  readonly port: number
-}
+export type { Address }
 
 /** A server that listens. */
 export class Server extends Context.Service<

@@ -7,7 +7,7 @@ import { Deferred, Effect, Exit, Fiber, Queue, Result, Scope } from "effect"
 import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
 import {
   addSub,
-  addSubAnswer,
+  addSubResponse,
   clients,
   closed,
   inferFrame,
@@ -31,22 +31,22 @@ const serve = Effect.fnUntraced(function* (options: Partial<OnePort.OnePortOptio
   return { ...server, port, authority: `http://127.0.0.1:${port}` }
 })
 
-interface Asked {
+interface TestRequest {
   readonly path: string
   /** A GET where there is none. */
   readonly body?: string | Uint8Array
   readonly headers?: { readonly [name: string]: string }
 }
 
-interface Answered {
+interface TestResponse {
   readonly status: number | undefined
   readonly body: string
   readonly header: (name: string) => unknown
 }
 
 /** A request of HTTP over HTTP/2; a status of undefined where the stream ended without one. */
-const overHttp2 = (session: ClientHttp2Session, { path, body, headers = {} }: Asked) =>
-  Effect.callback<Answered>((resume) => {
+const overHttp2 = (session: ClientHttp2Session, { path, body, headers = {} }: TestRequest) =>
+  Effect.callback<TestResponse>((resume) => {
     const stream = session.request({ ":method": body === undefined ? "GET" : "POST", ":path": path, ...headers })
     let received = ""
     let fields: { readonly [name: string]: unknown } = {}
@@ -55,15 +55,15 @@ const overHttp2 = (session: ClientHttp2Session, { path, body, headers = {} }: As
     stream.setEncoding("utf8").on("data", (text: string) => (received += text))
     stream.on("close", () => {
       const status = fields[":status"]
-      const answer = { status: typeof status === "number" ? status : undefined, body: received }
-      resume(Effect.succeed({ ...answer, header: (name) => fields[name] }))
+      const response = { status: typeof status === "number" ? status : undefined, body: received }
+      resume(Effect.succeed({ ...response, header: (name) => fields[name] }))
     })
     stream.end(body)
     return Effect.sync(() => stream.close(8))
   })
 
-const overHttp1 = (port: number, { path, body, headers = {} }: Asked, agent?: Agent) =>
-  Effect.callback<Answered>((resume) => {
+const overHttp1 = (port: number, { path, body, headers = {} }: TestRequest, agent?: Agent) =>
+  Effect.callback<TestResponse>((resume) => {
     const method = body === undefined ? "GET" : "POST"
     const request = httpRequest({ port, path, method, headers, ...(agent && { agent }) }, (response) => {
       let received = ""
@@ -83,7 +83,7 @@ const overHttp1 = (port: number, { path, body, headers = {} }: Asked, agent?: Ag
     return Effect.sync(() => request.destroy())
   })
 
-const inferJson = (model: string, data: ReadonlyArray<number>, more: object = {}): Asked => ({
+const inferJson = (model: string, data: ReadonlyArray<number>, more: object = {}): TestRequest => ({
   path: `/v2/models/${model}/infer`,
   body: JSON.stringify({
     inputs: [{ name: "X", datatype: "UINT8", shape: model === "gate" ? [1, 1] : [data.length], data }],
@@ -99,7 +99,7 @@ describe("what a request is for", () => {
   it.live.each(Object.entries(clients))("an RPC: %s", ([, connect]) =>
     Effect.gen(function* () {
       const call = yield* connect(yield* serve())
-      expect(yield* call(modelInfer, addSub())).toMatchObject({ response: { rawOutputContents: addSubAnswer } })
+      expect(yield* call(modelInfer, addSub())).toMatchObject({ response: { rawOutputContents: addSubResponse } })
     }),
   )
 
@@ -107,11 +107,11 @@ describe("what a request is for", () => {
     Effect.gen(function* () {
       const server = yield* serve()
       const session = yield* rawSession(server)
-      for (const ask of [overHttp1.bind(undefined, server.port), overHttp2.bind(undefined, session)]) {
-        expect(yield* ask(echo)).toMatchObject(echoed)
-        expect(yield* ask({ path: "/v2" })).toMatchObject({ status: 200, body: expect.stringContaining("nereid") })
-        expect(yield* ask({ path: "/v2/health/live?x=1" })).toMatchObject({ status: 200, body: "" })
-        expect(yield* ask({ path: "/" })).toMatchObject({ status: 404, body: '{"error":"Not Found"}' })
+      for (const infer of [overHttp1.bind(undefined, server.port), overHttp2.bind(undefined, session)]) {
+        expect(yield* infer(echo)).toMatchObject(echoed)
+        expect(yield* infer({ path: "/v2" })).toMatchObject({ status: 200, body: expect.stringContaining("nereid") })
+        expect(yield* infer({ path: "/v2/health/live?x=1" })).toMatchObject({ status: 200, body: "" })
+        expect(yield* infer({ path: "/" })).toMatchObject({ status: 404, body: '{"error":"Not Found"}' })
       }
     }),
   )
@@ -152,8 +152,8 @@ describe("a connection is told apart by its first bytes", () => {
       const body = String(echo.body)
       const head = `POST ${echo.path} HTTP/1.1\r\nhost: x\r\ncontent-length: ${body.length}\r\n\r\n`
       const request = Buffer.from(head + body)
-      const answer = yield* sentInBytes(port, request, (received) => received.includes('"data":[7]'))
-      expect(answer.toString()).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
+      const response = yield* sentInBytes(port, request, (received) => received.includes('"data":[7]'))
+      expect(response.toString()).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
     }),
   )
 
@@ -162,8 +162,8 @@ describe("a connection is told apart by its first bytes", () => {
       const { port } = yield* serve()
       const settings = [0, 0, 0, 4, 0, 0, 0, 0, 0]
       const greeting = Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), Buffer.from(settings)])
-      const answer = yield* sentInBytes(port, greeting, ({ length }) => length > 3)
-      expect(answer[3]).toBe(4)
+      const response = yield* sentInBytes(port, greeting, ({ length }) => length > 3)
+      expect(response[3]).toBe(4)
     }),
   )
 
@@ -232,8 +232,8 @@ describe("HTTP over HTTP/2", () => {
       const session = yield* rawSession(yield* serve({ http: { maxInputSize: 100 } }))
       const body = new Uint8Array(1_000_000)
       for (const headers of [{}, { "content-length": "1000000" }]) {
-        const answer = yield* overHttp2(session, { ...echo, body, headers })
-        expect(answer).toMatchObject({
+        const response = yield* overHttp2(session, { ...echo, body, headers })
+        expect(response).toMatchObject({
           status: 400,
           body: expect.stringContaining("maximum allowed input size of 100"),
         })
@@ -278,18 +278,18 @@ describe("HTTP over HTTP/2", () => {
       const server = yield* serve()
       const session = yield* rawSession(server)
       const rpc = { path: modelInferPath, body: '{"modelName":"absent"}' }
-      for (const asked of [echo, rpc]) {
+      for (const each of [echo, rpc]) {
         const stream = session.request({
           ":method": "POST",
-          ":path": asked.path,
+          ":path": each.path,
           "content-type": "application/json",
           expect: "100-continue",
         })
         let status: unknown
         stream.on("response", (headers) => (status = headers[":status"]))
-        stream.on("continue", () => stream.end(asked.body)).resume()
+        stream.on("continue", () => stream.end(each.body)).resume()
         yield* Effect.callback<void>((resume) => void stream.on("close", () => resume(Effect.void)))
-        expect(status).toBe(asked === echo ? 200 : 404)
+        expect(status).toBe(each === echo ? 200 : 404)
       }
     }),
   )
@@ -297,8 +297,8 @@ describe("HTTP over HTTP/2", () => {
   it.live("a defect is an answer", () =>
     Effect.gen(function* () {
       const session = yield* rawSession(yield* serve())
-      const answer = yield* overHttp2(session, inferJson("echo", [7], { id: "defect" }))
-      expect(answer).toMatchObject({ status: 500, body: '{"error":"internal error"}' })
+      const response = yield* overHttp2(session, inferJson("echo", [7], { id: "defect" }))
+      expect(response).toMatchObject({ status: 500, body: '{"error":"internal error"}' })
       expect(yield* overHttp2(session, echo)).toMatchObject(echoed)
     }),
   )
@@ -308,10 +308,10 @@ describe("HTTP over HTTP/2", () => {
       const cors = Result.getOrThrow(Cors.make({ origins: ["https://app.example.com"] }))
       const session = yield* rawSession(yield* serve({ http: { cors }, grpc: { cors } }))
       const headers = { origin: "https://app.example.com" }
-      const answer = yield* overHttp2(session, { ...echo, headers })
-      expect(answer).toMatchObject(echoed)
-      expect(answer.header("access-control-allow-origin")).toBe("https://app.example.com")
-      expect(String(answer.header("access-control-expose-headers"))).toContain(tagHeader)
+      const response = yield* overHttp2(session, { ...echo, headers })
+      expect(response).toMatchObject(echoed)
+      expect(response.header("access-control-allow-origin")).toBe("https://app.example.com")
+      expect(String(response.header("access-control-expose-headers"))).toContain(tagHeader)
     }),
   )
 })

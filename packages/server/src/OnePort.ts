@@ -15,7 +15,7 @@ import * as GrpcServer from "./grpc/GrpcServer.ts"
 import * as HalfOpen from "./grpc/HalfOpen.ts"
 import * as HttpServer from "./http/HttpServer.ts"
 import * as DefectGuard from "./port/DefectGuard.ts"
-import type { Request } from "./port/HttpExchange.ts"
+import type { IncomingRequest } from "./port/HttpExchange.ts"
 import * as HttpListener from "./port/HttpListener.ts"
 import type { ServeError } from "./error/ServeError.ts"
 
@@ -33,7 +33,7 @@ export const make = Effect.fnUntraced(function* (
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
 
   const http1: HttpListener.Http1Handler = (request, response, guard) => {
-    if (isRpc(request)) grpc.answer(request, response)
+    if (isRpc(request)) grpc.handler(request, response)
     else http(request, response, guard)
   }
   const overHttp2 = (request: Http2ServerRequest, response: Http2ServerResponse) => {
@@ -50,14 +50,14 @@ export const make = Effect.fnUntraced(function* (
     guard(() => http(request, response, guard))
   }
   const http2 = grpc.http2((request, response) => {
-    if (isRpc(request)) grpc.answer(request, response)
+    if (isRpc(request)) grpc.handler(request, response)
     else overHttp2(request, response)
   })
   return yield* HttpListener.make(http1, { name: "HTTP and gRPC", ...listener, http2 })
 })
 
 /** Its path names a method of a service, whether there is one or not; or it is gRPC, whatever its path. */
-const isRpc = ({ url = "", headers }: Request): boolean => {
+const isRpc = ({ url = "", headers }: IncomingRequest): boolean => {
   if (url.startsWith("/v2/")) return false
   return /^\/[\w.]+\.\w+\/\w/.test(url) || headers["content-type"]?.startsWith("application/grpc") === true
 }

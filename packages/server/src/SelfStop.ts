@@ -1,6 +1,6 @@
 /**
- * The end of a server that nobody has asked to stop: a model of it has failed unrecoverably, and only a new process helps.
- * Readiness goes off, and whoever holds the server is told; that is the process itself where nobody else has taken it upon him.
+ * Stops the server after an unrecoverable failure of a model, which only a new process can recover from. Readiness goes off, and
+ * `onUnrecoverable` is called; without that option the process ends itself.
  */
 import { Deferred, type Duration, Effect, Fiber, FiberSet } from "effect"
 import type { Unrecoverable } from "@nereid/core/Errors"
@@ -25,7 +25,7 @@ export const watch = Effect.fnUntraced(function* (
   const failed = Deferred.makeUnsafe<{ readonly name: string; readonly error: Unrecoverable }>()
   const watched = new Map<RunningModel, Deferred.Deferred<void>>()
   const runFork = yield* FiberSet.makeRuntime<never, void, never>()
-  const look = () => {
+  const watchModels = () => {
     const models = new Set(store.models)
     for (const [model, left] of watched) if (!models.has(model)) Deferred.doneUnsafe(left, Effect.void)
     for (const model of models) {
@@ -49,9 +49,9 @@ export const watch = Effect.fnUntraced(function* (
       )
     }
   }
-  look()
+  watchModels()
   yield* Effect.acquireRelease(
-    Effect.sync(() => store.onChange(look)),
+    Effect.sync(() => store.onChange(watchModels)),
     (ignore) => Effect.sync(ignore),
   )
   yield* Deferred.await(failed).pipe(

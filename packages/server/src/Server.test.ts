@@ -15,7 +15,7 @@ const echo = Model.each(Echo, ({ x }) => Effect.succeed({ x }))
 
 const free = { http: { host: "127.0.0.1", port: 0 }, grpc: false, metrics: false } as const
 
-const ask = (port: number | undefined) =>
+const infer = (port: number | undefined) =>
   Effect.promise(async () => {
     const body = JSON.stringify({ inputs: [{ name: "x", shape: [1], datatype: "INT32", data: [7] }] })
     // A connection that fetch keeps may be one that a stopped server has just closed.
@@ -56,7 +56,7 @@ it.live("everything on one port beside the others; the one whose port it is has 
       Effect.gen(function* () {
         const server = yield* serve({ http: local, grpc: local, metrics: false, port: local })
         for (const address of [server.http, server.port])
-          expect(yield* ask(address?.port)).toMatchObject({ status: 200 })
+          expect(yield* infer(address?.port)).toMatchObject({ status: 200 })
         expect(new Set([server.http, server.grpc, server.port].map((address) => address?.port)).size).toBe(3)
         return server
       }),
@@ -68,7 +68,7 @@ it.live("everything on one port beside the others; the one whose port it is has 
         Effect.gen(function* () {
           const server = yield* serve(options)
           expect(server[usual]).toBeUndefined()
-          expect(yield* ask(server.port?.port)).toMatchObject({ status: 200, json: { outputs: [{ data: [7] }] } })
+          expect(yield* infer(server.port?.port)).toMatchObject({ status: 200, json: { outputs: [{ data: [7] }] } })
         }),
       )
       const tls = { [usual]: { cert: "a.crt", key: "a.key" } }
@@ -98,8 +98,8 @@ it.live("starts again on the port of a server that has stopped", () =>
     const use = (port: number) =>
       Effect.gen(function* () {
         const server = yield* Server.Server
-        const answer = yield* ask(server.http?.port)
-        expect(answer).toMatchObject({ status: 200, json: { outputs: [{ data: [7] }] } })
+        const response = yield* infer(server.http?.port)
+        expect(response).toMatchObject({ status: 200, json: { outputs: [{ data: [7] }] } })
         return server.http?.port ?? 0
       }).pipe(
         Effect.provide(Server.layer([Echo], { ...free, http: { host: "127.0.0.1", port } }).pipe(Layer.provide(echo))),
@@ -177,14 +177,14 @@ it.live("a stop waits for requests in flight, and answers them", () =>
     const scope = yield* Scope.make()
     const context = yield* Layer.buildWithScope(Server.layer([Echo], free).pipe(Layer.provide(layer)), scope)
     const server = yield* Effect.provideContext(Server.Server, context)
-    const answer = yield* Effect.forkChild(ask(server.http?.port), { startImmediately: true })
+    const response = yield* Effect.forkChild(infer(server.http?.port), { startImmediately: true })
     yield* Deferred.await(entered)
     expect(yield* status(server.http?.port, "/v2/health/ready")).toBe(200)
     const stopped = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
     expect(server.isReady()).toBe(false)
     expect(stopped.pollUnsafe()).toBeUndefined()
     yield* Deferred.succeed(gate, undefined)
-    expect(yield* Fiber.join(answer)).toMatchObject({ status: 200, json: { outputs: [{ data: [7] }] } })
+    expect(yield* Fiber.join(response)).toMatchObject({ status: 200, json: { outputs: [{ data: [7] }] } })
     yield* Fiber.join(stopped)
   }),
 )
@@ -197,14 +197,14 @@ it.live("a stop closes all listeners at once, whichever of them still has a requ
     const options = { http: local, grpc: local, metrics: local }
     const context = yield* Layer.buildWithScope(Server.layer([Echo], options).pipe(Layer.provide(layer)), scope)
     const server = yield* Effect.provideContext(Server.Server, context)
-    const answer = yield* Effect.forkChild(ask(server.http?.port), { startImmediately: true })
+    const response = yield* Effect.forkChild(infer(server.http?.port), { startImmediately: true })
     yield* Deferred.await(entered)
     const stopped = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
     for (const address of [server.http, server.grpc, server.metrics]) {
       expect(yield* refuses(address?.port ?? 0), String(address?.port)).toBe(true)
     }
     yield* Deferred.succeed(gate, undefined)
-    expect(yield* Fiber.join(answer)).toMatchObject({ status: 200 })
+    expect(yield* Fiber.join(response)).toMatchObject({ status: 200 })
     yield* Fiber.join(stopped)
   }),
 )
@@ -216,10 +216,10 @@ it.live("a stop waits no longer than the drain timeout", () =>
     const options = { ...free, drainTimeout: 10 }
     const context = yield* Layer.buildWithScope(Server.layer([Echo], options).pipe(Layer.provide(layer)), scope)
     const server = yield* Effect.provideContext(Server.Server, context)
-    const answer = yield* Effect.forkChild(ask(server.http?.port), { startImmediately: true })
+    const response = yield* Effect.forkChild(infer(server.http?.port), { startImmediately: true })
     yield* Deferred.await(entered)
     yield* Scope.close(scope, Exit.void)
-    expect(yield* Fiber.join(answer)).toMatchObject({
+    expect(yield* Fiber.join(response)).toMatchObject({
       status: 503,
       json: { error: expect.stringContaining("Server is stopping") },
     })

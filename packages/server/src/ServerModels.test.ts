@@ -3,7 +3,7 @@ import { ModelVersion } from "@nereid/core/internal/lifecycle/ModelVersion"
 import { expect, it } from "@effect/vitest"
 import { Errors, Model, Registry, Tensor } from "@nereid/core"
 import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
-import { ModelRepository, none as noRepository, type Open } from "@nereid/core/internal/lifecycle/ModelRepository"
+import { ModelRepository, noRepository, type Open } from "@nereid/core/internal/lifecycle/ModelRepository"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Schema, Scope } from "effect"
 import { clients, type Call } from "./grpc/GrpcServer.fixture.ts"
@@ -21,11 +21,11 @@ const times = (factor: number) => Model.each(Later, ({ x }) => ({ y: x * factor 
 
 /** Waits to be initialized, and answers requests once it may; has entered once so many of them have. */
 const slow = (requests = 1) => {
-  let asked = 0
+  let requestCount = 0
   const initializing = Deferred.makeUnsafe<void>()
   const initialize = Deferred.makeUnsafe<void>()
   const entered = Deferred.makeUnsafe<void>()
-  const answer = Deferred.makeUnsafe<void>()
+  const opened = Deferred.makeUnsafe<void>()
   const log: Array<string> = []
   const handler = Effect.gen(function* () {
     yield* Effect.addFinalizer(() => Effect.sync(() => log.push("finalized")))
@@ -33,12 +33,12 @@ const slow = (requests = 1) => {
     yield* Deferred.await(initialize)
     return ({ x }: { readonly x: number }) =>
       Effect.suspend(() => {
-        asked += 1
-        if (asked === requests) Deferred.doneUnsafe(entered, Effect.void)
-        return Effect.as(Deferred.await(answer), { y: x })
+        requestCount += 1
+        if (requestCount === requests) Deferred.doneUnsafe(entered, Effect.void)
+        return Effect.as(Deferred.await(opened), { y: x })
       })
   })
-  return { handler, initializing, initialize, entered, answer, log }
+  return { handler, initializing, initialize, entered, response: opened, log }
 }
 
 const anywhere = { host: "127.0.0.1", port: 0 } as const
@@ -59,15 +59,15 @@ interface Ports {
 }
 
 /** Asks both ports. */
-const asking = Effect.fnUntraced(function* ({ http, grpc }: Ports) {
+const requestsTo = Effect.fnUntraced(function* ({ http, grpc }: Ports) {
   const call: Call = yield* clients["grpc-js"]({ port: grpc?.port ?? 0 })
   const fetched = (path: string, init: RequestInit = {}) =>
     Effect.promise(async () => {
-      const answer = await fetch(`http://127.0.0.1:${http?.port}/v2/${path}`, {
+      const response = await fetch(`http://127.0.0.1:${http?.port}/v2/${path}`, {
         ...init,
         headers: { connection: "close" },
       })
-      return { status: answer.status, tag: answer.headers.get(tagHeader), text: await answer.text() }
+      return { status: response.status, tag: response.headers.get(tagHeader), text: await response.text() }
     })
   const index = Effect.gen(function* () {
     const { text } = yield* fetched("repository/index", { method: "POST" })
@@ -94,7 +94,7 @@ const asking = Effect.fnUntraced(function* ({ http, grpc }: Ports) {
       expect(data).toEqual([...new Int32Array(raw?.slice().buffer ?? new ArrayBuffer())])
       return data[0]
     })
-  const status = (path: string) => Effect.map(fetched(path), (answer) => answer.status)
+  const status = (path: string) => Effect.map(fetched(path), (response) => response.status)
   const isReady = (name: string) =>
     Effect.map(call(modelReady, { name }), (outcome) => ("response" in outcome ? outcome.response.ready : outcome.code))
   return { call, index, infer, value, status, isReady }
@@ -103,12 +103,12 @@ const asking = Effect.fnUntraced(function* ({ http, grpc }: Ports) {
 it.live("ports are open while models are being loaded: live, not ready, and requests are told to come again", () =>
   Effect.gen(function* () {
     const ports = yield* somewhere
-    const { handler, initializing, initialize, answer } = slow()
-    yield* Deferred.succeed(answer, undefined)
+    const { handler, initializing, initialize, response } = slow()
+    yield* Deferred.succeed(response, undefined)
     const layer = Layer.merge(first, Model.each(Later, handler))
     const started = Server.start([First, Later], layer, ports)
     yield* Deferred.await(initializing)
-    const { call, index, infer, value, status, isReady } = yield* asking(ports)
+    const { call, index, infer, value, status, isReady } = yield* requestsTo(ports)
     for (const strict of ["health/live", "models/later"]) expect(yield* status(strict), strict).toBe(200)
     for (const path of ["health/ready", "models/later/ready", "models/first/ready"]) {
       expect(yield* status(path), path).toBe(400)
@@ -138,7 +138,7 @@ it.live("a server that need not have all models ready is not ready before it has
     const { handler, initializing, initialize } = slow()
     const started = Server.start([Later], Model.each(Later, handler), { ...ports, strictReadiness: false })
     yield* Deferred.await(initializing)
-    const { status } = yield* asking(ports)
+    const { status } = yield* requestsTo(ports)
     expect(yield* status("health/ready")).toBe(400)
     yield* Deferred.succeed(initialize, undefined)
     yield* Effect.promise(() => started)
@@ -150,8 +150,8 @@ it.live("a server that need not have all models ready is not ready before it has
 it.live("as a layer: its ports open first, it is there once its models are, and they with it", () =>
   Effect.gen(function* () {
     const ports = yield* somewhere
-    const { handler, initializing, initialize, answer, log } = slow()
-    yield* Deferred.succeed(answer, undefined)
+    const { handler, initializing, initialize, response, log } = slow()
+    yield* Deferred.succeed(response, undefined)
     const program = Effect.gen(function* () {
       const { index } = yield* Server.Server
       const { infer } = yield* Later
@@ -161,7 +161,7 @@ it.live("as a layer: its ports open first, it is there once its models are, and 
       Effect.provide(program, Server.layer([Later], { ...ports, provide: Model.each(Later, handler) })),
     )
     yield* Deferred.await(initializing)
-    const { status } = yield* asking(ports)
+    const { status } = yield* requestsTo(ports)
     expect(yield* status("health/ready")).toBe(400)
     yield* Deferred.succeed(initialize, undefined)
     expect(yield* Fiber.join(running)).toEqual([["READY"], { y: 3 }])
@@ -185,10 +185,10 @@ it.live("a stop of one that is starting ends its load", () =>
 it.live("a model that is loaded is there on both ports; readiness of the server does not wait for it", () =>
   Effect.gen(function* () {
     const server = yield* Effect.promise(() => Server.start([First], first, free))
-    const { index, value, status, isReady } = yield* asking(server)
+    const { index, value, status, isReady } = yield* requestsTo(server)
     expect(yield* status("models/later/ready")).toBe(404)
-    const { handler, initializing, initialize, answer } = slow()
-    yield* Deferred.succeed(answer, undefined)
+    const { handler, initializing, initialize, response } = slow()
+    yield* Deferred.succeed(response, undefined)
     const loading = server.load([Later], Model.each(Later, handler))
     yield* Deferred.await(initializing)
     expect(yield* status("health/ready")).toBe(200)
@@ -211,13 +211,13 @@ it.live("a model that is loaded is there on both ports; readiness of the server 
 
 it.live("a replacement takes over what comes on both ports, what is in flight ends on the old one", () =>
   Effect.gen(function* () {
-    const { handler, initialize, entered, answer, log } = slow(2)
+    const { handler, initialize, entered, response, log } = slow(2)
     yield* Deferred.succeed(initialize, undefined)
     const layer = Layer.merge(first, Model.each(Later, handler, { instances: 2 }))
     // It has been given the model that is replaced, as one of those that the server was started with.
     const server = yield* Effect.promise(() => Server.start([First, Later], layer, free))
     class Asks extends Model.Service<Asks>()("asks", fields) {}
-    const asks = Model.each(
+    const calling = Model.each(
       Asks,
       Effect.map(
         Later,
@@ -226,15 +226,15 @@ it.live("a replacement takes over what comes on both ports, what is in flight en
             infer({ x }),
       ),
     )
-    yield* Effect.promise(() => server.load([Asks], asks))
-    const { value, infer } = yield* asking(server)
+    yield* Effect.promise(() => server.load([Asks], calling))
+    const { value, infer } = yield* requestsTo(server)
     const inFlight = yield* Effect.forkChild(value("later"))
     yield* Deferred.await(entered)
     yield* Effect.promise(() => server.replace([Later], times(3)))
     expect(yield* value("later")).toBe(21)
     expect(yield* value("asks")).toBe(21)
     expect(log).toEqual([])
-    yield* Deferred.succeed(answer, undefined)
+    yield* Deferred.succeed(response, undefined)
     expect(yield* Fiber.join(inFlight)).toBe(7)
     yield* Effect.promise(() => server.unload("later"))
     expect(log).toEqual(["finalized", "finalized"])
@@ -250,30 +250,30 @@ it.live("no request is lost while a model is replaced again and again, asked on 
   Effect.gen(function* () {
     const server = yield* Effect.promise(() => Server.start([Later], times(0), free))
     class Asks extends Model.Service<Asks>()("asks", fields) {}
-    const asks = Effect.map(Later, ({ infer }) => infer)
-    yield* Effect.promise(() => server.load([Asks], Model.each(Asks, asks)))
-    const { infer } = yield* asking(server)
+    const calling = Effect.map(Later, ({ infer }) => infer)
+    yield* Effect.promise(() => server.load([Asks], Model.each(Asks, calling)))
+    const { infer } = yield* requestsTo(server)
     const over = new AbortController()
-    const answers: Array<number> = []
+    const responses: Array<number> = []
     const client = (name: string) =>
       Effect.gen(function* () {
         while (!over.signal.aborted) {
           const { overHttp, overGrpc } = yield* infer(name)
           expect(overHttp.status, overHttp.text).toBe(200)
           expect(overGrpc).toHaveProperty("response")
-          answers.push(JSON.parse(overHttp.text).outputs[0].data[0])
+          responses.push(JSON.parse(overHttp.text).outputs[0].data[0])
         }
       })
     const clients = yield* Effect.forEach(["later", "asks", "later", "asks"], (name) => Effect.forkChild(client(name)))
     for (let factor = 1; factor <= 20; factor++) {
-      const before = answers.length
+      const before = responses.length
       yield* Effect.promise(() => server.replace([Later], times(factor)))
-      while (answers.length < before + 4) yield* Effect.yieldNow
+      while (responses.length < before + 4) yield* Effect.yieldNow
     }
     over.abort()
     yield* Effect.forEach(clients, Fiber.join)
-    expect(new Set(answers).size).toBeGreaterThan(10)
-    expect(answers.at(-1)).toBe(140)
+    expect(new Set(responses).size).toBeGreaterThan(10)
+    expect(responses.at(-1)).toBe(140)
     yield* Effect.promise(() => server.stop())
   }),
 )
@@ -294,17 +294,17 @@ it.live("rejects with the error of a layer, and of a name that is taken", () =>
 
 it("a layer may need what the server was started with, and nothing else", () => {
   class Asks extends Model.Service<Asks>()("asks", fields) {}
-  const asks = <I>(model: Context.Key<I, Model.Inference<typeof fields.inputs, typeof fields.outputs>>) =>
+  const calling = <I>(model: Context.Key<I, Model.Inference<typeof fields.inputs, typeof fields.outputs>>) =>
     Model.each(
       Asks,
       Effect.map(model, ({ infer }) => infer),
     )
   const changes = async () => {
     const server = await Server.start([First], first, free)
-    await server.load([Asks], asks(First))
+    await server.load([Asks], calling(First))
     // @ts-expect-error it was not started with that
     // @effect-diagnostics-next-line missingLayerContext:off
-    await server.load([Asks], asks(Later))
+    await server.load([Asks], calling(Later))
     // @ts-expect-error another model
     await server.replace([Later], first)
   }
@@ -347,7 +347,7 @@ it.live("several servers that are built together all have what is loaded, until 
     yield* models.unload("later")
     expect([names(one), names(other)]).toEqual([[], ["first"]])
     yield* models.load([Later], times(2))
-    expect(yield* (yield* asking(other)).value("later")).toBe(14)
+    expect(yield* (yield* requestsTo(other)).value("later")).toBe(14)
     yield* Scope.close(oneScope, Exit.void)
     expect(models.isReady("later")).toBe(true)
     yield* Scope.close(otherScope, Exit.void)
@@ -367,9 +367,9 @@ it.live("a family answers each request by the variant that it asks, and is ready
       capacity: 2,
     })
     const server = yield* Effect.promise(() => Server.start([Family], family, free))
-    const { call, status } = yield* asking(server)
+    const { call, status } = yield* requestsTo(server)
     expect(yield* status("models/family/ready")).toBe(200)
-    const ask = (by: number) =>
+    const infer = (by: number) =>
       Effect.gen(function* () {
         const message = { ...JSON.parse(body), parameters: { by } }
         const init = { method: "POST", headers: { connection: "close" }, body: JSON.stringify(message) }
@@ -383,12 +383,12 @@ it.live("a family answers each request by the variant that it asks, and is ready
         return { overHttp, overGrpc }
       })
     for (const by of [2, 3, 5, 2]) {
-      const { overHttp, overGrpc } = yield* ask(by)
+      const { overHttp, overGrpc } = yield* infer(by)
       expect(overHttp).toMatchObject({ outputs: [{ data: [7 * by] }] })
       const raw = new Uint8Array(Int32Array.of(7 * by).buffer)
       expect(overGrpc).toMatchObject({ response: { rawOutputContents: [raw] } })
     }
-    expect(yield* ask(0)).toEqual({
+    expect(yield* infer(0)).toEqual({
       overHttp: { error: "there is no variant 0" },
       overGrpc: { code: 3, tag: "InvalidRequest", message: "there is no variant 0" },
     })
@@ -418,7 +418,7 @@ it.live(
       const ports = yield* somewhere
       const started = Server.start([First], Layer.merge(first, Layer.succeed(ModelRepository, open)), ports)
       yield* Deferred.await(initializing)
-      const { status, value } = yield* asking(ports)
+      const { status, value } = yield* requestsTo(ports)
       expect([yield* status("health/ready"), yield* status("models/first/ready"), yield* value("first")]).toEqual([
         400, 200, 7,
       ])
@@ -440,8 +440,8 @@ it.live("a model that was loaded later and cannot recover ends the server, too",
       [Later],
       Model.each(Later, () => Effect.fail(lost)),
     )
-    const answer = await fetch(`http://127.0.0.1:${server.http.port}/v2/models/later/infer`, { method: "POST", body })
-    expect(answer.status).toBe(500)
+    const response = await fetch(`http://127.0.0.1:${server.http.port}/v2/models/later/infer`, { method: "POST", body })
+    expect(response.status).toBe(500)
     expect(await server.stopped).toBe(lost)
     expect(server.isReady()).toBe(false)
   }),

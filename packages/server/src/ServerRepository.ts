@@ -5,7 +5,7 @@
 import { Effect, type Scope } from "effect"
 import {
   type Control,
-  none,
+  noRepository,
   type Open,
   type OpenRepository,
   type RepositoryError,
@@ -13,7 +13,7 @@ import {
 } from "@nereid/core/internal/lifecycle/ModelRepository"
 
 export class ServerRepository implements OpenRepository {
-  #opened: OpenRepository = none
+  #opened: OpenRepository = noRepository
   #by: Open | undefined
 
   /** Opens a repository in place of the current one, unless it is the current one. */

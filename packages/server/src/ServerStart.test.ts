@@ -30,15 +30,15 @@ const counted = () => {
 const anywhere = { host: "127.0.0.1", port: 0 } as const
 const free = { http: anywhere, grpc: anywhere, metrics: anywhere }
 
-const ask = async (port: number, model = "echo") => {
+const infer = async (port: number, model = "echo") => {
   const body = JSON.stringify({ inputs: [{ name: "x", shape: [1], datatype: "INT32", data: [7] }] })
   // A connection that fetch keeps may be one that a stopped server has just closed.
   const headers = { connection: "close" }
-  const answer = await fetch(`http://127.0.0.1:${port}/v2/models/${model}/infer`, { method: "POST", headers, body })
-  return [answer.status, await answer.json()]
+  const response = await fetch(`http://127.0.0.1:${port}/v2/models/${model}/infer`, { method: "POST", headers, body })
+  return [response.status, await response.json()]
 }
 
-const answered = [200, expect.objectContaining({ outputs: [expect.objectContaining({ data: [7] })] })]
+const responded = [200, expect.objectContaining({ outputs: [expect.objectContaining({ data: [7] })] })]
 
 /** Holds a port until the test is over; fails where somebody else has it. */
 const take = async (port: number) => {
@@ -54,8 +54,8 @@ it("serves until it is stopped, and then its ports are free", async () => {
   const server = await Server.start([Echo, Other], Layer.mergeAll(echo, other), free)
   expect(server.models.map(({ description: { name } }) => name)).toEqual(["echo", "other"])
   expect(server.isReady()).toBe(true)
-  expect(await ask(server.http.port)).toEqual(answered)
-  expect(await ask(server.http.port, "other")).toEqual(answered)
+  expect(await infer(server.http.port)).toEqual(responded)
+  expect(await infer(server.http.port, "other")).toEqual(responded)
   await server.stop()
   expect(server.isReady()).toBe(false)
   for (const { port } of [server.http, server.grpc, server.metrics]) expect(await take(port)).toBe(port)
@@ -68,7 +68,7 @@ it("has no address for what is turned off", async () => {
 
 it("has one port for everything, if asked to", async () => {
   await using server = await Server.start([Echo], echo, { http: false, grpc: false, port: anywhere, metrics: false })
-  expect(await ask(server.port.port)).toEqual(answered)
+  expect(await infer(server.port.port)).toEqual(responded)
 })
 
 it("may be stopped again, at any time", async () => {
@@ -80,11 +80,11 @@ it("may be stopped again, at any time", async () => {
 it("starts again on the port of one that has stopped", async () => {
   const start = (http: Server.Address) => Server.start([Echo], echo, { ...free, http })
   const first = await start(anywhere)
-  expect(await ask(first.http.port)).toEqual(answered)
+  expect(await infer(first.http.port)).toEqual(responded)
   await first.stop()
   await using second = await start(first.http)
   expect(second.http).toEqual(first.http)
-  expect(await ask(second.http.port)).toEqual(answered)
+  expect(await infer(second.http.port)).toEqual(responded)
 })
 
 it("stops at the end of the block that uses it, and answers what is in flight", async () => {
@@ -93,16 +93,16 @@ it("stops at the end of the block that uses it, and answers what is in flight", 
   const patient = Model.each(Echo, ({ x }) =>
     Deferred.succeed(entered, undefined).pipe(Effect.andThen(Deferred.await(gate)), Effect.as({ x })),
   )
-  const asked = async () => {
+  const stopWhileInFlight = async () => {
     await using server = await Server.start([Echo], patient, free)
     // In an object, so that it is not awaited.
-    const inFlight = { answer: ask(server.http.port), port: server.http.port }
+    const inFlight = { response: infer(server.http.port), port: server.http.port }
     await Effect.runPromise(Deferred.await(entered))
     setImmediate(() => Deferred.doneUnsafe(gate, Effect.void))
     return inFlight
   }
-  const { answer, port } = await asked()
-  expect(await answer).toEqual(answered)
+  const { response, port } = await stopWhileInFlight()
+  expect(await response).toEqual(responded)
   await take(port)
 })
 
@@ -113,7 +113,7 @@ it("several live in one process, each with its own instances", async () => {
   expect(instances.loaded).toBe(2)
   await first.stop()
   expect(instances.loaded).toBe(1)
-  expect(await ask(second.http.port)).toEqual(answered)
+  expect(await infer(second.http.port)).toEqual(responded)
 })
 
 class NoWeights extends Data.TaggedError("NoWeights")<{ readonly message: string }> {}
@@ -151,14 +151,14 @@ it("rejects where a model is given twice", async () => {
 })
 
 it("says that it has stopped: asked to, or by itself, as a model cannot recover", async () => {
-  const asked = await Server.start([Echo], echo, free)
-  await asked.stop()
-  expect(await asked.stopped).toBeUndefined()
+  const started = await Server.start([Echo], echo, free)
+  await started.stop()
+  expect(await started.stopped).toBeUndefined()
 
   const lost = new Errors.Unrecoverable({ message: "the device is lost" })
-  const told: Array<unknown> = []
+  const received: Array<unknown> = []
   const { instances, layer } = counted()
-  const onUnrecoverable = (error: unknown) => told.push(error)
+  const onUnrecoverable = (error: unknown) => received.push(error)
   const server = await Server.start(
     [Echo, Other],
     Layer.merge(
@@ -167,9 +167,9 @@ it("says that it has stopped: asked to, or by itself, as a model cannot recover"
     ),
     { ...free, onUnrecoverable, drainTimeout: "1 second" },
   )
-  expect(await ask(server.http.port, "other")).toEqual([500, { error: "the device is lost" }])
+  expect(await infer(server.http.port, "other")).toEqual([500, { error: "the device is lost" }])
   expect(await server.stopped).toBe(lost)
-  expect([server.isReady(), instances.loaded, told]).toEqual([false, 0, [lost]])
+  expect([server.isReady(), instances.loaded, received]).toEqual([false, 0, [lost]])
   await take(server.http.port)
   await server.stop()
 })

@@ -7,11 +7,11 @@ import { inspect } from "node:util"
 import { Command } from "./Command.fixture.ts"
 import { WorkerData } from "./WorkerData.ts"
 
-let asked = 0
+let requestCount = 0
 
-const answers: Record<string, (rest: string) => Effect.Effect<string, unknown, RequestContext>> = {
+const handlers: Record<string, (rest: string) => Effect.Effect<string, unknown, RequestContext>> = {
   echo: (rest) => Effect.succeed(rest),
-  thread: () => Effect.succeed(`${isMainThread} ${threadId > 0} ${(asked += 1)}`),
+  thread: () => Effect.succeed(`${isMainThread} ${threadId > 0} ${(requestCount += 1)}`),
   runtime: () =>
     Effect.sync(() => `${process.execArgv.join(" ")} ${process.env["OF_THE_THREAD"]} ${process.env["HOME"]}`),
   exit: (code) => Effect.sync(() => process.exit(Number(code))),
@@ -70,8 +70,8 @@ export default Model.each(
       if (command === "instance") return { ANSWER: name }
       if (command === "data") return { ANSWER: inspect(data) }
       if (command === "log") return yield* Effect.as(Effect.logWarning(rest), { ANSWER: "logged" })
-      const answer = answers[command] ?? (() => Effect.fail(new Error(`no command '${command}'`)))
-      return { ANSWER: yield* answer(rest) }
+      const run = handlers[command] ?? (() => Effect.fail(new Error(`no command '${command}'`)))
+      return { ANSWER: yield* run(rest) }
     })
   }),
 )

@@ -4,7 +4,7 @@
  */
 import { check } from "@nereid/core/internal/metrics/MetricFamily"
 import type { Declare } from "@nereid/core/internal/metrics/MetricSink"
-import type { FromThread, MetricUpdate } from "./WorkerProtocol.ts"
+import type { FromThread, MetricUpdate } from "./ThreadProtocol.ts"
 
 export interface ForwardedMetrics {
   readonly declare: Declare

@@ -1,6 +1,6 @@
 /**
- * A model inside a worker thread: built from the layer that its module exports, asked by the messages of WorkerThread.ts, which
- * it answers. What a handler is, and how a batch is executed, is core's business, here as elsewhere.
+ * A model inside a worker thread: built from the layer that its module exports, called by the messages of WorkerThread.ts, to
+ * which it responds. What a handler is, and how a batch is executed, is core's business, here as elsewhere.
  */
 import { modelKeyPrefix } from "@nereid/core/internal/call/ModelClass"
 import type { Inference as Service } from "@nereid/core/internal/call/Inference"
@@ -12,8 +12,8 @@ import type { Cancel, Emit, Request, Response } from "@nereid/core/internal/requ
 import type { BuiltInstance } from "@nereid/core/InstanceContext"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { Effect, Layer, Result, type Scope } from "effect"
-import { ParcelWriter, unpack } from "./Parcel.ts"
-import type { FromThread, OutcomeMessage, RequestMessage, ResponseMessage, ToThread } from "./WorkerProtocol.ts"
+import { TensorBufferWriter, unpack } from "./TensorBuffer.ts"
+import type { FromThread, OutcomeMessage, RequestMessage, ResponseMessage, ToThread } from "./ThreadProtocol.ts"
 
 /** Builds the model; dies where the module exports no layer of it. */
 export const load = Effect.fn("HostedModel.load")(function* (
@@ -30,11 +30,11 @@ export const load = Effect.fn("HostedModel.load")(function* (
   const services: ReadonlyMap<string, Service<Fields, Fields>> = context.mapUnsafe
   const found = services.get(modelKeyPrefix + instance.model)?.model
   if (found !== undefined && found.description.version === instance.version) return found
-  const wanted = `model '${instance.model}' version ${instance.version}`
-  return yield* Effect.fail(new TypeError(`the layer that it exports provides no ${wanted}`))
+  const expected = `model '${instance.model}' version ${instance.version}`
+  return yield* Effect.fail(new TypeError(`the layer that it exports provides no ${expected}`))
 })
 
-/** Whether it needs anything no value tells: then it dies when it looks for it. */
+/** Whether it is a layer. A missing service cannot be detected here: then the build dies. */
 const isClosed = (layer: unknown): layer is Layer.Layer<never, unknown> => Layer.isLayer(layer)
 
 export class HostedModel {
@@ -63,10 +63,10 @@ export class HostedModel {
     switch (message._tag) {
       case "Execute":
         return this.#execute(message.batch, message.requests, message.buffer)
-      case "More":
-        return running?.more?.()
+      case "Resume":
+        return running?.resume?.()
       case "Cancel":
-        // Its callers have left: whatever their outcomes were, nobody looks at them.
+        // The outcomes are not needed any more.
         if (running === undefined) return
         for (const cancel of running.cancels) cancel()
         return this.#end(message.batch, [])
@@ -74,7 +74,7 @@ export class HostedModel {
   }
 
   #execute(batch: number, requests: ReadonlyArray<RequestMessage>, buffer: ArrayBuffer): void {
-    const running: RunningBatch = { cancels: [], more: undefined }
+    const running: RunningBatch = { cancels: [], resume: undefined }
     this.#batches.set(batch, running)
     const outcomes: Array<Result.Result<Response, Failure>> = []
     let open = requests.length
@@ -96,31 +96,31 @@ export class HostedModel {
   ): Request {
     const deadline = remaining === undefined ? undefined : Date.now() + remaining
     const tensors = inputs.map((tensor) => tensor && unpack(buffer, tensor))
-    const asked = { ...request, inputs: tensors, deadline }
-    return this.#model.calls.decoupled ? { ...asked, emit: this.#emit(batch, running) } : asked
+    const decoded = { ...request, inputs: tensors, deadline }
+    return this.#model.calls.decoupled ? { ...decoded, emit: this.#emit(batch, running) } : decoded
   }
 
-  /** The next response is asked for once the other side has taken this one. */
+  /** Completes with the "Resume" message for this response. */
   #emit(batch: number, running: RunningBatch): Emit {
     return (response) =>
       Effect.callback((resume) => {
-        running.more = () => resume(Effect.void)
-        const parcel = new ParcelWriter()
-        const message = packed(parcel, response)
-        const buffer = parcel.end()
+        running.resume = () => resume(Effect.void)
+        const writer = new TensorBufferWriter()
+        const message = packed(writer, response)
+        const buffer = writer.end()
         this.#post({ _tag: "Response", batch, response: message, buffer }, [buffer])
       })
   }
 
   #end(batch: number, outcomes: ReadonlyArray<Result.Result<Response, Failure>>): void {
     if (!this.#batches.delete(batch)) return
-    const parcel = new ParcelWriter()
+    const writer = new TensorBufferWriter()
     const messages = outcomes.map((outcome): OutcomeMessage =>
       Result.isSuccess(outcome)
-        ? { _tag: "Answered", response: packed(parcel, outcome.success) }
+        ? { _tag: "Succeeded", response: packed(writer, outcome.success) }
         : refused(outcome.failure),
     )
-    const buffer = parcel.end()
+    const buffer = writer.end()
     this.#post({ _tag: "Outcomes", batch, outcomes: messages, buffer }, [buffer])
   }
 }
@@ -132,8 +132,8 @@ interface Failure {
 
 interface RunningBatch {
   readonly cancels: Array<Cancel>
-  /** Of a decoupled model: goes on after a response. */
-  more: (() => void) | undefined
+  /** Resumes a decoupled model after a response. */
+  resume: (() => void) | undefined
 }
 
 const refused = (failure: Failure): OutcomeMessage => {
@@ -146,7 +146,7 @@ const refused = (failure: Failure): OutcomeMessage => {
   return { _tag: "Refused", tag, message, unrecoverable, retryAfter: retryAfter(failure) }
 }
 
-const packed = (parcel: ParcelWriter, { outputs, parameters }: Response): ResponseMessage => ({
-  outputs: outputs.map((tensor) => parcel.add(tensor)),
+const packed = (writer: TensorBufferWriter, { outputs, parameters }: Response): ResponseMessage => ({
+  outputs: outputs.map((tensor) => writer.add(tensor)),
   parameters,
 })

@@ -2,7 +2,7 @@
 import type { Definition } from "@nereid/core/internal/model/Definition"
 import type { Fields } from "@nereid/core/internal/model/Field"
 import { print } from "@nereid/core/internal/tensor/TensorSpec"
-import type { FromThread, SpecMessage } from "./WorkerProtocol.ts"
+import type { FromThread, SpecMessage } from "./ThreadProtocol.ts"
 
 type Ready = Extract<FromThread, { _tag: "Ready" }>
 

@@ -2,7 +2,7 @@
 import type { BuiltInstance } from "@nereid/core/InstanceContext"
 import { declare, type FamilySeries } from "@nereid/core/internal/metrics/MetricSink"
 import type { Metric } from "effect"
-import type { FromThread } from "./WorkerProtocol.ts"
+import type { FromThread } from "./ThreadProtocol.ts"
 
 export type MetricMessage = Extract<FromThread, { _tag: "Metric" | "Measured" }>
 

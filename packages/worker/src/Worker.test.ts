@@ -40,8 +40,8 @@ const running = Effect.fnUntraced(function* (options: Parameters<typeof command>
     Effect.provide(yield* Layer.build(log.layer)),
   )
   const { infer, model } = yield* Effect.provideContext(Command, yield* build)
-  const ask = (TEXT: string) => Effect.map(infer({ TEXT }), ({ ANSWER }) => ANSWER)
-  return { ask, model, log }
+  const call = (TEXT: string) => Effect.map(infer({ TEXT }), ({ ANSWER }) => ANSWER)
+  return { infer: call, model, log }
 })
 
 const ready = ({ life }: RunningModel) =>
@@ -54,21 +54,21 @@ describe("a handler in a thread", () => {
       Effect.gen(function* () {
         const layer = Worker.layer<typeof scaleHandler>()(Scale, module("ScaleHandler"))
         const { model, withParameters } = yield* Effect.provideContext(Scale, yield* Layer.build(layer))
-        const ask = (id: string, by: number, ...x: ReadonlyArray<number>) =>
+        const call = (id: string, by: number, ...x: ReadonlyArray<number>) =>
           Effect.result(
             withParameters.inferBatch(
               { x: Tensor.make("FP32", [x.length, 1], Float32Array.from(x)) },
               { id, parameters: { by } },
             ),
           )
-        const answers = yield* Effect.all([ask("a", 2, 1), ask("b", 0, 1), ask("c", -1, 3, 4)], {
+        const responses = yield* Effect.all([call("a", 2, 1), call("b", 0, 1), call("c", -1, 3, 4)], {
           concurrency: "unbounded",
         })
         assert.deepEqual(
-          answers.map((answer) =>
-            Result.isSuccess(answer)
-              ? [[...answer.success.outputs.y.data], answer.success.parameters.together]
-              : [answer.failure._tag, answer.failure.message],
+          responses.map((response) =>
+            Result.isSuccess(response)
+              ? [[...response.success.outputs.y.data], response.success.parameters.together]
+              : [response.failure._tag, response.failure.message],
           ),
           [
             [[2], 3],
@@ -93,9 +93,9 @@ describe("a handler in a thread", () => {
 
   it.live("is not on the main thread, is built once, and has its context", () =>
     Effect.gen(function* () {
-      const { ask, model } = yield* running()
-      assert.equal(yield* ask("thread"), "false true 1")
-      assert.equal(yield* ask("thread"), "false true 2")
+      const { infer: call, model } = yield* running()
+      assert.equal(yield* call("thread"), "false true 1")
+      assert.equal(yield* call("thread"), "false true 2")
       const request: Request = {
         id: "a",
         inputs: [Tensor.make("BYTES", [1, 1], [new TextEncoder().encode("context")])],
@@ -112,12 +112,12 @@ describe("a handler in a thread", () => {
 
   it.live("requests of one batch are executed together, and fail alone, by their tags", () =>
     Effect.gen(function* () {
-      const { ask, model } = yield* running()
+      const { infer: call, model } = yield* running()
       const texts = ["echo a", "fail InvalidRequest", "fail QueueFull", "fail Strange", "die a bug", "echo b"]
-      const answers = yield* Effect.forEach(texts, (text) => Effect.result(ask(text)), { concurrency: "unbounded" })
+      const responses = yield* Effect.forEach(texts, (text) => Effect.result(call(text)), { concurrency: "unbounded" })
       assert.deepEqual(
-        answers.map((answer) =>
-          Result.isSuccess(answer) ? answer.success : `${answer.failure._tag}: ${answer.failure.message}`,
+        responses.map((response) =>
+          Result.isSuccess(response) ? response.success : `${response.failure._tag}: ${response.failure.message}`,
         ),
         [
           "a",
@@ -130,22 +130,22 @@ describe("a handler in a thread", () => {
       )
       assert.equal(model.description.statistics.executionCount, 2)
       assert.equal(model.description.platform, "nereid")
-      expect(yield* Effect.flip(ask("later 1500"))).toMatchObject({ _tag: "QueueFull", retryAfter: 1500 })
+      expect(yield* Effect.flip(call("later 1500"))).toMatchObject({ _tag: "QueueFull", retryAfter: 1500 })
       // Node forbids it to threads: a failure like any other.
-      assert.equal((yield* Effect.flip(ask("abort")))._tag, "ExecutionFailed")
-      assert.equal(yield* ask("echo c"), "c")
+      assert.equal((yield* Effect.flip(call("abort")))._tag, "ExecutionFailed")
+      assert.equal(yield* call("echo c"), "c")
     }),
   )
 
   it.live("what a handler cannot recover from is that of its model", () =>
     Effect.gen(function* () {
-      const { ask, model } = yield* running()
-      assert.equal(yield* ask("echo a"), "a")
-      const failure = yield* Effect.flip(ask("lose the device"))
+      const { infer: call, model } = yield* running()
+      assert.equal(yield* call("echo a"), "a")
+      const failure = yield* Effect.flip(call("lose the device"))
       assert.instanceOf(failure, Unrecoverable)
       assert.equal(failure.message, "the device")
       assert.equal(model.life.isReady(), false)
-      assert.equal((yield* Effect.flip(ask("echo b")))._tag, "ModelNotReady")
+      assert.equal((yield* Effect.flip(call("echo b")))._tag, "ModelNotReady")
     }),
   )
 
@@ -155,14 +155,14 @@ describe("a handler in a thread", () => {
       const rows = yield* Effect.provideContext(Rows, yield* Layer.build(layer))
       const x = (value: number) => Tensor.make("FP32", [3], Float32Array.of(value, value, value))
       const values = [1, 2, 3, 4, 5, 6]
-      const answers = yield* Effect.forEach(values, (value) => rows.infer({ x: x(value) }), {
+      const responses = yield* Effect.forEach(values, (value) => rows.infer({ x: x(value) }), {
         concurrency: "unbounded",
       })
       assert.deepEqual(
-        answers.map(({ y }) => y.data[0]),
+        responses.map(({ y }) => y.data[0]),
         values,
       )
-      assert.deepEqual(answers.map(({ rows }) => rows.data[0]).toSorted(), [2, 2, 4, 4, 4, 4])
+      assert.deepEqual(responses.map(({ rows }) => rows.data[0]).toSorted(), [2, 2, 4, 4, 4, 4])
       const text = Tensor.make("BYTES", [1], [Uint8Array.of(0, 255, 0)])
       const { y } = yield* rows.infer({ x: x(7), text })
       assert.deepEqual([...y.data], [7, 7, 7])
@@ -192,9 +192,9 @@ describe("a handler in a thread", () => {
 
   it.live("is told which instance it is; requests go to whichever is free", () =>
     Effect.gen(function* () {
-      const { ask, model } = yield* running({ instances: [{ count: 1 }, { kind: "GPU", gpus: [3] }] })
-      const waiting = yield* Effect.forkChild(ask("wait"), { startImmediately: true })
-      const names = yield* Effect.forEach([1, 2], () => ask("instance"))
+      const { infer: call, model } = yield* running({ instances: [{ count: 1 }, { kind: "GPU", gpus: [3] }] })
+      const waiting = yield* Effect.forkChild(call("wait"), { startImmediately: true })
+      const names = yield* Effect.forEach([1, 2], () => call("instance"))
       assert.deepEqual(names, ["command_1_0", "command_1_0"])
       yield* Fiber.interrupt(waiting)
       assert.deepEqual(model.life.instanceGroups(), [
@@ -206,18 +206,18 @@ describe("a handler in a thread", () => {
 
   it.live("has the options of Node and the environment that it is given", () =>
     Effect.gen(function* () {
-      const { ask } = yield* running({ execArgv: ["--no-warnings"], env: { OF_THE_THREAD: "b" } })
-      assert.equal(yield* ask("runtime"), `--no-warnings b ${process.env["HOME"]}`)
+      const { infer: call } = yield* running({ execArgv: ["--no-warnings"], env: { OF_THE_THREAD: "b" } })
+      assert.equal(yield* call("runtime"), `--no-warnings b ${process.env["HOME"]}`)
       assert.isUndefined(process.env["OF_THE_THREAD"])
     }),
   )
 
   it.live("has the data that its module is given, which has to be what can be cloned", () =>
     Effect.gen(function* () {
-      const { ask } = yield* running({ data: { labels: new Map([["a", 1n]]), bytes: Uint8Array.of(7) } })
-      assert.equal(yield* ask("data"), "{ labels: Map(1) { 'a' => 1n }, bytes: Uint8Array(1) [ 7 ] }")
-      const nothing = yield* running()
-      assert.equal(yield* nothing.ask("data"), "undefined")
+      const { infer: call } = yield* running({ data: { labels: new Map([["a", 1n]]), bytes: Uint8Array.of(7) } })
+      assert.equal(yield* call("data"), "{ labels: Map(1) { 'a' => 1n }, bytes: Uint8Array(1) [ 7 ] }")
+      const withoutData = yield* running()
+      assert.equal(yield* withoutData.infer("data"), "undefined")
       const { message } = yield* Effect.flip(Layer.build(command({ data: () => {} })))
       assert.match(
         message,
@@ -229,8 +229,8 @@ describe("a handler in a thread", () => {
   it.live("logs through the main thread's logger; initializes once, and finalizes when the model unloads", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
-      const { ask, log } = yield* Scope.provide(running(), scope)
-      yield* ask("log careful")
+      const { infer: call, log } = yield* Scope.provide(running(), scope)
+      yield* call("log careful")
       yield* Scope.close(scope, Exit.void)
       assert.deepEqual(yield* log.all, [
         "Info: command_0_0 on undefined initializes",
@@ -250,11 +250,11 @@ describe("a handler in a thread", () => {
           attributes,
           state,
         ])
-      const { ask } = yield* running().pipe(
+      const { infer: call } = yield* running().pipe(
         Effect.provideService(Metric.MetricRegistry, registry),
         Scope.provide(scope),
       )
-      for (const text of ["echo a", "echo b", "thread"]) yield* ask(text)
+      for (const text of ["echo a", "echo b", "thread"]) yield* call(text)
       const labels = { model: "command", version: "1" }
       assert.deepEqual(measured(), [
         ["test_commands", { command: "echo", ...labels }, { count: 2, incremental: true }],
@@ -267,13 +267,13 @@ describe("a handler in a thread", () => {
 
   it.live("a warm-up and a response cache are as elsewhere", () =>
     Effect.gen(function* () {
-      const { ask, model } = yield* running({
+      const { infer: call, model } = yield* running({
         instances: 2,
         warmUp: { inputs: [{ TEXT: "thread" }] },
         responseCache: true,
       })
-      assert.equal(yield* ask("thread"), "false true 2")
-      assert.equal(yield* ask("thread"), "false true 2")
+      assert.equal(yield* call("thread"), "false true 2")
+      assert.equal(yield* call("thread"), "false true 2")
       assert.equal(model.description.statistics.cacheHit.count, 1)
     }),
   )
@@ -282,32 +282,32 @@ describe("a handler in a thread", () => {
 describe("a thread that dies", () => {
   it.live("fails its batch, says why, and is started again, whatever it died of", () =>
     Effect.gen(function* () {
-      const { ask, model, log } = yield* running({ maxHeapBytes: 64 * 2 ** 20 })
-      for (const [way, reason] of [
+      const { infer: call, model, log } = yield* running({ maxHeapBytes: 64 * 2 ** 20 })
+      for (const [variant, reason] of [
         ["exit 3", "exit code 3"],
         ["throw out of luck", "out of luck"],
         ["heap", "Worker terminated due to reaching memory limit: JS heap out of memory"],
       ] as const) {
-        const failure = yield* Effect.flip(ask(way))
+        const failure = yield* Effect.flip(call(variant))
         assert.equal(failure._tag, "ExecutionFailed")
         assert.equal(failure.message, `the worker thread of model 'command' died while it had this batch: ${reason}`)
         assert.isFalse(model.life.isReady())
         yield* log.until(/has started again/)
         yield* ready(model)
-        assert.equal(yield* ask("thread"), "false true 1")
+        assert.equal(yield* call("thread"), "false true 1")
       }
     }),
   )
 
   it.live("takes neither the other instances nor the queue with it", () =>
     Effect.gen(function* () {
-      const { ask, model } = yield* running({ instances: 2 })
-      const dying = yield* Effect.forkChild(Effect.flip(ask("exit 1")), { startImmediately: true })
+      const { infer: call, model } = yield* running({ instances: 2 })
+      const dying = yield* Effect.forkChild(Effect.flip(call("exit 1")), { startImmediately: true })
       // In a batch of their own.
       yield* Effect.yieldNow.pipe(Effect.repeat({ until: () => model.life.pending() === 0 }))
       const texts = ["echo a", "echo b", "echo c", "echo d", "echo e"]
-      const answers = yield* Effect.forEach(texts, ask, { concurrency: "unbounded" })
-      assert.deepEqual(answers, ["a", "b", "c", "d", "e"])
+      const responses = yield* Effect.forEach(texts, call, { concurrency: "unbounded" })
+      assert.deepEqual(responses, ["a", "b", "c", "d", "e"])
       assert.equal((yield* Fiber.join(dying))._tag, "ExecutionFailed")
       assert.isTrue(model.life.isReady())
     }),
@@ -315,13 +315,13 @@ describe("a thread that dies", () => {
 
   it.live("too often in a row is not started again: the model says so, and refuses", () =>
     Effect.gen(function* () {
-      const { ask, model, log } = yield* running({ restart: { times: 1, delay: 1 } })
-      yield* Effect.flip(ask("exit 1"))
+      const { infer: call, model, log } = yield* running({ restart: { times: 1, delay: 1 } })
+      yield* Effect.flip(call("exit 1"))
       yield* log.until(/has started again/)
       yield* ready(model)
-      yield* Effect.flip(ask("exit 1"))
+      yield* Effect.flip(call("exit 1"))
       yield* log.until(/has failed for good, after 1 restarts in a row/)
-      assert.equal((yield* Effect.flip(ask("echo a")))._tag, "ModelNotReady")
+      assert.equal((yield* Effect.flip(call("echo a")))._tag, "ModelNotReady")
       assert.isFalse(model.life.isReady())
     }),
   )
@@ -330,28 +330,32 @@ describe("a thread that dies", () => {
 describe("a call that nobody waits for any more", () => {
   it.live("is interrupted in its thread, which goes on", () =>
     Effect.gen(function* () {
-      const { ask, log } = yield* running()
-      assert.equal(yield* ask("thread"), "false true 1")
-      const fiber = yield* Effect.forkChild(ask("wait"), { startImmediately: true })
+      const { infer: call, log } = yield* running()
+      assert.equal(yield* call("thread"), "false true 1")
+      const fiber = yield* Effect.forkChild(call("wait"), { startImmediately: true })
       yield* log.until(/begins/)
       yield* Fiber.interrupt(fiber)
       yield* log.until(/interrupted/)
-      assert.equal(yield* ask("thread"), "false true 2")
+      assert.equal(yield* call("thread"), "false true 2")
     }),
   )
 
   it.live("and does not end is ended with its thread, which does not count as a death", () =>
     Effect.gen(function* () {
-      const { ask, model, log } = yield* running({ cancelTimeout: "20 millis", restart: { times: 1, delay: 1 } })
+      const {
+        infer: call,
+        model,
+        log,
+      } = yield* running({ cancelTimeout: "20 millis", restart: { times: 1, delay: 1 } })
       for (let turn = 0; turn < 2; turn++) {
-        const fiber = yield* Effect.forkChild(ask("spin"), { startImmediately: true })
+        const fiber = yield* Effect.forkChild(call("spin"), { startImmediately: true })
         yield* log.until(/begins/)
         yield* Fiber.interrupt(fiber)
         yield* log.until(/a batch did not end after nobody waited for it any more/)
         yield* log.until(/has started again/)
         yield* ready(model)
       }
-      assert.equal(yield* ask("thread"), "false true 1")
+      assert.equal(yield* call("thread"), "false true 1")
     }),
   )
 })

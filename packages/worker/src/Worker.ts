@@ -144,7 +144,7 @@ type Fitting<Module, Self> = unknown extends Module
 type Settings = Omit<WorkerThread.ThreadOptions, "definition" | "module" | "instance">
 
 /** A thread with less has no room to start in: V8 would end the process. */
-const leastHeapBytes = 16 * 2 ** 20
+const minHeapBytes = 16 * 2 ** 20
 
 /** @throws TypeError where an option is out of range */
 const check = (model: string, options: LayerOptions): Settings => {
@@ -152,8 +152,8 @@ const check = (model: string, options: LayerOptions): Settings => {
   const restart = Supervisor.wrongRestart(options.restart)
   if (restart !== undefined) throw wrong(restart)
   const { maxHeapBytes, execArgv, env, data } = options
-  if (maxHeapBytes !== undefined && !(Number.isSafeInteger(maxHeapBytes) && maxHeapBytes >= leastHeapBytes)) {
-    throw wrong(`maxHeapBytes must be an integer of at least ${leastHeapBytes}, but ${maxHeapBytes} was given`)
+  if (maxHeapBytes !== undefined && !(Number.isSafeInteger(maxHeapBytes) && maxHeapBytes >= minHeapBytes)) {
+    throw wrong(`maxHeapBytes must be an integer of at least ${minHeapBytes}, but ${maxHeapBytes} was given`)
   }
   const millis = (option: "startTimeout" | "cancelTimeout" | "stopTimeout", byDefault: Duration.Input) => {
     const given = options[option] ?? byDefault

@@ -1,6 +1,6 @@
 /**
  * One worker thread with a handler, from its start to its exit, as the main thread sees it: hands it batches, takes outcomes
- * and responses, tells it what nobody waits for, stops it. It lives once: who starts the next one is core's Supervisor.ts.
+ * and responses, cancels batches, stops it. It lives once: core's Supervisor.ts starts the next one.
  */
 import type { Batch } from "@nereid/core/internal/batch/Batch"
 import type { Definition } from "@nereid/core/internal/model/Definition"
@@ -9,16 +9,16 @@ import { fromTag } from "@nereid/core/internal/error/InferenceError"
 import type { Fields } from "@nereid/core/internal/model/Field"
 import type { Request, Response } from "@nereid/core/internal/request/Request"
 import type { BuiltInstance } from "@nereid/core/InstanceContext"
-import type { Execution, Interrupt, Settle } from "@nereid/core/internal/instance/Instance"
+import type { ExecutionResult, Interrupt, Settle } from "@nereid/core/internal/instance/Instance"
 import type { Supervised } from "@nereid/core/internal/instance/Supervisor"
 import { constVoid } from "effect/Function"
 import { Clock, Context, Deferred, Effect, Exit, Metric, Result } from "effect"
 import { type ResourceLimits, Worker } from "node:worker_threads"
 import { difference } from "./ModuleCheck.ts"
-import { ParcelWriter, unpack } from "./Parcel.ts"
+import { TensorBufferWriter, unpack } from "./TensorBuffer.ts"
 import { type MetricMessage, ThreadMetrics } from "./ThreadMetrics.ts"
 import * as WorkerLoadError from "./WorkerLoadError.ts"
-import type { FromThread, OutcomeMessage, ResponseMessage, Start, ToThread } from "./WorkerProtocol.ts"
+import type { FromThread, OutcomeMessage, ResponseMessage, ThreadStart, ToThread } from "./ThreadProtocol.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 export interface ThreadOptions {
@@ -52,8 +52,8 @@ export const start = Effect.fn("WorkerThread.start")(function* (options: ThreadO
       return fail(`its worker thread does not start: ${errorMessage(error)}`)
     }
     let reason: string | undefined
-    const end = (why: string) => {
-      reason = why
+    const end = (problem: string) => {
+      reason = problem
       void worker.terminate()
     }
     const timer = setTimeout(() => end(`it was not ready after ${options.startTimeout} ms`), options.startTimeout)
@@ -88,7 +88,7 @@ export const start = Effect.fn("WorkerThread.start")(function* (options: ThreadO
 
 // `import.meta.resolve` goes through the package's exports: the same line works from source and when built.
 const spawn = ({ instance, module, maxHeapBytes, execArgv, env, data }: ThreadOptions): Worker => {
-  const workerData: Start = { module, instance, data }
+  const workerData: ThreadStart = { module, instance, data }
   return new Worker(new URL(import.meta.resolve("@nereid/worker/internal/thread")), {
     name: instance.name,
     workerData,
@@ -109,7 +109,7 @@ const heapLimits = (bytes: number): ResourceLimits => {
   return { maxYoungGenerationSizeMb: young, maxOldGenerationSizeMb: megabytes - young }
 }
 
-/** By the logger of whoever has started it. */
+/** Logs with the logger of the fiber that started the thread. */
 const log = (context: Context.Context<never>, { level, message }: Extract<FromThread, { _tag: "Log" }>) =>
   void Effect.runForkWith(context)(Effect.logWithLevel(level)(message))
 
@@ -169,7 +169,7 @@ export class WorkerThread implements Supervised {
     }
     const startedAt = performance.now()
     const number = this.#next++
-    const parcel = new ParcelWriter()
+    const parcel = new TensorBufferWriter()
     const clock = Context.get(this.#context, Clock.Clock)
     const now = clock.currentTimeMillisUnsafe()
     const requests = batch.requests.map(({ id, inputs, rows, parameters, deadline, requestedOutputs = [] }) => ({
@@ -238,8 +238,8 @@ export class WorkerThread implements Supervised {
     }
   }
 
-  #outcome(buffer: ArrayBuffer, outcome: OutcomeMessage): Execution["outcomes"][number] {
-    if (outcome._tag === "Answered") return Result.succeed(unpacked(buffer, outcome.response))
+  #outcome(buffer: ArrayBuffer, outcome: OutcomeMessage): ExecutionResult["outcomes"][number] {
+    if (outcome._tag === "Succeeded") return Result.succeed(unpacked(buffer, outcome.response))
     if (outcome._tag === "Failed") return Result.fail(new DeclaredFailure({ ...outcome, error: undefined }))
     const { tag, message, unrecoverable, retryAfter } = outcome
     if (unrecoverable) return Result.fail(new Unrecoverable({ message }))
@@ -253,7 +253,7 @@ export class WorkerThread implements Supervised {
     const fiber = Effect.runForkWith(this.#context)(request.emit(response))
     fiber.addObserver((exit) => {
       if (!this.#inFlight.has(number) || this.#state === "exited") return
-      if (Exit.isSuccess(exit)) this.#send({ _tag: "More", batch: number })
+      if (Exit.isSuccess(exit)) this.#send({ _tag: "Resume", batch: number })
       else this.#cancel(number)
     })
   }
@@ -270,9 +270,9 @@ export class WorkerThread implements Supervised {
   #exit(reason: string): void {
     this.#state = "exited"
     this.#metrics.release()
-    const why = this.#wasEnded ? "a batch did not end after nobody waited for it any more" : reason
-    for (const number of this.#inFlight.keys()) this.#take(number)?.settle(Exit.fail(this.#died(why)))
-    Deferred.doneUnsafe(this.exited, Effect.succeed(why))
+    const cause = this.#wasEnded ? "a batch did not end after nobody waited for it any more" : reason
+    for (const number of this.#inFlight.keys()) this.#take(number)?.settle(Exit.fail(this.#died(cause)))
+    Deferred.doneUnsafe(this.exited, Effect.succeed(cause))
   }
 
   #died(reason: string): InferenceError {

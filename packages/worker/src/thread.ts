@@ -1,4 +1,4 @@
-/** The thread of one instance: loads the module, answers until it is told to stop, and releases what the module's layer has. */
+/** The thread of one instance: loads the module, executes batches until "Stop", and releases what the module's layer has. */
 import { Cause, Effect, Exit, Layer, Logger, Scope } from "effect"
 import { parentPort, workerData } from "node:worker_threads"
 import { inspect } from "node:util"
@@ -6,10 +6,10 @@ import { MetricSink } from "@nereid/core/internal/metrics/MetricSink"
 import * as ForwardedMetrics from "./ForwardedMetrics.ts"
 import { HostedModel, load } from "./HostedModel.ts"
 import { WorkerData } from "./WorkerData.ts"
-import type { FromThread, LogLevelName, Start, ToThread } from "./WorkerProtocol.ts"
+import type { FromThread, LogLevelName, ThreadStart, ToThread } from "./ThreadProtocol.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
-const { module, instance, data }: Start = workerData
+const { module, instance, data }: ThreadStart = workerData
 
 const post = (message: FromThread, transfer: ReadonlyArray<ArrayBuffer> = []) =>
   parentPort?.postMessage(message, [...transfer])

@@ -9,7 +9,7 @@ const input = (size: number | string, shape = "[2]", more = "") =>
 
 const document = (inputs: string, more = "") => Buffer.from(`{${more}"inputs":[${inputs}]}`)
 
-const ask = (
+const httpCase = (
   name: string,
   document: Buffer,
   tail: Uint8Array,
@@ -34,13 +34,13 @@ const tail = floats(1, 2)
 const whole = two.length + tail.length
 
 const lengths: ReadonlyArray<HttpCase> = [
-  ask("binary in, JSON out", two, tail, {
+  httpCase("binary in, JSON out", two, tail, {
     status: 200,
     headers: { "content-type": "application/json", "inference-header-content-length": undefined },
     body: '{"model_name":"single_fp32","model_version":"1","outputs":[{"name":"X","datatype":"FP32","shape":[2],"data":[1,2]}]}',
   }),
   ...["", "x", "1.5", "0x10", "2147483648", "-2147483649", "99999999999999999999", "NaN", "1 2"].map((length) =>
-    ask(
+    httpCase(
       `a document of ${JSON.stringify(length)} bytes`,
       two,
       tail,
@@ -51,7 +51,7 @@ const lengths: ReadonlyArray<HttpCase> = [
     ),
   ),
   ...[-1, whole + 1, 2 ** 31 - 1].map((length) =>
-    ask(
+    httpCase(
       `a document of ${length === whole + 1 ? "one byte more than there are" : length} bytes`,
       two,
       tail,
@@ -59,7 +59,7 @@ const lengths: ReadonlyArray<HttpCase> = [
       { length: String(length) },
     ),
   ),
-  ask(
+  httpCase(
     "a document cut off by its length",
     two,
     tail,
@@ -69,7 +69,7 @@ const lengths: ReadonlyArray<HttpCase> = [
       line: "C15",
     },
   ),
-  ask(
+  httpCase(
     "a document whose length reaches into the data",
     two,
     tail,
@@ -79,8 +79,8 @@ const lengths: ReadonlyArray<HttpCase> = [
       line: "C15",
     },
   ),
-  ask("a length with white space and a sign", two, tail, { status: 200 }, { length: ` +${two.length} ` }),
-  ask(
+  httpCase("a length with white space and a sign", two, tail, { status: 200 }, { length: ` +${two.length} ` }),
+  httpCase(
     "a length that is the whole body",
     document('{"name":"X","datatype":"FP32","shape":[1],"data":[1]}'),
     Buffer.alloc(0),
@@ -92,27 +92,27 @@ const lengths: ReadonlyArray<HttpCase> = [
 
 const blobs: ReadonlyArray<HttpCase> = [
   ...[0, 1, 7].map((length) =>
-    ask(
+    httpCase(
       `${length} bytes of the 8 announced`,
       two,
       tail.subarray(0, length),
       invalid(`unexpected size for input 'X', expecting ${8 - length} additional bytes for model 'single_fp32'`),
     ),
   ),
-  ask(
+  httpCase(
     "a byte more than announced",
     two,
     Buffer.concat([tail, Buffer.alloc(1)]),
     invalid("unexpected additional input data for model 'single_fp32'"),
   ),
-  ask(
+  httpCase(
     "data that nobody announced",
     document('{"name":"X","datatype":"FP32","shape":[1],"data":[1]}'),
     tail,
     invalid("unexpected additional input data for model 'single_fp32'"),
   ),
   ...[4, 12].map((size) =>
-    ask(
+    httpCase(
       `${size} bytes announced and sent where 8 are needed`,
       document(input(size)),
       Buffer.alloc(size),
@@ -123,7 +123,7 @@ const blobs: ReadonlyArray<HttpCase> = [
     ),
   ),
   ...["-1", "1.5", '"8"', "true", "null", "{}"].map((size) =>
-    ask(
+    httpCase(
       `a binary_data_size of ${size}`,
       document(input(size)),
       tail,
@@ -133,19 +133,19 @@ const blobs: ReadonlyArray<HttpCase> = [
       },
     ),
   ),
-  ask(
+  httpCase(
     "a binary_data_size beyond any body",
     document(input("18446744073709551615")),
     tail,
     invalid(/^unexpected size for input 'X', expecting [0-9]+ additional bytes/),
   ),
-  ask(
+  httpCase(
     "data and binary_data_size together",
     document(input(8, "[2]", ',"data":[1,2]')),
     tail,
     invalid(/^Input must set only one of the following fields: .*But .*'data'/),
   ),
-  ask(
+  httpCase(
     "neither data nor binary_data_size",
     document('{"name":"X","datatype":"FP32","shape":[2]}'),
     Buffer.alloc(0),
@@ -154,7 +154,7 @@ const blobs: ReadonlyArray<HttpCase> = [
 ]
 
 const outputs: ReadonlyArray<HttpCase> = [
-  ask(
+  httpCase(
     "all outputs in binary by the request's parameter",
     document(input(8), '"parameters":{"binary_data_output":true},'),
     tail,
@@ -164,7 +164,7 @@ const outputs: ReadonlyArray<HttpCase> = [
       body: /^\{"model_name":"single_fp32","model_version":"1","outputs":\[\{"name":"X","datatype":"FP32","shape":\[2\],"parameters":\{"binary_data_size":8\}\}\]\}/,
     },
   ),
-  ask(
+  httpCase(
     "an output in binary by its own parameter",
     document(input(8), '"outputs":[{"name":"X","parameters":{"binary_data":true}}],'),
     tail,
@@ -173,7 +173,7 @@ const outputs: ReadonlyArray<HttpCase> = [
       headers: { "content-type": "application/octet-stream" },
     },
   ),
-  ask(
+  httpCase(
     "an output's own parameter counts more than the request's",
     document(
       input(8),
@@ -186,7 +186,7 @@ const outputs: ReadonlyArray<HttpCase> = [
       body: /"data":\[1,2\]/,
     },
   ),
-  ask(
+  httpCase(
     "parameters that the binary extension uses up are not the model's",
     document(input(8), '"parameters":{"binary_data_output":false},'),
     tail,
@@ -198,15 +198,15 @@ const outputs: ReadonlyArray<HttpCase> = [
 ]
 
 const rawHeaders: ReadonlyArray<HttpCase> = [
-  ask(
+  httpCase(
     "a raw body, length 0",
     Buffer.alloc(0),
     tail,
     { status: 200, headers: { "content-type": "application/octet-stream" } },
     { length: "0", line: "C9" },
   ),
-  ask("a raw body, length +0 and -0", Buffer.alloc(0), tail, { status: 200 }, { length: "-0", line: "C9" }),
-  ask(
+  httpCase("a raw body, length +0 and -0", Buffer.alloc(0), tail, { status: 200 }, { length: "-0", line: "C9" }),
+  httpCase(
     "a raw body for a model that is not there",
     Buffer.alloc(0),
     tail,

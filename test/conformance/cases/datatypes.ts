@@ -3,15 +3,15 @@ import type { Line } from "../Acceptance.ts"
 import type { InferCase } from "../Case.ts"
 import { type Element, tensor } from "../InferRequest.ts"
 
-const floats = (least: number, most: number): ReadonlyArray<Element> => [
+const floats = (min: number, max: number): ReadonlyArray<Element> => [
   0,
   -0,
   1.5,
   -1,
-  least,
-  -least,
-  most,
-  -most,
+  min,
+  -min,
+  max,
+  -max,
   Number.NaN,
   Number.POSITIVE_INFINITY,
   Number.NEGATIVE_INFINITY,
@@ -57,14 +57,14 @@ const proves: { readonly [datatype: string]: ReadonlyArray<Line> } = {
 
 const shapes = (datatype: string, values: ReadonlyArray<Element>): ReadonlyArray<InferCase> => {
   const [first = 0, second = 0] = values
-  const single = (what: string, shape: ReadonlyArray<number>, elements: ReadonlyArray<Element>): InferCase => ({
-    name: `${datatype}: ${what}`,
+  const single = (label: string, shape: ReadonlyArray<number>, elements: ReadonlyArray<Element>): InferCase => ({
+    name: `${datatype}: ${label}`,
     proves: proves[datatype] ?? ["C7", "C8", "C23"],
     request: { model: `single_${datatype.toLowerCase()}`, inputs: [tensor("X", datatype, shape, elements)] },
     expected: { outputs: [tensor("X", datatype, shape, elements)] },
   })
-  const batched = (what: string, shape: ReadonlyArray<number>, elements: ReadonlyArray<Element>): InferCase => {
-    const { request, ...others } = single(what, shape, elements)
+  const batched = (label: string, shape: ReadonlyArray<number>, elements: ReadonlyArray<Element>): InferCase => {
+    const { request, ...others } = single(label, shape, elements)
     return { ...others, request: { ...request, model: `batched_${datatype.toLowerCase()}`, id: "7" } }
   }
   const rows = Array.from({ length: 8 }, () => values).flat()

@@ -10,7 +10,7 @@ const on = { proves: ["C37"], server: "stored" } as const
 const x = (...rows: ReadonlyArray<number>) => tensor("X", "FP32", [rows.length, 1], rows)
 const y = (...rows: ReadonlyArray<number>) => tensor("Y", "FP32", [rows.length, 1], rows)
 
-const answers = (
+const outputsCase = (
   name: string,
   proves: Claim,
   request: InferRequest,
@@ -23,7 +23,7 @@ const answers = (
   expected: { outputs },
 })
 
-const refuses = (name: string, proves: Claim, request: InferRequest, error: string): InferCase => ({
+const refusalCase = (name: string, proves: Claim, request: InferRequest, error: string): InferCase => ({
   ...on,
   proves: ["C37", proves],
   name: `ensemble: ${name}`,
@@ -36,46 +36,51 @@ const pair = (name: string, ...elements: ReadonlyArray<number>) => tensor(name, 
 const unknown = "[request id: <id_unknown>] "
 
 export const ensembles: ReadonlyArray<InferCase> = [
-  answers("one step after the other", "A11.ensemble.steps", { model: "in_steps", inputs: [x(0, 5, -1)] }, y(2, 7, 1)),
-  answers("an ensemble as a step", "A11.ensemble.nested", { model: "of_ensembles", inputs: [x(0.5)] }, y(4.5)),
-  answers(
+  outputsCase(
+    "one step after the other",
+    "A11.ensemble.steps",
+    { model: "in_steps", inputs: [x(0, 5, -1)] },
+    y(2, 7, 1),
+  ),
+  outputsCase("an ensemble as a step", "A11.ensemble.nested", { model: "of_ensembles", inputs: [x(0.5)] }, y(4.5)),
+  outputsCase(
     "tensors of two steps meet",
     "A11.ensemble.outputs",
     { model: "diamond", inputs: [pair("A", 5, 1), pair("B", 3, 2)] },
     pair("TWICE_A", 10, 2),
     pair("TWICE_B", 6, 4),
   ),
-  answers(
+  outputsCase(
     "one of the outputs",
     "A11.ensemble.outputs",
     { model: "diamond", inputs: [pair("A", 5, 1), pair("B", 3, 2)], outputs: [{ name: "TWICE_B" }] },
     pair("TWICE_B", 6, 4),
   ),
-  answers(
+  outputsCase(
     "an optional input that is given",
     "A11.ensemble.optional",
     { model: "optional_step", inputs: [x(1), tensor("Z", "FP32", [1, 1], [5])] },
     y(6),
   ),
-  answers(
+  outputsCase(
     "an optional input that is left out",
     "A11.ensemble.optional",
     { model: "optional_step", inputs: [x(1)] },
     y(101),
   ),
-  answers(
+  outputsCase(
     "a step with batches, for one without",
     "A11.ensemble.steps",
     { model: "without_batch", inputs: [tensor("X", "FP32", [1, 2, 3], [1, 2, 3, 4, 5, 6])] },
     tensor("Y", "FP32", [1, 2, 3], [1, 2, 3, 4, 5, 6]),
   ),
-  refuses(
+  refusalCase(
     "more rows than it takes",
     "A11.max-batch-size",
     { model: "in_steps", inputs: [x(1, 2, 3, 4, 5)] },
     `${unknown}inference request batch-size must be <= 4 for 'in_steps'`,
   ),
-  refuses(
+  refusalCase(
     "a shape that a step does not take",
     "A11.ensemble.error",
     { model: "open_shape", inputs: [tensor("X", "FP32", [1, 1], [1])] },

@@ -147,10 +147,10 @@ const repositoryHttp: ReadonlyArray<HttpCase> = [
     { status: 500, error: /^failed to parse/ },
     { proves: ["C15"] },
   ),
-  ...["load", "unload"].map((what) =>
+  ...["load", "unload"].map((operation) =>
     http(
-      `${what} of a model`,
-      { path: `/v2/repository/models/simple/${what}`, body: "" },
+      `${operation} of a model`,
+      { path: `/v2/repository/models/simple/${operation}`, body: "" },
       { status: 503, error: fixed },
       { proves: ["C32"] },
     ),

@@ -12,7 +12,7 @@ const once = (name: string, model: string, body: string, expected: HttpExpected,
 const stream = (name: string, model: string, body: string, expected: HttpExpected): HttpCase =>
   http(`generate_stream: ${name}`, { path: `/v2/models/${model}/generate_stream`, body }, expected, { proves: ["C31"] })
 
-const answered = (model: string, members: string): HttpExpected => ({
+const responded = (model: string, members: string): HttpExpected => ({
   status: 200,
   headers: json,
   body: `{"model_name":"${model}","model_version":"1",${members}}`,
@@ -21,32 +21,32 @@ const answered = (model: string, members: string): HttpExpected => ({
 const invalid = (error: string | RegExp): HttpExpected => ({ status: 400, error, tag: "InvalidRequest" })
 
 const mapping: ReadonlyArray<HttpCase> = [
-  once("a text", "text", '{"TEXT":"größer"}', answered("text", '"TEXT":"größer"')),
-  once("a text in an array", "text", '{"TEXT":["a"]}', answered("text", '"TEXT":"a"')),
-  once("one number", "single_int32", '{"X":5}', answered("single_int32", '"X":5')),
-  once("one number in an array", "single_int32", '{"X":[5]}', answered("single_int32", '"X":5')),
-  once("some numbers", "single_int32", '{"X":[1,2,3]}', answered("single_int32", '"X":[1,2,3]')),
-  once("no numbers", "single_int32", '{"X":[]}', answered("single_int32", '"X":[]')),
+  once("a text", "text", '{"TEXT":"größer"}', responded("text", '"TEXT":"größer"')),
+  once("a text in an array", "text", '{"TEXT":["a"]}', responded("text", '"TEXT":"a"')),
+  once("one number", "single_int32", '{"X":5}', responded("single_int32", '"X":5')),
+  once("one number in an array", "single_int32", '{"X":[5]}', responded("single_int32", '"X":5')),
+  once("some numbers", "single_int32", '{"X":[1,2,3]}', responded("single_int32", '"X":[1,2,3]')),
+  once("no numbers", "single_int32", '{"X":[]}', responded("single_int32", '"X":[]')),
   once(
     "all digits of 64 bits",
     "single_int64",
     '{"X":[9223372036854775807,-9223372036854775808]}',
-    answered("single_int64", '"X":[9223372036854775807,-9223372036854775808]'),
+    responded("single_int64", '"X":[9223372036854775807,-9223372036854775808]'),
   ),
   once(
     "NaN and infinities",
     "single_fp32",
     '{"X":[NaN,Infinity,-Infinity]}',
-    answered("single_fp32", '"X":[NaN,Infinity,-Infinity]'),
+    responded("single_fp32", '"X":[NaN,Infinity,-Infinity]'),
   ),
-  once("arrays in arrays", "matrix", '{"X":[[1,2],[3,4]]}', answered("matrix", '"X":[1,2,3,4]')),
-  once("a batch of one", "batched_fp32", '{"X":[1,2]}', answered("batched_fp32", '"X":[1,2]')),
-  once("a batch", "text", '{"TEXT":["a","b"]}', answered("text", '"TEXT":["a","b"]')),
+  once("arrays in arrays", "matrix", '{"X":[[1,2],[3,4]]}', responded("matrix", '"X":[1,2,3,4]')),
+  once("a batch of one", "batched_fp32", '{"X":[1,2]}', responded("batched_fp32", '"X":[1,2]')),
+  once("a batch", "text", '{"TEXT":["a","b"]}', responded("text", '"TEXT":["a","b"]')),
   once(
     "several inputs",
     "simple",
     `{"INPUT0":[${Array.from({ length: 16 }, () => 2).join()}],"INPUT1":[${Array.from({ length: 16 }, () => 1).join()}]}`,
-    answered(
+    responded(
       "simple",
       `"OUTPUT0":[${Array.from({ length: 16 }, () => 3).join()}],"OUTPUT1":[${Array.from({ length: 16 }, () => 1).join()}]`,
     ),
@@ -154,7 +154,7 @@ const exactlyOne: HttpExpected = {
 }
 
 const responses: ReadonlyArray<HttpCase> = [
-  once("one response of a decoupled model", "counts", '{"X":1}', answered("counts", '"Y":1')),
+  once("one response of a decoupled model", "counts", '{"X":1}', responded("counts", '"Y":1')),
   once("three responses", "counts", '{"X":3}', exactlyOne),
   once("no response", "counts", '{"X":0}', exactlyOne),
   once("a failure of the model", "fail", '{"TAG":"QueueFull"}', { status: 503, tag: "QueueFull" }, "C5"),

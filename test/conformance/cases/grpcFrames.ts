@@ -25,7 +25,7 @@ const message = (elements = 2, parameter = "") =>
 
 const whole = frame(message())
 
-const ask = (
+const grpcCase = (
   name: string,
   call: GrpcCall,
   expected: GrpcExpected,
@@ -39,76 +39,80 @@ const ask = (
   ...more,
 })
 
-const answered: GrpcExpected = { code: 0, replies: [/"modelName":"single_fp32"/] }
+const responded: GrpcExpected = { code: 0, replies: [/"modelName":"single_fp32"/] }
 
 const bytes = Array.from(whole, (byte) => Uint8Array.of(byte))
 
 /** What is wrong in itself is Connect's to word, where it gets there; so these are for the way before it. */
-const alone = { server: "normal" } as const
+const normalServer = { server: "normal" } as const
 
 const framing: ReadonlyArray<GrpcCase> = [
-  ask("a message byte by byte", { chunks: bytes }, answered),
-  ask("no message", { chunks: [] }, { code: GrpcCode.UNIMPLEMENTED }),
+  grpcCase("a message byte by byte", { chunks: bytes }, responded),
+  grpcCase("no message", { chunks: [] }, { code: GrpcCode.UNIMPLEMENTED }),
   ...[1, 4, 5, whole.length - 1].map((length) =>
-    ask(
+    grpcCase(
       `${length} bytes of a message`,
       { chunks: [whole.subarray(0, length)] },
       { code: GrpcCode.INVALID_ARGUMENT },
       "C22",
-      alone,
+      normalServer,
     ),
   ),
-  ask("two messages", { chunks: [whole, whole] }, { code: GrpcCode.UNIMPLEMENTED }),
-  ask(
+  grpcCase("two messages", { chunks: [whole, whole] }, { code: GrpcCode.UNIMPLEMENTED }),
+  grpcCase(
     "a byte behind the message",
     { chunks: [whole, Uint8Array.of(0)] },
     { code: GrpcCode.UNIMPLEMENTED },
     "C22",
-    alone,
+    normalServer,
   ),
-  ask(
+  grpcCase(
     "an empty message",
     { chunks: [frame(new Uint8Array())] },
     { code: GrpcCode.NOT_FOUND, message: "Request for unknown model: '' is not found" },
   ),
-  ask("a compressed message that no header announces", { chunks: [frame(message(), 1)] }, { code: GrpcCode.INTERNAL }),
-  ask("a flag that is none", { chunks: [frame(message(), 2)] }, { code: GrpcCode.INTERNAL }, "C22", alone),
-  ask(
+  grpcCase(
+    "a compressed message that no header announces",
+    { chunks: [frame(message(), 1)] },
+    { code: GrpcCode.INTERNAL },
+  ),
+  grpcCase("a flag that is none", { chunks: [frame(message(), 2)] }, { code: GrpcCode.INTERNAL }, "C22", normalServer),
+  grpcCase(
     "bytes that are no message",
     { chunks: [frame(Uint8Array.of(0xff, 0xff, 0xff))] },
     { code: GrpcCode.INVALID_ARGUMENT, message: /^failed to parse ModelInferRequest/, tag: "InvalidRequest" },
     "C22",
-    alone,
+    normalServer,
   ),
-  ask(
+  grpcCase(
     "a length inside the message that points beyond it",
     { chunks: [frame(Uint8Array.of(0x0a, 0x7f, 0x61))] },
     { code: GrpcCode.INVALID_ARGUMENT, message: /^failed to parse ModelInferRequest/ },
     "C22",
-    alone,
+    normalServer,
   ),
 ]
 
 const compressed: ReadonlyArray<GrpcCase> = [
-  ask(
+  grpcCase(
     "a message in gzip",
     { chunks: [frame(gzipSync(message()), 1)], headers: { "grpc-encoding": "gzip" } },
-    answered,
+    responded,
     "C29",
   ),
-  ask(
+  grpcCase(
     "a plain message where gzip is announced",
     { chunks: [whole], headers: { "grpc-encoding": "gzip" } },
-    answered,
+    responded,
     "C29",
   ),
-  ask(
+  grpcCase(
     "a plain message where identity is announced",
     { chunks: [whole], headers: { "grpc-encoding": "identity" } },
-    answered,
+    responded,
     "C29",
   ),
-  ask(
+  grpcCase(
     "an encoding that nobody knows",
     { chunks: [frame(message(), 1)], headers: { "grpc-encoding": "snappy" } },
     { code: GrpcCode.UNIMPLEMENTED },
@@ -118,10 +122,10 @@ const compressed: ReadonlyArray<GrpcCase> = [
 
 const headers: ReadonlyArray<GrpcCase> = [
   ...["application/grpc+proto", "application/grpc"].map((type) =>
-    ask(`content-type ${type}`, { chunks: [whole], headers: { "content-type": type } }, answered),
+    grpcCase(`content-type ${type}`, { chunks: [whole], headers: { "content-type": type } }, responded),
   ),
   ...["x", "", "1", "-1S", "123456789S", "1.5S"].map((timeout) =>
-    ask(
+    grpcCase(
       `a timeout of ${JSON.stringify(timeout)}`,
       { chunks: [whole], headers: { "grpc-timeout": timeout } },
       { code: GrpcCode.INVALID_ARGUMENT },
@@ -129,10 +133,10 @@ const headers: ReadonlyArray<GrpcCase> = [
     ),
   ),
   ...["10S", "99999999H", "1000m"].map((timeout) =>
-    ask(`a timeout of ${timeout}`, { chunks: [whole], headers: { "grpc-timeout": timeout } }, answered, "C28"),
+    grpcCase(`a timeout of ${timeout}`, { chunks: [whole], headers: { "grpc-timeout": timeout } }, responded, "C28"),
   ),
   ...["1n", "0S"].map((timeout) =>
-    ask(
+    grpcCase(
       `a timeout of ${timeout}`,
       { chunks: [whole], headers: { "grpc-timeout": timeout } },
       { code: GrpcCode.DEADLINE_EXCEEDED },
@@ -140,7 +144,7 @@ const headers: ReadonlyArray<GrpcCase> = [
     ),
   ),
   ...["ModelInfer2", "modelInfer", "/inference.Other/ModelInfer", "/"].map((method) =>
-    ask(`the method ${method}`, { method, chunks: [whole] }, { code: GrpcCode.UNIMPLEMENTED, tag: "Unsupported" }),
+    grpcCase(`the method ${method}`, { method, chunks: [whole] }, { code: GrpcCode.UNIMPLEMENTED, tag: "Unsupported" }),
   ),
 ]
 
@@ -150,8 +154,8 @@ const large = frame(message(2 * 2 ** 20))
 const exact = message(2, "x".repeat(1900 + smallLimit - message(2, "x".repeat(1900)).length))
 
 const sizes: ReadonlyArray<GrpcCase> = [
-  ask("8 MiB both ways", { chunks: [large] }, { code: 0 }, "C24"),
-  ask(
+  grpcCase("8 MiB both ways", { chunks: [large] }, { code: 0 }, "C24"),
+  grpcCase(
     "8 MiB in parts of 64 KiB",
     {
       chunks: Array.from({ length: Math.ceil(large.length / 65536) }, (_, index) =>
@@ -161,15 +165,15 @@ const sizes: ReadonlyArray<GrpcCase> = [
     { code: 0 },
     "C24",
   ),
-  ask("a message of exactly the limit", { chunks: [frame(exact)] }, answered, "C24", { server: "small" }),
-  ask(
+  grpcCase("a message of exactly the limit", { chunks: [frame(exact)] }, responded, "C24", { server: "small" }),
+  grpcCase(
     "a message beyond the limit",
     { chunks: [frame(new Uint8Array(smallLimit + 1))] },
     { code: GrpcCode.RESOURCE_EXHAUSTED, message: /2049.*2048/ },
     "C24",
     { server: "small" },
   ),
-  ask(
+  grpcCase(
     "a message of 4 GiB, announced",
     { chunks: [Uint8Array.of(0, 255, 255, 255, 255, 1, 2, 3)] },
     { code: GrpcCode.RESOURCE_EXHAUSTED },

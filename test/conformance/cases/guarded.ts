@@ -106,7 +106,7 @@ const parameters: ReadonlyArray<HttpCase> = [
   ),
 ]
 
-const asked = frame(toBinary(ModelInferRequestSchema, message(request, "gRPC raw")))
+const requestFrame = frame(toBinary(ModelInferRequestSchema, message(request, "gRPC raw")))
 
 /** As a reply holds a text: with its length before it. */
 const text = (content: string) => {
@@ -120,7 +120,7 @@ const parametersGrpc: ReadonlyArray<GrpcCase> = (["normal", "guarded"] as const)
   name: `metadata of a request, on the server that is ${server}`,
   proves: ["C21"],
   server,
-  call: { chunks: [asked], headers: { "x-forward-a": "1" } },
+  call: { chunks: [requestFrame], headers: { "x-forward-a": "1" } },
   expected: {
     code: 0,
     replies: [
@@ -169,14 +169,14 @@ const compressed: ReadonlyArray<GrpcCase> = [
     name: "an answer in gzip where the caller takes it",
     proves: ["C29"],
     server: "guarded",
-    call: { chunks: [asked], headers: { "grpc-accept-encoding": "gzip" } },
+    call: { chunks: [requestFrame], headers: { "grpc-accept-encoding": "gzip" } },
     expected: { code: 0, headers: { "grpc-encoding": "gzip" } },
   },
   {
     name: "an answer as it is where the caller takes no other",
     proves: ["C29"],
     server: "guarded",
-    call: { chunks: [asked] },
+    call: { chunks: [requestFrame] },
     expected: { code: 0, headers: { "grpc-encoding": undefined } },
   },
 ]

@@ -4,7 +4,7 @@ import { type HttpCase, type HttpExpected, http } from "../Case.ts"
 
 const path = (model: string) => `/v2/models/${model}/infer`
 
-const ask = (
+const httpCase = (
   name: string,
   line: Line,
   body: string | Uint8Array,
@@ -16,7 +16,7 @@ const malformed = (error: string | RegExp): HttpExpected => ({ status: 500, erro
 
 const invalid = (error: string | RegExp): HttpExpected => ({ status: 400, error, tag: "InvalidRequest" })
 
-const answered = (outputs: string, more = ""): HttpExpected => ({
+const responded = (outputs: string, more = ""): HttpExpected => ({
   status: 200,
   body: `{${more}"outputs":[${outputs}]}`,
   headers: { "content-type": "application/json", "inference-header-content-length": undefined },
@@ -73,20 +73,20 @@ const syntax: ReadonlyArray<HttpCase> = [
   ...broken.map(([text, reason]) => {
     const quoted = reason.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
     const end = / at [0-9]+$/.test(reason) ? "" : ".* at [0-9]+"
-    return ask(
+    return httpCase(
       `a body of ${JSON.stringify(text)}`,
       "C15",
       text,
       malformed(new RegExp(`^failed to parse the request JSON buffer: ${quoted}${end}$`)),
     )
   }),
-  ask(
+  httpCase(
     "bytes that are no text",
     "C15",
     Uint8Array.of(0, 255, 254, 1),
     malformed(/^failed to parse the request JSON buffer: /),
   ),
-  ask(
+  httpCase(
     "100,000 arrays inside each other, in a member that nobody reads",
     "C15",
     body(x("[1,2]"), `"y":${"[".repeat(100_000)}${"]".repeat(100_000)},`),
@@ -94,8 +94,8 @@ const syntax: ReadonlyArray<HttpCase> = [
       status: 200,
     },
   ),
-  ask("100,000 arrays that nobody closes", "C15", `{"y":${"[".repeat(100_000)}`, malformed(/^failed to parse/)),
-  ask(
+  httpCase("100,000 arrays that nobody closes", "C15", `{"y":${"[".repeat(100_000)}`, malformed(/^failed to parse/)),
+  httpCase(
     "100,000 objects inside each other",
     "C15",
     body(x("[1,2]"), `"y":${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)},`),
@@ -103,16 +103,16 @@ const syntax: ReadonlyArray<HttpCase> = [
       status: 200,
     },
   ),
-  ask("data in 99 arrays", "C7", body(x(`${"[".repeat(99)}1,2${"]".repeat(99)}`)), { status: 200 }),
+  httpCase("data in 99 arrays", "C7", body(x(`${"[".repeat(99)}1,2${"]".repeat(99)}`)), { status: 200 }),
   ...[100, 101, 10_000].map((depth) =>
-    ask(
+    httpCase(
       `data in ${depth} arrays`,
       "C15",
       body(x(`${"[".repeat(depth)}1,2${"]".repeat(depth)}`)),
       invalid("JSON nesting depth exceeds maximum allowed limit (100)"),
     ),
   ),
-  ask(
+  httpCase(
     "white space of all kinds",
     "C7",
     `\t\r\n {\n"inputs" :\r[ { "name":"X" ,\t"datatype": "FP32", "shape" : [ 2 ], "data": [ 1 ,\n2 ] } ] } \n`,
@@ -129,21 +129,21 @@ const wrong = (field: string, kind: string) =>
   malformed(`Unable to parse '${field}': attempt to access JSON non-${kind} as ${kind}`)
 
 const members: ReadonlyArray<HttpCase> = [
-  ask("an empty object", "C15", "{}", lacks("inputs")),
-  ask("no object", "C15", "[]", lacks("inputs")),
-  ask("a number", "C15", "1", lacks("inputs")),
-  ask("null", "C15", "null", lacks("inputs")),
+  httpCase("an empty object", "C15", "{}", lacks("inputs")),
+  httpCase("no object", "C15", "[]", lacks("inputs")),
+  httpCase("a number", "C15", "1", lacks("inputs")),
+  httpCase("null", "C15", "null", lacks("inputs")),
   ...["{}", "1", '"X"', "null", "true"].map((value) =>
-    ask(`inputs that are ${value}`, "C15", `{"inputs":${value}}`, wrong("inputs", "array")),
+    httpCase(`inputs that are ${value}`, "C15", `{"inputs":${value}}`, wrong("inputs", "array")),
   ),
   ...["[]", "1", '"X"', "null"].map((value) =>
-    ask(`an input that is ${value}`, "C15", `{"inputs":[${value}]}`, lacks("name")),
+    httpCase(`an input that is ${value}`, "C15", `{"inputs":[${value}]}`, lacks("name")),
   ),
   ...["1", "null", "[]", "{}", "true"].map((value) =>
-    ask(`an id that is ${value}`, "C15", body(x("[1,2]"), `"id":${value},`), wrong("id", "string")),
+    httpCase(`an id that is ${value}`, "C15", body(x("[1,2]"), `"id":${value},`), wrong("id", "string")),
   ),
   ...["1", "null", "[]", '"x"'].map((value) =>
-    ask(
+    httpCase(
       `parameters that are ${value}`,
       "C15",
       body(x("[1,2]"), `"parameters":${value},`),
@@ -151,30 +151,35 @@ const members: ReadonlyArray<HttpCase> = [
     ),
   ),
   ...["1", "null", "{}", '"x"'].map((value) =>
-    ask(`outputs that are ${value}`, "C15", body(x("[1,2]"), `"outputs":${value},`), wrong("outputs", "array")),
+    httpCase(`outputs that are ${value}`, "C15", body(x("[1,2]"), `"outputs":${value},`), wrong("outputs", "array")),
   ),
-  ask("an output without a name", "C15", body(x("[1,2]"), '"outputs":[{}],'), lacks("name")),
-  ask("an output that is a name", "C15", body(x("[1,2]"), '"outputs":["X"],'), lacks("name")),
-  ask("an input without a name", "C15", '{"inputs":[{"datatype":"FP32","shape":[1],"data":[1]}]}', lacks("name")),
-  ask("an input without a datatype", "C15", '{"inputs":[{"name":"X","shape":[1],"data":[1]}]}', lacks("datatype")),
-  ask("an input without a shape", "C15", '{"inputs":[{"name":"X","datatype":"FP32","data":[1]}]}', lacks("shape")),
+  httpCase("an output without a name", "C15", body(x("[1,2]"), '"outputs":[{}],'), lacks("name")),
+  httpCase("an output that is a name", "C15", body(x("[1,2]"), '"outputs":["X"],'), lacks("name")),
+  httpCase("an input without a name", "C15", '{"inputs":[{"datatype":"FP32","shape":[1],"data":[1]}]}', lacks("name")),
+  httpCase("an input without a datatype", "C15", '{"inputs":[{"name":"X","shape":[1],"data":[1]}]}', lacks("datatype")),
+  httpCase("an input without a shape", "C15", '{"inputs":[{"name":"X","datatype":"FP32","data":[1]}]}', lacks("shape")),
   ...["1", "null", "{}", '"2"'].map((value) =>
-    ask(`a shape that is ${value}`, "C15", body(x("[1,2]", value)), wrong("shape", "array")),
+    httpCase(`a shape that is ${value}`, "C15", body(x("[1,2]", value)), wrong("shape", "array")),
   ),
   ...["-1", "2.0", "1e1", '"2"', "null", "true", "[2]", "18446744073709551616"].map((value) =>
-    ask(
+    httpCase(
       `an extent that is ${value}`,
       "C15",
       body(x("[1,2]", `[${value}]`)),
       malformed(/^Unable to parse 'shape': attempt to access JSON non-unsigned-integer as unsigned-integer/),
     ),
   ),
-  ask("an extent beyond 2^53", "C18", body(x("[1,2]", "[9007199254740993]")), invalid(/the extent 9007199254740993/)),
+  httpCase(
+    "an extent beyond 2^53",
+    "C18",
+    body(x("[1,2]", "[9007199254740993]")),
+    invalid(/the extent 9007199254740993/),
+  ),
   ...["1", "{}", '"1,2"', "null", "true"].map((value) =>
-    ask(`data that is ${value}`, "C15", body(x(value)), wrong("data", "array")),
+    httpCase(`data that is ${value}`, "C15", body(x(value)), wrong("data", "array")),
   ),
   ...["null", "[1]", '{"a":1}'].map((value) =>
-    ask(
+    httpCase(
       `a parameter that is ${value}`,
       "C21",
       body(x("[1,2]"), `"parameters":{"p":${value}},`),
@@ -182,20 +187,20 @@ const members: ReadonlyArray<HttpCase> = [
     ),
   ),
   ...["1", '"true"'].map((value) =>
-    ask(
+    httpCase(
       `binary_data_output that is ${value}`,
       "C15",
       body(x("[1,2]"), `"parameters":{"binary_data_output":${value}},`),
       wrong("binary_data_output", "boolean"),
     ),
   ),
-  ask(
+  httpCase(
     "binary_data that is 1",
     "C15",
     body(x("[1,2]"), '"outputs":[{"name":"X","parameters":{"binary_data":1}}],'),
     wrong("binary_data", "boolean"),
   ),
-  ask(
+  httpCase(
     "a number of classes in a string",
     "C20",
     body(x("[1,2]"), '"outputs":[{"name":"X","parameters":{"classification":"1"}}],'),
@@ -204,28 +209,28 @@ const members: ReadonlyArray<HttpCase> = [
 ]
 
 const order: ReadonlyArray<HttpCase> = [
-  ask(
+  httpCase(
     "an answer's members in their order, with its id",
     "C7",
     body(x("[1,2]"), '"id":"7",'),
-    answered(
+    responded(
       '{"name":"X","datatype":"FP32","shape":[2],"data":[1,2]}',
       '"id":"7","model_name":"single_fp32","model_version":"1",',
     ),
   ),
-  ask(
+  httpCase(
     "an answer without an id",
     "C7",
     body(x("[[0.5],[0.25]]")),
-    answered(
+    responded(
       '{"name":"X","datatype":"FP32","shape":[2],"data":[0.5,0.25]}',
       '"model_name":"single_fp32","model_version":"1",',
     ),
   ),
-  ask("members that nobody knows", "C7", `{"a":[{}],"inputs":[{"b":null,${x("[1,2]").slice(1)}],"z":1}`, {
+  httpCase("members that nobody knows", "C7", `{"a":[{}],"inputs":[{"b":null,${x("[1,2]").slice(1)}],"z":1}`, {
     status: 200,
   }),
-  ask(
+  httpCase(
     "data before name, datatype and shape",
     "C7",
     '{"inputs":[{"data":[1,[2]],"shape":[2],"datatype":"FP32","name":"X"}]}',
@@ -234,7 +239,7 @@ const order: ReadonlyArray<HttpCase> = [
       body: /"data":\[1,2\]/,
     },
   ),
-  ask(
+  httpCase(
     "of a member that stands twice the first counts",
     "C15",
     `{"id":"1","id":"2","inputs":[${x("[1,2]")}],"inputs":[]}`,
@@ -243,16 +248,26 @@ const order: ReadonlyArray<HttpCase> = [
       body: /^\{"id":"1",/,
     },
   ),
-  ask("a member with a byte order mark is another one", "C15", `{"\ufeffinputs":[${x("[1,2]")}]}`, lacks("inputs")),
-  ask(
+  httpCase(
+    "a member with a byte order mark is another one",
+    "C15",
+    `{"\ufeffinputs":[${x("[1,2]")}]}`,
+    lacks("inputs"),
+  ),
+  httpCase(
     "an input that stands twice",
     "C17",
     body(`${x("[1,2]")},${x("[1,2]")}`),
     invalid("[request id: <id_unknown>] input 'X' already exists in request"),
   ),
-  ask("a name in escapes", "C7", String.raw`{"inputs":[{"name":"\u0058","datatype":"FP32","shape":[1],"data":[1]}]}`, {
-    status: 200,
-  }),
+  httpCase(
+    "a name in escapes",
+    "C7",
+    String.raw`{"inputs":[{"name":"\u0058","datatype":"FP32","shape":[1],"data":[1]}]}`,
+    {
+      status: 200,
+    },
+  ),
 ]
 
 export const json: ReadonlyArray<HttpCase> = [...syntax, ...members, ...order]

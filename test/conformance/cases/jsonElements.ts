@@ -2,9 +2,16 @@
 import type { Line } from "../Acceptance.ts"
 import { type HttpCase, type HttpExpected, http } from "../Case.ts"
 
-const ask = (datatype: string, data: string, shape: string, expected: HttpExpected, line: Line, what = ""): HttpCase =>
+const httpCase = (
+  datatype: string,
+  data: string,
+  shape: string,
+  expected: HttpExpected,
+  line: Line,
+  label = "",
+): HttpCase =>
   http(
-    `${datatype} data ${what === "" ? data : what}`,
+    `${datatype} data ${label === "" ? data : label}`,
     {
       path: `/v2/models/single_${datatype.toLowerCase()}/infer`,
       body: `{"inputs":[{"name":"X","datatype":"${datatype}","shape":${shape},"data":${data}}]}`,
@@ -41,7 +48,7 @@ const taken: ReadonlyArray<readonly [string, string, string?]> = [
 
 const takes = taken.map(([datatype, data, back = data]) => {
   const count = data.split(",").length
-  return ask(
+  return httpCase(
     datatype,
     `[${data}]`,
     `[${count}]`,
@@ -82,7 +89,7 @@ const refused: ReadonlyArray<readonly [string, ReadonlyArray<string>, string]> =
 
 const refuses = refused.flatMap(([datatype, elements, problem]) =>
   elements.map((element) =>
-    ask(
+    httpCase(
       datatype,
       `[${element}]`,
       "[1]",
@@ -98,7 +105,7 @@ const refuses = refused.flatMap(([datatype, elements, problem]) =>
 
 const counts: ReadonlyArray<HttpCase> = [
   ...["[]", "[1]", "[[1]]", "[[],[1]]"].map((data) =>
-    ask(
+    httpCase(
       "FP32",
       data,
       "[2]",
@@ -108,7 +115,7 @@ const counts: ReadonlyArray<HttpCase> = [
     ),
   ),
   ...["[1,2,3]", "[[1,2],[3,4]]", "[1,2,[3]]"].map((data) =>
-    ask(
+    httpCase(
       "FP32",
       data,
       "[2]",
@@ -122,10 +129,10 @@ const counts: ReadonlyArray<HttpCase> = [
     ),
   ),
   ...["[1,2]", "[[1],[2]]", "[[1,2]]", "[[[1]],2]", "[[],1,2]"].map((data) =>
-    ask("FP32", data, "[2]", { status: 200, body: /"shape":\[2\],"data":\[1,2\]/ }, "C7", `${data} for two`),
+    httpCase("FP32", data, "[2]", { status: 200, body: /"shape":\[2\],"data":\[1,2\]/ }, "C7", `${data} for two`),
   ),
-  ask("FP32", "[]", "[0]", { status: 200, body: /"shape":\[0\],"data":\[\]/ }, "C7", "none for none"),
-  ask(
+  httpCase("FP32", "[]", "[0]", { status: 200, body: /"shape":\[0\],"data":\[\]/ }, "C7", "none for none"),
+  httpCase(
     "FP32",
     "[1]",
     "[4000000000]",
@@ -133,7 +140,7 @@ const counts: ReadonlyArray<HttpCase> = [
     "C15",
     "one for four thousand million",
   ),
-  ask(
+  httpCase(
     "FP32",
     "[1",
     "[1]",
@@ -141,7 +148,7 @@ const counts: ReadonlyArray<HttpCase> = [
     "C15",
     "that does not end",
   ),
-  ask(
+  httpCase(
     "FP32",
     "[1 2]",
     "[2]",
@@ -149,7 +156,7 @@ const counts: ReadonlyArray<HttpCase> = [
     "C15",
     "without commas",
   ),
-  ask(
+  httpCase(
     "FP64",
     "[1e400]",
     "[1]",
@@ -160,7 +167,7 @@ const counts: ReadonlyArray<HttpCase> = [
 ]
 
 const halves = ["FP16", "BF16"].flatMap((datatype) => [
-  ask(
+  httpCase(
     datatype,
     "[1]",
     "[1]",

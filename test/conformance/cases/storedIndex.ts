@@ -2,7 +2,7 @@
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { type Claim, type GrpcCase, type HttpCase, http, rpc } from "../Case.ts"
-import { versionOf } from "../Broken.ts"
+import { versionOf } from "../BrokenModel.ts"
 import { broken } from "../StoredRefusals.ts"
 import { escaped, on, part } from "./stored.ts"
 

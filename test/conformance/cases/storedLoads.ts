@@ -14,7 +14,7 @@ type Parameters = { readonly [name: string]: string | boolean | number | Uint8Ar
 interface Refusal {
   readonly name: string
   readonly model: string
-  readonly what: "load" | "unload"
+  readonly operation: "load" | "unload"
   readonly parameters?: Parameters
   readonly error: string | RegExp
   readonly internal?: boolean
@@ -34,16 +34,16 @@ const refusals: ReadonlyArray<Refusal> = [
   {
     name: "a model that is not there",
     model: "no",
-    what: "load",
+    operation: "load",
     error: "failed to load 'no', failed to poll from model repository",
     internal: true,
     proves: ["A6.load.unknown"],
   },
   ...(["..", "a/b", "a\\b", "../fixed"] as const).flatMap((model) =>
-    (["load", "unload"] as const).map((what): Refusal => ({
+    (["load", "unload"] as const).map((operation): Refusal => ({
       name: `the name ${model}`,
       model,
-      what,
+      operation,
       error: traversal(model),
       proves: ["A6.name.traversal"],
     })),
@@ -51,14 +51,14 @@ const refusals: ReadonlyArray<Refusal> = [
   ...Object.entries(broken).map(([model, found]): Refusal => ({
     name: `again: ${model}`,
     model,
-    what: "load",
+    operation: "load",
     error: loadFailed(model, found),
     proves: ["A6.load.failure", "A6.load.again", ...(found.proves ?? [])],
   })),
   {
     name: "a file of another format, by its version",
     model: "no_onnx",
-    what: "load",
+    operation: "load",
     error:
       /^load failed for model 'no_onnx': version 1 is at UNAVAILABLE state: .* is not an ONNX model: its bytes are cut short, or of another format;$/,
     proves: ["A6.load.failure.version"],
@@ -66,7 +66,7 @@ const refusals: ReadonlyArray<Refusal> = [
   {
     name: "a backend that there is not, by its version",
     model: "no_backend",
-    what: "load",
+    operation: "load",
     error:
       "load failed for model 'no_backend': version 1 is at UNAVAILABLE state: unable to find backend library for backend 'fil', try specifying runtime on the model configuration.;",
     proves: ["A6.load.failure.version"],
@@ -74,7 +74,7 @@ const refusals: ReadonlyArray<Refusal> = [
   {
     name: "a configuration that is no JSON",
     model: "fixed",
-    what: "load",
+    operation: "load",
     parameters: { config: "{" },
     error: /^load failed for model 'fixed': Invalid config override: /,
     proves: ["A6.config.no-json"],
@@ -82,7 +82,7 @@ const refusals: ReadonlyArray<Refusal> = [
   {
     name: "a configuration with a field that there is not",
     model: "fixed",
-    what: "load",
+    operation: "load",
     parameters: { config: '{"foo":1}' },
     error: /^load failed for model 'fixed': Invalid config override: .*"foo"/,
     proves: ["A6.config.unknown-field"],
@@ -90,7 +90,7 @@ const refusals: ReadonlyArray<Refusal> = [
   {
     name: "a configuration of another model",
     model: "fixed",
-    what: "load",
+    operation: "load",
     parameters: { config: '{"name":"other"}' },
     error:
       "load failed for model 'fixed': unexpected directory name 'fixed' for model 'other', directory name must equal model name",
@@ -99,7 +99,7 @@ const refusals: ReadonlyArray<Refusal> = [
   {
     name: "a configuration that the file contradicts",
     model: "fixed",
-    what: "load",
+    operation: "load",
     parameters: { config: '{"max_batch_size":2}' },
     error:
       "load failed for model 'fixed': version 1 is at UNAVAILABLE state: autofill failed for model 'fixed': model does not support batching while non-zero max_batch_size is specified;",
@@ -108,7 +108,7 @@ const refusals: ReadonlyArray<Refusal> = [
   {
     name: "a configuration that is no text",
     model: "fixed",
-    what: "load",
+    operation: "load",
     parameters: { config: true },
     error: "invalid value type for load parameter 'config', expected string_param.",
     proves: ["A6.config.type"],
@@ -116,7 +116,7 @@ const refusals: ReadonlyArray<Refusal> = [
   {
     name: "files without a configuration",
     model: "fixed",
-    what: "load",
+    operation: "load",
     parameters: { "file:1/model.onnx": file },
     error: "load failed for model 'fixed': override model directory requires the parameter 'config'",
     proves: ["A6.files.need-config"],
@@ -124,7 +124,7 @@ const refusals: ReadonlyArray<Refusal> = [
   {
     name: "files of another directory",
     model: "fixed",
-    what: "load",
+    operation: "load",
     parameters: { config: "{}", "file:../x/1/model.onnx": file },
     error:
       "load failed for model 'fixed': invalid file '../x/1/model.onnx', which is not below the directory of model 'fixed'",
@@ -133,7 +133,7 @@ const refusals: ReadonlyArray<Refusal> = [
   {
     name: "files without a version",
     model: "fixed",
-    what: "load",
+    operation: "load",
     parameters: { config: '{"backend":"onnxruntime"}', "file:model.onnx": file },
     error:
       "load failed for model 'fixed': at least one version must be available under the version policy of model 'fixed'",
@@ -142,7 +142,7 @@ const refusals: ReadonlyArray<Refusal> = [
   {
     name: "a file that is no content",
     model: "fixed",
-    what: "load",
+    operation: "load",
     parameters: { "file:1/model.onnx": false },
     error: "invalid value type for load parameter 'file:1/model.onnx', expected bytes_param.",
     proves: ["A6.files.type"],
@@ -150,7 +150,7 @@ const refusals: ReadonlyArray<Refusal> = [
   {
     name: "a script",
     model: "fixed",
-    what: "load",
+    operation: "load",
     parameters: { config: '{"backend":"nereid"}', "file:1/model.js": Buffer.from("export default {}") },
     error:
       "load failed for model 'fixed': a script is loaded from a repository, never from files that come with a request",
@@ -159,7 +159,7 @@ const refusals: ReadonlyArray<Refusal> = [
   {
     name: "a parameter that there is not",
     model: "fixed",
-    what: "load",
+    operation: "load",
     parameters: { x: "y" },
     error: "unrecognized load parameter 'x'.",
     proves: ["A6.parameter.unknown"],
@@ -167,18 +167,18 @@ const refusals: ReadonlyArray<Refusal> = [
   {
     name: "unload_dependents that is no truth",
     model: "fixed",
-    what: "unload",
+    operation: "unload",
     parameters: { unload_dependents: "yes" },
     error: "invalid value type for 'unload_dependents' parameter, expected bool_param.",
     proves: ["A6.unload.dependents-type"],
   },
 ]
 
-const refusalHttp = ({ name, model, what, parameters, error, internal, proves }: Refusal): HttpCase =>
+const refusalHttp = ({ name, model, operation, parameters, error, internal, proves }: Refusal): HttpCase =>
   http(
-    `${what}: ${name}`,
+    `${operation}: ${name}`,
     {
-      path: `/v2/repository/models/${encodeURIComponent(model)}/${what}`,
+      path: `/v2/repository/models/${encodeURIComponent(model)}/${operation}`,
       body: parameters === undefined ? "" : JSON.stringify({ parameters: inJson(parameters) }),
     },
     { status: internal ? 500 : 400, error },
@@ -193,7 +193,7 @@ const inJson = (parameters: Parameters) =>
     ]),
   )
 
-const refusalGrpc = ({ name, model, what, parameters = {}, error, internal, proves }: Refusal): GrpcCase => {
+const refusalGrpc = ({ name, model, operation, parameters = {}, error, internal, proves }: Refusal): GrpcCase => {
   const request = {
     modelName: model,
     parameters: Object.fromEntries(
@@ -201,18 +201,18 @@ const refusalGrpc = ({ name, model, what, parameters = {}, error, internal, prov
     ),
   }
   const expected = { code: internal ? GrpcCode.INTERNAL : GrpcCode.INVALID_ARGUMENT, message: error }
-  return changing(what, name, request, expected, ...proves)
+  return changing(operation, name, request, expected, ...proves)
 }
 
 const changing = (
-  what: Refusal["what"],
+  operation: Refusal["operation"],
   name: string,
   request: MessageInitShape<typeof method.repositoryModelLoad.input> &
     MessageInitShape<typeof method.repositoryModelUnload.input>,
   expected: GrpcExpected,
   ...proves: ReadonlyArray<Claim>
 ): GrpcCase =>
-  what === "load"
+  operation === "load"
     ? rpc(name, method.repositoryModelLoad, request, expected, on("C32", "C33", ...proves))
     : rpc(name, method.repositoryModelUnload, request, expected, on("C32", ...proves))
 
@@ -238,16 +238,16 @@ const cannotChange: ReadonlyArray<HttpCase> = [
     error: "invalid value type for load parameter 'file:1/model.onnx', expected bytes_param.",
   }),
   loading("once more, without a change", "", { status: 200, body: "" }),
-  ...["load", "unload"].flatMap((what) => [
+  ...["load", "unload"].flatMap((operation) => [
     http(
-      `${what} from a repository by name`,
-      { path: `/v2/repository/r/models/fixed/${what}`, body: "" },
+      `${operation} from a repository by name`,
+      { path: `/v2/repository/r/models/fixed/${operation}`, body: "" },
       { status: 501, error: "'repository_name' specification is not supported" },
       on("C32", "A1.repository-name"),
     ),
     http(
-      `${what} by GET`,
-      { method: "GET", path: `/v2/repository/models/fixed/${what}` },
+      `${operation} by GET`,
+      { method: "GET", path: `/v2/repository/models/fixed/${operation}` },
       { status: 405, error: "Method Not Allowed" },
       on("C5", "A1.load.method"),
     ),
@@ -275,16 +275,16 @@ const cannotChangeGrpc: ReadonlyArray<GrpcCase> = [
     { code: 0, replies: ["{}"] },
     on("C32", "A6.unload.absent"),
   ),
-  ...(["load", "unload"] as const).flatMap((what) => [
+  ...(["load", "unload"] as const).flatMap((operation) => [
     changing(
-      what,
+      operation,
       "no name",
       { modelName: "" },
       { code: GrpcCode.INVALID_ARGUMENT, message: "Model name cannot be empty. Please enter a valid name to deploy." },
       "A6.name.empty",
     ),
     changing(
-      what,
+      operation,
       "from a repository by name",
       { modelName: "fixed", repositoryName: "r" },
       { code: GrpcCode.UNIMPLEMENTED, message: "'repository_name' specification is not supported" },

@@ -278,7 +278,7 @@ const policy = ([model, [claim, served]]: readonly [
   string,
   readonly [Claim, ReadonlyArray<number>],
 ]): ReadonlyArray<InferCase> => {
-  const answer = (version: number) => ({
+  const response = (version: number) => ({
     outputs: [tensor("Y", "FP32", [1], [version])],
     version: String(version),
   })
@@ -287,7 +287,7 @@ const policy = ([model, [claim, served]]: readonly [
     name: `${model}: no version is the highest`,
     proves: ["C34", "A6.version.highest"],
     request: { model, inputs: [x] },
-    expected: answer(served.at(-1) ?? 0),
+    expected: response(served.at(-1) ?? 0),
   }
   const each = versions.map((version): InferCase => ({
     ...stored,
@@ -295,7 +295,7 @@ const policy = ([model, [claim, served]]: readonly [
     proves: ["C34", claim],
     request: { model, version: String(version), inputs: [x] },
     expected: served.includes(version)
-      ? answer(version)
+      ? response(version)
       : { tag: "ModelNotFound", error: `Request for unknown model: '${model}' version ${version} is not found` },
   }))
   return [highest, ...each]

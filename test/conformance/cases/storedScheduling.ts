@@ -19,7 +19,7 @@ const inRepository = <C extends GrpcCase | HttpCase>(one: C): C => ({
   name: `of a repository: ${one.name}`,
 })
 
-const asksDecoupled = ({ steps }: HttpCase) =>
+const isDecoupled = ({ steps }: HttpCase) =>
   steps.some(([request]) => typeof request === "object" && "path" in request && request.path.includes("/counts/"))
 
 const seen = ["1,2: 0,0 ''", "3,2: 5,7,5,7,5,7 'a b' 'a b' 'a b'", "3,2: 5,7,5,7,5,7 'a b' 'a b' 'a b'", "4,2"].join(
@@ -53,7 +53,7 @@ export const storedScheduling: ReadonlyArray<InferCase> = [
 const number = "attempt to access JSON non-unsigned-integer as unsigned-integer"
 
 /** A request to a model with levels, whose parameter is this JSON. */
-const askedHttp = (parameter: "priority" | "timeout", value: string, expected: HttpExpected): HttpCase =>
+const httpCase = (parameter: "priority" | "timeout", value: string, expected: HttpExpected): HttpCase =>
   http(
     `a ${parameter} of ${value}`,
     {
@@ -66,9 +66,9 @@ const askedHttp = (parameter: "priority" | "timeout", value: string, expected: H
 
 const parametersHttp: ReadonlyArray<HttpCase> = (["priority", "timeout"] as const).flatMap((name) => [
   ...['"1"', "-1", "1.5", "true"].map((value) =>
-    askedHttp(name, value, { status: 500, error: `Unable to parse '${name}': ${number}` }),
+    httpCase(name, value, { status: 500, error: `Unable to parse '${name}': ${number}` }),
   ),
-  askedHttp(name, "18446744073709551615", { status: 200 }),
+  httpCase(name, "18446744073709551615", { status: 200 }),
 ])
 
 /** Of the model that is there, with a warm-up that it cannot take. */
@@ -84,7 +84,7 @@ const hasFailed =
   /^load failed for model 'policies': version 1 is at UNAVAILABLE state: model 'policies' version 1 has failed its warm-up on instance policies_0_0: input 'X' of model 'policies': .*INT32/
 
 export const storedSchedulingHttp: ReadonlyArray<HttpCase> = [
-  ...[...decoupledHttp, ...generate.filter(asksDecoupled)].map(inRepository),
+  ...[...decoupledHttp, ...generate.filter(isDecoupled)].map(inRepository),
   ...parametersHttp,
   {
     ...stored,
@@ -132,7 +132,7 @@ const { method } = GRPCInferenceService
 
 type Choice = NonNullable<MessageInitShape<typeof InferParameterSchema>["parameterChoice"]>
 
-const askedGrpc = (parameter: "priority" | "timeout", choice: Choice, error?: string): GrpcCase =>
+const grpcCase = (parameter: "priority" | "timeout", choice: Choice, error?: string): GrpcCase =>
   rpc(
     `a ${parameter} of ${choice.case} ${choice.value}`,
     method.modelInfer,
@@ -152,12 +152,12 @@ const wrongType = (parameter: string, expected: string) =>
 const belowNothing = (parameter: string) => `invalid value '-1' for '${parameter}' parameter, expected value >= 0.`
 
 const parametersGrpc: ReadonlyArray<GrpcCase> = [
-  askedGrpc("priority", { case: "int64Param", value: 1n }),
-  askedGrpc("priority", { case: "uint64Param", value: 2n ** 64n - 1n }),
-  askedGrpc("timeout", { case: "int64Param", value: 2n ** 63n - 1n }),
-  askedGrpc("priority", { case: "int64Param", value: -1n }, belowNothing("priority")),
-  askedGrpc("timeout", { case: "int64Param", value: -1n }, belowNothing("timeout")),
-  askedGrpc("timeout", { case: "uint64Param", value: 1n }, wrongType("timeout", "int64_param")),
+  grpcCase("priority", { case: "int64Param", value: 1n }),
+  grpcCase("priority", { case: "uint64Param", value: 2n ** 64n - 1n }),
+  grpcCase("timeout", { case: "int64Param", value: 2n ** 63n - 1n }),
+  grpcCase("priority", { case: "int64Param", value: -1n }, belowNothing("priority")),
+  grpcCase("timeout", { case: "int64Param", value: -1n }, belowNothing("timeout")),
+  grpcCase("timeout", { case: "uint64Param", value: 1n }, wrongType("timeout", "int64_param")),
   ...(
     [
       { case: "stringParam", value: "1" },
@@ -165,8 +165,8 @@ const parametersGrpc: ReadonlyArray<GrpcCase> = [
       { case: "doubleParam", value: 1 },
     ] as const
   ).flatMap((choice) => [
-    askedGrpc("priority", choice, wrongType("priority", "int64_param or uint64_param")),
-    askedGrpc("timeout", choice, wrongType("timeout", "int64_param")),
+    grpcCase("priority", choice, wrongType("priority", "int64_param or uint64_param")),
+    grpcCase("timeout", choice, wrongType("timeout", "int64_param")),
   ]),
 ]
 

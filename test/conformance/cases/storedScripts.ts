@@ -5,7 +5,7 @@ import { tensor } from "../InferRequest.ts"
 import { on } from "./stored.ts"
 
 /** What a script tells of its request, and of what it was given at first. */
-const told: InferCase = {
+const argumentsCase: InferCase = {
   ...on(
     "C21",
     "A12.script.id",
@@ -59,7 +59,7 @@ const tags = [
 
 const failing = (
   name: string,
-  how: string,
+  mode: string,
   tag: keyof typeof codes,
   error: string | RegExp,
   ...proves: ReadonlyArray<Claim>
@@ -67,7 +67,7 @@ const failing = (
   ...on(...proves),
   name: `a script that ${name}`,
   as: once,
-  request: { model: "failing", inputs: [tensor("X", "BYTES", [1], [how])] },
+  request: { model: "failing", inputs: [tensor("X", "BYTES", [1], [mode])] },
   expected: { tag, error },
 })
 
@@ -91,7 +91,7 @@ const failures: ReadonlyArray<InferCase> = [
   ),
 ]
 
-const asking: InferCase = {
+const callingCase: InferCase = {
   ...on("A12.script.model"),
   name: "a script asks another model",
   request: { model: "asking", inputs: [tensor("X", "FP32", [2, 1], [1, 2])] },
@@ -105,4 +105,4 @@ const withoutOption: InferCase = {
   expected: { outputs: [tensor("Y", "FP32", [1, 1], [101])] },
 }
 
-export const storedScripts: ReadonlyArray<InferCase> = [told, ...failures, withoutOption, asking]
+export const storedScripts: ReadonlyArray<InferCase> = [argumentsCase, ...failures, withoutOption, callingCase]

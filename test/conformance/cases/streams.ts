@@ -10,7 +10,7 @@ import { noWayDown } from "../Models.ts"
 
 const { modelStreamInfer } = GRPCInferenceService.method
 
-const ask = (model: string, x: number, id: string, parameters: Parameters = {}) =>
+const requestFrame = (model: string, x: number, id: string, parameters: Parameters = {}) =>
   frame(
     toBinary(
       ModelInferRequestSchema,
@@ -46,7 +46,7 @@ const number = (model: string, id: string, x: number, isFinal = true) =>
   )
 
 /** Without outputs. */
-const nothing = (model: string, id: string) =>
+const noResponse = (model: string, id: string) =>
   new RegExp(`^\\{"inferResponse":\\{"modelName":"${model}","modelVersion":"1","id":"${id}",${final(true)}\\}\\}$`)
 
 const failed = (id: string, text: string) => {
@@ -58,11 +58,14 @@ const unknown = "Request for unknown model: 'no' is not found"
 
 const inOrder: ReadonlyArray<GrpcCase> = [
   on("no requests", "C26", [], { code: 0, replies: [] }),
-  on("one request", "C26", [ask("single_int32", 7, "a")], { code: 0, replies: [number("single_int32", "a", 7)] }),
+  on("one request", "C26", [requestFrame("single_int32", 7, "a")], {
+    code: 0,
+    replies: [number("single_int32", "a", 7)],
+  }),
   on(
     "a request in two parts",
     "C26",
-    [ask("single_int32", 7, "a").subarray(0, 9), ask("single_int32", 7, "a").subarray(9)],
+    [requestFrame("single_int32", 7, "a").subarray(0, 9), requestFrame("single_int32", 7, "a").subarray(9)],
     {
       code: 0,
       replies: [number("single_int32", "a", 7)],
@@ -71,23 +74,23 @@ const inOrder: ReadonlyArray<GrpcCase> = [
   on(
     "fifty requests, all answered in their order behind the half-close",
     "C26",
-    Array.from({ length: 50 }, (_, index) => ask("single_int32", index, String(index))),
+    Array.from({ length: 50 }, (_, index) => requestFrame("single_int32", index, String(index))),
     { code: 0, replies: Array.from({ length: 50 }, (_, index) => number("single_int32", String(index), index)) },
   ),
-  on("requests without ids", "C26", [ask("single_int32", 1, ""), ask("single_int32", 2, "")], {
+  on("requests without ids", "C26", [requestFrame("single_int32", 1, ""), requestFrame("single_int32", 2, "")], {
     code: 0,
     replies: [/"rawOutputContents":\["AQAAAA=="\]/, /"rawOutputContents":\["AgAAAA=="\]/],
   }),
   on(
     "an error among answers, and the stream goes on",
     "C26",
-    [ask("single_int32", 1, "a"), ask("no", 2, "b"), ask("single_int32", 3, "c")],
+    [requestFrame("single_int32", 1, "a"), requestFrame("no", 2, "b"), requestFrame("single_int32", 3, "c")],
     {
       code: 0,
       replies: [number("single_int32", "a", 1), failed("b", unknown), number("single_int32", "c", 3)],
     },
   ),
-  on("an error of validation has its prefix", "C26", [ask("single_fp32", 1, "a")], {
+  on("an error of validation has its prefix", "C26", [requestFrame("single_fp32", 1, "a")], {
     code: 0,
     replies: [
       failed("a", "[request id: a] inference input 'X' data-type is 'INT32', but model 'single_fp32' expects 'FP32'"),
@@ -103,7 +106,7 @@ const inOrder: ReadonlyArray<GrpcCase> = [
           create(ModelInferRequestSchema, { modelName: "single_int32", id: "a", inputs: [{ name: "X" }] }),
         ),
       ),
-      ask("single_int32", 3, "c"),
+      requestFrame("single_int32", 3, "c"),
     ],
     {
       code: 0,
@@ -117,37 +120,37 @@ const inOrder: ReadonlyArray<GrpcCase> = [
 
 /** Of the model `counts`. */
 export const decoupled: ReadonlyArray<GrpcCase> = [
-  on("three responses to one request", "C27", [ask("counts", 3, "a")], {
+  on("three responses to one request", "C27", [requestFrame("counts", 3, "a")], {
     code: 0,
     replies: [1, 2, 3].map((x) => number("counts", "a", x, false)),
   }),
   on(
     "three responses and an empty last one",
     "C27",
-    [ask("counts", 3, "a", { triton_enable_empty_final_response: true })],
+    [requestFrame("counts", 3, "a", { triton_enable_empty_final_response: true })],
     {
       code: 0,
-      replies: [...[1, 2, 3].map((x) => number("counts", "a", x, false)), nothing("counts", "a")],
+      replies: [...[1, 2, 3].map((x) => number("counts", "a", x, false)), noResponse("counts", "a")],
     },
   ),
-  on("no response at all", "C27", [ask("counts", 0, "a")], { code: 0, replies: [] }),
+  on("no response at all", "C27", [requestFrame("counts", 0, "a")], { code: 0, replies: [] }),
   on(
     "no response but the empty last one",
     "C27",
-    [ask("counts", 0, "a", { triton_enable_empty_final_response: true })],
+    [requestFrame("counts", 0, "a", { triton_enable_empty_final_response: true })],
     {
       code: 0,
-      replies: [nothing("counts", "a")],
+      replies: [noResponse("counts", "a")],
     },
   ),
-  on("a failure behind two responses", "C27", [ask("counts", -2, "a")], {
+  on("a failure behind two responses", "C27", [requestFrame("counts", -2, "a")], {
     code: 0,
     replies: [number("counts", "a", 1, false), number("counts", "a", 2, false), failed("a", noWayDown)],
   }),
   {
     name: "unary inference of a decoupled model",
     proves: ["C25"],
-    call: { chunks: [ask("counts", 1, "a")] },
+    call: { chunks: [requestFrame("counts", 1, "a")] },
     expected: {
       code: GrpcCode.UNIMPLEMENTED,
       message: "ModelInfer RPC doesn't support models with decoupled transaction policy",
@@ -160,14 +163,14 @@ const errorMode: ReadonlyArray<GrpcCase> = [
   on(
     "the first error ends the stream where that is asked for",
     "C27",
-    [ask("single_int32", 1, "a"), ask("no", 2, "b"), ask("single_int32", 3, "c")],
+    [requestFrame("single_int32", 1, "a"), requestFrame("no", 2, "b"), requestFrame("single_int32", 3, "c")],
     { code: GrpcCode.NOT_FOUND, message: unknown, tag: "ModelNotFound", replies: [number("single_int32", "a", 1)] },
     { triton_grpc_error: "true" },
   ),
   on(
     "errors stay in band where triton_grpc_error is false",
     "C27",
-    [ask("no", 2, "b")],
+    [requestFrame("no", 2, "b")],
     { code: 0, replies: [failed("b", unknown)] },
     {
       triton_grpc_error: "false",
@@ -176,13 +179,18 @@ const errorMode: ReadonlyArray<GrpcCase> = [
 ]
 
 const broken: ReadonlyArray<GrpcCase> = [
-  on("bytes that are no message, behind an answer", "C26", [ask("single_int32", 1, "a"), frame(Uint8Array.of(0xff))], {
-    code: GrpcCode.INTERNAL,
-  }),
+  on(
+    "bytes that are no message, behind an answer",
+    "C26",
+    [requestFrame("single_int32", 1, "a"), frame(Uint8Array.of(0xff))],
+    {
+      code: GrpcCode.INTERNAL,
+    },
+  ),
   on(
     "a deadline that has passed",
     "C28",
-    [ask("stuck", 1, "a")],
+    [requestFrame("stuck", 1, "a")],
     { code: GrpcCode.DEADLINE_EXCEEDED },
     { "grpc-timeout": "20m" },
   ),

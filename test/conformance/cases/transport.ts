@@ -6,10 +6,10 @@ import { smallLimit } from "../ServerUnderTest.ts"
 
 const path = "/v2/models/single_fp32/infer"
 const body = '{"inputs":[{"name":"X","datatype":"FP32","shape":[2],"data":[1,2]}]}'
-const answer =
+const response =
   '{"model_name":"single_fp32","model_version":"1","outputs":[{"name":"X","datatype":"FP32","shape":[2],"data":[1,2]}]}'
 
-const ask = (
+const httpCase = (
   name: string,
   line: Line,
   headers: { readonly [name: string]: string },
@@ -26,36 +26,39 @@ const types = [
   "text/plain; charset=x",
   "nonsense",
 ].map((type) =>
-  ask(`Content-Type: ${type}`, "C6", { "Content-Type": type }, body, {
+  httpCase(`Content-Type: ${type}`, "C6", { "Content-Type": type }, body, {
     status: 200,
     headers: { "content-type": "application/json" },
-    body: answer,
+    body: response,
   }),
 )
 
 const compressed: ReadonlyArray<HttpCase> = [
-  ask("a gzip body", "C13", { "Content-Encoding": "gzip" }, gzipSync(body), { status: 200, body: answer }),
-  ask("a deflate body", "C13", { "Content-Encoding": "deflate" }, deflateSync(body), { status: 200, body: answer }),
+  httpCase("a gzip body", "C13", { "Content-Encoding": "gzip" }, gzipSync(body), { status: 200, body: response }),
+  httpCase("a deflate body", "C13", { "Content-Encoding": "deflate" }, deflateSync(body), {
+    status: 200,
+    body: response,
+  }),
   ...["identity", "", "Identity", " "].map((encoding) =>
-    ask(`Content-Encoding: ${JSON.stringify(encoding)}`, "C13", { "Content-Encoding": encoding }, body, {
+    httpCase(`Content-Encoding: ${JSON.stringify(encoding)}`, "C13", { "Content-Encoding": encoding }, body, {
       status: 200,
-      body: answer,
+      body: response,
     }),
   ),
   ...["br", "compress", "zstd", "gzip, deflate", "x", "gzip;q=1"].map((encoding) =>
-    ask(`Content-Encoding: ${encoding}`, "C13", { "Content-Encoding": encoding }, body, {
+    httpCase(`Content-Encoding: ${encoding}`, "C13", { "Content-Encoding": encoding }, body, {
       status: 501,
       error: "Unsupported compression type",
       headers: { "accept-encoding": "gzip, deflate" },
     }),
   ),
   ...["gzip", "deflate"].flatMap((encoding) => [
-    ask(`${encoding} that is none`, "C13", { "Content-Encoding": encoding }, body, {
+    httpCase(`${encoding} that is none`, "C13", { "Content-Encoding": encoding }, body, {
       status: 400,
       error: /^failed to decompress/,
       tag: "InvalidRequest",
     }),
-    ask(
+    httpCase(
       `${encoding} cut off`,
       "C13",
       { "Content-Encoding": encoding },
@@ -66,7 +69,7 @@ const compressed: ReadonlyArray<HttpCase> = [
         tag: "InvalidRequest",
       },
     ),
-    ask(
+    httpCase(
       `${encoding} of nothing`,
       "C13",
       { "Content-Encoding": encoding },
@@ -77,7 +80,7 @@ const compressed: ReadonlyArray<HttpCase> = [
       },
     ),
   ]),
-  ask("deflate without its wrapper", "C13", { "Content-Encoding": "deflate" }, deflateRawSync(body), {
+  httpCase("deflate without its wrapper", "C13", { "Content-Encoding": "deflate" }, deflateRawSync(body), {
     status: 400,
     error: /^failed to decompress/,
   }),
@@ -93,7 +96,7 @@ const compressed: ReadonlyArray<HttpCase> = [
     ["GZIP", "gzip"],
     ["gzip;q=x", undefined],
   ].map(([accepted = "", encoding]) =>
-    ask(`Accept-Encoding: ${accepted}`, "C13", { "Accept-Encoding": accepted }, body, {
+    httpCase(`Accept-Encoding: ${accepted}`, "C13", { "Accept-Encoding": accepted }, body, {
       status: 200,
       headers: { "content-encoding": encoding },
     }),
@@ -111,12 +114,12 @@ const tooLarge = (size: string | number): HttpExpected => ({
 const padded = (length: number) => body.padEnd(length)
 
 const limits: ReadonlyArray<HttpCase> = [
-  ask("a body of exactly the limit", "C14", {}, padded(smallLimit), { status: 200 }, { server: "small" }),
-  ask("a body of a byte more", "C14", {}, padded(smallLimit + 1), tooLarge(smallLimit + 1), {
+  httpCase("a body of exactly the limit", "C14", {}, padded(smallLimit), { status: 200 }, { server: "small" }),
+  httpCase("a body of a byte more", "C14", {}, padded(smallLimit + 1), tooLarge(smallLimit + 1), {
     server: "small",
     closes: true,
   }),
-  ask(
+  httpCase(
     "a body that is too large only when it is decompressed",
     "C14",
     { "Content-Encoding": "gzip" },
@@ -154,7 +157,7 @@ const framing: ReadonlyArray<HttpCase> = [
     ),
     {
       status: 200,
-      body: answer,
+      body: response,
     },
     { proves: ["C7"] },
   ),
@@ -167,7 +170,7 @@ const framing: ReadonlyArray<HttpCase> = [
   http(
     "a body that the caller asks about first",
     post(`Expect: 100-continue\r\nContent-Length: ${body.length}`, body),
-    { status: 200, body: answer },
+    { status: 200, body: response },
     { proves: ["C7"], closes: true },
   ),
   ...[
@@ -202,13 +205,13 @@ const framing: ReadonlyArray<HttpCase> = [
   http("a path of 10 KB", { path: `/v2/models/${"a".repeat(10_000)}` }, { status: 404 }, { proves: ["C16"] }),
 ]
 
-const goesOn: HttpCase = {
+const keepAliveCase: HttpCase = {
   name: "errors of all kinds, one after another on one connection",
   proves: ["C5", "C15"],
   steps: [
     [
       { path, body },
-      { status: 200, body: answer },
+      { status: 200, body: response },
     ],
     [{ path, body: "{" }, { status: 500 }],
     [{ path: "/nowhere", body }, { status: 404 }],
@@ -225,14 +228,14 @@ const goesOn: HttpCase = {
     ],
     [
       { path, body },
-      { status: 200, body: answer },
+      { status: 200, body: response },
     ],
   ],
 }
 
 const deadlines: ReadonlyArray<HttpCase> = [
   ...["x", "-1", "", "1e3", "NaN"].map((timeout) =>
-    ask(`a timeout of ${JSON.stringify(timeout)}`, "C28", { "Nereid-Timeout-Ms": timeout }, body, {
+    httpCase(`a timeout of ${JSON.stringify(timeout)}`, "C28", { "Nereid-Timeout-Ms": timeout }, body, {
       status: 400,
       error: /^nereid-timeout-ms must be a number of milliseconds/,
     }),
@@ -249,4 +252,11 @@ const deadlines: ReadonlyArray<HttpCase> = [
   ),
 ]
 
-export const transport: ReadonlyArray<HttpCase> = [...types, ...compressed, ...limits, ...framing, goesOn, ...deadlines]
+export const transport: ReadonlyArray<HttpCase> = [
+  ...types,
+  ...compressed,
+  ...limits,
+  ...framing,
+  keepAliveCase,
+  ...deadlines,
+]

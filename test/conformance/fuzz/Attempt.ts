@@ -13,7 +13,7 @@ import * as HttpOracle from "./HttpOracle.ts"
 import { parse, print } from "./JsonTree.ts"
 import { mutateMessage } from "./MessageMutation.ts"
 import { Random } from "./Random.ts"
-import { valid } from "./Valid.ts"
+import { validRequest } from "./ValidRequest.ts"
 import { Refusal } from "./Verdict.ts"
 
 export type Sent =
@@ -24,7 +24,7 @@ export type Sent =
 export type Through = "normal" | "connect"
 
 export interface Attempt {
-  readonly what: string
+  readonly description: string
   readonly sent: Sent
   /** The id of the request, and the model, where nothing has touched them. */
   readonly request: InferRequest
@@ -36,7 +36,7 @@ export interface Attempt {
 
 export const attempt = (seed: number, index: number): Attempt => {
   const random = Random.of(seed, index)
-  let request = valid(random)
+  let request = validRequest(random)
   const done: Array<string> = []
   let breaks = false
   const byField = random.chance(0.5)
@@ -45,7 +45,7 @@ export const attempt = (seed: number, index: number): Attempt => {
     // A second change may undo what the first has broken.
     breaks = mutated.breaks && done.length === 0
     request = mutated.request
-    done.push(mutated.what)
+    done.push(mutated.description)
   }
   breaks &&= done.length === 1
   const [first] = request.inputs
@@ -56,7 +56,7 @@ export const attempt = (seed: number, index: number): Attempt => {
   const make = isGrpc(encoding) ? overGrpc : overHttp
   const sent = make(random, request, encoding, byField, done)
   return {
-    what: done.join(", "),
+    description: done.join(", "),
     sent,
     request,
     outputs: verdict(sent),

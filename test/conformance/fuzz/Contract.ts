@@ -20,7 +20,7 @@ export interface Contract {
   readonly inputs: ReadonlyArray<Spec>
   readonly outputs: ReadonlyArray<{ readonly name: string; readonly datatype: string }>
   /** Outputs, with the batch dimension, from valid inputs by name; undefined where the model itself refuses them. */
-  readonly answer: (inputs: ReadonlyMap<string, Tensor>) => ReadonlyArray<Tensor> | undefined
+  readonly outputsFor: (inputs: ReadonlyMap<string, Tensor>) => ReadonlyArray<Tensor> | undefined
 }
 
 const echo = (name: string, inputs: ReadonlyArray<Spec>, maxBatchSize: number): Contract => ({
@@ -28,7 +28,7 @@ const echo = (name: string, inputs: ReadonlyArray<Spec>, maxBatchSize: number): 
   maxBatchSize,
   inputs,
   outputs: inputs,
-  answer: (sent) => inputs.flatMap((spec) => sent.get(spec.name) ?? [tensor(spec.name, spec.datatype, [0], [])]),
+  outputsFor: (sent) => inputs.flatMap((spec) => sent.get(spec.name) ?? [tensor(spec.name, spec.datatype, [0], [])]),
 })
 
 /** Two inputs to their sum and their difference. */
@@ -45,7 +45,7 @@ const addSub = (
     maxBatchSize,
     inputs: [a, b].map((input) => ({ name: input, datatype, dims: [width] })),
     outputs: [sum, difference].map((output) => ({ name: output, datatype })),
-    answer: (sent) => {
+    outputsFor: (sent) => {
       const [one, other] = [sent.get(a), sent.get(b)]
       if (one === undefined || other === undefined) return undefined
       const combine = (output: string, f: (x: number, y: number) => number) => {
@@ -76,7 +76,7 @@ const text: Contract = {
   maxBatchSize: 4,
   inputs: [{ name: "TEXT", datatype: "BYTES", dims: [1] }],
   outputs: [{ name: "TEXT", datatype: "BYTES" }],
-  answer: (sent) => {
+  outputsFor: (sent) => {
     const one = sent.get("TEXT")
     return one !== undefined && strings(bytesOf(one))?.every(isUtf8) === true ? [one] : undefined
   },
@@ -92,7 +92,7 @@ const scores: Contract = {
     { name: "TEXT", datatype: "BYTES" },
     { name: "HALF", datatype: "FP16" },
   ],
-  answer: (sent) => {
+  outputsFor: (sent) => {
     const x = sent.get("X")
     if (x === undefined) return undefined
     const rows = Number(x.shape[0])

@@ -6,7 +6,7 @@ import type { Random } from "./Random.ts"
 export interface Mutated {
   readonly request: InferRequest
   /** What was done, for the report of a failure. */
-  readonly what: string
+  readonly description: string
   /** It cannot be valid any more; where this is false, it may still be. */
   readonly breaks: boolean
 }
@@ -17,15 +17,15 @@ type Mutation = (random: Random, request: InferRequest) => Mutated
 
 /** A change of one of the inputs, as a mutation of the request. */
 const ofInput =
-  (what: string, change: (random: Random, input: Tensor) => Tensor | undefined, breaks = false): Mutation =>
+  (description: string, change: (random: Random, input: Tensor) => Tensor | undefined, breaks = false): Mutation =>
   (random, request) => {
     const index = random.below(request.inputs.length)
     const input = request.inputs[index]
     const changed = input && change(random, input)
-    if (changed === undefined) return { request, what: "nothing", breaks: false }
+    if (changed === undefined) return { request, description: "nothing", breaks: false }
     return {
       request: { ...request, inputs: request.inputs.with(index, changed) },
-      what: `${what} ${changed.name}`,
+      description: `${description} ${changed.name}`,
       breaks,
     }
   }
@@ -52,22 +52,22 @@ const resized = (input: Tensor, shape: ReadonlyArray<number | bigint>): Tensor =
 const absurd = [0, 1, 2, 3, 1000, 2 ** 31, 2n ** 32n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 62n, 2n ** 63n - 1n]
 
 const mutations: ReadonlyArray<Mutation> = [
-  (_, request) => ({ request, what: "nothing", breaks: false }),
+  (_, request) => ({ request, description: "nothing", breaks: false }),
   (random, request) => {
     const index = random.below(request.inputs.length)
     const name = request.inputs[index]?.name ?? ""
     const inputs = request.inputs.toSpliced(index, 1)
     return {
       request: { ...request, inputs },
-      what: `no ${name}`,
+      description: `no ${name}`,
       breaks: name !== "" && !(request.model === "shapes" && name === "B"),
     }
   },
   (random, request) => {
-    if (request.inputs.length === 0) return { request, what: "nothing", breaks: false }
-    const again = random.pick(request.inputs)
-    const inputs = request.inputs.toSpliced(random.below(request.inputs.length + 1), 0, again)
-    return { request: { ...request, inputs }, what: `${again.name} twice`, breaks: true }
+    if (request.inputs.length === 0) return { request, description: "nothing", breaks: false }
+    const repeated = random.pick(request.inputs)
+    const inputs = request.inputs.toSpliced(random.below(request.inputs.length + 1), 0, repeated)
+    return { request: { ...request, inputs }, description: `${repeated.name} twice`, breaks: true }
   },
   ofInput(
     "renamed to",
@@ -116,7 +116,7 @@ const mutations: ReadonlyArray<Mutation> = [
     const inputs = request.inputs.map((input) =>
       input.shape.length === 0 || isAbsurd(input) ? input : resized(input, input.shape.with(0, rows)),
     )
-    return { request: { ...request, inputs }, what: `${rows} rows`, breaks: false }
+    return { request: { ...request, inputs }, description: `${rows} rows`, breaks: false }
   },
   ofInput("an absurd dim of", (random, input) => {
     if (input.shape.length === 0) return undefined
@@ -162,26 +162,26 @@ const mutations: ReadonlyArray<Mutation> = [
       "%00",
       "__proto__",
     ])
-    return { request: { ...request, model }, what: `model ${JSON.stringify(model)}`, breaks: true }
+    return { request: { ...request, model }, description: `model ${JSON.stringify(model)}`, breaks: true }
   },
   (random, request) => {
     const version = random.pick(["0", "2", "01", "99999999999999999999", "x", "-1", "1.0", " 1", "1e0"])
-    return { request: { ...request, version }, what: `version ${version}`, breaks: version !== "01" }
+    return { request: { ...request, version }, description: `version ${version}`, breaks: version !== "01" }
   },
   (random, request) => {
     const name = random.pick(["", "Z", "output0", "__proto__"])
     return {
       request: { ...request, outputs: [...(request.outputs ?? []), { name }] },
-      what: `output ${JSON.stringify(name)}`,
+      description: `output ${JSON.stringify(name)}`,
       breaks: true,
     }
   },
   (_, request) => {
     const [first] = request.outputs ?? []
-    if (first === undefined) return { request, what: "nothing", breaks: false }
+    if (first === undefined) return { request, description: "nothing", breaks: false }
     return {
       request: { ...request, outputs: [...(request.outputs ?? []), first] },
-      what: "an output twice",
+      description: "an output twice",
       breaks: true,
     }
   },
@@ -190,13 +190,13 @@ const mutations: ReadonlyArray<Mutation> = [
     const outputs = (request.outputs ?? []).map(({ name }) => ({ name, parameters: { classification } }))
     return {
       request: { ...request, outputs },
-      what: `${outputs.length} outputs with classification ${classification}`,
+      description: `${outputs.length} outputs with classification ${classification}`,
       breaks: false,
     }
   },
   (random, request) => {
     const name = random.pick(["triton_", "triton_x", "triton_final_response"])
-    return { request: withParameter(request, name, true), what: `parameter ${name}`, breaks: true }
+    return { request: withParameter(request, name, true), description: `parameter ${name}`, breaks: true }
   },
   (random, request) => {
     const name = random.pick([
@@ -209,6 +209,10 @@ const mutations: ReadonlyArray<Mutation> = [
       "headers",
     ])
     const value = random.pick<Parameters[string]>([true, 1n, -1n, 0.5, "x", "x".repeat(129)])
-    return { request: withParameter(request, name, value), what: `parameter ${name} ${String(value)}`, breaks: false }
+    return {
+      request: withParameter(request, name, value),
+      description: `parameter ${name} ${String(value)}`,
+      breaks: false,
+    }
   },
 ]

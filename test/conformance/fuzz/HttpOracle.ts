@@ -76,8 +76,8 @@ const document = (tree: JsonTree, tail: Buffer, model: string, version: string):
     return { ...head, bytes: tail.subarray(position - length, position) }
   })
   if (position !== tail.length) refuse("too much binary data")
-  const asked = member(tree, "outputs")
-  const outputs = asked === undefined ? [] : elementsOf(asked).map((output) => outputOf(output, binaryOutputs))
+  const requested = member(tree, "outputs")
+  const outputs = requested === undefined ? [] : elementsOf(requested).map((output) => outputOf(output, binaryOutputs))
   return deserved({ model, version, inputs, outputs }, !binaryOutputs)
 }
 

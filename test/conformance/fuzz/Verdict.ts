@@ -64,12 +64,12 @@ export const deserved = (received: Received, allAsJson: boolean): ReadonlyArray<
     if (received.outputs.findIndex((output) => output.name === name) !== index) refuse(`output ${name} twice`)
   }
 
-  const outputs = contract.answer(inputs) ?? refuse("the model refuses it")
-  const asked =
+  const outputs = contract.outputsFor(inputs) ?? refuse("the model refuses it")
+  const requested =
     received.outputs.length > 0
       ? received.outputs
       : outputs.map(({ name }) => ({ name, asJson: allAsJson, classification: undefined }))
-  return asked.map((one) =>
+  return requested.map((one) =>
     shown(outputs.find((output) => output.name === one.name) ?? refuse(one.name), one, contract),
   )
 }

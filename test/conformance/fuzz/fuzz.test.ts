@@ -12,22 +12,22 @@ import type { GrpcConnection } from "../GrpcConnection.ts"
 import { HttpConnection } from "../HttpConnection.ts"
 import { parse } from "../JsonText.ts"
 import { type Attempt, attempt } from "./Attempt.ts"
-import { type Ended, overGrpc, overHttp, overStream } from "./Ended.ts"
+import { type AttemptResult, overGrpc, overHttp, overStream } from "./AttemptResult.ts"
 import { count, first, seed } from "./settings.ts"
 
 /** Requests that are under way at one time. */
 const width = 64
 
-const run = async (pool: Pool, index: number): Promise<Ended> => {
+const run = async (pool: Pool, index: number): Promise<AttemptResult> => {
   const one = attempt(seed, index)
-  const ended = await send(pool, index, one).catch((error: unknown): Ended => ({
+  const ended = await send(pool, index, one).catch((error: unknown): AttemptResult => ({
     problem: String(error),
     counted: "not",
   }))
-  return ended.problem === undefined ? ended : { ...ended, problem: `${index}: ${one.what}: ${ended.problem}` }
+  return ended.problem === undefined ? ended : { ...ended, problem: `${index}: ${one.description}: ${ended.problem}` }
 }
 
-const send = async (pool: Pool, index: number, one: Attempt): Promise<Ended> => {
+const send = async (pool: Pool, index: number, one: Attempt): Promise<AttemptResult> => {
   const { sent } = one
   if (sent.protocol === "HTTP") return overHttp(one, await (await pool.http(index)).request(sent.request))
   const connection = await pool.grpc(sent.through)
@@ -79,14 +79,14 @@ layer(Connections.layer, { excludeTestServices: true })("fuzzing", (it) => {
               const at = index % opened.length
               const known = await opened[at]
               if (known?.isOpen === true) return known
-              const again = HttpConnection.open(connections.servers.normal.http)
-              opened[at] = again
-              return again
+              const reopened = HttpConnection.open(connections.servers.normal.http)
+              opened[at] = reopened
+              return reopened
             },
             grpc: connections.grpc,
           }
           const before = await totals(connections)
-          const all: Array<Ended> = []
+          const all: Array<AttemptResult> = []
           for (let start = first; start < first + count; start += width) {
             const length = Math.min(width, first + count - start)
             all.push(...(await Promise.all(Array.from({ length }, (_, offset) => run(pool, start + offset)))))
@@ -96,16 +96,18 @@ layer(Connections.layer, { excludeTestServices: true })("fuzzing", (it) => {
           return { all, before, after }
         })
         const problems = ended.all.flatMap(({ problem }) => problem ?? [])
-        const again = `NEREID_FUZZ_SEED=${seed} NEREID_FUZZ_FIRST=<number> NEREID_FUZZ_COUNT=1`
-        assert.deepStrictEqual(problems.slice(0, 10), [], `${problems.length} problems; one alone: ${again}`)
-        const told = (counted: Ended["counted"]) => ended.all.filter((one) => one.counted === counted).length
+        const rerun = `NEREID_FUZZ_SEED=${seed} NEREID_FUZZ_FIRST=<number> NEREID_FUZZ_COUNT=1`
+        assert.deepStrictEqual(problems.slice(0, 10), [], `${problems.length} problems; one alone: ${rerun}`)
+        const countedAs = (counted: AttemptResult["counted"]) =>
+          ended.all.filter((one) => one.counted === counted).length
         const { before, after } = ended
         assert.deepStrictEqual(
           { success: after.success - before.success, fail: after.fail - before.fail, waiting: after.waiting },
-          { success: told("success"), fail: told("fail"), waiting: 0 },
+          { success: countedAs("success"), fail: countedAs("fail"), waiting: 0 },
         )
         // Neither all right nor all wrong, or it would prove little.
-        if (count >= 1000) assert.isAbove(Math.min(told("success"), told("fail"), told("not")), count / 20)
+        if (count >= 1000)
+          assert.isAbove(Math.min(countedAs("success"), countedAs("fail"), countedAs("not")), count / 20)
       }),
     180_000,
   )

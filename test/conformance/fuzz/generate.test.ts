@@ -5,20 +5,20 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
-import { elementOf } from "../Answer.ts"
+import { elementOf } from "../ResponseComparison.ts"
 import { Connections } from "../Connections.ts"
 import { bytesOf } from "../Elements.ts"
-import type { HttpAnswer } from "../HttpConnection.ts"
+import type { HttpReply } from "../HttpConnection.ts"
 import { encode } from "../HttpEncoding.ts"
 import { type InferRequest, possible, type Tensor } from "../InferRequest.ts"
 import { parse as parseAnswer } from "../JsonText.ts"
 import { mutateBytes, mutateTree } from "./ByteMutation.ts"
-import { printed } from "./Ended.ts"
+import { printed } from "./AttemptResult.ts"
 import { outputsOf } from "./GenerateOracle.ts"
 import { type JsonTree, parse, print } from "./JsonTree.ts"
 import { Random } from "./Random.ts"
 import { count, first, seed } from "./settings.ts"
-import { valid } from "./Valid.ts"
+import { validRequest } from "./ValidRequest.ts"
 import { Refusal } from "./Verdict.ts"
 
 const some = Math.ceil(count / 5)
@@ -55,10 +55,10 @@ interface Attempt {
 
 const attempt = (index: number): Attempt => {
   const random = Random.of(seed + 1, index)
-  let request = valid(random)
+  let request = validRequest(random)
   let tree = flatOf(random, request)
   while (tree === undefined) {
-    request = valid(random)
+    request = validRequest(random)
     tree = flatOf(random, request)
   }
   if (random.chance(0.5)) tree = mutateTree(random, tree)
@@ -76,7 +76,7 @@ const verdict = (body: Uint8Array, model: string): ReadonlyArray<Tensor> | undef
   }
 }
 
-const problemOf = ({ outputs, path }: Attempt, { status, headers, body }: HttpAnswer): string | undefined => {
+const problemOf = ({ outputs, path }: Attempt, { status, headers, body }: HttpReply): string | undefined => {
   const text = body.toString("latin1")
   const isStream = headers.get("content-type")?.startsWith("text/event-stream") === true
   if (isStream && !(path.endsWith("_stream") && text.startsWith("data: {") && text.endsWith("}\n\n")))
@@ -108,8 +108,8 @@ layer(Connections.layer, { excludeTestServices: true })("fuzzing of generate", (
         const run = async (index: number): Promise<string | undefined> => {
           const one = attempt(index)
           const connection = await connections.http("normal")
-          const answer = await connection.request({ path: one.path, body: one.body })
-          const problem = problemOf(one, answer)
+          const response = await connection.request({ path: one.path, body: one.body })
+          const problem = problemOf(one, response)
           return problem && `${index}: ${one.path} ${Buffer.from(one.body).toString()}: ${problem}`
         }
         const problems = yield* Effect.promise(async () => {

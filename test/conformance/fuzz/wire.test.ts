@@ -79,7 +79,7 @@ const inFrames = (random: Random, { headers, body }: Call): Uint8Array => {
 const ping = Buffer.from("conforms")
 
 /** How long a caller waits for that, in milliseconds, before it sends no more. */
-const patience = 50
+const gracePeriod = 50
 
 /** All that comes back to the bytes, once the connection is gone. */
 const converse = (port: number, bytes: Uint8Array, last?: Uint8Array): Promise<Buffer> => {
@@ -89,7 +89,7 @@ const converse = (port: number, bytes: Uint8Array, last?: Uint8Array): Promise<B
       if (last === undefined) socket.end(bytes)
       else socket.write(Buffer.concat([bytes, last]))
     })
-    const timer = setTimeout(() => socket.end(), patience)
+    const timer = setTimeout(() => socket.end(), gracePeriod)
     socket.on("data", (chunk: Buffer) => {
       back = Buffer.concat([back, chunk])
       if (back.includes(ping)) socket.end()
@@ -106,16 +106,16 @@ const converse = (port: number, bytes: Uint8Array, last?: Uint8Array): Promise<B
 /** Statuses that a caller can be answered with here; 500 only for a document that cannot be read. */
 const statuses = new Set(["100", "200", "400", "404", "405", "408", "417", "431", "500", "501", "503"])
 
-const problemOf = (speaks: "HTTP/1.1" | "HTTP/2", back: Buffer): string | undefined => {
+const problemOf = (version: "HTTP/1.1" | "HTTP/2", back: Buffer): string | undefined => {
   const text = back.toString("latin1")
   if (/internal error/i.test(text)) return text
-  if (speaks === "HTTP/2" || text === "") return undefined
+  if (version === "HTTP/2" || text === "") return undefined
   const found = [...text.matchAll(/HTTP\/1\.1 ([0-9]{3})/g)].map(([, status = ""]) => status)
   return text.startsWith("HTTP/1.1 ") && found.every((status) => statuses.has(status)) ? undefined : text
 }
 
 layer(Connections.layer, { excludeTestServices: true })("fuzzing below the protocol", (it) => {
-  for (const [protocol, speaks, make, which] of [
+  for (const [protocol, version, make, server] of [
     ["HTTP", "HTTP/1.1", overHttp, "normal"],
     ["gRPC", "HTTP/2", overGrpc, "normal"],
     ["gRPC through Connect", "HTTP/2", overGrpc, "connect"],
@@ -128,12 +128,12 @@ layer(Connections.layer, { excludeTestServices: true })("fuzzing below the proto
       () =>
         Effect.gen(function* () {
           const connections = yield* Connections
-          const { http, grpc } = connections.servers[which]
-          const port = speaks === "HTTP/1.1" ? http : grpc
+          const { http, grpc } = connections.servers[server]
+          const port = version === "HTTP/1.1" ? http : grpc
           const run = async (index: number): Promise<string | undefined> => {
             const random = Random.of(seed, index)
-            const last = speaks === "HTTP/2" ? encodeFrame(Type.PING, 0, 0, ping) : undefined
-            const problem = problemOf(speaks, await converse(port, make(random), last))
+            const last = version === "HTTP/2" ? encodeFrame(Type.PING, 0, 0, ping) : undefined
+            const problem = problemOf(version, await converse(port, make(random), last))
             return problem && `${index}: ${problem}`
           }
           const problems = yield* Effect.promise(async () => {
@@ -142,8 +142,8 @@ layer(Connections.layer, { excludeTestServices: true })("fuzzing below the proto
               const all = await Promise.all(Array.from({ length: width }, (_, offset) => run(start + offset)))
               found.push(...all.flatMap((problem) => problem ?? []))
             }
-            const { status } = await (await connections.http(which)).request({ path: "/v2/health/ready" })
-            const call = await (await connections.grpc(which)).call({ chunks: [encodeGrpc(request, "gRPC raw")] })
+            const { status } = await (await connections.http(server)).request({ path: "/v2/health/ready" })
+            const call = await (await connections.grpc(server)).call({ chunks: [encodeGrpc(request, "gRPC raw")] })
             if (status !== 200 || call.code !== 0)
               found.push(`afterwards the server answers ${status} and ${call.code}`)
             return found

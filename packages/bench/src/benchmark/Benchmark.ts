@@ -28,8 +28,8 @@ export interface BenchmarkOptions {
   readonly headers: Readonly<Record<string, string>>
   /** Of every request. */
   readonly parameters: Parameters
-  /** The text of a file with inputs, or how they are made up. */
-  readonly inputs: { readonly file: string } | { readonly made: Inputs.InputOptions }
+  /** The text of a file with inputs, or the options of synthetic ones. */
+  readonly inputs: { readonly file: string } | { readonly synthetic: Inputs.InputOptions }
   readonly seed: number
   /** Whether replies are held against the length of the first one. */
   readonly checkLengths: boolean
@@ -90,20 +90,21 @@ const requestsOf = (
   traits: ModelTraits.ModelTraits,
 ): readonly [WireRequest, ...ReadonlyArray<WireRequest>] => {
   const random = Random.make(seed)
-  const made =
+  const wireRequests =
     "file" in inputs
       ? InputFile.read(inputs.file, model, traits)
-      : Array.from({ length: inputs.made.variants }, (): WireRequest => {
+      : Array.from({ length: inputs.synthetic.variants }, (): WireRequest => {
           const { name: modelName, version: modelVersion } = model
-          const tensors = Inputs.make(traits, inputs.made, random)
+          const tensors = Inputs.make(traits, inputs.synthetic, random)
           return { modelName, modelVersion, id: "", parameters: {}, inputs: tensors, outputs: [] }
         })
-  // Without it, nobody knows which reply is the last one.
-  const own: Parameters = protocol === "grpc-stream" && traits.decoupled ? { [emptyFinalResponse]: true } : {}
-  const [first, ...others] = made.map((request) => ({
+  // Without it, the last reply cannot be detected.
+  const streamParameters: Parameters =
+    protocol === "grpc-stream" && traits.decoupled ? { [emptyFinalResponse]: true } : {}
+  const [first, ...others] = wireRequests.map((request) => ({
     ...request,
     id: "",
-    parameters: { ...request.parameters, ...parameters, ...own },
+    parameters: { ...request.parameters, ...parameters, ...streamParameters },
   }))
   if (first === undefined) throw new Error("there is no request to send")
   return [first, ...others]

@@ -36,12 +36,12 @@ const tryRequests = (
   hasLengths = true,
   traits = model,
 ) => {
-  let asked = 0
+  let requestCount = 0
   const response = { modelName: "m", modelVersion: "1", id, parameters: {}, outputs }
-  const client: Pick<ModelClient, "ask"> = {
-    ask: async () => ({
+  const client: Pick<ModelClient, "infer"> = {
+    infer: async () => ({
       responses: Array.from({ length: responses }, () => response),
-      length: lengths[asked++ % lengths.length] ?? 0,
+      length: lengths[requestCount++ % lengths.length] ?? 0,
     }),
   }
   return TrialRequests.run(client, traits, [request("a"), request("b")], hasLengths)

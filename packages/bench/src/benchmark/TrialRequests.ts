@@ -6,11 +6,11 @@ import { isDataType } from "@nereid/core/internal/tensor/DataType"
 import { print } from "@nereid/core/internal/tensor/TensorSpec"
 import { sizeProblem, TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
-import type { Expected, ModelClient, Traits } from "../target/ModelClient.ts"
+import type { ExpectedRequest, ModelClient, Traits } from "../target/ModelClient.ts"
 import type { ModelTraits } from "../target/ModelTraits.ts"
 
 export interface TrialResult {
-  readonly requests: readonly [Expected, ...ReadonlyArray<Expected>]
+  readonly requests: readonly [ExpectedRequest, ...ReadonlyArray<ExpectedRequest>]
   readonly traits: Traits
   /** What came back for the first request. */
   readonly responses: ReadonlyArray<WireResponse>
@@ -23,29 +23,31 @@ export interface TrialResult {
  * @throws Error where a reply is not what the model's own description says
  */
 export const run = async (
-  client: Pick<ModelClient, "ask">,
+  client: Pick<ModelClient, "infer">,
   model: ModelTraits,
   requests: readonly [WireRequest, ...ReadonlyArray<WireRequest>],
   hasLengths: boolean,
 ): Promise<TrialResult> => {
   const remarks = new Set<string>()
-  const ask = async (request: WireRequest): Promise<{ expected: Expected; responses: ReadonlyArray<WireResponse> }> => {
-    const { responses, length } = await client.ask(request)
+  const tryRequest = async (
+    request: WireRequest,
+  ): Promise<{ expected: ExpectedRequest; responses: ReadonlyArray<WireResponse> }> => {
+    const { responses, length } = await client.infer(request)
     for (const response of responses) for (const remark of check(response, model)) remarks.add(remark)
     if (!hasLengths || model.decoupled) return { expected: { request, replyLength: undefined }, responses }
     if (responses.length !== 1) throw new Error(`${responses.length} responses to a request, expected one`)
-    // Asked twice: what differs then may differ at any time.
-    const again = await client.ask(request)
-    if (again.length === length) return { expected: { request, replyLength: length }, responses }
+    // Sent twice: a length that differs then may differ at any time.
+    const repeated = await client.infer(request)
+    if (repeated.length === length) return { expected: { request, replyLength: length }, responses }
     remarks.add(
-      `replies to the same request differ in length, so lengths are not checked: ${length} and ${again.length}`,
+      `replies to the same request differ in length, so lengths are not checked: ${length} and ${repeated.length}`,
     )
     return { expected: { request, replyLength: undefined }, responses }
   }
   const [first, ...others] = requests
-  const { expected, responses } = await ask(first)
-  const rest: Array<Expected> = []
-  for (const request of others) rest.push((await ask(request)).expected)
+  const { expected, responses } = await tryRequest(first)
+  const rest: Array<ExpectedRequest> = []
+  for (const request of others) rest.push((await tryRequest(request)).expected)
   const hasIds = responses.every(({ id }) => id !== "")
   return {
     requests: [expected, ...rest],
@@ -58,16 +60,17 @@ export const run = async (
 /** @throws Error for what cannot be right; gives what only differs from the description. */
 const check = ({ outputs }: WireResponse, model: ModelTraits): ReadonlyArray<string> =>
   outputs.flatMap(({ name, datatype, shape, bytes }) => {
-    const which = `the output '${name}' of the reply`
-    if (!isDataType(datatype)) throw new Error(`${which} has the datatype ${datatype}, which nobody knows`)
+    const subject = `the output '${name}' of the reply`
+    if (!isDataType(datatype)) throw new Error(`${subject} has the datatype ${datatype}, which nobody knows`)
     const problem = sizeProblem(new TypedTensor(datatype, shape, bytes))
-    if (problem !== undefined) throw new Error(`${which}: ${problem}`)
+    if (problem !== undefined) throw new Error(`${subject}: ${problem}`)
     const described = model.outputs.find((output) => output.name === name)
-    if (described === undefined) return model.outputs.length === 0 ? [] : [`${which} is not in the model's description`]
+    if (described === undefined)
+      return model.outputs.length === 0 ? [] : [`${subject} is not in the model's description`]
     const fits =
       described.datatype === datatype &&
       described.shape.length === shape.length &&
       described.shape.every((extent, axis) => extent === -1 || extent === shape[axis])
     const [got, expected] = [print(datatype, shape), print(described.datatype, described.shape)]
-    return fits ? [] : [`${which} is ${got}, and ${expected} in the model's description`]
+    return fits ? [] : [`${subject} is ${got}, and ${expected} in the model's description`]
   })

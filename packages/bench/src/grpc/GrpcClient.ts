@@ -10,7 +10,7 @@ import * as GrpcRequest from "./GrpcRequest.ts"
 import * as ReplyProblem from "./ReplyProblem.ts"
 
 /** A call that the server has answered with an error, or not at all. */
-export class CallError extends Error {
+export class GrpcCallError extends Error {
   /** As a gRPC code's number; undefined where the server has given none. */
   readonly status: number | undefined
 
@@ -42,8 +42,8 @@ export class GrpcClient {
     const messages: Array<Buffer> = []
     let head: Headers | undefined
     const reader = new ResponseMessageReader<Buffer>(Infinity, Buffer.allocUnsafe)
-    const fail = (why: string, status?: string) =>
-      reject(new CallError(`${method}: ${why}`, status === undefined ? undefined : Number(status)))
+    const fail = (reason: string, status?: string) =>
+      reject(new GrpcCallError(`${method}: ${reason}`, status === undefined ? undefined : Number(status)))
     connection.request(
       {
         onHeaders: (headers, last) => {
@@ -61,13 +61,13 @@ export class GrpcClient {
           if (reader.refusal !== undefined) fail(ReplyProblem.compressed)
           else if (last) fail("a reply without trailers")
         },
-        onAbort: (why) => fail(why),
+        onAbort: (reason) => fail(reason),
       },
       [GrpcRequest.frame(message)],
       true,
       fields,
     )
-    const timer = setTimeout(() => fail(`no reply within ${patience / 1000} s`), patience)
+    const timer = setTimeout(() => fail(`no reply within ${callTimeout / 1000} s`), callTimeout)
     return promise.finally(() => clearTimeout(timer))
   }
 
@@ -77,4 +77,4 @@ export class GrpcClient {
 }
 
 /** A first request may have to wait until its model is warm. */
-const patience = 60_000
+const callTimeout = 60_000

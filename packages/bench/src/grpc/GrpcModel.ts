@@ -17,7 +17,7 @@ import {
   ModelStreamInferResponseSchema,
 } from "@nereid/protocol/grpc_service"
 import type { Address } from "../target/Address.ts"
-import type { Answer, ModelClient, ModelName } from "../target/ModelClient.ts"
+import type { ModelReply, ModelClient, ModelName } from "../target/ModelClient.ts"
 import { GrpcClient } from "./GrpcClient.ts"
 import * as GrpcRequest from "./GrpcRequest.ts"
 import * as GrpcStream from "./GrpcStream.ts"
@@ -42,16 +42,16 @@ export const make = (address: Address, { model, streaming, headers }: GrpcModelO
     const [message = Buffer.alloc(0)] = await client.call(name, toBinary(input, create(input, init)))
     return fromBinary(output, message)
   }
-  const optional = <A>(answer: Promise<A>): Promise<A | undefined> => answer.catch(() => undefined)
+  const optional = <A>(reply: Promise<A>): Promise<A | undefined> => reply.catch(() => undefined)
 
   return {
     metadata: () => call(modelMetadata, model),
     config: () => optional(call(modelConfig, model).then(({ config }) => config)),
     statistics: () => optional(call(modelStatistics, model)),
-    ask: async (request) =>
+    infer: async (request) =>
       streaming
-        ? answerOf(await client.call(modelStreamInfer.name, streamMessage(request).message))
-        : unaryAnswerOf(await client.call(modelInfer.name, InferMessage.encode(request, 0))),
+        ? replyOf(await client.call(modelStreamInfer.name, streamMessage(request).message))
+        : unaryReplyOf(await client.call(modelInfer.name, InferMessage.encode(request, 0))),
     target: ([first, ...others], traits) => {
       if (streaming) {
         const prepare = ({ request, replyLength }: typeof first) => ({ ...streamMessage(request), replyLength })
@@ -82,7 +82,7 @@ const streamMessage = (request: WireRequest): { readonly message: Uint8Array; re
   return { message, idOffset: before.length + 2 }
 }
 
-const unaryAnswerOf = (messages: ReadonlyArray<Uint8Array>): Answer => {
+const unaryReplyOf = (messages: ReadonlyArray<Uint8Array>): ModelReply => {
   const [message, ...others] = messages
   if (message === undefined || others.length > 0) {
     throw new Error(`ModelInfer: ${messages.length} messages in the reply, expected one`)
@@ -90,7 +90,7 @@ const unaryAnswerOf = (messages: ReadonlyArray<Uint8Array>): Answer => {
   return { responses: [InferMessage.decode(message)], length: message.length }
 }
 
-const answerOf = (messages: ReadonlyArray<Uint8Array>): Answer => {
+const replyOf = (messages: ReadonlyArray<Uint8Array>): ModelReply => {
   const responses = messages.map((bytes) => {
     const { errorMessage, inferResponse } = fromBinary(ModelStreamInferResponseSchema, bytes)
     if (errorMessage !== "") throw new Error(`ModelStreamInfer: ${errorMessage}`)

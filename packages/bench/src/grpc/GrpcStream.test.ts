@@ -15,7 +15,7 @@ const encode = (reply: Reply) =>
 
 const idOf = (request: Buffer) => fromBinary(ModelInferRequestSchema, request).id
 
-const answer = (id: string, raw: Uint8Array = new Uint8Array(8)): Reply => ({
+const response = (id: string, raw: Uint8Array = new Uint8Array(8)): Reply => ({
   inferResponse: { modelName: "m", id, rawOutputContents: [raw] },
 })
 
@@ -32,7 +32,7 @@ const message = (size: number) =>
 /** Tag and length of the name, and of the id. */
 const idOffset = 3 + 2
 
-interface Asked {
+interface LoadOptions {
   readonly size?: number
   readonly replyLength?: number | undefined
   readonly decoupled?: boolean
@@ -41,22 +41,22 @@ interface Asked {
   readonly lanes?: number
 }
 
-const load = async (stream: (call: ServerDuplexStream<Buffer, Buffer>) => void, asked: Asked = {}) => {
+const load = async (stream: (call: ServerDuplexStream<Buffer, Buffer>) => void, options: LoadOptions = {}) => {
   const {
     size = 4,
-    replyLength = encode(answer(GrpcStream.idPlaceholder)).length,
+    replyLength = encode(response(GrpcStream.idPlaceholder)).length,
     decoupled = false,
     hasIds = true,
-  } = asked
+  } = options
   const request = {
     message: message(size),
     idOffset,
-    replyLength: "replyLength" in asked ? asked.replyLength : replyLength,
+    replyLength: "replyLength" in options ? options.replyLength : replyLength,
   }
   const target = GrpcStream.target(await serve({ stream }), { requests: [request], decoupled, hasIds })
-  const lanes = await Lane.openAll(target, asked.lanes ?? 2)
+  const lanes = await Lane.openAll(target, options.lanes ?? 2)
   onTestFinished(() => lanes.forEach((lane) => lane.close()))
-  const measured = await ClosedLoop.run(lanes, { concurrency: 16, requests: asked.requests ?? 16, patience: 5000 })
+  const measured = await ClosedLoop.run(lanes, { concurrency: 16, requests: options.requests ?? 16, patience: 5000 })
   return { ...measured, problems: Object.fromEntries(measured.problems.messages) }
 }
 
@@ -69,7 +69,7 @@ it("each request has an id of its own, and its reply is found by it in any order
         ids.push(idOf(request))
         waiting.push(idOf(request))
         if (waiting.length < 8) return
-        for (const id of waiting.toReversed()) call.write(encode(answer(id)))
+        for (const id of waiting.toReversed()) call.write(encode(response(id)))
         waiting = []
       })
     },
@@ -82,15 +82,15 @@ it("each request has an id of its own, and its reply is found by it in any order
 it("messages of 3 MB go both ways", async () => {
   const raw = new Uint8Array(3_000_000)
   const measured = await load(
-    (call) => call.on("data", (request: Buffer) => call.write(encode(answer(idOf(request), raw)))),
-    { size: 3_000_000, replyLength: encode(answer(GrpcStream.idPlaceholder, raw)).length, requests: 32 },
+    (call) => call.on("data", (request: Buffer) => call.write(encode(response(idOf(request), raw)))),
+    { size: 3_000_000, replyLength: encode(response(GrpcStream.idPlaceholder, raw)).length, requests: 32 },
   )
   expect(measured).toMatchObject({ requests: 32, problems: {} })
 })
 
 it("replies without ids are taken in the order of the requests", async () => {
-  const measured = await load((call) => call.on("data", () => call.write(encode(answer("")))), {
-    replyLength: encode(answer("")).length,
+  const measured = await load((call) => call.on("data", () => call.write(encode(response("")))), {
+    replyLength: encode(response("")).length,
     hasIds: false,
     requests: 100,
   })
@@ -120,7 +120,7 @@ it("an error is told in its words, and the stream goes on", async () => {
     (call) =>
       call.on("data", (request: Buffer) => {
         const id = idOf(request)
-        call.write(encode(++count % 2 === 0 ? answer(id) : { errorMessage: "out of memory", inferResponse: { id } }))
+        call.write(encode(++count % 2 === 0 ? response(id) : { errorMessage: "out of memory", inferResponse: { id } }))
       }),
     { requests: 40 },
   )
@@ -129,13 +129,13 @@ it("an error is told in its words, and the stream goes on", async () => {
 
 it("a length that differs is a problem", async () => {
   const { problems } = await load((call) =>
-    call.on("data", (request: Buffer) => call.write(encode(answer(idOf(request), new Uint8Array(9))))),
+    call.on("data", (request: Buffer) => call.write(encode(response(idOf(request), new Uint8Array(9))))),
   )
   expect(problems).toEqual({ "26 bytes of reply, expected 25": 16 })
 })
 
 it("a reply to no request ends its stream, and what waits on it", async () => {
-  const { problems } = await load((call) => call.on("data", () => call.write(encode(answer("?")))), {
+  const { problems } = await load((call) => call.on("data", () => call.write(encode(response("?")))), {
     requests: 8,
     lanes: 1,
   })
@@ -149,7 +149,7 @@ it("a stream that the server ends is opened again; what waited on it has its sta
       const own = ++streams
       call.on("data", (request: Buffer) => {
         if (own === 1) call.emit("error", { code: 8, details: "too much" })
-        else call.write(encode(answer(idOf(request))))
+        else call.write(encode(response(idOf(request))))
       })
     },
     { requests: 40, lanes: 1 },

@@ -6,7 +6,7 @@
 import { prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
 import { ResponseMessageReader } from "@nereid/core/internal/grpc/ResponseMessageReader"
 import type { Address } from "../target/Address.ts"
-import { Cycle } from "../target/Cycle.ts"
+import { RoundRobin } from "../target/RoundRobin.ts"
 import type { Headers } from "../http2/HeaderReader.ts"
 import { Http2Connection, type Http2Stream } from "../http2/Http2Connection.ts"
 import type { Connection, Replies, Target } from "../target/Load.ts"
@@ -49,7 +49,7 @@ export const target = (address: Address, options: StreamOptions): Target => {
   const fields = GrpcRequest.fields(address, path, options.metadata ?? {})
   const [first, ...others] = options.requests.map(prepare)
   if (first === undefined) throw new Error("There is a request. This is a bug.")
-  const turns = new Cycle(first, others)
+  const turns = new RoundRobin(first, others)
   return {
     perConnection: Infinity,
     connect: async (replies) =>
@@ -81,7 +81,7 @@ interface Waiting {
 
 class StreamConnection implements Connection {
   readonly #http2: Http2Connection
-  readonly #turns: Cycle<Prepared>
+  readonly #turns: RoundRobin<Prepared>
   readonly #options: StreamOptions
   readonly #replies: Replies
   readonly #stream: Http2Stream
@@ -91,9 +91,9 @@ class StreamConnection implements Connection {
   #nextId = 0
   #hasHead = false
   #problem: string | undefined
-  #over = false
+  #hasEnded = false
 
-  constructor(http2: Http2Connection, turns: Cycle<Prepared>, options: StreamOptions, replies: Replies) {
+  constructor(http2: Http2Connection, turns: RoundRobin<Prepared>, options: StreamOptions, replies: Replies) {
     this.#http2 = http2
     this.#turns = turns
     this.#options = options
@@ -102,7 +102,7 @@ class StreamConnection implements Connection {
       {
         onHeaders: (headers, last) => this.#onHeaders(headers, last),
         onData: (part, last) => this.#onData(part, last),
-        onAbort: (why, unseen) => this.#end(why, unseen),
+        onAbort: (reason, unseen) => this.#end(reason, unseen),
       },
       [],
       false,
@@ -110,7 +110,7 @@ class StreamConnection implements Connection {
   }
 
   get accepts(): boolean {
-    return !this.#over && this.#http2.accepts
+    return !this.#hasEnded && this.#http2.accepts
   }
 
   send(startedAt: number): void {
@@ -118,17 +118,17 @@ class StreamConnection implements Connection {
     const id = this.#nextId
     this.#nextId = (id + 1) % 10 ** idPlaceholder.length
     this.#waiting.set(id, { startedAt, replyLength })
-    const own = Buffer.from(head)
+    const bytes = Buffer.from(head)
     for (let index = idOffset + idPlaceholder.length - 1, left = id; left > 0; index--) {
       const next = Math.floor(left / 10)
-      own[index] = 0x30 + left - next * 10
+      bytes[index] = 0x30 + left - next * 10
       left = next
     }
-    this.#http2.write(this.#stream, rest.length === 0 ? [own] : [own, rest], false)
+    this.#http2.write(this.#stream, rest.length === 0 ? [bytes] : [bytes, rest], false)
   }
 
   close(): void {
-    this.#over = true
+    this.#hasEnded = true
     this.#waiting.clear()
     this.#http2.close()
   }
@@ -174,15 +174,15 @@ class StreamConnection implements Connection {
   }
 
   /** All that is under way ends with it. */
-  #end(why: string, unseen: boolean): void {
-    if (this.#over) return
-    this.#over = true
+  #end(reason: string, unseen: boolean): void {
+    if (this.#hasEnded) return
+    this.#hasEnded = true
     this.#http2.close()
     const waiting = [...this.#waiting.values()]
     this.#waiting.clear()
     for (const { startedAt } of waiting) {
       if (unseen) this.#replies.onUnseen(startedAt)
-      else this.#replies.onReply(startedAt, why)
+      else this.#replies.onReply(startedAt, reason)
     }
   }
 }

@@ -10,7 +10,7 @@ import * as GrpcUnary from "./GrpcUnary.ts"
 
 const path = `${GrpcRequest.service}/ModelInfer`
 
-interface Asked {
+interface LoadOptions {
   readonly messages?: readonly [Uint8Array, ...ReadonlyArray<Uint8Array>]
   readonly replyLength?: number
   readonly requests?: number
@@ -18,7 +18,7 @@ interface Asked {
 }
 
 /** 16 at a time over two connections. */
-const load = async (address: Address, { messages = [Buffer.from("hello")], replyLength, ...rest }: Asked) => {
+const load = async (address: Address, { messages = [Buffer.from("hello")], replyLength, ...rest }: LoadOptions) => {
   const [first, ...others] = messages
   const request = (message: Uint8Array) => ({ message, replyLength })
   const target = GrpcUnary.target(address, { path, requests: [request(first), ...others.map(request)] })

@@ -5,9 +5,9 @@
 import { isWhole, prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
 import { ResponseMessageReader } from "@nereid/core/internal/grpc/ResponseMessageReader"
 import type { Address } from "../target/Address.ts"
-import { Cycle } from "../target/Cycle.ts"
+import { RoundRobin } from "../target/RoundRobin.ts"
 import type { Headers } from "../http2/HeaderReader.ts"
-import { Http2Connection, type StreamHandler } from "../http2/Http2Connection.ts"
+import { Http2Connection, type Http2StreamHandler } from "../http2/Http2Connection.ts"
 import type { Connection, Replies, Target } from "../target/Load.ts"
 import * as ReplyLength from "../target/ReplyLength.ts"
 import * as GrpcRequest from "./GrpcRequest.ts"
@@ -33,7 +33,7 @@ export const target = (address: Address, { path, metadata = {}, requests }: Unar
     replyLength,
   }))
   if (first === undefined) throw new Error("There is a request. This is a bug.")
-  const turns = new Cycle(first, others)
+  const turns = new RoundRobin(first, others)
   const heads = new Heads()
   return {
     perConnection: Infinity,
@@ -54,11 +54,11 @@ class Heads {
 
 class UnaryConnection implements Connection {
   readonly #http2: Http2Connection
-  readonly #turns: Cycle<Prepared>
+  readonly #turns: RoundRobin<Prepared>
   readonly #heads: Heads
   readonly #replies: Replies
 
-  constructor(http2: Http2Connection, turns: Cycle<Prepared>, heads: Heads, replies: Replies) {
+  constructor(http2: Http2Connection, turns: RoundRobin<Prepared>, heads: Heads, replies: Replies) {
     this.#http2 = http2
     this.#turns = turns
     this.#heads = heads
@@ -79,7 +79,7 @@ class UnaryConnection implements Connection {
   }
 }
 
-class UnaryReply implements StreamHandler {
+class UnaryReply implements Http2StreamHandler {
   readonly #startedAt: number
   readonly #replyLength: number | undefined
   readonly #heads: Heads
@@ -117,9 +117,9 @@ class UnaryReply implements StreamHandler {
     if (last) this.#replies.onReply(this.#startedAt, this.#problem ?? "a reply without trailers")
   }
 
-  onAbort(why: string, unseen: boolean): void {
+  onAbort(reason: string, unseen: boolean): void {
     if (unseen) this.#replies.onUnseen(this.#startedAt)
-    else this.#replies.onReply(this.#startedAt, why)
+    else this.#replies.onReply(this.#startedAt, reason)
   }
 
   #read(part: Buffer): void {

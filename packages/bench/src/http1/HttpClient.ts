@@ -4,16 +4,16 @@
  */
 import * as Address from "../target/Address.ts"
 import * as HttpRequest from "./HttpRequest.ts"
-import { type Reply, ReplyReader } from "./ReplyReader.ts"
+import { type HttpReply, ReplyReader } from "./ReplyReader.ts"
 
 /** A first request may have to wait until its model is warm. */
-const patience = 60_000
+const callTimeout = 60_000
 
 /** @throws Error where there is no reply; one with any status is none */
-export const ask = async (address: Address.Address, request: HttpRequest.HttpRequest): Promise<Reply> => {
+export const send = async (address: Address.Address, request: HttpRequest.HttpRequest): Promise<HttpReply> => {
   const socket = await Address.connect(address, "http/1.1")
-  const { promise, resolve, reject } = Promise.withResolvers<Reply>()
-  const fail = (why: string) => reject(new Error(`${request.method} ${request.path}: ${why}`))
+  const { promise, resolve, reject } = Promise.withResolvers<HttpReply>()
+  const fail = (reason: string) => reject(new Error(`${request.method} ${request.path}: ${reason}`))
   const reader = new ReplyReader(true, resolve)
   socket.on("data", (chunk: Buffer) => {
     const problem = reader.read(chunk)
@@ -23,7 +23,7 @@ export const ask = async (address: Address.Address, request: HttpRequest.HttpReq
   socket.on("end", () => {
     if (!reader.end()) fail("the server closed the connection")
   })
-  const timer = setTimeout(() => fail(`no reply within ${patience / 1000} s`), patience)
+  const timer = setTimeout(() => fail(`no reply within ${callTimeout / 1000} s`), callTimeout)
   socket.write(HttpRequest.encode(address, request))
   return promise.finally(() => {
     clearTimeout(timer)

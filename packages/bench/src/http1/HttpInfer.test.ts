@@ -20,7 +20,7 @@ const serve = async (listener: RequestListener, change: (server: Server) => void
   return { host: "127.0.0.1", port: (server.address() as AddressInfo).port }
 }
 
-interface Asked {
+interface LoadOptions {
   readonly body?: Uint8Array
   readonly replyLength?: number | undefined
   readonly requests?: number
@@ -30,7 +30,7 @@ interface Asked {
 /** 4 at a time, each on a connection of its own. */
 const load = async (
   address: Address,
-  { body = Buffer.from("hello"), requests = 4, patience = 5000, ...rest }: Asked,
+  { body = Buffer.from("hello"), requests = 4, patience = 5000, ...rest }: LoadOptions,
 ) => {
   const request = { method: "POST", path: "/infer", headers: { "content-type": "x/y" }, body } as const
   const replyLength = "replyLength" in rest ? rest.replyLength : 5

@@ -4,11 +4,11 @@
  */
 import type { Socket } from "node:net"
 import * as Address from "../target/Address.ts"
-import { Cycle } from "../target/Cycle.ts"
+import { RoundRobin } from "../target/RoundRobin.ts"
 import type { Connection, Replies, Target } from "../target/Load.ts"
 import * as ReplyLength from "../target/ReplyLength.ts"
 import * as HttpRequest from "./HttpRequest.ts"
-import { type Reply, ReplyReader } from "./ReplyReader.ts"
+import { type HttpReply, ReplyReader } from "./ReplyReader.ts"
 
 export interface InferRequest {
   readonly request: HttpRequest.HttpRequest
@@ -25,7 +25,7 @@ export const target = (
     replyLength,
   }))
   if (first === undefined) throw new Error("There is a request. This is a bug.")
-  const turns = new Cycle(first, others)
+  const turns = new RoundRobin(first, others)
   return {
     perConnection: 1,
     connect: async (replies) => new HttpConnection(await Address.connect(address, "http/1.1"), turns, replies),
@@ -39,17 +39,17 @@ interface Prepared {
 
 class HttpConnection implements Connection {
   readonly #socket: Socket
-  readonly #turns: Cycle<Prepared>
+  readonly #turns: RoundRobin<Prepared>
   readonly #replies: Replies
   readonly #reader = new ReplyReader(false, (reply) => this.#onReply(reply))
   /** When the request that is under way was meant to be sent. */
   #startedAt: number | undefined
   #replyLength: number | undefined
   /** Whether a request has been answered here. */
-  #proven = false
-  #over = false
+  #hasReplied = false
+  #hasEnded = false
 
-  constructor(socket: Socket, turns: Cycle<Prepared>, replies: Replies) {
+  constructor(socket: Socket, turns: RoundRobin<Prepared>, replies: Replies) {
     this.#socket = socket
     this.#turns = turns
     this.#replies = replies
@@ -60,7 +60,7 @@ class HttpConnection implements Connection {
   }
 
   get accepts(): boolean {
-    return !this.#over
+    return !this.#hasEnded
   }
 
   send(startedAt: number): void {
@@ -71,7 +71,7 @@ class HttpConnection implements Connection {
   }
 
   close(): void {
-    this.#over = true
+    this.#hasEnded = true
     this.#startedAt = undefined
     this.#socket.destroy()
   }
@@ -82,31 +82,31 @@ class HttpConnection implements Connection {
     if (problem !== undefined) this.#lose(problem)
   }
 
-  #onReply(reply: Reply): void {
+  #onReply(reply: HttpReply): void {
     const startedAt = this.#startedAt
     if (startedAt === undefined) return this.#lose("a reply to no request")
     this.#startedAt = undefined
-    this.#proven = true
+    this.#hasReplied = true
     // Where a refusal comes before the request is all sent, the rest would go on in front of the next one.
     if (!reply.keepsAlive || this.#socket.writableLength > 0) {
-      this.#over = true
+      this.#hasEnded = true
       this.#socket.destroy()
     }
     const problem = HttpRequest.problem(reply) ?? ReplyLength.problem(reply.length, this.#replyLength)
     this.#replies.onReply(startedAt, problem)
   }
 
-  #lose(why: string): void {
-    if (this.#over) return
+  #lose(reason: string): void {
+    if (this.#hasEnded) return
     // Before it counts as over: the end may be that of the reply.
     if (this.#reader.end()) return
-    this.#over = true
+    this.#hasEnded = true
     this.#socket.destroy()
     const startedAt = this.#startedAt
     if (startedAt === undefined) return
     this.#startedAt = undefined
     // A server may close a connection just when the next request is on its way to it.
-    if (this.#proven && this.#reader.idle) this.#replies.onUnseen(startedAt)
-    else this.#replies.onReply(startedAt, why)
+    if (this.#hasReplied && this.#reader.idle) this.#replies.onUnseen(startedAt)
+    else this.#replies.onReply(startedAt, reason)
   }
 }

@@ -70,5 +70,5 @@ it("an unknown model, and an unknown datatype, are told", async () => {
 it("a datatype that has no form as text is told", async () => {
   const inputs = [{ name: "in", datatype: "FP16", shape: [1], bytes: new Uint8Array(2) }]
   const request = { modelName: "m", modelVersion: "", id: "", parameters: {}, inputs, outputs: [] }
-  await expect(model(await serve({})).ask(request)).rejects.toThrow("the inputs in (FP16) cannot all be sent as text")
+  await expect(model(await serve({})).infer(request)).rejects.toThrow("the inputs in (FP16) cannot all be sent as text")
 })

@@ -27,37 +27,37 @@ export const make = (address: Address, { model, json, path, headers }: HttpModel
 
   const get = async <D extends DescMessage>(schema: D, of: string): Promise<MessageShape<D>> => {
     const request = { method: "GET", path: `${base}${of}`, headers, body: new Uint8Array() } as const
-    const reply = await HttpClient.ask(address, request)
+    const reply = await HttpClient.send(address, request)
     const problem = HttpRequest.problem(reply)
     if (problem !== undefined) throw new Error(`GET ${request.path}: ${problem}`)
     const document: JsonValue = JSON.parse(reply.body.toString())
     return fromJson(schema, document, { ignoreUnknownFields: true })
   }
-  const optional = <A>(answer: Promise<A>): Promise<A | undefined> => answer.catch(() => undefined)
+  const optional = <A>(reply: Promise<A>): Promise<A | undefined> => reply.catch(() => undefined)
 
   const encode = (request: WireRequest): HttpRequest.HttpRequest => {
-    const asked = { method: "POST", path: `${base}/infer` } as const
+    const inferRequest = { method: "POST", path: `${base}/infer` } as const
     if (json) {
       const body = Result.getOrThrowWith(BinaryExtension.encodeJsonRequest(request), () => {
         const inputs = request.inputs.map(({ name, datatype }) => `${name} (${datatype})`).join(", ")
         return new Error(`the inputs ${inputs} cannot all be sent as text: send them as binary data`)
       })
-      return { ...asked, headers: { "content-type": "application/json", ...headers }, body }
+      return { ...inferRequest, headers: { "content-type": "application/json", ...headers }, body }
     }
     const { headerLength, body } = BinaryExtension.encodeRequest(request)
-    const own = {
+    const statisticsRequest = {
       "content-type": "application/octet-stream",
       [BinaryExtension.headerLengthHeader]: String(headerLength),
     }
-    return { ...asked, headers: { ...own, ...headers }, body }
+    return { ...inferRequest, headers: { ...statisticsRequest, ...headers }, body }
   }
 
   return {
     metadata: () => get(ModelMetadataResponseSchema, ""),
     config: () => optional(get(ModelConfigSchema, "/config")),
     statistics: () => optional(get(ModelStatisticsResponseSchema, "/stats")),
-    ask: async (request) => {
-      const reply = await HttpClient.ask(address, encode(request))
+    infer: async (request) => {
+      const reply = await HttpClient.send(address, encode(request))
       const problem = HttpRequest.problem(reply)
       if (problem !== undefined) throw new Error(`POST ${base}/infer: ${problem}`)
       const response = BinaryExtension.parseHeaderLength(header(reply.head, BinaryExtension.headerLengthHeader)).pipe(

@@ -1,6 +1,6 @@
 /** A request of HTTP/1.1 as bytes, and what an error's reply says. */
 import { type Address, print } from "../target/Address.ts"
-import type { Reply } from "./ReplyReader.ts"
+import type { HttpReply } from "./ReplyReader.ts"
 
 export interface HttpRequest {
   readonly method: "GET" | "POST"
@@ -20,7 +20,7 @@ export const encode = (address: Address, { method, path, headers, body }: HttpRe
 }
 
 /** What is wrong with a reply; undefined where nothing is. */
-export const problem = ({ status, body }: Reply): string | undefined => {
+export const problem = ({ status, body }: HttpReply): string | undefined => {
   if (status === 200) return undefined
   const text = errorText(body)
   return `HTTP status ${status}${text === "" ? "" : `: ${text}`}`

@@ -1,10 +1,10 @@
 import * as fc from "fast-check"
 import { expect, it } from "vitest"
-import { header, type Reply, ReplyReader } from "./ReplyReader.ts"
+import { header, type HttpReply, ReplyReader } from "./ReplyReader.ts"
 
 /** What a reader makes of bytes that come in parts of such lengths, the next one when the one before is read. */
 const read = (text: string, lengths: Iterator<number>, wantsBody: boolean) => {
-  const replies: Array<Reply> = []
+  const replies: Array<HttpReply> = []
   const reader = new ReplyReader(wantsBody, (reply) => replies.push(reply))
   const all = Buffer.from(text, "latin1")
   let problem: string | undefined

@@ -3,7 +3,7 @@
  * the connection ends. A body is only counted, unless it is wanted. To requests with GET and POST: others have replies
  * without the body that they announce.
  */
-export interface Reply {
+export interface HttpReply {
   readonly status: number
   /** Lines as they came, the status line first. */
   readonly head: string
@@ -25,14 +25,14 @@ interface Head {
 }
 
 /** Bytes of a head, and of an error's body, that are read at most. */
-const most = 65_536
+const maxHeadBytes = 65_536
 
-const none = Buffer.alloc(0)
+const noBytes = Buffer.alloc(0)
 
 export class ReplyReader {
   readonly #wantsBody: boolean
-  readonly #onReply: (reply: Reply) => void
-  #rest: Buffer = none
+  readonly #onReply: (reply: HttpReply) => void
+  #rest: Buffer = noBytes
   #head: Head | undefined
   /** The head that came last: most are the same. */
   #known: Head | undefined
@@ -41,10 +41,10 @@ export class ReplyReader {
   /** What comes next in a body of chunks. */
   #next: "size" | "data" | "line end" | "trailers" = "size"
   #length = 0
-  readonly #kept: Array<Buffer> = []
-  #keptLength = 0
+  readonly #bodyParts: Array<Buffer> = []
+  #bodyLength = 0
 
-  constructor(wantsBody: boolean, onReply: (reply: Reply) => void) {
+  constructor(wantsBody: boolean, onReply: (reply: HttpReply) => void) {
     this.#wantsBody = wantsBody
     this.#onReply = onReply
   }
@@ -57,12 +57,12 @@ export class ReplyReader {
   /** What has come that is no HTTP/1.1, if anything; then nothing more can be read. */
   read(chunk: Buffer): string | undefined {
     let bytes: Buffer = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
-    this.#rest = none
+    this.#rest = noBytes
     while (bytes.length > 0) {
       if (this.#head === undefined) {
         const end = bytes.indexOf("\r\n\r\n")
         if (end < 0) {
-          if (bytes.length > most) return `a head of more than ${most} bytes`
+          if (bytes.length > maxHeadBytes) return `a head of more than ${maxHeadBytes} bytes`
           break
         }
         const head = this.#readHead(bytes.subarray(0, end))
@@ -72,10 +72,10 @@ export class ReplyReader {
         if (head.status < 200) continue
         this.#begin(head)
       } else if (this.#head.length === "chunks") {
-        const taken = this.#readChunked(bytes)
-        if (typeof taken === "string") return taken
-        if (taken === undefined) break
-        bytes = taken
+        const consumed = this.#readChunked(bytes)
+        if (typeof consumed === "string") return consumed
+        if (consumed === undefined) break
+        bytes = consumed
       } else {
         bytes = this.#take(bytes)
         if (this.#left === 0) this.#finish()
@@ -123,9 +123,9 @@ export class ReplyReader {
     this.#left -= part.length
     this.#length += part.length
     const isError = (this.#head?.status ?? 0) >= 300
-    if (this.#wantsBody || (isError && this.#keptLength < most)) {
-      this.#kept.push(Buffer.from(part))
-      this.#keptLength += part.length
+    if (this.#wantsBody || (isError && this.#bodyLength < maxHeadBytes)) {
+      this.#bodyParts.push(Buffer.from(part))
+      this.#bodyLength += part.length
     }
     return bytes.subarray(part.length)
   }
@@ -138,7 +138,8 @@ export class ReplyReader {
       return rest
     }
     const end = bytes.indexOf("\r\n")
-    if (end < 0) return bytes.length > most ? `a line of more than ${most} bytes in a body of chunks` : undefined
+    if (end < 0)
+      return bytes.length > maxHeadBytes ? `a line of more than ${maxHeadBytes} bytes in a body of chunks` : undefined
     const line = bytes.toString("latin1", 0, end)
     if (this.#next === "size") {
       const size = /^([0-9a-f]{1,12})[ \t]*(?:;|$)/i.exec(line)?.[1]
@@ -156,8 +157,8 @@ export class ReplyReader {
     const head = this.#head
     if (head === undefined) return
     this.#head = undefined
-    const body = this.#kept.length === 0 ? none : Buffer.concat(this.#kept.splice(0))
-    this.#keptLength = 0
+    const body = this.#bodyParts.length === 0 ? noBytes : Buffer.concat(this.#bodyParts.splice(0))
+    this.#bodyLength = 0
     const { status, text, keepsAlive } = head
     this.#onReply({ status, head: text, length: this.#length, body, keepsAlive })
   }

@@ -51,7 +51,7 @@ export const cancel = 8
 export const headLength = 9
 
 /** The largest window there is, and so the largest sum of what opens one. */
-export const largestWindow = 2 ** 31 - 1
+export const maxWindow = 2 ** 31 - 1
 
 /** Before a client has said anything else. */
 export const defaults = { window: 65_535, frameSize: 16_384, headerTable: 4096 } as const

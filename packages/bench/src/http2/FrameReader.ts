@@ -13,12 +13,12 @@ export interface FrameHandler {
 /** What is no HTTP/2, or breaks its rules. */
 export class FrameError extends Error {}
 
-const none = Buffer.alloc(0)
+const noBytes = Buffer.alloc(0)
 
 export class FrameReader {
   readonly #handler: FrameHandler
   /** The beginning of a frame whose rest has not come. */
-  #rest: Buffer = none
+  #rest: Buffer = noBytes
   /** Of the DATA frame that is being read: payload and padding that are still to come. */
   #payload = 0
   #padding = 0
@@ -45,13 +45,13 @@ export class FrameReader {
       if (type === Type.DATA) {
         const padded = (flags & Flag.PADDED) !== 0
         if (padded && start === bytes.length && length > 0) break
-        const own = padded ? 1 : 0
+        const lengthBytes = padded ? 1 : 0
         this.#stream = stream
         this.#last = (flags & Flag.END_STREAM) !== 0
         this.#padding = padded ? (bytes[start] ?? 0) : 0
-        this.#payload = length - own - this.#padding
+        this.#payload = length - lengthBytes - this.#padding
         if (this.#payload < 0) throw new FrameError(`${this.#padding} bytes of padding in a DATA frame of ${length}`)
-        offset = this.#readData(bytes, start + own, own)
+        offset = this.#readData(bytes, start + lengthBytes, lengthBytes)
         continue
       }
       const end = start + length
@@ -59,7 +59,7 @@ export class FrameReader {
       this.#handler.onFrame(type, flags, stream, unpadded(type, flags, bytes.subarray(start, end)))
       offset = end
     }
-    this.#rest = offset === bytes.length ? none : bytes.subarray(offset)
+    this.#rest = offset === bytes.length ? noBytes : bytes.subarray(offset)
   }
 
   /** The offset behind what has come of the DATA frame that is being read; `counted` were before it. */

@@ -110,9 +110,9 @@ const sizeOf = ({ name, value }: Field): number => name.length + value.length + 
 
 /** An integer whose first bits are the last ones of a byte (RFC 7541, 5.1). */
 const integer = (cursor: Cursor, bits: number): number => {
-  const most = (1 << bits) - 1
-  let value = byte(cursor) & most
-  if (value < most) return value
+  const maxPrefix = (1 << bits) - 1
+  let value = byte(cursor) & maxPrefix
+  if (value < maxPrefix) return value
   for (let factor = 1; factor <= 2 ** 21; factor *= 0x80) {
     const next = byte(cursor)
     value += (next & 0x7f) * factor

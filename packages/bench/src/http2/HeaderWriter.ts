@@ -60,10 +60,10 @@ const text = (value: string): Buffer => {
 
 /** `kind` are the bits before it in its first byte. */
 const integer = (kind: number, bits: number, value: number): Buffer => {
-  const most = (1 << bits) - 1
-  if (value < most) return Buffer.of(kind | value)
-  const bytes = [kind | most]
-  let rest = value - most
+  const maxPrefix = (1 << bits) - 1
+  if (value < maxPrefix) return Buffer.of(kind | value)
+  const bytes = [kind | maxPrefix]
+  let rest = value - maxPrefix
   for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80)
   bytes.push(rest)
   return Buffer.from(bytes)

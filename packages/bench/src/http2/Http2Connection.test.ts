@@ -3,7 +3,7 @@ import { once } from "node:events"
 import { createServer, type ServerHttp2Stream, type ServerOptions } from "node:http2"
 import { type AddressInfo, createServer as createTcp } from "node:net"
 import { describe, expect, it, onTestFinished } from "vitest"
-import { encode, Flag, largestWindow, Setting, Type, windowUpdate } from "./Frame.ts"
+import { encode, Flag, maxWindow, Setting, Type, windowUpdate } from "./Frame.ts"
 import type { Fields } from "./HeaderWriter.ts"
 import { Http2Connection } from "./Http2Connection.ts"
 import { block, data, headers, ScriptedServer } from "./ScriptedServer.fixture.ts"
@@ -40,7 +40,7 @@ interface Outcome {
   readonly aborted?: readonly [why: string, unseen: boolean]
 }
 
-const ask = (connection: Http2Connection, body: ReadonlyArray<Buffer> = [], own?: Fields): Promise<Outcome> => {
+const infer = (connection: Http2Connection, body: ReadonlyArray<Buffer> = [], own?: Fields): Promise<Outcome> => {
   const blocks: Array<Record<string, string>> = []
   const parts: Array<Buffer> = []
   return new Promise((resolve) => {
@@ -55,7 +55,7 @@ const ask = (connection: Http2Connection, body: ReadonlyArray<Buffer> = [], own?
           parts.push(Buffer.from(part))
           if (last) resolve(outcome())
         },
-        onAbort: (why, unseen) => resolve({ ...outcome(), aborted: [why, unseen] }),
+        onAbort: (reason, unseen) => resolve({ ...outcome(), aborted: [reason, unseen] }),
       },
       body,
       true,
@@ -87,7 +87,7 @@ describe("against node:http2", () => {
     const connection = await open(port)
     const body = bytes(3_000_000)
     const outcomes = await Promise.all(
-      Array.from({ length: 8 }, () => ask(connection, [body.subarray(0, 10), body.subarray(10)])),
+      Array.from({ length: 8 }, () => infer(connection, [body.subarray(0, 10), body.subarray(10)])),
     )
     for (const outcome of outcomes) {
       expect(outcome.body.equals(body)).toBe(true)
@@ -97,16 +97,16 @@ describe("against node:http2", () => {
 
   it("keeps to the limit of concurrent streams", async () => {
     let open_ = 0
-    let most = 0
+    let max = 0
     const { port } = await serve({ settings: { maxConcurrentStreams: 3 } }, (stream) => {
-      most = Math.max(most, ++open_)
+      max = Math.max(max, ++open_)
       stream.on("close", () => open_--)
       echo(stream)
     })
     const connection = await open(port)
-    const outcomes = await Promise.all(Array.from({ length: 50 }, (_, index) => ask(connection, [bytes(index + 1)])))
+    const outcomes = await Promise.all(Array.from({ length: 50 }, (_, index) => infer(connection, [bytes(index + 1)])))
     expect(outcomes.map(({ body }) => body.length)).toEqual(Array.from({ length: 50 }, (_, index) => index + 1))
-    expect(most).toBe(3)
+    expect(max).toBe(3)
   })
 
   it.each([["a header table"], ["no header table"]])("reads headers of all kinds, with %s", async (table) => {
@@ -128,7 +128,7 @@ describe("against node:http2", () => {
     for (const own of ["first", "second", "third"]) {
       const {
         headers: [head],
-      } = await ask(connection, [], [...fields, ["x-own", own]])
+      } = await infer(connection, [], [...fields, ["x-own", own]])
       expect(head).toMatchObject({
         "x-own": own,
         "x-visible": `a${visible}a`,
@@ -137,7 +137,7 @@ describe("against node:http2", () => {
       })
     }
     for (let count = 0; count < 3; count++) {
-      expect((await ask(connection)).headers[0]).toMatchObject({ "x-own": "undefined", "x-19": "19".repeat(500) })
+      expect((await infer(connection)).headers[0]).toMatchObject({ "x-own": "undefined", "x-19": "19".repeat(500) })
     }
   })
 
@@ -149,8 +149,8 @@ describe("against node:http2", () => {
     })
     const connection = await open(port)
     const [bad, good] = await Promise.all([
-      ask(connection, [bytes(100_000)], [...fields, ["x-own", "bad"]]),
-      ask(connection, [bytes(10)]),
+      infer(connection, [bytes(100_000)], [...fields, ["x-own", "bad"]]),
+      infer(connection, [bytes(10)]),
     ])
     expect(bad.aborted).toEqual(["the server reset the stream: INTERNAL_ERROR", false])
     expect(good.body).toHaveLength(10)
@@ -163,9 +163,9 @@ describe("against node:http2", () => {
       stream.respond({ ":status": 413 }, { endStream: true })
     })
     const connection = await open(port)
-    const { headers: blocks } = await ask(connection, [bytes(1_000_000)])
+    const { headers: blocks } = await infer(connection, [bytes(1_000_000)])
     expect(blocks).toMatchObject([{ ":status": "413" }])
-    expect(await ask(connection, [bytes(10)])).toMatchObject({ headers: [{ ":status": "413" }] })
+    expect(await infer(connection, [bytes(10)])).toMatchObject({ headers: [{ ":status": "413" }] })
   })
 
   it("lets what is under way end after GOAWAY, and begins nothing more", async () => {
@@ -174,9 +174,9 @@ describe("against node:http2", () => {
       echo(stream)
     })
     const connection = await open(port)
-    expect((await ask(connection, [bytes(10)])).body).toHaveLength(10)
+    expect((await infer(connection, [bytes(10)])).body).toHaveLength(10)
     expect(connection.accepts).toBe(false)
-    expect((await ask(connection)).aborted?.[1]).toBe(true)
+    expect((await infer(connection)).aborted?.[1]).toBe(true)
   })
 
   it("a connection that is lost ends what is under way", async () => {
@@ -185,7 +185,7 @@ describe("against node:http2", () => {
       stream.session?.destroy()
     })
     const connection = await open(port)
-    const { aborted } = await ask(connection, [bytes(10)])
+    const { aborted } = await infer(connection, [bytes(10)])
     expect(aborted).toEqual([expect.stringMatching(/server (closed|ended) the connection/), false])
     expect(connection.accepts).toBe(false)
   })
@@ -197,7 +197,7 @@ describe("against a server that", () => {
   it("pads, gives priorities, continues header blocks and announces", async () => {
     const server = await ScriptedServer.start()
     const connection = await open(server.port)
-    const outcome = ask(connection)
+    const outcome = infer(connection)
     await server.received((frames) => frames.some(({ type }) => type === Type.HEADERS))
     const long = block([...ok, ["x-long", "x".repeat(300)]])
     const padded = Buffer.concat([Buffer.of(3, 0, 0, 0, 0, 9), long.subarray(0, 20), Buffer.alloc(3)])
@@ -229,9 +229,9 @@ describe("against a server that", () => {
   })
 
   it("opens the connection's window a little at a time", async () => {
-    const server = await ScriptedServer.start([[Setting.INITIAL_WINDOW_SIZE, largestWindow]])
+    const server = await ScriptedServer.start([[Setting.INITIAL_WINDOW_SIZE, maxWindow]])
     const connection = await open(server.port)
-    const outcomes = [ask(connection, [bytes(65_000)]), ask(connection, [bytes(1000)])]
+    const outcomes = [infer(connection, [bytes(65_000)]), infer(connection, [bytes(1000)])]
     const received = () =>
       server.frames.filter(({ type }) => type === Type.DATA).reduce((sum, { payload }) => sum + payload.length, 0)
     await server.received(() => received() === 65_535)
@@ -246,7 +246,7 @@ describe("against a server that", () => {
   it("goes away before it has begun with all", async () => {
     const server = await ScriptedServer.start([[Setting.MAX_CONCURRENT_STREAMS, 2]])
     const connection = await open(server.port)
-    const outcomes = [ask(connection), ask(connection), ask(connection)]
+    const outcomes = [infer(connection), infer(connection), infer(connection)]
     await server.received((frames) => frames.some(({ stream }) => stream === 3))
     server.write(encode(Type.GOAWAY, 0, 0, Buffer.from("0000000100000000", "hex")), headers(1, ok, true))
     const [first, second, third] = await Promise.all(outcomes)
@@ -258,7 +258,7 @@ describe("against a server that", () => {
   it("goes away in anger", async () => {
     const server = await ScriptedServer.start()
     const connection = await open(server.port)
-    const outcome = ask(connection)
+    const outcome = infer(connection)
     await server.received((frames) => frames.some(({ type }) => type === Type.HEADERS))
     server.write(
       encode(Type.GOAWAY, 0, 0, Buffer.concat([Buffer.from("000000000000000b", "hex"), Buffer.from("calm")])),
@@ -283,7 +283,7 @@ describe("against a server that", () => {
   ])("breaks the protocol: %s", async (_, frames) => {
     const server = await ScriptedServer.start()
     const connection = await open(server.port)
-    const outcome = ask(connection)
+    const outcome = infer(connection)
     await server.received((all) => all.some(({ type }) => type === Type.HEADERS))
     server.write(frames)
     expect((await outcome).aborted).toEqual([expect.stringMatching(/^the server breaks the protocol: /), false])
@@ -293,12 +293,12 @@ describe("against a server that", () => {
     ["is none", undefined, /^cannot connect to 127\.0\.0\.1:1: connect ECONNREFUSED/],
     ["speaks HTTP/1.1 only", "HTTP/1.1 400 Bad Request\r\n\r\n", / does not speak HTTP\/2: the server breaks/],
     ["closes at once", "", / does not speak HTTP\/2: the server closed the connection$/],
-  ])("%s", async (_, answer, message) => {
-    const listener = createTcp((socket) => socket.on("error", () => {}).on("data", () => socket.end(answer ?? "")))
+  ])("%s", async (_, response, message) => {
+    const listener = createTcp((socket) => socket.on("error", () => {}).on("data", () => socket.end(response ?? "")))
     listener.listen(0, "127.0.0.1")
     await once(listener, "listening")
     onTestFinished(() => void listener.close())
-    const port = answer === undefined ? 1 : (listener.address() as AddressInfo).port
+    const port = response === undefined ? 1 : (listener.address() as AddressInfo).port
     await expect(open(port)).rejects.toThrow(message)
   })
 })

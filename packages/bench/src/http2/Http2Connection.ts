@@ -5,7 +5,7 @@
  */
 import type { Socket } from "node:net"
 import * as Address from "../target/Address.ts"
-import { cancel, defaults, errorName, Flag, goaway, headLength, largestWindow, Setting, Type } from "./Frame.ts"
+import { cancel, defaults, errorName, Flag, goaway, headLength, maxWindow, Setting, Type } from "./Frame.ts"
 import * as Frame from "./Frame.ts"
 import { FrameReader } from "./FrameReader.ts"
 import { type Headers, HeaderReader } from "./HeaderReader.ts"
@@ -13,19 +13,19 @@ import { type Fields, HeaderWriter } from "./HeaderWriter.ts"
 import { Outbox } from "./Outbox.ts"
 
 /** What becomes of one request. `last`: nothing more comes. */
-export interface StreamHandler {
+export interface Http2StreamHandler {
   readonly onHeaders: (headers: Headers, last: boolean) => void
   /** A part of the body, which is overwritten later: what is to be kept has to be copied. */
   readonly onData: (part: Buffer, last: boolean) => void
   /** Reset, or lost with its connection; called instead of a `last`. `unseen`: the server has not begun with it. */
-  readonly onAbort: (why: string, unseen: boolean) => void
+  readonly onAbort: (reason: string, unseen: boolean) => void
 }
 
 /** Bytes that a server may send before it hears that they were taken: so many that it never waits. */
 const ownWindow = 2 ** 30
 
 /** Bytes of one header block, with its continuations: more is no reply but an attack. */
-const largestBlock = 65_536
+const maxHeaderBlock = 65_536
 
 const preface = Buffer.concat([
   Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
@@ -37,7 +37,7 @@ const preface = Buffer.concat([
 ])
 
 export class Http2Stream {
-  readonly handler: StreamHandler
+  readonly handler: Http2StreamHandler
   /** Where it asks for something else than the connection's other requests. */
   readonly fields: Fields | undefined
   /** 0 until it begins. */
@@ -52,7 +52,7 @@ export class Http2Stream {
   /** Bytes that have come since the server heard of the last ones. */
   received = 0
 
-  constructor(handler: StreamHandler, fields: Fields | undefined) {
+  constructor(handler: Http2StreamHandler, fields: Fields | undefined) {
     this.handler = handler
     this.fields = fields
   }
@@ -127,7 +127,7 @@ export class Http2Connection {
   }
 
   /** Begins a request, now or when the server's limit allows it. `ended`: it has no body, or all of it is here. */
-  request(handler: StreamHandler, body: ReadonlyArray<Buffer>, ended: boolean, fields?: Fields): Http2Stream {
+  request(handler: Http2StreamHandler, body: ReadonlyArray<Buffer>, ended: boolean, fields?: Fields): Http2Stream {
     const stream = new Http2Stream(handler, fields)
     stream.unsent.push(...body)
     stream.ended = ended
@@ -162,7 +162,7 @@ export class Http2Connection {
   #begin(stream: Http2Stream): void {
     stream.id = this.#nextId
     this.#nextId += 2
-    if (this.#nextId > largestWindow) this.#retired = "the connection has no stream left"
+    if (this.#nextId > maxWindow) this.#retired = "the connection has no stream left"
     stream.window = this.#streamWindow
     this.#streams.set(stream.id, stream)
     const block = this.#writer.block(stream.fields)
@@ -287,8 +287,8 @@ export class Http2Connection {
     const block = this.#block
     if (block === undefined) return
     const { stream: id, last, parts } = block
-    if (parts.reduce((sum, part) => sum + part.length, 0) > largestBlock) {
-      throw new Error(`a header block of more than ${largestBlock} bytes`)
+    if (parts.reduce((sum, part) => sum + part.length, 0) > maxHeaderBlock) {
+      throw new Error(`a header block of more than ${maxHeaderBlock} bytes`)
     }
     if ((flags & Flag.END_HEADERS) === 0) {
       parts[0] = Buffer.from(parts[0] ?? [])
@@ -370,23 +370,23 @@ export class Http2Connection {
   }
 
   #onGoaway(last: number, code: number, text: string): void {
-    const why = `the server ended the connection: ${errorName(code)}${text === "" ? "" : `, ${text}`}`
-    this.#retired = why
+    const reason = `the server ended the connection: ${errorName(code)}${text === "" ? "" : `, ${text}`}`
+    this.#retired = reason
     // A graceful end is no error of the requests that the server has not begun with; they go elsewhere.
-    for (const stream of this.#waiting.splice(0)) stream.handler.onAbort(why, code === Frame.noError)
+    for (const stream of this.#waiting.splice(0)) stream.handler.onAbort(reason, code === Frame.noError)
     for (const stream of this.#streams.values()) {
       if (stream.id <= last) continue
       this.#streams.delete(stream.id)
       this.#blocked.delete(stream)
-      stream.handler.onAbort(why, code === Frame.noError)
+      stream.handler.onAbort(reason, code === Frame.noError)
     }
     if (this.#streams.size === 0) this.close()
   }
 
-  #lose(why: string): void {
+  #lose(problem: string): void {
     if (this.#lost) return
     this.#lost = true
-    const reason = this.#retired ?? why
+    const reason = this.#retired ?? problem
     this.#retired = reason
     this.#socket.destroy()
     this.#opened.reject(new Error(reason))

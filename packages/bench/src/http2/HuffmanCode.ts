@@ -17,11 +17,11 @@ const lengths = [
 ]
 
 const shortest = 5
-const longest = 30
+const maxCodeLength = 30
 
 const table = () => {
   let next = 0
-  return Array.from({ length: longest + 1 }, (_, length) => {
+  return Array.from({ length: maxCodeLength + 1 }, (_, length) => {
     const symbols = [...lengths.keys()].filter((symbol) => lengths[symbol] === length)
     const first = next << 1
     next = first + symbols.length
@@ -42,7 +42,7 @@ export const decode = (bytes: Uint8Array): string | undefined => {
       code = (code << 1) | ((byte >> bit) & 1)
       length += 1
       if (length < shortest) continue
-      if (length > longest) return undefined
+      if (length > maxCodeLength) return undefined
       const row = byLength[length]
       const symbol = row?.symbols[code - row.first]
       if (symbol === undefined) continue

@@ -19,7 +19,7 @@ export class ScriptedServer {
   readonly port: number
   readonly frames: Array<Received> = []
   #socket: Socket | undefined
-  #heard = Promise.withResolvers<void>()
+  #received = Promise.withResolvers<void>()
 
   private constructor(port: number) {
     this.port = port
@@ -37,20 +37,20 @@ export class ScriptedServer {
       socket.write(settings(first))
       const note = (type: number, flags: number, stream: number, payload: Buffer) => {
         server.frames.push({ type, flags, stream, payload: Buffer.from(payload) })
-        server.#heard.resolve()
-        server.#heard = Promise.withResolvers()
+        server.#received.resolve()
+        server.#received = Promise.withResolvers()
       }
       const reader = new FrameReader({
         onData: (stream, part, _, last) => note(Type.DATA, last ? Flag.END_STREAM : 0, stream, part),
         onFrame: note,
       })
       let rest = Buffer.alloc(0)
-      let begun = false
+      let started = false
       socket.on("data", (chunk: Buffer) => {
         rest = Buffer.concat([rest, chunk])
-        if (!begun && rest.length < preface.length) return
-        reader.read(begun ? rest : rest.subarray(preface.length))
-        begun = true
+        if (!started && rest.length < preface.length) return
+        reader.read(started ? rest : rest.subarray(preface.length))
+        started = true
         rest = Buffer.alloc(0)
       })
     })
@@ -63,7 +63,7 @@ export class ScriptedServer {
 
   /** Once there are frames for which it holds. */
   async received(holds: (frames: ReadonlyArray<Received>) => boolean): Promise<void> {
-    while (!holds(this.frames)) await this.#heard.promise
+    while (!holds(this.frames)) await this.#received.promise
   }
 
   write(...frames: ReadonlyArray<Buffer>): void {

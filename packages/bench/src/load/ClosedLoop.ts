@@ -15,8 +15,8 @@ export type ClosedLoopOptions = Extent & {
 /** The lanes share the requests; `Target.perConnection` says how many one can bear. */
 export const run = async (lanes: ReadonlyArray<Lane>, options: ClosedLoopOptions): Promise<Measured> => {
   const { concurrency, patience = 30_000 } = options
-  const most = "requests" in options ? options.requests : Infinity
-  let left = most
+  const maxRequests = "requests" in options ? options.requests : Infinity
+  let left = maxRequests
   const round = new Round(lanes, (lane, startedAt, problem) => {
     const now = performance.now()
     const inTime = now < deadline
@@ -33,9 +33,9 @@ export const run = async (lanes: ReadonlyArray<Lane>, options: ClosedLoopOptions
   const started = performance.now()
   const deadline = "seconds" in options ? started + options.seconds * 1000 : Infinity
   let ended = started
-  round.outstanding = Math.min(concurrency, most)
+  round.outstanding = Math.min(concurrency, maxRequests)
   left -= round.outstanding
   for (let index = 0; index < round.outstanding; index++) lanes[index % lanes.length]?.send(started)
-  await round.answered(patience)
+  await round.waitForReplies(patience)
   return round.measured((round.outstanding > 0 ? Math.min(performance.now(), deadline) : ended) - started)
 }

@@ -18,7 +18,7 @@ export class Lane {
   #waiting: Array<number> = []
   #opening: Promise<void> | undefined
   /** Whether the connection that ended last had answered anything. */
-  #proven = true
+  #hasReplied = true
   #closed = false
   #opened = 0
   /** Set by whoever uses it. */
@@ -60,7 +60,7 @@ export class Lane {
   async #connect(): Promise<void> {
     this.#connection = await this.#target.connect({
       onReply: (startedAt, problem) => {
-        if (problem === undefined) this.#proven = true
+        if (problem === undefined) this.#hasReplied = true
         this.onReply(this, startedAt, problem)
       },
       onUnseen: (startedAt) => this.send(startedAt),
@@ -71,8 +71,8 @@ export class Lane {
 
   #reopen(): void {
     if (this.#opening !== undefined || this.#closed) return
-    const wait = this.#proven ? 0 : pause
-    this.#proven = false
+    const wait = this.#hasReplied ? 0 : pause
+    this.#hasReplied = false
     this.#opening = this.#replace(wait)
   }
 

@@ -12,7 +12,7 @@ export const print = (level: Level): string =>
   isOpen(level) ? `${level.perSecond}/s ${level.distribution}` : `${level.concurrency} at a time`
 
 /** More is no sweep but a mistake. */
-const most = 1000
+const maxLevels = 1000
 
 /**
  * Numbers above 0, in the order given: `1,4,16`, or from one to another, `1:16`, in steps, `1:16:5`, or by a factor, `1:64:x2`.
@@ -27,20 +27,20 @@ export const numbers = (text: string, integer: boolean): ReadonlyArray<number> =
   })
   const all = found.flat()
   const sound = found.every((part) => part.length > 0) && all.every((number) => !integer || Number.isInteger(number))
-  if (sound && all.length <= most) return all
-  const what = integer ? "integers of at least 1" : "numbers above 0"
-  throw new Error(`${what}, such as 1,4,16 or 1:16:5 or 1:64:x2, ${most} at most`)
+  if (sound && all.length <= maxLevels) return all
+  const expected = integer ? "integers of at least 1" : "numbers above 0"
+  throw new Error(`${expected}, such as 1,4,16 or 1:16:5 or 1:64:x2, ${maxLevels} at most`)
 }
 
 /** These end with `last` or before it; nothing where there is no such way. */
 const steps = (first: number, last: number, by: number): ReadonlyArray<number> => {
   const length = first > 0 && by > 0 ? Math.floor((last - first) / by + 1e-9) + 1 : 0
-  return Array.from({ length: Math.min(most + 1, Math.max(0, length)) }, (_, index) => first + index * by)
+  return Array.from({ length: Math.min(maxLevels + 1, Math.max(0, length)) }, (_, index) => first + index * by)
 }
 
 const factors = (first: number, last: number, by: number): ReadonlyArray<number> => {
   const found: Array<number> = []
   if (!(first > 0 && by > 1)) return found
-  for (let next = first; next <= last && found.length <= most; next *= by) found.push(next)
+  for (let next = first; next <= last && found.length <= maxLevels; next *= by) found.push(next)
   return found
 }

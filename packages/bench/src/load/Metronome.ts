@@ -29,11 +29,11 @@ export const start = (): Clock => {
   // Whoever waits for replies keeps the process; nobody else need.
   worker.unref()
   let current: { readonly at: number; readonly call: () => void } | undefined
-  let asking = false
+  let isPending = false
   let closed = false
 
   const spin = () => {
-    asking = false
+    isPending = false
     if (current === undefined || closed) return
     const { at, call } = current
     const left = at - performance.now()
@@ -43,8 +43,8 @@ export const start = (): Clock => {
   }
   const wait = (left: number) => {
     if (left > lead) return sleep(left)
-    if (asking) return
-    asking = true
+    if (isPending) return
+    isPending = true
     setImmediate(spin)
   }
   const sleep = (left: number) => {

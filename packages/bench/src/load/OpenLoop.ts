@@ -80,7 +80,7 @@ export const run = async (lanes: ReadonlyArray<Lane>, options: OpenLoopOptions):
   let next = started + arrivals.next()
   let ended = started
   clock.wake(next, send)
-  await round.answered(patience)
+  await round.waitForReplies(patience)
   const end = Math.max(ended, deadline === Infinity ? ended : deadline)
   return { ...round.measured(end - started), lateness, held, unsent }
 }

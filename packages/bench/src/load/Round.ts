@@ -32,7 +32,7 @@ export class Round {
   readonly #lanes: ReadonlyArray<Lane>
   readonly #reconnections: number
   readonly #watch = Usage.watch()
-  readonly #answered = Promise.withResolvers<void>()
+  readonly #allReplied = Promise.withResolvers<void>()
   #usage: Usage.Usage | undefined
 
   constructor(lanes: ReadonlyArray<Lane>, onReply: OnReply) {
@@ -44,21 +44,21 @@ export class Round {
   /** Nothing more is sent; what is outstanding is still waited for. */
   stop(): void {
     this.#usage ??= this.#watch()
-    if (this.outstanding === 0) this.#answered.resolve()
+    if (this.outstanding === 0) this.#allReplied.resolve()
   }
 
   /**
    * Resolves after `stop` when all is answered; or when nothing has been for `patience` milliseconds, and then gives up
    * what is outstanding, with its connections.
    */
-  async answered(patience: number): Promise<void> {
-    let heard = -1
+  async waitForReplies(patience: number): Promise<void> {
+    let lastCount = -1
     const timer = setInterval(() => {
       const count = this.outstanding === 0 ? -1 : this.latencies.count + this.problems.count
-      if (count >= 0 && count === heard) this.#answered.resolve()
-      heard = count
+      if (count >= 0 && count === lastCount) this.#allReplied.resolve()
+      lastCount = count
     }, patience)
-    await this.#answered.promise
+    await this.#allReplied.promise
     clearInterval(timer)
     for (const lane of this.#lanes) lane.onReply = () => {}
     if (this.outstanding === 0) return

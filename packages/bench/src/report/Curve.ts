@@ -50,7 +50,7 @@ export const svg = (summaries: ReadonlyArray<Summary>, { title, subtitle, percen
     )
     return { percentage, color, end: places.at(-1), drawn: places.length === 0 ? "" : line + dots.join("") }
   })
-  const labels = apart(
+  const labels = spread(
     series.flatMap(({ percentage, color, end }) => (end === undefined ? [] : [{ percentage, color, ...end }])),
   )
   const names = labels.map(
@@ -137,7 +137,7 @@ const words = (summary: Summary, percentage: number): string => {
 }
 
 /** Names that would lie over one another are moved. */
-const apart = <A extends { readonly y: number }>(labels: ReadonlyArray<A>): ReadonlyArray<A> => {
+const spread = <A extends { readonly y: number }>(labels: ReadonlyArray<A>): ReadonlyArray<A> => {
   const spaced: Array<A> = []
   for (const label of labels.toSorted((one, other) => one.y - other.y)) {
     const above = spaced.at(-1)

@@ -105,12 +105,12 @@ const remarks = (
   if (reconnections > 0) found.push(`the server ended connections: ${reconnections} were opened again`)
   if (server === undefined) return found
   if (server.cacheHits > 0) found.push(`the server answered ${server.cacheHits} requests from its cache`)
-  const others = server.requests - requests - errors
+  const otherRequests = server.requests - requests - errors
   // Those that were under way at the end of a round are answered, too.
   const late = Level.isOpen(level) ? 0 : level.concurrency * rounds.length
-  if (others > late + Math.max(100, requests / 10)) {
+  if (otherRequests > late + Math.max(100, requests / 10)) {
     found.push(
-      `the server counted ${others} requests more than the load has had answered: it had others to answer, too`,
+      `the server counted ${otherRequests} requests more than the load has had answered: it had others to answer, too`,
     )
   }
   return found

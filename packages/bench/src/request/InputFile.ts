@@ -22,8 +22,8 @@ export const read = (text: string, model: ModelName, traits: ModelTraits): Reado
   return documents.map((document, index) => {
     const decoded = BinaryExtension.decodeRequest(new TextEncoder().encode(document), undefined, model)
     if (Result.isSuccess(decoded)) return decoded.success.wire
-    const which = documents.length === 1 ? "" : `request ${index + 1}: `
-    throw new Error(`${which}${decoded.failure.message}`)
+    const prefix = documents.length === 1 ? "" : `request ${index + 1}: `
+    throw new Error(`${prefix}${decoded.failure.message}`)
   })
 }
 
@@ -31,14 +31,14 @@ export const read = (text: string, model: ModelName, traits: ModelTraits): Reado
 const entries = (data: string): ReadonlyArray<string> =>
   (JsonParts.elements(data) ?? []).flatMap((entry) => JsonParts.elements(entry) ?? [entry])
 
-const document = (entry: string, which: string, traits: ModelTraits): string => {
+const document = (entry: string, prefix: string, traits: ModelTraits): string => {
   const inputs = [...(JsonParts.members(entry) ?? [])].map(([name, value]) => {
     const input = traits.inputs.find((candidate) => candidate.name === name)
-    if (input === undefined) throw new Error(`${which}: the model '${traits.name}' has no input '${name}'`)
+    if (input === undefined) throw new Error(`${prefix}: the model '${traits.name}' has no input '${name}'`)
     const parts = JsonParts.members(value)
     const content = parts === undefined ? value : parts.get("content")
     if (content === undefined || JsonParts.elements(content) === undefined) {
-      throw new Error(`${which}: the input '${name}' has no content that is an array`)
+      throw new Error(`${prefix}: the input '${name}' has no content that is an array`)
     }
     const given = parts?.get("shape")
     const extents = given === undefined ? undefined : (JsonParts.elements(given) ?? []).map(Number)

@@ -40,7 +40,7 @@ export const make = (model: ModelTraits, options: InputOptions, random: Random):
   return model.inputs.flatMap((input) => {
     const given = shapes.get(input.name)
     // What may be missing is, where nobody says how large it is.
-    if (input.optional && given === undefined && own(input, model).includes(-1)) return []
+    if (input.optional && given === undefined && defaultShape(input, model).includes(-1)) return []
     const shape = shapeOf(input, model, batchSize, given)
     return [
       { name: input.name, datatype: input.datatype, shape, bytes: elements(input.datatype, shape, options, random) },
@@ -49,7 +49,7 @@ export const make = (model: ModelTraits, options: InputOptions, random: Random):
 }
 
 /** Without the batch axis. */
-const own = ({ shape }: TensorTraits, { maxBatchSize }: ModelTraits): ReadonlyArray<number> =>
+const defaultShape = ({ shape }: TensorTraits, { maxBatchSize }: ModelTraits): ReadonlyArray<number> =>
   maxBatchSize > 0 ? shape.slice(1) : shape
 
 /** Of one request, with the batch axis. @throws Error where it is not known, or not possible */
@@ -59,7 +59,7 @@ export const shapeOf = (
   batchSize: number,
   given: ReadonlyArray<number> | undefined,
 ): ReadonlyArray<number> => {
-  const dims = own(input, model)
+  const dims = defaultShape(input, model)
   const batch = model.maxBatchSize > 0 ? [batchSize] : []
   const printed = `${input.datatype}[${input.shape}]`
   if (given === undefined) {
@@ -110,8 +110,8 @@ const elements = (
       for (let index = 0; index < count; index++) view.setUint16(2 * index, 0x3f00 + random.next() * 0x80, true)
       break
     default: {
-      const most = datatype === "BOOL" ? 2 : 128
-      for (let index = 0; index < count; index++) bytes[index * width] = random.next() * most
+      const limit = datatype === "BOOL" ? 2 : 128
+      for (let index = 0; index < count; index++) bytes[index * width] = random.next() * limit
     }
   }
   return bytes

@@ -17,7 +17,7 @@ export const print = ({ host, port }: Address): string => `${host.includes(":") 
 export const scheme = ({ tls }: Address): "http" | "https" => (tls === undefined ? "http" : "https")
 
 /** Milliseconds until a server that says nothing counts as unreachable. */
-const patience = 10_000
+const connectTimeout = 10_000
 
 /** @throws Error where there is no such server, or one that speaks none of the protocols (ALPN) */
 export const connect = async (address: Address, protocol: "h2" | "http/1.1"): Promise<Socket> => {
@@ -26,7 +26,7 @@ export const connect = async (address: Address, protocol: "h2" | "http/1.1"): Pr
     tls === undefined
       ? connectTcp({ host, port, noDelay: true })
       : connectTls({ host, port, ...tls, ALPNProtocols: [protocol] })
-  const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${patience} ms`)), patience)
+  const timer = setTimeout(() => socket.destroy(new Error(`no answer within ${connectTimeout} ms`)), connectTimeout)
   try {
     await once(socket, tls === undefined ? "connect" : "secureConnect")
   } catch (error) {

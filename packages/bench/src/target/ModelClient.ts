@@ -1,5 +1,5 @@
 /**
- * A model on a server over one protocol: what the server says of it, one request in full, and the load that asks it.
+ * A model on a server over one protocol: its metadata, a request whose reply is decoded in full, and the target of a load.
  * GrpcModel.ts and HttpModel.ts are the two there are.
  */
 import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
@@ -17,14 +17,14 @@ export interface ModelName {
 }
 
 /** One request's replies: more than one only of decoupled models. */
-export interface Answer {
+export interface ModelReply {
   readonly responses: ReadonlyArray<WireResponse>
   /** Bytes of the reply, as the load counts them. */
   readonly length: number
 }
 
 /** A request that a load sends, and how long its reply is; undefined where that may be any length. */
-export interface Expected {
+export interface ExpectedRequest {
   readonly request: WireRequest
   readonly replyLength: number | undefined
 }
@@ -32,17 +32,17 @@ export interface Expected {
 export interface ModelClient {
   /** @throws Error where the server has no such model, or is none */
   readonly metadata: () => Promise<ModelMetadataResponse>
-  /** Undefined where the server does not tell. */
+  /** Undefined where the server has no such endpoint. */
   readonly config: () => Promise<ModelConfig | undefined>
-  /** Undefined where the server does not tell. */
+  /** Undefined where the server has no such endpoint. */
   readonly statistics: () => Promise<ModelStatisticsResponse | undefined>
   /** @throws Error where the reply is an error, or cannot be read */
-  readonly ask: (request: WireRequest) => Promise<Answer>
-  readonly target: (requests: readonly [Expected, ...ReadonlyArray<Expected>], traits: Traits) => Target
+  readonly infer: (request: WireRequest) => Promise<ModelReply>
+  readonly target: (requests: readonly [ExpectedRequest, ...ReadonlyArray<ExpectedRequest>], traits: Traits) => Target
   readonly close: () => void
 }
 
-/** What a load has to know to tell replies apart. */
+/** The traits of a model by which a load matches replies to requests. */
 export interface Traits {
   readonly decoupled: boolean
   /** Whether replies have the ids of their requests. */

@@ -20,9 +20,9 @@ export interface Counters {
 
 /** Undefined where the model is not among them. */
 export const read = (response: ModelStatisticsResponse | undefined, model: string): Counters | undefined => {
-  const own = response?.modelStats.filter(({ name }) => name === model) ?? []
-  const sum = (of: (statistics: ModelStatistics) => number) => own.reduce((total, next) => total + of(next), 0)
-  if (own.length === 0) return undefined
+  const ofModel = response?.modelStats.filter(({ name }) => name === model) ?? []
+  const sum = (of: (statistics: ModelStatistics) => number) => ofModel.reduce((total, next) => total + of(next), 0)
+  if (ofModel.length === 0) return undefined
   return {
     requests: sum(({ inferenceStats }) => Number(inferenceStats?.success?.count ?? 0)),
     queue: sum(({ inferenceStats }) => milliseconds(inferenceStats?.queue)),

@@ -73,8 +73,8 @@ const run = async (
     }
     say(Table.head(table))
     const onRound = (level: Level.Level, round: number) => {
-      const what = round === 0 ? "warming up" : `round ${round} of ${load.rounds}`
-      progress.begin(`${Level.print(level)}, ${what}`, milliseconds(round === 0 ? load.warmUp : load.extent))
+      const progressText = round === 0 ? "warming up" : `round ${round} of ${load.rounds}`
+      progress.begin(`${Level.print(level)}, ${progressText}`, milliseconds(round === 0 ? load.warmUp : load.extent))
     }
     for await (const result of Sweep.run({ ...load, ...benchmark, seed: options.seed, clock, onRound })) {
       const summary = Summary.make(result, percentages)

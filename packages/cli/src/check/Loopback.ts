@@ -1,9 +1,9 @@
-/** A whole server of this process, on free ports of this machine alone, asked over each of its protocols by our own client. */
+/** Starts a server in this process, on free ports of the loopback interface, and calls it over each protocol with our client. */
 import { Client } from "@nereid/client"
 import { Model, Tensor } from "@nereid/core"
 import { Server } from "@nereid/server"
 import type { Finding } from "./Finding.ts"
-import { expected, print, question } from "./Question.ts"
+import { isExpected, print, testInputs } from "./TestRequest.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 class AddSub extends Model.Service<AddSub>()("add_sub", {
@@ -26,26 +26,26 @@ export const check = async (timeout: number): Promise<ReadonlyArray<Finding>> =>
   const server = await Server.start([AddSub], AddSubLive, options)
   try {
     return [
-      await ask("HTTP", `http://${host}:${server.http.port}`, timeout),
-      await ask("gRPC", `grpc://${host}:${server.grpc.port}`, timeout),
+      await call("HTTP", `http://${host}:${server.http.port}`, timeout),
+      await call("gRPC", `grpc://${host}:${server.grpc.port}`, timeout),
     ]
   } finally {
     await server.stop()
   }
 }
 
-const ask = async (name: string, url: string, timeout: number): Promise<Finding> => {
+const call = async (name: string, url: string, timeout: number): Promise<Finding> => {
   const model = await Client.connect(AddSub, { url })
   try {
     const rows = (elements: ReadonlyArray<number>) =>
       Tensor.make("FP32", [elements.length, 1], Float32Array.from(elements))
     const sent = performance.now()
-    const { add, sub } = await model.inferBatch({ a: rows(question.a), b: rows(question.b) }, { timeout })
+    const { add, sub } = await model.inferBatch({ a: rows(testInputs.a), b: rows(testInputs.b) }, { timeout })
     const milliseconds = Math.round((performance.now() - sent) * 10) / 10
-    const answer = { add: [...add.data], sub: [...sub.data] }
-    const message = `${url}: ${print(answer)} in ${milliseconds} ms`
-    const details = { url, ...answer, milliseconds }
-    return { name, status: expected(answer) ? "ok" : "failed", message, details }
+    const outputs = { add: [...add.data], sub: [...sub.data] }
+    const message = `${url}: ${print(outputs)} in ${milliseconds} ms`
+    const details = { url, ...outputs, milliseconds }
+    return { name, status: isExpected(outputs) ? "ok" : "failed", message, details }
   } catch (error) {
     const message = `${url}: ${errorMessage(error)}`
     return { name, status: "failed", message, details: { url } }

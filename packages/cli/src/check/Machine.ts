@@ -3,7 +3,7 @@ import { createServer } from "node:net"
 import { arch, availableParallelism, platform, totalmem } from "node:os"
 import * as Runtime from "@nereid/onnx/internal/Runtime"
 import type { Finding } from "./Finding.ts"
-import { type Answer, expected, print, question } from "./Question.ts"
+import { type TestOutputs, isExpected, print, testInputs } from "./TestRequest.ts"
 
 /** `needed` as in `engines` of a package: >=22.19. */
 export const node = (version: string, needed: string): Finding => {
@@ -12,11 +12,11 @@ export const node = (version: string, needed: string): Finding => {
   return { name: "Node", status: isAtLeast(version, needed.replace(/^>=/, "")) ? "ok" : "failed", message, details }
 }
 
-const isAtLeast = (version: string, least: string): boolean => {
+const isAtLeast = (version: string, minimum: string): boolean => {
   const parts = (text: string) => text.split(".").map((part) => Number.parseInt(part, 10))
-  const own = parts(version)
-  for (const [index, needed] of parts(least).entries()) {
-    const difference = (own[index] ?? 0) - needed
+  const actual = parts(version)
+  for (const [index, needed] of parts(minimum).entries()) {
+    const difference = (actual[index] ?? 0) - needed
     if (difference !== 0) return difference > 0
   }
   return true
@@ -34,17 +34,17 @@ export const machine = (): Finding => {
 
 const gibibytes = (bytes: number) => `${(bytes / 2 ** 30).toFixed(1)} GiB of memory`
 
-/** Whether a server could listen there. Somebody who listens already is no failure: it may be the server that is meant. */
-export const ports = async (wanted: Readonly<Record<string, number>>): Promise<Finding> => {
+/** Whether a server could listen on these ports. A port in use is no failure: it may be the user's server. */
+export const ports = async (portsByFlag: Readonly<Record<string, number>>): Promise<Finding> => {
   const busy: Array<string> = []
   const details: Record<string, string> = {}
-  for (const [flag, port] of Object.entries(wanted)) {
+  for (const [flag, port] of Object.entries(portsByFlag)) {
     const reason = await refusal(port)
     details[port] = reason ?? "free"
     if (reason !== undefined) busy.push(`${port} is taken (${reason}), choose another by --${flag}`)
   }
   if (busy.length > 0) return { name: "ports", status: "warning", message: busy.join("; "), details }
-  return { name: "ports", status: "ok", message: `${Object.values(wanted).join(", ")} are free`, details }
+  return { name: "ports", status: "ok", message: `${Object.values(portsByFlag).join(", ")} are free`, details }
 }
 
 /** Undefined where it is free. */
@@ -57,9 +57,9 @@ const refusal = (port: number): Promise<string | undefined> =>
 
 /** Rejects where it cannot be loaded, or does not run. */
 export const onnxRuntime = async (): Promise<Finding> => {
-  const { version, providers, sum, difference } = await Runtime.addSub(question.a, question.b)
-  const answer: Answer = { add: sum, sub: difference }
-  const message = `${version}, built with ${providers.join(", ")}: ${print(answer)}`
-  const details = { version, providers, ...answer }
-  return { name: "ONNX Runtime", status: expected(answer) ? "ok" : "failed", message, details }
+  const { version, providers, sum, difference } = await Runtime.addSub(testInputs.a, testInputs.b)
+  const outputs: TestOutputs = { add: sum, sub: difference }
+  const message = `${version}, built with ${providers.join(", ")}: ${print(outputs)}`
+  const details = { version, providers, ...outputs }
+  return { name: "ONNX Runtime", status: isExpected(outputs) ? "ok" : "failed", message, details }
 }

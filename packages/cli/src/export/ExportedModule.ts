@@ -16,13 +16,13 @@ export interface BuiltModel {
   /** What the module exports it and its layer as. */
   readonly names: ReadonlyArray<string>
   /** Models that its layer provides as well. */
-  readonly others: ReadonlyArray<string>
+  readonly otherModels: ReadonlyArray<string>
 }
 
-/** For as long as the scope is open. `wanted`: names of models; empty for all. */
+/** Builds models for as long as the scope is open: those of `modelNames`, or all if that is empty. */
 export const build = Effect.fn("ExportedModule.build")(function* (
   exported: Readonly<Record<string, unknown>>,
-  wanted: ReadonlyArray<string>,
+  modelNames: ReadonlyArray<string>,
 ) {
   const scope = yield* Effect.scope
   const memoMap = Layer.makeMemoMapUnsafe()
@@ -30,13 +30,15 @@ export const build = Effect.fn("ExportedModule.build")(function* (
   const layers: Array<{ readonly name: string; readonly context: Context.Context<unknown> }> = []
   for (const [name, value] of Object.entries(exported)) if (isModel(value)) models.set(value, models.get(value) ?? name)
   for (const [name, value] of Object.entries(exported)) {
-    const own = layerOf(value)
-    if (own === undefined) continue
+    const exportedLayer = layerOf(value)
+    if (exportedLayer === undefined) continue
     // With one memory of what is built for all of them, as in a server.
-    const layer = Layer.provide(own, Registry.layer)
+    const layer = Layer.provide(exportedLayer, Registry.layer)
     layers.push({ name, context: yield* withServices(Layer.buildWithMemoMap(layer, memoMap, scope)) })
   }
-  const chosen = [...models].filter(([{ definition }]) => wanted.length === 0 || wanted.includes(definition.name))
+  const chosen = [...models].filter(
+    ([{ definition }]) => modelNames.length === 0 || modelNames.includes(definition.name),
+  )
   const built: Array<BuiltModel> = []
   for (const [model, name] of chosen) {
     const provider = layers.find(({ context }) => Option.isSome(Context.getOption(context, model)))
@@ -51,7 +53,7 @@ export const build = Effect.fn("ExportedModule.build")(function* (
       model,
       running: Context.get(provider.context, model).model,
       names: [...new Set([name, provider.name])],
-      others: others.map(({ definition }) => definition.name),
+      otherModels: others.map(({ definition }) => definition.name),
     })
   }
   return built

@@ -10,8 +10,8 @@ export interface ModuleSource {
 
 /** `folder`: where the text is written to. */
 export const make = ({ path, names }: ModuleSource, folder: string): string => {
-  const way = relative(resolve(folder), resolve(path)).split(sep).join("/")
-  const specifier = JSON.stringify(way.startsWith(".") ? way : `./${way}`)
+  const relativePath = relative(resolve(folder), resolve(path)).split(sep).join("/")
+  const specifier = JSON.stringify(relativePath.startsWith(".") ? relativePath : `./${relativePath}`)
   const exported = names.map((name) => (name === "default" ? "default as Default" : name)).join(", ")
   return `/** Written by \`nereid export\`: the model as its own module has it, which must be where it was. */\nexport { ${exported} } from ${specifier}\n`
 }

@@ -60,10 +60,10 @@ export const exportModels = Command.make(
         yield* Console.log(`${isWritten ? "Wrote" : "Left as it is:"} ${join(directory, file.path)}`)
       }
       for (const note of notes) yield* Console.error(`Note: ${note}`)
-      for (const { running, names, others } of built) {
-        if (others.length === 0 || running.description.modelFile !== undefined) continue
-        const what = others.map((other) => `'${other}'`).join(", ")
-        yield* Console.error(`Note: model '${running.description.name}': its layer ${names[1]} loads ${what} too`)
+      for (const { running, names, otherModels } of built) {
+        if (otherModels.length === 0 || running.description.modelFile !== undefined) continue
+        const otherNames = otherModels.map((other) => `'${other}'`).join(", ")
+        yield* Console.error(`Note: model '${running.description.name}': its layer ${names[1]} loads ${otherNames} too`)
       }
     },
     Effect.scoped,

@@ -52,7 +52,7 @@ describe("options", () => {
         parameters: {},
         seed: 1,
         checkLengths: true,
-        inputs: { made: { values: "random", batchSize: 1, textLength: 128, variants: 1 } },
+        inputs: { synthetic: { values: "random", batchSize: 1, textLength: 128, variants: 1 } },
         levels: [{ concurrency: 1 }],
         rounds: 3,
         extent: { seconds: 3 },
@@ -72,7 +72,7 @@ describe("options", () => {
         protocol: "grpc-stream",
         model: { name: "net", version: "2" },
         inputs: {
-          made: {
+          synthetic: {
             batchSize: 8,
             shapes: new Map([
               ["IN", [3, 224, 224]],
@@ -113,7 +113,7 @@ describe("options", () => {
     ],
     [
       "-m a --input-data zero --string-length 3 --string-data x --variants 9",
-      { inputs: { made: { values: "zero", text: "x", textLength: 3, variants: 9 } } },
+      { inputs: { synthetic: { values: "zero", text: "x", textLength: 3, variants: 9 } } },
     ],
     [
       "-m a -u https://x/y --tls-insecure true",

@@ -15,11 +15,11 @@ const parseLevels =
     })
 
 const parseNumber =
-  (most = Infinity): FlagKind.Parse<number> =>
+  (maximum = Infinity): FlagKind.Parse<number> =>
   (text) => {
     const value = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN
-    if (value > 0 && value <= most) return Result.succeed(value)
-    return Result.fail(most === Infinity ? "a number above 0" : `a number above 0 and up to ${most}`)
+    if (value > 0 && value <= maximum) return Result.succeed(value)
+    return Result.fail(maximum === Infinity ? "a number above 0" : `a number above 0 and up to ${maximum}`)
   }
 
 export const flags = {

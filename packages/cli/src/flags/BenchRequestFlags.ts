@@ -90,16 +90,16 @@ type Options = Pick<BenchmarkOptions, "inputs" | "seed" | "parameters" | "checkL
 /** Fails where a file cannot be read. */
 export const options = (values: Values): Effect.Effect<Options, CliError.UserError> => {
   const { inputs, batchSize, text, textLength, variants, seed, parameters, checkLengths } = values
-  const others = { seed, parameters: Object.fromEntries(parameters), checkLengths }
+  const common = { seed, parameters: Object.fromEntries(parameters), checkLengths }
   if (inputs === "random" || inputs === "zero") {
     const shapes = new Map(values.shapes)
     return Effect.succeed({
-      ...others,
-      inputs: { made: { values: inputs, batchSize, shapes, text, textLength, variants } },
+      ...common,
+      inputs: { synthetic: { values: inputs, batchSize, shapes, text, textLength, variants } },
     })
   }
   return Effect.try({
-    try: () => ({ ...others, inputs: { file: readFileSync(inputs, "utf8") } }),
+    try: () => ({ ...common, inputs: { file: readFileSync(inputs, "utf8") } }),
     catch: (error) => new CliError.UserError({ cause: `--input-data: ${errorMessage(error)}` }),
   })
 }

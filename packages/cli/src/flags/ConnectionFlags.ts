@@ -11,7 +11,7 @@ export const flags = {
       takes: "name:value",
       aliases: ["H"],
       description: "A header, over gRPC metadata, of every request; any number of times",
-      shown: (text) => text.replace(/:.*/, ":…"),
+      display: (text) => text.replace(/:.*/, ":…"),
     },
     (text) => {
       const [, name, value] = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):\s*([ -~\t]*)$/.exec(text) ?? []

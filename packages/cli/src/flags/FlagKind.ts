@@ -14,8 +14,8 @@ interface Description {
   /** The kind of its value, in the help. */
   readonly takes: string
   readonly description: string
-  /** What may be said of a bad value. Default all of it. */
-  readonly shown?: (value: string) => string
+  /** The part of a bad value that an error text may show. Default all of it. */
+  readonly display?: (value: string) => string
   /** Its other names, those of a letter for one dash. */
   readonly aliases?: ReadonlyArray<string>
 }
@@ -60,10 +60,10 @@ export const collected = <A>(name: string, description: Description, parse: Pars
   collectedFrom(name, description, parsed(name, description, parse))
 
 const parsed =
-  <A>(name: string, { shown = identity }: Description, parse: Parse<A>) =>
+  <A>(name: string, { display = identity }: Description, parse: Parse<A>) =>
   ({ text, variable }: Given): Effect.Effect<A, CliError.CliError> =>
     Effect.mapError(Effect.fromResult(parse(text)), (expected) => {
-      const value = shown(text)
+      const value = display(text)
       if (variable === undefined) return new CliError.InvalidValue({ option: name, value, expected, kind: "flag" })
       const message = `Invalid value for environment variable ${variable.name}: "${value}". Expected: ${expected}`
       return new CliError.ValidationError({ message })
@@ -126,8 +126,8 @@ export const integer = (name: string, description: string, fallback: number, ran
 export const optionalInteger = (name: string, description: string, range: Range): Flag.Flag<number | undefined> =>
   optional(name, { takes: "integer", description }, parseInteger(range))
 
-export const port = (name: string, what: string, fallback: number): Flag.Flag<number> =>
-  integer(name, `Port of ${what}, 0 for a free one`, fallback, { minimum: 0, maximum: 65_535 })
+export const port = (name: string, protocols: string, fallback: number): Flag.Flag<number> =>
+  integer(name, `Port of ${protocols}, 0 for a free one`, fallback, { minimum: 0, maximum: 65_535 })
 
 /** One of these words, whatever their case. */
 export const choice = <const W extends string>(

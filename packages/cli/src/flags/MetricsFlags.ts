@@ -6,10 +6,10 @@ import * as FlagKind from "./FlagKind.ts"
 
 type MetricsOptions = NonNullable<ServerOptions["metricsOptions"]>
 
-const switches = new Map<string, (on: boolean) => MetricsOptions>([
-  ["counter_latencies", (on) => ({ counterLatencies: on })],
-  ["histogram_latencies", (on) => ({ histogramLatencies: on })],
-  ["summary_latencies", (on) => ({ summaryLatencies: on })],
+const switches = new Map<string, (isOn: boolean) => MetricsOptions>([
+  ["counter_latencies", (isOn) => ({ counterLatencies: isOn })],
+  ["histogram_latencies", (isOn) => ({ histogramLatencies: isOn })],
+  ["summary_latencies", (isOn) => ({ summaryLatencies: isOn })],
 ])
 
 /** `0.5:0.05,0.9:0.01`: quantiles with their allowed errors, of which ours stay within one per cent of the value. */

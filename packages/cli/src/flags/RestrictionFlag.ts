@@ -9,7 +9,7 @@ export const make = (name: string, port: "http" | "grpc", header: string) =>
     {
       takes: "api,…:key=value",
       description: `APIs that answer only to calls with ${header}: value; any number of times`,
-      shown: RestrictedApis.withoutValue,
+      display: RestrictedApis.withoutValue,
     },
     (text) => Result.mapError(RestrictedApis.parse(text, port), ({ message }) => `${expected}; ${message}`),
   )

@@ -73,8 +73,8 @@ type Values = Command.Command.Config.Infer<typeof flags>
 export const options = (values: Values): Effect.Effect<Pick<ServerOptions, "trace">, CliError.UserError> => {
   const given = Object.values(values).flat()
   const { level: _, ...trace } = given.reduce<Setting>((all, setting) => ({ ...all, ...setting }), {})
-  const asked = given.flatMap(({ level }) => level ?? [])
-  const levels = asked.includes("OFF") ? [] : [...new Set(asked.filter((level) => level !== "OFF"))]
+  const requestedLevels = given.flatMap(({ level }) => level ?? [])
+  const levels = requestedLevels.includes("OFF") ? [] : [...new Set(requestedLevels.filter((level) => level !== "OFF"))]
   if (levels.length > 0 && (trace.file ?? "") === "") {
     const message = `--trace-config level=${levels[0]} needs --trace-config triton,file=PATH`
     return Effect.fail(new CliError.UserError({ cause: message }))

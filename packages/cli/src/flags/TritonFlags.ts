@@ -44,41 +44,41 @@ interface Refusal {
   readonly name: string
   /** The value that stands for what happens here anyway; undefined where there is none. */
   readonly accepted?: string
-  readonly why: string
+  readonly reason: string
 }
 
 const refusals: ReadonlyArray<Refusal> = [
-  { name: "model-namespacing", accepted: "false", why: "names of models are unique" },
-  { name: "rate-limit", accepted: "off", why: "there is no rate limiter" },
-  { name: "rate-limit-resource", why: "there is no rate limiter" },
-  { name: "reuse-http-port", accepted: "false", why: "a port belongs to one server" },
-  { name: "reuse-grpc-port", accepted: "false", why: "a port belongs to one server" },
-  { name: "allow-sagemaker", accepted: "false", why: "there is no such endpoint" },
-  { name: "allow-vertex-ai", accepted: "false", why: "there is no such endpoint" },
+  { name: "model-namespacing", accepted: "false", reason: "names of models are unique" },
+  { name: "rate-limit", accepted: "off", reason: "there is no rate limiter" },
+  { name: "rate-limit-resource", reason: "there is no rate limiter" },
+  { name: "reuse-http-port", accepted: "false", reason: "a port belongs to one server" },
+  { name: "reuse-grpc-port", accepted: "false", reason: "a port belongs to one server" },
+  { name: "allow-sagemaker", accepted: "false", reason: "there is no such endpoint" },
+  { name: "allow-vertex-ai", accepted: "false", reason: "there is no such endpoint" },
 ]
 
 /** Those that were given, by the names that their users know. */
 export const ignored: ReadonlyArray<Flag.Flag<ReadonlyArray<string>>> = Object.entries(withoutEffect).flatMap(
-  ([why, names]) =>
+  ([reason, names]) =>
     names.map((name) =>
-      FlagKind.collectedFrom(name, { takes: "any", description: `No effect: ${why}` }, (given) =>
+      FlagKind.collectedFrom(name, { takes: "any", description: `No effect: ${reason}` }, (given) =>
         Effect.succeed(FlagKind.sourceOf(name, given)),
       ),
     ),
 )
 
-export const refused: ReadonlyArray<Flag.Flag<unknown>> = refusals.map(({ name, accepted, why }) => {
-  const description = accepted === undefined ? `Refused: ${why}` : `Refused but for ${accepted}: ${why}`
+export const refused: ReadonlyArray<Flag.Flag<unknown>> = refusals.map(({ name, accepted, reason }) => {
+  const description = accepted === undefined ? `Refused: ${reason}` : `Refused but for ${accepted}: ${reason}`
   return FlagKind.collectedFrom(name, { takes: "any", description }, (given) => {
     if (accepted !== undefined && isSame(given.text, accepted)) return Effect.void
     const source = FlagKind.sourceOf(name, given)
-    const what = accepted === undefined ? source : `${source}=${given.text}`
-    return Effect.fail(new CliError.ValidationError({ message: `${what} is not supported: ${why}` }))
+    const setting = accepted === undefined ? source : `${source}=${given.text}`
+    return Effect.fail(new CliError.ValidationError({ message: `${setting} is not supported: ${reason}` }))
   })
 })
 
 /** Whatever their case; and the words for a boolean are one. */
 const isSame = (value: string, accepted: string): boolean => {
-  const [given, wanted] = [value, accepted].map((text) => Result.getOrElse(FlagKind.parseBoolean(text), () => text))
-  return value.toLowerCase() === accepted || given === wanted
+  const [given, expected] = [value, accepted].map((text) => Result.getOrElse(FlagKind.parseBoolean(text), () => text))
+  return value.toLowerCase() === accepted || given === expected
 }

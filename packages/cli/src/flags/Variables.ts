@@ -55,8 +55,8 @@ const variable = (name: string, value: string, known: ReadonlyMap<string, string
 
 const unknownVariable = (name: string, known: ReadonlyArray<string>): string => {
   const closest = Spelling.closest(name, known)
-  const meant = closest === undefined ? "" : `; did you mean ${closest}?`
-  return `${name} is the environment variable of no flag${meant}`
+  const suggestion = closest === undefined ? "" : `; did you mean ${closest}?`
+  return `${name} is the environment variable of no flag${suggestion}`
 }
 
 /**

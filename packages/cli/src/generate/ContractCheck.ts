@@ -24,20 +24,20 @@ export const check = Effect.fn("ContractCheck.check")(function* (
     ({ message }) => new GenerateError({ message }),
   )
   const declared = [...new Set(Object.values(exported))].filter(isModel).map(({ definition }) => definition)
-  const differences = found.flatMap(({ told, entry }) => {
-    const definition = declared.find(({ name }) => name === told.name)
-    if (definition === undefined) return [`model '${told.name}': not declared`]
+  const differences = found.flatMap(({ sourceContract, entry }) => {
+    const definition = declared.find(({ name }) => name === sourceContract.name)
+    if (definition === undefined) return [`model '${sourceContract.name}': not declared`]
     const { version } = entry
     const isOther = version !== undefined && definition.version !== String(version)
     return [
-      ...(isOther ? [`model '${told.name}': declared version ${definition.version}, found ${version}`] : []),
-      ...compare(Contract.fromDefinition(definition), told, "same").map((difference) =>
-        difference.of === "model" ? print(difference) : `model '${told.name}', ${print(difference)}`,
+      ...(isOther ? [`model '${sourceContract.name}': declared version ${definition.version}, found ${version}`] : []),
+      ...compare(Contract.fromDefinition(definition), sourceContract, "same").map((difference) =>
+        difference.of === "model" ? print(difference) : `model '${sourceContract.name}', ${print(difference)}`,
       ),
     ]
   })
   const others = (isComplete ? declared : [])
-    .filter(({ name }) => !found.some(({ told }) => told.name === name))
+    .filter(({ name }) => !found.some(({ sourceContract }) => sourceContract.name === name))
     .map(({ name }) => `model '${name}': declared, but there is none`)
   const all = [...differences, ...others]
   if (all.length === 0) return

@@ -2,12 +2,12 @@
 import { statSync } from "node:fs"
 import { Effect } from "effect"
 import { GenerateError } from "./GenerateError.ts"
-import type { Found, SourceOptions } from "./FoundContract.ts"
+import type { FoundContracts, SourceOptions } from "./FoundContract.ts"
 import * as FileSource from "./FileSource.ts"
 import * as RepositorySource from "./RepositorySource.ts"
 import * as ServerSource from "./ServerSource.ts"
 
-export const read = (source: string, options: SourceOptions): Effect.Effect<Found, GenerateError> => {
+export const read = (source: string, options: SourceOptions): Effect.Effect<FoundContracts, GenerateError> => {
   if (/^[a-z]+:\/\//i.test(source)) return ServerSource.read(source, options)
   const stats = statSync(source, { throwIfNoEntry: false })
   if (stats?.isDirectory() === true) return RepositorySource.read(source, options)

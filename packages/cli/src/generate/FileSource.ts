@@ -5,7 +5,7 @@ import { Effect } from "effect"
 import * as Contract from "@nereid/core/internal/contract/Contract"
 import * as OnnxContract from "@nereid/onnx/internal/OnnxContract"
 import * as OnnxFile from "@nereid/onnx/internal/OnnxFile"
-import type { Found, SourceOptions } from "./FoundContract.ts"
+import type { FoundContracts, SourceOptions } from "./FoundContract.ts"
 import { GenerateError } from "./GenerateError.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
@@ -15,7 +15,7 @@ const defaultMaxBatchSize = 4
 export const read = Effect.fn("FileSource.read")(function* (
   file: string,
   options: SourceOptions,
-): Effect.fn.Return<Found, GenerateError> {
+): Effect.fn.Return<FoundContracts, GenerateError> {
   const { models, maxBatchSize } = options
   const [name = modelName(file), other] = models
   if (other !== undefined) return yield* new GenerateError({ message: `${file} holds one model, which has one name` })
@@ -28,16 +28,18 @@ export const read = Effect.fn("FileSource.read")(function* (
     try: () => OnnxFile.signature(bytes),
     catch: (error) => new GenerateError({ message: `${file} is not an ONNX model: ${errorMessage(error)}` }),
   })
-  const told = OnnxContract.make(name, signature)
-  const batches = Contract.canBatch(told)
+  const sourceContract = OnnxContract.make(name, signature)
+  const batches = Contract.canBatch(sourceContract)
   const contract = yield* Effect.mapError(
-    Effect.fromResult(Contract.batched(told, maxBatchSize ?? (batches ? defaultMaxBatchSize : 0))),
+    Effect.fromResult(Contract.batched(sourceContract, maxBatchSize ?? (batches ? defaultMaxBatchSize : 0))),
     (message) => new GenerateError({ message }),
   )
   const isGuess = maxBatchSize === undefined && batches
   const note = `model '${name}': the first dimension is taken for that of batches; --max-batch-size says how many rows, 0 for none`
   return {
-    contracts: [{ told: maxBatchSize === undefined ? told : contract, entry: { contract, source: file } }],
+    contracts: [
+      { sourceContract: maxBatchSize === undefined ? sourceContract : contract, entry: { contract, source: file } },
+    ],
     isComplete: false,
     notes: isGuess ? [note] : [],
   }

@@ -1,4 +1,4 @@
-/** What a source of contracts is asked, and what it finds. */
+/** The options and the result of a source of contracts. */
 import type { ContractEntry } from "@nereid/core/internal/contract/ContractFile"
 import type * as ConnectionFlags from "../flags/ConnectionFlags.ts"
 
@@ -15,15 +15,15 @@ export interface SourceOptions {
   readonly configName: string | undefined
 }
 
-/** A contract as its source tells it, and with what it does not tell. */
+/** A contract as its source has it, and completed by options. */
 export interface FoundContract {
-  readonly told: ContractEntry["contract"]
+  readonly sourceContract: ContractEntry["contract"]
   readonly entry: ContractEntry
 }
 
-export interface Found {
+export interface FoundContracts {
   readonly contracts: ReadonlyArray<FoundContract>
-  /** Whether these are all there are; and not the model of a file, or those that were asked for. */
+  /** Whether these are all models of the source; false for the model of a file, or for selected models. */
   readonly isComplete: boolean
   /** What a reader of the contracts should know of how they came to be. */
   readonly notes: ReadonlyArray<string>

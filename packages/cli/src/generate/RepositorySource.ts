@@ -3,38 +3,38 @@ import { existsSync, readdirSync } from "node:fs"
 import { basename, dirname, join, resolve } from "node:path"
 import { Effect, Result } from "effect"
 import * as RepositoryContract from "@nereid/repository/internal/plan/RepositoryContract"
-import type { Found, SourceOptions } from "./FoundContract.ts"
+import type { FoundContracts, SourceOptions } from "./FoundContract.ts"
 import { GenerateError, ofModels } from "./GenerateError.ts"
 
 export const read = Effect.fn("RepositorySource.read")(function* (
   path: string,
   { models, version, maxBatchSize, configName }: SourceOptions,
-): Effect.fn.Return<Found, GenerateError> {
+): Effect.fn.Return<FoundContracts, GenerateError> {
   const isModel = isModelDirectory(path)
   const repository = isModel ? dirname(resolve(path)) : path
   const all = isModel
     ? [basename(resolve(path))]
     : yield* Effect.mapError(RepositoryContract.models(path), ({ message }) => new GenerateError({ message }))
-  const wanted = models.length > 0 ? models : all
-  const missing = wanted.filter((name) => !all.includes(name))
+  const requested = models.length > 0 ? models : all
+  const missing = requested.filter((name) => !all.includes(name))
   if (missing.length > 0) {
     return yield* new GenerateError({ message: `${path} has no model ${quoted(missing)}, only ${quoted(all)}` })
   }
-  if (wanted.length === 0) return yield* new GenerateError({ message: `${path} holds no directory of a model` })
-  const results = yield* Effect.forEach(wanted, (name) =>
+  if (requested.length === 0) return yield* new GenerateError({ message: `${path} holds no directory of a model` })
+  const results = yield* Effect.forEach(requested, (name) =>
     Effect.result(
       RepositoryContract.read(repository, name, { version, configName, defaultMaxBatchSize: maxBatchSize }),
     ),
   )
   const problems = results.flatMap((result, index) =>
-    Result.isFailure(result) ? [[wanted[index] ?? "", result.failure.message] as const] : [],
+    Result.isFailure(result) ? [[requested[index] ?? "", result.failure.message] as const] : [],
   )
   if (problems.length > 0) return yield* ofModels(problems)
   const contracts = results.flatMap((result) => {
     if (Result.isFailure(result)) return []
     const contract = result.success
     const source = isModel ? path : join(path, contract.name)
-    return [{ told: contract, entry: { contract, source, version } }]
+    return [{ sourceContract: contract, entry: { contract, source, version } }]
   })
   return { contracts, isComplete: !isModel && models.length === 0, notes: [] }
 })

@@ -2,12 +2,12 @@
 import { Effect, Result } from "effect"
 import * as Contract from "@nereid/core/internal/contract/Contract"
 import * as Inspection from "@nereid/client/internal/inspection/Inspection"
-import type { Found, FoundContract, SourceOptions } from "./FoundContract.ts"
+import type { FoundContracts, FoundContract, SourceOptions } from "./FoundContract.ts"
 import * as ConnectionFlags from "../flags/ConnectionFlags.ts"
 import { GenerateError, ofModels } from "./GenerateError.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
-export const read = (url: string, options: SourceOptions): Effect.Effect<Found, GenerateError> =>
+export const read = (url: string, options: SourceOptions): Effect.Effect<FoundContracts, GenerateError> =>
   Effect.gen(function* () {
     const { version } = options
     const { headers, ...tls } = options.connection
@@ -46,8 +46,8 @@ const ready = (inspection: Inspection.Inspection, url: string): Effect.Effect<Re
   Effect.matchEffect(inspection.index, {
     onFailure: ({ _tag, message }) => {
       const isSilent = !["Unavailable", "DeadlineExceeded"].includes(_tag)
-      const which = `${url} does not tell which models it has (${message}): name them with --model`
-      return Effect.fail(new GenerateError({ message: isSilent ? which : message }))
+      const unknownModels = `${url} does not tell which models it has (${message}): name them with --model`
+      return Effect.fail(new GenerateError({ message: isSilent ? unknownModels : message }))
     },
     onSuccess: (entries) => {
       const names = new Set(entries.filter(({ state }) => state === "READY").map(({ name }) => name))
@@ -66,15 +66,15 @@ const one = Effect.fn("ServerSource.readModel")(function* (
   { version, maxBatchSize }: SourceOptions,
 ): Effect.fn.Return<{ readonly contract: FoundContract; readonly note?: string }, string> {
   const found = yield* Effect.mapError(Inspection.contract(inspection, name), ({ message }) => message)
-  const { contract: told, unconfigured } = found
-  if (told.inputs.length + told.outputs.length === 0) {
+  const { contract: sourceContract, unconfigured } = found
+  if (sourceContract.inputs.length + sourceContract.outputs.length === 0) {
     return yield* Effect.fail("the server tells neither inputs nor outputs of it")
   }
-  const contract = yield* Effect.fromResult(Contract.batched(told, maxBatchSize ?? 0))
+  const contract = yield* Effect.fromResult(Contract.batched(sourceContract, maxBatchSize ?? 0))
   const entry = { contract, source: url, version }
-  if (unconfigured === undefined) return { contract: { told, entry } }
+  if (unconfigured === undefined) return { contract: { sourceContract, entry } }
   const note =
     `model '${name}': the server tells no configuration (${unconfigured}), so nothing is known of batches ` +
     "(--max-batch-size) and of inputs that may be left out"
-  return { contract: { told: maxBatchSize === undefined ? told : contract, entry }, note }
+  return { contract: { sourceContract: maxBatchSize === undefined ? sourceContract : contract, entry }, note }
 })

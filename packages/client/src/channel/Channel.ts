@@ -20,15 +20,15 @@ export interface ChannelReceiver {
 /** A request whose responses come. */
 export interface ChannelStream {
   readonly cancel: Cancel
-  /** No further responses for now, or again: the server waits meanwhile, as far as its protocol can tell it to. */
-  readonly flow: (waits: boolean) => void
+  /** Pauses or resumes the responses. The server waits meanwhile, as far as its protocol supports that. */
+  readonly flow: (isPaused: boolean) => void
 }
 
 export interface Channel {
   /**
    * Opens a connection where there is none. The reply is called once, perhaps before this returns, and not after the
-   * returned cancel, which takes the request back from the server. `timeoutMs` is what the server is told; keeping the
-   * time is up to the caller.
+   * returned cancel, which also cancels the request on the server. `timeoutMs` is sent to the server; the caller enforces the
+   * timeout itself.
    */
   readonly infer: (wire: WireRequest, timeoutMs: number | undefined, reply: ChannelReply) => Cancel
   /**

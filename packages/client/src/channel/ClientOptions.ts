@@ -40,7 +40,7 @@ export interface ClientOptions {
 }
 
 /** The options, read and with their defaults. */
-export interface Settings {
+export interface ClientSettings {
   readonly endpoint: Endpoint.Endpoint
   /** Milliseconds; undefined for none. */
   readonly timeout: number | undefined
@@ -57,7 +57,7 @@ export interface Settings {
 }
 
 /** @throws TypeError where the URL, a header or a number is none */
-export const settings = (options: ClientOptions): Settings => {
+export const settings = (options: ClientOptions): ClientSettings => {
   const { url, timeout, version = "", headers = {}, tls = {}, connectTimeout = "10 seconds" } = options
   const { maxInFlight = 1024, maxResponseSize = 256 * 1024 * 1024, verify = false } = options
   requirePositive("maxInFlight", maxInFlight)

@@ -1,12 +1,12 @@
 /**
- * What to say of a server that cannot be reached, or not any more: its address and what the socket said.
+ * The message for a server that cannot be reached, or not any more: its address and the socket's error.
  */
 import { address, type Endpoint } from "./Endpoint.ts"
 
 export const connectionLost = (endpoint: Endpoint, connected: boolean, error: unknown): string => {
-  const what = connected ? `the connection to ${address(endpoint)} was lost` : `cannot reach ${address(endpoint)}`
-  const why = reason(error)
-  return why === "" ? what : `${what}: ${why}`
+  const problem = connected ? `the connection to ${address(endpoint)} was lost` : `cannot reach ${address(endpoint)}`
+  const cause = reason(error)
+  return cause === "" ? problem : `${problem}: ${cause}`
 }
 
 /**

@@ -25,7 +25,7 @@ export abstract class ClientCall<A> implements StartableCall {
   /** Takes the outcome; undefined once the call is over. */
   #reply: ((outcome: Result.Result<A, GrpcFailure.GrpcFailure>) => void) | undefined
   /** Whether this is the second stream. */
-  #again = false
+  #isRetry = false
   #error: Error | undefined
 
   constructor(
@@ -96,11 +96,11 @@ export abstract class ClientCall<A> implements StartableCall {
   }
 
   /** Ends the call for a message that its reader refuses. `which` names the message. */
-  protected refuseMessage({ refusal, length }: ResponseMessageReader<Uint8Array>, which: string): void {
+  protected refuseMessage({ refusal, length }: ResponseMessageReader<Uint8Array>, subject: string): void {
     const message =
       refusal === "compressed"
         ? "the server sent a compressed message, which was not asked for"
-        : `${which} has ${length} bytes, but maxResponseSize is ${this.limit}`
+        : `${subject} has ${length} bytes, but maxResponseSize is ${this.limit}`
     this.refuse(GrpcFailure.failure(GrpcCode.INTERNAL, message))
   }
 
@@ -135,8 +135,8 @@ export abstract class ClientCall<A> implements StartableCall {
     if (this.isOver) return
     const { rstCode } = stream
     // The server did not process a refused stream (RFC 9113, 8.7), so the call starts again, but only once.
-    if (rstCode === constants.NGHTTP2_REFUSED_STREAM && !this.#again && this.responseHeaders === undefined) {
-      this.#again = true
+    if (rstCode === constants.NGHTTP2_REFUSED_STREAM && !this.#isRetry && this.responseHeaders === undefined) {
+      this.#isRetry = true
       this.#error = undefined
       return this.#connection.start(this)
     }

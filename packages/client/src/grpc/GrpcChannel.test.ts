@@ -71,7 +71,7 @@ const framed = (message: Uint8Array, length = message.length, flag = 0) => {
   return Buffer.concat([prefix, message])
 }
 
-const answer = (y: number, change: MessageInitShape<typeof ModelInferResponseSchema> = {}) =>
+const response = (y: number, change: MessageInitShape<typeof ModelInferResponseSchema> = {}) =>
   toBinary(
     ModelInferResponseSchema,
     create(ModelInferResponseSchema, {
@@ -135,7 +135,7 @@ it("sends the request as raw tensors and reads the reply", async () => {
       const { id, modelName, modelVersion, inputs, rawInputContents } = fromBinary(ModelInferRequestSchema, await body)
       sent = [id, modelName, modelVersion, inputs[0]?.shape, [...(rawInputContents[0] ?? [])]]
       timeout = [headers["grpc-timeout"], headers["authorization"], headers[":path"]]
-      respond(stream, framed(answer(4)))
+      respond(stream, framed(response(4)))
     },
     { timeout: "1 hour", headers: { Authorization: "Bearer x" }, version: 3 },
   )
@@ -146,7 +146,7 @@ it("sends the request as raw tensors and reads the reply", async () => {
 
 it("reads typed contents as some other servers send them", async () => {
   const output = { name: "Y", datatype: "FP32", shape: [1n], contents: { fp32Contents: [8] } }
-  const body = answer(0, { outputs: [output], rawOutputContents: [] })
+  const body = response(0, { outputs: [output], rawOutputContents: [] })
   expect(await outcome((stream) => respond(stream, framed(body)))).toBe(8)
 })
 
@@ -154,7 +154,7 @@ it("puts a message together that comes byte by byte", async () => {
   const result = await outcome(async (stream) => {
     stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true })
     stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }))
-    for (const byte of framed(answer(4))) await new Promise((resolve) => stream.write(Buffer.of(byte), resolve))
+    for (const byte of framed(response(4))) await new Promise((resolve) => stream.write(Buffer.of(byte), resolve))
     stream.end()
   })
   expect(result).toBe(4)
@@ -201,24 +201,24 @@ it.each<[string, Handler, string]>([
     "no trailers",
     (stream) => {
       stream.respond({ ":status": 200, "content-type": "application/grpc" })
-      stream.end(framed(answer(4)))
+      stream.end(framed(response(4)))
     },
     "Unavailable: the server ended its answer without a status",
   ],
   ["no message", (stream) => respond(stream, Buffer.alloc(0)), "ExecutionFailed: the server sent no complete message"],
   [
     "half a message",
-    (stream) => respond(stream, framed(answer(4), 1000)),
+    (stream) => respond(stream, framed(response(4), 1000)),
     "ExecutionFailed: the server sent no complete message",
   ],
   [
     "two messages",
-    (stream) => respond(stream, Buffer.concat([framed(answer(4)), framed(answer(4))])),
+    (stream) => respond(stream, Buffer.concat([framed(response(4)), framed(response(4))])),
     "ExecutionFailed: the server sent more than one message",
   ],
   [
     "a compressed message",
-    (stream) => respond(stream, framed(answer(4), undefined, 1)),
+    (stream) => respond(stream, framed(response(4), undefined, 1)),
     "ExecutionFailed: the server sent a compressed message, which was not asked for",
   ],
   [
@@ -233,12 +233,12 @@ it.each<[string, Handler, string]>([
   ],
   [
     "tensors without contents",
-    (stream) => respond(stream, framed(answer(4, { rawOutputContents: [] }))),
+    (stream) => respond(stream, framed(response(4, { rawOutputContents: [] }))),
     "ExecutionFailed: output 'Y' of model 'double' in the server's reply: expected 4 bytes for FP32[1], got 0",
   ],
   [
     "more contents than tensors",
-    (stream) => respond(stream, framed(answer(4, { outputs: [] }))),
+    (stream) => respond(stream, framed(response(4, { outputs: [] }))),
     "ExecutionFailed: the server's reply cannot be read: 0 outputs have 1 raw contents",
   ],
   [
@@ -270,7 +270,7 @@ it("a call that was refused, and so not processed, is sent once more", async () 
   let calls = 0
   const result = await outcome((stream) => {
     if (++calls === 1) stream.close(constants.NGHTTP2_REFUSED_STREAM)
-    else respond(stream, framed(answer(4)))
+    else respond(stream, framed(response(4)))
   })
   expect(result).toBe(4)
 })
@@ -317,7 +317,7 @@ it("after GOAWAY, calls in flight end on the old session and new ones go to a ne
   let calls = 0
   await using server = await serve((stream) => {
     if (++calls === 1) held.resolve(stream)
-    else respond(stream, framed(answer(4)))
+    else respond(stream, framed(response(4)))
   })
   await using client = await Client.connect(Double, { url: server.url })
   const first = client.infer({ X: 1 })
@@ -327,7 +327,7 @@ it("after GOAWAY, calls in flight end on the old session and new ones go to a ne
   // The next call may be on its way before the GOAWAY has arrived; sooner or later one goes to the new session.
   while (server.sessions.size < 2) second = await client.infer({ X: 1 })
   expect(second).toEqual({ Y: 4 })
-  respond(stream, framed(answer(2)))
+  respond(stream, framed(response(2)))
   expect(await first).toEqual({ Y: 2 })
 })
 
@@ -337,7 +337,7 @@ it("more calls than the server takes at a time wait for their turn, and a waitin
   await using server = await serve((stream) => {
     streams.push(stream)
     if (streams.length === 100) arrived.resolve()
-    if (streams.length > 100) respond(stream, framed(answer(4)))
+    if (streams.length > 100) respond(stream, framed(response(4)))
   })
   await using client = await Client.connect(Double, { url: server.url })
   const controller = new AbortController()
@@ -348,7 +348,7 @@ it("more calls than the server takes at a time wait for their turn, and a waitin
   await arrived.promise
   controller.abort()
   await last
-  for (const stream of streams) respond(stream, framed(answer(4)))
+  for (const stream of streams) respond(stream, framed(response(4)))
   expect(await Promise.all(calls)).toHaveLength(149)
 })
 
@@ -361,7 +361,7 @@ it("more calls than maxInFlight are refused", async () => {
     _tag: "QueueFull",
     message: "[request id: <id_unknown>] 1 calls are in flight, which is this client's maxInFlight",
   })
-  respond(await arrived.promise, framed(answer(4)))
+  respond(await arrived.promise, framed(response(4)))
   expect(await first).toEqual({ Y: 4 })
 })
 

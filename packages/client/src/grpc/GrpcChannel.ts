@@ -12,7 +12,7 @@ import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import * as InferMessage from "@nereid/core/internal/codec/protobuf/InferMessage"
 import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
 import type { Channel } from "../channel/Channel.ts"
-import type { Settings } from "../channel/ClientOptions.ts"
+import type { ClientSettings } from "../channel/ClientOptions.ts"
 import { GrpcConnection } from "./GrpcConnection.ts"
 import { type GrpcFailure, single } from "./GrpcFailure.ts"
 import * as TraceParent from "../channel/TraceParent.ts"
@@ -31,7 +31,7 @@ const streamWindow = 64 * 1024
 /** Servers that know it end the stream with the status of its first failure, which says more than a text in band. */
 const errorMode = { triton_grpc_error: "true" }
 
-export const make = (settings: Settings): Channel => {
+export const make = (settings: ClientSettings): Channel => {
   const connection = new GrpcConnection(settings)
   const streams = new GrpcConnection(settings, streamWindow)
   const headers = connection.headers(path)
@@ -59,7 +59,7 @@ export const make = (settings: Settings): Channel => {
         },
         end: (outcome) => receiver.end(Result.mapError(outcome, inferenceError)),
       })
-      return { cancel: () => call.cancel(), flow: (waits) => (waits ? call.pause() : call.resume()) }
+      return { cancel: () => call.cancel(), flow: (isPaused) => (isPaused ? call.pause() : call.resume()) }
     },
     close: () => Promise.all([connection.close(), streams.close()]).then(() => {}),
   }

@@ -8,7 +8,7 @@ import type { ClientHttp2Stream, OutgoingHttpHeaders } from "node:http2"
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { prefixLength, writePrefix } from "@nereid/core/internal/grpc/GrpcFrame"
 import * as GrpcTimeout from "@nereid/core/internal/grpc/GrpcTimeout"
-import type { Settings } from "../channel/ClientOptions.ts"
+import type { ClientSettings } from "../channel/ClientOptions.ts"
 import { connectionLost } from "../channel/ConnectionLost.ts"
 import * as Endpoint from "../channel/Endpoint.ts"
 import * as GrpcFailure from "./GrpcFailure.ts"
@@ -20,7 +20,7 @@ import { type GrpcOutcome, GrpcUnaryCall } from "./GrpcUnaryCall.ts"
 const defaultWindow = 4 * 1024 * 1024
 
 export class GrpcConnection {
-  readonly #settings: Settings
+  readonly #settings: ClientSettings
   readonly #window: number
   readonly #authority: string
   readonly #sessions = new Set<GrpcSession>()
@@ -28,19 +28,19 @@ export class GrpcConnection {
   #closed = false
 
   /** `window`: bytes that a call may be sent before it reads them; 4 MiB for messages that are read as they come. */
-  constructor(settings: Settings, window = defaultWindow) {
+  constructor(settings: ClientSettings, window = defaultWindow) {
     this.#settings = settings
     this.#window = window
     this.#authority = Endpoint.address(settings.endpoint)
   }
 
   /** The headers of calls of an RPC, made once for all of them. */
-  headers(path: string, own: OutgoingHttpHeaders = {}): OutgoingHttpHeaders {
+  headers(path: string, more: OutgoingHttpHeaders = {}): OutgoingHttpHeaders {
     return {
       ":method": "POST",
       ":path": path,
       ...this.#settings.headers,
-      ...own,
+      ...more,
       "content-type": "application/grpc+proto",
       te: "trailers",
       "user-agent": "nereid",
@@ -93,8 +93,8 @@ export class GrpcConnection {
   }
 
   /** Why no answer comes from a session any more; undefined where that is not the session's fault. */
-  lost(session: GrpcSession, own: Error | undefined): GrpcFailure.GrpcFailure | undefined {
-    return this.#closed ? this.#unavailable("was") : session.lost(own)
+  lost(session: GrpcSession, streamError: Error | undefined): GrpcFailure.GrpcFailure | undefined {
+    return this.#closed ? this.#unavailable("was") : session.lost(streamError)
   }
 
   /** Ends the session, and the calls on it. */

@@ -4,13 +4,13 @@
  */
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, type OutgoingHttpHeaders } from "node:http2"
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
-import type { Settings } from "../channel/ClientOptions.ts"
+import type { ClientSettings } from "../channel/ClientOptions.ts"
 import { connectionLost } from "../channel/ConnectionLost.ts"
 import * as Endpoint from "../channel/Endpoint.ts"
 import * as GrpcFailure from "./GrpcFailure.ts"
 
 /** Stream ids are odd and below 2^31; a session that comes near their end is replaced. */
-const mostCalls = 2 ** 29
+const maxCalls = 2 ** 29
 
 const mebibyte = 1024 * 1024
 
@@ -24,7 +24,7 @@ export class GrpcSession {
   #error: Error | undefined
 
   /** `window`: bytes that a call may be sent before it reads them. */
-  constructor({ endpoint, tls, connectTimeout }: Settings, window: number) {
+  constructor({ endpoint, tls, connectTimeout }: ClientSettings, window: number) {
     this.#endpoint = endpoint
     const http2 = connect(Endpoint.origin(endpoint), {
       settings: { initialWindowSize: window, enablePush: false },
@@ -52,7 +52,7 @@ export class GrpcSession {
 
   /** Whether it takes another call. */
   get isUsable(): boolean {
-    return !this.#http2.closed && !this.#http2.destroyed && this.#calls < mostCalls
+    return !this.#http2.closed && !this.#http2.destroyed && this.#calls < maxCalls
   }
 
   /**
@@ -70,10 +70,10 @@ export class GrpcSession {
     if (--this.#open === 0 && !this.#http2.destroyed) this.#http2.unref()
   }
 
-  /** Why it is gone, given what a stream of it says; undefined while it stands. */
-  lost(own: Error | undefined): GrpcFailure.GrpcFailure | undefined {
+  /** Why the session was lost, given the error of one of its streams; undefined while it is open. */
+  lost(streamError: Error | undefined): GrpcFailure.GrpcFailure | undefined {
     if (!this.#http2.destroyed && !this.#http2.closed && this.#error === undefined) return undefined
-    const message = connectionLost(this.#endpoint, this.#connected, this.#error ?? own)
+    const message = connectionLost(this.#endpoint, this.#connected, this.#error ?? streamError)
     return GrpcFailure.failure(GrpcCode.UNAVAILABLE, message)
   }
 

@@ -67,14 +67,14 @@ const respond = (stream: ServerHttp2Stream, trailers: IncomingHttpHeaders = { "g
 }
 
 it("asks once on a stream of its own, and for failures as its status", async () => {
-  let asked: unknown
+  let received: unknown
   const got = await read((stream, headers) => {
-    asked = [headers[":path"], headers["triton_grpc_error"]]
+    received = [headers[":path"], headers["triton_grpc_error"]]
     respond(stream)
     stream.end(number(1))
   })
   expect(got).toEqual([1])
-  expect(asked).toEqual(["/inference.GRPCInferenceService/ModelStreamInfer", "true"])
+  expect(received).toEqual(["/inference.GRPCInferenceService/ModelStreamInfer", "true"])
 })
 
 it("puts messages together, however they are cut", async () => {

@@ -16,5 +16,5 @@ export interface CallConnection {
   /** Opens a stream for the call, the first one or another, and sends its message. */
   readonly start: (call: StartableCall) => void
   /** Why a session no longer answers; undefined if the session still stands. */
-  readonly lost: (session: GrpcSession, own: Error | undefined) => GrpcFailure | undefined
+  readonly lost: (session: GrpcSession, streamError: Error | undefined) => GrpcFailure | undefined
 }

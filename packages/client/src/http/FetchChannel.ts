@@ -6,25 +6,25 @@ import { Result } from "effect"
 import { ExecutionFailed, type InferenceError, Unavailable } from "@nereid/core/Errors"
 import * as GenerateMessage from "@nereid/core/internal/codec/generate/GenerateMessage"
 import type { Channel, ChannelReceiver } from "../channel/Channel.ts"
-import type { Settings } from "../channel/ClientOptions.ts"
+import type { ClientSettings } from "../channel/ClientOptions.ts"
 import { connectionLost } from "../channel/ConnectionLost.ts"
 import * as Endpoint from "../channel/Endpoint.ts"
 import * as HttpRequests from "./HttpRequests.ts"
 import * as HttpStatus from "./HttpStatus.ts"
 
-export const make = (settings: Settings): Channel => {
+export const make = (settings: ClientSettings): Channel => {
   const { endpoint } = settings
   const origin = Endpoint.origin(endpoint)
-  const going = new Set<AbortController>()
+  const controllers = new Set<AbortController>()
 
-  /** Runs an exchange until its end, whose failure is told where nobody has taken it back. */
+  /** Runs an exchange until its end. `fail` receives its failure, unless it was cancelled. */
   const begin = (
     run: (signal: AbortSignal) => Promise<void>,
     fail: (error: InferenceError) => void,
   ): AbortController => {
     const controller = new AbortController()
-    going.add(controller)
-    const ended = () => void going.delete(controller)
+    controllers.add(controller)
+    const ended = () => void controllers.delete(controller)
     run(controller.signal).then(ended, (error: unknown) => {
       ended()
       if (error instanceof TooLarge) controller.abort()
@@ -48,7 +48,7 @@ export const make = (settings: Settings): Channel => {
       async (signal) => {
         const response = await send(request, signal)
         const body = await whole(response, settings.maxResponseSize)
-        if (!signal.aborted) reply(HttpRequests.answer(response.status, fields(response), body))
+        if (!signal.aborted) reply(HttpRequests.decodeReply(response.status, fields(response), body))
       },
       (error) => reply(Result.fail(error)),
     )
@@ -59,7 +59,8 @@ export const make = (settings: Settings): Channel => {
     infer,
     stream: (wire, timeoutMs, receiver, model) => {
       const request = HttpRequests.generateStream(settings, wire, timeoutMs, model)
-      if (Result.isFailure(request)) return HttpRequests.single(infer, wire, timeoutMs, receiver, request.failure)
+      if (Result.isFailure(request))
+        return HttpRequests.singleResponse(infer, wire, timeoutMs, receiver, request.failure)
       const gate = new Gate()
       const controller = begin(
         async (signal) => {
@@ -75,15 +76,15 @@ export const make = (settings: Settings): Channel => {
         },
         (error) => receiver.end(Result.fail(error)),
       )
-      return { cancel: () => controller.abort(cancelled), flow: (waits) => gate.flow(waits) }
+      return { cancel: () => controller.abort(cancelled), flow: (isPaused) => gate.flow(isPaused) }
     },
     close: async () => {
-      for (const controller of going) controller.abort(new Error("the client is closed"))
+      for (const controller of controllers) controller.abort(new Error("the client is closed"))
     },
   }
 }
 
-/** Why an exchange is aborted that nobody waits for. */
+/** The reason with which a cancelled exchange is aborted. */
 const cancelled = new Error("cancelled")
 
 class TooLarge extends Error {}
@@ -93,8 +94,8 @@ class Gate {
   #opened: Promise<void> | undefined
   #open = () => {}
 
-  flow(waits: boolean): void {
-    if (!waits) {
+  flow(isPaused: boolean): void {
+    if (!isPaused) {
       this.#open()
       this.#opened = undefined
     } else if (this.#opened === undefined) {
@@ -113,9 +114,9 @@ class Gate {
 const fields = ({ headers }: Response): Record<string, string> => Object.fromEntries(headers)
 
 const whole = async (response: Response, limit: number): Promise<Uint8Array> => {
-  const parts = new Parts(limit, "the reply")
-  for await (const chunk of chunks(response)) parts.hold(chunk)
-  return parts.taken()
+  const parts = new LimitedBytes(limit, "the reply")
+  for await (const chunk of chunks(response)) parts.append(chunk)
+  return parts.take()
 }
 
 /** The responses of a stream, up to its end. */
@@ -127,13 +128,13 @@ const events = async (
   receiver: ChannelReceiver,
   signal: AbortSignal,
 ): Promise<Result.Result<void, InferenceError>> => {
-  const line = new Parts(limit, "a response")
+  const line = new LimitedBytes(limit, "a response")
   for await (const chunk of chunks(response)) {
     let rest = chunk
     for (let end = rest.indexOf(lineFeed); end >= 0; end = rest.indexOf(lineFeed)) {
-      line.hold(rest.subarray(0, end))
+      line.append(rest.subarray(0, end))
       rest = rest.subarray(end + 1)
-      const text = line.taken()
+      const text = line.take()
       if (!eventStart.every((byte, index) => text[index] === byte)) continue
       const event = GenerateMessage.decode(text.subarray(eventStart.length), model)
       if (Result.isFailure(event)) return Result.fail(event.failure)
@@ -141,7 +142,7 @@ const events = async (
       if (signal.aborted) return Result.void
       receiver.response(event.success.response)
     }
-    line.hold(rest)
+    line.append(rest)
     await gate.opened
   }
   return Result.void
@@ -161,26 +162,26 @@ async function* chunks({ body }: Response): AsyncGenerator<Uint8Array<ArrayBuffe
   }
 }
 
-/** What came of something, up to a number of bytes. */
-class Parts {
+/** Collects received bytes, up to a limit. */
+class LimitedBytes {
   readonly #limit: number
-  readonly #what: string
+  readonly #subject: string
   #parts: Array<Uint8Array> = []
   #length = 0
 
-  constructor(limit: number, what: string) {
+  constructor(limit: number, subject: string) {
     this.#limit = limit
-    this.#what = what
+    this.#subject = subject
   }
 
-  hold(part: Uint8Array): void {
+  append(part: Uint8Array): void {
     this.#parts.push(part)
     this.#length += part.length
     if (this.#length > this.#limit)
-      throw new TooLarge(`${this.#what} has more than maxResponseSize, ${this.#limit} bytes`)
+      throw new TooLarge(`${this.#subject} has more than maxResponseSize, ${this.#limit} bytes`)
   }
 
-  taken(): Uint8Array {
+  take(): Uint8Array {
     const all = new Uint8Array(this.#length)
     let offset = 0
     for (const part of this.#parts) {

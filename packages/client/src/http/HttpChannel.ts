@@ -8,7 +8,7 @@ import { type Dispatcher, Pool } from "undici"
 import { ExecutionFailed, type InferenceError, Unavailable } from "@nereid/core/Errors"
 import type { WireResponse } from "@nereid/core/internal/wire/WireRequest"
 import type { Channel, ChannelReply } from "../channel/Channel.ts"
-import type { Settings } from "../channel/ClientOptions.ts"
+import type { ClientSettings } from "../channel/ClientOptions.ts"
 import { connectionLost } from "../channel/ConnectionLost.ts"
 import * as Endpoint from "../channel/Endpoint.ts"
 import * as HttpRequests from "./HttpRequests.ts"
@@ -17,7 +17,7 @@ import { HttpStream } from "./HttpStream.ts"
 /** Each carries one request at a time; further ones wait for a free one. */
 const connections = 128
 
-export const make = (settings: Settings): Channel => {
+export const make = (settings: ClientSettings): Channel => {
   const { endpoint, tls, connectTimeout } = settings
   const pool = new Pool(Endpoint.origin(endpoint), {
     connections,
@@ -38,10 +38,11 @@ export const make = (settings: Settings): Channel => {
     infer,
     stream: (wire, timeoutMs, receiver, model) => {
       const request = HttpRequests.generateStream(settings, wire, timeoutMs, model)
-      if (Result.isFailure(request)) return HttpRequests.single(infer, wire, timeoutMs, receiver, request.failure)
+      if (Result.isFailure(request))
+        return HttpRequests.singleResponse(infer, wire, timeoutMs, receiver, request.failure)
       const stream = new HttpStream(settings, model, receiver)
       pool.dispatch({ ...request.success, method: "POST" }, stream)
-      return { cancel: () => stream.cancel(), flow: (waits) => stream.flow(waits) }
+      return { cancel: () => stream.cancel(), flow: (isPaused) => stream.flow(isPaused) }
     },
     close: () => pool.destroy(),
   }
@@ -49,7 +50,7 @@ export const make = (settings: Settings): Channel => {
 
 /** One request and its response. */
 class Exchange implements Dispatcher.DispatchHandler {
-  readonly #settings: Settings
+  readonly #settings: ClientSettings
   #reply: ChannelReply | undefined
   /** There from the moment the request has a connection. */
   #controller: Dispatcher.DispatchController | undefined
@@ -58,7 +59,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #chunks: Array<Buffer> = []
   #received = 0
 
-  constructor(settings: Settings, reply: ChannelReply) {
+  constructor(settings: ClientSettings, reply: ChannelReply) {
     this.#settings = settings
     this.#reply = reply
   }
@@ -100,7 +101,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     const { buffer, byteOffset, length } = rest.length === 0 ? first : Buffer.concat(this.#chunks, this.#received)
     // Whoever gets a tensor may count on slice() being a copy, which a Buffer's is not.
     const body = new Uint8Array(buffer, byteOffset, length)
-    this.#settle(HttpRequests.answer(this.#status, this.#headers, body))
+    this.#settle(HttpRequests.decodeReply(this.#status, this.#headers, body))
   }
 
   onResponseError(_: unknown, error: Error): void {

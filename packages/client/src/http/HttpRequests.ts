@@ -9,7 +9,7 @@ import { ExecutionFailed, type InferenceError, Unsupported } from "@nereid/core/
 import * as GenerateMessage from "@nereid/core/internal/codec/generate/GenerateMessage"
 import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
 import type { Channel, ChannelReceiver, ChannelStream } from "../channel/Channel.ts"
-import type { Settings } from "../channel/ClientOptions.ts"
+import type { ClientSettings } from "../channel/ClientOptions.ts"
 import * as HttpStatus from "./HttpStatus.ts"
 import * as TraceParent from "../channel/TraceParent.ts"
 
@@ -21,7 +21,7 @@ export interface HttpRequest {
 }
 
 /** A request to `infer`, with binary tensors. */
-export const infer = (settings: Settings, wire: WireRequest, timeoutMs: number | undefined): HttpRequest => {
+export const infer = (settings: ClientSettings, wire: WireRequest, timeoutMs: number | undefined): HttpRequest => {
   const { body, headerLength } = BinaryExtension.encodeRequest(wire)
   const headers = {
     "content-type": "application/octet-stream",
@@ -32,7 +32,7 @@ export const infer = (settings: Settings, wire: WireRequest, timeoutMs: number |
 
 /** A request to `generate_stream`, whose failures are told in trailers too, where these are seen; or why JSON cannot tell what is asked or answered. */
 export const generateStream = (
-  settings: Settings,
+  settings: ClientSettings,
   wire: WireRequest,
   timeoutMs: number | undefined,
   model: GenerateMessage.Generating,
@@ -46,30 +46,30 @@ export const generateStream = (
 }
 
 const request = (
-  { endpoint, headers }: Settings,
+  { endpoint, headers }: ClientSettings,
   wire: WireRequest,
   route: string,
   timeoutMs: number | undefined,
-  own: Record<string, string>,
+  extraHeaders: Record<string, string>,
   body: HttpRequest["body"],
 ): HttpRequest => {
   const { modelName, modelVersion } = wire
   const version = modelVersion === "" ? "" : `/versions/${encodeURIComponent(modelVersion)}`
-  const all: Record<string, string> = { ...headers, ...TraceParent.headers(wire), ...own }
+  const all: Record<string, string> = { ...headers, ...TraceParent.headers(wire), ...extraHeaders }
   const timeout = timeoutHeader(timeoutMs)
   if (timeout !== undefined) all[BinaryExtension.timeoutHeader] = timeout
   return { path: `${endpoint.path}/v2/models/${encodeURIComponent(modelName)}${version}/${route}`, headers: all, body }
 }
 
 /** The most that a server has to read: twelve digits, which are thirty years. */
-const longestTimeout = 999_999_999_999
+const maxTimeout = 999_999_999_999
 
 /** Rounded up; undefined for no end. */
 const timeoutHeader = (milliseconds = Infinity): string | undefined =>
-  Number.isFinite(milliseconds) ? String(Math.min(longestTimeout, Math.max(1, Math.ceil(milliseconds)))) : undefined
+  Number.isFinite(milliseconds) ? String(Math.min(maxTimeout, Math.max(1, Math.ceil(milliseconds)))) : undefined
 
-/** The answer to `infer`. */
-export const answer = (
+/** Decodes the reply to `infer`. */
+export const decodeReply = (
   status: number,
   headers: IncomingHttpHeaders,
   body: Uint8Array,
@@ -86,15 +86,15 @@ export const answer = (
 }
 
 /**
- * The one response of a model whose tensors JSON cannot tell, as binary data. There is no such way to those of a model that may have
- * several: it fails, and says why.
+ * The one response of a model whose tensors have no JSON form, as binary data. A decoupled model has no such endpoint: then it
+ * fails with `refusal`.
  */
-export const single = (
+export const singleResponse = (
   infer: Channel["infer"],
   wire: WireRequest,
   timeoutMs: number | undefined,
   receiver: ChannelReceiver,
-  why: Unsupported,
+  refusal: Unsupported,
 ): ChannelStream => {
   const cancel = infer(wire, timeoutMs, (outcome) => {
     if (Result.isSuccess(outcome)) {
@@ -104,7 +104,7 @@ export const single = (
     const { failure } = outcome
     // The words of the protocol's servers, whichever status they have.
     if (!failure.message.includes("decoupled")) return receiver.end(Result.fail(failure))
-    const message = `${why.message}; streams of it need gRPC`
+    const message = `${refusal.message}; streams of it need gRPC`
     receiver.end(Result.fail(new Unsupported({ message })))
   })
   return { cancel, flow: () => {} }

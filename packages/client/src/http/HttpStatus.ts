@@ -1,4 +1,4 @@
-/** What an answer over HTTP is where it is no success: the failure of our own servers, or the one that comes closest. */
+/** The failure of an HTTP reply that is no success: that of our own servers, or the closest one. */
 import type { IncomingHttpHeaders } from "node:http"
 import { documentHeader, fromHeaders, tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
 import { fromHttp } from "@nereid/core/internal/wire/ErrorStatus"
@@ -6,11 +6,11 @@ import type { InferenceError } from "@nereid/core/Errors"
 
 export const failure = (status: number, headers: IncomingHttpHeaders, body: Uint8Array): InferenceError => {
   const message = errorText(body) ?? `the server answered with HTTP status ${status}`
-  return told(fromHttp(status, message), headers, status)
+  return withErrorFields(fromHttp(status, message), headers, status)
 }
 
-/** The same where the text is known, by the fields of our own servers: headers, or what comes behind a body. */
-export const told = (closest: InferenceError, fields: IncomingHttpHeaders, status: number): InferenceError =>
+/** The same with a known text, by the fields of our own servers in headers or trailers. */
+export const withErrorFields = (closest: InferenceError, fields: IncomingHttpHeaders, status: number): InferenceError =>
   fromHeaders(
     {
       tag: single(fields[tagHeader]),

@@ -51,16 +51,16 @@ const event = (WORD: string, ...SCORES: ReadonlyArray<number>) =>
   `data: ${JSON.stringify({ model_name: "words", WORD, SCORES })}\n\n`
 
 it("asks by the generate extension, with ids and parameters", async () => {
-  let asked: unknown
+  let received: unknown
   await using server = await serve((request, response, body) => {
-    asked = [request.url, request.headers["content-type"], JSON.parse(body)]
+    received = [request.url, request.headers["content-type"], JSON.parse(body)]
     response.end(event("b", 1, 2))
   })
   await using client = await Client.connect(Words, { url: server.url, version: 3 })
   const SEED = Tensor.make("INT64", [2], BigInt64Array.of(1n, 2n))
   const [one] = await Array.fromAsync(client.stream({ PROMPT: 'ä "b"', SEED }, { id: "7", parameters: { limit: 9 } }))
   expect(one).toEqual({ WORD: "b", SCORES: Tensor.make("FP32", [2], Float32Array.of(1, 2)) })
-  expect(asked).toEqual([
+  expect(received).toEqual([
     "/v2/models/words/versions/3/generate_stream",
     "application/json",
     { id: "7", PROMPT: 'ä "b"', SEED: [1, 2], parameters: { limit: 9 } },

@@ -8,39 +8,39 @@ import type { Dispatcher } from "undici"
 import { ExecutionFailed, type InferenceError, Unavailable } from "@nereid/core/Errors"
 import * as GenerateMessage from "@nereid/core/internal/codec/generate/GenerateMessage"
 import type { ChannelReceiver } from "../channel/Channel.ts"
-import type { Settings } from "../channel/ClientOptions.ts"
+import type { ClientSettings } from "../channel/ClientOptions.ts"
 import { connectionLost } from "../channel/ConnectionLost.ts"
 import * as HttpStatus from "./HttpStatus.ts"
 
 export class HttpStream implements Dispatcher.DispatchHandler {
-  readonly #settings: Settings
+  readonly #settings: ClientSettings
   readonly #model: GenerateMessage.Generating
   #receiver: ChannelReceiver | undefined
   /** There from the moment the request has a connection. */
   #controller: Dispatcher.DispatchController | undefined
   #status = 0
   #headers: IncomingHttpHeaders = {}
-  /** Of an event whose end is not there, or of an answer that is none of events. */
+  /** Parts of an incomplete event, or of a reply that is no event stream. */
   #chunks: Array<Buffer> = []
-  #held = 0
-  /** What an event has told, of which the trailers of the answer say more. */
+  #bufferedBytes = 0
+  /** The failure of an event; the trailers add its kind. */
   #failure: InferenceError | undefined
 
-  constructor(settings: Settings, model: GenerateMessage.Generating, receiver: ChannelReceiver) {
+  constructor(settings: ClientSettings, model: GenerateMessage.Generating, receiver: ChannelReceiver) {
     this.#settings = settings
     this.#model = model
     this.#receiver = receiver
   }
 
-  /** Ends it without a word to its receiver; closes its connection, by which the server knows. */
+  /** Ends the stream without calling its receiver; closes the connection, which cancels the request on the server. */
   cancel(): void {
     if (this.#receiver === undefined) return
     this.#receiver = undefined
     this.#controller?.abort(new Error("cancelled"))
   }
 
-  flow(waits: boolean): void {
-    if (waits) this.#controller?.pause()
+  flow(isPaused: boolean): void {
+    if (isPaused) this.#controller?.pause()
     else this.#controller?.resume()
   }
 
@@ -61,17 +61,17 @@ export class HttpStream implements Dispatcher.DispatchHandler {
     while (this.#status === 200 && this.#receiver !== undefined) {
       const end = rest.indexOf(lineFeed)
       if (end < 0) break
-      this.#hold(rest.subarray(0, end))
+      this.#buffer(rest.subarray(0, end))
       rest = rest.subarray(end + 1)
-      this.#event(this.#taken())
+      this.#event(this.#takeBuffered())
     }
-    this.#hold(rest)
+    this.#buffer(rest)
   }
 
   onResponseEnd(_: Dispatcher.DispatchController, trailers: IncomingHttpHeaders): void {
-    if (this.#failure !== undefined) this.#end(Result.fail(HttpStatus.told(this.#failure, trailers, 200)))
+    if (this.#failure !== undefined) this.#end(Result.fail(HttpStatus.withErrorFields(this.#failure, trailers, 200)))
     else if (this.#status === 200) this.#end(Result.void)
-    else this.#end(Result.fail(HttpStatus.failure(this.#status, this.#headers, this.#taken())))
+    else this.#end(Result.fail(HttpStatus.failure(this.#status, this.#headers, this.#takeBuffered())))
   }
 
   onResponseError(_: unknown, error: Error): void {
@@ -80,19 +80,19 @@ export class HttpStream implements Dispatcher.DispatchHandler {
     this.#end(Result.fail(new Unavailable({ message: connectionLost(this.#settings.endpoint, connected, error) })))
   }
 
-  #hold(part: Buffer): void {
+  #buffer(part: Buffer): void {
     this.#chunks.push(part)
-    this.#held += part.length
+    this.#bufferedBytes += part.length
     const { maxResponseSize } = this.#settings
-    if (this.#held <= maxResponseSize) return
+    if (this.#bufferedBytes <= maxResponseSize) return
     this.#fail(new ExecutionFailed({ message: `a response has more than maxResponseSize, ${maxResponseSize} bytes` }))
   }
 
-  #taken(): Buffer {
+  #takeBuffered(): Buffer {
     const [first = Buffer.alloc(0), ...rest] = this.#chunks
-    const all = rest.length === 0 ? first : Buffer.concat(this.#chunks, this.#held)
+    const all = rest.length === 0 ? first : Buffer.concat(this.#chunks, this.#bufferedBytes)
     this.#chunks = []
-    this.#held = 0
+    this.#bufferedBytes = 0
     return all
   }
 

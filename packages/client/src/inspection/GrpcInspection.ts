@@ -1,15 +1,15 @@
-/** What a server tells of its models, over gRPC. */
+/** Metadata, configuration and state of models, over gRPC. */
 import { Code, ConnectError, createClient } from "@connectrpc/connect"
 import { Effect, Result, type Scope } from "effect"
 import { fromTrailers } from "@nereid/core/internal/wire/ErrorTrailers"
 import { type InferenceError, ModelNotReady } from "@nereid/core/Errors"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
-import type { Settings } from "../channel/ClientOptions.ts"
+import type { ClientSettings } from "../channel/ClientOptions.ts"
 import { GrpcConnection } from "../grpc/GrpcConnection.ts"
 import * as GrpcTransport from "../grpc/GrpcTransport.ts"
 import type { Inspection } from "./InspectionApi.ts"
 
-export const make = (settings: Settings): Effect.Effect<Inspection, never, Scope.Scope> =>
+export const make = (settings: ClientSettings): Effect.Effect<Inspection, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
       Effect.sync(() => new GrpcConnection(settings)),
@@ -19,9 +19,9 @@ export const make = (settings: Settings): Effect.Effect<Inspection, never, Scope
       const { version } = settings
       const server = createClient(GRPCInferenceService, GrpcTransport.make(connection))
       return {
-        metadata: (name) => asking((signal) => server.modelMetadata({ name, version }, { signal })),
+        metadata: (name) => callServer((signal) => server.modelMetadata({ name, version }, { signal })),
         configuration: (name) =>
-          calling((signal) => server.modelConfig({ name, version }, { signal })).pipe(
+          callRaw((signal) => server.modelConfig({ name, version }, { signal })).pipe(
             Effect.map(({ config }) =>
               config === undefined ? Result.fail("its answer has no configuration") : Result.succeed(config),
             ),
@@ -31,23 +31,23 @@ export const make = (settings: Settings): Effect.Effect<Inspection, never, Scope
           ),
         ready: (name) =>
           Effect.flatMap(
-            asking((signal) => server.modelReady({ name, version }, { signal })),
+            callServer((signal) => server.modelReady({ name, version }, { signal })),
             ({ ready }) =>
               ready ? Effect.void : Effect.fail(new ModelNotReady({ message: `model '${name}' is not ready` })),
           ),
         index: Effect.map(
-          asking((signal) => server.repositoryIndex({}, { signal })),
+          callServer((signal) => server.repositoryIndex({}, { signal })),
           ({ models }) => models,
         ),
       }
     },
   )
 
-const calling = <A>(call: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, ConnectError> =>
+const callRaw = <A>(call: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, ConnectError> =>
   Effect.tryPromise({ try: call, catch: (error) => ConnectError.from(error) })
 
-const asking = <A>(call: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, InferenceError> =>
-  Effect.mapError(calling(call), failure)
+const callServer = <A>(call: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, InferenceError> =>
+  Effect.mapError(callRaw(call), failure)
 
 const failure = ({ code, rawMessage, metadata }: ConnectError): InferenceError =>
   fromTrailers(code, rawMessage, (name) => metadata.get(name) ?? undefined)

@@ -1,4 +1,4 @@
-/** What a server tells of its models, over HTTP. */
+/** Metadata, configuration and state of models, over HTTP. */
 import type { IncomingHttpHeaders } from "node:http"
 import { type DescMessage, fromJson, type MessageShape } from "@bufbuild/protobuf"
 import { Effect, Result, type Scope } from "effect"
@@ -6,14 +6,14 @@ import { Pool } from "undici"
 import { ExecutionFailed, type InferenceError, ModelNotReady, Unavailable } from "@nereid/core/Errors"
 import { ModelMetadataResponseSchema, RepositoryIndexResponseSchema } from "@nereid/protocol/grpc_service"
 import { ModelConfigSchema } from "@nereid/protocol/model_config"
-import type { Settings } from "../channel/ClientOptions.ts"
+import type { ClientSettings } from "../channel/ClientOptions.ts"
 import { connectionLost } from "../channel/ConnectionLost.ts"
 import * as Endpoint from "../channel/Endpoint.ts"
 import * as HttpStatus from "../http/HttpStatus.ts"
 import type { Inspection } from "./InspectionApi.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
-export const make = (settings: Settings): Effect.Effect<Inspection, never, Scope.Scope> =>
+export const make = (settings: ClientSettings): Effect.Effect<Inspection, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
       Effect.sync(() => pool(settings)),
@@ -21,17 +21,17 @@ export const make = (settings: Settings): Effect.Effect<Inspection, never, Scope
     ),
     (pool) => {
       const { endpoint, headers, version } = settings
-      const ask = (method: "GET" | "POST", path: string): Effect.Effect<Answer, InferenceError> =>
+      const request = (method: "GET" | "POST", path: string): Effect.Effect<HttpReply, InferenceError> =>
         Effect.tryPromise({
           try: async (signal) => {
-            const own = method === "GET" ? {} : { body: "{}", headers: { "content-type": "application/json" } }
+            const bodyOptions = method === "GET" ? {} : { body: "{}", headers: { "content-type": "application/json" } }
             const target = `${endpoint.path}/v2/${path}`
             const response = await pool.request({
-              ...own,
+              ...bodyOptions,
               path: target,
               method,
               signal,
-              headers: { ...headers, ...own.headers },
+              headers: { ...headers, ...bodyOptions.headers },
             })
             const body = new Uint8Array(await response.body.arrayBuffer())
             return { status: response.statusCode, headers: response.headers, body }
@@ -39,15 +39,13 @@ export const make = (settings: Settings): Effect.Effect<Inspection, never, Scope
           catch: (error) => new Unavailable({ message: connectionLost(endpoint, false, error) }),
         })
       const model = (name: string, route = "") =>
-        ask(
+        request(
           "GET",
           `models/${encodeURIComponent(name)}${version === "" ? "" : `/versions/${encodeURIComponent(version)}`}${route}`,
         )
       return {
         metadata: (name) =>
-          Effect.flatMap(model(name), (answer) =>
-            document(ModelMetadataResponseSchema, answer, `metadata of '${name}'`),
-          ),
+          Effect.flatMap(model(name), (reply) => document(ModelMetadataResponseSchema, reply, `metadata of '${name}'`)),
         configuration: (name) => Effect.flatMap(model(name, "/config"), configuration),
         ready: (name) =>
           Effect.flatMap(model(name, "/ready"), ({ status, headers, body }) => {
@@ -56,8 +54,8 @@ export const make = (settings: Settings): Effect.Effect<Inspection, never, Scope
             return Effect.fail(new ModelNotReady({ message: `model '${name}' is not ready` }))
           }),
         index: Effect.map(
-          Effect.flatMap(ask("POST", "repository/index"), (answer) =>
-            document(RepositoryIndexResponseSchema, answer, "index", "models"),
+          Effect.flatMap(request("POST", "repository/index"), (reply) =>
+            document(RepositoryIndexResponseSchema, reply, "index", "models"),
           ),
           ({ models }) => models,
         ),
@@ -65,13 +63,13 @@ export const make = (settings: Settings): Effect.Effect<Inspection, never, Scope
     },
   )
 
-interface Answer {
+interface HttpReply {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly body: Uint8Array
 }
 
-const pool = ({ endpoint, tls, connectTimeout, maxResponseSize }: Settings): Pool =>
+const pool = ({ endpoint, tls, connectTimeout, maxResponseSize }: ClientSettings): Pool =>
   new Pool(Endpoint.origin(endpoint), {
     connections: 1,
     allowH2: false,
@@ -84,14 +82,14 @@ const isSuccess = (status: number): boolean => status >= 200 && status < 300
 /** `member`: of the message, where the document is the value of that alone. */
 const document = <Desc extends DescMessage>(
   schema: Desc,
-  { status, headers, body }: Answer,
-  what: string,
+  { status, headers, body }: HttpReply,
+  subject: string,
   member?: string,
 ): Effect.Effect<MessageShape<Desc>, InferenceError> => {
   if (!isSuccess(status)) return Effect.fail(HttpStatus.failure(status, headers, body))
   return Effect.mapError(
     Effect.fromResult(message(schema, body, member)),
-    (problem) => new ExecutionFailed({ message: `the server's ${what} cannot be read: ${problem}` }),
+    (problem) => new ExecutionFailed({ message: `the server's ${subject} cannot be read: ${problem}` }),
   )
 }
 
@@ -110,7 +108,7 @@ const message = <Desc extends DescMessage>(
   })
 
 /** Of a model that has metadata: whatever the server has instead, it offers no configuration. */
-const configuration = ({ status, headers, body }: Answer): ReturnType<Inspection["configuration"]> => {
+const configuration = ({ status, headers, body }: HttpReply): ReturnType<Inspection["configuration"]> => {
   const isRefused = (status >= 400 && status < 500) || status === 501
   if (!isSuccess(status)) {
     const failure = HttpStatus.failure(status, headers, body)

@@ -6,7 +6,7 @@ import { Effect, Result, type Scope } from "effect"
 import type { Contract } from "@nereid/core/internal/contract/Contract"
 import { DeadlineExceeded, type InferenceError } from "@nereid/core/Errors"
 import * as MetadataMessage from "@nereid/core/internal/configuration/MetadataMessage"
-import { type ClientOptions, settings as read, type Settings } from "../channel/ClientOptions.ts"
+import { type ClientOptions, settings as read, type ClientSettings } from "../channel/ClientOptions.ts"
 import * as Endpoint from "../channel/Endpoint.ts"
 import * as GrpcInspection from "./GrpcInspection.ts"
 import * as HttpInspection from "./HttpInspection.ts"
@@ -15,11 +15,11 @@ import type { Inspection } from "./InspectionApi.ts"
 export type { Inspection } from "./InspectionApi.ts"
 
 /** For as long as the scope is open. Models are of the version that the options name. */
-export const make = (settings: Settings): Effect.Effect<Inspection, never, Scope.Scope> =>
+export const make = (settings: ClientSettings): Effect.Effect<Inspection, never, Scope.Scope> =>
   Effect.map(
     settings.endpoint.protocol === "grpc" ? GrpcInspection.make(settings) : HttpInspection.make(settings),
     ({ metadata, configuration, ready, index }) => {
-      const bounded = within(settings)
+      const bounded = withTimeout(settings)
       return {
         metadata: (model) => bounded(metadata(model)),
         configuration: (model) => bounded(configuration(model)),
@@ -49,11 +49,11 @@ export const contract = (
     }
   })
 
-/** Milliseconds that an answer may take, where the options give no time. */
-const longest = 30_000
+/** Timeout of a call without a configured one, in milliseconds. */
+const defaultTimeout = 30_000
 
-const within =
-  ({ timeout = longest, endpoint }: Settings) =>
+const withTimeout =
+  ({ timeout = defaultTimeout, endpoint }: ClientSettings) =>
   <A>(effect: Effect.Effect<A, InferenceError>): Effect.Effect<A, InferenceError> =>
     Effect.timeoutOrElse(effect, {
       duration: timeout,

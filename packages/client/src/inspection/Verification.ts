@@ -8,7 +8,7 @@ import { compare, ContractMismatch, print } from "@nereid/core/internal/contract
 import type { Definition } from "@nereid/core/internal/model/Definition"
 import type { InferenceError } from "@nereid/core/Errors"
 import type { Fields } from "@nereid/core/internal/model/Field"
-import type { Settings } from "../channel/ClientOptions.ts"
+import type { ClientSettings } from "../channel/ClientOptions.ts"
 import * as Endpoint from "../channel/Endpoint.ts"
 import * as Inspection from "./Inspection.ts"
 
@@ -24,7 +24,7 @@ export type Errors<Options> = "verify" extends keyof Options
 
 export const check = (
   definition: Definition<Fields, Fields>,
-  settings: Settings,
+  settings: ClientSettings,
 ): Effect.Effect<void, VerificationError> =>
   Effect.gen(function* () {
     const { name } = definition

@@ -9,8 +9,8 @@ import type { Cancel, Emit, Response } from "@nereid/core/internal/request/Reque
 import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
 import type { Channel, ChannelReceiver, ChannelStream } from "../channel/Channel.ts"
 
-/** What is on the other end of a channel, and what becomes of it. */
-export interface Receiving {
+/** Where responses go, and how they are checked. */
+export interface ReceiveOptions {
   readonly emit: Emit
   /** How effects run here. */
   readonly fork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
@@ -19,29 +19,29 @@ export interface Receiving {
   readonly end: (outcome: Result.Result<void, InferenceError>) => void
 }
 
-/** Asks for all responses of a request. The end is told once, and not after the returned cancel. */
+/** Streams all responses of a request. `end` is called once, and not after the returned cancel. */
 export const receive = (
   channel: Channel,
   wire: WireRequest,
   timeoutMs: number | undefined,
   model: Generating,
-  receiving: Receiving,
+  options: ReceiveOptions,
 ): Cancel => {
   let stream: ChannelStream | undefined
   const emission = new Emission(
     {
-      ...receiving,
+      ...options,
       end: (outcome) => {
         // Harmless where the server has ended it.
         stream?.cancel()
-        receiving.end(outcome)
+        options.end(outcome)
       },
     },
-    (waits) => stream?.flow(waits),
+    (isPaused) => stream?.flow(isPaused),
   )
   const receiver: ChannelReceiver = {
     response: (response) => {
-      const checked = receiving.check(response)
+      const checked = options.check(response)
       if (Result.isSuccess(checked)) return emission.push(checked.success)
       stream?.cancel()
       emission.end(Result.fail(checked.failure))
@@ -56,15 +56,15 @@ export const receive = (
 }
 
 class Emission {
-  readonly #options: Pick<Receiving, "emit" | "fork" | "end">
-  /** The channel is to wait; or to go on. */
-  readonly #flow: (waits: boolean) => void
+  readonly #options: Pick<ReceiveOptions, "emit" | "fork" | "end">
+  /** Pauses or resumes the channel. */
+  readonly #flow: (isPaused: boolean) => void
   #waiting: Array<Response> = []
   #emitting: Fiber.Fiber<void, InferenceError> | undefined
   #outcome: Result.Result<void, InferenceError> | undefined
   #isOver = false
 
-  constructor(options: Pick<Receiving, "emit" | "fork" | "end">, flow: (waits: boolean) => void) {
+  constructor(options: Pick<ReceiveOptions, "emit" | "fork" | "end">, flow: (isPaused: boolean) => void) {
     this.#options = options
     this.#flow = flow
   }

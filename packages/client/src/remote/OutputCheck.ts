@@ -12,14 +12,14 @@ import { matches, print, type Signature, type TensorSpec } from "@nereid/core/in
 import { sizeProblem, TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import type { WireResponse, WireTensor } from "@nereid/core/internal/wire/WireRequest"
 
-export interface Expected {
+export interface ExpectedOutputs {
   readonly name: string
   readonly signature: Signature
   /** The extent of every output's batch dimension; undefined for a model without one. */
   readonly rows: number | undefined
 }
 
-export const check = (expected: Expected, wire: WireResponse): Result.Result<Response, ExecutionFailed> => {
+export const check = (expected: ExpectedOutputs, wire: WireResponse): Result.Result<Response, ExecutionFailed> => {
   const outputs: Array<TypedTensor> = []
   for (const spec of expected.signature.outputs) {
     const tensor = wire.outputs.find(({ name }) => name === spec.name)

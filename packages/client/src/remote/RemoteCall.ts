@@ -25,7 +25,7 @@ import * as OutputCheck from "./OutputCheck.ts"
 export interface RemoteCallOptions {
   readonly definition: Definition<Fields, Fields>
   readonly channel: Channel
-  /** The version that the server is asked for; empty for its default. */
+  /** The version that requests name; empty for the server's default. */
   readonly version: string
   /** Adds the defaults for what a request leaves out. */
   readonly complete: (request: Request) => Request
@@ -39,7 +39,7 @@ export interface RemoteCallOptions {
 }
 
 /** Longer timers fire at once; no call waits for 24 days. */
-const longestTimer = 2 ** 31 - 1
+const maxTimer = 2 ** 31 - 1
 
 export class RemoteCall {
   readonly #options: RemoteCallOptions
@@ -61,15 +61,15 @@ export class RemoteCall {
   send(remaining: number | undefined): void {
     const { definition, channel, version, complete, nanos, fork } = this.#options
     const request = this.#request
-    if (remaining !== undefined && remaining <= longestTimer) {
+    if (remaining !== undefined && remaining <= maxTimer) {
       this.#timer = setTimeout(() => this.fail(expired(request)), Math.ceil(remaining))
     }
     const wire = wireRequest(definition, version, complete(request))
     const { emit } = request
     if (emit === undefined) {
       this.#cancel = channel.infer(wire, remaining, (outcome) => {
-        const answeredAt = nanos()
-        this.#answer(answeredAt, Result.flatMap(this.#declared(outcome), this.#check()))
+        const repliedAt = nanos()
+        this.#settle(repliedAt, Result.flatMap(this.#declared(outcome), this.#check()))
       })
       return
     }
@@ -78,7 +78,7 @@ export class RemoteCall {
       fork,
       check: this.#check(),
       end: (outcome) =>
-        this.#answer(
+        this.#settle(
           nanos(),
           Result.map(this.#declared(outcome), () => last),
         ),
@@ -97,9 +97,9 @@ export class RemoteCall {
     if (this.#end("CANCELED")) this.#cancel()
   }
 
-  #answer(answeredAt: number, outcome: Result.Result<Response, InferenceError>): void {
+  #settle(repliedAt: number, outcome: Result.Result<Response, InferenceError>): void {
     if (!this.#end(Result.isSuccess(outcome) ? undefined : reasonOf(outcome.failure))) return
-    if (Result.isSuccess(outcome)) this.#succeeded(answeredAt)
+    if (Result.isSuccess(outcome)) this.#succeeded(repliedAt)
     this.#reply(outcome)
   }
 
@@ -114,10 +114,10 @@ export class RemoteCall {
     return true
   }
 
-  #succeeded(answeredAt: number): void {
+  #succeeded(repliedAt: number): void {
     const { statistics, nanos, currentTimeMillis } = this.#options
     const endedAt = nanos()
-    const compute = { input: 0, infer: answeredAt - this.#startedAt, output: endedAt - answeredAt }
+    const compute = { input: 0, infer: repliedAt - this.#startedAt, output: endedAt - repliedAt }
     statistics.executed(this.#request.rows, compute, currentTimeMillis())
     statistics.succeeded(endedAt - this.#startedAt, 0, compute)
   }
@@ -125,7 +125,7 @@ export class RemoteCall {
   /** With the error that the model declares in place of the error that stands for it on the wire. */
   #declared<A>(outcome: Result.Result<A, InferenceError>): Result.Result<A, InferenceError> {
     const { errors } = this.#options.definition
-    return Result.mapError(outcome, (error) => errors?.known(error) ?? error)
+    return Result.mapError(outcome, (error) => errors?.withDeclaredStatus(error) ?? error)
   }
 
   #check(): (response: WireResponse) => Result.Result<Response, InferenceError> {

@@ -13,10 +13,10 @@ import * as ParameterFields from "@nereid/core/internal/model/ParameterFields"
 import * as ModelDescription from "@nereid/core/internal/running/ModelDescription"
 import * as ModelLife from "@nereid/core/internal/running/ModelLife"
 import { RunningModel } from "@nereid/core/internal/running/RunningModel"
-import { type Release, Unanswered } from "@nereid/core/internal/running/Unanswered"
+import { type Release, OpenRequests } from "@nereid/core/internal/running/OpenRequests"
 import { type FailureReason, ModelStatistics } from "@nereid/core/internal/metrics/ModelStatistics"
 import type { Channel } from "../channel/Channel.ts"
-import type { Settings } from "../channel/ClientOptions.ts"
+import type { ClientSettings } from "../channel/ClientOptions.ts"
 import * as Endpoint from "../channel/Endpoint.ts"
 import { expired, RemoteCall, type RemoteCallOptions } from "./RemoteCall.ts"
 
@@ -24,7 +24,7 @@ import { expired, RemoteCall, type RemoteCallOptions } from "./RemoteCall.ts"
 export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fields>(
   definition: Definition<I, O>,
   channel: Channel,
-  settings: Settings,
+  settings: ClientSettings,
 ) {
   const clock = yield* Clock.Clock
   const statistics = new ModelStatistics()
@@ -67,13 +67,13 @@ export const make = Effect.fnUntraced(function* <I extends Fields, O extends Fie
 
 /** The calls in flight. */
 class RemoteCalls {
-  readonly #settings: Settings
+  readonly #settings: ClientSettings
   readonly #options: RemoteCallOptions
   readonly #inFlight = new Set<RemoteCall>()
-  readonly #unanswered = new Unanswered()
+  readonly #openRequests = new OpenRequests()
   #isClosed = false
 
-  constructor(settings: Settings, options: Omit<RemoteCallOptions, "onEnd">) {
+  constructor(settings: ClientSettings, options: Omit<RemoteCallOptions, "onEnd">) {
     this.#settings = settings
     this.#options = { ...options, onEnd: (call) => this.#delete(call) }
   }
@@ -88,11 +88,11 @@ class RemoteCalls {
 
   /** Completes when no call is in flight. */
   get drained(): Effect.Effect<void> {
-    return this.#unanswered.drained
+    return this.#openRequests.drained
   }
 
   keep(): Release {
-    return this.#unanswered.keep()
+    return this.#openRequests.keep()
   }
 
   submit(request: Request, reply: Reply): Cancel {
@@ -104,7 +104,7 @@ class RemoteCalls {
     if (remaining !== undefined && remaining <= 0) return this.#refuse(reply, "REJECTED", expired(request))
     const call = new RemoteCall(this.#options, request, reply)
     this.#inFlight.add(call)
-    this.#unanswered.begin()
+    this.#openRequests.begin()
     call.send(remaining)
     return () => call.cancel()
   }
@@ -123,7 +123,7 @@ class RemoteCalls {
 
   #delete(call: RemoteCall): void {
     this.#inFlight.delete(call)
-    this.#unanswered.end()
+    this.#openRequests.end()
   }
 
   #unavailable(): Unavailable {
@@ -145,5 +145,5 @@ const completer = ({ signature, maxBatchSize, parameters }: Definition<Fields, F
   }
 }
 
-const tooManyInFlight = (request: Request, most: number) =>
-  new QueueFull({ message: `${errorPrefix(request)}${most} calls are in flight, which is this client's maxInFlight` })
+const tooManyInFlight = (request: Request, limit: number) =>
+  new QueueFull({ message: `${errorPrefix(request)}${limit} calls are in flight, which is this client's maxInFlight` })

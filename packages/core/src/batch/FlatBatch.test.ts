@@ -104,8 +104,8 @@ it("each request gets its own elements and rows back, in the shape of its input"
   const [x, text, r] = FlatBatch.join(flat, batch).inputs
   if (x === undefined || text === undefined || r === undefined) throw new Error("None of them may be left out.")
   const parameters = { n: 1n }
-  const answers = Result.getOrThrow(FlatBatch.cut(flat, definition, batch, { outputs: [x, text, r], parameters }))
-  expect(answers.map(({ outputs }) => outputs.map(({ shape }) => shape))).toEqual([
+  const responses = Result.getOrThrow(FlatBatch.cut(flat, definition, batch, { outputs: [x, text, r], parameters }))
+  expect(responses.map(({ outputs }) => outputs.map(({ shape }) => shape))).toEqual([
     [
       [1, 2, 3],
       [1, 3],
@@ -122,7 +122,7 @@ it("each request gets its own elements and rows back, in the shape of its input"
       [1, 2],
     ],
   ])
-  for (const [index, { outputs, parameters: all }] of answers.entries()) {
+  for (const [index, { outputs, parameters: all }] of responses.entries()) {
     expect(all).toBe(parameters)
     for (const [position, output] of outputs.entries()) {
       expect(output.bytes).toEqual(batch.requests[index]?.inputs[position]?.bytes)

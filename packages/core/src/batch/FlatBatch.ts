@@ -82,30 +82,31 @@ export const resolve = (
   const refuse = (text: string) => new TypeError(`Model "${name}": flat ${text}.`)
   if (maxBatchSize === 0) throw refuse("is of no use without batches: maxBatchSize is 0")
   if (batching.ragged.length > 0 || batching.padTo.length > 0) throw refuse("does not go with ragged or padTo")
-  const input = (wanted: string, where: string) => {
-    const position = signature.inputs.findIndex((spec) => spec.name === wanted)
-    if (position < 0) throw refuse(`${where} names an input "${wanted}" that is not there`)
+  const input = (inputName: string, option: string) => {
+    const position = signature.inputs.findIndex((spec) => spec.name === inputName)
+    if (position < 0) throw refuse(`${option} names an input "${inputName}" that is not there`)
     return position
   }
-  const source = (wanted: string, where: string) => {
-    const position = input(wanted, where)
-    if (signature.inputs[position]?.optional === true) throw refuse(`${where} names "${wanted}", which may be left out`)
+  const source = (inputName: string, option: string) => {
+    const position = input(inputName, option)
+    if (signature.inputs[position]?.optional === true)
+      throw refuse(`${option} names "${inputName}", which may be left out`)
     return position
   }
   const { inputs, batchInputs = {}, batchOutputs = {} } = options
   return {
-    inputs: new Set(inputs.map((wanted) => input(wanted, "inputs"))),
-    batchInputs: Object.entries(batchInputs).map(([name, { kind, datatype, source: wanted }]) => {
-      const where = `batchInputs.${name}`
-      if (signature.inputs.some((spec) => spec.name === name)) throw refuse(`${where} is an input of its own`)
-      return { name, kind, datatype, source: source(wanted, where) }
+    inputs: new Set(inputs.map((inputName) => input(inputName, "inputs"))),
+    batchInputs: Object.entries(batchInputs).map(([name, { kind, datatype, source: inputName }]) => {
+      const option = `batchInputs.${name}`
+      if (signature.inputs.some((spec) => spec.name === name)) throw refuse(`${option} is an input of its own`)
+      return { name, kind, datatype, source: source(inputName, option) }
     }),
     batchOutputs: new Map(
-      Object.entries(batchOutputs).map(([name, wanted]) => {
-        const where = `batchOutputs.${name}`
+      Object.entries(batchOutputs).map(([name, inputName]) => {
+        const option = `batchOutputs.${name}`
         const position = signature.outputs.findIndex((spec) => spec.name === name)
-        if (position < 0) throw refuse(`${where} is no output`)
-        return [position, source(wanted, where)]
+        if (position < 0) throw refuse(`${option} is no output`)
+        return [position, source(inputName, option)]
       }),
     ),
   }
@@ -116,7 +117,7 @@ export const inner = <D extends AnyDefinition>(flat: FlatBatch, definition: D): 
   const { signature } = definition
   const rows = (spec: TensorSpec): TensorSpec => ({ ...spec, dims: [-1, ...spec.dims] })
   const flatten = (spec: TensorSpec): TensorSpec => ({ ...spec, dims: [-1] })
-  const made = flat.batchInputs.map(({ name, kind, datatype, source }): TensorSpec => {
+  const batchInputSpecs = flat.batchInputs.map(({ name, kind, datatype, source }): TensorSpec => {
     const rank = signature.inputs[source]?.dims.length ?? 0
     return { name, datatype, dims: kind === "BATCH_ITEM_SHAPE" ? [-1, rank] : [-1], optional: false }
   })
@@ -124,7 +125,10 @@ export const inner = <D extends AnyDefinition>(flat: FlatBatch, definition: D): 
     ...definition,
     maxBatchSize: 0,
     signature: {
-      inputs: [...signature.inputs.map((spec, at) => (flat.inputs.has(at) ? flatten(spec) : rows(spec))), ...made],
+      inputs: [
+        ...signature.inputs.map((spec, at) => (flat.inputs.has(at) ? flatten(spec) : rows(spec))),
+        ...batchInputSpecs,
+      ],
       outputs: signature.outputs.map((spec, at) => (flat.batchOutputs.has(at) ? flatten(spec) : rows(spec))),
     },
   }
@@ -139,12 +143,12 @@ export const join = (flat: FlatBatch, { requests }: Batch): Request => {
     )
     return one && concat([one, ...others])
   })
-  const made = flat.batchInputs.map(({ kind, datatype, source }) => {
-    const { shape, numbers } = told(kind, tensorsAt(requests, source))
+  const batchInputTensors = flat.batchInputs.map(({ kind, datatype, source }) => {
+    const { shape, numbers } = batchInputValues(kind, tensorsAt(requests, source))
     return tensorOf(datatype, shape, numbers)
   })
   const id = requests.length === 1 ? (first?.id ?? "") : ""
-  return { id, inputs: [...joined, ...made], rows: 1, parameters: noParameters, deadline: undefined }
+  return { id, inputs: [...joined, ...batchInputTensors], rows: 1, parameters: noParameters, deadline: undefined }
 }
 
 /** The response to `join` as those to the requests; or what is wrong with it. */
@@ -175,7 +179,7 @@ export const cut = (
 const tensorsAt = (requests: ReadonlyArray<Request>, position: number): ReadonlyArray<TypedTensor> =>
   requests.flatMap(({ inputs }) => inputs[position] ?? [])
 
-const told = (
+const batchInputValues = (
   kind: BatchInputKind,
   tensors: ReadonlyArray<TypedTensor>,
 ): { readonly shape: ReadonlyArray<number>; readonly numbers: ReadonlyArray<number> } => {

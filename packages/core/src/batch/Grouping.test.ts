@@ -45,7 +45,7 @@ const exchange = (requests: ReadonlyArray<readonly [Model.InputBatch<Inputs>, Pa
         }
       }),
     )
-    const asked = yield* Effect.forkChild(
+    const pending = yield* Effect.forkChild(
       Effect.forEach(
         requests,
         ([batch, parameters]) => Effect.result(model.inferBatch(batch, parameters === undefined ? {} : { parameters })),
@@ -53,12 +53,12 @@ const exchange = (requests: ReadonlyArray<readonly [Model.InputBatch<Inputs>, Pa
       ),
     )
     yield* Testing.advance("5 millis")
-    const answers = (yield* Fiber.join(asked)).map((answer) =>
-      Result.isSuccess(answer) ? [...answer.success.y.data] : answer.failure.message,
+    const responses = (yield* Fiber.join(pending)).map((response) =>
+      Result.isSuccess(response) ? [...response.success.y.data] : response.failure.message,
     )
     return {
       seen: seen.toSorted(),
-      answers,
+      responses,
       statistics: model.model.description.statistics,
       executions: yield* model.executions,
     }
@@ -66,14 +66,14 @@ const exchange = (requests: ReadonlyArray<readonly [Model.InputBatch<Inputs>, Pa
 
 it.effect("requests share a batch where the values of the inputs agree, a default among them", () =>
   Effect.gen(function* () {
-    const { seen, answers } = yield* exchange([
+    const { seen, responses } = yield* exchange([
       [rows([1])],
       [rows([2], [0.5])],
       [rows([3], [1])],
       [rows([4, 5], [0.5, 0.5])],
     ])
     expect(seen).toEqual(["1,3 at 1 - -", "2,4,5 at 0.5 - -"])
-    expect(answers).toEqual([[10], [20], [30], [40, 50]])
+    expect(responses).toEqual([[10], [20], [30], [40, 50]])
   }),
 )
 
@@ -111,11 +111,11 @@ it.effect("texts that run together are told apart, and an input that was left ou
       { a: Tensor.make("BYTES", [1], bytes("a")) },
       { a: Tensor.make("BYTES", [1], bytes("a")), b: Tensor.make("BYTES", [2], bytes("a", "bc")) },
     ]
-    const asked = yield* Effect.forkChild(
+    const pending = yield* Effect.forkChild(
       Effect.forEach(samples, (sample) => model.infer(sample), { concurrency: "unbounded" }),
     )
     yield* Testing.advance("5 millis")
-    yield* Fiber.join(asked)
+    yield* Fiber.join(pending)
     expect((yield* model.executions).map(({ rows }) => rows).toSorted()).toEqual([1, 1, 2])
   }),
 )
@@ -123,13 +123,13 @@ it.effect("texts that run together are told apart, and an input that was left ou
 describe("a request whose rows differ", () => {
   it.effect("is executed in parts, each with others of its value, and answered in its order", () =>
     Effect.gen(function* () {
-      const { seen, answers, statistics } = yield* exchange([
+      const { seen, responses, statistics } = yield* exchange([
         [rows([1, 2, 3, 4], [0.5, 2, 0.5, 1])],
         [rows([5], [2])],
         [rows([6])],
       ])
       expect(seen).toEqual(["1,3 at 0.5 - -", "2,5 at 2 - -", "4,6 at 1 - -"])
-      expect(answers).toEqual([[10, 20, 30, 40], [50], [60]])
+      expect(responses).toEqual([[10, 20, 30, 40], [50], [60]])
       expect([
         statistics.success.count,
         statistics.queue.count,
@@ -148,9 +148,9 @@ describe("a request whose rows differ", () => {
           return { y: x }
         }),
       )
-      const asked = yield* Effect.forkChild(Effect.result(model.inferBatch(rows([1, 2, 3], [0.5, 2, 3]))))
+      const pending = yield* Effect.forkChild(Effect.result(model.inferBatch(rows([1, 2, 3], [0.5, 2, 3]))))
       yield* Testing.advance("5 millis")
-      expect(yield* Fiber.join(asked)).toEqual(Result.fail(refusal))
+      expect(yield* Fiber.join(pending)).toEqual(Result.fail(refusal))
       const { success, fail, failures } = model.model.description.statistics
       expect([success.count, fail.count, failures]).toEqual([0, 1, { REJECTED: 0, CANCELED: 0, BACKEND: 1, OTHER: 0 }])
       expect(model.model.life.pending()).toBe(0)
@@ -169,10 +169,10 @@ describe("a request whose rows differ", () => {
       const batch = (...x: ReadonlyArray<number>) => ({ x: Tensor.make("INT32", [x.length, 1], Int32Array.from(x)) })
       expect(yield* Effect.flip(model.inferBatch(batch(1, 2, 3)))).toMatchObject({ _tag: "QueueFull" })
       expect([model.model.life.pending(), model.model.description.statistics.failures.REJECTED]).toEqual([0, 1])
-      const asked = yield* Effect.forkChild(model.inferBatch(batch(1, 2)))
+      const pending = yield* Effect.forkChild(model.inferBatch(batch(1, 2)))
       yield* Testing.advance(0)
       expect(model.model.life.pending()).toBe(2)
-      yield* Fiber.interrupt(asked)
+      yield* Fiber.interrupt(pending)
       expect([model.model.life.pending(), model.model.description.statistics.failures.CANCELED]).toEqual([0, 1])
       expect(yield* Effect.flip(model.inferBatch(batch(1, 2), { timeout: 0 }))).toMatchObject({
         _tag: "DeadlineExceeded",
@@ -194,11 +194,11 @@ describe("a request whose rows differ", () => {
           y: Tensor.make("INT32", [times.shape[0], value("times")], new Int32Array(times.shape[0] * value("times"))),
         })),
       )
-      const asked = yield* Effect.forkChild(
+      const pending = yield* Effect.forkChild(
         Effect.flip(model.inferBatch({ times: Tensor.make("INT32", [2, 1], Int32Array.of(1, 2)) })),
       )
       yield* Testing.advance(0)
-      expect((yield* Fiber.join(asked)).message).toBe(
+      expect((yield* Fiber.join(pending)).message).toBe(
         "output 'y' of model 'repeat': the rows of one request have different shapes, [1] and [2]",
       )
       expect([model.model.description.statistics.success.count, model.model.description.statistics.fail.count]).toEqual(
@@ -220,7 +220,7 @@ it.effect("requests: those of a batch agree too, and the parameters of a respons
         })
       }),
     )
-    const answer = yield* Effect.forkChild(
+    const response = yield* Effect.forkChild(
       model.inferJson({
         inputs: [
           { name: "x", datatype: "INT32", shape: [3, 1], data: [1, 2, 3] },
@@ -229,7 +229,7 @@ it.effect("requests: those of a batch agree too, and the parameters of a respons
       }),
     )
     yield* Testing.advance("5 millis")
-    expect(yield* Fiber.join(answer)).toMatchObject({
+    expect(yield* Fiber.join(response)).toMatchObject({
       parameters: { "at 4": 2, "at 5": 1 },
       outputs: [{ name: "y", data: [1, 2, 3] }],
     })
@@ -240,9 +240,9 @@ it.effect("requests: those of a batch agree too, and the parameters of a respons
 it.effect("each: what one sample is nothing to another", () =>
   Effect.gen(function* () {
     const model = yield* Testing.model(Model.each(Generate, ({ x }) => ({ y: x })))
-    const asked = yield* Effect.forkChild(model.inferBatch(rows([1, 2, 3], [1, 2, 3])))
+    const pending = yield* Effect.forkChild(model.inferBatch(rows([1, 2, 3], [1, 2, 3])))
     yield* Testing.advance("5 millis")
-    yield* Fiber.join(asked)
+    yield* Fiber.join(pending)
     expect(yield* model.executions).toEqual([{ rows: 3, requests: 1 }])
   }),
 )
@@ -269,9 +269,9 @@ it.effect("a value that is not the same in all rows is none of the batch; the ex
         }
       }),
     )
-    const ask = (...rows: ReadonlyArray<ReadonlyArray<number>>) =>
+    const infer = (...rows: ReadonlyArray<ReadonlyArray<number>>) =>
       Effect.gen(function* () {
-        const asked = yield* Effect.forkChild(
+        const pending = yield* Effect.forkChild(
           Effect.forEach(
             rows,
             (row) => Effect.result(model.infer({ x: Tensor.make("FP32", [row.length], Float32Array.from(row)) })),
@@ -281,12 +281,12 @@ it.effect("a value that is not the same in all rows is none of the batch; the ex
           ),
         )
         yield* Testing.advance("5 millis")
-        return (yield* Fiber.join(asked)).map((answer) =>
-          Result.isSuccess(answer) ? answer.success.y.data[0] : answer.failure.message,
+        return (yield* Fiber.join(pending)).map((response) =>
+          Result.isSuccess(response) ? response.success.y.data[0] : response.failure.message,
         )
       })
-    expect(yield* ask([3], [1, 2, 3])).toEqual([3, 2])
-    expect((yield* ask([3], [4]))[0]).toMatch(
+    expect(yield* infer([3], [1, 2, 3])).toEqual([3, 2])
+    expect((yield* infer([3], [4]))[0]).toMatch(
       "Input 'x' of model 'mean' differs among the rows of the batch: see groupBy.",
     )
   }),

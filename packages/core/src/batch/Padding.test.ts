@@ -37,12 +37,12 @@ describe("padTo", () => {
           }
         }),
       )
-      const asked = yield* Effect.forkChild(
+      const pending = yield* Effect.forkChild(
         Effect.forEach(requests, (rows) => model.inferBatch(batchOf(...rows)), { concurrency: "unbounded" }),
       )
       yield* Testing.advance("5 millis")
-      const answers = (yield* Fiber.join(asked)).map(({ y }) => [...y.data])
-      expect(answers).toEqual(requests.map((rows) => rows.map((value) => value * 10)))
+      const responses = (yield* Fiber.join(pending)).map(({ y }) => [...y.data])
+      expect(responses).toEqual(requests.map((rows) => rows.map((value) => value * 10)))
       expect(model.model.description.statistics.inferenceCount).toBe(requests.flat().length)
       return { seen, executions: yield* model.executions }
     })
@@ -68,11 +68,11 @@ describe("padTo", () => {
       const model = yield* Testing.model(
         Model.batch(Rows, () => ({ y: Tensor.make("INT32", [1, 1], Int32Array.of(1)) })),
       )
-      const asked = yield* Effect.forkChild(
+      const pending = yield* Effect.forkChild(
         Effect.flip(model.infer({ x: Tensor.make("INT32", [1], Int32Array.of(1)) })),
       )
       yield* Testing.advance("5 millis")
-      expect(yield* Fiber.join(asked)).toMatchObject({
+      expect(yield* Fiber.join(pending)).toMatchObject({
         message: "output 'y' of model 'rows': wrong length of the batch: expected 2 rows, got 1",
       })
     }),
@@ -124,7 +124,7 @@ describe("ragged", () => {
           }
         }),
       )
-      const asked = yield* Effect.forkChild(
+      const pending = yield* Effect.forkChild(
         Effect.forEach(
           lengths,
           (length, index) =>
@@ -136,8 +136,8 @@ describe("ragged", () => {
         ),
       )
       yield* Testing.advance("5 millis")
-      const answers = yield* Fiber.join(asked)
-      for (const [index, { twice }] of answers.entries()) {
+      const responses = yield* Fiber.join(pending)
+      for (const [index, { twice }] of responses.entries()) {
         expect(twice.shape).toEqual([lengths[index], 2])
         expect([...twice.data]).toEqual(
           Array.from(tokens(lengths[index] ?? 0, 10 * (index + 1)).data, Number).flatMap((value) => [value, value]),
@@ -251,13 +251,13 @@ describe("ragged", () => {
           ids: Tensor.make("INT64", [ids.shape[0], 1], new BigInt64Array(ids.shape[0])),
         })),
       )
-      const asked = yield* Effect.forkChild(
+      const pending = yield* Effect.forkChild(
         Effect.forEach([2, 3], (length) => Effect.flip(model.infer({ ids: tokens(length) })), {
           concurrency: "unbounded",
         }),
       )
       yield* Testing.advance("5 millis")
-      expect((yield* Fiber.join(asked)).map(({ message }) => message)).toEqual(
+      expect((yield* Fiber.join(pending)).map(({ message }) => message)).toEqual(
         Array(2).fill("output 'ids' of model 'shorter': wrong dims: 'sequence' is 3 in the inputs of the batch, got 1"),
       )
     }),
@@ -271,11 +271,11 @@ describe("ragged", () => {
           sum: Tensor.make("FP32", [1], Float32Array.of(0)),
         })),
       )
-      const asked = yield* Effect.forkChild(
+      const pending = yield* Effect.forkChild(
         Effect.flip(model.inferBatch({ ids: Tensor.make("INT64", [2, 1], BigInt64Array.of(1n, 2n)) })),
       )
       yield* Testing.advance("5 millis")
-      expect((yield* Fiber.join(asked)).message).toBe(
+      expect((yield* Fiber.join(pending)).message).toBe(
         "output 'twice' of model 'tokens': the rows of one request have different shapes, [1,2] and [2,2]",
       )
     }),
@@ -292,11 +292,11 @@ it.effect("a model whose code sees one sample, or one request, at a time has bat
     }) {}
     const each = yield* Testing.model(Model.each(Any, ({ x }) => ({ x })))
     const sample = (length: number) => ({ x: Tensor.make("FP32", [length], new Float32Array(length)) })
-    const asked = yield* Effect.forkChild(
+    const pending = yield* Effect.forkChild(
       Effect.forEach([1, 2, 3], (length) => each.infer(sample(length)), { concurrency: "unbounded" }),
     )
     yield* Testing.advance("5 millis")
-    expect((yield* Fiber.join(asked)).map(({ x }) => x.shape)).toEqual([[1], [2], [3]])
+    expect((yield* Fiber.join(pending)).map(({ x }) => x.shape)).toEqual([[1], [2], [3]])
     expect(yield* each.executions).toEqual([{ rows: 3, requests: 3 }])
   }),
 )

@@ -12,7 +12,7 @@ import { resize } from "../tensor/Resize.ts"
 import { elementCount, slice, type TypedTensor } from "../tensor/TypedTensor.ts"
 
 /** Elements of tensors: those of requests, and those that fill a batch up. */
-export interface Elements {
+export interface ElementCounts {
   given: number
   added: number
 }
@@ -38,11 +38,11 @@ export type Rule = (requests: ReadonlyArray<Request>) => Padding | undefined
 export const rule = ({ padTo, ragged }: Pick<Batching, "padTo" | "ragged">): Rule | undefined => {
   if (padTo.length === 0 && ragged.length === 0) return undefined
   return (requests) => {
-    let own = 0
-    for (const request of requests) own += request.rows
-    const rows = padTo.find((size) => size >= own) ?? own
+    let rowCount = 0
+    for (const request of requests) rowCount += request.rows
+    const rows = padTo.find((size) => size >= rowCount) ?? rowCount
     const dims = ragged.flatMap((dim) => padded(dim, requests) ?? [])
-    return rows === own && dims.length === 0 ? undefined : { rows, dims }
+    return rows === rowCount && dims.length === 0 ? undefined : { rows, dims }
   }
 }
 
@@ -54,7 +54,7 @@ const padded = (dim: RaggedDim, requests: ReadonlyArray<Request>): PaddedDim | u
   const extents = requests.map(({ inputs }) => extentOf(dim, inputs))
   const longest = Math.max(...extents)
   const extent = (dim.to === "bucket" ? bucket(dim, longest) : undefined) ?? longest
-  return extents.every((own) => own === extent) ? undefined : { dim, extent, extents }
+  return extents.every((one) => one === extent) ? undefined : { dim, extent, extents }
 }
 
 /** The same in all its inputs: that has been checked. 0 where a request has left them all out, and so have the others. */
@@ -73,7 +73,7 @@ export const select = ({ rows, dims }: Padding, indexes: ReadonlyArray<number>):
 })
 
 /** Of the inputs of these requests: elements that are theirs, and those that they are filled up with. */
-export const elements = (requests: ReadonlyArray<Request>, padding: Padding | undefined): Elements => {
+export const elements = (requests: ReadonlyArray<Request>, padding: Padding | undefined): ElementCounts => {
   let given = 0
   let rows = 0
   for (const request of requests) {
@@ -108,10 +108,10 @@ export const fill = (
   })
   const last = filled.at(-1)
   if (last === undefined) return filled
-  const own = filled.reduce((sum, { shape: [rows = 0] }) => sum + rows, 0)
+  const rowCount = filled.reduce((sum, { shape: [rows = 0] }) => sum + rows, 0)
   const [end = 0] = last.shape
   const repeated = slice(last, end - 1, end)
-  for (let row = own; row < rows; row++) filled.push(repeated)
+  for (let row = rowCount; row < rows; row++) filled.push(repeated)
   return filled
 }
 

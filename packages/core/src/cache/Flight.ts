@@ -75,10 +75,10 @@ export class Flights {
   /** Removes and returns the flights of all lanes. */
   take(key: string): ReadonlyArray<Flight> {
     const lanes = this.#byKey.get(key)
-    if (lanes === undefined) return none
+    if (lanes === undefined) return noFlights
     this.#byKey.delete(key)
     return [...lanes.values()]
   }
 }
 
-const none: ReadonlyArray<Flight> = []
+const noFlights: ReadonlyArray<Flight> = []

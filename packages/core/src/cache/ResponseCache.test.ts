@@ -37,7 +37,7 @@ const double = Model.each(
 const counts = ({ description: { statistics } }: RunningModel) => ({
   success: statistics.success.count,
   inferences: statistics.inferenceCount,
-  executions: statistics.executionCount,
+  executed: statistics.executionCount,
   hits: statistics.cacheHit.count,
   misses: statistics.cacheMiss.count,
 })
@@ -47,7 +47,7 @@ it.effect("ten identical requests, one after the other: the model is invoked onc
     const model = yield* Testing.model(double)
     for (let turn = 0; turn < 10; turn++) expect([...(yield* model.infer({ x: x(1, 2) })).y.data]).toEqual([2, 4])
     expect(yield* model.executions).toEqual([{ rows: 1, requests: 1 }])
-    expect(counts(model.model)).toEqual({ success: 10, inferences: 10, executions: 1, hits: 9, misses: 1 })
+    expect(counts(model.model)).toEqual({ success: 10, inferences: 10, executed: 1, hits: 9, misses: 1 })
     const { queue, computeInfer, cachedCount, batches } = model.model.description.statistics
     expect([queue.count, computeInfer.count, cachedCount, batches.size]).toEqual([10, 1, 9, 1])
   }),
@@ -64,7 +64,7 @@ it.effect("other values, extents, optional inputs, and the same bytes cut otherw
     expect(yield* model.executions).toHaveLength(5)
     expect(counts(model.model)).toMatchObject({ hits: 0, misses: 5 })
     yield* model.inferBatch({ x: Tensor.make("FP32", [2, 1], Float32Array.of(1, 2)) })
-    expect(counts(model.model)).toMatchObject({ inferences: 8, hits: 1, executions: 5 })
+    expect(counts(model.model)).toMatchObject({ inferences: 8, hits: 1, executed: 5 })
   }),
 )
 
@@ -115,10 +115,11 @@ it.effect("only the parameters that are named, where they are", () =>
       { responseCache },
     )
     const model = yield* Testing.model(scaled)
-    const asked = (parameters: Parameters) => Effect.map(model.infer({ x: x(1) }, { parameters }), ({ y }) => y.data[0])
-    expect(yield* asked({ by: 2n, traceparent: "a" })).toBe(2)
-    expect(yield* asked({ by: 2n, traceparent: "b" })).toBe(2)
-    expect(yield* asked({ by: 3n, traceparent: "b" })).toBe(3)
+    const inferAll = (parameters: Parameters) =>
+      Effect.map(model.infer({ x: x(1) }, { parameters }), ({ y }) => y.data[0])
+    expect(yield* inferAll({ by: 2n, traceparent: "a" })).toBe(2)
+    expect(yield* inferAll({ by: 2n, traceparent: "b" })).toBe(2)
+    expect(yield* inferAll({ by: 3n, traceparent: "b" })).toBe(3)
     expect(counts(model.model)).toMatchObject({ hits: 1, misses: 2 })
   }),
 )
@@ -138,9 +139,9 @@ it.effect("what a caller does to its answer, or a handler to its memory, shows i
     )
     const { y } = yield* model.infer({ x: x(1) })
     y.data[0] = 100
-    const again = yield* model.infer({ x: x(1) })
-    expect(again.y.data[0]).toBe(1)
-    again.y.data[0] = 100
+    const repeated = yield* model.infer({ x: x(1) })
+    expect(repeated.y.data[0]).toBe(1)
+    repeated.y.data[0] = 100
     yield* model.infer({ x: x(2) })
     expect((yield* model.infer({ x: x(1) })).y.data[0]).toBe(1)
     expect(counts(model.model)).toMatchObject({ hits: 2, misses: 2 })
@@ -180,7 +181,7 @@ it.effect("response parameters are part of an answer", () =>
 
 /** A model that answers when it is told to, or fails; and what was asked and interrupted. */
 const gated = Effect.gen(function* () {
-  const asked = yield* Queue.unbounded<string>()
+  const executed = yield* Queue.unbounded<string>()
   const gates = yield* Queue.unbounded<Result.Result<void, InvalidRequest>>()
   let interrupted = 0
   const model = yield* Testing.model(
@@ -189,7 +190,7 @@ const gated = Effect.gen(function* () {
       Effect.fnUntraced(
         function* ({ x }) {
           const { id } = yield* RequestContext
-          yield* Queue.offer(asked, id)
+          yield* Queue.offer(executed, id)
           const gate = yield* Queue.take(gates)
           if (Result.isFailure(gate)) {
             return yield* new InvalidRequest({ message: `[request id: ${id}] ${gate.failure.message}` })
@@ -201,14 +202,14 @@ const gated = Effect.gen(function* () {
       { responseCache: true },
     ),
   )
-  const ask = (id: string, timeout?: number) =>
+  const call = (id: string, timeout?: number) =>
     Effect.forkChild(model.infer({ x: x(1) }, { id, ...(timeout === undefined ? {} : { timeout }) }), {
       startImmediately: true,
     })
   return {
     model,
-    ask,
-    asked,
+    call,
+    executed,
     open: Queue.offer(gates, Result.succeed(undefined)),
     refuse: Queue.offer(gates, Result.fail(new InvalidRequest({ message: "no" }))),
     interrupted: () => interrupted,
@@ -217,25 +218,25 @@ const gated = Effect.gen(function* () {
 
 it.effect("identical requests at the same time are executed once", () =>
   Effect.gen(function* () {
-    const { model, ask, asked, open } = yield* gated
-    const fibers = yield* Effect.forEach(["a", "b", "c"], (id) => ask(id))
-    expect(yield* Queue.take(asked)).toBe("a")
+    const { model, call, executed, open } = yield* gated
+    const fibers = yield* Effect.forEach(["a", "b", "c"], (id) => call(id))
+    expect(yield* Queue.take(executed)).toBe("a")
     yield* TestClock.adjust("1 second")
     yield* open
-    const answers = yield* Fiber.joinAll(fibers)
-    expect(answers.map(({ y }) => y.data[0])).toEqual([1, 1, 1])
-    expect(new Set(answers.map(({ y }) => y.data.buffer)).size).toBe(3)
-    expect(yield* Queue.size(asked)).toBe(0)
-    expect(counts(model.model)).toEqual({ success: 3, inferences: 3, executions: 1, hits: 2, misses: 1 })
+    const responses = yield* Fiber.joinAll(fibers)
+    expect(responses.map(({ y }) => y.data[0])).toEqual([1, 1, 1])
+    expect(new Set(responses.map(({ y }) => y.data.buffer)).size).toBe(3)
+    expect(yield* Queue.size(executed)).toBe(0)
+    expect(counts(model.model)).toEqual({ success: 3, inferences: 3, executed: 1, hits: 2, misses: 1 })
     expect(model.model.description.statistics.success.ns).toBe(3e9)
   }),
 )
 
 it.effect("an error goes to all who wait, each with its own id, and is not kept", () =>
   Effect.gen(function* () {
-    const { model, ask, asked, open, refuse } = yield* gated
-    const fibers = yield* Effect.forEach(["a", "b"], (id) => ask(id))
-    yield* Queue.take(asked)
+    const { model, call, executed, open, refuse } = yield* gated
+    const fibers = yield* Effect.forEach(["a", "b"], (id) => call(id))
+    yield* Queue.take(executed)
     yield* refuse
     const failures = yield* Effect.forEach(fibers, (fiber) => Effect.flip(Fiber.join(fiber)))
     expect(failures.map(({ _tag, message }) => [_tag, message])).toEqual([
@@ -244,39 +245,39 @@ it.effect("an error goes to all who wait, each with its own id, and is not kept"
     ])
     const { fail, failures: reasons } = model.model.description.statistics
     expect([fail.count, reasons.BACKEND]).toEqual([2, 2])
-    const again = yield* ask("c")
-    expect(yield* Queue.take(asked)).toBe("c")
+    const repeated = yield* call("c")
+    expect(yield* Queue.take(executed)).toBe("c")
     yield* open
-    yield* Fiber.join(again)
+    yield* Fiber.join(repeated)
     expect(counts(model.model)).toMatchObject({ hits: 0, misses: 1 })
   }),
 )
 
 it.effect("who leaves does not take the execution from the others, not even the first of them", () =>
   Effect.gen(function* () {
-    const { model, ask, asked, open, interrupted } = yield* gated
-    const fibers = yield* Effect.forEach(["a", "b", "c"], (id) => ask(id))
-    yield* Queue.take(asked)
+    const { model, call, executed, open, interrupted } = yield* gated
+    const fibers = yield* Effect.forEach(["a", "b", "c"], (id) => call(id))
+    yield* Queue.take(executed)
     yield* Fiber.interrupt(fibers[0]!)
     yield* Fiber.interrupt(fibers[2]!)
     expect(interrupted()).toBe(0)
     yield* open
     expect((yield* Fiber.join(fibers[1]!)).y.data[0]).toBe(1)
-    expect(counts(model.model)).toEqual({ success: 1, inferences: 1, executions: 1, hits: 0, misses: 1 })
+    expect(counts(model.model)).toEqual({ success: 1, inferences: 1, executed: 1, hits: 0, misses: 1 })
     expect(model.model.description.statistics.failures.CANCELED).toBe(2)
   }),
 )
 
 it.effect("the execution is taken back when all have left, and asked for anew by the next", () =>
   Effect.gen(function* () {
-    const { model, ask, asked, open, interrupted } = yield* gated
-    const fibers = yield* Effect.forEach(["a", "b"], (id) => ask(id))
-    yield* Queue.take(asked)
+    const { model, call, executed, open, interrupted } = yield* gated
+    const fibers = yield* Effect.forEach(["a", "b"], (id) => call(id))
+    yield* Queue.take(executed)
     yield* Fiber.interruptAll(fibers)
     expect(interrupted()).toBe(1)
     expect(model.model.description.statistics.failures.CANCELED).toBe(2)
-    const next = yield* ask("c")
-    expect(yield* Queue.take(asked)).toBe("c")
+    const next = yield* call("c")
+    expect(yield* Queue.take(executed)).toBe("c")
     yield* open
     yield* Fiber.join(next)
     expect(counts(model.model)).toMatchObject({ success: 1, hits: 0, misses: 1 })
@@ -285,9 +286,9 @@ it.effect("the execution is taken back when all have left, and asked for anew by
 
 it.effect("a deadline is that of the one who has it", () =>
   Effect.gen(function* () {
-    const { ask, asked, open, interrupted } = yield* gated
-    const [short, long] = [yield* ask("a", 10), yield* ask("b")]
-    yield* Queue.take(asked)
+    const { call, executed, open, interrupted } = yield* gated
+    const [short, long] = [yield* call("a", 10), yield* call("b")]
+    yield* Queue.take(executed)
     yield* TestClock.adjust(10)
     expect(yield* Effect.flip(Fiber.join(short))).toMatchObject({
       _tag: "DeadlineExceeded",
@@ -296,16 +297,16 @@ it.effect("a deadline is that of the one who has it", () =>
     expect(interrupted()).toBe(0)
     yield* open
     yield* Fiber.join(long)
-    const alone = yield* ask("c", 10)
-    expect(Exit.isSuccess(yield* Fiber.await(alone))).toBe(true)
+    const single = yield* call("c", 10)
+    expect(Exit.isSuccess(yield* Fiber.await(single))).toBe(true)
   }),
 )
 
 it.effect("a deadline that nobody else waits behind takes the execution back", () =>
   Effect.gen(function* () {
-    const { ask, asked, interrupted } = yield* gated
-    const short = yield* ask("a", 10)
-    yield* Queue.take(asked)
+    const { call, executed, interrupted } = yield* gated
+    const short = yield* call("a", 10)
+    yield* Queue.take(executed)
     yield* TestClock.adjust(10)
     expect(yield* Effect.flip(Fiber.join(short))).toMatchObject({ _tag: "DeadlineExceeded" })
     expect(interrupted()).toBe(1)
@@ -322,10 +323,10 @@ it.effect("a refusal of the queue is the caller's alone, and the next asks again
     const open = yield* Deferred.make<void>()
     const held = ({ x }: { readonly x: number }) => Effect.as(Deferred.await(open), { x })
     const model = yield* Testing.model(Model.each(Small, held, { responseCache: true }))
-    const ask = (x: number) => Effect.forkChild(model.infer({ x }), { startImmediately: true })
-    const first = yield* ask(1)
+    const call = (x: number) => Effect.forkChild(model.infer({ x }), { startImmediately: true })
+    const first = yield* call(1)
     yield* Testing.advance(0)
-    const [second, third] = [yield* ask(2), yield* ask(3)]
+    const [second, third] = [yield* call(2), yield* call(3)]
     expect(yield* Effect.flip(Fiber.join(third))).toMatchObject({ _tag: "QueueFull" })
     yield* Deferred.succeed(open, undefined)
     yield* Fiber.joinAll([first, second])

@@ -70,7 +70,7 @@ export const make = Effect.fnUntraced(function* (options: CacheOptions) {
 })
 
 /** A reply that is due. */
-interface Answer {
+interface DueReply {
   readonly waiting: WaitingRequest
   readonly outcome: Result.Result<Response, InferenceError>
 }
@@ -113,9 +113,9 @@ class ResponseCache {
     if (this.#isClosed || isOfSequence(request) || this.#isExpired(request)) return this.#next(request, reply)
     const startedAt = this.#nanos()
     const key = this.#keyOf(request)
-    const known = this.#store.get(key)
-    if (known !== undefined) {
-      const answer = Result.succeed(copy(known))
+    const cached = this.#store.get(key)
+    if (cached !== undefined) {
+      const answer = Result.succeed(copy(cached))
       const total = this.#nanos() - startedAt
       this.#options.statistics.hit(total, total, request.rows, this.#clock.currentTimeMillisUnsafe())
       reply(answer)
@@ -171,9 +171,9 @@ class ResponseCache {
     const now = this.#nanos()
     statistics.missed(lookup + now - insertedAt)
     const millis = this.#clock.currentTimeMillisUnsafe()
-    const [first, ...along] = waiting
+    const [first, ...rest] = waiting
     waiting.clear()
-    const others = [...along, ...this.#cancelOthers(key)]
+    const others = [...rest, ...this.#cancelOthers(key)]
     // Before the replies: a caller that reads the statistics next finds its own request in them.
     for (const { startedAt, request } of others) statistics.hit(now - startedAt, lookup, request.rows, millis)
     this.#reply([
@@ -204,7 +204,9 @@ class ResponseCache {
     waiting.clear()
     this.#restart(key, lane, early)
     for (const { startedAt } of late.slice(1)) this.#options.statistics.failed(reasonOf(error), now - startedAt)
-    this.#reply(late.map((waiting) => ({ waiting, outcome: Result.fail(addressed(error, executed, waiting.request)) })))
+    this.#reply(
+      late.map((waiting) => ({ waiting, outcome: Result.fail(withRequestId(error, executed, waiting.request)) })),
+    )
   }
 
   /** Moves requests to another flight of their lane. */
@@ -220,9 +222,9 @@ class ResponseCache {
   }
 
   /** Calls all replies. An exception of one caller does not keep the others from their responses. */
-  #reply(answers: ReadonlyArray<Answer>): void {
+  #reply(replies: ReadonlyArray<DueReply>): void {
     const defects: Array<unknown> = []
-    for (const { waiting, outcome } of answers) {
+    for (const { waiting, outcome } of replies) {
       this.#deadlines.delete(waiting)
       try {
         waiting.reply(outcome)
@@ -255,7 +257,7 @@ const isOfSequence = ({ parameters }: Request): boolean => {
 }
 
 /** The error with the id of the caller's own request in place of that of the executed one. */
-const addressed = (error: InferenceError, executed: Request, request: Request): InferenceError => {
+const withRequestId = (error: InferenceError, executed: Request, request: Request): InferenceError => {
   const prefix = errorPrefix(executed)
   if (executed === request || !error.message.startsWith(prefix)) return error
   return withMessage(error, errorPrefix(request) + error.message.slice(prefix.length))

@@ -29,18 +29,18 @@ const busy = Effect.gen(function* () {
     { responseCache: true },
   )
   const model = yield* Testing.model(layer)
-  const ask = (x: number, options: Model.CallOptions = {}) =>
+  const infer = (x: number, options: Model.CallOptions = {}) =>
     Effect.forkChild(model.infer({ x }, options), { startImmediately: true })
-  const first = yield* ask(0)
+  const first = yield* infer(0)
   yield* Testing.advance(0)
   const open = (x: number) => Effect.andThen(Deferred.succeed(gate(x), undefined), Testing.advance(0))
-  return { model, ask, open, executed, first }
+  return { model, infer, open, executed, first }
 })
 
 it.effect("one that waits for a short time does not make another one fail", () =>
   Effect.gen(function* () {
-    const { model, ask, open, executed } = yield* busy
-    const [short, long] = [yield* ask(1, { queueTimeout: "10 millis" }), yield* ask(1)]
+    const { model, infer, open, executed } = yield* busy
+    const [short, long] = [yield* infer(1, { queueTimeout: "10 millis" }), yield* infer(1)]
     yield* Testing.advance("10 millis")
     expect(yield* Effect.flip(Fiber.join(short))).toMatchObject({ _tag: "QueueTimeout" })
     yield* open(0)
@@ -53,15 +53,15 @@ it.effect("one that waits for a short time does not make another one fail", () =
 
 it.effect("the first that is executed answers all, and nothing is executed or counted twice", () =>
   Effect.gen(function* () {
-    const { model, ask, open, executed, first } = yield* busy
-    const asked = [
-      yield* ask(1),
-      yield* ask(1, { queueTimeout: "1 second" }),
-      yield* ask(1, { queueTimeout: "2 seconds" }),
+    const { model, infer, open, executed, first } = yield* busy
+    const pending = [
+      yield* infer(1),
+      yield* infer(1, { queueTimeout: "1 second" }),
+      yield* infer(1, { queueTimeout: "2 seconds" }),
     ]
     yield* open(0)
     yield* open(1)
-    expect(yield* Fiber.joinAll([first, ...asked])).toEqual([{ y: 0 }, { y: 2 }, { y: 2 }, { y: 2 }])
+    expect(yield* Fiber.joinAll([first, ...pending])).toEqual([{ y: 0 }, { y: 2 }, { y: 2 }, { y: 2 }])
     yield* Testing.advance("1 minute")
     expect(executed).toEqual([0, 1])
     const { success, fail, cacheHit, cacheMiss } = model.model.description.statistics
@@ -72,10 +72,10 @@ it.effect("the first that is executed answers all, and nothing is executed or co
 
 it.effect("one of a higher priority does not wait behind another's", () =>
   Effect.gen(function* () {
-    const { ask, open, executed } = yield* busy
-    const low = yield* ask(1)
-    const other = yield* ask(2)
-    const high = yield* ask(2, { priority: 1 })
+    const { infer, open, executed } = yield* busy
+    const low = yield* infer(1)
+    const other = yield* infer(2)
+    const high = yield* infer(2, { priority: 1 })
     yield* open(0)
     expect(executed).toEqual([0, 2])
     yield* open(2)
@@ -88,10 +88,10 @@ it.effect("one of a higher priority does not wait behind another's", () =>
 
 it.effect("one that has come later than another with the same time waits on when that one's is over", () =>
   Effect.gen(function* () {
-    const { ask, open } = yield* busy
-    const early = yield* ask(1, { queueTimeout: "100 millis" })
+    const { infer, open } = yield* busy
+    const early = yield* infer(1, { queueTimeout: "100 millis" })
     yield* Testing.advance("90 millis")
-    const later = yield* ask(1, { queueTimeout: "100 millis" })
+    const later = yield* infer(1, { queueTimeout: "100 millis" })
     yield* Testing.advance("10 millis")
     expect(Exit.isFailure(yield* Fiber.await(early))).toBe(true)
     yield* Testing.advance("20 millis")
@@ -103,18 +103,18 @@ it.effect("one that has come later than another with the same time waits on when
 
 it.effect("those whose time is over together fail together", () =>
   Effect.gen(function* () {
-    const { ask } = yield* busy
-    const asked = yield* Effect.forEach([1, 2, 3], () => ask(1, { queueTimeout: "100 millis" }))
+    const { infer } = yield* busy
+    const pending = yield* Effect.forEach([1, 2, 3], () => infer(1, { queueTimeout: "100 millis" }))
     yield* Testing.advance("100 millis")
-    const exits = yield* Effect.forEach(asked, (fiber) => Fiber.await(fiber))
+    const exits = yield* Effect.forEach(pending, (fiber) => Fiber.await(fiber))
     expect(exits.map(Exit.isFailure)).toEqual([true, true, true])
   }),
 )
 
 it.effect("one that leaves takes its own execution back alone", () =>
   Effect.gen(function* () {
-    const { model, ask, open } = yield* busy
-    const [leaving, staying] = [yield* ask(1, { queueTimeout: "1 second" }), yield* ask(1)]
+    const { model, infer, open } = yield* busy
+    const [leaving, staying] = [yield* infer(1, { queueTimeout: "1 second" }), yield* infer(1)]
     yield* Fiber.interrupt(leaving)
     expect(model.model.description.statistics.failures.CANCELED).toBe(1)
     yield* open(0)

@@ -58,7 +58,7 @@ export class ResponseStore {
 
 const size = (key: string, { outputs, parameters }: Response): number => {
   let bytes = overhead + key.length * 2
-  for (const { bytes: own } of outputs) bytes += overhead + own.length
+  for (const { bytes: outputBytes } of outputs) bytes += overhead + outputBytes.length
   if (parameters === noParameters) return bytes
   for (const [name, value] of Object.entries(parameters)) bytes += overhead + (name.length + String(value).length) * 2
   return bytes

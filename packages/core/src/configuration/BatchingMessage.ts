@@ -53,19 +53,19 @@ export const flat = ({
   if (ragged.length === 0 && batchInput.length === 0 && batchOutput.length === 0) return Result.succeed(undefined)
   if (maxBatchSize === 0)
     return Result.fail("batch_input and batch_output are of no use without batching: 'max_batch_size' is 0")
-  const wrongSource = (what: string, sources: ReadonlyArray<string>) => {
-    if (sources.length !== 1) return `${what} expects 1 source input, got ${sources.length}`
+  const wrongSource = (subject: string, sources: ReadonlyArray<string>) => {
+    if (sources.length !== 1) return `${subject} expects 1 source input, got ${sources.length}`
     return input.some(({ name }) => name === sources[0]) ? undefined : `unknown source input name '${sources[0]}'`
   }
   const batchInputs: { [name: string]: BatchInputOptions } = {}
   for (const { kind, targetName, dataType, sourceInput } of batchInput) {
-    const known = kinds.get(kind)
-    if (known === undefined) return Result.fail(`unknown batch input kind '${kind}'`)
+    const kindName = kinds.get(kind)
+    if (kindName === undefined) return Result.fail(`unknown batch input kind '${kind}'`)
     const datatype = datatypes.get(dataType)
-    const wrong = wrongSource(`batch input kind '${known}'`, sourceInput)
+    const wrong = wrongSource(`batch input kind '${kindName}'`, sourceInput)
     if (wrong !== undefined) return Result.fail(wrong)
     if (datatype === undefined) return Result.fail("batch input data type must be TYPE_INT32 or TYPE_FP32")
-    for (const name of targetName) batchInputs[name] = { kind: known, datatype, source: sourceInput[0] ?? "" }
+    for (const name of targetName) batchInputs[name] = { kind: kindName, datatype, source: sourceInput[0] ?? "" }
   }
   const batchOutputs: { [name: string]: string } = {}
   for (const { targetName, sourceInput } of batchOutput) {

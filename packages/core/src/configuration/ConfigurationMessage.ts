@@ -103,10 +103,10 @@ const queuePolicy = ({
   timeoutAction: ModelQueuePolicy_TimeoutAction[timeoutAction],
   defaultTimeoutMicroseconds: Duration.isFinite(defaultTimeout) ? microseconds(defaultTimeout) : 0n,
   allowTimeoutOverride,
-  maxQueueSize: Math.min(maxQueueSize, mostUint32),
+  maxQueueSize: Math.min(maxQueueSize, maxUint32),
 })
 
-const mostUint32 = 2 ** 32 - 1
+const maxUint32 = 2 ** 32 - 1
 
 /** A delay without end has no number of its own. */
 const microseconds = (delay: Duration.Duration) =>

@@ -1,6 +1,6 @@
 /**
  * In what a contract is not the one that was found elsewhere: every difference at once, each with the tensor, what was
- * declared and what was found. Two questions are asked so: whether calls by the contract work (`callable`), and whether it
+ * declared and what was found. Two relations can be checked: whether calls by the contract work (`callable`), and whether it
  * is what would be written from the source (`same`).
  *
  * A contract may know more than its source: what a dimension is called, and, to callers, how long one is that the source lets
@@ -46,20 +46,20 @@ export const print = ({ of, name, kind, declared, found }: Difference): string =
 export const compare = (
   declared: Contract,
   found: Contract,
-  question: "callable" | "same",
+  relation: "callable" | "same",
 ): ReadonlyArray<Difference> => [
-  ...batching(declared, found, question),
-  ...tensors("input", declared, found, question),
-  ...tensors("output", declared, found, question),
+  ...batching(declared, found, relation),
+  ...tensors("input", declared, found, relation),
+  ...tensors("output", declared, found, relation),
 ]
 
 const batching = (
   { name, maxBatchSize: declared = 0 }: Contract,
   { maxBatchSize: found }: Contract,
-  question: "callable" | "same",
+  relation: "callable" | "same",
 ): ReadonlyArray<Difference> => {
   if (found === undefined || declared === found) return []
-  const fits = question === "callable" && declared > 0 && declared < found
+  const fits = relation === "callable" && declared > 0 && declared < found
   return fits ? [] : [{ of: "model", name, kind: "batching", declared: rows(declared), found: rows(found) }]
 }
 
@@ -70,21 +70,24 @@ const tensors = (
   of: "input" | "output",
   declared: Contract,
   found: Contract,
-  question: "callable" | "same",
+  relation: "callable" | "same",
 ): ReadonlyArray<Difference> => {
-  const [ours, theirs] = of === "input" ? [declared.inputs, found.inputs] : [declared.outputs, found.outputs]
+  const [declaredTensors, foundTensors] =
+    of === "input" ? [declared.inputs, found.inputs] : [declared.outputs, found.outputs]
   // What nothing is known of has its batch dimension among the others.
   const isWhole = found.maxBatchSize === undefined && (declared.maxBatchSize ?? 0) > 0
-  const shown = ours.map((tensor) => (isWhole && tensor.dims ? { ...tensor, dims: [-1, ...tensor.dims] } : tensor))
-  const changed = shown.flatMap((tensor): ReadonlyArray<Difference> => {
-    const other = theirs.find(({ name }) => name === tensor.name)
+  const comparable = declaredTensors.map((tensor) =>
+    isWhole && tensor.dims ? { ...tensor, dims: [-1, ...tensor.dims] } : tensor,
+  )
+  const changed = comparable.flatMap((tensor): ReadonlyArray<Difference> => {
+    const other = foundTensors.find(({ name }) => name === tensor.name)
     if (other === undefined) {
       return [{ of, name: tensor.name, kind: "missing", declared: text(tensor), found: undefined }]
     }
-    return differences(of, tensor, other, question)
+    return differences(of, tensor, other, relation)
   })
-  const others = theirs.filter(({ name }) => !ours.some((tensor) => tensor.name === name))
-  const needed = question === "same" ? others : others.filter(({ optional }) => of === "input" && optional !== true)
+  const others = foundTensors.filter(({ name }) => !declaredTensors.some((tensor) => tensor.name === name))
+  const needed = relation === "same" ? others : others.filter(({ optional }) => of === "input" && optional !== true)
   return [
     ...changed,
     ...needed.map((tensor): Difference => ({
@@ -101,19 +104,23 @@ const differences = (
   of: "input" | "output",
   declared: ContractTensor,
   found: ContractTensor,
-  question: "callable" | "same",
+  relation: "callable" | "same",
 ): ReadonlyArray<Difference> => {
   const { name } = declared
   const all: Array<Difference> = []
-  const add = (kind: Difference["kind"], ours: string, theirs: string) =>
-    all.push({ of, name, kind, declared: ours, found: theirs })
+  const add = (kind: Difference["kind"], declaredText: string, foundText: string) =>
+    all.push({ of, name, kind, declared: declaredText, found: foundText })
   if (declared.datatype !== found.datatype) add("datatype", text(declared), text(found))
-  else if (!sameShape(of, declared.dims, found.dims, question)) add("dims", text(declared), text(found))
-  const [isOurs, areTheirs] = [declared.optional === true, found.optional]
+  else if (!sameShape(of, declared.dims, found.dims, relation)) add("dims", text(declared), text(found))
+  const [isDeclaredOptional, isFoundOptional] = [declared.optional === true, found.optional]
   // What has a default is sent, or filled in, where it is required.
-  const isPreset = isOurs && declared.default !== undefined
-  const isRefused = areTheirs !== undefined && isOurs !== areTheirs && !isPreset && (question === "same" || isOurs)
-  if (of === "input" && isRefused) add("optional", word(isOurs), word(areTheirs))
+  const isPreset = isDeclaredOptional && declared.default !== undefined
+  const isRefused =
+    isFoundOptional !== undefined &&
+    isDeclaredOptional !== isFoundOptional &&
+    !isPreset &&
+    (relation === "same" || isDeclaredOptional)
+  if (of === "input" && isRefused) add("optional", word(isDeclaredOptional), word(isFoundOptional))
   const [labels, others] = [list(declared.labels), list(found.labels)]
   if (labels !== undefined && others !== undefined && labels !== others) add("labels", labels, others)
   return all
@@ -128,10 +135,10 @@ const sameShape = (
   of: "input" | "output",
   declared: ReadonlyArray<Dim> | undefined,
   found: ReadonlyArray<Dim> | undefined,
-  question: "callable" | "same",
+  relation: "callable" | "same",
 ): boolean => {
   if (declared === undefined || found === undefined) return true
-  const fits = question === "same" ? isSame : of === "input" ? isSent : isRead
+  const fits = relation === "same" ? isSame : of === "input" ? isSent : isRead
   return declared.length === found.length && declared.every((dim, axis) => fits(dim, found[axis] ?? -1))
 }
 

@@ -139,9 +139,9 @@ const field = (tensor: ContractTensor, { text = false }: PrintOptions): Expressi
 const shownClasses = 10
 
 const classes = (output: string, labels: ReadonlyArray<string>): string => {
-  const shown = labels.slice(0, shownClasses).map((label) => JSON.stringify(label))
-  const more = labels.length > shown.length ? `, and ${labels.length - shown.length} more` : ""
-  return `Classes of '${output}', by their index: ${shown.join(", ")}${more}.`
+  const listed = labels.slice(0, shownClasses).map((label) => JSON.stringify(label))
+  const more = labels.length > listed.length ? `, and ${labels.length - listed.length} more` : ""
+  return `Classes of '${output}', by their index: ${listed.join(", ")}${more}.`
 }
 
 /** Whatever a source is called, it does not end the comment, nor begin a line of its own. */

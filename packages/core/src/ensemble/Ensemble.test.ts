@@ -94,7 +94,7 @@ const compose = Effect.fnUntraced(function* <A, E>(
       return found
     },
     /** The outputs for these rows of x. */
-    ask: (rows: ReadonlyArray<number>, more: Partial<Request> = {}) =>
+    infer: (rows: ReadonlyArray<number>, more: Partial<Request> = {}) =>
       Effect.map(infer(model.calls, { ...request(rows, signature.inputs.length), ...more }), numbersOf),
     /** The first output of each response. */
     responses: (x: number, more: Partial<Request> = {}) =>
@@ -117,19 +117,19 @@ const request = (rows: ReadonlyArray<number>, inputs: number): Request => ({
 
 /** A handler that never answers, and says when it has begun and was ended. */
 const waiting = Effect.gen(function* () {
-  const begun = yield* Deferred.make<void>()
+  const started = yield* Deferred.make<void>()
   const ended = yield* Deferred.make<void>()
-  const forever = Effect.andThen(Deferred.succeed(begun, undefined), Effect.never).pipe(
+  const forever = Effect.andThen(Deferred.succeed(started, undefined), Effect.never).pipe(
     Effect.onInterrupt(() => Deferred.succeed(ended, undefined)),
   )
-  return { begun, ended, forever }
+  return { started, ended, forever }
 })
 
 describe("a request", () => {
   it.effect("goes through the steps as their tensors say, whatever their order", () =>
     Effect.gen(function* () {
-      const { ask, model, child } = yield* compose(Whole, Layer.mergeAll(TwiceLive, PlusLive), chain)
-      expect(yield* ask([1, 2, 3])).toEqual([[3, 5, 7]])
+      const { infer: call, model, child } = yield* compose(Whole, Layer.mergeAll(TwiceLive, PlusLive), chain)
+      expect(yield* call([1, 2, 3])).toEqual([[3, 5, 7]])
       expect(model).toMatchObject({ description: { platform: "ensemble" }, calls: { decoupled: false } })
       expect(model.life.instanceGroups()).toEqual([])
       const counts = ({
@@ -153,47 +153,47 @@ describe("a request", () => {
   it.effect("has steps at the same time that do not wait for each other", () =>
     Effect.gen(function* () {
       const both = yield* Deferred.make<void>()
-      let begun = 0
+      let startedCount = 0
       const meet = Effect.suspend(() => {
-        begun += 1
-        return begun === 2 ? Deferred.succeed(both, undefined) : Deferred.await(both)
+        startedCount += 1
+        return startedCount === 2 ? Deferred.succeed(both, undefined) : Deferred.await(both)
       })
       const layer = Layer.mergeAll(
         Model.each(Twice, ({ x }) => Effect.as(meet, { y: x * 2 })),
         Model.each(Plus, ({ x }) => Effect.as(meet, { y: x + 1 })),
         SumLive,
       )
-      const { ask } = yield* compose(Whole, layer, [
+      const { infer: call } = yield* compose(Whole, layer, [
         step("twice", { x: "x" }, { y: "a" }),
         step("plus", { x: "x" }, { y: "b" }),
         step("sum", { a: "a", b: "b" }, { y: "y" }),
       ])
-      expect(yield* ask([10])).toEqual([[31]])
+      expect(yield* call([10])).toEqual([[31]])
     }),
   )
 
   it.effect("shares the batches of the models with other requests, and with their own callers", () =>
     Effect.gen(function* () {
-      const { ask, child } = yield* compose(Whole, Layer.mergeAll(TwiceLive, PlusLive), chain)
+      const { infer: call, child } = yield* compose(Whole, Layer.mergeAll(TwiceLive, PlusLive), chain)
       const own = Effect.map(infer(child("twice").calls, request([100], 1)), ({ outputs }) => outputs[0]?.data[0])
-      const answers = yield* Effect.all([own, ...[1, 2, 3].map((x) => ask([x]))], { concurrency: "unbounded" })
-      expect(answers).toEqual([200, [[3]], [[5]], [[7]]])
+      const responses = yield* Effect.all([own, ...[1, 2, 3].map((x) => call([x]))], { concurrency: "unbounded" })
+      expect(responses).toEqual([200, [[3]], [[5]], [[7]]])
       expect(child("twice").description.statistics).toMatchObject({ inferenceCount: 4, executionCount: 1 })
     }),
   )
 
   it.effect("passes its id, its parameters and its deadline on", () =>
     Effect.gen(function* () {
-      const told: Array<unknown> = []
+      const received: Array<unknown> = []
       const Told = Model.each(Twice, ({ x }) =>
         Effect.map(RequestContext, ({ id, parameters, deadline, requestedOutputs }) => {
-          told.push([id, parameters, deadline, requestedOutputs])
+          received.push([id, parameters, deadline, requestedOutputs])
           return { y: x }
         }),
       )
-      const { ask } = yield* compose(Whole, Layer.mergeAll(Told, PlusLive), chain)
-      yield* ask([1], { id: "7", parameters: { priority: 2n, tone: "kind" }, deadline: 5000 })
-      expect(told).toEqual([["7", { priority: 2n, tone: "kind" }, 5000, []]])
+      const { infer: call } = yield* compose(Whole, Layer.mergeAll(Told, PlusLive), chain)
+      yield* call([1], { id: "7", parameters: { priority: 2n, tone: "kind" }, deadline: 5000 })
+      expect(received).toEqual([["7", { priority: 2n, tone: "kind" }, 5000, []]])
     }),
   )
 
@@ -216,26 +216,26 @@ describe("a request", () => {
   it.effect("asks only the steps of the outputs that are wanted", () =>
     Effect.gen(function* () {
       const layer = Layer.mergeAll(TwiceLive, PlusLive, SumLive)
-      const { ask, child } = yield* compose(Two, layer, branches)
+      const { infer: call, child } = yield* compose(Two, layer, branches)
       const successes = () => ["twice", "plus", "sum"].map((name) => child(name).description.statistics.success.count)
-      expect(yield* ask([1], { requestedOutputs: ["y"] })).toEqual([[2], []])
+      expect(yield* call([1], { requestedOutputs: ["y"] })).toEqual([[2], []])
       expect(successes()).toEqual([1, 0, 0])
-      expect(yield* ask([1], { requestedOutputs: ["more"] })).toEqual([[], [1002]])
+      expect(yield* call([1], { requestedOutputs: ["more"] })).toEqual([[], [1002]])
       expect(successes()).toEqual([1, 1, 1])
-      expect(yield* ask([1])).toEqual([[2], [1002]])
+      expect(yield* call([1])).toEqual([[2], [1002]])
     }),
   )
 
   it.effect("may leave out what the inputs of its models leave out, too", () =>
     Effect.gen(function* () {
       const layer = Layer.mergeAll(TwiceLive, PlusLive, SumLive)
-      const { ask } = yield* compose(Two, layer, branches)
-      expect(yield* ask([1], { inputs: [column([1]), column([5])] })).toEqual([[2], [7]])
+      const { infer: call } = yield* compose(Two, layer, branches)
+      expect(yield* call([1], { inputs: [column([1]), column([5])] })).toEqual([[2], [7]])
       const needing = yield* compose(Two, layer, [
         step("twice", { x: "z" }, { y: "y" }),
         step("plus", { x: "x" }, { y: "more" }),
       ])
-      expect(yield* Effect.flip(needing.ask([1], { id: "9" }))).toMatchObject({
+      expect(yield* Effect.flip(needing.infer([1], { id: "9" }))).toMatchObject({
         _tag: "InvalidRequest",
         message:
           "in ensemble 'two', [request id: 9] expected 1 inputs but got 0 inputs for model 'twice'. Got input(s) [], but " +
@@ -246,11 +246,15 @@ describe("a request", () => {
 
   it.effect("fails with the failure of its step, and takes the others back", () =>
     Effect.gen(function* () {
-      const { begun, ended, forever } = yield* waiting
+      const { started, ended, forever } = yield* waiting
       const Failing = Model.each(Twice, () =>
-        Effect.andThen(Deferred.await(begun), Effect.fail(new InvalidRequest({ message: "not that one" }))),
+        Effect.andThen(Deferred.await(started), Effect.fail(new InvalidRequest({ message: "not that one" }))),
       )
-      const { ask, model, child } = yield* compose(
+      const {
+        infer: call,
+        model,
+        child,
+      } = yield* compose(
         Two,
         Layer.mergeAll(
           Failing,
@@ -259,7 +263,7 @@ describe("a request", () => {
         ),
         branches,
       )
-      expect(yield* Effect.flip(ask([1]))).toMatchObject({
+      expect(yield* Effect.flip(call([1]))).toMatchObject({
         _tag: "InvalidRequest",
         message: "in ensemble 'two', not that one",
       })
@@ -285,9 +289,9 @@ describe("a request", () => {
         ),
         chain,
       )
-      const asking = yield* Effect.forkChild(one.ask([1]))
-      yield* Deferred.await(first.begun)
-      yield* Fiber.interrupt(asking)
+      const pending = yield* Effect.forkChild(one.infer([1]))
+      yield* Deferred.await(first.started)
+      yield* Fiber.interrupt(pending)
       yield* Deferred.await(first.ended)
       expect(one.model.description.statistics.failures.CANCELED).toBe(1)
       yield* one.model.life.drained
@@ -301,8 +305,8 @@ describe("a request", () => {
         ),
         chain,
       )
-      const late = yield* Effect.forkChild(Effect.flip(other.ask([1], { deadline: 1000 })))
-      yield* Deferred.await(second.begun)
+      const late = yield* Effect.forkChild(Effect.flip(other.infer([1], { deadline: 1000 })))
+      yield* Deferred.await(second.started)
       yield* TestClock.adjust("1 second")
       expect(yield* Fiber.join(late)).toMatchObject({
         _tag: "DeadlineExceeded",
@@ -315,17 +319,17 @@ describe("a request", () => {
   it.effect("keeps the models of its later steps until it is over", () =>
     Effect.gen(function* () {
       const go = yield* Deferred.make<void>()
-      const begun = yield* Deferred.make<void>()
+      const started = yield* Deferred.make<void>()
       const Slow = Model.each(Twice, ({ x }) =>
-        Effect.andThen(Deferred.succeed(begun, undefined), Effect.as(Deferred.await(go), { y: x * 2 })),
+        Effect.andThen(Deferred.succeed(started, undefined), Effect.as(Deferred.await(go), { y: x * 2 })),
       )
-      const { ask, child } = yield* compose(Whole, Layer.mergeAll(Slow, PlusLive), chain)
-      const asking = yield* Effect.forkChild(ask([1]))
-      yield* Deferred.await(begun)
+      const { infer: call, child } = yield* compose(Whole, Layer.mergeAll(Slow, PlusLive), chain)
+      const pending = yield* Effect.forkChild(call([1]))
+      yield* Deferred.await(started)
       const released = yield* Effect.forkChild(child("plus").life.drained, { startImmediately: true })
       expect(released.pollUnsafe()).toBeUndefined()
       yield* Deferred.succeed(go, undefined)
-      expect(yield* Fiber.join(asking)).toEqual([[3]])
+      expect(yield* Fiber.join(pending)).toEqual([[3]])
       yield* Fiber.join(released)
     }),
   )
@@ -480,8 +484,8 @@ describe("a decoupled step", () => {
     Effect.gen(function* () {
       const { model } = yield* compose(Whole, Layer.mergeAll(CountLive, TwiceLive), counted)
       const over = yield* Deferred.make<unknown>()
-      const asked = { ...request([2], 1), deadline: 1000, emit: () => Effect.never }
-      model.calls.submit(asked, (outcome) => Deferred.doneUnsafe(over, Effect.succeed(outcome)))
+      const expiring = { ...request([2], 1), deadline: 1000, emit: () => Effect.never }
+      model.calls.submit(expiring, (outcome) => Deferred.doneUnsafe(over, Effect.succeed(outcome)))
       yield* TestClock.adjust("999 millis")
       expect(model.description.statistics.fail.count).toBe(0)
       yield* TestClock.adjust("1 millis")
@@ -513,8 +517,8 @@ describe("a decoupled step", () => {
         step("twice", { x: "x" }, { y: "y" }),
       ])
       const once = { ...request([4], 2), requestedOutputs: ["y"] }
-      const answers = yield* Stream.runCollect(stream(model.calls, once))
-      expect(answers.map(({ outputs }) => outputs[0]?.data[0])).toEqual([8])
+      const responses = yield* Stream.runCollect(stream(model.calls, once))
+      expect(responses.map(({ outputs }) => outputs[0]?.data[0])).toEqual([8])
       const all = yield* Stream.runCollect(stream(model.calls, request([2], 2)))
       expect(all.map(({ outputs }) => outputs.map(({ data }) => data[0]))).toEqual([
         [4, 1],
@@ -549,8 +553,8 @@ it.effect("a model that asks an ensemble which asks it back is told so", () =>
             Effect.as(models.infer("whole", { x: Tensor.make("INT32", [1], Int32Array.of(x)) }), { y: x }),
       ),
     )
-    const { ask } = yield* compose(Whole, Layer.mergeAll(Asking, PlusLive), chain)
-    expect((yield* Effect.flip(ask([1]))).message).toContain(
+    const { infer: call } = yield* compose(Whole, Layer.mergeAll(Asking, PlusLive), chain)
+    expect((yield* Effect.flip(call([1]))).message).toContain(
       "model 'twice' must not ask model 'whole', as they would wait for each other for ever: twice → whole → twice",
     )
   }),

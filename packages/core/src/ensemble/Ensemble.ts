@@ -19,8 +19,8 @@ import * as ModelLife from "../running/ModelLife.ts"
 import { RunningModel, Watcher } from "../running/RunningModel.ts"
 import { AlarmClock } from "../scheduler/AlarmClock.ts"
 import { Deadlines } from "../scheduler/Deadlines.ts"
-import { type Release, Unanswered } from "../running/Unanswered.ts"
-import { counted, type Responding } from "../scheduler/ResponseCount.ts"
+import { type Release, OpenRequests } from "../running/OpenRequests.ts"
+import { counted, type ResponseProgress } from "../scheduler/ResponseCount.ts"
 import { stopping } from "../scheduler/RunningBatch.ts"
 import type { Submit } from "../scheduler/SubmitPipeline.ts"
 import { type EnsembleDefinition, type EnsembleGraph, link, pruned } from "./EnsembleGraph.ts"
@@ -63,7 +63,7 @@ interface Linked {
 }
 
 /** A request whose responses go to its caller one by one. */
-interface Emitting {
+interface EmittingRequest {
   readonly request: Request
   readonly running: EnsembleRequest
 }
@@ -79,7 +79,7 @@ export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   // A caller that takes nothing holds no step up, so its deadline must end the request.
-  const deadlines = new Deadlines<Emitting>(yield* AlarmClock.make, ({ running }) => running.expire())
+  const deadlines = new Deadlines<EmittingRequest>(yield* AlarmClock.make, ({ running }) => running.expire())
   const statistics = new ModelStatistics()
   const links = new EnsembleLinks(options)
   const calls = new EnsembleCalls({ options, links, statistics, clock, runFork, deadlines })
@@ -163,7 +163,7 @@ interface EnsembleCallsOptions {
   readonly statistics: ModelStatistics
   readonly clock: Clock.Clock
   readonly runFork: (effect: Effect.Effect<void>) => ReturnType<typeof Effect.runFork<void, never>>
-  readonly deadlines: Deadlines<Emitting>
+  readonly deadlines: Deadlines<EmittingRequest>
 }
 
 /** Calls of an ensemble, and how many of them are under way. */
@@ -174,7 +174,7 @@ class EnsembleCalls implements ModelCalls {
   submit: Submit = (request, reply) => this.#submit(request, reply)
   isStopped = false
   readonly #options: EnsembleCallsOptions
-  readonly #unanswered = new Unanswered()
+  readonly #openRequests = new OpenRequests()
 
   constructor(options: EnsembleCallsOptions) {
     this.#options = options
@@ -194,12 +194,12 @@ class EnsembleCalls implements ModelCalls {
   }
 
   get drained(): Effect.Effect<void> {
-    return this.#unanswered.drained
+    return this.#openRequests.drained
   }
 
   /** Keeps `drained` waiting until the result is called. */
   keep(): Release {
-    return this.#unanswered.keep()
+    return this.#openRequests.keep()
   }
 
   /** Refuses what comes from now on. */
@@ -226,7 +226,7 @@ class EnsembleCalls implements ModelCalls {
       this.#leave(link)
     }
     const running = this.#start(link, request, reply, responding, end)
-    const emitting: Emitting = { request, running }
+    const emitting: EmittingRequest = { request, running }
     if (link.isDecoupled) deadlines.add(emitting)
     running.start()
     return () => {
@@ -240,7 +240,7 @@ class EnsembleCalls implements ModelCalls {
     }
   }
 
-  #start(link: Linked, request: Request, reply: Reply, responding: Responding, end: () => void): EnsembleRequest {
+  #start(link: Linked, request: Request, reply: Reply, responding: ResponseProgress, end: () => void): EnsembleRequest {
     const { statistics, clock, runFork } = this.#options
     const nanos = () => this.#nanos()
     const durations = new StepDurations()
@@ -280,7 +280,7 @@ class EnsembleCalls implements ModelCalls {
 
   /** Keeps the models of the link until its last request has been answered. */
   #enter(link: Linked): void {
-    this.#unanswered.begin()
+    this.#openRequests.begin()
     if (link.inFlight === 0) link.releases = [...new Set(link.models)].map(({ life }) => life.keep())
     link.inFlight += 1
   }
@@ -288,7 +288,7 @@ class EnsembleCalls implements ModelCalls {
   #leave(link: Linked): void {
     link.inFlight -= 1
     if (link.inFlight === 0) for (const release of link.releases) release()
-    this.#unanswered.end()
+    this.#openRequests.end()
   }
 
   #notLinked(request: Request): ModelNotReady {

@@ -15,19 +15,19 @@ export class EnsembleFlow {
   readonly started = new Set<LinkedStep>()
   /** Those of the responses that its tensors came with, the later ones over the earlier. */
   #parameters: Parameters = noParameters
-  /** One for each response of its decoupled step, in their order, without those whose answers are on their way already. */
+  /** One for each response of its decoupled step, in their order, without those that were passed on already. */
   readonly children: Array<EnsembleFlow> = []
   /** Whether no more of them come. */
   isComplete = false
   /** All outputs of the request, where this is the level that has them. */
-  answer: Response | undefined
-  /** What comes in place of further answers. */
+  response: Response | undefined
+  /** The failure that comes in place of further responses. */
   failure: InferenceError | undefined
-  /** Takes its decoupled step back. */
+  /** Cancels its decoupled step. */
   stop: (() => void) | undefined
-  /** Children that the caller does not have all answers of. */
-  unanswered = 0
-  /** Lets its decoupled step go on. */
+  /** Number of children with responses that the caller does not have yet. */
+  pendingChildren = 0
+  /** Resumes its decoupled step. */
   readonly resumes = new Set<() => void>()
 
   constructor(parent?: EnsembleFlow) {

@@ -52,7 +52,7 @@ export interface EnsembleGraph {
   readonly levels: ReadonlyArray<number>
   /** The steps that wait for a tensor, by tensor. */
   readonly waiting: ReadonlyArray<ReadonlyArray<LinkedStep>>
-  /** The tensor of each output, by their positions in the signature; -1 for one that nobody asks for. */
+  /** The tensor of each output, by their positions in the signature; -1 for one that was not requested. */
   readonly outputs: ReadonlyArray<number>
   /** The level at which the outputs are all there. */
   readonly depth: number
@@ -84,23 +84,27 @@ export const link = (
   const unlevelled = steps.flatMap((step, index) => {
     const model = models[index]
     if (model === undefined) return []
-    const inputs = model.description.signature.inputs.map(({ name }) => at(step.inputs.get(name), positionOf))
-    const outputs = model.description.signature.outputs.map(({ name }) => at(step.outputs.get(name), positionOf))
+    const inputs = model.description.signature.inputs.map(({ name }) =>
+      positionOrNone(step.inputs.get(name), positionOf),
+    )
+    const outputs = model.description.signature.outputs.map(({ name }) =>
+      positionOrNone(step.outputs.get(name), positionOf),
+    )
     for (const position of outputs) if (position >= 0) batched[position] = model.description.maxBatchSize > 0
     const needs = [...new Set(inputs)].filter((position) => position >= 0)
     const requestedOutputs = outputs.includes(-1) ? [...step.outputs.keys()] : []
     return [{ index, model, inputs, outputs, needs, requestedOutputs }]
   })
-  const meeting = (who: string) =>
-    `in ensemble ${name}, step of model '${who}' receives inputs originated from different decoupled models`
+  const mixedOrigins = (receiver: string) =>
+    `in ensemble ${name}, step of model '${receiver}' receives inputs originated from different decoupled models`
 
   const linked: Array<LinkedStep> = []
   let left = unlevelled
   while (left.length > 0) {
     const next = left.filter(({ needs }) => needs.every((position) => origins[position] !== undefined))
     for (const { index, ...step } of next) {
-      const origin = deepest(step.needs.map((position) => origins[position] ?? []))
-      if (origin === undefined) return Result.fail(meeting(step.model.description.name))
+      const origin = longestOrigin(step.needs.map((position) => origins[position] ?? []))
+      if (origin === undefined) return Result.fail(mixedOrigins(step.model.description.name))
       for (const position of step.outputs) origins[position] = step.model.calls.decoupled ? [...origin, index] : origin
       linked.push({ ...step, level: origin.length })
     }
@@ -108,7 +112,8 @@ export const link = (
     left = left.filter((step) => !next.includes(step))
   }
   const outputs = signature.outputs.map(({ name }) => positionOf(name))
-  if (deepest(outputs.map((position) => origins[position] ?? [])) === undefined) return Result.fail(meeting(name))
+  if (longestOrigin(outputs.map((position) => origins[position] ?? [])) === undefined)
+    return Result.fail(mixedOrigins(name))
   const levels = Array.from({ length: positions.size }, (_, position) => origins[position]?.length ?? 0)
   return Result.succeed(graph(definition, linked, batched, levels, outputs))
 }
@@ -144,11 +149,11 @@ const graph = (
   depth: Math.max(0, ...outputs.map((position) => levels[position] ?? 0)),
 })
 
-const at = (tensor: string | undefined, positionOf: (tensor: string) => number): number =>
+const positionOrNone = (tensor: string | undefined, positionOf: (tensor: string) => number): number =>
   tensor === undefined ? -1 : positionOf(tensor)
 
 /** The longest of them, where each of the others is how it begins. */
-const deepest = (origins: ReadonlyArray<ReadonlyArray<number>>): ReadonlyArray<number> | undefined => {
+const longestOrigin = (origins: ReadonlyArray<ReadonlyArray<number>>): ReadonlyArray<number> | undefined => {
   const longest = origins.reduce((one, other) => (other.length > one.length ? other : one), [])
   return origins.every((origin) => origin.every((step, index) => step === longest[index])) ? longest : undefined
 }

@@ -1,6 +1,6 @@
 /**
- * One request on its way through the graph of an ensemble. A step is asked as soon as its tensors are there; steps that wait
- * for different ones run at the same time. By plain calls: only the responses of a decoupled ensemble, for which a caller
+ * One request on its way through the graph of an ensemble. A step starts as soon as its tensors are there; steps that wait
+ * for different ones run at the same time. All by plain calls: only the responses of a decoupled ensemble, for which a caller
  * may not be ready, take a fiber.
  *
  *   submit ─► level 0 ─► steps ─► all outputs ─────────────────────────────────► reply
@@ -8,7 +8,7 @@
  *                                 ▲                                                           │
  *                                 └────────── held up while too many are on their way ◄───────┘
  *
- * The first failure is that of the request, and takes back what else was asked; behind the answers that come before it.
+ * The first failure is that of the request, behind the responses before it, and cancels the other steps.
  */
 import { Cause, Effect, type Fiber, Latch, Result } from "effect"
 import type { CallCycleDetector } from "../request/CallCycleDetector.ts"
@@ -30,7 +30,7 @@ export interface EnsembleRequestOptions {
   readonly decoupled: boolean
   /** Responses of one decoupled step that may be on their way to the caller before it is held up. */
   readonly maxInflight: number
-  /** Is told when the executions of its steps began and ended. */
+  /** Receives the times at which the executions of the steps began and ended. */
   readonly trace: Trace
   /** The monotonic time in nanoseconds. */
   readonly nanos: () => number
@@ -44,10 +44,10 @@ export class EnsembleRequest {
   readonly #caller: CallerService
   readonly #root = new EnsembleFlow()
   readonly #cancels = new Set<Cancel>()
-  /** Answers in the order in which the caller gets them. */
-  readonly #answers: Array<EnsembleFlow> = []
-  readonly #answered = Latch.makeUnsafe(false)
-  #areAllAnswered = false
+  /** Flows whose response or failure is ready, in the order in which the caller gets them. */
+  readonly #ready: Array<EnsembleFlow> = []
+  readonly #hasReady = Latch.makeUnsafe(false)
+  #isExhausted = false
   #emission: Fiber.Fiber<void> | undefined
   #isOver = false
 
@@ -69,29 +69,31 @@ export class EnsembleRequest {
     if (!this.#isOver) this.#stop()
   }
 
-  /** Nobody waits any more, but wants to know. */
+  /** The deadline of the request has passed. */
   expire(): void {
     const { graph, request } = this.#options
     this.#finish(
-      Result.fail(within(graph, new DeadlineExceeded({ message: `${errorPrefix(request)}Deadline Exceeded` }))),
+      Result.fail(
+        withEnsembleName(graph, new DeadlineExceeded({ message: `${errorPrefix(request)}Deadline Exceeded` })),
+      ),
     )
   }
 
-  /** Asks the steps that these tensors were missing for. */
+  /** Starts the steps that waited for these tensors. */
   #proceed(flow: EnsembleFlow, positions: ReadonlyArray<number>): void {
     const { waiting } = this.#options.graph
     for (const position of positions) {
-      for (const step of waiting[position] ?? []) this.#ask(flow, step)
+      for (const step of waiting[position] ?? []) this.#startStep(flow, step)
     }
-    this.#answer(flow)
+    this.#complete(flow)
   }
 
   /** At the step's level: for each of the responses that it follows from, where it is below this one. */
-  #ask(flow: EnsembleFlow, step: LinkedStep): void {
+  #startStep(flow: EnsembleFlow, step: LinkedStep): void {
     if (this.#isOver) return
     const { graph } = this.#options
     if (flow.level < step.level) {
-      for (const child of flow.children.slice()) this.#ask(child, step)
+      for (const child of flow.children.slice()) this.#startStep(child, step)
     } else if (!flow.started.has(step) && flow.has(step.needs, graph)) {
       flow.started.add(step)
       this.#submit(flow, step)
@@ -104,10 +106,12 @@ export class EnsembleRequest {
     if (!model.life.isReady()) return this.#fail(notReady(model.description), flow)
     const inputs = step.inputs.map((position, index) => inputOf(graph, flow, model, position, index))
     const followed = outer.trace?.child?.(model.description.name, model.description.version)
-    const trace = followed === undefined ? durations : both(durations, followed)
-    const made = StepRequest.make(model, inputs, outer, step.requestedOutputs, trace)
-    if (Result.isFailure(made)) return this.#fail(made.failure, flow)
-    const request = model.calls.decoupled ? { ...made.success, emit: this.#emit(flow, step) } : made.success
+    const trace = followed === undefined ? durations : mergeTraces(durations, followed)
+    const preparedStep = StepRequest.make(model, inputs, outer, step.requestedOutputs, trace)
+    if (Result.isFailure(preparedStep)) return this.#fail(preparedStep.failure, flow)
+    const request = model.calls.decoupled
+      ? { ...preparedStep.success, emit: this.#emit(flow, step) }
+      : preparedStep.success
     followed?.at("REQUEST_START", nanos())
     let isAnswered = false
     let cancel: Cancel | undefined = undefined
@@ -136,13 +140,13 @@ export class EnsembleRequest {
         if (this.#isOver || flow.isComplete) return Effect.void
         const child = new EnsembleFlow(flow)
         flow.children.push(child)
-        flow.unanswered += 1
+        flow.pendingChildren += 1
         this.#take(child, step, response)
-        if (this.#isOver || flow.isComplete || flow.unanswered < maxInflight) return Effect.void
+        if (this.#isOver || flow.isComplete || flow.pendingChildren < maxInflight) return Effect.void
         return Effect.callback<void>((resume) => {
-          const go = () => resume(Effect.void)
-          flow.resumes.add(go)
-          return Effect.sync(() => flow.resumes.delete(go))
+          const release = () => resume(Effect.void)
+          flow.resumes.add(release)
+          return Effect.sync(() => flow.resumes.delete(release))
         })
       })
   }
@@ -156,45 +160,45 @@ export class EnsembleRequest {
     this.#proceed(flow, step.outputs)
   }
 
-  /** Answers the caller where all outputs are there, here or at the levels below. */
-  #answer(flow: EnsembleFlow): void {
-    if (this.#isOver || flow.answer !== undefined) return
+  /** Completes the flow, or those at the levels below, where all outputs are there. */
+  #complete(flow: EnsembleFlow): void {
+    if (this.#isOver || flow.response !== undefined) return
     const { graph, decoupled } = this.#options
     if (flow.level < graph.depth) {
-      for (const child of flow.children.slice()) this.#answer(child)
+      for (const child of flow.children.slice()) this.#complete(child)
       return
     }
     if (!flow.has(graph.outputs, graph)) return
     const outputs: Array<TypedTensor> = []
     for (let index = 0; index < graph.outputs.length; index++) {
       const tensor = outputOf(graph, flow, index)
-      if (tensor === undefined) return this.#fail(this.#unset(), flow)
+      if (tensor === undefined) return this.#fail(this.#outputNotSet(), flow)
       outputs.push(tensor)
     }
-    flow.answer = { outputs, parameters: flow.parameters }
+    flow.response = { outputs, parameters: flow.parameters }
     if (decoupled) return this.#release()
     this.#stop()
-    this.#options.end(Result.succeed(flow.answer))
+    this.#options.end(Result.succeed(flow.response))
   }
 
   /** Hands over what is next in order. */
   #release(): void {
-    if (this.#isOver || this.#areAllAnswered) return
-    this.#areAllAnswered = this.#releaseFrom(this.#root)
-    if (this.#areAllAnswered && this.#emission === undefined && this.#answers.length === 0) return this.#last()
-    this.#answered.openUnsafe()
-    if (this.#answers.length > 0) this.#emission ??= this.#options.runFork(this.#emitting)
+    if (this.#isOver || this.#isExhausted) return
+    this.#isExhausted = this.#releaseFrom(this.#root)
+    if (this.#isExhausted && this.#emission === undefined && this.#ready.length === 0) return this.#finishEmpty()
+    this.#hasReady.openUnsafe()
+    if (this.#ready.length > 0) this.#emission ??= this.#options.runFork(this.#emitting)
   }
 
   /** Whether nothing more comes of it. */
   #releaseFrom(flow: EnsembleFlow): boolean {
-    if (flow.answer !== undefined) {
-      this.#answers.push(flow)
+    if (flow.response !== undefined) {
+      this.#ready.push(flow)
       return true
     }
     while (flow.children[0] !== undefined && this.#releaseFrom(flow.children[0])) flow.children.shift()
     if (flow.children.length > 0) return false
-    if (flow.failure !== undefined) this.#answers.push(flow)
+    if (flow.failure !== undefined) this.#ready.push(flow)
     return flow.isComplete
   }
 
@@ -202,29 +206,29 @@ export class EnsembleRequest {
     const { emit } = this.#options.request
     const next: Effect.Effect<void, InferenceError> = Effect.suspend(() => {
       if (this.#isOver) return Effect.void
-      const flow = this.#answers.shift()
-      if (flow?.answer !== undefined) {
-        const taken = () => {
+      const flow = this.#ready.shift()
+      if (flow?.response !== undefined) {
+        const emitted = () => {
           this.#settled(flow)
           return next
         }
-        return Effect.flatMap(emit?.(flow.answer) ?? Effect.void, taken)
+        return Effect.flatMap(emit?.(flow.response) ?? Effect.void, emitted)
       }
-      if (flow?.failure !== undefined || this.#areAllAnswered) {
+      if (flow?.failure !== undefined || this.#isExhausted) {
         // It ends by itself.
         this.#emission = undefined
-        if (flow?.failure === undefined) this.#last()
+        if (flow?.failure === undefined) this.#finishEmpty()
         else this.#finish(Result.fail(flow.failure))
         return Effect.void
       }
-      this.#answered.closeUnsafe()
-      return Effect.flatMap(this.#answered.await, () => next)
+      this.#hasReady.closeUnsafe()
+      return Effect.flatMap(this.#hasReady.await, () => next)
     })
     return Effect.catchCause(next, (cause) =>
       Effect.sync(() => {
         const failure = Cause.findError(cause)
         this.#emission = undefined
-        // Of the caller, who knows where.
+        // An exception of the caller's code.
         if (Result.isSuccess(failure)) this.#finish(Result.fail(failure.success))
         else if (!Cause.hasInterruptsOnly(cause)) {
           this.#finish(Result.fail(new ExecutionFailed({ message: String(Cause.squash(cause)) })))
@@ -233,12 +237,12 @@ export class EnsembleRequest {
     )
   }
 
-  /** The caller has all answers of this flow that there are so far. */
+  /** The caller has all responses of this flow so far. */
   #settled(flow: EnsembleFlow): void {
     const { parent } = flow
-    const isBelow = flow.answer === undefined && !(flow.isComplete && flow.unanswered === 0)
+    const isBelow = flow.response === undefined && !(flow.isComplete && flow.pendingChildren === 0)
     if (parent === undefined || isBelow) return
-    parent.unanswered -= 1
+    parent.pendingChildren -= 1
     for (const resume of parent.resumes) {
       parent.resumes.delete(resume)
       resume()
@@ -246,18 +250,17 @@ export class EnsembleRequest {
     this.#settled(parent)
   }
 
-  #last(): void {
+  #finishEmpty(): void {
     this.#finish(Result.succeed({ outputs: [], parameters: noParameters }))
   }
 
   /**
-   * A step of the flow has failed; a decoupled one, `isLast`, behind the responses that it has given. Nobody waits for what comes
-   * behind it.
+   * A step of the flow has failed; a decoupled one, `isLast`, after its responses. Later responses are dropped.
    */
   #fail(failure: InferenceError, flow: EnsembleFlow, isLast = false): void {
     const { graph, decoupled } = this.#options
-    const error = within(graph, failure)
-    // Nor for a caller that may never take what comes before it.
+    const error = withEnsembleName(graph, failure)
+    // At once for a deadline: the caller may never take the responses before it.
     if (!decoupled || error._tag === "DeadlineExceeded") return this.#finish(Result.fail(error))
     if (!isLast) flow.children.length = 0
     flow.failure ??= error
@@ -281,19 +284,19 @@ export class EnsembleRequest {
     this.#emission?.interruptUnsafe()
   }
 
-  #unset(): ExecutionFailed {
+  #outputNotSet(): ExecutionFailed {
     const problem = "unexpected deadlock, at least one output is not set while no more ensemble steps can be made"
     return new ExecutionFailed({ message: `${errorPrefix(this.#options.request)}${problem}` })
   }
 }
 
-/** As its caller sees the failure of a step. */
-const within = ({ definition }: EnsembleGraph, error: InferenceError): InferenceError => {
-  const where = `in ensemble '${definition.name}', ${error.message}`
-  return withMessage(error, where)
+/** The failure of a step, as the ensemble's caller sees it. */
+const withEnsembleName = ({ definition }: EnsembleGraph, error: InferenceError): InferenceError => {
+  const message = `in ensemble '${definition.name}', ${error.message}`
+  return withMessage(error, message)
 }
 
-const both = (one: Trace, other: Trace): Trace => ({
+const mergeTraces = (one: Trace, other: Trace): Trace => ({
   at: (point, nanos) => {
     one.at(point, nanos)
     other.at(point, nanos)
@@ -314,15 +317,15 @@ const inputOf = (
   return StepRequest.fitted(tensor, graph.batched[position] === true, spec, maxBatchSize > 0)
 }
 
-/** An empty tensor for what nobody asks for; undefined for one that has been left out. */
+/** An empty tensor for an output that was not requested; undefined for one that has been left out. */
 const outputOf = (graph: EnsembleGraph, flow: EnsembleFlow, index: number): TypedTensor | undefined => {
   const { signature, maxBatchSize } = graph.definition
   const spec = signature.outputs[index]
   const position = graph.outputs[index] ?? -1
   if (spec === undefined) return undefined
-  if (position < 0) return new TypedTensor(spec.datatype, [0], nothing)
+  if (position < 0) return new TypedTensor(spec.datatype, [0], noBytes)
   const tensor = flow.get(position, graph) ?? undefined
   return tensor && StepRequest.fitted(tensor, graph.batched[position] === true, spec, maxBatchSize > 0)
 }
 
-const nothing = new Uint8Array()
+const noBytes = new Uint8Array()

@@ -9,7 +9,7 @@ interface Message {
   readonly message: string
 }
 
-interface Refusal extends Message {
+interface RetryableMessage extends Message {
   /** Milliseconds after which a retry is worthwhile, where that is known. Callers get it as a header or trailer. */
   readonly retryAfter?: number | undefined
 }
@@ -21,11 +21,11 @@ export class MalformedRequest extends Data.TaggedError("MalformedRequest")<Messa
 export class ModelNotFound extends Data.TaggedError("ModelNotFound")<Message> {}
 /** The model is known and takes no requests now. */
 export class ModelNotReady extends Data.TaggedError("ModelNotReady")<Message> {}
-export class QueueFull extends Data.TaggedError("QueueFull")<Refusal> {}
+export class QueueFull extends Data.TaggedError("QueueFull")<RetryableMessage> {}
 /** The request has waited for as long as the model lets a request wait in its queue. */
-export class QueueTimeout extends Data.TaggedError("QueueTimeout")<Refusal> {}
+export class QueueTimeout extends Data.TaggedError("QueueTimeout")<RetryableMessage> {}
 /** The server, or the model, is stopping or cannot be reached. */
-export class Unavailable extends Data.TaggedError("Unavailable")<Refusal> {}
+export class Unavailable extends Data.TaggedError("Unavailable")<RetryableMessage> {}
 /** The caller's deadline passed before there was a response. */
 export class DeadlineExceeded extends Data.TaggedError("DeadlineExceeded")<Message> {}
 export class Cancelled extends Data.TaggedError("Cancelled")<Message> {}

@@ -9,7 +9,7 @@
 import { compressedFlag, messageLength, prefixLength } from "./GrpcFrame.ts"
 
 /** Why no further message can be read. `length` is the announced length of the message that is too large. */
-export type Refusal = "compressed" | "too large"
+export type MessageRefusal = "compressed" | "too large"
 
 export class ResponseMessageReader<B extends Uint8Array> {
   /** The message that `next` found is in `bytes` from `start` to `end`, until the next call of `next`. */
@@ -18,11 +18,11 @@ export class ResponseMessageReader<B extends Uint8Array> {
   end = 0
   /** Length of the current message in bytes; larger than `end - start` if only its beginning was kept. */
   length = 0
-  refusal: Refusal | undefined
+  refusal: MessageRefusal | undefined
   readonly #limit: number
   readonly #kept: number
   readonly #allocate: (length: number) => B
-  readonly #none: B
+  readonly #empty: B
   #chunk: B
   #offset = 0
   /** Holds a prefix that arrives in parts. */
@@ -41,7 +41,7 @@ export class ResponseMessageReader<B extends Uint8Array> {
     this.#limit = limit
     this.#kept = kept
     this.#allocate = allocate
-    this.bytes = this.#chunk = this.#none = allocate(0)
+    this.bytes = this.#chunk = this.#empty = allocate(0)
   }
 
   /** Adds a chunk. `next` must have returned false for the previous one. */
@@ -120,7 +120,7 @@ export class ResponseMessageReader<B extends Uint8Array> {
 
   /** Keeps nothing of the chunk, and nothing of the last message. */
   #wait(): false {
-    this.bytes = this.#chunk = this.#none
+    this.bytes = this.#chunk = this.#empty
     this.#offset = 0
     return false
   }

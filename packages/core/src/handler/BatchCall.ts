@@ -1,4 +1,4 @@
-/** One call of a handler for all requests of a batch: how it begins, ends and is taken back, whatever the call is about. */
+/** One call of a handler for all requests of a batch: its begin, end and cancellation, whatever the handler does. */
 import { constVoid } from "effect/Function"
 import { Cause, type Context, Effect, Exit, type Fiber, Result } from "effect"
 import type { Batch } from "../batch/Batch.ts"
@@ -6,9 +6,9 @@ import type { HandlerEnvironment } from "../call/Caller.ts"
 import type { InferenceError } from "../error/InferenceError.ts"
 import { BatchScope } from "./HandledBatch.ts"
 import * as Handler from "./Handler.ts"
-import type { Execution, Instance } from "../instance/Instance.ts"
+import type { ExecutionResult, Instance } from "../instance/Instance.ts"
 import type { Declared } from "../model/Declared.ts"
-import type { Going, Thrown } from "./UserCode.ts"
+import type { RunningCall, ThrownError } from "./UserCode.ts"
 
 export interface BatchCall<A, E, R, P extends Declared> {
   /** Calls the handler. What it throws itself is a defect of the instance, not the handler's. */
@@ -16,17 +16,17 @@ export interface BatchCall<A, E, R, P extends Declared> {
     batch: Batch,
     scope: BatchScope<P>,
     fork: (effect: Effect.Effect<A, E, R>) => Fiber.Fiber<A, E>,
-  ) => Exit.Exit<A, E | Thrown> | Going<A, E | Thrown>
-  /** What the handler has returned, as outcomes of the requests; a failure is that of all of them. */
-  readonly answer: (batch: Batch, scope: BatchScope<P>, returned: A) => Result.Result<Execution, InferenceError>
+  ) => Exit.Exit<A, E | ThrownError> | RunningCall<A, E | ThrownError>
+  /** Turns the handler's result into outcomes of the requests; a failure is that of all of them. */
+  readonly complete: (batch: Batch, scope: BatchScope<P>, returned: A) => Result.Result<ExecutionResult, InferenceError>
 }
 
 /** An instance's way to execute its batches by such calls. */
 export const execute = <A, E, R, P extends Declared>(
-  model: Handler.Failing,
+  model: Handler.ModelErrors,
   context: Context.Context<R>,
   handling: HandlerEnvironment,
-  { begin, answer }: BatchCall<A, E, R, P>,
+  { begin, complete }: BatchCall<A, E, R, P>,
 ): Instance["execute"] => {
   const fork = Effect.runForkWith(handling.context)
 
@@ -34,17 +34,17 @@ export const execute = <A, E, R, P extends Declared>(
     const scope = new BatchScope<P>(batch, handling)
     let isInterrupted = false
 
-    const executed = (exit: Exit.Exit<A, E | Thrown>): Exit.Exit<Execution, InferenceError> => {
+    const executed = (exit: Exit.Exit<A, E | ThrownError>): Exit.Exit<ExecutionResult, InferenceError> => {
       if (Exit.isFailure(exit)) return failed(exit.cause)
       try {
-        const answered = answer(batch, scope, exit.value)
-        return Result.isSuccess(answered) ? Exit.succeed(answered.success) : Exit.fail(answered.failure)
+        const result = complete(batch, scope, exit.value)
+        return Result.isSuccess(result) ? Exit.succeed(result.success) : Exit.fail(result.failure)
       } catch (defect) {
         return Exit.die(defect)
       }
     }
 
-    const failed = (cause: Cause.Cause<E | Thrown>): Exit.Exit<never, InferenceError> => {
+    const failed = (cause: Cause.Cause<E | ThrownError>): Exit.Exit<never, InferenceError> => {
       const { error, unexpected } = Handler.failure(model, handling.instance, cause)
       // Interruptions are the scheduler's business.
       if (unexpected === cause) return Exit.failCause(Cause.map(cause, () => error))
@@ -52,17 +52,17 @@ export const execute = <A, E, R, P extends Declared>(
       return Exit.fail(error)
     }
 
-    const begun = begin(batch, scope, (effect) => Effect.runForkWith(scope.context(context))(effect))
-    if (Exit.isExit(begun)) {
-      settle(executed(begun))
+    const call = begin(batch, scope, (effect) => Effect.runForkWith(scope.context(context))(effect))
+    if (Exit.isExit(call)) {
+      settle(executed(call))
       return constVoid
     }
-    begun.addObserver((exit) => settle(executed(exit)))
+    call.addObserver((exit) => settle(executed(exit)))
     return (request) => {
-      if (request !== undefined) return scope.leave(request)
+      if (request !== undefined) return scope.cancelRequest(request)
       isInterrupted = true
       scope.cancel()
-      begun.interruptUnsafe()
+      call.interruptUnsafe()
     }
   }
 }

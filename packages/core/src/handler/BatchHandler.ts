@@ -19,9 +19,9 @@ import * as UserCode from "./UserCode.ts"
 export type BatchHandler<I extends Fields, O extends Fields, E, R, P extends Declared = undefined> = (
   batch: Batched<I>,
   context: JoinedBatch<I, P>,
-) => UserCode.Returned<Batched<O>, E, R>
+) => UserCode.HandlerResult<Batched<O>, E, R>
 
-type BatchReturned<O extends Fields, E, R> = UserCode.Returned<Batched<O>, E, R>
+type BatchHandlerResult<O extends Fields, E, R> = UserCode.HandlerResult<Batched<O>, E, R>
 
 type CheckedBatchHandler<
   N extends string,
@@ -34,10 +34,10 @@ type CheckedBatchHandler<
 > = CheckedHandler<
   [batch: Batched<I>, context: JoinedBatch<I, P>],
   A,
-  BatchReturned<O, never, never>,
-  BatchReturned<O, Failing<P>, unknown>,
+  BatchHandlerResult<O, never, never>,
+  BatchHandlerResult<O, Failing<P>, unknown>,
   InForm<A, Batched<O>, Failing<P>>,
-  OutputMistake<N, Batched<O>, ValueOf<A>, A, BatchReturned<O, Failing<P>, unknown>>,
+  OutputMistake<N, Batched<O>, ValueOf<A>, A, BatchHandlerResult<O, Failing<P>, unknown>>,
   EMake,
   RMake
 >
@@ -110,7 +110,7 @@ export const uncheckedBatch = <
         const joined = new JoinedScope(inputs, requests, scope, batched)
         return UserCode.call(handler, named(signature.inputs, batched) as Batched<I>, joined, fork)
       },
-      answer: (requests, scope, outputs) => {
+      complete: (requests, scope, outputs) => {
         const collected = collect(signature.outputs, outputs, Batch.totalRows(requests))
         if (Result.isFailure(collected)) return Result.fail(Handler.wrongOutput(name, collected.failure))
         const { tensors } = collected.success
@@ -123,7 +123,7 @@ export const uncheckedBatch = <
         const outcomes = Batch.split(requests, answers).map(({ outputs }, index) =>
           Result.succeed({ outputs, parameters: scope.responseParameters(index) }),
         )
-        return Result.succeed(Handler.execution(outcomes))
+        return Result.succeed(Handler.executionResult(outcomes))
       },
     }),
   )

@@ -46,12 +46,12 @@ const Bucketed = Model.bind(
 it.effect("what it declares of its batches knows the names of its positions", () =>
   Effect.gen(function* () {
     const { infer } = yield* Bucketed
-    const answers = yield* Effect.forEach(
+    const responses = yield* Effect.forEach(
       [[1], [2, 3]],
       (values) => infer({ INPUT_1: Tensor.make("FP32", [values.length], Float32Array.from(values)) }),
       { concurrency: "unbounded" },
     )
-    expect(answers.map(({ OUTPUT_1 }) => [...OUTPUT_1.data])).toEqual([[2], [4, 6]])
+    expect(responses.map(({ OUTPUT_1 }) => [...OUTPUT_1.data])).toEqual([[2], [4, 6]])
   }).pipe(Effect.provide(Bucketed.layer)),
 )
 
@@ -116,8 +116,8 @@ it.effect("outputs too many, too few, or none at all are told by their positions
         () => returned as readonly [Tensor.Tensor<"FP32", readonly [number, 1]>],
       )
       const sample = { INPUT_1: Tensor.make("FP32", [1], Float32Array.of(1)) }
-      const asked = Effect.flatMap(wrong, ({ infer }) => Effect.flip(infer(sample)))
-      return Effect.map(Effect.provide(asked, wrong.layer, { local: true }), (error) => error.message)
+      const calling = Effect.flatMap(wrong, ({ infer }) => Effect.flip(infer(sample)))
+      return Effect.map(Effect.provide(calling, wrong.layer, { local: true }), (error) => error.message)
     }
     const tensor = Tensor.make("FP32", [1, 1], Float32Array.of(1))
     expect(yield* message([tensor, tensor])).toBe("output 'OUTPUT_2' of model 'wrong': not declared, unlike 'OUTPUT_1'")
@@ -139,8 +139,10 @@ it.effect("a handler may be built, once per instance, in the scope of the model"
         () => Effect.sync(() => life.push("finalize")),
       ),
     )
-    const asked = Effect.flatMap(built, ({ infer }) => infer({ INPUT_1: Tensor.make("FP32", [1], Float32Array.of(1)) }))
-    yield* Effect.provide(asked, built.layer)
+    const calling = Effect.flatMap(built, ({ infer }) =>
+      infer({ INPUT_1: Tensor.make("FP32", [1], Float32Array.of(1)) }),
+    )
+    yield* Effect.provide(calling, built.layer)
     expect(life).toEqual(["initialize", "initialize", "finalize", "finalize"])
   }),
 )
@@ -156,8 +158,8 @@ it.effect("answers of one with a response cache are kept", () =>
       },
     )
     const sample = { INPUT_1: Tensor.make("FP32", [1], Float32Array.of(1)) }
-    const asked = Effect.flatMap(cached, ({ infer }) => Effect.andThen(infer(sample), infer(sample)))
-    const { OUTPUT_1 } = yield* Effect.provide(asked, cached.layer)
+    const calling = Effect.flatMap(cached, ({ infer }) => Effect.andThen(infer(sample), infer(sample)))
+    const { OUTPUT_1 } = yield* Effect.provide(calling, cached.layer)
     expect([...OUTPUT_1.data]).toEqual([1])
     expect(executions).toBe(1)
   }),

@@ -13,8 +13,8 @@ import type { JoinedBatch } from "./JoinedBatch.ts"
 import type * as Handler from "./Handler.ts"
 import type { OutputMistake } from "./OutputMistake.ts"
 import type { GroupOptions } from "../instance/InstancePlan.ts"
-import { isPromise, type Returned } from "./UserCode.ts"
-import type { ErrorOf } from "../provide/WarmUp.ts"
+import { isPromise, type HandlerResult } from "./UserCode.ts"
+import type { WarmUpErrorOf } from "../provide/WarmUp.ts"
 import type { WarmUps } from "../model/WarmUpOptions.ts"
 
 /** A field that is called after its position, or by a name of its own. */
@@ -55,9 +55,9 @@ type Only<F> = F extends { readonly tensor: infer T }
 export type BoundHandler<I extends Positions, O extends Positions, E, R> = (
   inputs: Positional<I>,
   context: JoinedBatch<Named<"INPUT", I>>,
-) => Returned<Positional<O>, E, R>
+) => HandlerResult<Positional<O>, E, R>
 
-type BoundReturned<O extends Positions, E, R> = Returned<Positional<O>, E, R>
+type BoundHandlerResult<O extends Positions, E, R> = HandlerResult<Positional<O>, E, R>
 
 /** The name of the output at a position, also of one beyond the declared outputs. */
 type OutputName<O extends Positions, V extends ReadonlyArray<unknown>, K extends PropertyKey> = Extract<
@@ -78,10 +78,10 @@ type ByName<O extends Positions, V> =
 type CheckedBoundHandler<N extends string, I extends Positions, O extends Positions, A, EMake, RMake> = CheckedHandler<
   [inputs: Positional<I>, context: JoinedBatch<Named<"INPUT", I>>],
   A,
-  BoundReturned<O, never, never>,
-  BoundReturned<O, unknown, unknown>,
+  BoundHandlerResult<O, never, never>,
+  BoundHandlerResult<O, unknown, unknown>,
   InForm<A, Positional<O>, unknown>,
-  OutputMistake<N, Batched<Named<"OUTPUT", O>>, ByName<O, ValueOf<A>>, A, BoundReturned<O, unknown, unknown>>,
+  OutputMistake<N, Batched<Named<"OUTPUT", O>>, ByName<O, ValueOf<A>>, A, BoundHandlerResult<O, unknown, unknown>>,
   EMake,
   RMake
 >
@@ -143,7 +143,13 @@ export function bind<
 >(
   options: BindOptions<N, I, O, W>,
   make: CheckedBoundHandler<N, I, O, A, EMake, RMake>,
-): BoundModel<N, Named<"INPUT", I>, Named<"OUTPUT", O>, EMake | ErrorOf<W>, Handler.Needs<RMake, RequirementsOf<A>, {}>>
+): BoundModel<
+  N,
+  Named<"INPUT", I>,
+  Named<"OUTPUT", O>,
+  EMake | WarmUpErrorOf<W>,
+  Handler.Needs<RMake, RequirementsOf<A>, {}>
+>
 export function bind<
   const N extends string,
   const I extends Positions,
@@ -156,7 +162,7 @@ export function bind<
 >(
   { name, inputs, outputs, instances, keepsInputs, responseCache, warmUp, ...options }: BindOptions<N, I, O, W>,
   make: Make<BoundHandler<I, O, E, R>, EMake, RMake>,
-): BoundModel<N, Named<"INPUT", I>, Named<"OUTPUT", O>, EMake | ErrorOf<W>, Handler.Needs<RMake, R, {}>> {
+): BoundModel<N, Named<"INPUT", I>, Named<"OUTPUT", O>, EMake | WarmUpErrorOf<W>, Handler.Needs<RMake, R, {}>> {
   const inputNames = names("INPUT", inputs)
   const outputNames = names("OUTPUT", outputs)
   // Each name of the types is made of its position, as those of `names` are.
@@ -203,7 +209,7 @@ const record = (names: ReadonlyArray<string>, returned: unknown): unknown =>
     ? Object.fromEntries(returned.map((tensor: unknown, index) => [names[index] ?? `OUTPUT_${index + 1}`, tensor]))
     : returned
 
-const mapped = <A, B, E, R>(returned: Returned<A, E, R>, change: (value: A) => B): Returned<B, E, R> => {
+const mapped = <A, B, E, R>(returned: HandlerResult<A, E, R>, change: (value: A) => B): HandlerResult<B, E, R> => {
   if (!Effect.isEffect(returned)) return isPromise(returned) ? returned.then(change) : change(returned)
   // An effect that has ended already stays one, which costs no fiber.
   return Exit.isExit(returned) ? Exit.map(returned as Exit.Exit<A, E>, change) : Effect.map(returned, change)

@@ -1,29 +1,29 @@
 /**
- * A model from a function of one sample. How a request goes through it is EachAnswer.ts's business; functions of whole
+ * A model from a function of one sample. How a request goes through it is EachRequest.ts's business; functions of whole
  * batches are BatchHandler.ts's.
  */
 import { type Context, Exit, type Layer } from "effect"
 import type { Literals, Sample } from "../model/Definition.ts"
 import type { ModelClass } from "../call/ModelClass.ts"
 import type { CheckedHandler, InForm, Make, RequirementsOf, ValueOf } from "./CheckedHandler.ts"
-import { type Answering, EachAnswer } from "./EachAnswer.ts"
+import { type EachOptions, EachRequest } from "./EachRequest.ts"
 import type { Fields } from "../model/Field.ts"
 import * as Handler from "./Handler.ts"
-import type { Execution, Instance } from "../instance/Instance.ts"
+import type { ExecutionResult, Instance } from "../instance/Instance.ts"
 import type { Declared, Failing } from "../model/Declared.ts"
 import type { GivenOptions } from "../model/GivenOptions.ts"
 import type { OutputMistake } from "./OutputMistake.ts"
 import type { HandledRequest, RequestContext } from "./RequestContext.ts"
 import * as SampleCodec from "../model/SampleCodec.ts"
-import type { Returned } from "./UserCode.ts"
+import type { HandlerResult } from "./UserCode.ts"
 
 /** One decoded sample in, one out: a value, a promise, or an effect, which may need RequestContext. */
 export type EachHandler<I extends Fields, O extends Fields, E, R, P extends Declared = undefined> = (
   sample: Sample<I>,
   request: HandledRequest<P>,
-) => Returned<Sample<O> | Literals<O>, E, R>
+) => HandlerResult<Sample<O> | Literals<O>, E, R>
 
-type EachReturned<O extends Fields, E, R> = Returned<Sample<O> | Literals<O>, E, R>
+type EachHandlerResult<O extends Fields, E, R> = HandlerResult<Sample<O> | Literals<O>, E, R>
 
 type CheckedEachHandler<
   N extends string,
@@ -36,10 +36,10 @@ type CheckedEachHandler<
 > = CheckedHandler<
   [sample: Sample<I>, request: HandledRequest<P>],
   A,
-  EachReturned<O, never, never>,
-  EachReturned<O, Failing<P>, unknown>,
+  EachHandlerResult<O, never, never>,
+  EachHandlerResult<O, Failing<P>, unknown>,
   InForm<A, Sample<O> | Literals<O>, Failing<P>>,
-  OutputMistake<N, Sample<O>, ValueOf<A>, A, EachReturned<O, Failing<P>, unknown>>,
+  OutputMistake<N, Sample<O>, ValueOf<A>, A, EachHandlerResult<O, Failing<P>, unknown>>,
   EMake,
   RMake
 >
@@ -110,24 +110,24 @@ export function each<
 
 const execute =
   <I extends Fields, O extends Fields, E, R, P extends Declared>(
-    answering: Answering<I, O, E, R, P>,
+    options: EachOptions<I, O, E, R, P>,
   ): Instance["execute"] =>
   ({ requests }, settle) => {
-    const outcomes: Array<Execution["outcomes"][number]> = []
+    const outcomes: Array<ExecutionResult["outcomes"][number]> = []
     let open = requests.length
     let isInterrupted = false
-    const answers = requests.map(
+    const calls = requests.map(
       (request, index) =>
-        new EachAnswer(answering, request, (outcome) => {
+        new EachRequest(options, request, (outcome) => {
           outcomes[index] = outcome
           open -= 1
-          if (open === 0) settle(isInterrupted ? Exit.interrupt() : Exit.succeed(Handler.execution(outcomes)))
+          if (open === 0) settle(isInterrupted ? Exit.interrupt() : Exit.succeed(Handler.executionResult(outcomes)))
         }),
     )
-    for (const answer of answers) answer.begin()
+    for (const answer of calls) answer.begin()
     return (request) => {
-      if (request !== undefined) return answers[request]?.interrupt()
+      if (request !== undefined) return calls[request]?.interrupt()
       isInterrupted = true
-      for (const answer of answers) answer.interrupt()
+      for (const answer of calls) answer.interrupt()
     }
   }

@@ -12,28 +12,28 @@ class Root extends Model.Service<Root>()("root", {
 }) {}
 
 const fault = () => new RangeError("no root of -1")
-const thrown = (): never => {
+const throwing = (): never => {
   throw fault()
 }
 const inEffect = Effect.gen(function* () {
   yield* Effect.void
-  return thrown()
+  return throwing()
 })
 
 it.effect.each([
-  ["each: a function that throws", Model.each(Root, thrown), true],
-  ["each: a promise that is rejected", Model.each(Root, async () => thrown()), true],
+  ["each: a function that throws", Model.each(Root, throwing), true],
+  ["each: a promise that is rejected", Model.each(Root, async () => throwing()), true],
   ["each: an effect that fails", Model.each(Root, () => Effect.fail(fault())), false],
   ["each: an effect that throws", Model.each(Root, () => inEffect), true],
   ["each: an effect that dies", Model.each(Root, () => Effect.die(fault())), true],
-  ["batch: a function that throws", Model.batch(Root, thrown), true],
-  ["batch: a promise that is rejected", Model.batch(Root, async () => thrown()), true],
+  ["batch: a function that throws", Model.batch(Root, throwing), true],
+  ["batch: a promise that is rejected", Model.batch(Root, async () => throwing()), true],
   ["batch: an effect that fails", Model.batch(Root, () => Effect.fail(fault())), false],
   ["batch: an effect that throws", Model.batch(Root, () => inEffect), true],
-  ["requests: a function that throws", Model.requests(Root, thrown), true],
+  ["requests: a function that throws", Model.requests(Root, throwing), true],
   ["requests: a result", Model.requests(Root, (requests) => requests.map(() => Result.fail(fault()))), false],
   ["requests: an effect that throws", Model.requests(Root, () => inEffect), true],
-  ["stream: a function that throws", Model.stream(Root, thrown), true],
+  ["stream: a function that throws", Model.stream(Root, throwing), true],
   ["stream: a stream that fails", Model.stream(Root, () => Stream.fail(fault())), false],
   ["stream: a stream that throws", Model.stream(Root, () => Stream.fromEffect(inEffect)), true],
 ] as const)("%s", ([name, layer, isLogged]) =>

@@ -26,17 +26,17 @@ export class BatchScope<P extends Declared = Declared> implements HandledBatch<P
   readonly #handling: HandlerEnvironment
   readonly #cancellation = new Cancellation()
   #requests: ReadonlyArray<RequestScope<P>> | undefined
-  /** Those that nobody waits for any more, of a batch that goes on. */
-  #left: Array<number> | undefined
+  /** Requests that were cancelled before their contexts were made. */
+  #cancelledIndexes: Array<number> | undefined
 
   constructor(batch: Batch, handling: HandlerEnvironment) {
     this.#batch = batch
     this.#handling = handling
   }
 
-  /** Made once somebody asks for them: most handlers want the tensors alone. */
+  /** Made on first use: most handlers need the tensors only. */
   get requests(): ReadonlyArray<RequestScope<P>> {
-    return (this.#requests ??= this.#made())
+    return (this.#requests ??= this.#makeRequests())
   }
 
   get cycles() {
@@ -66,9 +66,9 @@ export class BatchScope<P extends Declared = Declared> implements HandledBatch<P
 
   /** For the code that answers this batch. */
   context<R>(context: Context.Context<R>): Context.Context<R> {
-    const own = Context.add(context, Caller, this)
+    const withCaller = Context.add(context, Caller, this)
     const { span } = this.#batch
-    return span === undefined ? own : Context.add(own, Tracer.ParentSpan, span)
+    return span === undefined ? withCaller : Context.add(withCaller, Tracer.ParentSpan, span)
   }
 
   /** Of one of the requests, as far as they have been set. */
@@ -76,10 +76,10 @@ export class BatchScope<P extends Declared = Declared> implements HandledBatch<P
     return this.#requests?.[index]?.responseParameters() ?? noParameters
   }
 
-  /** Of one of the requests. */
-  leave(index: number): void {
-    this.#left ??= []
-    this.#left.push(index)
+  /** Cancels one of the requests. */
+  cancelRequest(index: number): void {
+    this.#cancelledIndexes ??= []
+    this.#cancelledIndexes.push(index)
     this.#requests?.[index]?.cancel()
   }
 
@@ -88,10 +88,10 @@ export class BatchScope<P extends Declared = Declared> implements HandledBatch<P
     for (const request of this.#requests ?? []) request.cancel()
   }
 
-  #made(): ReadonlyArray<RequestScope<P>> {
+  #makeRequests(): ReadonlyArray<RequestScope<P>> {
     const requests = this.#batch.requests.map((request) => new RequestScope<P>(request, this.#handling))
     for (const [index, request] of requests.entries()) {
-      if (this.#cancellation.isCancelled || this.#left?.includes(index)) request.cancel()
+      if (this.#cancellation.isCancelled || this.#cancelledIndexes?.includes(index)) request.cancel()
     }
     return requests
   }

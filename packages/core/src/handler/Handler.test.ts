@@ -79,10 +79,10 @@ const failures: ReadonlyArray<readonly [unknown, string]> = [
 
 it.effect.each(failures)("each: a failure without a message, %o, is told by its tag or its name", ([failure, text]) =>
   Effect.gen(function* () {
-    const ways = [() => Effect.fail(failure), () => Promise.reject(failure), thrower(failure)]
-    for (const way of ways) {
-      const asked = Effect.flatMap(Shout, ({ infer }) => Effect.flip(infer({ TEXT: "x" })))
-      const error = yield* Effect.provide(asked, Model.each(Shout, way), { local: true })
+    const variants = [() => Effect.fail(failure), () => Promise.reject(failure), thrower(failure)]
+    for (const variant of variants) {
+      const calling = Effect.flatMap(Shout, ({ infer }) => Effect.flip(infer({ TEXT: "x" })))
+      const error = yield* Effect.provide(calling, Model.each(Shout, variant), { local: true })
       expect(error.message).toBe(`Failed to process the request(s) for model instance 'shout_0_0', message: ${text}`)
     }
   }),

@@ -20,7 +20,7 @@ import {
 import type { Fields } from "../model/Field.ts"
 import { Hosting } from "../instance/Hosting.ts"
 import { errorPrefix, type Request } from "../request/Request.ts"
-import type { Execution, Instance } from "../instance/Instance.ts"
+import type { ExecutionResult, Instance } from "../instance/Instance.ts"
 import { InstanceContext } from "../instance/InstanceContext.ts"
 import * as InstancePlan from "../instance/InstancePlan.ts"
 import type * as InstanceSet from "../instance/InstanceSet.ts"
@@ -87,7 +87,7 @@ export const instances = <
       const shared = yield* Effect.context<never>()
       const scope = yield* scopeOf(planned.details.name)
       const details = Context.get(shared, Hosting) ?? planned.details
-      const services = yield* own({ ...planned, details }, shared, scope)
+      const services = yield* instanceServices({ ...planned, details }, shared, scope)
       const handler = Effect.isEffect(make) ? yield* provided(make, services) : make
       // The handler's spans belong to the traces of requests, and not to that of the load.
       const context = Context.omit(Tracer.ParentSpan)(services)
@@ -113,9 +113,9 @@ export const instances = <
   // What is needed, and fails, is that of `make` and of the layers of instances, as the types above have it.
   type Failures = EMake | InstancePlan.Failure<Options>
   type Services = Needs<RMake, R, Options> | Scope.Scope
-  const instances = source as Effect.Effect<InstanceSet.Source<Failures, Services>>
-  const how = { platform: "nereid", ...more, keepsInputs, instances }
-  return Provide.fromInstances<Self, N, I, O, P, Failures, Services, Options>(model, how, options)
+  const instances = source as Effect.Effect<InstanceSet.InstanceSource<Failures, Services>>
+  const providedBy = { platform: "nereid", ...more, keepsInputs, instances }
+  return Provide.fromInstances<Self, N, I, O, P, Failures, Services, Options>(model, providedBy, options)
 }
 
 /**
@@ -130,7 +130,7 @@ const scopeOf = (instance: string) =>
   )
 
 /** The services of one instance: those of all, its own, and what it is. */
-const own = Effect.fnUntraced(function* (
+const instanceServices = Effect.fnUntraced(function* (
   { layer, details }: InstancePlan.PlannedInstance,
   shared: Context.Context<never>,
   scope: Scope.Scope,
@@ -142,28 +142,28 @@ const own = Effect.fnUntraced(function* (
   return Context.merge(context, yield* provided(build, context))
 })
 
-/** With services that the types do not tell apart. */
+/** Provides services that the types do not distinguish. */
 const provided = <A, E, R>(effect: Effect.Effect<A, E, R>, context: Context.Context<never>): Effect.Effect<A, E> =>
   Effect.provideContext(effect, context as Context.Context<R>)
 
-/** What is asked of a model for its failures. */
-export type Failing = Pick<Definition<Fields, Fields>, "name" | "errors">
+/** The part of a model's definition that its errors need. */
+export type ModelErrors = Pick<Definition<Fields, Fields>, "name" | "errors">
 
 /**
  * A handler's failure as the caller sees it: those of this protocol, and those that a model declares, keep their tag, also
  * through a chain of models of which others know nothing of it.
  */
-export const failed = (model: Failing, instance: string, error: unknown): InferenceError => {
-  const told = error instanceof UserCode.Thrown ? error.error : error
-  return known(model, told) ?? unprocessed(instance, text(told))
+export const instanceError = (model: ModelErrors, instance: string, error: unknown): InferenceError => {
+  const raised = error instanceof UserCode.ThrownError ? error.error : error
+  return knownError(model, raised) ?? unprocessed(instance, errorText(raised))
 }
 
 /** The same of a failure that a handler has returned for one request. */
-export const returned = (model: Failing, error: unknown): InferenceError =>
-  known(model, error) ?? new ExecutionFailed({ message: text(error) })
+export const requestError = (model: ModelErrors, error: unknown): InferenceError =>
+  knownError(model, error) ?? new ExecutionFailed({ message: errorText(error) })
 
-const known = ({ errors }: Failing, told: unknown): InferenceError | undefined =>
-  isInferenceError(told) ? told : (errors?.encode(told) ?? originOf(told))
+const knownError = ({ errors }: ModelErrors, error: unknown): InferenceError | undefined =>
+  isInferenceError(error) ? error : (errors?.encode(error) ?? originOf(error))
 
 /** In the words of Triton's Python backend. */
 const unprocessed = (instance: string, message: string) =>
@@ -172,14 +172,14 @@ const unprocessed = (instance: string, message: string) =>
   })
 
 /** An error of the user's own may have no message, and then is known by its tag or its name. */
-const text = (told: unknown): string => {
-  if (typeof told !== "object" || told === null) return String(told)
+const errorText = (error: unknown): string => {
+  if (typeof error !== "object" || error === null) return String(error)
   for (const key of ["message", "_tag", "name"]) {
-    const known: unknown = Reflect.get(told, key)
-    if (typeof known === "string" && known !== "") return known
+    const found: unknown = Reflect.get(error, key)
+    if (typeof found === "string" && found !== "") return found
   }
   // Not its own toString, which it need not have.
-  return Object.prototype.toString.call(told)
+  return Object.prototype.toString.call(error)
 }
 
 /**
@@ -188,7 +188,7 @@ const text = (told: unknown): string => {
  * announced, with its stack, for the log.
  */
 export const failure = (
-  model: Failing,
+  model: ModelErrors,
   instance: string,
   cause: Cause.Cause<unknown>,
 ): { readonly error: InferenceError; readonly unexpected: Cause.Cause<unknown> | undefined } => {
@@ -200,19 +200,19 @@ export const failure = (
   const found = failureOf(cause)
   // Interrupted, which is no answer.
   if (Result.isFailure(found)) return { error: unprocessed(instance, "its log says why"), unexpected: cause }
-  const told = found.success
-  const error = failed(model, instance, told)
+  const raised = found.success
+  const error = instanceError(model, instance, raised)
   // Nothing says whether what was thrown was meant to be: it is logged, with its stack, unless it is one of Errors or declared.
-  const thrown = told instanceof UserCode.Thrown ? told.error : error
-  const isKnown = thrown === error || error instanceof DeclaredFailure
-  return { error, unexpected: isKnown ? undefined : Cause.fail(thrown) }
+  const original = raised instanceof UserCode.ThrownError ? raised.error : error
+  const isKnown = original === error || error instanceof DeclaredFailure
+  return { error, unexpected: isKnown ? undefined : Cause.fail(original) }
 }
 
 const failureOf = (cause: Cause.Cause<unknown>): Result.Result<unknown, unknown> => {
   const found = Cause.findError(cause)
   if (Result.isSuccess(found)) return found
   const died = cause.reasons.find(Cause.isDieReason)
-  return died === undefined ? found : Result.succeed(new UserCode.Thrown(died.defect))
+  return died === undefined ? found : Result.succeed(new UserCode.ThrownError(died.defect))
 }
 
 export const logUnexpected = (model: string, cause: Cause.Cause<unknown>): Effect.Effect<void> =>
@@ -224,7 +224,7 @@ export const wrongInput = (model: string, request: Request, { field, message }: 
 export const wrongOutput = (model: string, { field, message }: SampleCodec.SampleError) =>
   new ExecutionFailed({ message: `output '${field}' of model '${model}': ${message}` })
 
-export const execution = (outcomes: Execution["outcomes"]): Execution => ({
+export const executionResult = (outcomes: ExecutionResult["outcomes"]): ExecutionResult => ({
   outcomes,
   inputDuration: 0,
   outputDuration: 0,

@@ -100,14 +100,16 @@ it.effect.each(Object.entries(modes))("%s: unloaded while it runs, it is finaliz
     const life: Life = { events: [], gate: Promise.withResolvers() }
     const scope = yield* Scope.make()
     const model = yield* Scope.provide(Testing.model(mode(life)), scope)
-    const asked = yield* Effect.forkChild(Effect.exit(model.infer({ x: Tensor.make("INT32", [1], Int32Array.of(1)) })))
+    const pending = yield* Effect.forkChild(
+      Effect.exit(model.infer({ x: Tensor.make("INT32", [1], Int32Array.of(1)) })),
+    )
     yield* Testing.advance(0)
     const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void))
     yield* Testing.advance(0)
     expect([life.events, model.model.life.isReady()]).toEqual([["build", "build"], false])
     life.gate.resolve()
     yield* Fiber.join(closing)
-    yield* Fiber.join(asked)
+    yield* Fiber.join(pending)
     expect(life.events).toEqual(["build", "build", "end", "finalize", "finalize"])
   }),
 )

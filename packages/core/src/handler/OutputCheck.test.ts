@@ -19,7 +19,7 @@ const double = (shape: ReadonlyArray<number>) => Tensor.make("FP64", shape, Floa
 const float = (...shape: ReadonlyArray<number>) =>
   Tensor.make("FP32", shape, new Float32Array(Tensor.elementCount(shape)))
 
-type Ways<Returned> = { readonly [way: string]: (returned: Returned) => Layer.Layer<Pair> }
+type Ways<Returned> = { readonly [variant: string]: (returned: Returned) => Layer.Layer<Pair> }
 
 /** Returned by a handler, and what is said of it behind "output". */
 const samples: ReadonlyArray<readonly [string, unknown, string]> = [
@@ -52,8 +52,8 @@ const each: Ways<Untyped> = {
   "stream, a Stream": (returned) => Model.stream(Pair, () => Stream.succeed(returned)),
 }
 
-for (const [way, make] of Object.entries(each)) {
-  it.effect.each(samples)(`${way}: %s`, ([, returned, message]) =>
+for (const [variant, make] of Object.entries(each)) {
+  it.effect.each(samples)(`${variant}: %s`, ([, returned, message]) =>
     Effect.gen(function* () {
       const model = yield* Pair
       const error = yield* Effect.flip(model.infer({ x }))
@@ -95,8 +95,8 @@ const batched: Ways<UntypedBatch> = {
     Model.requests(Pair, async (requests) => requests.map(() => Result.succeed(returned))),
 }
 
-for (const [way, make] of Object.entries(batched)) {
-  it.effect.each(batches)(`${way}: %s`, ([, returned, message]) =>
+for (const [variant, make] of Object.entries(batched)) {
+  it.effect.each(batches)(`${variant}: %s`, ([, returned, message]) =>
     Effect.gen(function* () {
       const model = yield* Pair
       const error = yield* Effect.flip(model.infer({ x }))

@@ -30,11 +30,11 @@ it.effect(
   () =>
     Effect.gen(function* () {
       const { infer } = yield* Shout
-      const [answer, tagged, other] = yield* Effect.all(
+      const [response, tagged, other] = yield* Effect.all(
         [infer({ TEXT: "hello" }), Effect.flip(infer({ TEXT: "" })), Effect.flip(infer({ TEXT: "?" }))],
         { concurrency: "unbounded" },
       )
-      expect(answer).toEqual({ TEXT: "HELLO" })
+      expect(response).toEqual({ TEXT: "HELLO" })
       expect(tagged).toMatchObject({ _tag: "InvalidRequest", message: "nothing to shout" })
       expect(other).toMatchObject({
         _tag: "ExecutionFailed",
@@ -158,10 +158,10 @@ it.effect("an effect is interrupted as soon as its own caller has left, and the 
 it.effect("a handler is finalized after the promises that it has given have ended", () =>
   Effect.gen(function* () {
     const events: Array<string> = []
-    const begun = yield* Deferred.make<void>()
+    const started = yield* Deferred.make<void>()
     const handler = Effect.acquireRelease(
       Effect.succeed(async (_: unknown, { signal }: Pick<Model.HandledBatch, "signal">): Promise<never> => {
-        Deferred.doneUnsafe(begun, Exit.void)
+        Deferred.doneUnsafe(started, Exit.void)
         await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()))
         await Promise.resolve()
         events.push("end")
@@ -171,14 +171,14 @@ it.effect("a handler is finalized after the promises that it has given have ende
     )
     const scope = yield* Scope.make()
     const context = yield* Layer.buildWithScope(Model.each(Shout, handler), scope)
-    const asking = Effect.flip(
+    const pending = Effect.flip(
       Effect.provide(
         Effect.flatMap(Shout, ({ infer }) => infer({ TEXT: "x" })),
         context,
       ),
     )
-    const caller = yield* Effect.forkChild(asking, { startImmediately: true })
-    yield* Deferred.await(begun)
+    const caller = yield* Effect.forkChild(pending, { startImmediately: true })
+    yield* Deferred.await(started)
     yield* Scope.close(scope, Exit.void)
     expect(events).toEqual(["end", "finalize"])
     expect((yield* Fiber.join(caller))._tag).toBe("Unavailable")

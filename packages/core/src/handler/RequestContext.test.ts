@@ -34,10 +34,10 @@ it.effect("each: a handler knows the id, the parameters, the deadline and the ou
       }),
     )
     yield* Effect.gen(function* () {
-      const { model, infer: ask } = yield* Echo
+      const { model, infer: call } = yield* Echo
       yield* infer(model.calls, request([1], { id: "a", parameters, deadline: 5_000, requestedOutputs: ["x"] }))
-      yield* ask({ x: 1 }, { id: "b", timeout: "1 second", parameters: { text: "typed" } })
-      yield* ask({ x: 1 })
+      yield* call({ x: 1 }, { id: "b", timeout: "1 second", parameters: { text: "typed" } })
+      yield* call({ x: 1 })
     }).pipe(Effect.provide(layer))
     expect(seen).toEqual([
       { id: "a", rows: 1, parameters, deadline: 5_000, remaining: 5_000, requestedOutputs: ["x"] },
@@ -73,9 +73,9 @@ it.effect("each: parameters of a response are those of its request alone, also w
 
 it.effect("each: a response parameter beyond 64 bits fails its request, and the model goes on", () =>
   Effect.gen(function* () {
-    const { infer: ask } = yield* Echo
-    expect(yield* Effect.flip(ask({ x: 99 }))).toMatchObject({ _tag: "ExecutionFailed" })
-    expect(yield* ask({ x: 1 })).toEqual({ x: 1 })
+    const { infer: call } = yield* Echo
+    expect(yield* Effect.flip(call({ x: 99 }))).toMatchObject({ _tag: "ExecutionFailed" })
+    expect(yield* call({ x: 1 })).toEqual({ x: 1 })
   }).pipe(Effect.provide(naming)),
 )
 
@@ -83,8 +83,8 @@ it.effect.each([undefined, null, { a: 1 }, () => 1])(
   "a response parameter that does not travel, %o, fails its request: handlers without types have such",
   (value: unknown) =>
     Effect.gen(function* () {
-      const { infer: ask } = yield* Echo
-      expect(yield* Effect.flip(ask({ x: 1 }))).toMatchObject({
+      const { infer: call } = yield* Echo
+      expect(yield* Effect.flip(call({ x: 1 }))).toMatchObject({
         _tag: "ExecutionFailed",
         message: expect.stringContaining(
           `response parameter 'odd' must be a boolean, bigint, number or string, got ${typeof value}`,

@@ -1,4 +1,4 @@
-/** One request while its handler has it: what the handler is told of it (RequestContext.ts), and what it has said so far. */
+/** One request while its handler has it: the handler's view of it (RequestContext.ts), and the response parameters so far. */
 import { Context, Effect, Result, Tracer } from "effect"
 import { Caller, type CallerService, type HandlerEnvironment } from "../call/Caller.ts"
 import { Cancellation } from "./Cancellation.ts"
@@ -42,7 +42,7 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
     return this.#cancellation.signal
   }
 
-  // Functions and not methods, so that a handler may take them apart; made for who asks, which most handlers do not. As
+  // Functions and not methods, so that a handler may take them apart; made on first use, as most handlers use none. As
   // properties they would be three closures of every request, and V8 puts such where only full collections look.
   get remaining(): () => number | undefined {
     return () =>
@@ -69,9 +69,11 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
   /** For the code that answers this request. */
   context<R>(context: Context.Context<Exclude<R, RequestContext>>): Context.Context<R> {
     // R is what was given and what is added here, which no type can say of an R that is not known yet.
-    const own = Context.add(Context.add(context, RequestContext, this.#undeclared()), Caller, this)
+    const withServices = Context.add(Context.add(context, RequestContext, this.#undeclared()), Caller, this)
     const span = this.#request.trace?.span
-    return (span === undefined ? own : Context.add(own, Tracer.ParentSpan, span)) as Context.Context<R>
+    return (
+      span === undefined ? withServices : Context.add(withServices, Tracer.ParentSpan, span)
+    ) as Context.Context<R>
   }
 
   /** The same request with its parameters as they came, and those of its response as they go. */

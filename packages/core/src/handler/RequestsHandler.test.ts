@@ -62,10 +62,10 @@ it.effect("requests of one batch are answered in their order, each with its own 
 
 it.effect("a poisoned request fails alone, with its own error", () =>
   Effect.gen(function* () {
-    const { infer: ask, model } = yield* Scale
+    const { infer: call, model } = yield* Scale
     const by = { parameters: { by: 2 } }
     const [one, poisoned, other] = yield* Effect.all(
-      [ask(sample(1), by), Effect.exit(ask(sample(2))), ask(sample(3), by)],
+      [call(sample(1), by), Effect.exit(call(sample(2))), call(sample(3), by)],
       { concurrency: "unbounded" },
     )
     expect(model.description.statistics.executionCount).toBe(1)
@@ -76,9 +76,9 @@ it.effect("a poisoned request fails alone, with its own error", () =>
 
 it.effect("a result that does not fit the signature is the failure of its request alone", () =>
   Effect.gen(function* () {
-    const { infer: ask } = yield* Scale
-    const asked = [1, 2, 3].map((value) => Effect.exit(ask(sample(value), { id: String(value) })))
-    const [good, wrong, none] = yield* Effect.all(asked, { concurrency: "unbounded" })
+    const { infer: call } = yield* Scale
+    const pending = [1, 2, 3].map((value) => Effect.exit(call(sample(value), { id: String(value) })))
+    const [good, wrong, none] = yield* Effect.all(pending, { concurrency: "unbounded" })
     expect(good).toMatchObject({ _tag: "Success" })
     expect(yield* Effect.flip(wrong ?? Exit.void)).toMatchObject({
       message: "output 'y' of model 'scale': wrong length of the batch: expected 1 rows, got 2",
@@ -101,8 +101,8 @@ it.effect("a result that does not fit the signature is the failure of its reques
 
 it.effect("fewer or more results than requests are the failure of all of them", () =>
   Effect.gen(function* () {
-    const { infer: ask } = yield* Scale
-    const errors = yield* Effect.all([Effect.flip(ask(sample(1))), Effect.flip(ask(sample(2)))], {
+    const { infer: call } = yield* Scale
+    const errors = yield* Effect.all([Effect.flip(call(sample(1))), Effect.flip(call(sample(2)))], {
       concurrency: "unbounded",
     })
     const message = "the handler of model 'scale' returned 1 results to a batch of 2 requests"
@@ -119,8 +119,8 @@ it.effect("fewer or more results than requests are the failure of all of them", 
 
 it.effect("a model without a batch dimension is asked for one request of one row at a time", () =>
   Effect.gen(function* () {
-    const { infer: ask } = yield* Single
-    expect([...(yield* ask(sample(3))).y.data]).toEqual([3])
+    const { infer: call } = yield* Single
+    expect([...(yield* call(sample(3))).y.data]).toEqual([3])
   }).pipe(
     Effect.provide(
       Model.requests(Single, async (requests) => requests.map(({ inputs: { x } }) => Result.succeed({ y: x }))),
@@ -130,8 +130,8 @@ it.effect("a model without a batch dimension is asked for one request of one row
 
 it.effect("an effect answers too, and its own failure is that of all requests", () =>
   Effect.gen(function* () {
-    const { infer: ask } = yield* Scale
-    const errors = yield* Effect.all([Effect.flip(ask(sample(1))), Effect.flip(ask(sample(2)))], {
+    const { infer: call } = yield* Scale
+    const errors = yield* Effect.all([Effect.flip(call(sample(1))), Effect.flip(call(sample(2)))], {
       concurrency: "unbounded",
     })
     expect(errors.map(({ _tag }) => _tag)).toEqual(["QueueFull", "QueueFull"])
@@ -152,8 +152,8 @@ it.effect("the signal is aborted once nobody waits for any of the requests", () 
         }),
     )
     yield* Effect.gen(function* () {
-      const { infer: ask } = yield* Scale
-      const callers = [1, 2].map((value) => Effect.forkChild(ask(sample(value)), { startImmediately: true }))
+      const { infer: call } = yield* Scale
+      const callers = [1, 2].map((value) => Effect.forkChild(call(sample(value)), { startImmediately: true }))
       const [one, other] = yield* Effect.all(callers)
       yield* TestClock.adjust(0)
       if (one !== undefined) yield* Fiber.interrupt(one)

@@ -28,11 +28,11 @@ export interface ModelRequest<I extends Fields, P extends Declared = undefined> 
 export type RequestsHandler<I extends Fields, O extends Fields, E, R, P extends Declared = undefined> = (
   requests: ReadonlyArray<ModelRequest<I, P>>,
   context: Pick<HandledBatch, "signal">,
-) => UserCode.Returned<Results<O, P>, E, R>
+) => UserCode.HandlerResult<Results<O, P>, E, R>
 
 type Results<O extends Fields, P extends Declared> = ReadonlyArray<Result.Result<Batched<O>, Failing<P>>>
 
-type RequestsReturned<O extends Fields, P extends Declared, E, R> = UserCode.Returned<Results<O, P>, E, R>
+type RequestsHandlerResult<O extends Fields, P extends Declared, E, R> = UserCode.HandlerResult<Results<O, P>, E, R>
 
 /** The outputs of a list of Results. */
 type Succeeded<A> =
@@ -49,10 +49,10 @@ type CheckedRequestsHandler<
 > = CheckedHandler<
   [requests: ReadonlyArray<ModelRequest<I, P>>, context: Pick<HandledBatch, "signal">],
   A,
-  RequestsReturned<O, P, never, never>,
-  RequestsReturned<O, P, Failing<P>, unknown>,
+  RequestsHandlerResult<O, P, never, never>,
+  RequestsHandlerResult<O, P, Failing<P>, unknown>,
   InForm<A, Results<O, P>, Failing<P>>,
-  OutputMistake<N, Batched<O>, Succeeded<ValueOf<A>>, A, RequestsReturned<O, P, Failing<P>, unknown>>,
+  OutputMistake<N, Batched<O>, Succeeded<ValueOf<A>>, A, RequestsHandlerResult<O, P, Failing<P>, unknown>>,
   EMake,
   RMake
 >
@@ -112,7 +112,7 @@ export function requests<
     request: Pick<HandledRequest, "id" | "rows">,
   ): Result.Result<Pick<Response, "outputs">, InferenceError> => {
     if (!Result.isResult(result)) return Result.fail(noResult(name, request))
-    if (Result.isFailure(result)) return Result.fail(Handler.returned(model.definition, result.failure))
+    if (Result.isFailure(result)) return Result.fail(Handler.requestError(model.definition, result.failure))
     const collected = collect(signature.outputs, result.success, request.rows)
     if (Result.isFailure(collected)) return Result.fail(Handler.wrongOutput(name, collected.failure))
     const { tensors } = collected.success
@@ -139,7 +139,7 @@ export function requests<
             })
             return UserCode.call(handler, handled, scope, fork)
           },
-          answer: (batch, scope, results: unknown) => {
+          complete: (batch, scope, results: unknown) => {
             if (!Array.isArray(results) || results.length !== batch.requests.length) {
               return Result.fail(wrongLength(name, results, batch.requests.length))
             }
@@ -148,7 +148,7 @@ export function requests<
                 return { outputs, parameters: request.responseParameters() }
               }),
             )
-            return Result.succeed(Handler.execution(outcomes))
+            return Result.succeed(Handler.executionResult(outcomes))
           },
         },
       ),
@@ -157,9 +157,9 @@ export function requests<
 }
 
 const noResult = (model: string, { id }: Pick<HandledRequest, "id">) => {
-  const which = id === "" ? "a request" : `request '${id}'`
+  const subject = id === "" ? "a request" : `request '${id}'`
   return new ExecutionFailed({
-    message: `the handler of model '${model}' answered ${which} with something that is no Result`,
+    message: `the handler of model '${model}' answered ${subject} with something that is no Result`,
   })
 }
 

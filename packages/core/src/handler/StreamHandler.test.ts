@@ -35,8 +35,8 @@ it.effect("one sample, any number of responses, in order", () =>
     expect(yield* Stream.runCollect(model.stream({ TO: 0 }))).toEqual([])
     const many = yield* Stream.runCollect(model.stream({ TO: 1000 }))
     expect(many.map(({ N }) => N)).toEqual(Array.from({ length: 1000 }, (_, index) => index + 1))
-    const spoken = yield* Words
-    expect(yield* Stream.runCollect(spoken.stream({ TEXT: "to be" }))).toEqual([{ WORD: "to" }, { WORD: "be" }])
+    const received = yield* Words
+    expect(yield* Stream.runCollect(received.stream({ TEXT: "to be" }))).toEqual([{ WORD: "to" }, { WORD: "be" }])
   }).pipe(Effect.provide(Layer.merge(count, words))),
 )
 
@@ -128,15 +128,15 @@ it.effect("as many requests at once as a batch has rows, and a deadline ends its
     )
     yield* Effect.gen(function* () {
       const model = yield* Words
-      const ask = (TEXT: string) =>
+      const call = (TEXT: string) =>
         Effect.forkChild(Effect.flip(Stream.runDrain(model.stream({ TEXT }, { timeout: 50 }))), {
           startImmediately: true,
         })
-      const asked = yield* Effect.all([ask("a"), ask("b"), ask("c")])
+      const pending = yield* Effect.all([call("a"), call("b"), call("c")])
       yield* TestClock.adjust(10)
       expect([open, model.model.life.pending()]).toEqual([2, 1])
       yield* TestClock.adjust(40)
-      expect((yield* Effect.all(asked.map(Fiber.join))).map(({ _tag }) => _tag)).toEqual(
+      expect((yield* Effect.all(pending.map(Fiber.join))).map(({ _tag }) => _tag)).toEqual(
         Array.from({ length: 3 }, () => "DeadlineExceeded"),
       )
     }).pipe(Effect.provide(hanging))
@@ -223,23 +223,24 @@ it.effect("a generator, an asynchronous one and an array are handlers too; what 
         Stream.runCollect,
       )
     const failed = "ExecutionFailed: Failed to process the request(s) for model instance 'words_0_0', message: lost"
-    const answers = (layer: Layer.Layer<Words>) => Effect.provide(Effect.flatMap(Words, texts), layer, { local: true })
+    const responses = (layer: Layer.Layer<Words>) =>
+      Effect.provide(Effect.flatMap(Words, texts), layer, { local: true })
     const array = Model.stream(Words, ({ TEXT }) => TEXT.split(" ").map((WORD) => ({ WORD })))
-    expect(yield* answers(array)).toEqual(["to", "be"])
+    expect(yield* responses(array)).toEqual(["to", "be"])
     const generator = Model.stream(Words, function* ({ TEXT }) {
       for (const WORD of TEXT.split(" ")) yield { WORD }
       throw new Error("lost")
     })
-    expect(yield* answers(generator)).toEqual(["to", "be", failed])
+    expect(yield* responses(generator)).toEqual(["to", "be", failed])
     const asynchronous = Model.stream(Words, async function* ({ TEXT }, { parameters }) {
       for (const WORD of TEXT.split(" ")) yield await Promise.resolve({ WORD })
       throw new InvalidRequest({ message: `no ${Object.keys(parameters).length} more` })
     })
-    expect(yield* answers(asynchronous)).toEqual(["to", "be", "InvalidRequest: no 0 more"])
+    expect(yield* responses(asynchronous)).toEqual(["to", "be", "InvalidRequest: no 0 more"])
     const throwing = Model.stream(Words, () => {
       throw new Error("lost")
     })
-    expect(yield* answers(throwing)).toEqual([failed])
+    expect(yield* responses(throwing)).toEqual([failed])
   }),
 )
 
@@ -271,16 +272,16 @@ it.effect("an iterator is pulled no faster than its reader takes, and returns wh
 
 it.live("an asynchronous iterator that waits is told by its signal that the reader has left", () =>
   Effect.gen(function* () {
-    const told = yield* Deferred.make<void>()
+    const received = yield* Deferred.make<void>()
     const waiting = Model.stream(Count, async function* (_, { signal }) {
       yield { N: 1 }
       await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()))
-      Deferred.doneUnsafe(told, Effect.void)
+      Deferred.doneUnsafe(received, Effect.void)
     })
     yield* Effect.gen(function* () {
       const model = yield* Count
       expect(yield* Stream.runCollect(Stream.take(model.stream({ TO: 1 }), 1))).toEqual([{ N: 1 }])
-      yield* Deferred.await(told)
+      yield* Deferred.await(received)
     }).pipe(Effect.provide(waiting))
   }),
 )

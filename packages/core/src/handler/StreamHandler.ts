@@ -19,7 +19,7 @@ import type { OutputMistake } from "./OutputMistake.ts"
 import type { HandledRequest, RequestContext } from "./RequestContext.ts"
 import { RequestScope } from "./RequestScope.ts"
 import * as SampleCodec from "../model/SampleCodec.ts"
-import { Thrown } from "./UserCode.ts"
+import { ThrownError } from "./UserCode.ts"
 
 /** What a handler may answer with: a generator, asynchronous or not, is one, and so is an array. */
 export type Responses<A, E, R> = Stream.Stream<A, E, R> | AsyncIterable<A> | Iterable<A>
@@ -30,7 +30,7 @@ export type StreamHandler<I extends Fields, O extends Fields, E, R, P extends De
   request: HandledRequest<P>,
 ) => Responses<Sample<O> | Literals<O>, E, R>
 
-type StreamReturned<O extends Fields, E, R> = Responses<Sample<O> | Literals<O>, E, R>
+type StreamHandlerResult<O extends Fields, E, R> = Responses<Sample<O> | Literals<O>, E, R>
 
 /** One of several responses. */
 type ResponseOf<A> =
@@ -64,10 +64,10 @@ type CheckedStreamHandler<
 > = CheckedHandler<
   [sample: Sample<I>, request: HandledRequest<P>],
   A,
-  StreamReturned<O, never, never>,
-  StreamReturned<O, Failing<P>, unknown>,
+  StreamHandlerResult<O, never, never>,
+  StreamHandlerResult<O, Failing<P>, unknown>,
   InForm<A, Sample<O> | Literals<O>, Failing<P>>,
-  OutputMistake<N, Sample<O>, ResponseOf<A>, A, StreamReturned<O, Failing<P>, unknown>>,
+  OutputMistake<N, Sample<O>, ResponseOf<A>, A, StreamHandlerResult<O, Failing<P>, unknown>>,
   EMake,
   RMake
 >
@@ -156,7 +156,7 @@ export function stream<
       fromEffect(context, (batch) =>
         Effect.forEach(batch.requests, (request) =>
           outcome(model.definition, handling.instance, answer(handler, request, handling)),
-        ).pipe(Effect.map(Handler.execution)),
+        ).pipe(Effect.map(Handler.executionResult)),
       ),
     { decoupled: true, concurrency: Math.max(1, maxBatchSize) },
   )
@@ -167,16 +167,16 @@ const responses = <I, A, E, R, P extends Declared>(
   handler: (sample: I, request: HandledRequest<P>) => Responses<A, E, R>,
   sample: I,
   request: HandledRequest<P>,
-): Stream.Stream<A, E | Thrown, R> => {
+): Stream.Stream<A, E | ThrownError, R> => {
   try {
     const returned = handler(sample, request)
     if (Stream.isStream(returned)) return returned
     return Stream.fromAsyncIterable(
       Symbol.asyncIterator in returned ? returned : asynchronous(returned),
-      (error) => new Thrown(error),
+      (error) => new ThrownError(error),
     )
   } catch (error) {
-    return Stream.fail(new Thrown(error))
+    return Stream.fail(new ThrownError(error))
   }
 }
 
@@ -193,7 +193,7 @@ const tooManyRows = (model: string, request: Request) => {
 }
 
 /** A request's own outcome, so that the others of its batch go on. What was unexpected is logged here and stays here. */
-const outcome = <E, R>(model: Handler.Failing, instance: string, answer: Effect.Effect<Response, E, R>) =>
+const outcome = <E, R>(model: Handler.ModelErrors, instance: string, answer: Effect.Effect<Response, E, R>) =>
   Effect.exit(answer).pipe(
     Effect.flatMap((exit): Effect.Effect<Result.Result<Response, InferenceError>> => {
       if (Exit.isSuccess(exit)) return Effect.succeed(Result.succeed(exit.value))

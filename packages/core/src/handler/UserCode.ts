@@ -1,15 +1,15 @@
 /**
  * Calls of user code. What has ended when the call returns (a value, or an effect such as `Effect.succeed`) costs no fiber;
- * any other effect runs on a fiber of its own, which begins at once. A promise is waited for, in any case: whoever does not
- * want its value any more aborts the signal that the code has.
+ * any other effect runs on a fiber of its own, which begins at once. A promise is waited for, in any case: to cancel
+ * it, abort the signal that the code has.
  */
 import { Effect, Exit, type Fiber } from "effect"
 
 /** What a function of the user may return. */
-export type Returned<A, E, R> = A | PromiseLike<A> | Effect.Effect<A, E, R>
+export type HandlerResult<A, E, R> = A | PromiseLike<A> | Effect.Effect<A, E, R>
 
-/** What a function has thrown, or its promise was rejected with: an error that no type has announced. */
-export class Thrown {
+/** An error that a function has thrown, or its promise was rejected with. No type declares it. */
+export class ThrownError {
   readonly error: unknown
 
   constructor(error: unknown) {
@@ -17,20 +17,20 @@ export class Thrown {
   }
 }
 
-/** A call that goes on after it has returned. */
-export interface Going<A, E> {
-  /** Takes its end, once, and never before this returns. */
+/** A call that has not ended. */
+export interface RunningCall<A, E> {
+  /** The observer is called once, and never before this returns. */
   readonly addObserver: (observer: (exit: Exit.Exit<A, E>) => void) => void
   readonly interruptUnsafe: () => void
 }
 
-/** The end of the call, or what goes on. */
+/** Calls the code; returns the result, or the running call. */
 export const call = <I, C, A, E, R>(
-  code: (input: I, context: C) => Returned<A, E, R>,
+  code: (input: I, context: C) => HandlerResult<A, E, R>,
   input: I,
   context: C,
   fork: (effect: Effect.Effect<A, E, R>) => Fiber.Fiber<A, E>,
-): Exit.Exit<A, E | Thrown> | Going<A, E | Thrown> => {
+): Exit.Exit<A, E | ThrownError> | RunningCall<A, E | ThrownError> => {
   try {
     const returned = code(input, context)
     if (Effect.isEffect(returned)) {
@@ -41,15 +41,15 @@ export const call = <I, C, A, E, R>(
     }
     return isPromise(returned) ? promised(returned) : Exit.succeed(returned)
   } catch (error) {
-    return Exit.fail(new Thrown(error))
+    return Exit.fail(new ThrownError(error))
   }
 }
 
-const promised = <A>(promise: PromiseLike<A>): Going<A, Thrown> => ({
+const promised = <A>(promise: PromiseLike<A>): RunningCall<A, ThrownError> => ({
   addObserver: (observer) =>
     void promise.then(
       (value) => observer(Exit.succeed(value)),
-      (error: unknown) => observer(Exit.fail(new Thrown(error))),
+      (error: unknown) => observer(Exit.fail(new ThrownError(error))),
     ),
   interruptUnsafe: () => {},
 })

@@ -5,11 +5,11 @@ import type { Definition } from "../model/Definition.ts"
 import type { InferenceError } from "../error/InferenceError.ts"
 import type { Fields } from "../model/Field.ts"
 import * as FlatBatch from "../batch/FlatBatch.ts"
-import { type Execution, type Instance, over } from "./Instance.ts"
+import { type ExecutionResult, type Instance, wrapInstance } from "./Instance.ts"
 
 /** The definition is that of the model, not of what it is inside. */
 export const make = (definition: Definition<Fields, Fields>, flat: FlatBatch.FlatBatch, inner: Instance): Instance => {
-  const cut = (batch: Batch.Batch, execution: Execution): Exit.Exit<Execution, InferenceError> => {
+  const cut = (batch: Batch.Batch, execution: ExecutionResult): Exit.Exit<ExecutionResult, InferenceError> => {
     const [outcome] = execution.outcomes
     if (outcome === undefined) return Exit.die("An instance has answered no request of its batch. This is a bug.")
     // It cannot tell which of the requests it is.
@@ -18,7 +18,7 @@ export const make = (definition: Definition<Fields, Fields>, flat: FlatBatch.Fla
     if (Result.isFailure(responses)) return Exit.fail(responses.failure)
     return Exit.succeed({ ...execution, outcomes: responses.success.map(Result.succeed) })
   }
-  return over(inner, (batch, settle) =>
+  return wrapInstance(inner, (batch, settle) =>
     inner.execute(Batch.make([FlatBatch.join(flat, batch)]), (exit) =>
       settle(Exit.isSuccess(exit) ? cut(batch, exit.value) : exit),
     ),

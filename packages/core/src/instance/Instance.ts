@@ -8,7 +8,7 @@ import type { Batch } from "../batch/Batch.ts"
 import type { InferenceError } from "../error/InferenceError.ts"
 import type { Response } from "../request/Request.ts"
 
-export interface Execution {
+export interface ExecutionResult {
   /** One outcome per request of the batch, in its order: requests of one batch fail alone. */
   readonly outcomes: ReadonlyArray<Result.Result<Response, InferenceError>>
   /** Nanoseconds spent on bringing the inputs in. */
@@ -23,7 +23,7 @@ export interface Execution {
 export type InstanceStatus = "available" | "restarting" | "failed"
 
 /** Takes the end of a batch, once. A failure is the failure of every request of the batch. */
-export type Settle = (exit: Exit.Exit<Execution, InferenceError>) => void
+export type Settle = (exit: Exit.Exit<ExecutionResult, InferenceError>) => void
 
 /**
  * Nobody waits for the batch any more; or for the request at this place in it, where the instance takes care of single ones. What
@@ -45,9 +45,9 @@ export interface Instance {
   readonly name: string
   /** Batches it takes at once: 1, or 2 where the next is prepared while one runs. */
   readonly concurrency: number
-  /** The model's, where the code of its instances may ask other models. */
+  /** The model's, where the code of its instances may call other models. */
   readonly cycles?: CallCycleDetector
-  /** Whether it is to be told of single requests that nobody waits for any more. Default false. */
+  /** Whether `Interrupt` may be called for single requests. Default false. */
   readonly interruptsRequests?: boolean
   readonly status: () => InstanceStatus
   /** Set by the scheduler: the instance calls it whenever its status has changed. */
@@ -56,8 +56,8 @@ export interface Instance {
   readonly execute: (batch: Batch, settle: Settle) => Interrupt
 }
 
-/** Executes by `inner`, whose name and status it has: for tensors that look otherwise there. Nothing in it asks models. */
-export const over = (inner: Instance, execute: Instance["execute"]): Instance => ({
+/** An instance around `inner`, with its name and status, that transforms tensors. Its code calls no other model. */
+export const wrapInstance = (inner: Instance, execute: Instance["execute"]): Instance => ({
   name: inner.name,
   concurrency: inner.concurrency,
   status: inner.status,
@@ -74,7 +74,7 @@ export const over = (inner: Instance, execute: Instance["execute"]): Instance =>
 export const fromEffect =
   <R>(
     context: Context.Context<R>,
-    execute: (batch: Batch) => Effect.Effect<Execution, InferenceError, R>,
+    execute: (batch: Batch) => Effect.Effect<ExecutionResult, InferenceError, R>,
   ): Instance["execute"] =>
   (batch, settle) => {
     const fiber = Effect.runForkWith(context)(execute(batch))

@@ -37,7 +37,7 @@ const harness = Effect.gen(function* () {
     }),
   )
   const { infer, model } = yield* Testing.model(layer, Where)
-  const ask = Effect.forkChild(
+  const call = Effect.forkChild(
     Effect.map(infer({ X: 1 }), ({ NAME }) => NAME),
     { startImmediately: true },
   )
@@ -45,7 +45,7 @@ const harness = Effect.gen(function* () {
     model,
     entered,
     alive: () => [...alive].toSorted(),
-    ask: Effect.tap(ask, () => TestClock.adjust(0)),
+    infer: Effect.tap(call, () => TestClock.adjust(0)),
     open: Effect.andThen(
       Effect.suspend(() => Deferred.succeed(gate, undefined)),
       TestClock.adjust(0),
@@ -61,8 +61,8 @@ const regroup = ({ life: { regroup } }: RunningModel, groups: ReadonlyArray<Grou
 
 it.effect("more of them execute what waits in the queue, and those that are alike stay", () =>
   Effect.gen(function* () {
-    const { model, ask, alive, entered, open } = yield* harness
-    const asked = [yield* ask, yield* ask, yield* ask]
+    const { model, infer, alive, entered, open } = yield* harness
+    const pending = [yield* infer, yield* infer, yield* infer]
     expect([alive(), entered, model.life.pending()]).toEqual([["where_0_0"], ["where_0_0"], 2])
     yield* regroup(model, [{ count: 2 }, { kind: "GPU", gpus: [1] }])
     yield* TestClock.adjust(0)
@@ -73,18 +73,18 @@ it.effect("more of them execute what waits in the queue, and those that are alik
       { name: "where_1", kind: "GPU", count: 1, gpus: [1] },
     ])
     yield* open
-    expect((yield* Effect.forEach(asked, Fiber.join)).toSorted()).toEqual(alive())
+    expect((yield* Effect.forEach(pending, Fiber.join)).toSorted()).toEqual(alive())
     expect(model.description.statistics.success.count).toBe(3)
   }),
 )
 
 it.effect("those that go answer what they have, and are released behind it; they get nothing more", () =>
   Effect.gen(function* () {
-    const { model, ask, alive, entered, open, shut } = yield* harness
+    const { model, infer, alive, entered, open, shut } = yield* harness
     yield* regroup(model, [{ count: 2 }])
-    const first = [yield* ask, yield* ask]
+    const first = [yield* infer, yield* infer]
     yield* regroup(model, [{ count: 1 }])
-    const next = yield* ask
+    const next = yield* infer
     expect([alive(), entered, model.life.pending()]).toEqual([
       ["where_0_0", "where_0_1"],
       ["where_0_0", "where_0_1"],
@@ -94,7 +94,7 @@ it.effect("those that go answer what they have, and are released behind it; they
     expect(yield* Effect.forEach(first, Fiber.join)).toEqual(["where_0_0", "where_0_1"])
     expect([yield* Fiber.join(next), alive()]).toEqual(["where_0_0", ["where_0_0"]])
     yield* shut
-    const another = [yield* ask, yield* ask]
+    const another = [yield* infer, yield* infer]
     expect(entered.slice(3)).toEqual(["where_0_0"])
     yield* open
     yield* Effect.forEach(another, Fiber.join)
@@ -105,12 +105,12 @@ it.effect("those that go answer what they have, and are released behind it; they
 it.effect("what cannot be built leaves all as it was, and nothing of it behind", () =>
   Effect.gen(function* () {
     const harnessed = yield* harness
-    const { model, ask, alive, open } = harnessed
+    const { model, infer, alive, open } = harnessed
     yield* harnessed.break("where_0_2")
     expect(yield* Effect.flip(regroup(model, [{ count: 3 }]))).toEqual({ message: "where_0_2 is broken" })
     expect([alive(), model.life.instanceGroups()]).toMatchObject([["where_0_0"], [{ count: 1 }]])
     yield* open
-    expect(yield* Fiber.join(yield* ask)).toBe("where_0_0")
+    expect(yield* Fiber.join(yield* infer)).toBe("where_0_0")
   }),
 )
 
@@ -127,10 +127,10 @@ it.effect("what is prepared and not brought in is gone at the end of the scope",
 
 it.effect("other instances of the same names take the place of those there are", () =>
   Effect.gen(function* () {
-    const { model, ask, alive, open } = yield* harness
+    const { model, infer, alive, open } = yield* harness
     yield* regroup(model, [{ kind: "GPU", gpus: [0] }])
     expect([alive(), model.life.instanceGroups()]).toMatchObject([["where_0_0 on 0"], [{ kind: "GPU" }]])
     yield* open
-    expect(yield* Fiber.join(yield* ask)).toBe("where_0_0 on 0")
+    expect(yield* Fiber.join(yield* infer)).toBe("where_0_0 on 0")
   }),
 )

@@ -6,7 +6,7 @@ import { Effect, Exit, Scope } from "effect"
 import type { Instance, InstanceGroup } from "./Instance.ts"
 import * as InstancePlan from "./InstancePlan.ts"
 
-export interface Source<E, R> {
+export interface InstanceSource<E, R> {
   /** Which there are at first. */
   readonly plan: InstancePlan.InstancePlan
   /** One of them, in a scope that is closed once it is not needed any more. */
@@ -22,7 +22,7 @@ interface Built {
 }
 
 /** Instances of another plan, loaded where there were none alike. */
-export interface Prepared {
+export interface PreparedInstances {
   /** From now on they are the set; those that are none of it end what they have, and are gone. */
   readonly commit: Effect.Effect<void>
 }
@@ -38,32 +38,35 @@ export interface InstanceSet<E> {
   readonly prepare: (
     plan: InstancePlan.InstancePlan,
     exchange: (instances: ReadonlyArray<Instance>) => Effect.Effect<void>,
-  ) => Effect.Effect<Prepared, E, Scope.Scope>
+  ) => Effect.Effect<PreparedInstances, E, Scope.Scope>
 }
 
 /** `warmUp` is what each passes before it is one of them. All there are at the end of the scope are closed then. */
 export const make = Effect.fnUntraced(function* <E, EW = never>(
-  { plan, build, isConcurrent = false }: Source<E, Scope.Scope>,
+  { plan, build, isConcurrent = false }: InstanceSource<E, Scope.Scope>,
   warmUp: (instance: Instance) => Effect.Effect<void, EW> = () => Effect.void,
 ): Effect.fn.Return<InstanceSet<E | EW>, E | EW, Scope.Scope> {
   // One for all, so that whatever uses the set and comes behind it in the scope ends before any of them.
   const scope = yield* Scope.fork(yield* Scope.Scope)
 
-  const one = Effect.fn("InstanceSet.build")(function* (planned: InstancePlan.PlannedInstance) {
-    const own = yield* Scope.fork(scope)
+  const buildOne = Effect.fn("InstanceSet.build")(function* (planned: InstancePlan.PlannedInstance) {
+    const instanceScope = yield* Scope.fork(scope)
     const instance = yield* build(planned).pipe(
-      Scope.provide(own),
-      Effect.onExit((exit) => (Exit.isFailure(exit) ? Scope.close(own, exit) : Effect.void)),
+      Scope.provide(instanceScope),
+      Effect.onExit((exit) => (Exit.isFailure(exit) ? Scope.close(instanceScope, exit) : Effect.void)),
     )
-    return { planned, instance, scope: own } satisfies Built
+    return { planned, instance, scope: instanceScope } satisfies Built
   })
   const close = (built: ReadonlyArray<Built>) =>
     Effect.forEach(built, ({ scope }) => Scope.close(scope, Exit.void), { discard: true })
-  /** Into an array that tells which there are, however it ends. */
-  const all = Effect.fnUntraced(function* (planned: ReadonlyArray<InstancePlan.PlannedInstance>, into: Array<Built>) {
+  /** Builds instances into an array, which holds those that were built, also after a failure. */
+  const buildAll = Effect.fnUntraced(function* (
+    planned: ReadonlyArray<InstancePlan.PlannedInstance>,
+    into: Array<Built>,
+  ) {
     const concurrency = isConcurrent ? "unbounded" : 1
-    const noted = (each: InstancePlan.PlannedInstance) => Effect.map(one(each), (built) => into.push(built))
-    yield* Effect.forEach(planned, noted, { concurrency, discard: true })
+    const record = (each: InstancePlan.PlannedInstance) => Effect.map(buildOne(each), (built) => into.push(built))
+    yield* Effect.forEach(planned, record, { concurrency, discard: true })
     yield* Effect.forEach(inOrder(planned, into), ({ instance }) => warmUp(instance), {
       concurrency: "unbounded",
       discard: true,
@@ -71,7 +74,7 @@ export const make = Effect.fnUntraced(function* <E, EW = never>(
   })
 
   const first: Array<Built> = []
-  yield* all(plan.instances, first)
+  yield* buildAll(plan.instances, first)
   let current = inOrder(plan.instances, first)
   let { groups } = plan
   return {
@@ -85,7 +88,7 @@ export const make = Effect.fnUntraced(function* <E, EW = never>(
       let isSet = false
       const added: Array<Built> = []
       yield* Effect.addFinalizer(() => (isSet ? Effect.void : close(added)))
-      yield* all(
+      yield* buildAll(
         plan.instances.filter((planned) => find(current, planned) === undefined),
         added,
       )

@@ -23,7 +23,7 @@ const named = Effect.map(
 )
 
 /** The answers to so many requests at the same time, and how long they took in milliseconds. */
-const asked = Effect.fnUntraced(function* (layer: Layer.Layer<Where>, requests: number) {
+const inferAll = Effect.fnUntraced(function* (layer: Layer.Layer<Where>, requests: number) {
   const { infer } = yield* Testing.model(layer, Where)
   const before = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
   const fiber = yield* Effect.forkChild(
@@ -37,7 +37,7 @@ const asked = Effect.fnUntraced(function* (layer: Layer.Layer<Where>, requests: 
     yield* TestClock.adjust("100 millis")
     took = (yield* Effect.clockWith((clock) => clock.currentTimeMillis)) - before
   }
-  return { answers: (yield* Fiber.join(fiber)).map(({ NAME }) => NAME).toSorted(), took }
+  return { responses: (yield* Fiber.join(fiber)).map(({ NAME }) => NAME).toSorted(), took }
 })
 
 const device = (id: string) => Layer.succeed(Device, { id })
@@ -46,15 +46,15 @@ it.effect("two instances do two requests at the same time, one instance does one
   Effect.gen(function* () {
     const sleeping = (instances: number) =>
       Model.each(Where, () => Effect.delay(Effect.succeed({ NAME: "" }), "200 millis"), { instances })
-    expect((yield* asked(sleeping(2), 2)).took).toBe(200)
-    expect((yield* asked(sleeping(1), 2)).took).toBe(400)
+    expect((yield* inferAll(sleeping(2), 2)).took).toBe(200)
+    expect((yield* inferAll(sleeping(1), 2)).took).toBe(400)
   }),
 )
 
 it.effect("a list of layers: each instance has its own, and requests go to whichever is free", () =>
   Effect.gen(function* () {
     const layer = Model.each(Where, named, { instances: [device("cuda"), device("cpu")] })
-    expect(yield* asked(layer, 4)).toEqual({ answers: ["cpu", "cpu", "cuda", "cuda"], took: 400 })
+    expect(yield* inferAll(layer, 4)).toEqual({ responses: ["cpu", "cpu", "cuda", "cuda"], took: 400 })
   }),
 )
 
@@ -74,27 +74,27 @@ it.effect("the same layer twice is built twice; each in a scope of its own, clos
       ),
     )
     const layer = Model.each(Where, named, { instances: [counted, { count: 2, layer: counted }] })
-    expect((yield* Effect.scoped(asked(layer, 3))).answers).toEqual(["1", "2", "3"])
+    expect((yield* Effect.scoped(inferAll(layer, 3))).responses).toEqual(["1", "2", "3"])
     expect(events).toEqual(["+1", "+2", "+3", "-3", "-2", "-1"])
   }),
 )
 
 it.effect("what is being built is told what it is, also its layer", () =>
   Effect.gen(function* () {
-    const told: Array<unknown> = []
+    const received: Array<unknown> = []
     const fromContext = Layer.effect(
       Device,
       Effect.map(InstanceContext, ({ kind, gpu }) => ({ id: `${kind}:${gpu}` })),
     )
     const handler = Effect.gen(function* () {
-      told.push(yield* InstanceContext)
+      received.push(yield* InstanceContext)
       const { id } = yield* Device
       return () => ({ NAME: id })
     })
     const instances = [{ layer: fromContext }, { kind: "GPU", gpus: [0, 3], count: 2, layer: fromContext }] as const
     const { model } = yield* Testing.model(Model.each(Where, handler, { instances }), Where)
     const common = { model: "where", version: "1" }
-    expect(told).toEqual([
+    expect(received).toEqual([
       { ...common, name: "where_0_0", group: 0, index: 0, kind: "CPU", gpu: undefined },
       { ...common, name: "where_1_0", group: 1, index: 0, kind: "GPU", gpu: 0 },
       { ...common, name: "where_1_1", group: 1, index: 1, kind: "GPU", gpu: 0 },

@@ -40,13 +40,13 @@ it.effect.each(handlers)("%s: the caller has the error, and the model takes no m
     const {
       life: { isReady, unrecoverable = Effect.never },
     } = model.model
-    const told = yield* Effect.forkChild(unrecoverable)
+    const failure = yield* Effect.forkChild(unrecoverable)
     expect(isReady()).toBe(true)
     const error = yield* Effect.flip(model.infer({ x }))
     expect(error).toBe(lost)
     expect(error).toMatchObject({ _tag: "Unrecoverable", message: "the device is lost" })
     expect(isReady()).toBe(false)
-    expect(yield* Fiber.join(told)).toBe(lost)
+    expect(yield* Fiber.join(failure)).toBe(lost)
     expect(yield* Effect.flip(model.infer({ x }))).toMatchObject({
       _tag: "ModelNotReady",
       message: "[request id: <id_unknown>] model 'device' takes no more requests: the device is lost",
@@ -100,15 +100,15 @@ it.effect("what is queued is refused, without another execution; what runs on an
       ),
     )
     const two = { x: Tensor.make("INT32", [2, 1], Int32Array.of(1, 2)) }
-    const asked: Array<Fiber.Fiber<Result.Result<unknown, unknown>>> = []
+    const pending: Array<Fiber.Fiber<Result.Result<unknown, unknown>>> = []
     for (let request = 0; request < 3; request++) {
-      asked.push(yield* Effect.forkChild(Effect.result(model.inferBatch(two))))
+      pending.push(yield* Effect.forkChild(Effect.result(model.inferBatch(two))))
       yield* Testing.advance(0)
     }
     gates[0]?.resolve()
     yield* Testing.advance(0)
     gates[1]?.resolve()
-    const [first, second, third] = yield* Effect.forEach(asked, Fiber.join)
+    const [first, second, third] = yield* Effect.forEach(pending, Fiber.join)
     expect(first).toEqual(Result.fail(lost))
     expect(second).toMatchObject({ _tag: "Success" })
     expect(third).toMatchObject({ failure: { _tag: "ModelNotReady" } })

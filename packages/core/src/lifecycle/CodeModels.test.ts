@@ -150,7 +150,7 @@ it.effect("the index tells what comes, what goes, and what could not come", () =
     yield* Deferred.succeed(gate, undefined)
     yield* Fiber.join(loading)
     expect(index()).toEqual([])
-    const asked = yield* Effect.forkChild(value(models, "scale"), { startImmediately: true })
+    const pending = yield* Effect.forkChild(value(models, "scale"), { startImmediately: true })
     yield* untilIdle
     const unloading = yield* Effect.forkChild(models.unload("scale", { drain: "2 minutes" }), {
       startImmediately: true,
@@ -158,7 +158,7 @@ it.effect("the index tells what comes, what goes, and what could not come", () =
     yield* untilIdle
     expect(index()).toEqual([{ name: "scale", version: "1", state: "UNLOADING", reason: "" }])
     yield* TestClock.adjust("1 minute")
-    expect(yield* Fiber.join(asked)).toBe(7)
+    expect(yield* Fiber.join(pending)).toBe(7)
     yield* Fiber.join(unloading)
     expect(index()).toEqual([])
   }),
@@ -170,7 +170,7 @@ it.effect("a model that does not get done is not waited for longer than its drai
     const log: Array<string> = []
     const stuck = watched(log, "stuck")
     yield* models.load([Scale], stuck.layer)
-    const asked = yield* Effect.forkChild(Effect.result(value(models, "scale")))
+    const pending = yield* Effect.forkChild(Effect.result(value(models, "scale")))
     yield* Deferred.await(stuck.entered)
     const unloading = yield* Effect.forkChild(models.unload("scale", { drain: "10 seconds" }), {
       startImmediately: true,
@@ -180,7 +180,7 @@ it.effect("a model that does not get done is not waited for longer than its drai
     yield* TestClock.adjust("1 seconds")
     yield* Fiber.join(unloading)
     expect(log).toEqual(["+stuck", "-stuck"])
-    expect(Result.isFailure(yield* Fiber.join(asked))).toBe(true)
+    expect(Result.isFailure(yield* Fiber.join(pending))).toBe(true)
   }),
 )
 
@@ -366,24 +366,24 @@ it.effect("models that are replaced together finish as they were, each with the 
               ),
         ),
       )
-      const noted = Model.each(
+      const recorded = Model.each(
         Scale,
         Effect.as(
           Effect.addFinalizer(() => Effect.sync(() => log.push(`-${factor}`))),
           ({ x }: { readonly x: number }) => ({ y: x * factor }),
         ),
       )
-      return { layer: Layer.provideMerge(outer, noted), entered, open: Deferred.succeed(gate, undefined) }
+      return { layer: Layer.provideMerge(outer, recorded), entered, open: Deferred.succeed(gate, undefined) }
     }
     const [one, two] = [make(10), make(20)]
     yield* models.load([Outer, Scale], one.layer)
-    const asked = yield* Effect.forkChild(value(models, "outer"))
+    const pending = yield* Effect.forkChild(value(models, "outer"))
     yield* Deferred.await(one.entered)
     yield* models.replace([Outer, Scale], two.layer)
     yield* untilIdle
     expect(log).toEqual([])
     yield* Effect.all([one.open, two.open])
-    expect(yield* Effect.all([Fiber.join(asked), value(models, "outer")])).toEqual([70, 140])
+    expect(yield* Effect.all([Fiber.join(pending), value(models, "outer")])).toEqual([70, 140])
     yield* untilIdle
     expect(log).toEqual(["-10"])
   }),
@@ -407,12 +407,12 @@ it.effect("a handler loads and unloads; one that unloads itself does not wait fo
       }),
     )
     yield* Effect.provideService(models.load([Outer], manager), Registry, models)
-    const ask = (x: number) => models.infer("outer", { x: Tensor.make("INT32", [1], Int32Array.of(x)) })
-    yield* ask(3)
+    const infer = (x: number) => models.infer("outer", { x: Tensor.make("INT32", [1], Int32Array.of(x)) })
+    yield* infer(3)
     expect(yield* value(models, "scale")).toBe(21)
-    yield* ask(5)
+    yield* infer(5)
     expect(yield* value(models, "scale")).toBe(35)
-    expect((yield* ask(0))["y"]?.data[0]).toBe(0)
+    expect((yield* infer(0))["y"]?.data[0]).toBe(0)
     yield* untilIdle
     expect([log, models.models.map(({ description: { name } }) => name)]).toEqual([["-outer"], ["scale"]])
   }),
@@ -449,16 +449,16 @@ it.effect("models of a repository are its own: under explicit control it is aske
     const server = new ModelStore()
     const { model } = Context.get(yield* Layer.build(times(2)), Scale)
     const stored = () => server.serve("scale", [ModelVersion.ready(model, "repository")])
-    const asked: Array<unknown> = []
+    const controlCalls: Array<unknown> = []
     const control: Control = {
       load: (name, overrides) =>
         Effect.sync(() => {
-          asked.push([name, overrides])
+          controlCalls.push([name, overrides])
           stored()
         }),
       unload: (name) =>
         Effect.sync(() => {
-          asked.push(name)
+          controlCalls.push(name)
           server.serve(name, [])
         }),
     }
@@ -483,7 +483,7 @@ it.effect("models of a repository are its own: under explicit control it is aske
     expect(models.isReady("scale")).toBe(false)
     yield* models.loadStored("scale", { config: "{}" })
     expect(yield* value(models, "scale")).toBe(14)
-    expect(asked).toEqual(["scale", ["scale", { config: "{}", files: new Map() }]])
+    expect(controlCalls).toEqual(["scale", ["scale", { config: "{}", files: new Map() }]])
   }),
 )
 

@@ -76,7 +76,7 @@ export class CodeModels implements Loading {
   readonly lock = new KeyedLock()
   /** Those of all servers. */
   readonly models: ModelLookup.RegisteredModels
-  readonly #outer: Scope.Scope
+  readonly #parentScope: Scope.Scope
   /** What is loaded, for the time without a server. */
   readonly #base = new ModelStore()
   readonly #servers = new Map<ModelStore, () => Control | undefined>()
@@ -84,9 +84,9 @@ export class CodeModels implements Loading {
   #lifecycle: Lifecycle
 
   /** What is loaded lives at most as long as `outer`. */
-  constructor(outer: Scope.Scope) {
-    this.#outer = outer
-    this.#scope = Scope.forkUnsafe(outer)
+  constructor(parentScope: Scope.Scope) {
+    this.#parentScope = parentScope
+    this.#scope = Scope.forkUnsafe(parentScope)
     this.#lifecycle = new Lifecycle(this.#scope, this.lock)
     const stores = () => (this.#servers.size > 0 ? [...this.#servers.keys()] : [this.#base])
     const lookup = ModelLookup.make({
@@ -101,10 +101,10 @@ export class CodeModels implements Loading {
     }
   }
 
-  readonly load: Loading["load"] = (models, layer) => this.#bring(models, layer, undefined)
+  readonly load: Loading["load"] = (models, layer) => this.#install(models, layer, undefined)
 
   readonly replace: Loading["replace"] = (models, layer, { drain = defaultDrain } = {}) =>
-    this.#bring(models, layer, drain)
+    this.#install(models, layer, drain)
 
   readonly loadStored: Loading["loadStored"] = (name, { files = new Map(), ...overrides } = {}) =>
     Effect.suspend(() => {
@@ -119,9 +119,9 @@ export class CodeModels implements Loading {
         const unload = this.#control()?.unload(name, false)
         if (unload !== undefined) return yield* unload
       }
-      const taken = yield* this.#lifecycle.change([name], Effect.uninterruptible(this.#takeOut(name, options)))
+      const removed = yield* this.#lifecycle.change([name], Effect.uninterruptible(this.#remove(name, options)))
       const caller = yield* Caller
-      if (!Retirement.waitsFor(taken.versions, caller?.cycles)) yield* Fiber.await(taken.over)
+      if (!Retirement.wouldDeadlock(removed.versions, caller?.cycles)) yield* Fiber.await(removed.over)
     })
 
   /**
@@ -202,7 +202,7 @@ export class CodeModels implements Loading {
   }
 
   /** `drain`: how long those that are replaced may take; undefined where none is. */
-  #bring<const M extends Models, E, R>(
+  #install<const M extends Models, E, R>(
     models: M,
     layer: Layer.Layer<NoInfer<M[number]["Identifier"]>, E, R>,
     drain: Duration.Input | undefined,
@@ -221,8 +221,8 @@ export class CodeModels implements Loading {
         )
         for (const version of versions) for (const store of this.#stores) store.add(version)
         // Nothing of what is loaded belongs to the server already, so all of it is built anew.
-        const built = Effect.flatMap(Scope.Scope, (own) =>
-          Layer.buildWithMemoMap(layer, Layer.makeMemoMapUnsafe(), own).pipe(
+        const built = Effect.flatMap(Scope.Scope, (modelsScope) =>
+          Layer.buildWithMemoMap(layer, Layer.makeMemoMapUnsafe(), modelsScope).pipe(
             Effect.tap(admit),
             // The load may be part of a request, whose deadline is not that of the model.
             Effect.provideService(Caller, undefined),
@@ -271,17 +271,19 @@ export class CodeModels implements Loading {
     return undefined
   }
 
-  #takeOut(name: string, { version, drain = defaultDrain }: UnloadOptions) {
+  #remove(name: string, { version, drain = defaultDrain }: UnloadOptions) {
     return Effect.gen({ self: this }, function* () {
       if (this.#isStored(name)) return yield* new InvalidRequest({ message: storedProblem(name) })
-      const wanted = version === undefined ? undefined : String(version)
-      const wasFailed = this.#forgetFailures(name, wanted)
-      const found = this.models.get(name, wanted ?? "")
+      const versionText = version === undefined ? undefined : String(version)
+      const wasFailed = this.#forgetFailures(name, versionText)
+      const found = this.models.get(name, versionText ?? "")
       if (Result.isFailure(found)) {
         if (!wasFailed) return yield* found.failure
         return { versions: [], over: yield* this.#lifecycle.retire([], this.models.get, 0) }
       }
-      const versions = this.#serving(name).filter(({ running }) => wanted === undefined || running === found.success)
+      const versions = this.#serving(name).filter(
+        ({ running }) => versionText === undefined || running === found.success,
+      )
       this.#serve(name, (others) => others.filter((other) => !versions.includes(other)))
       return { versions, over: yield* this.#lifecycle.retire(versions, this.models.get, drain) }
     })
@@ -291,7 +293,7 @@ export class CodeModels implements Loading {
   #endAll(): Effect.Effect<void> {
     return Effect.suspend(() => {
       const scope = this.#scope
-      this.#scope = Scope.forkUnsafe(this.#outer)
+      this.#scope = Scope.forkUnsafe(this.#parentScope)
       this.#lifecycle = new Lifecycle(this.#scope, this.lock)
       const loaded = new Set(this.#base.names().flatMap((name) => this.#base.known(name)))
       return Effect.ensuring(

@@ -12,7 +12,7 @@ class Other extends Model.Service<Other>()("other", fields) {}
 class NoWeights extends Data.TaggedError("NoWeights")<{ readonly message: string }> {}
 
 const one = Model.each(One, ({ x }) => ({ y: x }))
-const asks = Model.each(
+const calling = Model.each(
   Other,
   Effect.map(One, ({ infer }) => infer),
 )
@@ -26,14 +26,14 @@ const complete = <E extends { readonly _tag: string }>(effect: Effect.Effect<voi
 
 export const changes = (registry: Registry["Service"]) => [
   complete(registry.load([One], one)),
-  complete(registry.load([One, Other], Layer.provideMerge(asks, one))),
-  complete(registry.replace([Other], Layer.provide(asks, one), { drain: "1 minute" })),
+  complete(registry.load([One, Other], Layer.provideMerge(calling, one))),
+  complete(registry.replace([Other], Layer.provide(calling, one), { drain: "1 minute" })),
   complete(registry.unload("one", { version: 2 })),
   complete(registry.load([One], fails)) satisfies Effect.Effect<
     void,
     NoWeights | { readonly _tag: "AlreadyExists" | "InvalidRequest" | "Unavailable" }
   >,
-  registry.load([Other], asks) satisfies Effect.Effect<void, { readonly _tag: string }, One>,
+  registry.load([Other], calling) satisfies Effect.Effect<void, { readonly _tag: string }, One>,
 
   // @ts-expect-error its layer provides another model
   registry.load([Other], one),
@@ -43,7 +43,7 @@ export const changes = (registry: Registry["Service"]) => [
   registry.load([], one),
   // @ts-expect-error what its layer needs is a need of whoever loads it
   // @effect-diagnostics-next-line missingEffectContext:off
-  complete(registry.load([Other], asks)),
+  complete(registry.load([Other], calling)),
   // @ts-expect-error what its layer fails with is told
   // @effect-diagnostics-next-line missingEffectError:off
   registry.load([One], fails) satisfies Effect.Effect<void, { readonly _tag: "AlreadyExists" }>,

@@ -44,7 +44,7 @@ const writer = (
   return { layer, gates }
 }
 
-const ask =
+const call =
   (model: Writer["Service"]) =>
   (adapter: string, x = 1) =>
     Effect.map(model.infer({ x }, { parameters: { adapter } }), ({ y }) => y)
@@ -56,14 +56,14 @@ it.effect("a request loads the variant that it asks, once for all who ask it", (
     const gate = yield* Deferred.make<void>()
     gates.set("a", gate)
     const model = yield* Testing.model(layer)
-    const infer = ask(model)
+    const infer = call(model)
     expect([log, model.model.life.isReady()]).toEqual([[], true])
-    const asked = yield* Effect.forEach([1, 2], (x) => Effect.forkChild(infer("a", x)))
+    const pending = yield* Effect.forEach([1, 2], (x) => Effect.forkChild(infer("a", x)))
     yield* Testing.advance(0)
     expect([log, model.model.life.pending()]).toEqual([["+a"], 2])
     expect(yield* infer("b")).toBe("b 1")
     yield* Deferred.succeed(gate, undefined)
-    expect(yield* Effect.forEach(asked, Fiber.join)).toEqual(["a 1", "a 2"])
+    expect(yield* Effect.forEach(pending, Fiber.join)).toEqual(["a 1", "a 2"])
     expect(yield* infer("a", 3)).toBe("a 3")
     expect(log).toEqual(["+a", "+b"])
     // Batches are a variant's own; they count together.
@@ -79,7 +79,7 @@ it.effect("a request loads the variant that it asks, once for all who ask it", (
 it.effect("a variant goes when nobody has asked it for so long, and comes again when it is asked", () =>
   Effect.gen(function* () {
     const log: Array<string> = []
-    const infer = ask(yield* Testing.model(writer(log, { idleTimeToLive: "10 minutes" }).layer))
+    const infer = call(yield* Testing.model(writer(log, { idleTimeToLive: "10 minutes" }).layer))
     yield* infer("a")
     yield* Testing.advance("9 minutes")
     yield* infer("a")
@@ -95,7 +95,7 @@ it.effect("a variant goes when nobody has asked it for so long, and comes again 
 it.effect("one that answers is not idle", () =>
   Effect.gen(function* () {
     const log: Array<string> = []
-    const infer = ask(yield* Testing.model(writer(log, { idleTimeToLive: "10 seconds" }).layer))
+    const infer = call(yield* Testing.model(writer(log, { idleTimeToLive: "10 seconds" }).layer))
     const late = yield* Effect.forkChild(infer("a", -1))
     yield* Testing.advance("59 seconds")
     expect(log).toEqual(["+a"])
@@ -114,7 +114,7 @@ it.effect(
     Effect.gen(function* () {
       const log: Array<string> = []
       const model = yield* Testing.model(writer(log).layer)
-      const infer = ask(model)
+      const infer = call(model)
       for (const adapter of ["a", "b", "a", "c"]) {
         yield* infer(adapter)
         yield* Testing.advance("1 second")
@@ -137,7 +137,7 @@ it.effect(
 it.effect("one that cannot be loaded fails those who wait for it, and is tried again", () =>
   Effect.gen(function* () {
     const log: Array<string> = []
-    const infer = ask(yield* Testing.model(writer(log).layer))
+    const infer = call(yield* Testing.model(writer(log).layer))
     for (let attempt = 0; attempt < 3; attempt++) {
       expect(yield* Effect.flip(infer("bad"))).toMatchObject({
         _tag: "ExecutionFailed",
@@ -155,7 +155,7 @@ it.effect("who waits may leave, has a deadline, and is one of not more than may 
     const gate = yield* Deferred.make<void>()
     gates.set("a", gate)
     const model = yield* Testing.model(layer)
-    const infer = ask(model)
+    const infer = call(model)
     const begin = (x: number) =>
       Effect.forkChild(
         Effect.result(
@@ -185,7 +185,7 @@ it.effect("its end refuses who waits, and ends what is loaded and what is being 
     gates.set("a", yield* Deferred.make<void>())
     const waiting = yield* Effect.scoped(
       Effect.gen(function* () {
-        const infer = ask(yield* Testing.model(layer))
+        const infer = call(yield* Testing.model(layer))
         yield* infer("b")
         const waiting = yield* Effect.forkDetach(Effect.flip(infer("a")))
         yield* Testing.advance(0)
@@ -208,7 +208,7 @@ it.effect("parameters that are not as declared, and a key that throws, fail thei
       capacity: 1,
     })
     const model = yield* Testing.model(layer)
-    expect(yield* Effect.flip(ask(model)("../a"))).toMatchObject({
+    expect(yield* Effect.flip(call(model)("../a"))).toMatchObject({
       _tag: "ExecutionFailed",
       message: "which variant of model 'writer' is asked: no path: ../a",
     })
@@ -229,9 +229,9 @@ it.effect("a variant that cannot recover makes the model of no use", () =>
       capacity: 2,
     })
     const model = yield* Testing.model(layer)
-    const told = yield* Effect.forkChild(model.model.life.unrecoverable ?? Effect.never)
-    expect(yield* Effect.flip(ask(model)("a"))).toBe(lost)
-    expect(yield* Fiber.join(told)).toBe(lost)
+    const failure = yield* Effect.forkChild(model.model.life.unrecoverable ?? Effect.never)
+    expect(yield* Effect.flip(call(model)("a"))).toBe(lost)
+    expect(yield* Fiber.join(failure)).toBe(lost)
     expect(model.model.life.isReady()).toBe(false)
   }),
 )
@@ -273,7 +273,7 @@ it.effect(
         ),
       )
       const all = Layer.provideMerge(outer, layer).pipe(Layer.provideMerge(weights), Layer.provide(Registry.layer))
-      const infer = ask(yield* Testing.model(all, Writer))
+      const infer = call(yield* Testing.model(all, Writer))
       expect([yield* infer("a"), yield* infer("b")]).toEqual(["a 1 disk 1", "b 1 disk 1"])
       expect(yield* Effect.flip(infer("asks"))).toMatchObject({
         _tag: "ExecutionFailed",

@@ -138,8 +138,8 @@ export const family = <Self, N extends string, I extends Fields, O extends Field
   return Layer.effect(
     model,
     Effect.gen(function* () {
-      const own = yield* Scope.fork(yield* Scope.Scope)
-      const running = yield* Scope.provide(make(Scope.close(own, Exit.void)), own)
+      const familyScope = yield* Scope.fork(yield* Scope.Scope)
+      const running = yield* Scope.provide(make(Scope.close(familyScope, Exit.void)), familyScope)
       const watch = yield* Watcher
       watch(running)
       return inference(definition, running)

@@ -134,11 +134,11 @@ describe("a change within a change", () => {
     Effect.gen(function* () {
       const { lock } = yield* harness
       const [atA, atB] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
-      const within = (name: string, begun: Deferred.Deferred<void>, other: Deferred.Deferred<void>, next: string) =>
+      const within = (name: string, started: Deferred.Deferred<void>, other: Deferred.Deferred<void>, next: string) =>
         lock.hold(
           [name],
           Effect.gen(function* () {
-            yield* Deferred.succeed(begun, undefined)
+            yield* Deferred.succeed(started, undefined)
             yield* Deferred.await(other)
             return yield* Effect.result(lock.hold([next], Effect.succeed(next)))
           }),

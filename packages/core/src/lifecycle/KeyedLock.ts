@@ -13,8 +13,8 @@ import { Unavailable } from "../error/InferenceError.ts"
 class Change {
   readonly parent: Change | undefined
   readonly children = new Set<Change>()
-  /** What it waits for, while it waits. */
-  waitsFor: Lock | undefined
+  /** The lock that the change waits for, if any. */
+  awaitedLock: Lock | undefined
   isOver = false
 
   constructor(parent: Change | undefined) {
@@ -32,14 +32,14 @@ class Change {
     if (this === other) return true
     if (seen.has(this)) return false
     seen.add(this)
-    const ahead = this.waitsFor?.ahead(this) ?? []
+    const ahead = this.awaitedLock?.ahead(this) ?? []
     return [...this.children, ...ahead].some((next) => next.dependsOn(other, seen))
   }
 }
 
 /** The lock of one name: the change that holds it, and behind it those that wait. */
 class Lock {
-  readonly #queue: Array<{ readonly change: Change; readonly turn: Deferred.Deferred<void> }> = []
+  readonly #queue: Array<{ readonly change: Change; readonly acquired: Deferred.Deferred<void> }> = []
 
   /** Those that hold it or wait for it. */
   get changes(): ReadonlyArray<Change> {
@@ -57,24 +57,24 @@ class Lock {
   }
 
   /** Takes a place in the queue; the result completes once the change holds the lock. */
-  enter(change: Change): Effect.Effect<void> {
-    const turn = Deferred.makeUnsafe<void>()
-    this.#queue.push({ change, turn })
+  acquire(change: Change): Effect.Effect<void> {
+    const acquired = Deferred.makeUnsafe<void>()
+    this.#queue.push({ change, acquired })
     if (this.#queue.length === 1) return Effect.void
-    change.waitsFor = this
-    return Deferred.await(turn)
+    change.awaitedLock = this
+    return Deferred.await(acquired)
   }
 
   /** The change holds it, or waits for it, no longer. */
-  leave(change: Change): void {
+  release(change: Change): void {
     const place = this.#queue.findIndex((entry) => entry.change === change)
     if (place < 0) return
-    change.waitsFor = undefined
+    change.awaitedLock = undefined
     this.#queue.splice(place, 1)
     const [next] = this.#queue
     if (place > 0 || next === undefined) return
-    next.change.waitsFor = undefined
-    Deferred.doneUnsafe(next.turn, Effect.void)
+    next.change.awaitedLock = undefined
+    Deferred.doneUnsafe(next.acquired, Effect.void)
   }
 }
 
@@ -129,9 +129,9 @@ export class KeyedLock {
       }
       this.#locks.set(name, lock)
       return Effect.ensuring(
-        Effect.andThen(restore(lock.enter(change)), effect),
+        Effect.andThen(restore(lock.acquire(change)), effect),
         Effect.sync(() => {
-          lock.leave(change)
+          lock.release(change)
           if (lock.isFree) this.#locks.delete(name)
         }),
       )

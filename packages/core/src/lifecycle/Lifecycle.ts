@@ -2,9 +2,9 @@
  * How versions of models are loaded, and how they end, whatever their source is: models in code (CodeModels.ts), directories
  * (the repository's own package) and variants that requests load (Variants.ts).
  *
- *   change ─ holds the names ─┬─ load:   wanted ─► loading ─┬─► ready, and the source serves it by a ModelStore
+ *   change ─ holds the names ─┬─ load:   pending ─► loading ─┬─► ready, and the source serves it by a ModelStore
  *                             │                             └─► failed, and nothing of it stays
- *                             └─ retire: draining ─► gone
+ *                             └─ retire: draining ─► ended
  *
  * All that is loaded lives in one scope. Its end also ends a change that is under way, and waits for it.
  */
@@ -26,9 +26,9 @@ export class Lifecycle {
     this.#lock = lock
   }
 
-  /** Runs a change of these models. A caller that is interrupted takes it back. */
+  /** Runs a change of these models. Interrupting the caller interrupts the change. */
   change<A, E, R>(names: Iterable<string>, change: Effect.Effect<A, E, R>): Effect.Effect<A, E | Unavailable, R> {
-    return this.#within(this.#lock.hold(names, change))
+    return this.#runInScope(this.#lock.hold(names, change))
   }
 
   /** The same for a change that finds out which models it has to hold (KeyedLock.holdAll). */
@@ -36,12 +36,12 @@ export class Lifecycle {
     names: ReadonlySet<string>,
     change: (held: ReadonlySet<string>) => Effect.Effect<ReadonlySet<string> | undefined, E, R>,
   ): Effect.Effect<void, E | Unavailable, R> {
-    return this.#within(this.#lock.holdAll(names, change))
+    return this.#runInScope(this.#lock.holdAll(names, change))
   }
 
   /**
    * Builds what these versions need, in a scope of its own, which ends with the last of them. Where the build fails, nothing of it
-   * stays and they have failed; where it is interrupted, they are gone. To be made ready by the caller, with the result's scope.
+   * stays and they have failed; where it is interrupted, they have ended. To be made ready by the caller, with the result's scope.
    */
   load<A, E, R>(
     versions: ReadonlyArray<ModelVersion>,
@@ -50,22 +50,22 @@ export class Lifecycle {
     return Effect.uninterruptibleMask((restore) =>
       Effect.gen({ self: this }, function* () {
         for (const version of versions) version.begin()
-        const own = yield* Scope.fork(this.#scope)
-        const built = yield* restore(Scope.provide(build, own)).pipe(
+        const buildScope = yield* Scope.fork(this.#scope)
+        const built = yield* restore(Scope.provide(build, buildScope)).pipe(
           Effect.onError((cause) =>
             Effect.andThen(
-              Scope.close(own, Exit.failCause(cause)),
+              Scope.close(buildScope, Exit.failCause(cause)),
               Effect.sync(() => {
-                const isTakenBack = Cause.hasInterruptsOnly(cause)
+                const isInterrupted = Cause.hasInterruptsOnly(cause)
                 for (const version of versions) {
-                  if (isTakenBack) version.end()
+                  if (isInterrupted) version.end()
                   else version.fail(causeMessage(cause))
                 }
               }),
             ),
           ),
         )
-        return { built, scope: new BuildScope(own) }
+        return { built, scope: new BuildScope(buildScope) }
       }),
     )
   }
@@ -80,7 +80,7 @@ export class Lifecycle {
   }
 
   /** As part of the scope, whose end waits until the change has ended, so that nothing ends the process while native code runs. */
-  #within<A, E, R>(change: Effect.Effect<A, E, R>): Effect.Effect<A, E | Unavailable, R> {
+  #runInScope<A, E, R>(change: Effect.Effect<A, E, R>): Effect.Effect<A, E | Unavailable, R> {
     const scope = this.#scope
     return Effect.uninterruptibleMask((restore) =>
       Effect.gen(function* () {

@@ -26,11 +26,11 @@ export const make = ({
 }: Pick<RegisteredModels, "versions" | "absent">): Omit<RegisteredModels, "models"> => {
   const get: RegisteredModels["get"] = (name, version) => {
     const found = versions(name)
-    const wanted = version.startsWith("0") ? version.replace(/^0+(?=[0-9])/, "") : version
-    const model = version === "" ? found.at(-1) : found.find(({ description }) => description.version === wanted)
+    const normalized = version.startsWith("0") ? version.replace(/^0+(?=[0-9])/, "") : version
+    const model = version === "" ? found.at(-1) : found.find(({ description }) => description.version === normalized)
     if (model !== undefined) return Result.succeed(model)
     const others = absent(name)
-    if (others.includes(wanted)) return Result.fail(NamedCalls.notReady({ name, version: wanted }))
+    if (others.includes(normalized)) return Result.fail(NamedCalls.notReady({ name, version: normalized }))
     return Result.fail(notFound(name, version, found.length + others.length > 0))
   }
   return { versions, absent, get, ...NamedCalls.make(get) }

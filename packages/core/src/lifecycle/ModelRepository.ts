@@ -38,7 +38,7 @@ export interface OpenRepository {
 }
 
 /** No models but those that the server was started with. */
-export const none: OpenRepository = {
+export const noRepository: OpenRepository = {
   begin: Effect.void,
   index: () => [],
   isReady: () => true,
@@ -58,5 +58,5 @@ export type Open = (server: RepositoryServer) => Effect.Effect<OpenRepository, R
 
 /** The repository of the servers that are built with it. Default: none. */
 export const ModelRepository = Context.Reference<Open>("@nereid/core/internal/lifecycle/ModelRepository", {
-  defaultValue: () => () => Effect.succeed(none),
+  defaultValue: () => () => Effect.succeed(noRepository),
 })

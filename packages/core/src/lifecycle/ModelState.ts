@@ -1,7 +1,7 @@
 /**
  * The states of one load of a model version, and which of them may follow each other. Pure: ModelVersion.ts moves through them.
  *
- *   wanted ──► loading ──► ready ──► draining ──► gone
+ *   pending ─► loading ──► ready ──► draining ──► ended
  *     │           │        │   ▲         ▲         ▲
  *     │           │        ▼   │         │         │
  *     └───────────┴─────► failed ────────┴─────────┘
@@ -11,22 +11,22 @@
  */
 
 /**
- * - `wanted`: a load was requested and waits for its turn.
+ * - `pending`: a load was requested and waits for its turn.
  * - `loading`: it is being built, warm-up included.
  * - `ready`: it is loaded, and requests reach it.
  * - `draining`: no further requests reach it; it answers those that it has accepted.
- * - `gone`: its instances have ended.
+ * - `ended`: its instances have ended.
  * - `failed`: it cannot be loaded, or cannot run with the other models that there are; the reason says why.
  */
-export type ModelState = "wanted" | "loading" | "ready" | "draining" | "gone" | "failed"
+export type ModelState = "pending" | "loading" | "ready" | "draining" | "ended" | "failed"
 
 const successors: { readonly [S in ModelState]: ReadonlyArray<ModelState> } = {
-  wanted: ["loading", "failed", "gone"],
-  loading: ["ready", "failed", "gone"],
+  pending: ["loading", "failed", "ended"],
+  loading: ["ready", "failed", "ended"],
   ready: ["failed", "draining"],
-  failed: ["ready", "draining", "gone"],
-  draining: ["gone"],
-  gone: [],
+  failed: ["ready", "draining", "ended"],
+  draining: ["ended"],
+  ended: [],
 }
 
 /** Whether the machine has a transition from one state to the other. */

@@ -12,9 +12,9 @@ const model = (name: string, version: string): RunningModel =>
 
 const registry = ModelStore.of([model("m", "2"), model("m", "10"), model("m", "1"), model("other", "1")])
 
-const version = (name: string, wanted: string) =>
-  Result.map(registry.get(name, wanted), (found) => found.description.version)
-const refusal = (name: string, wanted: string) => Result.getOrThrow(Result.flip(registry.get(name, wanted)))
+const version = (name: string, requested: string) =>
+  Result.map(registry.get(name, requested), (found) => found.description.version)
+const refusal = (name: string, requested: string) => Result.getOrThrow(Result.flip(registry.get(name, requested)))
 
 it("gives the version that was asked for, or the highest", () => {
   expect(version("m", "1")).toEqual(Result.succeed("1"))
@@ -67,11 +67,11 @@ it.each([
   ["1.5", " (details: stol)"],
   ["9223372036854775808", " (details: stol)"],
   ["-1", ""],
-])("%j is no version, of whatever model", (wanted, details) => {
+])("%j is no version, of whatever model", (requested, details) => {
   const message =
-    `failed to get model version from specified version string '${wanted}'${details}, ` +
+    `failed to get model version from specified version string '${requested}'${details}, ` +
     "version should be an integral value > 0"
-  for (const name of ["m", "foo"]) expect(refusal(name, wanted)).toMatchObject({ _tag: "InvalidRequest", message })
+  for (const name of ["m", "foo"]) expect(refusal(name, requested)).toMatchObject({ _tag: "InvalidRequest", message })
 })
 
 it("refuses two models of the same name and version", () => {
@@ -146,9 +146,9 @@ describe("the index of models in code", () => {
     for (let index = 0; index < 101; index++) fail(`m${index}`)
     expect(store.indexOfCode()).toHaveLength(100)
     expect(store.indexOfCode()[0]?.name).toBe("m1")
-    const again = code("m1")
-    store.add(again)
-    again.begin()
+    const repeated = code("m1")
+    store.add(repeated)
+    repeated.begin()
     expect(store.indexOfCode().filter(({ name }) => name === "m1")).toMatchObject([{ state: "LOADING" }])
   })
 })

@@ -35,10 +35,11 @@ const Current = Context.Reference<Context.Context<Registry | Served> | undefined
 
 const shared = Effect.gen(function* () {
   const code = new CodeModels(yield* Scope.Scope)
-  const own = <A, E, R>(change: Effect.Effect<A, E, R>) => Effect.provideService(change, Current, context)
+  const inCurrentScope = <A, E, R>(change: Effect.Effect<A, E, R>) => Effect.provideService(change, Current, context)
   const registry: Registry["Service"] = Object.assign(code.models, {
-    load: ((models, layer) => own(code.load(models, layer))) satisfies Loading["load"],
-    replace: ((models, layer, options) => own(code.replace(models, layer, options))) satisfies Loading["replace"],
+    load: ((models, layer) => inCurrentScope(code.load(models, layer))) satisfies Loading["load"],
+    replace: ((models, layer, options) =>
+      inCurrentScope(code.replace(models, layer, options))) satisfies Loading["replace"],
     loadStored: code.loadStored,
     unload: code.unload,
   })

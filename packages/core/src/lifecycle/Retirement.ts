@@ -49,13 +49,13 @@ export const end = (version: ModelVersion, name: string): Effect.Effect<void> =>
     Effect.andThen(Effect.sync(() => version.end())),
   )
 
-/** Whether the models wait, directly or not, for what this code answers: then it must not wait for their end. */
-export const waitsFor = (versions: ReadonlyArray<ModelVersion>, code: CallCycleDetector | undefined): boolean =>
+/** Whether the models wait, directly or not, for a call to the caller: then the caller must not wait for their end. */
+export const wouldDeadlock = (versions: ReadonlyArray<ModelVersion>, caller: CallCycleDetector | undefined): boolean =>
   versions.some(({ running }) => {
     const cycles = running?.calls.cycles
-    if (code === undefined || cycles === undefined) return false
-    if (code.begin(cycles) !== undefined) return true
-    code.end(cycles)
+    if (caller === undefined || cycles === undefined) return false
+    if (caller.begin(cycles) !== undefined) return true
+    caller.end(cycles)
     return false
   })
 

@@ -26,7 +26,7 @@ import { type Cancel, errorPrefix, type Reply, type Request } from "../request/R
 import type { RunningModel } from "../running/RunningModel.ts"
 import { AlarmClock } from "../scheduler/AlarmClock.ts"
 import { Deadlines } from "../scheduler/Deadlines.ts"
-import { Unanswered } from "../running/Unanswered.ts"
+import { OpenRequests } from "../running/OpenRequests.ts"
 import { stopping } from "../scheduler/RunningBatch.ts"
 import { KeyedLock } from "./KeyedLock.ts"
 import { Lifecycle } from "./Lifecycle.ts"
@@ -54,7 +54,7 @@ interface Variant {
   readonly version: ModelVersion
   /** Requests that wait for its load, the first one first. */
   readonly waiting: Set<Waiter>
-  unanswered: number
+  openRequests: number
   /** Milliseconds of the clock. */
   usedAt: number
 }
@@ -80,7 +80,7 @@ export const make = Effect.fnUntraced(function* <R>(options: VariantsOptions<R>)
   return variants
 })
 
-interface Surroundings<R> {
+interface VariantsRuntime<R> {
   readonly alarms: AlarmClock
   readonly lifecycle: Lifecycle
   readonly fork: (effect: Effect.Effect<void, never, R>) => void
@@ -88,21 +88,21 @@ interface Surroundings<R> {
 
 export class Variants<R = never> {
   readonly #options: VariantsOptions<R>
-  readonly #surroundings: Surroundings<R>
+  readonly #runtime: VariantsRuntime<R>
   /** In the order of their loads. */
   readonly #variants = new Map<string, Variant>()
   /** Variants that are being unloaded and still hold their memory. */
   readonly #closing = new Set<Deferred.Deferred<void>>()
   readonly #unrecoverable = Deferred.makeUnsafe<Unrecoverable>()
   readonly #deadlines: Deadlines<Waiter>
-  readonly #unanswered = new Unanswered()
+  readonly #openRequests = new OpenRequests()
   #isStopped = false
-  #isLost = false
+  #isUnrecoverable = false
 
-  constructor(options: VariantsOptions<R>, surroundings: Surroundings<R>) {
+  constructor(options: VariantsOptions<R>, runtime: VariantsRuntime<R>) {
     this.#options = options
-    this.#surroundings = surroundings
-    this.#deadlines = new Deadlines(surroundings.alarms, (waiter) => this.#expire(waiter))
+    this.#runtime = runtime
+    this.#deadlines = new Deadlines(runtime.alarms, (waiter) => this.#expire(waiter))
   }
 
   submit(key: string, request: Request, reply: Reply): Cancel {
@@ -118,15 +118,15 @@ export class Variants<R = never> {
       return this.#refused(reply, new QueueFull({ message: `${errorPrefix(request)}Exceeds maximum queue size` }))
     }
     const waiter: Waiter = { request, reply, variant, cancel: undefined, isOver: false }
-    variant.unanswered += 1
-    this.#unanswered.begin()
+    variant.openRequests += 1
+    this.#openRequests.begin()
     const { running } = variant.version
     if (running === undefined) {
       variant.waiting.add(waiter)
       this.#deadlines.add(waiter)
     } else this.#call(waiter, running)
     // Its first request waits already: the load may end before this returns.
-    if (known === undefined) this.#surroundings.fork(this.#load(variant))
+    if (known === undefined) this.#runtime.fork(this.#load(variant))
     return () => {
       if (this.#end(waiter)) waiter.cancel?.()
     }
@@ -142,12 +142,12 @@ export class Variants<R = never> {
   }
 
   isReady(): boolean {
-    return !this.#isStopped && !this.#isLost
+    return !this.#isStopped && !this.#isUnrecoverable
   }
 
   /** Completes once every accepted request has ended. */
   get drained(): Effect.Effect<void> {
-    return this.#unanswered.drained
+    return this.#openRequests.drained
   }
 
   /** Waits for the failure of a variant that makes all of them useless. */
@@ -162,21 +162,21 @@ export class Variants<R = never> {
   }
 
   get #now(): number {
-    return this.#surroundings.alarms.clock.currentTimeMillisUnsafe()
+    return this.#runtime.alarms.clock.currentTimeMillisUnsafe()
   }
 
   /** A new variant that is yet to be loaded; undefined where there is no room for it. */
   #begin(key: string): Variant | undefined {
     if (this.#variants.size >= this.#options.capacity) {
-      const idlest = this.#variants
+      const leastRecentlyUsed = this.#variants
         .values()
-        .filter(({ version, unanswered }) => version.state === "ready" && unanswered === 0)
+        .filter(({ version, openRequests }) => version.state === "ready" && openRequests === 0)
         .reduce((one: Variant | undefined, other) => (one && one.usedAt <= other.usedAt ? one : other), undefined)
-      if (idlest === undefined) return undefined
-      this.#unload(idlest)
+      if (leastRecentlyUsed === undefined) return undefined
+      this.#unload(leastRecentlyUsed)
     }
     const version = new ModelVersion({ name: this.#options.model, version: key, origin: "code" })
-    const variant: Variant = { key, version, waiting: new Set(), unanswered: 0, usedAt: this.#now }
+    const variant: Variant = { key, version, waiting: new Set(), openRequests: 0, usedAt: this.#now }
     this.#variants.set(key, variant)
     return variant
   }
@@ -184,9 +184,9 @@ export class Variants<R = never> {
   #load(variant: Variant): Effect.Effect<void, never, R> {
     const { key, version, waiting } = variant
     return Effect.gen({ self: this }, function* () {
-      // First of all for the one that was unloaded in its favour.
-      yield* Effect.forEach(this.#closing, (over) => Deferred.await(over), { discard: true })
-      const exit = yield* Effect.exit(this.#surroundings.lifecycle.load([version], this.#build(variant)))
+      // Waits for variants that still hold memory, such as the one that was unloaded for this one.
+      yield* Effect.forEach(this.#closing, (unloaded) => Deferred.await(unloaded), { discard: true })
+      const exit = yield* Effect.exit(this.#runtime.lifecycle.load([version], this.#build(variant)))
       if (Exit.isFailure(exit)) {
         this.#variants.delete(key)
         const error = this.#failure(key, exit.cause)
@@ -214,7 +214,7 @@ export class Variants<R = never> {
       const { unrecoverable } = model.life
       if (unrecoverable !== undefined) {
         const lose = Effect.map(unrecoverable, (error) => {
-          this.#isLost = true
+          this.#isUnrecoverable = true
           Deferred.doneUnsafe(this.#unrecoverable, Effect.succeed(error))
         })
         yield* Effect.forkScoped(lose)
@@ -230,8 +230,8 @@ export class Variants<R = never> {
     return Effect.gen({ self: this }, function* () {
       for (;;) {
         const left = variant.usedAt + idleTimeToLive - this.#now
-        if (variant.unanswered === 0 && left <= 0) break
-        yield* Effect.sleep(variant.unanswered === 0 ? left : idleTimeToLive)
+        if (variant.openRequests === 0 && left <= 0) break
+        yield* Effect.sleep(variant.openRequests === 0 ? left : idleTimeToLive)
       }
       if (this.#variants.get(variant.key) === variant) this.#unload(variant)
     })
@@ -239,14 +239,14 @@ export class Variants<R = never> {
 
   #unload(variant: Variant): void {
     this.#variants.delete(variant.key)
-    const over = Deferred.makeUnsafe<void>()
-    this.#closing.add(over)
+    const unloaded = Deferred.makeUnsafe<void>()
+    this.#closing.add(unloaded)
     variant.version.drain()
     const done = Effect.sync(() => {
-      this.#closing.delete(over)
-      Deferred.doneUnsafe(over, Effect.void)
+      this.#closing.delete(unloaded)
+      Deferred.doneUnsafe(unloaded, Effect.void)
     })
-    this.#surroundings.fork(Effect.ensuring(Retirement.end(variant.version, this.#print(variant.key)), done))
+    this.#runtime.fork(Effect.ensuring(Retirement.end(variant.version, this.#print(variant.key)), done))
   }
 
   /** Passes a request on to the model of its variant. */
@@ -290,9 +290,9 @@ export class Variants<R = never> {
     const { variant } = waiter
     variant.waiting.delete(waiter)
     this.#deadlines.delete(waiter)
-    variant.unanswered -= 1
+    variant.openRequests -= 1
     variant.usedAt = this.#now
-    this.#unanswered.end()
+    this.#openRequests.end()
     return true
   }
 

@@ -30,10 +30,10 @@ it.effect("counters, gauges and histograms, with the model's name and version", 
       const requests = yield* Metrics.counter("test_requests", { description: "Requests" })
       const longest = yield* Metrics.gauge("test_longest", { description: "The longest text so far" })
       const lengths = yield* Metrics.histogram("test_lengths", { description: "Lengths", boundaries: [1, 10] })
-      let most = 0
+      let max = 0
       return ({ TEXT }: { readonly TEXT: string }) => {
         requests.add(1)
-        longest.set((most = Math.max(most, TEXT.length)))
+        longest.set((max = Math.max(max, TEXT.length)))
         lengths.observe(TEXT.length)
         return { TEXT }
       }

@@ -19,7 +19,7 @@ export interface FamilySpec {
 }
 
 /** Series of one metric of one model. */
-const mostSeries = 1000
+const maxSeries = 1000
 
 /** What the value of a label is called when there are more different ones than there may be. */
 export const other = "other"
@@ -48,7 +48,7 @@ export const check = ({ name, labels, boundaries, kind }: FamilySpec): void => {
       throw wrong(`the label ${label} must have at least 1 value, got ${count}`)
     series *= typeof values === "number" ? count + 1 : count
   }
-  if (series > mostSeries) throw wrong(`its labels make ${series} series, at most ${mostSeries} are kept`)
+  if (series > maxSeries) throw wrong(`its labels make ${series} series, at most ${maxSeries} are kept`)
   if (kind !== "histogram") return
   const isAscending = boundaries.every(
     (value, index) => Number.isFinite(value) && !(value <= (boundaries[index - 1] ?? -Infinity)),
@@ -70,22 +70,20 @@ export const initialSeries = ({ labels }: FamilySpec): ReadonlyArray<ReadonlyArr
 
 /** Which value each label has in the metrics, so that there are never more than there may be. */
 export class LabelBounds {
-  readonly #known: ReadonlyArray<{ readonly values: Set<string>; readonly most: number }>
+  readonly #known: ReadonlyArray<{ readonly values: Set<string>; readonly max: number }>
 
   constructor({ labels }: FamilySpec) {
     this.#known = Object.values(labels).map((values) =>
-      typeof values === "number"
-        ? { values: new Set(), most: values }
-        : { values: new Set(values), most: values.length },
+      typeof values === "number" ? { values: new Set(), max: values } : { values: new Set(values), max: values.length },
     )
   }
 
   /** Both in the order of the declaration. */
   values(given: ReadonlyArray<string>): ReadonlyArray<string> {
-    return this.#known.map(({ values, most }, index) => {
+    return this.#known.map(({ values, max }, index) => {
       const value = given[index] ?? ""
       if (values.has(value)) return value
-      if (values.size >= most) return other
+      if (values.size >= max) return other
       values.add(value)
       return value
     })

@@ -53,9 +53,9 @@ export const declare: Declare = (spec, { model, version }, registry) => {
     const at = labels.join("\0")
     let metric = family.series.get(at)
     if (metric === undefined) {
-      const own = names.map((name, index) => [name, labels[index] ?? ""] as const)
+      const labelled = names.map((name, index) => [name, labels[index] ?? ""] as const)
       // In the order of the alphabet, which is the order they are written in.
-      const all = [...own, ["model", model] as const, ["version", version] as const]
+      const all = [...labelled, ["model", model] as const, ["version", version] as const]
       metric = make(spec, Object.fromEntries(all.toSorted(([one], [next]) => (one < next ? -1 : 1))))
       family.series.set(at, metric)
       // Reading it makes its series, which is there from the start.

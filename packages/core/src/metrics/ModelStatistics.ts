@@ -3,7 +3,7 @@
  * the front ends read when asked. Success counts requests, `inferenceCount` rows, `executionCount` batches; a failed
  * request shows only in `fail` and in its reason, and one that the cache answers not in the parts of an execution.
  */
-import type { Elements } from "../batch/Padding.ts"
+import type { ElementCounts } from "../batch/Padding.ts"
 
 export class StatisticDuration {
   count = 0
@@ -35,7 +35,7 @@ export class ResponseStatistics {
 }
 
 /** Requests may have responses without end; these are counted one by one. */
-const mostResponses = 1000
+const maxResponses = 1000
 
 /** REJECTED before it was queued or in the queue; CANCELED by the caller; BACKEND in an instance; OTHER anything else. */
 export type FailureReason = "REJECTED" | "CANCELED" | "BACKEND" | "OTHER"
@@ -81,7 +81,7 @@ export class ModelStatistics {
   cachedCount = 0
   executionCount = 0
   /** Elements of the inputs of batches that may be filled up: those of the requests, and those that were added. */
-  readonly elements: Elements = { given: 0, added: 0 }
+  readonly elements: ElementCounts = { given: 0, added: 0 }
   /** Rows that nobody waited for any more: in the queue, or when an instance had them. */
   readonly cancelledRows = { queue: 0, instance: 0 }
   /** Milliseconds since the epoch; 0 before the first. */
@@ -95,7 +95,7 @@ export class ModelStatistics {
   }
 
   /** The inputs of one batch that may be filled up. */
-  filled({ given, added }: Readonly<Elements>): void {
+  filled({ given, added }: Readonly<ElementCounts>): void {
     this.elements.given += given
     this.elements.added += added
   }
@@ -115,7 +115,7 @@ export class ModelStatistics {
   /** The nth response of a request, however it ends. Undefined behind those that are counted. */
   response(index: number): ResponseStatistics | undefined {
     let response = this.responses.get(index)
-    if (response !== undefined || index >= mostResponses) return response
+    if (response !== undefined || index >= maxResponses) return response
     this.responses.set(index, (response = new ResponseStatistics()))
     return response
   }

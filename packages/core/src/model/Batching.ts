@@ -244,8 +244,10 @@ const requireSizes = (model: string, option: string, sizes: ReadonlyArray<number
 }
 
 /** @throws TypeError where the option is not an integer of at least `least` */
-export const requireInteger = (model: string, option: string, value: number, least: number) => {
-  if (!Number.isSafeInteger(value) || value < least) {
-    throw new TypeError(`Model "${model}": ${option} must be an integer of at least ${least}, but ${value} was given.`)
+export const requireInteger = (model: string, option: string, value: number, minimum: number) => {
+  if (!Number.isSafeInteger(value) || value < minimum) {
+    throw new TypeError(
+      `Model "${model}": ${option} must be an integer of at least ${minimum}, but ${value} was given.`,
+    )
   }
 }

@@ -74,14 +74,14 @@ describe("every mode fails with the very instance", () => {
 it.effect("callers catch it by its tag, with its fields; general errors beside it", () =>
   Effect.gen(function* () {
     const look = yield* Testing.model(LookLive)
-    const told = (x: number) =>
+    const outcomeOf = (x: number) =>
       look.infer({ x }).pipe(
         Effect.map(({ y }) => String(y)),
         Effect.catchTag("BadImage", ({ reason, at }) => Effect.succeed(`${reason} ${at.getTime()}`)),
         Effect.catchTag("TooDark", ({ message }) => Effect.succeed(message)),
         Effect.catchTag("InvalidRequest", ({ message }) => Effect.succeed(message)),
       )
-    expect([yield* told(1), yield* told(2), yield* told(3)]).toEqual(["größer 0", "too dark", "none"])
+    expect([yield* outcomeOf(1), yield* outcomeOf(2), yield* outcomeOf(3)]).toEqual(["größer 0", "too dark", "none"])
   }),
 )
 
@@ -212,7 +212,7 @@ const named = (tag: string) => {
   return DeclaredErrors.make("m", [Named])
 }
 
-const asking = Effect.map(Look, (look) => (sample: Model.Sample<typeof fields.inputs>) => look.infer(sample))
+const callLook = Effect.map(Look, (look) => (sample: Model.Sample<typeof fields.inputs>) => look.infer(sample))
 
 /** Negative type tests, which `tsc` checks. */
 // @effect-diagnostics missingEffectError:off
@@ -227,7 +227,7 @@ export const handlers = [
   // @ts-expect-error not declared
   Model.stream(Look, () => Stream.fail(new Other())),
   // @ts-expect-error an error of the model that it asks is neither caught nor declared
-  Model.each(Outer, asking),
+  Model.each(Outer, callLook),
   // Where none are declared, any may be.
   Model.each(Free, () => Effect.fail(new Other())),
 ]

@@ -9,7 +9,7 @@ import { GrpcCode } from "../grpc/GrpcCode.ts"
 import { isErrorKind, maxDocumentLength } from "../wire/ErrorHeaders.ts"
 
 /** What a declared error is on the wire for clients that know nothing of it. */
-export interface ErrorStatus {
+export interface DeclaredStatus {
   /** The status of its answer over HTTP, 400 to 599. Default 500. */
   readonly http?: number
   /** Its code over gRPC. Default INTERNAL. */
@@ -25,11 +25,11 @@ export interface ErrorClass extends Schema.Constraint {
   new (...fields: never): Error & { readonly _tag: string }
 }
 
-export type ErrorEntry = ErrorClass | readonly [error: ErrorClass, status: ErrorStatus]
+export type ErrorEntry = ErrorClass | readonly [error: ErrorClass, status: DeclaredStatus]
 
 export type ErrorEntries = ReadonlyArray<ErrorEntry>
 
-export type ErrorOf<E extends ErrorEntry> = E extends readonly [infer C extends ErrorClass, ErrorStatus]
+export type ErrorOf<E extends ErrorEntry> = E extends readonly [infer C extends ErrorClass, DeclaredStatus]
   ? C["Type"]
   : E extends ErrorClass
     ? E["Type"]
@@ -38,7 +38,7 @@ export type ErrorOf<E extends ErrorEntry> = E extends readonly [infer C extends 
 /** What the failures of handlers and models were before they were failures of this protocol, and in which form they travel. */
 const origins = new WeakMap<object, DeclaredFailure>()
 
-/** The failure that a caller has had as this error, if it was a declared one of the model that it has asked. */
+/** The failure that a caller received as this error, if the called model declares it. */
 export const originOf = (error: unknown): DeclaredFailure | undefined =>
   typeof error === "object" && error !== null ? origins.get(error) : undefined
 
@@ -48,12 +48,12 @@ export interface DeclaredErrors {
   /** A failure as the caller has it: an instance of the class, or the failure itself where it is none, or cannot be read. */
   readonly decode: (failure: InferenceError) => unknown
   /** A failure of another process, with the status that is declared here. */
-  readonly known: (failure: InferenceError) => InferenceError
+  readonly withDeclaredStatus: (failure: InferenceError) => InferenceError
 }
 
 /** @throws TypeError where a tag is taken, or a status is none */
 export const make = (model: string, entries: ErrorEntries): DeclaredErrors => {
-  const kinds = new Map<string, Kind>()
+  const kinds = new Map<string, ErrorKind>()
   for (const entry of entries) {
     const [error, status = {}] = isClass(entry) ? [entry] : entry
     const kind = makeKind(model, error, status)
@@ -80,7 +80,7 @@ export const make = (model: string, entries: ErrorEntries): DeclaredErrors => {
       origins.set(error, failure)
       return error
     },
-    known: (failure) => {
+    withDeclaredStatus: (failure) => {
       if (!(failure instanceof DeclaredFailure)) return failure
       const kind = kinds.get(failure.kind)
       const { message, document, error } = failure
@@ -91,7 +91,7 @@ export const make = (model: string, entries: ErrorEntries): DeclaredErrors => {
   }
 }
 
-interface Kind {
+interface ErrorKind {
   readonly tag: string
   readonly error: ErrorClass
   readonly status: { readonly http: number; readonly grpc: number }
@@ -101,7 +101,7 @@ interface Kind {
 
 const isClass = (entry: ErrorEntry): entry is ErrorClass => typeof entry === "function"
 
-const makeKind = (model: string, error: ErrorClass, { http = 500, grpc = "INTERNAL" }: ErrorStatus): Kind => {
+const makeKind = (model: string, error: ErrorClass, { http = 500, grpc = "INTERNAL" }: DeclaredStatus): ErrorKind => {
   const tag = tagOf(error)
   if (tag === undefined || !isErrorKind(tag)) {
     throw new TypeError(`Model "${model}": an error must be a Schema.TaggedError with a tag of printable ASCII.`)
@@ -145,7 +145,7 @@ const tagOf = (error: ErrorClass): string | undefined => {
   return typeof ast?.literal === "string" ? ast.literal : undefined
 }
 
-/** As clients that know no such error see it: one without a message is told by its fields. */
+/** The text for clients that do not know the class; an error without a message shows its fields. */
 const text = (tag: string, { message }: Error, json: string | undefined): string => {
   if (message !== "") return `${tag}: ${message}`
   const fields = json?.replace(/^\{"_tag":"[^"]*",?/, "{") ?? "{}"

@@ -32,10 +32,10 @@ it.effect("each: a default is in the place of what is missing; without one the k
         text: `${print(x.data, weights.data, offset.data)} ${language} ${more ?? "none"}`,
       })),
     )
-    const ask = (sample: Model.Input<(typeof Blend)["definition"]["inputs"]>) => Effect.forkChild(model.infer(sample))
-    const asked = [
-      yield* ask({ x: floats(1, 2, 3) }),
-      yield* ask({
+    const infer = (sample: Model.Input<(typeof Blend)["definition"]["inputs"]>) => Effect.forkChild(model.infer(sample))
+    const pending = [
+      yield* infer({ x: floats(1, 2, 3) }),
+      yield* infer({
         x: floats(1),
         weights: floats(7),
         offset: Tensor.make("FP32", [2], Float32Array.of(1, 2)),
@@ -44,7 +44,7 @@ it.effect("each: a default is in the place of what is missing; without one the k
       }),
     ]
     yield* Testing.advance("5 millis")
-    expect((yield* Effect.forEach(asked, Fiber.join)).map(({ text }) => text)).toEqual([
+    expect((yield* Effect.forEach(pending, Fiber.join)).map(({ text }) => text)).toEqual([
       "1,2,3 0.5,0.5,0.5 10,20 en none",
       "1 7 1,2  3",
     ])
@@ -68,11 +68,11 @@ it.effect("batch: requests with and without share a batch where there is a defau
       { x: floats(2), weights: floats(7) },
       { x: floats(3), more: 9 },
     ]
-    const asked = yield* Effect.forkChild(
+    const pending = yield* Effect.forkChild(
       Effect.forEach(requests, (sample) => model.infer(sample), { concurrency: "unbounded" }),
     )
     yield* Testing.advance("5 millis")
-    expect((yield* Fiber.join(asked)).map(({ y }) => [...y.data])).toEqual([[1], [2], [3]])
+    expect((yield* Fiber.join(pending)).map(({ y }) => [...y.data])).toEqual([[1], [2], [3]])
     expect(seen).toEqual(["1,2 0.5,7 10,20,10,20 en,en none", "3 0.5 10,20 en 9"])
   }),
 )
@@ -84,9 +84,9 @@ it.effect("a request of several rows has it in each; so for requests, streams, b
         requests.map(({ inputs }) => Result.succeed({ y: inputs.weights, text: inputs.language })),
       ),
     )
-    const asked = yield* Effect.forkChild(rows.inferBatch({ x: Tensor.make("FP32", [2, 3], new Float32Array(6)) }))
+    const pending = yield* Effect.forkChild(rows.inferBatch({ x: Tensor.make("FP32", [2, 3], new Float32Array(6)) }))
     yield* Testing.advance("5 millis")
-    const { y, text } = yield* Fiber.join(asked)
+    const { y, text } = yield* Fiber.join(pending)
     expect([y.shape, [...y.data], text.shape, text.data.length]).toEqual([[2, 3], Array(6).fill(0.5), [2, 1], 2])
 
     class Say extends Model.Service<Say>()("say", {

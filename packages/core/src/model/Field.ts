@@ -6,7 +6,7 @@
  * Schema looks at a tensor's envelope only, never at its elements: that would cost 24 ms for a picture.
  */
 import { Effect, Schema, SchemaAST, SchemaIssue, SchemaTransformation } from "effect"
-import { type DataType, type Elements, view, byteWidth, type FixedDataType } from "../tensor/DataType.ts"
+import { type DataType, type ElementArrays, view, byteWidth, type FixedDataType } from "../tensor/DataType.ts"
 import { datatype, type DataTypeName, type Named } from "../tensor/DataTypeName.ts"
 import { jsonExample } from "./JsonExample.ts"
 import { type Element, elementBytes } from "../tensor/Element.ts"
@@ -181,7 +181,7 @@ export const scalar = <D extends ScalarDataType>(
         },
         encode: (value: ScalarType<D>, options) => {
           const buffer = new ArrayBuffer(byteWidth(datatype) ?? 1)
-          const data: Elements[D] = view(datatype, buffer, 0, 1)
+          const data: ElementArrays[D] = view(datatype, buffer, 0, 1)
           Reflect.set(data, 0, typeof value === "boolean" ? Number(value) : value)
           const written: unknown = Reflect.get(data, 0)
           const exact = datatype === "BOOL" || datatype.startsWith("FP") || written === value
@@ -317,8 +317,8 @@ export const isPlain = (field: Field): boolean =>
   field.ast.annotations?.["tensor"] !== undefined && field.ast.encoding === undefined && field.ast.checks === undefined
 
 const annotationOf = (ast: SchemaAST.AST): TensorAnnotation | undefined => {
-  const own = SchemaAST.toEncoded(ast).annotations?.["tensor"]
-  return own as TensorAnnotation | undefined
+  const annotation = SchemaAST.toEncoded(ast).annotations?.["tensor"]
+  return annotation as TensorAnnotation | undefined
 }
 
 const invalid = (message: string, actual: unknown, options: SchemaAST.ParseOptions): SchemaIssue.Issue =>

@@ -93,28 +93,28 @@ describe("as a codec", () => {
 })
 
 /** As JSON, whose Schema takes nothing that is undefined. */
-const told = (parameters: Schema.Struct.Type<typeof declared>): string =>
+const printed = (parameters: Schema.Struct.Type<typeof declared>): string =>
   JSON.stringify({ ...parameters, at: parameters.at?.getTime() })
 const bytes = (text: string) => new TextEncoder().encode(text)
 
 const modes: ReadonlyArray<readonly [string, Layer.Layer<Writer>]> = [
-  ["each", Model.each(Writer, (_, { parameters }) => ({ TOLD: JSON.parse(told(parameters)) }))],
+  ["each", Model.each(Writer, (_, { parameters }) => ({ TOLD: JSON.parse(printed(parameters)) }))],
   [
     "requests",
     Model.requests(Writer, (requests) =>
       requests.map(({ parameters }) =>
-        Result.succeed({ TOLD: Tensor.make("BYTES", [1, 1], [bytes(told(parameters))]) }),
+        Result.succeed({ TOLD: Tensor.make("BYTES", [1, 1], [bytes(printed(parameters))]) }),
       ),
     ),
   ],
   [
     "batch",
     Model.batch(Writer, (_, { requests }) => {
-      const texts = requests.map(({ parameters }) => bytes(told(parameters)))
+      const texts = requests.map(({ parameters }) => bytes(printed(parameters)))
       return { TOLD: Tensor.make("BYTES", [texts.length, 1], texts) }
     }),
   ],
-  ["stream", Model.stream(Writer, (_, { parameters }) => Stream.succeed({ TOLD: JSON.parse(told(parameters)) }))],
+  ["stream", Model.stream(Writer, (_, { parameters }) => Stream.succeed({ TOLD: JSON.parse(printed(parameters)) }))],
 ]
 
 describe.each(modes)("%s", (_, layer) => {
@@ -128,15 +128,15 @@ describe.each(modes)("%s", (_, layer) => {
       expect(yield* writer.infer(one, { parameters: { temperature: 0, count: 3 } })).toEqual({
         TOLD: { temperature: 0, count: 3 },
       })
-      const [told] = yield* Stream.runCollect(writer.generate({ x: 1, temperature: 1, count: 2 }))
-      expect(JSON.parse(String(told?.["TOLD"]))).toEqual({ temperature: 1, count: 2 })
+      const [reported] = yield* Stream.runCollect(writer.generate({ x: 1, temperature: 1, count: 2 }))
+      expect(JSON.parse(String(reported?.["TOLD"]))).toEqual({ temperature: 1, count: 2 })
     }),
   )
 
   it.effect("a request whose parameters do not fit fails alone, ahead of the queue", () =>
     Effect.gen(function* () {
       const writer = yield* Testing.model(layer)
-      const ask = (parameters: Parameters, id = "") =>
+      const call = (parameters: Parameters, id = "") =>
         Effect.result(
           infer(writer.model.calls, {
             id,
@@ -146,7 +146,7 @@ describe.each(modes)("%s", (_, layer) => {
             deadline: undefined,
           }),
         )
-      const [good, bad] = yield* Effect.all([ask({ temperature: 1n }), ask({ temperature: 9n }, "7")], {
+      const [good, bad] = yield* Effect.all([call({ temperature: 1n }), call({ temperature: 9n }, "7")], {
         concurrency: "unbounded",
       })
       expect(Result.isSuccess(good)).toBe(true)
@@ -164,10 +164,10 @@ describe.each(modes)("%s", (_, layer) => {
 
 it.effect("a RequestContext has them as they came", () =>
   Effect.gen(function* () {
-    const told = Model.each(Writer, () =>
+    const reported = Model.each(Writer, () =>
       Effect.map(RequestContext, ({ parameters }) => ({ TOLD: Object.keys(parameters) })),
     )
-    const writer = yield* Testing.model(told)
+    const writer = yield* Testing.model(reported)
     expect(yield* writer.infer({ x: 1 }, { parameters: { temperature: 1 } })).toEqual({ TOLD: ["temperature"] })
   }),
 )

@@ -88,9 +88,9 @@ interface Column {
 
 const column = (name: string, field: ParameterField): Column => {
   // Of one key, so that a key that is optional, or has a default, is one.
-  const alone = Schema.Struct({ [name]: field })
+  const struct = Schema.Struct({ [name]: field })
   const codec: Schema.Codec<{ readonly [name: string]: unknown }, { readonly [name: string]: Parameter }> =
-    alone as never
+    struct as never
   const decodeExit = Schema.decodeUnknownExit(codec)
   const encodeExit = Schema.encodeUnknownExit(codec)
   const takes = Schema.is(Schema.toEncoded(field as Schema.Constraint & Schema.Codec<unknown, unknown>))

@@ -102,8 +102,8 @@ export const resolve = (model: string, options: QueueingOptions): Queueing | und
     throw refuse(`priorities.levels must be at least 1, but ${levels} was given`)
   for (const named of priorities === undefined ? [] : [level, ...policies.keys()]) {
     if (named >= 1n && named <= levels) continue
-    const what = named === level ? "default priority level" : "priority levels for custom queue policies"
-    throw refuse(`${what} must be in range [1, ${levels}], but ${named} was given`)
+    const subject = named === level ? "default priority level" : "priority levels for custom queue policies"
+    throw refuse(`${subject} must be in range [1, ${levels}], but ${named} was given`)
   }
   if (preserveOrdering && levels > 1n) throw refuse("only one priority level is allowed when preserveOrdering is true")
   if (
@@ -152,8 +152,8 @@ export const levelOf = ({ priorityLevels, defaultPriorityLevel }: Queueing, { pr
 
 /** How long a request with these parameters may wait, in nanoseconds; infinite for any time. */
 export const timeoutOf = ({ defaultTimeout, allowTimeoutOverride }: QueuePolicy, { timeout }: Parameters): number => {
-  const most = Duration.toMillis(defaultTimeout) * 1e6
+  const limit = Duration.toMillis(defaultTimeout) * 1e6
   // No time at all means none of its own, and whatever is longer is not an override.
-  if (!allowTimeoutOverride || typeof timeout !== "bigint" || timeout <= 0n) return most
-  return Math.min(most, Number(timeout) * 1e3)
+  if (!allowTimeoutOverride || typeof timeout !== "bigint" || timeout <= 0n) return limit
+  return Math.min(limit, Number(timeout) * 1e3)
 }

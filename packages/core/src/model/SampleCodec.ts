@@ -115,7 +115,8 @@ export const mismatch = (spec: TensorSpec, value: unknown, from: number): string
     return sizeProblem(value)
   }
   const declared = [...Array.from({ length: from }, () => -1), ...spec.dims]
-  const differs = (what: string, got: string) => `${what}: declared as ${print(spec.datatype, declared)}, got ${got}`
+  const differs = (problem: string, got: string) =>
+    `${problem}: declared as ${print(spec.datatype, declared)}, got ${got}`
   if (!(value instanceof TypedTensor)) return differs("not a tensor", describe(value))
   const got = print(value.datatype, value.shape)
   if (value.datatype !== spec.datatype) return differs("wrong datatype", got)

@@ -1,18 +1,18 @@
-/** What a model is tried with before it takes requests, as its layer or its configuration says. How it is tried is in provide/WarmUp.ts. */
+/** Options of the warm-up: requests that an instance executes before its model takes others. They run in provide/WarmUp.ts. */
 import type { Duration } from "effect"
 import type { Parameters } from "../request/Request.ts"
-import type { MadeUp } from "../synthetic/SyntheticTensor.ts"
+import type { SyntheticValues } from "../synthetic/SyntheticTensor.ts"
 import type { Input } from "./Definition.ts"
 import type { Fields, SymbolsOf } from "./Field.ts"
 
 export interface WarmUpOptions<I extends Fields> {
   /**
-   * What the model is asked: samples, each a request, of which those that may share batches do; or tensors that are made up
-   * from the signature, without the optional ones. Default zeros: numbers 0, texts that are empty. Random ones are the same at
+   * Inputs of the requests: samples, each a request, which share batches where they may; or synthetic tensors of the
+   * signature, without the optional ones. Default zeros: numbers 0, texts that are empty. Random ones are the same at
    * each start.
    */
-  readonly inputs?: MadeUp | ReadonlyArray<Input<I>>
-  /** Extents of symbolic dims in what is made up, by their name. Default 1, as always that of dims of -1. */
+  readonly inputs?: SyntheticValues | ReadonlyArray<Input<I>>
+  /** Extents of symbolic dims in synthetic tensors, by their name. Default 1, as always that of dims of -1. */
   readonly sizes?: { readonly [N in SymbolsOf<I>]?: number }
   /**
    * Rows of a request, which is a batch of its own then; of several, one request of each. A sample is repeated as often. Default 1.
@@ -28,7 +28,7 @@ export interface WarmUpOptions<I extends Fields> {
   readonly onFailure?: "fail" | "ignore"
 }
 
-export type WarmUp<I extends Fields> = MadeUp | WarmUpOptions<I>
+export type WarmUp<I extends Fields> = SyntheticValues | WarmUpOptions<I>
 
 /** One, or several, one after the other. */
 export type WarmUps<I extends Fields> = WarmUp<I> | ReadonlyArray<WarmUp<I>>

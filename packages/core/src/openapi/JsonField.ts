@@ -94,7 +94,7 @@ const plain = (spec: TensorSpec): JsonField => {
     },
     encode: (tensor) => {
       try {
-        return Result.succeed(shown(datatype, toNested(tensor)))
+        return Result.succeed(printable(datatype, toNested(tensor)))
       } catch (error) {
         return Result.fail(`${errorMessage(error)}: bytes that are no UTF-8 text`)
       }
@@ -107,12 +107,12 @@ const plain = (spec: TensorSpec): JsonField => {
 const untyped = fromNested as (datatype: DataType, nested: unknown) => TypedTensor
 
 /** No tensor has as many axes; what goes deeper would end the stack. */
-const mostAxes = 64
+const maxAxes = 64
 
 /** What JSON has, as what a tensor has; undefined for what is none of it. */
 const element = (datatype: DataType, json: unknown, axis = 0): Nested<unknown> | undefined => {
   if (Array.isArray(json)) {
-    if (axis === mostAxes) return undefined
+    if (axis === maxAxes) return undefined
     const inner = json.map((value: unknown) => element(datatype, value, axis + 1))
     return inner.includes(undefined) ? undefined : inner
   }
@@ -135,8 +135,8 @@ const notFinite = new Set(["NaN", "Infinity", "-Infinity"])
 
 const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-const shown = (datatype: DataType, nested: unknown): unknown => {
-  if (Array.isArray(nested)) return nested.map((inner: unknown) => shown(datatype, inner))
+const printable = (datatype: DataType, nested: unknown): unknown => {
+  if (Array.isArray(nested)) return nested.map((inner: unknown) => printable(datatype, inner))
   if (nested instanceof Uint8Array) return text.decode(nested)
   if (typeof nested === "bigint") return String(nested)
   if (typeof nested !== "number") return nested

@@ -84,8 +84,8 @@ export const make = Effect.fnUntraced(function* ({
     groupKey: sharing.groupKey,
     bisects: batching.onFailure === "bisect",
     batchOf: batchOf(sharing.padding, statistics),
-    maxBatchSize: sharing.isAlone ? 1 : Math.max(1, maxBatchSize),
-    preferredBatchSizes: sharing.isAlone ? [] : batching.preferredBatchSizes,
+    maxBatchSize: sharing.isUnshared ? 1 : Math.max(1, maxBatchSize),
+    preferredBatchSizes: sharing.isUnshared ? [] : batching.preferredBatchSizes,
     maxQueueDelay: Duration.toMillis(batching.maxQueueDelay) * 1e6,
     maxQueueSize: batching.maxQueueSize,
     queueing: batching.queueing,
@@ -96,7 +96,7 @@ export const make = Effect.fnUntraced(function* ({
       parameters: ParameterStage.make(definition, statistics),
       defaults: DefaultsStage.make(definition),
       cache: cache && (yield* ResponseCache.make({ ...cache, model: name, readsRequest, statistics, queueing })),
-      split: sharing.agrees ? SplitStage.make(definition, statistics) : undefined,
+      split: sharing.groupsByValue ? SplitStage.make(definition, statistics) : undefined,
     },
     scheduler.submit,
   )
@@ -135,14 +135,14 @@ export const make = Effect.fnUntraced(function* ({
 interface Sharing {
   readonly decoupled: boolean
   /** Whether each request is a batch by itself. */
-  readonly isAlone: boolean
+  readonly isUnshared: boolean
   /** Whether requests of a batch agree in the values of `groupBy`. */
-  readonly agrees: boolean
+  readonly groupsByValue: boolean
   readonly groupKey: Grouping.GroupKey
   readonly padding: Padding.Rule | undefined
 }
 
-const none: ReadonlySet<number> = new Set()
+const noInputs: ReadonlySet<number> = new Set()
 
 const sharingOf = (
   { signature, maxBatchSize, batching }: Definition<Fields, Fields>,
@@ -150,14 +150,14 @@ const sharingOf = (
 ): Sharing => {
   const decoupled = typeof isDecoupled === "function" ? isDecoupled() : isDecoupled
   const joins = sees === "batch" && maxBatchSize > 0 && !decoupled
-  const agrees = sees !== "sample" && !decoupled
-  const isAlone = decoupled || !batching.shared
-  const differing = isAlone ? undefined : joins ? (flat?.inputs ?? none) : batching.differing
+  const groupsByValue = sees !== "sample" && !decoupled
+  const isUnshared = decoupled || !batching.shared
+  const differing = isUnshared ? undefined : joins ? (flat?.inputs ?? noInputs) : batching.differing
   const groupKey = Grouping.combine(
     differing && Grouping.byShapes(Grouping.agreeing(signature, differing), batching.ragged),
-    agrees ? Grouping.byValues(batching.groupBy) : undefined,
+    groupsByValue ? Grouping.byValues(batching.groupBy) : undefined,
   )
-  return { decoupled, isAlone, agrees, groupKey, padding: joins ? Padding.rule(batching) : undefined }
+  return { decoupled, isUnshared, groupsByValue, groupKey, padding: joins ? Padding.rule(batching) : undefined }
 }
 
 const batchOf = (

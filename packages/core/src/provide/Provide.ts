@@ -21,7 +21,7 @@ import * as WarmUp from "./WarmUp.ts"
 
 export interface InstancesOptions<E, R> extends LocalModel.ExecutionOptions {
   /** They are built with the layer, and released after the scheduler has stopped. */
-  readonly instances: Effect.Effect<InstanceSet.Source<E, R>, E, R>
+  readonly instances: Effect.Effect<InstanceSet.InstanceSource<E, R>, E, R>
 }
 
 /** What every model may have around its instances. Plain data: it may come from a file. */
@@ -63,14 +63,14 @@ export const fromInstances = <
   if (execution.decoupled === true && cache !== undefined) {
     throw new TypeError(`Model "${definition.name}": responseCache is not for a model with any number of responses.`)
   }
-  const trial = WarmUp.make(definition, serving?.warmUp)
+  const warmUp = WarmUp.make(definition, serving?.warmUp)
   const layer = Layer.effect(
     model,
     Effect.gen(function* () {
       // A scope of its own, so that the model may leave a server before what was built with it.
-      const own = yield* Scope.fork(yield* Scope.Scope)
+      const modelScope = yield* Scope.fork(yield* Scope.Scope)
       const loaded = Effect.gen(function* () {
-        const [loading, instances] = yield* Effect.timed(build(definition, execution, trial))
+        const [loading, instances] = yield* Effect.timed(build(definition, execution, warmUp))
         const isHosted = (yield* Hosting) !== undefined
         const shared = yield* SharedStatistics
         const running = yield* LocalModel.make({
@@ -80,12 +80,12 @@ export const fromInstances = <
           cache,
           warmUp: serving?.warmUp,
           statistics: shared?.model === definition.name ? shared.statistics : undefined,
-          release: Scope.close(own, Exit.void),
+          release: Scope.close(modelScope, Exit.void),
         })
         running.description.statistics.loadSeconds = Duration.toSeconds(loading)
         return running
       })
-      const running = yield* Scope.provide(loaded, own)
+      const running = yield* Scope.provide(loaded, modelScope)
       const watch = yield* Watcher
       watch(running)
       return inference(definition, running)
@@ -99,22 +99,25 @@ export const fromInstances = <
 const build = Effect.fn("Provide.build")(function* <E, R, EW>(
   definition: Definition<Fields, Fields>,
   execution: InstancesOptions<E, R>,
-  trial: WarmUp.Trial<EW> | undefined,
+  warmUp: WarmUp.InstanceWarmUp<EW> | undefined,
 ): Effect.fn.Return<InstanceSet.InstanceSet<E | EW>, E | EW, R | Scope.Scope> {
   const context = yield* Effect.context<R>()
   const source = yield* execution.instances
   // Each instance has a scope of its own, the last that is provided.
-  const own = (planned: InstancePlan.PlannedInstance) =>
+  const buildInstance = (planned: InstancePlan.PlannedInstance) =>
     Effect.flatMap(Scope.Scope, (scope) =>
       Effect.provideContext(source.build(planned), Context.add(context, Scope.Scope, scope)),
     )
-  const alone = (instance: Instance) =>
+  const singleInstanceModel = (instance: Instance) =>
     LocalModel.make({
       definition: withoutQueue(definition),
       execution,
       instances: { instances: [instance], groups: [] },
     })
-  return yield* InstanceSet.make({ ...source, build: own }, (instance) => trial?.(instance, alone) ?? Effect.void)
+  return yield* InstanceSet.make(
+    { ...source, build: buildInstance },
+    (instance) => warmUp?.(instance, singleInstanceModel) ?? Effect.void,
+  )
 })
 
 /** The same model, in which no request waits for others and none is refused for a full queue. */

@@ -261,9 +261,9 @@ it("every datatype has zeros and random values", () => {
     expect(new Set(Array.from(values.data, String)).size, datatype).toBeGreaterThan(1)
     if (datatype === "BYTES") continue
     const numbers = Array.from(values.data, Number)
-    const most = datatype === "BF16" ? 0x3f7f : 1
+    const max = datatype === "BF16" ? 0x3f7f : 1
     expect(
-      numbers.every((value) => value >= 0 && value <= most),
+      numbers.every((value) => value >= 0 && value <= max),
       datatype,
     ).toBe(true)
   }

@@ -1,7 +1,7 @@
 /**
- * What a model is tried with before it takes requests, so that the first of them does not pay for what is made at first use
- * (compiled code, allocated memory, opened connections), and a model that cannot work is found out. Each instance executes it
- * by itself, through a scheduler as the model has one; nothing of it is counted.
+ * Warms up the instances of a model before it takes requests, so that the first request does not pay for what is made at first
+ * use (compiled code, allocated memory, opened connections), and a broken model is detected. Each instance executes the warm-up
+ * requests by itself, through a scheduler like the model's; statistics exclude them.
  */
 import { Clock, Duration, Effect, Option, Result, type Scope, Stream } from "effect"
 import { requireInteger } from "../model/Batching.ts"
@@ -18,42 +18,42 @@ import { WarmUpFailed } from "./WarmUpFailed.ts"
 import * as WarmUpInput from "../synthetic/SyntheticTensor.ts"
 import { concat, type TypedTensor } from "../tensor/TypedTensor.ts"
 
-/** What options with a warm-up, or without, may fail with. */
-export type Errors<Options> = "warmUp" extends keyof Options ? ErrorOf<Options["warmUp"]> : never
+/** The error of options with a warm-up; never without one. */
+export type Errors<Options> = "warmUp" extends keyof Options ? WarmUpErrorOf<Options["warmUp"]> : never
 
-export type ErrorOf<W> =
+export type WarmUpErrorOf<W> =
   W extends ReadonlyArray<infer One>
-    ? ErrorOf<One>
+    ? WarmUpErrorOf<One>
     : W extends undefined | { readonly onFailure: "ignore" }
       ? never
       : WarmUpFailed
 
-/** A model of this one instance, until the scope ends. */
-export type Alone = (instance: Instance) => Effect.Effect<RunningModel, never, Scope.Scope>
+/** Makes a model of this one instance, until the scope ends. */
+export type SingleInstanceModel = (instance: Instance) => Effect.Effect<RunningModel, never, Scope.Scope>
 
-/** Tries one instance after it was built. */
-export type Trial<E> = (instance: Instance, alone: Alone) => Effect.Effect<void, E>
+/** Warms up one instance after it was built. */
+export type InstanceWarmUp<E> = (instance: Instance, makeModel: SingleInstanceModel) => Effect.Effect<void, E>
 
 /** @throws TypeError where an option is out of range, or a size is that of no dim */
 export const make = <I extends Fields, O extends Fields, const W extends WarmUps<I> | undefined>(
   definition: Definition<I, O>,
   warmUp: W,
-): Trial<ErrorOf<W>> | undefined => {
+): InstanceWarmUp<WarmUpErrorOf<W>> | undefined => {
   const settings = warmUpList<I>(warmUp).map((options) => check(definition, options))
   if (settings.length === 0) return undefined
-  const trial: Trial<WarmUpFailed> = (instance, alone) =>
-    Effect.forEach(settings, (one) => tried(definition, one, instance, alone), { discard: true })
+  const instanceWarmUp: InstanceWarmUp<WarmUpFailed> = (instance, makeModel) =>
+    Effect.forEach(settings, (one) => warmUpInstance(definition, one, instance, makeModel), { discard: true })
   // What is ignored does not fail, as the type has it.
-  return trial as Trial<ErrorOf<W>>
+  return instanceWarmUp as InstanceWarmUp<WarmUpErrorOf<W>>
 }
 
-const tried = <I extends Fields, O extends Fields>(
+const warmUpInstance = <I extends Fields, O extends Fields>(
   definition: Definition<I, O>,
   settings: Settings<I>,
   instance: Instance,
-  alone: Alone,
+  makeModel: SingleInstanceModel,
 ): Effect.Effect<void, WarmUpFailed> => {
-  const executed = Effect.mapError(execute(definition, settings, instance, alone), (error) =>
+  const executed = Effect.mapError(execute(definition, settings, instance, makeModel), (error) =>
     failed(definition, instance, error),
   )
   if (!settings.isIgnored) return executed
@@ -61,7 +61,7 @@ const tried = <I extends Fields, O extends Fields>(
 }
 
 interface Settings<I extends Fields> {
-  readonly inputs: WarmUpInput.MadeUp | ReadonlyArray<Input<I>>
+  readonly inputs: WarmUpInput.SyntheticValues | ReadonlyArray<Input<I>>
   readonly sizes: WarmUpInput.Sizes
   readonly batchSizes: ReadonlyArray<number>
   /** Whether requests share batches where they may. */
@@ -81,10 +81,10 @@ const check = <I extends Fields, O extends Fields>(
   const wrong = (text: string) => new TypeError(`Model "${name}": warmUp.${text}.`)
   requireInteger(name, "warmUp.count", count, 1)
   const batchSizes = typeof batchSize === "number" ? [batchSize] : batchSize
-  const most = Math.max(1, maxBatchSize)
+  const maxRows = Math.max(1, maxBatchSize)
   for (const size of batchSizes) {
     requireInteger(name, "warmUp.batchSize", size, 1)
-    if (size > most) throw wrong(`batchSize must not exceed maxBatchSize ${maxBatchSize}, but ${size} was given`)
+    if (size > maxRows) throw wrong(`batchSize must not exceed maxBatchSize ${maxBatchSize}, but ${size} was given`)
   }
   const symbols = new Set(signature.inputs.flatMap(({ dims }) => dims.filter((dim) => typeof dim === "string")))
   const given = Object.entries<number | undefined>(sizes).flatMap(([dim, size]) =>
@@ -115,19 +115,21 @@ const execute = <I extends Fields, O extends Fields>(
   definition: Definition<I, O>,
   settings: Settings<I>,
   instance: Instance,
-  alone: Alone,
+  makeModel: SingleInstanceModel,
 ): Effect.Effect<void, InferenceError> =>
   Effect.gen(function* () {
-    const model = yield* alone(instance)
+    const model = yield* makeModel(instance)
     const clock = yield* Clock.Clock
     const answered = (request: Request) =>
       model.calls.decoupled
         ? Stream.runDrain(Stream.take(stream(model.calls, request), 1))
         : infer(model.calls, request)
     for (let turn = 0; turn < settings.count; turn++) {
-      const asked = yield* Effect.fromResult(requests(definition, settings, model, clock.currentTimeMillisUnsafe()))
+      const warmUpRequests = yield* Effect.fromResult(
+        requests(definition, settings, model, clock.currentTimeMillisUnsafe()),
+      )
       const concurrency = settings.isTogether ? "unbounded" : 1
-      yield* Effect.forEach(asked, answered, { concurrency, discard: true })
+      yield* Effect.forEach(warmUpRequests, answered, { concurrency, discard: true })
     }
   }).pipe(Effect.scoped)
 
@@ -150,7 +152,7 @@ const requests = <I extends Fields, O extends Fields>(
   }
   const random = WarmUpInput.random()
   const batching = definition.maxBatchSize > 0
-  const madeUp = batchSizes.map((rows): Request => ({
+  const synthetic = batchSizes.map((rows): Request => ({
     id,
     inputs: definition.signature.inputs.map((spec) => {
       if (spec.optional) return undefined
@@ -161,13 +163,13 @@ const requests = <I extends Fields, O extends Fields>(
     parameters,
     deadline: now + Duration.toMillis(timeout),
   }))
-  return Result.succeed(madeUp)
+  return Result.succeed(synthetic)
 }
 
 const repeated = (row: TypedTensor, rows: number): TypedTensor =>
   concat([row, ...Array.from({ length: rows - 1 }, () => row)])
 
-/** What handlers and error texts call these requests. */
+/** The id of these requests, for handlers and error texts. */
 const id = "warm-up"
 
 const failed = ({ name, version }: Definition<Fields, Fields>, instance: Instance, { message }: InferenceError) =>

@@ -28,7 +28,7 @@ export interface Request {
   readonly requestedOutputs?: ReadonlyArray<string>
   /** Where a decoupled model's responses go, ahead of its reply; any other model answers by the reply alone. */
   readonly emit?: Emit
-  /** Absent for a request whose way nobody follows. */
+  /** Absent for a request that is not traced. */
   readonly trace?: Trace | undefined
 }
 
@@ -45,17 +45,17 @@ export type TracePoint =
 /** Takes the moments of one request, in nanoseconds of the monotonic clock; perhaps not in their order. */
 export interface Trace {
   readonly at: (point: TracePoint, nanos: number) => void
-  /** Of a request to another model that is made to answer this one; absent where nobody follows those. */
+  /** The trace of a step's request to another model; absent where these are not traced. */
   readonly child?: (model: string, version: string) => Trace
-  /** What the code that answers the request is traced below; absent where nobody has provided a tracer. */
+  /** The span that is the parent of the handler's spans; absent without a tracer. */
   readonly span?: Tracer.Span
   /** The request is executed in the batch of this span. */
   readonly joins?: (batch: Tracer.AnySpan) => void
-  /** Of another request, which the code that answers this one makes, by a name; what it has already is told as well. */
-  readonly below?: (name: string, beside: Trace | undefined) => CallTrace
+  /** Begins the trace of a call from the handler of this request. `secondary`, the call's own trace, receives its points too. */
+  readonly below?: (name: string, secondary: Trace | undefined) => CallTrace
 }
 
-/** Of a request that somebody ends who is not on its way. */
+/** The trace of a call, which its caller ends. */
 export interface CallTrace extends Trace {
   readonly end: (exit: Exit.Exit<unknown, unknown>) => void
 }
@@ -66,13 +66,13 @@ export interface Response {
   readonly parameters: Parameters
 }
 
-/** Takes one of the responses of a request. Completes once the caller takes more; fails where nobody can be sent it. */
+/** Takes one of the responses of a request. Completes once the caller takes more; fails where the caller cannot receive it. */
 export type Emit = (response: Response) => Effect.Effect<void, InferenceError>
 
 /** Called once, with the outcome of a request. Of a decoupled model a success says that it was the last, without outputs. */
 export type Reply = (outcome: Result.Result<Response, InferenceError>) => void
 
-/** Takes the request back: its reply will not be called. Harmless after the reply. */
+/** Cancels the request: its reply will not be called. Does nothing after the reply. */
 export type Cancel = () => void
 
 /** Parameters of a request or response that has none. */

@@ -9,16 +9,20 @@
 import { type Clock, Context, type Exit, Option, Tracer } from "effect"
 import type { CallTrace, Trace, TracePoint } from "./Request.ts"
 
-export interface RequestSpanOptions {
+/** The tracer of spans, and the clock of their times. */
+export interface SpanSource {
   readonly tracer: Tracer.Tracer
   readonly clock: Clock.Clock
+}
+
+export interface RequestSpanOptions extends SpanSource {
   readonly name: string
   readonly kind: Tracer.SpanKind
   /** Undefined where the request begins a trace. */
   readonly parent: Tracer.AnySpan | undefined
   readonly attributes: Readonly<Record<string, unknown>>
-  /** Is told all that this is told. */
-  readonly beside?: Trace | undefined
+  /** Receives all points of this trace as well. */
+  readonly secondary?: Trace | undefined
 }
 
 /** The tracer of these services; undefined for that of Effect itself, whose spans nobody ever sees. */
@@ -48,7 +52,7 @@ export class RequestSpan implements CallTrace {
   }
 
   at(point: TracePoint, nanos: number): void {
-    this.#options.beside?.at(point, nanos)
+    this.#options.secondary?.at(point, nanos)
     this.#points.set(point, nanos)
   }
 
@@ -59,13 +63,13 @@ export class RequestSpan implements CallTrace {
   // Functions and not methods: they are handed on.
   get below(): NonNullable<Trace["below"]> {
     const { tracer, clock } = this.#options
-    return (name, beside) =>
-      new RequestSpan({ tracer, clock, name, kind: "internal", parent: this.span, attributes: {}, beside })
+    return (name, secondary) =>
+      new RequestSpan({ tracer, clock, name, kind: "internal", parent: this.span, attributes: {}, secondary })
   }
 
   get child(): NonNullable<Trace["child"]> {
-    const { beside } = this.#options
-    return (model, version) => beside?.child?.(model, version) ?? unfollowed
+    const { secondary } = this.#options
+    return (model, version) => secondary?.child?.(model, version) ?? unfollowed
   }
 
   /** Harmless when it has ended already. */
@@ -74,9 +78,9 @@ export class RequestSpan implements CallTrace {
     this.#isOver = true
     const endedAt = this.#options.clock.currentTimeNanosUnsafe()
     const queued = this.#points.get("QUEUE_START")
-    const begun = this.#points.get("COMPUTE_START")
-    if (queued !== undefined) this.#part("queue", queued, begun, endedAt, exit)
-    if (begun !== undefined) this.#part("compute", begun, this.#points.get("COMPUTE_END"), endedAt, exit)
+    const computeStart = this.#points.get("COMPUTE_START")
+    if (queued !== undefined) this.#part("queue", queued, computeStart, endedAt, exit)
+    if (computeStart !== undefined) this.#part("compute", computeStart, this.#points.get("COMPUTE_END"), endedAt, exit)
     this.span.end(endedAt, exit)
   }
 

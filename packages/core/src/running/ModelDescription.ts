@@ -23,13 +23,13 @@ export interface ModelDescription extends ModelInterface {
   readonly warmUp: WarmUps<Fields> | undefined
 }
 
-/** What its declaration says of it. */
-type Declared = Pick<ModelDescription, "name" | "version" | "signature" | "maxBatchSize" | "batching">
+/** The part that comes from the model's declaration. */
+type ModelDeclaration = Pick<ModelDescription, "name" | "version" | "signature" | "maxBatchSize" | "batching">
 
 /** A description, with defaults for a model without a file, a cache and flat batches. */
 export const make = (
-  { name, version, signature, maxBatchSize, batching }: Declared,
-  own: Pick<ModelDescription, "platform" | "statistics"> & Partial<ModelDescription>,
+  { name, version, signature, maxBatchSize, batching }: ModelDeclaration,
+  overrides: Pick<ModelDescription, "platform" | "statistics"> & Partial<ModelDescription>,
 ): ModelDescription => ({
   name,
   version,
@@ -40,5 +40,5 @@ export const make = (
   responseCache: false,
   modelFile: undefined,
   warmUp: undefined,
-  ...own,
+  ...overrides,
 })

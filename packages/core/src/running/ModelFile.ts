@@ -1,4 +1,4 @@
-/** The file that a model is loaded from, and how, for those who write it down as a model of a repository. */
+/** The file that a model is loaded from, and how, for the export to a repository. */
 export interface ModelFile {
   readonly path: string
   /** Parameters of a configuration that say how it is loaded, without those that are at their defaults. */
@@ -7,6 +7,6 @@ export interface ModelFile {
   readonly graphLevel: number
   /** Names of accelerators on GPUs. */
   readonly gpuAccelerators: ReadonlyArray<string>
-  /** Options that a configuration has no words for. */
-  readonly unsaid: ReadonlyArray<string>
+  /** Options that a configuration cannot express. */
+  readonly unsupportedOptions: ReadonlyArray<string>
 }

@@ -4,8 +4,8 @@ import { constVoid } from "effect/Function"
 import type { Unrecoverable } from "../error/InferenceError.ts"
 import type { InstanceGroup } from "../instance/Instance.ts"
 import type { GroupOptions } from "../instance/InstancePlan.ts"
-import type { Release } from "./Unanswered.ts"
-import type { Prepared } from "../instance/InstanceSet.ts"
+import type { Release } from "./OpenRequests.ts"
+import type { PreparedInstances } from "../instance/InstanceSet.ts"
 
 export interface ModelLife {
   /** Whether a request would be executed now. */
@@ -31,7 +31,9 @@ export interface ModelLife {
    * take batches once the result is committed; without that they are released with the scope. Undefined for a model without
    * instances of its own. Not concurrently, nor where instances have layers of their own.
    */
-  readonly regroup: ((groups: ReadonlyArray<GroupOptions>) => Effect.Effect<Prepared, unknown, Scope.Scope>) | undefined
+  readonly regroup:
+    | ((groups: ReadonlyArray<GroupOptions>) => Effect.Effect<PreparedInstances, unknown, Scope.Scope>)
+    | undefined
 }
 
 /** A life, with defaults for a model that has no instances here and cannot fail for good. */

@@ -18,7 +18,7 @@ export class AlarmClock {
       Effect.context<never>(),
       (context) => new AlarmClock(Context.get(context, Clock.Clock), Effect.runForkWith(context)),
     ),
-    (made) => Effect.sync(() => made.#silence()),
+    (alarms) => Effect.sync(() => alarms.#silence()),
   )
 
   /** `ring` is called when it rings. */

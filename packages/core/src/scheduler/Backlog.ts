@@ -1,14 +1,14 @@
 /**
- * How long it will take until what is queued has had its turn: what a request that finds no room is told, so that callers come back
- * when it is worth it. An estimate from what the model has done so far, asked only when there is a refusal.
+ * Estimates how long the queue takes to drain, from the durations of earlier batches. A refused request carries the estimate as the
+ * time after which its caller may retry. Computed only for a refusal.
  */
 import type { ModelStatistics } from "../metrics/ModelStatistics.ts"
 
-/** Milliseconds; nobody is told to come sooner or later than so. */
-const bounds = { least: 1, most: 60_000 }
+/** Limits of the estimate, in milliseconds. */
+const bounds = { min: 1, max: 60_000 }
 
-/** Milliseconds, where there is nothing to tell it from: the least that HTTP can say. */
-export const unknown = 1000
+/** The estimate before the first batch, in milliseconds: the smallest Retry-After of HTTP. */
+export const unknownDrainTime = 1000
 
 /** Milliseconds until `queued` requests are gone, with so many batches at one time. */
 export const drainTime = (
@@ -18,9 +18,9 @@ export const drainTime = (
 ): number => {
   // Counted by requests: those of a batch have all of its time each.
   const requests = computeInfer.count
-  if (requests === 0 || executionCount === 0 || concurrency === 0) return unknown
+  if (requests === 0 || executionCount === 0 || concurrency === 0) return unknownDrainTime
   const batchMillis = (computeInput.ns + computeInfer.ns + computeOutput.ns) / requests / 1e6
   const requestsOfBatch = Math.max(1, requests / executionCount)
   const millis = Math.ceil((queued / requestsOfBatch / concurrency) * batchMillis)
-  return Math.min(Math.max(millis, bounds.least), bounds.most)
+  return Math.min(Math.max(millis, bounds.min), bounds.max)
 }

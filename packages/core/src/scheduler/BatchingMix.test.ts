@@ -73,7 +73,7 @@ it.effect("1,000 requests of any rows, lengths, values and ends", () =>
   Effect.gen(function* () {
     const model = yield* Testing.model(MixLive)
     const pick = random()
-    const asked: Array<Effect.Effect<void>> = []
+    const submitted: Array<Effect.Effect<void>> = []
     let [poisoned, left] = [0, 0]
     for (let index = 0; index < 1000; index++) {
       const [rows, length] = [1 + pick(4), pick(10)]
@@ -96,11 +96,11 @@ it.effect("1,000 requests of any rows, lengths, values and ends", () =>
       )
       if (pick(10) === 0) {
         left += 1
-        asked.push(Effect.asVoid(Fiber.interrupt(fiber)))
+        submitted.push(Effect.asVoid(Fiber.interrupt(fiber)))
         continue
       }
       if (poison) poisoned += 1
-      asked.push(
+      submitted.push(
         Effect.map(Fiber.join(fiber), (outcome) => {
           if (Result.isFailure(outcome)) return expect([poison, outcome.failure.message]).toEqual([true, "poison"])
           expect(poison).toBe(false)
@@ -119,7 +119,7 @@ it.effect("1,000 requests of any rows, lengths, values and ends", () =>
       // In portions, of which some have left before they are executed, and some after.
       if (pick(50) === 0) yield* Testing.advance("1 millis")
     }
-    yield* Effect.all(asked, { concurrency: "unbounded" }).pipe(
+    yield* Effect.all(submitted, { concurrency: "unbounded" }).pipe(
       Effect.raceFirst(Effect.forever(Testing.advance("1 millis"))),
     )
     const { success, fail, failures } = model.model.description.statistics

@@ -28,13 +28,13 @@ const batchOf = (...values: ReadonlyArray<number>) => ({
 const exchange = (layer: Layer.Layer<Root>, ...requests: ReadonlyArray<ReadonlyArray<number>>) =>
   Effect.gen(function* () {
     const model = yield* Testing.model(layer)
-    const asked = yield* Effect.forkChild(
+    const pending = yield* Effect.forkChild(
       Effect.forEach(requests, (rows) => Effect.result(model.inferBatch(batchOf(...rows))), {
         concurrency: "unbounded",
       }),
     )
     yield* Testing.advance("5 millis")
-    const outcomes = (yield* Fiber.join(asked)).map((outcome) =>
+    const outcomes = (yield* Fiber.join(pending)).map((outcome) =>
       Result.isSuccess(outcome) ? [...outcome.success.y.data] : outcome.failure.message,
     )
     const executed = (yield* model.executions).map(({ rows }) => rows)
@@ -105,11 +105,11 @@ it.effect("without it, all requests of the batch fail", () =>
       batching: { maxQueueDelay: "5 millis" },
     }) {}
     const model = yield* Testing.model(Model.batch(Plain, roots))
-    const asked = yield* Effect.forkChild(
+    const pending = yield* Effect.forkChild(
       Effect.forEach([1, -1], (value) => Effect.flip(model.inferBatch(batchOf(value))), { concurrency: "unbounded" }),
     )
     yield* Testing.advance("5 millis")
-    expect(yield* Fiber.join(asked)).toEqual([poisoned, poisoned])
+    expect(yield* Fiber.join(pending)).toEqual([poisoned, poisoned])
     expect(yield* model.executions).toHaveLength(1)
   }),
 )
@@ -125,10 +125,10 @@ it.effect("who has left meanwhile is not executed again, and goes before whoever
         return roots(inputs)
       }),
     )
-    const ask = (value: number) => Effect.forkChild(Effect.result(model.inferBatch(batchOf(value))))
-    const [leaves, fails, stays] = [yield* ask(1), yield* ask(-1), yield* ask(4)]
+    const infer = (value: number) => Effect.forkChild(Effect.result(model.inferBatch(batchOf(value))))
+    const [leaves, fails, stays] = [yield* infer(1), yield* infer(-1), yield* infer(4)]
     yield* Testing.advance("5 millis")
-    const late = yield* ask(9)
+    const late = yield* infer(9)
     yield* Testing.advance("5 millis")
     yield* Fiber.interrupt(leaves)
     gate.resolve()
@@ -150,14 +150,14 @@ it.effect("a model that unloads does not try again", () =>
       ),
       scope,
     )
-    const asked = yield* Effect.forkChild(
+    const pending = yield* Effect.forkChild(
       Effect.forEach([1, 2], (value) => Effect.flip(model.inferBatch(batchOf(value))), { concurrency: "unbounded" }),
     )
     yield* Testing.advance("5 millis")
     const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void))
     yield* Testing.advance("1 second")
     yield* Fiber.join(closing)
-    expect(yield* Fiber.join(asked)).toEqual([poisoned, poisoned])
+    expect(yield* Fiber.join(pending)).toEqual([poisoned, poisoned])
     expect(yield* model.executions).toHaveLength(1)
   }),
 )

@@ -1,11 +1,11 @@
-/** Whose deadlines are to come, and one alarm for the earliest of them. What becomes of an entry then is its owner's. */
+/** Pending requests with a deadline, and one alarm for the earliest of them. The owner decides what happens to an expired one. */
 import type { Clock } from "effect"
 import type { Request } from "../request/Request.ts"
 import type { Alarm } from "./Alarm.ts"
 import type { AlarmClock } from "./AlarmClock.ts"
 import { Expiries } from "./Expiries.ts"
 
-/** Whoever waits for the answer of a request. */
+/** A pending request. */
 export interface Expiring {
   readonly request: Request
 }

@@ -1,7 +1,7 @@
 /**
  * Brings batches from the queue to free instances, by plain calls: no fiber waits for either. Whatever wakes it (a request,
- * an instance that is free or back, a delay that is over) only asks for a turn of the event loop, so that what else comes
- * in this one goes along.
+ * an instance that is free or restarted, a delay that is over) only schedules a turn of the event loop, so that requests
+ * of the current turn can share the batch.
  *
  *   wake ─► turn ─┬─ an instance is free, a batch is closed ─► RunningBatch ─┐
  *     ▲           └─ a batch waits for more ─► alarm ─┐                      │ settled
@@ -80,7 +80,7 @@ export class Dispatcher {
     const decision = queue.decide(now)
     if (decision._tag === "Wait") this.#wait(decision.until - now)
     if (decision._tag !== "Take") return false
-    this.#start(load, decision.entries)
+    this.#start(load, decision.requests)
     return !this.#isAwake
   }
 
@@ -90,9 +90,9 @@ export class Dispatcher {
     else this.wake()
   }
 
-  #start(load: Load, entries: ReadonlyArray<QueuedRequest>): void {
+  #start(load: Load, requests: ReadonlyArray<QueuedRequest>): void {
     const { pool, queue, batches } = this.#options
-    const batch = new RunningBatch(batches, load.instance, entries)
+    const batch = new RunningBatch(batches, load.instance, requests)
     pool.begin(load)
     this.#running.add(batch)
     this.#ended.closeUnsafe()

@@ -13,121 +13,121 @@ const harness = Effect.fnUntraced(function* (options: Omit<QueuePolicyOptions, "
   const queueing = resolve("m", { ...options, preserveOrdering: true })
   const { maxQueueSize = 100 } = options
   const made = yield* Fixture.harness({ instanceCount: 2, maxBatchSize: 1, queueing, maxQueueSize })
-  const told: Array<string> = []
-  const ask = (id: string, deadline?: number) =>
+  const replies: Array<string> = []
+  const submit = (id: string, deadline?: number) =>
     made.scheduler.submit(Fixture.request(1, { id, deadline }), (outcome) => {
-      told.push(Result.isFailure(outcome) ? `${id}: ${outcome.failure._tag}` : id)
+      replies.push(Result.isFailure(outcome) ? `${id}: ${outcome.failure._tag}` : id)
     })
-  return { ...made, told, ask }
+  return { ...made, replies, submit }
 })
 
 it.effect("who is ready first waits for those ahead", () =>
   Effect.gen(function* () {
-    const { ask, told, complete, settle } = yield* harness()
-    for (const id of ["a", "b", "c"]) ask(id)
+    const { submit, replies, complete, settle } = yield* harness()
+    for (const id of ["a", "b", "c"]) submit(id)
     yield* settle
     yield* complete(1)
     yield* complete(2)
-    expect(told).toEqual([])
+    expect(replies).toEqual([])
     yield* complete(0)
-    expect(told).toEqual(["a", "b", "c"])
+    expect(replies).toEqual(["a", "b", "c"])
   }),
 )
 
 it.effect("a failure waits for its turn too", () =>
   Effect.gen(function* () {
-    const { ask, told, complete, settle, statistics } = yield* harness()
-    for (const id of ["a", "b"]) ask(id)
+    const { submit, replies, complete, settle, statistics } = yield* harness()
+    for (const id of ["a", "b"]) submit(id)
     yield* settle
     yield* complete(1, Exit.fail(new ExecutionFailed({ message: "no" })))
-    expect(told).toEqual([])
+    expect(replies).toEqual([])
     yield* complete(0)
-    expect(told).toEqual(["a", "b: ExecutionFailed"])
+    expect(replies).toEqual(["a", "b: ExecutionFailed"])
     expect(statistics).toMatchObject({ success: { count: 1 }, failures: { BACKEND: 1 } })
   }),
 )
 
 it.effect("who leaves the queue is told at once and keeps nobody back", () =>
   Effect.gen(function* () {
-    const { ask, told, complete, settle, statistics } = yield* harness({ defaultTimeout: "10 millis" })
-    for (const id of ["a", "b"]) ask(id)
+    const { submit, replies, complete, settle, statistics } = yield* harness({ defaultTimeout: "10 millis" })
+    for (const id of ["a", "b"]) submit(id)
     yield* settle
-    ask("c")
-    const gone = ask("d")
+    submit("c")
+    const gone = submit("d")
     yield* TestClock.adjust("5 millis")
-    ask("e")
+    submit("e")
     gone()
     yield* TestClock.adjust("5 millis")
-    expect(told).toEqual(["c: QueueTimeout"])
+    expect(replies).toEqual(["c: QueueTimeout"])
     yield* complete(1)
     yield* complete(2)
     yield* complete(0)
-    expect(told).toEqual(["c: QueueTimeout", "a", "b", "e"])
+    expect(replies).toEqual(["c: QueueTimeout", "a", "b", "e"])
     expect(statistics).toMatchObject({ success: { count: 3 }, failures: { REJECTED: 1, CANCELED: 1 } })
   }),
 )
 
 it.effect("who goes away while it runs, or while its answer waits, is told nothing and keeps nobody back", () =>
   Effect.gen(function* () {
-    const { ask, told, complete, settle, statistics } = yield* harness()
-    const [first, second] = [ask("a"), ask("b")]
-    ask("c")
+    const { submit, replies, complete, settle, statistics } = yield* harness()
+    const [first, second] = [submit("a"), submit("b")]
+    submit("c")
     yield* settle
     yield* complete(1)
     yield* complete(2)
     second()
-    expect(told).toEqual([])
+    expect(replies).toEqual([])
     first()
-    expect(told).toEqual(["c"])
+    expect(replies).toEqual(["c"])
     expect(statistics).toMatchObject({ success: { count: 2 }, failures: { CANCELED: 1 } })
   }),
 )
 
 it.effect("a deadline does not wait for its turn, and has one answer", () =>
   Effect.gen(function* () {
-    const { ask, told, complete, settle, statistics } = yield* harness()
-    ask("a")
-    ask("b", 50)
+    const { submit, replies, complete, settle, statistics } = yield* harness()
+    submit("a")
+    submit("b", 50)
     yield* settle
     yield* complete(1)
     yield* TestClock.adjust("50 millis")
-    expect(told).toEqual(["b: DeadlineExceeded"])
+    expect(replies).toEqual(["b: DeadlineExceeded"])
     yield* complete(0)
     yield* TestClock.adjust("1 second")
-    expect(told).toEqual(["b: DeadlineExceeded", "a"])
+    expect(replies).toEqual(["b: DeadlineExceeded", "a"])
     expect(statistics).toMatchObject({ success: { count: 2 }, fail: { count: 0 } })
   }),
 )
 
 it.effect("a deadline in an instance: one answer, at once", () =>
   Effect.gen(function* () {
-    const { ask, told, settle, statistics } = yield* harness()
-    ask("a")
-    ask("b", 50)
+    const { submit, replies, settle, statistics } = yield* harness()
+    submit("a")
+    submit("b", 50)
     yield* settle
     yield* TestClock.adjust("50 millis")
-    expect(told).toEqual(["b: DeadlineExceeded"])
+    expect(replies).toEqual(["b: DeadlineExceeded"])
     expect(statistics.failures).toMatchObject({ CANCELED: 1, BACKEND: 0 })
   }),
 )
 
 it.effect("answers that wait take room from requests that wait", () =>
   Effect.gen(function* () {
-    const { ask, told, complete, settle } = yield* harness({ maxQueueSize: 2 })
-    ask("a")
-    ask("b")
+    const { submit, replies, complete, settle } = yield* harness({ maxQueueSize: 2 })
+    submit("a")
+    submit("b")
     yield* settle
-    ask("c")
+    submit("c")
     yield* complete(1)
-    ask("d")
-    expect(told).toEqual([])
+    submit("d")
+    expect(replies).toEqual([])
     yield* complete(2)
     yield* settle
-    ask("e")
-    expect(told).toEqual(["e: QueueFull"])
+    submit("e")
+    expect(replies).toEqual(["e: QueueFull"])
     yield* complete(0)
-    ask("f")
-    expect(told).toEqual(["e: QueueFull", "a", "b", "c"])
+    submit("f")
+    expect(replies).toEqual(["e: QueueFull", "a", "b", "c"])
   }),
 )
 
@@ -135,11 +135,11 @@ it.effect("stop: everybody is told", () =>
   Effect.gen(function* () {
     const all = yield* Effect.scoped(
       Effect.gen(function* () {
-        const { ask, told, complete, settle } = yield* harness()
-        for (const id of ["a", "b", "c", "d"]) ask(id)
+        const { submit, replies, complete, settle } = yield* harness()
+        for (const id of ["a", "b", "c", "d"]) submit(id)
         yield* settle
         yield* complete(1)
-        return told
+        return replies
       }),
     )
     expect(all.toSorted()).toEqual(["a: Unavailable", "b", "c: Unavailable", "d: Unavailable"])
@@ -154,13 +154,13 @@ class Counts extends Model.Service<Counts>()("counts", {
 
 it.effect("responses of a decoupled model wait until the request ahead has all of its own", () =>
   Effect.gen(function* () {
-    const [gate, begun] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+    const [gate, started] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
     const layer = Model.stream(
       Counts,
       ({ TO }) => {
         if (TO !== 2)
           return Stream.concat(
-            Stream.fromEffect(Effect.as(Deferred.succeed(begun, undefined), { N: 3 })),
+            Stream.fromEffect(Effect.as(Deferred.succeed(started, undefined), { N: 3 })),
             Stream.succeed({ N: 4 }),
           )
         return Stream.concat(Stream.succeed({ N: 1 }), Stream.fromEffect(Effect.as(Deferred.await(gate), { N: 2 })))
@@ -170,14 +170,14 @@ it.effect("responses of a decoupled model wait until the request ahead has all o
     const seen: Array<number> = []
     yield* Effect.gen(function* () {
       const model = yield* Counts
-      const ask = (TO: number) =>
+      const submit = (TO: number) =>
         Effect.forkChild(
           Stream.runForEach(model.stream({ TO }), ({ N }) => Effect.sync(() => seen.push(N))),
           { startImmediately: true },
         )
-      const callers = [yield* ask(2), yield* ask(4)]
-      const left = yield* ask(9)
-      yield* Deferred.await(begun)
+      const callers = [yield* submit(2), yield* submit(4)]
+      const left = yield* submit(9)
+      yield* Deferred.await(started)
       yield* TestClock.adjust(0)
       expect(seen).toEqual([1])
       yield* Fiber.interrupt(left)

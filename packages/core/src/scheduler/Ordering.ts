@@ -1,6 +1,6 @@
 /**
- * The answers of a model that has to give them in the order of its requests: what is ready waits here until every request
- * ahead of it has been answered, or has left. Who leaves the queue without an instance, or goes away, keeps nobody back.
+ * Replies of a model that preserves the order of its requests: a ready outcome waits until every earlier request has its reply,
+ * or was refused or cancelled.
  */
 import { Effect, type Result } from "effect"
 import type { QueuedRequest } from "./QueuedRequest.ts"
@@ -10,57 +10,57 @@ import type { Emit, Response } from "../request/Request.ts"
 type Outcome = Result.Result<Response, InferenceError>
 
 export class Ordering {
-  readonly #tell: (entry: QueuedRequest, outcome: Outcome) => void
+  readonly #reply: (queued: QueuedRequest, outcome: Outcome) => void
   /** In the order of the requests; undefined for those that are not ready. */
   readonly #outcomes = new Map<QueuedRequest, Outcome | undefined>()
   /** Of those whose responses wait for their turn. */
   readonly #turns = new Map<QueuedRequest, () => void>()
   #held = 0
 
-  constructor(tell: (entry: QueuedRequest, outcome: Outcome) => void) {
-    this.#tell = tell
+  constructor(reply: (queued: QueuedRequest, outcome: Outcome) => void) {
+    this.#reply = reply
   }
 
-  /** Answers that are ready and wait. */
+  /** Number of outcomes that are ready and wait. */
   get held(): number {
     return this.#held
   }
 
-  add(entry: QueuedRequest): void {
-    this.#outcomes.set(entry, undefined)
+  add(queued: QueuedRequest): void {
+    this.#outcomes.set(queued, undefined)
   }
 
-  settle(entry: QueuedRequest, outcome: Outcome): void {
-    this.#outcomes.set(entry, outcome)
+  settle(queued: QueuedRequest, outcome: Outcome): void {
+    this.#outcomes.set(queued, outcome)
     this.#held += 1
-    this.#goOn()
+    this.#replyReady()
   }
 
-  /** Whether its answer is ready and waits. */
-  holds(entry: QueuedRequest): boolean {
-    return this.#outcomes.get(entry) !== undefined
+  /** Whether the outcome of the request is ready and waits. */
+  holds(queued: QueuedRequest): boolean {
+    return this.#outcomes.get(queued) !== undefined
   }
 
-  /** Its answer will not be told here. Harmless where it has been. */
-  leave(entry: QueuedRequest): void {
-    if (this.holds(entry)) this.#held -= 1
-    if (!this.#outcomes.delete(entry)) return
-    this.#turns.get(entry)?.()
-    this.#goOn()
+  /** Removes a request, which needs no reply from here. Does nothing after its reply. */
+  leave(queued: QueuedRequest): void {
+    if (this.holds(queued)) this.#held -= 1
+    if (!this.#outcomes.delete(queued)) return
+    this.#turns.get(queued)?.()
+    this.#replyReady()
   }
 
   /** Holds responses back until it is their request's turn. */
-  inTurn(entry: () => QueuedRequest, emit: Emit): Emit {
+  inTurn(queued: () => QueuedRequest, emit: Emit): Emit {
     return (response) =>
       Effect.andThen(
-        this.#turn(entry),
-        Effect.suspend(() => (entry().done ? Effect.void : emit(response))),
+        this.#turn(queued),
+        Effect.suspend(() => (queued().done ? Effect.void : emit(response))),
       )
   }
 
-  #turn(entry: () => QueuedRequest): Effect.Effect<void> {
+  #turn(queued: () => QueuedRequest): Effect.Effect<void> {
     return Effect.callback((resume) => {
-      const waiting = entry()
+      const waiting = queued()
       const { value: first } = this.#outcomes.keys().next()
       if (first === waiting || !this.#outcomes.has(waiting)) resume(Effect.void)
       else this.#turns.set(waiting, () => resume(Effect.void))
@@ -68,15 +68,15 @@ export class Ordering {
     })
   }
 
-  #goOn(): void {
-    for (const [entry, outcome] of this.#outcomes) {
+  #replyReady(): void {
+    for (const [queued, outcome] of this.#outcomes) {
       if (outcome === undefined) {
-        this.#turns.get(entry)?.()
+        this.#turns.get(queued)?.()
         return
       }
-      this.#outcomes.delete(entry)
+      this.#outcomes.delete(queued)
       this.#held -= 1
-      this.#tell(entry, outcome)
+      this.#reply(queued, outcome)
     }
   }
 }

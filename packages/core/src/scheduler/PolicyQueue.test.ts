@@ -19,14 +19,14 @@ const harness = Effect.fnUntraced(function* (queueing: QueueingOptions, options:
   // As many as fit: it waits for nobody.
   yield* send(options.maxBatchSize ?? 4, { id: "first" })
   yield* settle
-  const ask = (id: string, parameters: Parameters = {}, rows = 1) => send(rows, { id, parameters })
-  const priority = (id: string, level: bigint) => ask(id, { priority: level })
+  const submit = (id: string, parameters: Parameters = {}, rows = 1) => send(rows, { id, parameters })
+  const priority = (id: string, level: bigint) => submit(id, { priority: level })
   const ids = () => runs.slice(1).map(({ batch }) => batch.requests.map(({ id }) => id).join("+"))
   /** Ends what runs, again and again, until nothing does. */
   const drain = Effect.gen(function* () {
     for (let index = 0; index < runs.length; index++) yield* complete(index)
   })
-  return { ...made, ask, priority, ids, drain }
+  return { ...made, submit, priority, ids, drain }
 })
 
 type Options = globalThis.Parameters<typeof Fixture.harness>[0]
@@ -67,15 +67,15 @@ it.effect("c3 b2 a1 => a+b+c (max 4): a batch takes from all levels, the highest
 
 it.effect("no level, 0, one that there is not, or no integer: the default level", () =>
   Effect.gen(function* () {
-    const { ask, ids, drain } = yield* harness(three, { maxBatchSize: 1 })
-    yield* ask("last", { priority: 3n })
-    yield* ask("none")
-    yield* ask("zero", { priority: 0n })
-    yield* ask("four", { priority: 4n })
-    yield* ask("largest", { priority: 2n ** 64n - 1n })
-    yield* ask("negative", { priority: -1n })
-    yield* ask("text", { priority: "1" })
-    yield* ask("first", { priority: 1n })
+    const { submit, ids, drain } = yield* harness(three, { maxBatchSize: 1 })
+    yield* submit("last", { priority: 3n })
+    yield* submit("none")
+    yield* submit("zero", { priority: 0n })
+    yield* submit("four", { priority: 4n })
+    yield* submit("largest", { priority: 2n ** 64n - 1n })
+    yield* submit("negative", { priority: -1n })
+    yield* submit("text", { priority: "1" })
+    yield* submit("first", { priority: 1n })
     yield* drain
     expect(ids()).toEqual(["first", "none", "zero", "four", "largest", "negative", "text", "last"])
   }),
@@ -83,14 +83,14 @@ it.effect("no level, 0, one that there is not, or no integer: the default level"
 
 it.effect("as many levels as 64 bits have: each is told apart", () =>
   Effect.gen(function* () {
-    const most = 2n ** 64n - 1n
-    const { ask, priority, ids, drain } = yield* harness(
-      { priorities: { levels: most, default: most - 1n } },
+    const max = 2n ** 64n - 1n
+    const { submit, priority, ids, drain } = yield* harness(
+      { priorities: { levels: max, default: max - 1n } },
       { maxBatchSize: 1 },
     )
-    yield* priority("last", most)
-    yield* ask("default")
-    yield* priority("middle", most - 2n)
+    yield* priority("last", max)
+    yield* submit("default")
+    yield* priority("middle", max - 2n)
     yield* drain
     expect(ids()).toEqual(["middle", "default", "last"])
   }),
@@ -162,10 +162,10 @@ it.effect("levels without number have no room without end", () =>
 
 it.effect("time over => refused at that moment, though no instance is free", () =>
   Effect.gen(function* () {
-    const { ask, ids, drain, scheduler, statistics } = yield* harness({ defaultTimeout: "50 millis" })
-    const late = yield* ask("a")
+    const { submit, ids, drain, scheduler, statistics } = yield* harness({ defaultTimeout: "50 millis" })
+    const late = yield* submit("a")
     yield* TestClock.adjust("30 millis")
-    yield* ask("b")
+    yield* submit("b")
     yield* TestClock.adjust("19 millis")
     expect(scheduler.pending()).toBe(2)
     yield* TestClock.adjust("1 millis")
@@ -179,8 +179,8 @@ it.effect("time over => refused at that moment, though no instance is free", () 
 
 it.effect("time over in an instance => answered: it is a time in the queue", () =>
   Effect.gen(function* () {
-    const { ask, complete } = yield* harness({ defaultTimeout: "50 millis" })
-    const caller = yield* ask("a")
+    const { submit, complete } = yield* harness({ defaultTimeout: "50 millis" })
+    const caller = yield* submit("a")
     yield* complete(0)
     yield* TestClock.adjust("1 second")
     yield* complete(1)
@@ -190,10 +190,10 @@ it.effect("time over in an instance => answered: it is a time in the queue", () 
 
 it.effect("time over below a millisecond => refused when an instance comes for it", () =>
   Effect.gen(function* () {
-    const { ask, ids, drain } = yield* harness({ defaultTimeout: "200 micros" })
-    const late = yield* ask("a")
+    const { submit, ids, drain } = yield* harness({ defaultTimeout: "200 micros" })
+    const late = yield* submit("a")
     yield* TestClock.adjust("150 micros")
-    yield* ask("b")
+    yield* submit("b")
     yield* TestClock.adjust("50 micros")
     yield* drain
     expect(ids()).toEqual(["b"])
@@ -204,11 +204,11 @@ it.effect("time over below a millisecond => refused when an instance comes for i
 it.effect("a shorter time of the request's own counts, a longer one or none does not", () =>
   Effect.gen(function* () {
     const queueing = { defaultTimeout: "50 millis", allowTimeoutOverride: true } as const
-    const { ask, scheduler } = yield* harness(queueing)
-    const shorter = yield* ask("shorter", { timeout: 10_000n })
-    yield* ask("longer", { timeout: 60_000n })
-    yield* ask("none", { timeout: 0n })
-    yield* ask("text", { timeout: "1" })
+    const { submit, scheduler } = yield* harness(queueing)
+    const shorter = yield* submit("shorter", { timeout: 10_000n })
+    yield* submit("longer", { timeout: 60_000n })
+    yield* submit("none", { timeout: 0n })
+    yield* submit("text", { timeout: "1" })
     yield* TestClock.adjust("10 millis")
     expect(yield* errorOf(shorter)).toMatchObject(timedOut)
     yield* TestClock.adjust("39 millis")
@@ -222,9 +222,9 @@ it.effect("a time of the request's own counts where the model has none, and only
   Effect.gen(function* () {
     const allowing = yield* harness({ allowTimeoutOverride: true })
     const refusing = yield* harness({ defaultTimeout: "50 millis" })
-    yield* allowing.ask("a", { timeout: 10_000n })
-    yield* allowing.ask("b")
-    yield* refusing.ask("c", { timeout: 10_000n })
+    yield* allowing.submit("a", { timeout: 10_000n })
+    yield* allowing.submit("b")
+    yield* refusing.submit("c", { timeout: 10_000n })
     yield* TestClock.adjust("10 millis")
     expect([allowing.scheduler.pending(), refusing.scheduler.pending()]).toEqual([1, 1])
     yield* TestClock.adjust("10 days")
@@ -315,19 +315,19 @@ it.effect("stop: what waits is answered, in whatever lane", () =>
 )
 
 const rows = (
-  ask: (id: string, parameters: Parameters, rows: number) => Effect.Effect<Caller>,
+  submit: (id: string, parameters: Parameters, rows: number) => Effect.Effect<Caller>,
   ...all: Array<number>
-) => Effect.forEach(all, (count) => ask(String(count), {}, count))
+) => Effect.forEach(all, (count) => submit(String(count), {}, count))
 
 it.effect("3+3 => 3+3+2 (preferred 4 and 8): rows that reach no preferred size wait for those that do", () =>
   Effect.gen(function* () {
     const sizes = { maxBatchSize: 8, preferredBatchSizes: [4, 8], maxQueueDelay: 10e6 }
-    const { ask, ids, complete, settle } = yield* harness({}, sizes)
+    const { submit, ids, complete, settle } = yield* harness({}, sizes)
     yield* complete(0)
-    yield* rows(ask, 3, 3)
+    yield* rows(submit, 3, 3)
     yield* settle
     expect(ids()).toEqual([])
-    yield* rows(ask, 2)
+    yield* rows(submit, 2)
     yield* settle
     expect(ids()).toEqual(["3+3+2"])
   }),
@@ -336,9 +336,9 @@ it.effect("3+3 => 3+3+2 (preferred 4 and 8): rows that reach no preferred size w
 it.effect("3+3 => 3,3 (preferred 4, max 8): what would pass every preferred size goes as it is", () =>
   Effect.gen(function* () {
     const sizes = { maxBatchSize: 8, preferredBatchSizes: [4], maxQueueDelay: 10e6 }
-    const { ask, ids, complete, settle } = yield* harness({}, sizes)
+    const { submit, ids, complete, settle } = yield* harness({}, sizes)
     yield* complete(0)
-    yield* rows(ask, 3, 3)
+    yield* rows(submit, 3, 3)
     yield* settle
     expect(ids()).toEqual(["3"])
     yield* complete(1)
@@ -350,8 +350,8 @@ it.effect("3+3 => 3,3 (preferred 4, max 8): what would pass every preferred size
 
 it.effect("1+1+1+1+1 => 2,2,1 (preferred 2, max 4, no delay): preferred sizes while there are, then what is left", () =>
   Effect.gen(function* () {
-    const { ask, ids, drain } = yield* harness({}, { preferredBatchSizes: [2] })
-    yield* rows(ask, 1, 1, 1, 1, 1)
+    const { submit, ids, drain } = yield* harness({}, { preferredBatchSizes: [2] })
+    yield* rows(submit, 1, 1, 1, 1, 1)
     yield* drain
     expect(ids()).toEqual(["1+1", "1+1", "1"])
   }),
@@ -359,8 +359,8 @@ it.effect("1+1+1+1+1 => 2,2,1 (preferred 2, max 4, no delay): preferred sizes wh
 
 it.effect("1+1+1 => 3 (preferred 2, max 4): a batch that has waited for the whole delay takes all that waits", () =>
   Effect.gen(function* () {
-    const { ask, ids, complete } = yield* harness({}, { preferredBatchSizes: [2], maxQueueDelay: 10e6 })
-    yield* rows(ask, 1, 1, 1)
+    const { submit, ids, complete } = yield* harness({}, { preferredBatchSizes: [2], maxQueueDelay: 10e6 })
+    yield* rows(submit, 1, 1, 1)
     yield* TestClock.adjust("10 millis")
     yield* complete(0)
     expect(ids()).toEqual(["1+1+1"])
@@ -398,11 +398,11 @@ it.effect("a full batch of a lower level does not wait for one of a higher level
 
 it.effect("time over while it waits for company => refused, and the others go on waiting", () =>
   Effect.gen(function* () {
-    const { ask, ids, complete, scheduler } = yield* harness({ defaultTimeout: "5 millis" }, { maxQueueDelay: 10e6 })
+    const { submit, ids, complete, scheduler } = yield* harness({ defaultTimeout: "5 millis" }, { maxQueueDelay: 10e6 })
     yield* complete(0)
-    const late = yield* ask("a")
+    const late = yield* submit("a")
     yield* TestClock.adjust("4 millis")
-    yield* ask("b")
+    yield* submit("b")
     yield* TestClock.adjust("1 millis")
     expect(yield* errorOf(late)).toMatchObject(timedOut)
     expect([ids(), scheduler.pending()]).toEqual([[], 1])
@@ -413,14 +413,14 @@ it.effect("2,000 requests of three levels, some cancelled, some too late: each h
   Effect.gen(function* () {
     const policy = { defaultTimeout: "40 millis", maxQueueSize: 1000, allowTimeoutOverride: true } as const
     const priorities = { levels: 3, default: 2, policies: { 3: { ...policy, timeoutAction: "DELAY" } } } as const
-    const { ask, drain, scheduler, statistics } = yield* harness(
+    const { submit, drain, scheduler, statistics } = yield* harness(
       { ...policy, priorities },
       { groupKey: ({ id }) => id },
     )
     const callers: Array<Caller> = []
     for (let index = 0; index < 2000; index++) {
       const parameters = { priority: BigInt(index % 4), timeout: BigInt(10_000 * (index % 5)) }
-      callers.push(yield* ask(String(index % 3), parameters, 1 + (index % 2)))
+      callers.push(yield* submit(String(index % 3), parameters, 1 + (index % 2)))
       if (index % 100 === 99) yield* TestClock.adjust("1 millis")
     }
     yield* Effect.forEach(

@@ -75,10 +75,10 @@ it.each([1, 2, 3])("seed %i", (seed) => {
     const entry = new QueuedRequest(request, () => {}, new ModelStatistics(), now)
     const level = priority >= 1 && priority <= 4 ? priority : 3
     const key = "ab"[below(2)] ?? ""
-    const most = level === 4 ? 5 : level === 2 ? 1024 : 40
+    const max = level === 4 ? 5 : level === 2 ? 1024 : 40
     // The policies of 2 and 4 are their own: neither lets a request shorten its time.
     const own = level === 2 ? 60 : level === 4 || timeout === 0 ? Infinity : timeout
-    const hasRoom = waiting.filter((other) => other.level === level).length < most
+    const hasRoom = waiting.filter((other) => other.level === level).length < max
     expect(queue.offer(entry, key)).toBe(hasRoom)
     if (hasRoom) waiting.push({ entry, key, level, arrival, expiresAt: now + own * 1e3, late: 0 })
     else refused += 1
@@ -97,7 +97,7 @@ it.each([1, 2, 3])("seed %i", (seed) => {
       rows += entry.request.rows
       expected.push(entry)
     }
-    expect(decision._tag === "Take" && same(decision.entries, expected)).toBe(true)
+    expect(decision._tag === "Take" && same(decision.requests, expected)).toBe(true)
     waiting = waiting.filter(({ entry }) => !expected.includes(entry))
     if (below(10) > 0) return
     // Some batches fail and are tried again, ahead of all, but for those that have left.
@@ -106,16 +106,16 @@ it.each([1, 2, 3])("seed %i", (seed) => {
     for (const entry of left) queue.remove(entry)
     const tried = expected.filter((entry) => !left.includes(entry))
     if (tried.length === 0) return
-    const again = queue.decide(now)
-    expect(again._tag === "Take" && same(again.entries, tried)).toBe(true)
+    const retried = queue.decide(now)
+    expect(retried._tag === "Take" && same(retried.requests, tried)).toBe(true)
   }
 
   for (let step = 0; step < 20_000; step++) {
     now += 1e3 * below(4)
-    const what = below(8)
-    if (what < 5) offer(step)
-    else if (what < 6) take()
-    else if (what < 7) {
+    const action = below(8)
+    if (action < 5) offer(step)
+    else if (action < 6) take()
+    else if (action < 7) {
       queue.expire(now)
       expire()
     } else {

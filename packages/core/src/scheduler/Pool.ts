@@ -54,13 +54,13 @@ export class Pool {
     return best
   }
 
-  begin(on: Load): void {
-    on.batches += 1
+  begin(target: Load): void {
+    target.batches += 1
   }
 
-  end(on: Load): void {
-    on.batches -= 1
-    if (on.batches === 0) on.idle?.openUnsafe()
+  end(target: Load): void {
+    target.batches -= 1
+    if (target.batches === 0) target.idle?.openUnsafe()
   }
 
   /** From now on these take batches, and no others; completes once the others have ended theirs. */

@@ -1,4 +1,4 @@
-/** The alarm of a queue whose entries have times of their own, for when no instance asks it. What then is the queue's. */
+/** The alarm of a queue with queue timeouts, for the time in which no instance takes batches. The queue expires the requests. */
 import type { Alarm } from "./Alarm.ts"
 import type { AlarmClock } from "./AlarmClock.ts"
 import type { PolicyQueue } from "./PolicyQueue.ts"
@@ -20,7 +20,7 @@ export class QueueTimeouts {
     })
   }
 
-  /** The queue has another entry. */
+  /** Called after a request was queued. */
   added(): void {
     const at = this.#queue.expiresAt
     if (at >= this.#ringsAt) return

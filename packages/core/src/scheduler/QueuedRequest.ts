@@ -1,6 +1,6 @@
 /**
  * One request on its way through the scheduler: it waits in the queue, or an instance executes it, or it has ended. Data alone:
- * its queue moves it (RequestGroup.ts), RunningBatch.ts executes it, and Answers.ts ends it.
+ * its queue moves it (RequestGroup.ts), RunningBatch.ts executes it, and RequestCompletion.ts ends it.
  */
 import type { Reply, Request } from "../request/Request.ts"
 import type { RequestStatistics } from "../metrics/ModelStatistics.ts"

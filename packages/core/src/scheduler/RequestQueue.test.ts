@@ -36,7 +36,7 @@ const play = (queue: Queue, steps: ReadonlyArray<Step>): ReadonlyArray<unknown> 
   const offered: Array<QueuedRequest> = []
   const shown = (decision: Decision) =>
     decision._tag === "Take"
-      ? decision.entries.map((entry) => entry.request.id)
+      ? decision.requests.map((entry) => entry.request.id)
       : decision._tag === "Wait"
         ? decision.until
         : decision._tag
@@ -57,7 +57,7 @@ const play = (queue: Queue, steps: ReadonlyArray<Step>): ReadonlyArray<unknown> 
       taken = []
     } else {
       const decision = queue.decide(now)
-      if (decision._tag === "Take") taken = decision.entries
+      if (decision._tag === "Take") taken = decision.requests
       return [shown(decision), queue.size]
     }
     return queue.size

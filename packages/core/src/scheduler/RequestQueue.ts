@@ -26,26 +26,26 @@ export class RequestQueue implements Queue {
     return this.#size
   }
 
-  offer(entry: QueuedRequest, key: string): boolean {
+  offer(queued: QueuedRequest, key: string): boolean {
     if (this.#size >= this.#options.maxQueueSize) return false
     this.#size += 1
     const group = this.#groups.get(key)
-    if (group === undefined) this.#groups.set(key, RequestGroup.open(key, entry, false))
-    else RequestGroup.append(group, entry)
+    if (group === undefined) this.#groups.set(key, RequestGroup.open(key, queued, false))
+    else RequestGroup.append(group, queued)
     return true
   }
 
-  retry(entries: ReadonlyArray<QueuedRequest>): void {
-    this.#retries.add(entries)
-    this.#size += entries.length
+  retry(requests: ReadonlyArray<QueuedRequest>): void {
+    this.#retries.add(requests)
+    this.#size += requests.length
   }
 
-  remove(entry: QueuedRequest): void {
-    const { group } = entry
+  remove(queued: QueuedRequest): void {
+    const { group } = queued
     if (group === undefined) return
     this.#size -= 1
-    if (group.isClosed) this.#retries.remove(group, entry)
-    else if (RequestGroup.remove(group, entry)) this.#groups.delete(group.key)
+    if (group.isClosed) this.#retries.remove(group, queued)
+    else if (RequestGroup.remove(group, queued)) this.#groups.delete(group.key)
   }
 
   decide(now: number): Decision {
@@ -63,24 +63,24 @@ export class RequestQueue implements Queue {
   }
 
   clear(): Array<QueuedRequest> {
-    const all = [...this.#retries.all(), ...[...this.#groups.values()].flatMap(RequestGroup.entries)]
-    for (const entry of all) this.remove(entry)
+    const all = [...this.#retries.all(), ...[...this.#groups.values()].flatMap(RequestGroup.requests)]
+    for (const queued of all) this.remove(queued)
     return all
   }
 
-  #take(entries: ReadonlyArray<QueuedRequest>): Decision {
-    for (const entry of entries) this.remove(entry)
-    return { _tag: "Take", entries }
+  #take(requests: ReadonlyArray<QueuedRequest>): Decision {
+    for (const queued of requests) this.remove(queued)
+    return { _tag: "Take", requests }
   }
 
-  /** As many entries as fit into a batch, in order, and at least one. */
+  /** As many requests as fit into a batch, in order, and at least one. */
   #fitting({ first }: Group): ReadonlyArray<QueuedRequest> {
     const fitting: Array<QueuedRequest> = []
     let rows = 0
-    for (let entry: QueuedRequest | undefined = first; entry !== undefined; entry = entry.next) {
-      rows += entry.request.rows
+    for (let queued: QueuedRequest | undefined = first; queued !== undefined; queued = queued.next) {
+      rows += queued.request.rows
       if (fitting.length > 0 && rows > this.#options.maxBatchSize) break
-      fitting.push(entry)
+      fitting.push(queued)
     }
     return fitting
   }

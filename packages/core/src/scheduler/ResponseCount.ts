@@ -4,25 +4,25 @@ import type { QueuedRequest } from "./QueuedRequest.ts"
 import type { Emit } from "../request/Request.ts"
 import type { ModelStatistics } from "../metrics/ModelStatistics.ts"
 
-/** Where it stands with the responses of a request. */
-export type Responding = Pick<QueuedRequest, "done" | "queuedAt" | "responses" | "respondedAt">
+/** The responses of a request so far. */
+export type ResponseProgress = Pick<QueuedRequest, "done" | "queuedAt" | "responses" | "respondedAt">
 
 export const counted =
-  (emit: Emit, entry: () => Responding, statistics: ModelStatistics, nanos: () => number): Emit =>
+  (emit: Emit, queued: () => ResponseProgress, statistics: ModelStatistics, nanos: () => number): Emit =>
   (response) =>
     Effect.suspend(() => {
-      const responding = entry()
+      const progress = queued()
       // What runs may not have noticed yet.
-      if (responding.done) return Effect.void
+      if (progress.done) return Effect.void
       const now = nanos()
-      const took = now - responding.respondedAt
-      if (responding.responses === 0) statistics.firstResponse(now - responding.queuedAt)
+      const took = now - progress.respondedAt
+      if (progress.responses === 0) statistics.firstResponse(now - progress.queuedAt)
       return Effect.map(emit(response), () => {
-        if (responding.done) return
-        const counts = statistics.response(responding.responses)
+        if (progress.done) return
+        const counts = statistics.response(progress.responses)
         // Only now: a response that could not be sent, or that its caller did not wait for, is where the request ended.
-        responding.responses += 1
-        responding.respondedAt = nanos()
+        progress.responses += 1
+        progress.respondedAt = nanos()
         counts?.computeInfer.add(took)
         counts?.computeOutput.add(0)
         counts?.success.add(took)

@@ -1,4 +1,4 @@
-/** Batches that are to be executed again, as they are, ahead of all that waits. Their entries leave in O(1), too. */
+/** Batches to execute again, as they are, ahead of all queued requests. A request is removed in O(1). */
 import type { QueuedRequest, RequestGroup as Group } from "./QueuedRequest.ts"
 import * as RequestGroup from "./RequestGroup.ts"
 
@@ -8,24 +8,24 @@ export class Retries {
   add([first, ...rest]: ReadonlyArray<QueuedRequest>): void {
     if (first === undefined) return
     const group = RequestGroup.open("", first, true)
-    for (const entry of rest) RequestGroup.append(group, entry)
+    for (const queued of rest) RequestGroup.append(group, queued)
     this.#groups.add(group)
   }
 
-  /** Of one of its groups. */
-  remove(group: Group, entry: QueuedRequest): void {
-    if (RequestGroup.remove(group, entry)) this.#groups.delete(group)
+  /** Removes a request of one of these batches. */
+  remove(group: Group, queued: QueuedRequest): void {
+    if (RequestGroup.remove(group, queued)) this.#groups.delete(group)
   }
 
-  /** Those that are next; empty for none. They stay until they are removed. */
+  /** The requests of the next batch; empty for none. They stay until they are removed. */
   next(): ReadonlyArray<QueuedRequest> {
-    for (const group of this.#groups) return RequestGroup.entries(group)
-    return none
+    for (const group of this.#groups) return RequestGroup.requests(group)
+    return noRequests
   }
 
   all(): Array<QueuedRequest> {
-    return [...this.#groups].flatMap(RequestGroup.entries)
+    return [...this.#groups].flatMap(RequestGroup.requests)
   }
 }
 
-const none: ReadonlyArray<QueuedRequest> = []
+const noRequests: ReadonlyArray<QueuedRequest> = []

@@ -1,69 +1,63 @@
 /**
- * The entries that an instance executes together, from the moment it has them to their answers. Requests of a batch are
- * answered one by one; once nobody waits for any of them, the batch is interrupted.
+ * The requests that an instance executes together, from the start to their replies. Each request of a batch has a reply of its own;
+ * once no caller waits for any of them, the batch is interrupted.
  */
-import { Cause, type Clock, Exit, Result, type Tracer } from "effect"
-import type { Answers } from "./Answers.ts"
+import { Cause, Exit, Result, type Tracer } from "effect"
+import type { RequestCompletion } from "./RequestCompletion.ts"
 import type * as Batch from "../batch/Batch.ts"
 import type { QueuedRequest } from "./QueuedRequest.ts"
 import { ExecutionFailed, type InferenceError, Unavailable, Unrecoverable } from "../error/InferenceError.ts"
 import type { Request, Trace } from "../request/Request.ts"
 import * as RequestSpan from "../request/RequestSpan.ts"
-import type { Execution, Instance, Interrupt } from "../instance/Instance.ts"
+import type { ExecutionResult, Instance, Interrupt } from "../instance/Instance.ts"
 import type { ComputeDurations, ModelStatistics } from "../metrics/ModelStatistics.ts"
 
 export interface RunningBatchOptions {
   /** Name of the model, for messages. */
   readonly model: string
-  readonly answers: Answers
+  readonly completion: RequestCompletion
   readonly statistics: ModelStatistics
   /** The monotonic time in nanoseconds. */
   readonly nanos: () => number
   readonly currentTimeMillis: () => number
   readonly batchOf: (requests: ReadonlyArray<Request>) => Batch.Batch
-  /** Has entries executed once more, together; undefined where what has failed is not tried again. */
-  readonly retry: ((entries: ReadonlyArray<QueuedRequest>) => void) | undefined
+  /** Executes requests again, as one batch; undefined for a model without retries. */
+  readonly retry: ((requests: ReadonlyArray<QueuedRequest>) => void) | undefined
   /** What makes the model of no use. */
   readonly onUnrecoverable: (error: Unrecoverable) => void
   /** What an instance dies of. */
   readonly onDefect: (instance: string, cause: Cause.Cause<InferenceError>) => void
-  /** Undefined where nobody has provided one. */
-  readonly spans?: Spans | undefined
-}
-
-/** Where spans of batches come from, and when they end. */
-export interface Spans {
-  readonly tracer: Tracer.Tracer
-  readonly clock: Clock.Clock
+  /** Undefined without a tracer. */
+  readonly spans?: RequestSpan.SpanSource | undefined
 }
 
 export class RunningBatch {
   readonly #options: RunningBatchOptions
   readonly #instance: Instance
-  readonly #entries: ReadonlyArray<QueuedRequest>
+  readonly #requests: ReadonlyArray<QueuedRequest>
   readonly #startedAt: number
-  /** Entries that still wait for an answer. */
+  /** Number of requests without a reply. */
   #waiting: number
   #interrupt: Interrupt | undefined
   #isInterrupted = false
   #isSettled = false
   #span: Tracer.Span | undefined
 
-  constructor(options: RunningBatchOptions, instance: Instance, entries: ReadonlyArray<QueuedRequest>) {
+  constructor(options: RunningBatchOptions, instance: Instance, requests: ReadonlyArray<QueuedRequest>) {
     this.#options = options
     this.#instance = instance
-    this.#entries = entries
-    this.#waiting = entries.length
+    this.#requests = requests
+    this.#waiting = requests.length
     this.#startedAt = options.nanos()
-    for (const entry of entries) {
-      entry.running = this
-      entry.respondedAt = this.#startedAt
+    for (const queued of requests) {
+      queued.running = this
+      queued.respondedAt = this.#startedAt
     }
   }
 
-  /** `free` is called once the instance has ended it, before its callers are told; perhaps before this returns. */
+  /** `free` is called when the instance has ended the batch, before the replies; perhaps before this returns. */
   start(free: () => void): void {
-    const settle = (exit: Exit.Exit<Execution, InferenceError>) => {
+    const settle = (exit: Exit.Exit<ExecutionResult, InferenceError>) => {
       if (this.#isSettled) return
       this.#isSettled = true
       this.#interrupt = undefined
@@ -72,7 +66,7 @@ export class RunningBatch {
       this.#settle(exit)
     }
     try {
-      const batch = this.#traced(this.#options.batchOf(this.#entries.map(({ request }) => request)))
+      const batch = this.#traced(this.#options.batchOf(this.#requests.map(({ request }) => request)))
       this.#options.statistics.executing(batch.rows, batch.requests.length)
       const interrupt = this.#instance.execute(batch, settle)
       if (this.#isSettled) return
@@ -98,11 +92,11 @@ export class RunningBatch {
     return { ...batch, span }
   }
 
-  /** An entry has ended. */
-  leave(entry: QueuedRequest): void {
+  /** A request has ended. */
+  leave(queued: QueuedRequest): void {
     this.#waiting -= 1
     if (this.#waiting === 0) this.interrupt()
-    else if (this.#instance.interruptsRequests) this.#interrupt?.(this.#entries.indexOf(entry))
+    else if (this.#instance.interruptsRequests) this.#interrupt?.(this.#requests.indexOf(queued))
   }
 
   interrupt(): void {
@@ -110,21 +104,21 @@ export class RunningBatch {
     this.#interrupt?.()
   }
 
-  #settle(exit: Exit.Exit<Execution, InferenceError>): void {
+  #settle(exit: Exit.Exit<ExecutionResult, InferenceError>): void {
     const { nanos } = this.#options
     const total = nanos() - this.#startedAt
-    if (Exit.isSuccess(exit)) this.#answer(exit.value, total)
+    if (Exit.isSuccess(exit)) this.#complete(exit.value, total)
     else this.#fail(exit.cause, total)
   }
 
-  #answer(execution: Execution, total: number): void {
-    const { answers, statistics, currentTimeMillis } = this.#options
+  #complete(execution: ExecutionResult, total: number): void {
+    const { completion, statistics, currentTimeMillis } = this.#options
     const { outcomes, inputDuration: input, outputDuration: output } = execution
     const compute = { input, infer: execution.inferDuration ?? total - input - output, output }
     let rows = 0
     // Loops by index: an iterator's pairs would be garbage of every request.
-    for (let index = 0; index < this.#entries.length; index++) {
-      const request = this.#entries[index]?.request
+    for (let index = 0; index < this.#requests.length; index++) {
+      const request = this.#requests[index]?.request
       if (request === undefined) continue
       if (request.trace !== undefined) trace(request.trace, compute, this.#startedAt + total)
       const outcome = outcomes[index]
@@ -132,24 +126,24 @@ export class RunningBatch {
     }
     // Before the replies: a caller that asks for statistics next finds its own request in them.
     if (rows > 0) statistics.executed(rows, compute, currentTimeMillis())
-    for (let index = 0; index < this.#entries.length; index++) {
-      const entry = this.#entries[index]
+    for (let index = 0; index < this.#requests.length; index++) {
+      const queued = this.#requests[index]
       const outcome = outcomes[index]
-      if (entry === undefined) continue
-      if (outcome === undefined) answers.refuse(entry, "BACKEND", this.#missing())
-      else if (Result.isFailure(outcome)) this.#refuse(entry, outcome.failure)
-      else answers.succeed(entry, outcome, this.#startedAt - entry.queuedAt + total, compute)
+      if (queued === undefined) continue
+      if (outcome === undefined) completion.refuse(queued, "BACKEND", this.#missing())
+      else if (Result.isFailure(outcome)) this.#refuse(queued, outcome.failure)
+      else completion.succeed(queued, outcome, this.#startedAt - queued.queuedAt + total, compute)
     }
   }
 
   #fail(cause: Cause.Cause<InferenceError>, total: number): void {
-    for (const { request } of this.#entries) {
+    for (const { request } of this.#requests) {
       request.trace?.at("COMPUTE_START", this.#startedAt)
       request.trace?.at("COMPUTE_END", this.#startedAt + total)
     }
     if (this.#bisect(cause)) return
     const error = this.#errorOf(cause)
-    for (const entry of this.#entries) this.#refuse(entry, error)
+    for (const queued of this.#requests) this.#refuse(queued, error)
     if (Cause.hasDies(cause)) this.#options.onDefect(this.#instance.name, cause)
   }
 
@@ -158,18 +152,18 @@ export class RunningBatch {
     const { retry } = this.#options
     if (retry === undefined || this.#waiting < 2 || this.#isInterrupted || Cause.hasInterruptsOnly(cause)) return false
     if (this.#instance.status() !== "available" || this.#errorOf(cause) instanceof Unrecoverable) return false
-    const waiting = this.#entries.filter((entry) => !entry.done)
-    for (const entry of waiting) entry.running = undefined
+    const waiting = this.#requests.filter((queued) => !queued.done)
+    for (const queued of waiting) queued.running = undefined
     const middle = Math.ceil(waiting.length / 2)
     retry(waiting.slice(0, middle))
     retry(waiting.slice(middle))
     return true
   }
 
-  #refuse(entry: QueuedRequest, error: InferenceError): void {
-    // Ahead of the answer: a caller that asks next whether the model is ready is told that it is not.
+  #refuse(queued: QueuedRequest, error: InferenceError): void {
+    // Before the reply: a caller that checks readiness next must see that the model is not ready.
     if (error instanceof Unrecoverable) this.#options.onUnrecoverable(error)
-    this.#options.answers.refuse(entry, "BACKEND", error)
+    this.#options.completion.refuse(queued, "BACKEND", error)
   }
 
   #errorOf(cause: Cause.Cause<InferenceError>): InferenceError {

@@ -47,9 +47,9 @@ it.effect("1 | 2+2=4, traced: the moments of each request, the parts of its batc
           settle(Exit.map(exit, (execution) => ({ ...execution, inputDuration: 2e6, outputDuration: 3e6 }))),
         ),
     })
-    const begun = yield* Effect.clockWith((clock) => Effect.succeed(Number(clock.monotonicTimeNanosUnsafe())))
+    const started = yield* Effect.clockWith((clock) => Effect.succeed(Number(clock.monotonicTimeNanosUnsafe())))
     const points: Array<readonly [string, number]> = []
-    const trace = { at: (point: string, nanos: number) => void points.push([point, (nanos - begun) / 1e6]) }
+    const trace = { at: (point: string, nanos: number) => void points.push([point, (nanos - started) / 1e6]) }
     yield* send(1)
     yield* settle
     yield* TestClock.adjust(10)
@@ -129,9 +129,9 @@ it.live("2=>1+timeout below a millisecond: a delay is not rounded up to what tim
     })
     const waited: Array<number> = []
     for (let round = 0; round < 20; round++) {
-      const begun = performance.now()
+      const started = performance.now()
       yield* Fiber.join(yield* send(1))
-      waited.push(performance.now() - begun)
+      waited.push(performance.now() - started)
     }
     // The best of them: the machine may be busy, but no timer is ever below 1.
     expect(Math.min(...waited)).toBeGreaterThanOrEqual(0.2)
@@ -498,24 +498,24 @@ it.effect(
     Effect.gen(function* () {
       const response: Response = { outputs: [], parameters: noParameters }
       const { scheduler, settle, runs, complete, statistics } = yield* harness({ instanceCount: 2 })
-      const ask = (second: Effect.Effect<void, InferenceError>) => {
+      const infer = (second: Effect.Effect<void, InferenceError>) => {
         let emitted = 0
         const emit = () => Effect.suspend(() => (emitted++ === 0 ? Effect.void : second))
         return scheduler.submit(request(1, { emit }), () => {})
       }
-      const answer = (index: number) => {
+      const reply = (index: number) => {
         const emit = runs[index]?.batch.requests[0]?.emit
         if (emit === undefined) throw new Error("The request has nowhere to emit to.")
         return Effect.andThen(emit(response), emit(response))
       }
-      ask(Effect.fail(new ExecutionFailed({ message: "no JSON form" })))
+      infer(Effect.fail(new ExecutionFailed({ message: "no JSON form" })))
       yield* settle
-      yield* complete(0, yield* Effect.exit(answer(0)))
-      const left = ask(Effect.never)
+      yield* complete(0, yield* Effect.exit(reply(0)))
+      const left = infer(Effect.never)
       yield* settle
-      const answering = yield* Effect.forkChild(answer(1), { startImmediately: true })
+      const pending = yield* Effect.forkChild(reply(1), { startImmediately: true })
       left()
-      yield* Fiber.interrupt(answering)
+      yield* Fiber.interrupt(pending)
       const counts = [...statistics.responses].map(([index, { success, fail, cancel }]) =>
         [success, fail, cancel].map(({ count }) => count).concat(index),
       )

@@ -7,13 +7,13 @@
  *     │                   │                                     │        Unrecoverable: it was the last batch
  *                         │ cancel: leaves at once              │ cancel of all its requests: interrupted
  *
- * A free instance pulls: with `maxQueueDelay` 0 (the default) nothing ever waits for company while an instance is free.
+ * A free instance pulls: with `maxQueueDelay` 0 (the default) no request waits while an instance is free.
  */
 import { constVoid } from "effect/Function"
 import { Cause, type Clock, Deferred, Effect, Result, Scheduler as EffectScheduler, type Tracer } from "effect"
 import { AlarmClock } from "./AlarmClock.ts"
-import { type Release, Unanswered } from "../running/Unanswered.ts"
-import { Answers } from "./Answers.ts"
+import { type Release, OpenRequests } from "../running/OpenRequests.ts"
+import { RequestCompletion } from "./RequestCompletion.ts"
 import * as Backlog from "./Backlog.ts"
 import type { Batch } from "../batch/Batch.ts"
 import { Deadlines } from "./Deadlines.ts"
@@ -56,8 +56,8 @@ export interface SchedulerOptions extends QueueOptions {
   readonly batchOf: (requests: ReadonlyArray<Request>) => Batch
 }
 
-/** What the scheduler's plain code uses of the fiber that it was made on. */
-interface Surroundings {
+/** Services of the fiber that made the scheduler, for its plain code. */
+interface SchedulerRuntime {
   readonly alarms: AlarmClock
   /** Takes turns of the event loop. */
   readonly tasks: EffectScheduler.SchedulerDispatcher
@@ -86,14 +86,14 @@ export class Scheduler {
   readonly #queue: Queue
   readonly #timeouts: QueueTimeouts | undefined
   readonly #deadlines: Deadlines<QueuedRequest>
-  readonly #answers: Answers
+  readonly #completion: RequestCompletion
   readonly #dispatcher: Dispatcher
-  readonly #unanswered = new Unanswered()
+  readonly #openRequests = new OpenRequests()
   readonly #unrecoverable = Deferred.makeUnsafe<Unrecoverable>()
   #fatal: Unrecoverable | undefined
   #isStopped = false
 
-  constructor(options: SchedulerOptions, { alarms, tasks, tracer, log }: Surroundings) {
+  constructor(options: SchedulerOptions, { alarms, tasks, tracer, log }: SchedulerRuntime) {
     const { model, statistics, batchOf, bisects, queueing } = options
     const { clock } = alarms
     this.#options = options
@@ -102,14 +102,14 @@ export class Scheduler {
     const queue = this.#makeQueue()
     this.#queue = queue
     this.#timeouts = queue instanceof PolicyQueue ? new QueueTimeouts(queue, alarms, this.#nanos) : undefined
-    this.#deadlines = new Deadlines(alarms, (entry) => this.#expire(entry))
-    this.#answers = new Answers({
+    this.#deadlines = new Deadlines(alarms, (queued) => this.#expire(queued))
+    this.#completion = new RequestCompletion({
       preserveOrdering: queueing?.preserveOrdering === true,
       queue,
       deadlines: this.#deadlines,
       statistics,
       nanos: this.#nanos,
-      onEnd: () => this.#unanswered.end(),
+      onEnd: () => this.#openRequests.end(),
       onDefect: (defect) => log(`A caller of model '${model}' failed on its answer`, Cause.die(defect)),
     })
     this.#dispatcher = new Dispatcher({
@@ -118,9 +118,9 @@ export class Scheduler {
       batches: {
         model,
         batchOf,
-        onUnrecoverable: (error) => this.#lose(error),
-        retry: bisects ? (entries) => this.#retry(entries) : undefined,
-        answers: this.#answers,
+        onUnrecoverable: (error) => this.#failPermanently(error),
+        retry: bisects ? (requests) => this.#retry(requests) : undefined,
+        completion: this.#completion,
         statistics,
         nanos: this.#nanos,
         currentTimeMillis: () => clock.currentTimeMillisUnsafe(),
@@ -136,25 +136,25 @@ export class Scheduler {
   /** Counted in the model's statistics, or in `counts`. */
   readonly submit = (request: Request, reply: Reply, counts: RequestStatistics = this.#options.statistics): Cancel => {
     const queuedAt = this.#nanos()
-    const entry: QueuedRequest = new QueuedRequest(
-      request.emit === undefined ? request : { ...request, emit: this.#emitting(request.emit, () => entry) },
+    const queued: QueuedRequest = new QueuedRequest(
+      request.emit === undefined ? request : { ...request, emit: this.#emitting(request.emit, () => queued) },
       reply,
       counts,
       queuedAt,
     )
-    const refusal = this.#admit(entry)
+    const refusal = this.#admit(queued)
     if (refusal !== undefined) {
       counts.failed("REJECTED", 0)
       reply(Result.fail(refusal))
       return constVoid
     }
-    this.#unanswered.begin()
-    this.#answers.ordering?.add(entry)
-    this.#deadlines.add(entry)
+    this.#openRequests.begin()
+    this.#completion.ordering?.add(queued)
+    this.#deadlines.add(queued)
     this.#timeouts?.added()
     request.trace?.at("QUEUE_START", queuedAt)
     this.#dispatcher.wake()
-    return () => this.#answers.cancel(entry)
+    return () => this.#completion.cancel(queued)
   }
 
   /** Requests that no instance has yet. */
@@ -168,13 +168,13 @@ export class Scheduler {
     return Deferred.await(this.#unrecoverable)
   }
 
-  /** Completes once every request that was accepted has ended, and whoever keeps it waiting has let go. */
+  /** Completes once every accepted request has ended, and every `keep` is released. */
   get drained(): Effect.Effect<void> {
-    return this.#unanswered.drained
+    return this.#openRequests.drained
   }
 
   /** Keeps `drained` waiting until its result is called. */
-  readonly keep = (): Release => this.#unanswered.keep()
+  readonly keep = (): Release => this.#openRequests.keep()
 
   /** These execute batches from now on, and no others; completes once the others have ended theirs. */
   readonly replaceInstances = (instances: ReadonlyArray<Instance>): Effect.Effect<void> => this.#pool.replace(instances)
@@ -195,53 +195,53 @@ export class Scheduler {
     if (queueing === undefined && preferredBatchSizes.every((size) => size === maxBatchSize)) {
       return new RequestQueue(this.#options)
     }
-    const reject = (entry: QueuedRequest) => {
+    const reject = (queued: QueuedRequest) => {
       const error = new QueueTimeout({ message: "Request timeout expired", retryAfter: this.#retryAfter() })
-      this.#answers.refuse(entry, "REJECTED", error)
+      this.#completion.refuse(queued, "REJECTED", error)
     }
     return new PolicyQueue({ ...this.#options, queueing: queueing ?? plain(maxQueueSize), reject })
   }
 
-  /** Queues the entry, or says why not. */
-  #admit(entry: QueuedRequest): InferenceError | undefined {
+  /** Queues the request, or returns the refusal. */
+  #admit(queued: QueuedRequest): InferenceError | undefined {
     const { maxQueueSize, groupKey } = this.#options
-    const { ordering } = this.#answers
-    const { request } = entry
+    const { ordering } = this.#completion
+    const { request } = queued
     if (this.#isStopped) return stopping()
-    if (this.#fatal !== undefined) return this.#lost(errorPrefix(request), this.#fatal)
+    if (this.#fatal !== undefined) return this.#permanentFailure(errorPrefix(request), this.#fatal)
     if (this.#pool.hasFailed) return this.#notRunning(errorPrefix(request))
     if (request.deadline !== undefined && request.deadline <= this.#clock.currentTimeMillisUnsafe()) {
       return expired(request)
     }
     const hasRoom = ordering === undefined || this.#queue.size + ordering.held < maxQueueSize
-    if (hasRoom && this.#queue.offer(entry, groupKey(request))) return undefined
+    if (hasRoom && this.#queue.offer(queued, groupKey(request))) return undefined
     const message = `${errorPrefix(request)}Exceeds maximum queue size`
     return new QueueFull({ message, retryAfter: this.#retryAfter() })
   }
 
-  #emitting(emit: Emit, entry: () => QueuedRequest): Emit {
-    const inTurn = this.#answers.ordering?.inTurn(entry, emit) ?? emit
-    return counted(inTurn, entry, this.#options.statistics, this.#nanos)
+  #emitting(emit: Emit, queued: () => QueuedRequest): Emit {
+    const inTurn = this.#completion.ordering?.inTurn(queued, emit) ?? emit
+    return counted(inTurn, queued, this.#options.statistics, this.#nanos)
   }
 
-  #retry(entries: ReadonlyArray<QueuedRequest>): void {
-    this.#queue.retry(entries)
+  #retry(requests: ReadonlyArray<QueuedRequest>): void {
+    this.#queue.retry(requests)
     this.#dispatcher.wake()
   }
 
-  #expire(entry: QueuedRequest): void {
-    this.#answers.refuse(entry, entry.running === undefined ? "REJECTED" : "CANCELED", expired(entry.request))
+  #expire(queued: QueuedRequest): void {
+    this.#completion.refuse(queued, queued.running === undefined ? "REJECTED" : "CANCELED", expired(queued.request))
   }
 
-  #lose(error: Unrecoverable): void {
+  #failPermanently(error: Unrecoverable): void {
     if (this.#fatal !== undefined) return
     this.#fatal = error
-    this.#refuseQueued(() => this.#lost("", error))
+    this.#refuseQueued(() => this.#permanentFailure("", error))
     Deferred.doneUnsafe(this.#unrecoverable, Effect.succeed(error))
   }
 
   #refuseQueued(error: () => InferenceError): void {
-    for (const entry of this.#queue.clear()) this.#answers.refuse(entry, "OTHER", error())
+    for (const queued of this.#queue.clear()) this.#completion.refuse(queued, "OTHER", error())
   }
 
   #retryAfter(): number {
@@ -252,7 +252,7 @@ export class Scheduler {
     return new ModelNotReady({ message: `${prefix}no instance of model '${this.#options.model}' is running` })
   }
 
-  #lost(prefix: string, { message }: Unrecoverable): ModelNotReady {
+  #permanentFailure(prefix: string, { message }: Unrecoverable): ModelNotReady {
     const { model } = this.#options
     return new ModelNotReady({ message: `${prefix}model '${model}' takes no more requests: ${message}` })
   }

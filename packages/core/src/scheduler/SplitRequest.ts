@@ -1,6 +1,6 @@
 /**
- * A request whose rows may not share a batch with one another: it goes in parts, each in the batches of its like, and its
- * answer is put together from theirs. For its caller, and in statistics, it is one request.
+ * Splits a request whose rows may not share a batch with one another: each part is submitted by itself, and their responses are
+ * joined. For the caller, and in statistics, it is one request.
  */
 import { Result } from "effect"
 import { ExecutionFailed, type InferenceError } from "../error/InferenceError.ts"
@@ -10,7 +10,7 @@ import type { ComputeDurations, FailureReason, RequestStatistics } from "../metr
 import type { TensorSpec } from "../tensor/TensorSpec.ts"
 import { concat, sameRow, split, type TypedTensor } from "../tensor/TypedTensor.ts"
 
-export interface PartedRequestOptions {
+export interface SplitRequestOptions {
   /** Name of the model, for messages. */
   readonly model: string
   readonly outputs: ReadonlyArray<TensorSpec>
@@ -20,7 +20,7 @@ export interface PartedRequestOptions {
 
 /** `parts`: the rows of each part; every row of the request is in one of them. */
 export const submit = (
-  { model, outputs, submit, statistics }: PartedRequestOptions,
+  { model, outputs, submit, statistics }: SplitRequestOptions,
   request: Request,
   parts: ReadonlyArray<ReadonlyArray<number>>,
   reply: Reply,
@@ -102,7 +102,7 @@ const join = (
   return Result.succeed({ outputs, parameters })
 }
 
-/** What its parts are told, of which one request is made: it took as long as the part that ended last. */
+/** Counts the parts as one request, whose duration is that of the part that ended last. */
 class PartStatistics implements RequestStatistics {
   readonly #statistics: RequestStatistics
   #total = 0

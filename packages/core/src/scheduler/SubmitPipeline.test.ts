@@ -28,16 +28,16 @@ const pass = (
     reply(Result.succeed(response))
     return constVoid
   })
-  const answers: Array<unknown> = []
-  submit(request(1), (outcome) => answers.push(Result.isSuccess(outcome) ? outcome.success : outcome.failure._tag))
-  return { passed, received, answers }
+  const responses: Array<unknown> = []
+  submit(request(1), (outcome) => responses.push(Result.isSuccess(outcome) ? outcome.success : outcome.failure._tag))
+  return { passed, received, responses }
 }
 
 it("takes a request through all stages in their order, whatever the order they are given in", () => {
-  const { passed, received, answers } = pass(["split", "cache", "parameters", "defaults"])
+  const { passed, received, responses } = pass(["split", "cache", "parameters", "defaults"])
   expect(passed).toEqual(["parameters", "defaults", "cache", "split"])
   expect(received).toHaveLength(1)
-  expect(answers).toEqual([response])
+  expect(responses).toEqual([response])
 })
 
 it("leaves out the stages that a model does not need", () => {
@@ -51,8 +51,8 @@ it("ends at the stage that answers", () => {
     reply(Result.succeed(other))
     return constVoid
   }
-  const { passed, received, answers } = pass(["parameters", "split"], { cache })
-  expect([passed, received, answers]).toEqual([["parameters"], [], [other]])
+  const { passed, received, responses } = pass(["parameters", "split"], { cache })
+  expect([passed, received, responses]).toEqual([["parameters"], [], [other]])
 })
 
 it("submits what a stage makes of a request, to the stages behind it and no others", () => {
@@ -60,8 +60,8 @@ it("submits what a stage makes of a request, to the stages behind it and no othe
     next({ ...request, rows: 1 }, constVoid, counts)
     return next({ ...request, rows: 2 }, reply, counts)
   }
-  const { passed, received, answers } = pass(["defaults", "split"], { cache: halves })
+  const { passed, received, responses } = pass(["defaults", "split"], { cache: halves })
   expect(passed).toEqual(["defaults", "split", "split"])
   expect(received.map(({ rows }) => rows)).toEqual([1, 2])
-  expect(answers).toEqual([response])
+  expect(responses).toEqual([response])
 })

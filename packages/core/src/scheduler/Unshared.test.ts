@@ -40,14 +40,14 @@ it.effect("each is a batch of its own, waits for nobody, and goes to an instance
       { instances: 2 },
     )
     const { model } = yield* Effect.provideContext(Alone, yield* Layer.build(layer))
-    const ask = (...values: ReadonlyArray<number>) => Effect.forkChild(infer(model.calls, request(...values)))
-    const asked = [yield* ask(0), yield* ask(1), yield* ask(2, 3, 4, 5), yield* ask(6)]
+    const call = (...values: ReadonlyArray<number>) => Effect.forkChild(infer(model.calls, request(...values)))
+    const pending = [yield* call(0), yield* call(1), yield* call(2, 3, 4, 5), yield* call(6)]
     // Both instances have one, and two wait.
     yield* Effect.all(entered.map((one) => Deferred.await(one)))
     expect([seen, model.life.pending()]).toEqual([[1, 1], 2])
     yield* Deferred.succeed(release, undefined)
-    const answers = yield* Effect.forEach(asked, Fiber.join)
-    expect(answers.map(({ outputs: [y] }) => [...(y?.data ?? [])])).toEqual([[0], [1], [2, 3, 4, 5], [6]])
+    const responses = yield* Effect.forEach(pending, Fiber.join)
+    expect(responses.map(({ outputs: [y] }) => [...(y?.data ?? [])])).toEqual([[0], [1], [2, 3, 4, 5], [6]])
     expect(model.description.statistics).toMatchObject({ executionCount: 4, inferenceCount: 7 })
     expect(ConfigurationMessage.make(model)).toMatchObject({ maxBatchSize: 4, schedulingChoice: { case: undefined } })
   }),

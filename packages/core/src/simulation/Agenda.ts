@@ -2,9 +2,7 @@
  * What is going to happen, on a clock of its own that stands still while it does: time passes only from one thing to the next.
  * Plain calls; who needs Effect's clock and scheduler has them from VirtualTime.ts.
  */
-
-/** Takes it off the agenda. Harmless once it has happened. */
-export type Cancel = () => void
+import type { Cancel } from "../request/Request.ts"
 
 interface Event {
   readonly time: number

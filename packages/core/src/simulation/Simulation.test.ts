@@ -123,8 +123,8 @@ describe("several policies", () => {
       [4, 2],
     ])
     expect(new Set(outcomes.map(({ requests }) => requests)).size).toBe(1)
-    const [alone, , shared] = outcomes
-    expect(alone?.took).toBeGreaterThan(shared?.took ?? Infinity)
+    const [single, , shared] = outcomes
+    expect(single?.took).toBeGreaterThan(shared?.took ?? Infinity)
   })
 
   it("the same traffic comes again, and of another seed another", () => {
@@ -149,14 +149,14 @@ it("executes what the model itself executes on the test clock", async () => {
   }
   Simulation.run(Waiting, { traffic: times, cost })
   await using model = await Testing.start(WaitingLive)
-  const answers: Array<Promise<unknown>> = []
+  const responses: Array<Promise<unknown>> = []
   let now = 0
   for (const { at } of times) {
     for (; now < at; now++) await model.advance(1)
-    answers.push(model.infer({ X: at }))
+    responses.push(model.infer({ X: at }))
   }
   for (let left = 100; left > 0; left--) await model.advance(1)
-  await Promise.all(answers)
+  await Promise.all(responses)
   expect(rows).toEqual(model.executions.map((execution) => execution.rows))
 })
 

@@ -93,9 +93,9 @@ const policies = ({ definition }: SimulatedModel, { instances = 1, over = {} }: 
 const simulate = ({ definition }: SimulatedModel, { traffic, cost }: SimulationOptions, policy: Policy): Outcome => {
   const { batching, name } = definition
   const agenda = new Agenda()
-  const most = Math.max(1, policy.maxBatchSize)
+  const maxBatchSize = Math.max(1, policy.maxBatchSize)
   const instances = Array.from({ length: policy.instances }, (_, index) => new SimulatedInstance(index, agenda, cost))
-  const padding = Padding.rule({ padTo: paddedTo(batching.padTo, most), ragged: [] })
+  const padding = Padding.rule({ padTo: paddedTo(batching.padTo, maxBatchSize), ragged: [] })
   const scope = Scope.makeUnsafe()
   const make = Scheduler.make({
     model: name,
@@ -104,8 +104,8 @@ const simulate = ({ definition }: SimulatedModel, { traffic, cost }: SimulationO
     groupKey: (request) => request.id,
     bisects: false,
     batchOf: (requests) => Batch.make(requests, padding?.(requests)),
-    maxBatchSize: batching.shared ? most : 1,
-    preferredBatchSizes: batching.preferredBatchSizes.filter((size) => size <= most),
+    maxBatchSize: batching.shared ? maxBatchSize : 1,
+    preferredBatchSizes: batching.preferredBatchSizes.filter((size) => size <= maxBatchSize),
     maxQueueDelay: Duration.toMillis(policy.maxQueueDelay) * 1e6,
     maxQueueSize: batching.maxQueueSize,
     queueing: batching.queueing,
@@ -118,7 +118,7 @@ const simulate = ({ definition }: SimulatedModel, { traffic, cost }: SimulationO
       throw new RangeError(`A request comes at ${arrival.at} ms, after one at ${agenda.now / 1e6}.`)
     agenda.runUntil(at)
     tally.requests += 1
-    if ((arrival.rows ?? 1) > most) tally.large += 1
+    if ((arrival.rows ?? 1) > maxBatchSize) tally.large += 1
     else scheduler.submit(request(arrival), (outcome) => tally.add(agenda.now - at, agenda.now, outcome))
   }
   agenda.run()
@@ -127,20 +127,21 @@ const simulate = ({ definition }: SimulatedModel, { traffic, cost }: SimulationO
 }
 
 /** The sizes that the model declares, those of a smaller batch. */
-const paddedTo = (sizes: ReadonlyArray<number>, most: number): ReadonlyArray<number> =>
-  sizes.length === 0 ? [] : [...sizes.filter((size) => size < most), most]
+const paddedTo = (sizes: ReadonlyArray<number>, maxBatchSize: number): ReadonlyArray<number> =>
+  sizes.length === 0 ? [] : [...sizes.filter((size) => size < maxBatchSize), maxBatchSize]
 
 /** Its group stands for its shapes and values: there are none here. */
 const request = ({ rows = 1, group = "", ...queued }: Arrival): Request => {
   requireInteger("rows", rows, 1)
-  const asked = parameters(noParameters, queued)
-  if (Result.isFailure(asked)) throw new RangeError(`${asked.failure.field} ${asked.failure.message}`)
-  return { id: group, inputs: [], rows, parameters: asked.success, deadline: undefined }
+  const requestParameters = parameters(noParameters, queued)
+  if (Result.isFailure(requestParameters))
+    throw new RangeError(`${requestParameters.failure.field} ${requestParameters.failure.message}`)
+  return { id: group, inputs: [], rows, parameters: requestParameters.success, deadline: undefined }
 }
 
-const requireInteger = (name: string, value: number, least: number) => {
-  if (Number.isSafeInteger(value) && value >= least) return
-  throw new RangeError(`${name} must be an integer of at least ${least}, but ${value} was given`)
+const requireInteger = (name: string, value: number, minimum: number) => {
+  if (Number.isSafeInteger(value) && value >= minimum) return
+  throw new RangeError(`${name} must be an integer of at least ${minimum}, but ${value} was given`)
 }
 
 /** Has every batch for as long as it costs, and answers nothing. */

@@ -1,13 +1,13 @@
 /**
- * Tensors that are made up from a signature: of zeros, or of random values that are the same each time. Values that a user
- * has are not made here but encoded as any other (SampleCodec.ts).
+ * Synthetic tensors of a signature: zeros, or random values that are the same each time. The user's own values are encoded
+ * as any others (SampleCodec.ts).
  */
 import { make, type Random } from "./Random.ts"
 import { byteWidth, type FixedDataType, view } from "../tensor/DataType.ts"
 import type { Dim, TensorSpec } from "../tensor/TensorSpec.ts"
 import { elementCount, encodeElements, type Shape, TypedTensor } from "../tensor/TypedTensor.ts"
 
-export type MadeUp = "zeros" | "random"
+export type SyntheticValues = "zeros" | "random"
 
 /** Extents of symbolic dims, by their name. */
 export interface Sizes {
@@ -25,7 +25,7 @@ export const shape = (dims: ReadonlyArray<Dim>, sizes: Sizes): Shape =>
  * Random numbers are from 0 to 1, integers one of both: indices of most vocabularies. Indices of labels are any of these. Texts
  * are empty, or a few letters; where the field knows an example (`Tensor.json`), this.
  */
-export const tensor = (spec: TensorSpec, shape: Shape, from: MadeUp, random: Random): TypedTensor => {
+export const tensor = (spec: TensorSpec, shape: Shape, from: SyntheticValues, random: Random): TypedTensor => {
   const count = elementCount(shape)
   if (spec.datatype === "BYTES") {
     const text = () => new TextEncoder().encode(spec.example?.() ?? (from === "zeros" ? "" : letters(random)))

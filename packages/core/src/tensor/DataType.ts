@@ -4,7 +4,7 @@
  */
 
 /** What `tensor.data` is, by datatype. BF16 has no typed array: its raw 16 bits. BYTES: one array of bytes per element. */
-export interface Elements {
+export interface ElementArrays {
   BOOL: Uint8Array
   UINT8: Uint8Array
   UINT16: Uint16Array
@@ -21,7 +21,7 @@ export interface Elements {
   BYTES: ReadonlyArray<Uint8Array>
 }
 
-export type DataType = keyof Elements
+export type DataType = keyof ElementArrays
 
 /** Datatypes whose elements all have the same width: everything but BYTES. */
 export type FixedDataType = Exclude<DataType, "BYTES">
@@ -30,7 +30,7 @@ interface Row<D extends FixedDataType> {
   /** Bytes per element. */
   readonly byteWidth: 1 | 2 | 4 | 8
   /** A view of `length` elements on a buffer; `byteOffset` must be a multiple of `byteWidth`. */
-  readonly view: (buffer: ArrayBufferLike, byteOffset: number, length: number) => Elements[D]
+  readonly view: (buffer: ArrayBufferLike, byteOffset: number, length: number) => ElementArrays[D]
 }
 
 const table: { readonly [D in FixedDataType]: Row<D> } = {
@@ -64,7 +64,7 @@ export const view = <D extends FixedDataType>(
   buffer: ArrayBufferLike,
   byteOffset: number,
   length: number,
-): Elements[D] => table[datatype].view(buffer, byteOffset, length)
+): ElementArrays[D] => table[datatype].view(buffer, byteOffset, length)
 
 /** Float16Array came with Node 24; `tensor.bytes` holds FP16 values on every Node. */
 const float16View = (buffer: ArrayBufferLike, byteOffset: number, length: number): Float16Array => {

@@ -53,7 +53,7 @@ export type Named<N extends DataTypeName> = N extends DataType
 
 /** @throws TypeError for a name that none has */
 export const datatype = <N extends DataTypeName>(name: N): Named<N> => {
-  const found = all.find((own) => own === name) ?? new Map<string, DataType>(Object.entries(others)).get(name)
+  const found = all.find((one) => one === name) ?? new Map<string, DataType>(Object.entries(others)).get(name)
   if (found === undefined) throw new TypeError(`${JSON.stringify(name)} is no datatype: one of ${all.join(", ")}.`)
   // The same table, by its type.
   return found as Named<N>

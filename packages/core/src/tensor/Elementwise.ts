@@ -48,9 +48,9 @@ export const map = <D extends NumericDataType, S extends Shape>(
   tensor: TypedTensor<D, S>,
   f: (value: Element<D>) => Element<D>,
 ): TypedTensor<D, S> => {
-  const [values, made] = [read(tensor), new Made(tensor.datatype, elementCount(tensor.shape))]
-  for (let index = 0; index < values.length; index++) made.push(f(values[index] as Element<D>))
-  return make(tensor.datatype, tensor.shape, made.data)
+  const [values, output] = [read(tensor), new OutputTensor(tensor.datatype, elementCount(tensor.shape))]
+  for (let index = 0; index < values.length; index++) output.push(f(values[index] as Element<D>))
+  return make(tensor.datatype, tensor.shape, output.data)
 }
 
 /**
@@ -71,17 +71,17 @@ export const zipWith = <D extends NumericDataType, A extends Shape, B extends Sh
     throw new RangeError(`Elements of ${one.datatype} and of ${other.datatype} are not of one kind.`)
   }
   const shape = together(one.shape, other.shape)
-  const [left, right, made] = [read(one), read(other), new Made(one.datatype, elementCount(shape))]
+  const [left, right, output] = [read(one), read(other), new OutputTensor(one.datatype, elementCount(shape))]
   const [leftSteps, rightSteps] = [steps(one.shape, shape), steps(other.shape, shape)]
   const walk = (axis: number, atLeft: number, atRight: number): void => {
     const extent = shape[axis]
-    if (extent === undefined) return made.push(f(left[atLeft] as Element<D>, right[atRight] as Element<D>))
+    if (extent === undefined) return output.push(f(left[atLeft] as Element<D>, right[atRight] as Element<D>))
     const [leftStep = 0, rightStep = 0] = [leftSteps[axis], rightSteps[axis]]
     for (let index = 0; index < extent; index++) walk(axis + 1, atLeft + index * leftStep, atRight + index * rightStep)
   }
   walk(0, 0, 0)
   // The types have put the shapes together by the same rule.
-  return make(one.datatype, shape as Broadcast<A, B>, made.data)
+  return make(one.datatype, shape as Broadcast<A, B>, output.data)
 }
 
 /** The elements as what they are to code: typed arrays of numbers, or of bigints, by datatype. */
@@ -90,7 +90,7 @@ type Values<D extends NumericDataType> = { readonly length: number; [index: numb
 const read = <D extends NumericDataType>(tensor: TypedTensor<D>): Values<D> => tensor.data as unknown as Values<D>
 
 /** Elements as they are made, each checked. */
-class Made<D extends NumericDataType> {
+class OutputTensor<D extends NumericDataType> {
   readonly data: ReturnType<typeof view<D>>
   readonly #datatype: D
   readonly #values: Values<D>

@@ -1,7 +1,7 @@
 /**
  * Memory for small tensors and documents, many of which share one buffer: a buffer of its own costs about a microsecond,
  * whatever its size, and the garbage collector as much again. Not for what is large, or given back at once
- * (the server's OwnMemory.ts).
+ * (the server's RequestMemory.ts).
  */
 
 /** Bytes up to which memory is shared. */

@@ -13,7 +13,7 @@ export class TypedTensor<D extends DataType.DataType = DataType.DataType, S exte
   readonly shape: S
   /** BYTES: every element is preceded by its length as 4 bytes, little endian, as in the binary tensor extension. */
   readonly bytes: Uint8Array
-  #data: DataType.Elements[D] | undefined
+  #data: DataType.ElementArrays[D] | undefined
 
   constructor(datatype: D, shape: S, bytes: Uint8Array) {
     this.datatype = datatype
@@ -22,7 +22,7 @@ export class TypedTensor<D extends DataType.DataType = DataType.DataType, S exte
   }
 
   /** The elements as a typed array: a view on `bytes` where their alignment allows it, else a copy made once. */
-  get data(): DataType.Elements[D] {
+  get data(): DataType.ElementArrays[D] {
     return (this.#data ??= elements(this.datatype, this.bytes))
   }
 }
@@ -45,7 +45,7 @@ export const elementCount = (shape: Shape): number => {
 export const make = <D extends DataType.DataType, const S extends Shape>(
   datatype: D,
   shape: S,
-  data: DataType.Elements[D],
+  data: DataType.ElementArrays[D],
 ): TypedTensor<D, S> => {
   const bytes = toBytes(data)
   if (data.length !== elementCount(shape)) {
@@ -200,13 +200,18 @@ const decodeElements = (bytes: Uint8Array): ReadonlyArray<Uint8Array> => {
   return data
 }
 
-const elements = <D extends DataType.DataType>(datatype: D, bytes: Uint8Array): DataType.Elements[D] => {
+const elements = <D extends DataType.DataType>(datatype: D, bytes: Uint8Array): DataType.ElementArrays[D] => {
   const fixed: DataType.DataType = datatype
-  if (fixed === "BYTES") return decodeElements(bytes) as DataType.Elements[D]
+  if (fixed === "BYTES") return decodeElements(bytes) as DataType.ElementArrays[D]
   const width = DataType.byteWidth(fixed) ?? 1
   const aligned = bytes.byteOffset % width === 0 ? bytes : SmallMemory.copy(bytes)
-  return DataType.view(fixed, aligned.buffer, aligned.byteOffset, aligned.byteLength / width) as DataType.Elements[D]
+  return DataType.view(
+    fixed,
+    aligned.buffer,
+    aligned.byteOffset,
+    aligned.byteLength / width,
+  ) as DataType.ElementArrays[D]
 }
 
-const toBytes = (data: DataType.Elements[DataType.DataType]): Uint8Array =>
+const toBytes = (data: DataType.ElementArrays[DataType.DataType]): Uint8Array =>
   ArrayBuffer.isView(data) ? new Uint8Array(data.buffer, data.byteOffset, data.byteLength) : encodeElements(data)

@@ -14,12 +14,12 @@ const ShoutLive = Model.each(Shout, ({ TEXT }) => Effect.succeed({ LOUD: TEXT.to
 
 it("nothing at 4 ms, three rows at 5 ms, a full batch at once", async () => {
   await using model = await Testing.start(ShoutLive)
-  const answers = Promise.all(["a", "b", "c"].map((TEXT) => model.infer({ TEXT })))
+  const responses = Promise.all(["a", "b", "c"].map((TEXT) => model.infer({ TEXT })))
   await model.advance("4 millis")
   expect(model.executions).toEqual([])
   await model.advance("1 millis")
   expect(model.executions).toEqual([{ rows: 3, requests: 3 }])
-  expect(await answers).toEqual([{ LOUD: "A" }, { LOUD: "B" }, { LOUD: "C" }])
+  expect(await responses).toEqual([{ LOUD: "A" }, { LOUD: "B" }, { LOUD: "C" }])
   await Promise.all(["a", "b", "c", "d"].map((TEXT) => model.infer({ TEXT })))
   expect(model.executions).toHaveLength(2)
 })
@@ -112,9 +112,9 @@ it("a pipeline gets as far as it can before time passes, and so do Promises on i
     layer = Layer.effect(Innermost, Outer).pipe(Layer.provide(outer), Layer.provide(layer))
   }
   await using model = await Testing.start(layer)
-  const answer = model.infer({ TEXT: "through all" })
+  const response = model.infer({ TEXT: "through all" })
   await model.advance("1 second")
-  expect(await answer).toEqual({ LOUD: "through all" })
+  expect(await response).toEqual({ LOUD: "through all" })
   for (const name of ["0", ...names]) {
     expect(model.executionsOf({ definition: { name, version: "1" } }), name).toEqual([{ rows: 1, requests: 1 }])
   }

@@ -82,13 +82,13 @@ export type StartedModelOf<Self> = Self extends { readonly Service: Inference<in
  */
 export const start = async <Provides, E, Self extends Provides = Provides>(
   layer: Layer.Layer<Provides, E>,
-  which?: TestModel.Which<Self>,
+  service?: TestModel.Which<Self>,
 ): Promise<StartedModelOf<Self>> => {
   const scope = Scope.makeUnsafe()
   const clock = await Effect.runPromise(Layer.buildWithScope(TestClock.layer(), scope))
   const close = () => PromiseCall.run(Scope.close(scope, Exit.void), clock)
   try {
-    const model = await PromiseCall.run(Scope.provide(TestModel.untyped(layer, which), scope), clock)
+    const model = await PromiseCall.run(Scope.provide(TestModel.untyped(layer, service), scope), clock)
     // The service of a model's class is an Inference with its types.
     return started(model, clock, close) as StartedModelOf<Self>
   } catch (error) {

@@ -38,15 +38,15 @@ const row = (value: number) => ({
 
 it.effect("nothing at 4 ms, three rows at 5 ms, a full batch at once; in less than 100 ms (E7)", () =>
   Effect.gen(function* () {
-    const begun = performance.now()
+    const started = performance.now()
     const m = yield* Testing.model(AddSubLive)
     const fs = yield* Effect.forEach([1, 2, 3], (i) => Effect.forkChild(m.infer(row(i))))
     yield* TestClock.adjust("4 millis")
     expect(yield* m.executions).toEqual([])
     yield* TestClock.adjust("1 millis")
     expect(yield* m.executions).toEqual([{ rows: 3, requests: 3 }])
-    const answers = yield* Effect.forEach(fs, Fiber.join)
-    expect(answers.map(({ add, sub }) => [...add.data, ...sub.data])).toEqual([
+    const responses = yield* Effect.forEach(fs, Fiber.join)
+    expect(responses.map(({ add, sub }) => [...add.data, ...sub.data])).toEqual([
       [11, -9],
       [12, -8],
       [13, -7],
@@ -56,7 +56,7 @@ it.effect("nothing at 4 ms, three rows at 5 ms, a full batch at once; in less th
       { rows: 3, requests: 3 },
       { rows: 4, requests: 4 },
     ])
-    expect(performance.now() - begun).toBeLessThan(100)
+    expect(performance.now() - started).toBeLessThan(100)
   }),
 )
 
@@ -74,11 +74,11 @@ it.effect("a handler that takes its time takes that of the test, and a request o
   Effect.gen(function* () {
     const model = yield* Testing.model(ShoutLive)
     const document = { inputs: [{ name: "TEXT", datatype: "BYTES", shape: [3, 1], data: ["a", "b", "c"] }] }
-    const answer = yield* Effect.forkChild(model.inferJson(document))
+    const response = yield* Effect.forkChild(model.inferJson(document))
     yield* Testing.advance("999 millis")
-    expect(answer.pollUnsafe()).toBeUndefined()
+    expect(response.pollUnsafe()).toBeUndefined()
     yield* Testing.advance("1 millis")
-    expect(yield* Fiber.join(answer)).toEqual({
+    expect(yield* Fiber.join(response)).toEqual({
       model_name: "shout",
       model_version: "1",
       outputs: [{ name: "LOUD", datatype: "BYTES", shape: [3, 1], data: ["A", "B", "C"] }],
@@ -120,9 +120,9 @@ it.effect("messages of gRPC go in and out as bytes", () =>
           ].map((values) => new Uint8Array(Float32Array.from(values).buffer)),
         }),
       )
-    const answer = fromBinary(ModelInferResponseSchema, yield* model.inferProtobuf(message("add_sub")))
-    expect(answer).toMatchObject({ modelName: "add_sub", id: "7", outputs: [{ name: "sub", shape: [4n, 1n] }] })
-    expect([...new Float32Array(answer.rawOutputContents[0]?.slice().buffer ?? new ArrayBuffer())]).toEqual([
+    const response = fromBinary(ModelInferResponseSchema, yield* model.inferProtobuf(message("add_sub")))
+    expect(response).toMatchObject({ modelName: "add_sub", id: "7", outputs: [{ name: "sub", shape: [4n, 1n] }] })
+    expect([...new Float32Array(response.rawOutputContents[0]?.slice().buffer ?? new ArrayBuffer())]).toEqual([
       -9, -8, -7, -6,
     ])
     expect(yield* Effect.flip(model.inferProtobuf(message("other")))).toMatchObject({ _tag: "ModelNotFound" })
@@ -183,11 +183,11 @@ const GreetLive = Model.each(
 it.effect("a pipeline: the requests that share its batch share one of the model inside", () =>
   Effect.gen(function* () {
     const model = yield* Testing.model(GreetLive.pipe(Layer.provide(ShoutLive)))
-    const answers = yield* Effect.forkChild(
+    const responses = yield* Effect.forkChild(
       Effect.forEach(["Ada", "Grace", "Mary"], (NAME) => model.infer({ NAME }), { concurrency: "unbounded" }),
     )
     yield* Testing.advance("1 second")
-    expect(yield* Fiber.join(answers)).toContainEqual({ GREETING: "Hello, ADA!" })
+    expect(yield* Fiber.join(responses)).toContainEqual({ GREETING: "Hello, ADA!" })
     expect(yield* model.executions).toEqual([{ rows: 3, requests: 3 }])
     expect(yield* model.executionsOf(Shout)).toEqual([{ rows: 3, requests: 3 }])
     const unknown = yield* Effect.exit(model.executionsOf(Count))
@@ -209,9 +209,9 @@ it.effect("of a layer of several models one is named, and a failure lists them",
   Effect.gen(function* () {
     const layer = GreetLive.pipe(Layer.provideMerge(ShoutLive))
     const shout = yield* Testing.model(layer, Shout)
-    const answer = yield* Effect.forkChild(shout.infer({ TEXT: "hello" }))
+    const response = yield* Effect.forkChild(shout.infer({ TEXT: "hello" }))
     yield* Testing.advance("1 second")
-    expect(yield* Fiber.join(answer)).toEqual({ LOUD: "HELLO" })
+    expect(yield* Fiber.join(response)).toEqual({ LOUD: "HELLO" })
     expect(yield* shout.executionsOf(Greet)).toEqual([])
     expect(String(yield* Effect.exit(Testing.model(layer)))).toContain("The layer provides shout, greet: say which")
     expect(String(yield* Effect.exit(Testing.model(Layer.empty)))).toContain("The layer provides no model.")

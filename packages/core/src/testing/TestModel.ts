@@ -46,17 +46,17 @@ export type ModelOf<Self> = Self extends { readonly Service: Inference<infer I, 
  */
 export const model = <Provides, E, R, Self extends Provides = Provides>(
   layer: Layer.Layer<Provides, E, R>,
-  which?: Which<Self>,
+  service?: Which<Self>,
 ): Effect.Effect<ModelOf<Self>, E, R | Scope.Scope> =>
   // The service of a model's class is an Inference with its types.
-  Effect.map(untyped(layer, which), (model) => model as ModelOf<Self>)
+  Effect.map(untyped(layer, service), (model) => model as ModelOf<Self>)
 
 /** The class of a model, as `Model.Service` makes it. */
 export type Which<Self> = Context.Key<Self, { readonly model: RunningModel }>
 
 export const untyped = Effect.fnUntraced(function* <Provides, E, R, Self extends Provides>(
   layer: Layer.Layer<Provides, E, R>,
-  which: Which<Self> | undefined,
+  service: Which<Self> | undefined,
 ): Effect.fn.Return<TestModel<Fields, Fields>, E, R | Scope.Scope> {
   const journal = new Journal()
   // A memo map of its own: nobody has watched what the test has built before.
@@ -71,7 +71,7 @@ export const untyped = Effect.fnUntraced(function* <Provides, E, R, Self extends
     journal.watch(model)
   })
   yield* Effect.orDie(served.include(store))
-  const inference = pick(context, which?.key)
+  const inference = pick(context, service?.key)
   return {
     ...inference,
     ...WireCalls.make(inference.model),
@@ -88,6 +88,6 @@ const pick = (context: Context.Context<never>, key: string | undefined): Inferen
   if (found !== undefined && others.length === 0) return found[1]
   const names = models.map(([other]) => other.slice(modelKeyPrefix.length)).join(", ")
   if (found !== undefined) throw new TypeError(`The layer provides ${names}: say which of them is to be tested.`)
-  const wanted = key === undefined ? "model" : `model '${key.slice(modelKeyPrefix.length)}'`
-  throw new TypeError(`The layer provides no ${wanted}${names === "" ? "" : `, but ${names}`}.`)
+  const subject = key === undefined ? "model" : `model '${key.slice(modelKeyPrefix.length)}'`
+  throw new TypeError(`The layer provides no ${subject}${names === "" ? "" : `, but ${names}`}.`)
 }

@@ -49,7 +49,7 @@ export interface WireCalls {
 export const make = (model: RunningModel): WireCalls => {
   const registry = ModelStore.of([model])
 
-  const ask = Effect.fnUntraced(function* (wire: WireRequest) {
+  const call = Effect.fnUntraced(function* (wire: WireRequest) {
     const {
       calls: { decoupled },
     } = yield* Effect.fromResult(registry.get(wire.modelName, wire.modelVersion))
@@ -63,13 +63,13 @@ export const make = (model: RunningModel): WireCalls => {
   return {
     inferJson: Effect.fnUntraced(function* (document) {
       const decoded = yield* Effect.fromResult(decodeRequest(body(document), undefined, model.description))
-      const answer = yield* ask(decoded.wire)
+      const answer = yield* call(decoded.wire)
       const encoded = yield* Effect.fromResult(encodeResponse(answer, binaryOutputs(decoded, answer)))
       return parse(encoded.document)
     }),
     inferProtobuf: Effect.fnUntraced(function* (message) {
       const wire = yield* Effect.fromResult(ProtobufCodec.decode(message))
-      return ProtobufCodec.encode(yield* ask(wire))
+      return ProtobufCodec.encode(yield* call(wire))
     }),
     generate: (document) =>
       Stream.unwrap(

@@ -3,12 +3,12 @@
  * label. Texts, as the protocol has them: `0.982011:3:cat`.
  */
 import { Result } from "effect"
-import type { DataType, Elements } from "../tensor/DataType.ts"
+import type { DataType, ElementArrays } from "../tensor/DataType.ts"
 import { InvalidRequest } from "../error/InferenceError.ts"
 import { elementCount, make, type TypedTensor } from "../tensor/TypedTensor.ts"
 
 /** The most class results of one output, all rows together. */
-const most = 1_000_000
+const maxClasses = 1_000_000
 
 /**
  * The `count` highest elements of each row, the highest first and of equal ones the lower index first; NaN counts as
@@ -28,7 +28,7 @@ export const classify = (
   const rows = options.batched ? (tensor.shape[0] ?? 1) : 1
   const length = options.batched ? elementCount(tensor.shape.slice(1)) : data.length
   const classes = Math.min(Math.max(count, 1), length)
-  if (rows * classes > most) {
+  if (rows * classes > maxClasses) {
     return Result.fail(new InvalidRequest({ message: "classification output tensor too large" }))
   }
   const print = tensor.datatype === "FP32" || tensor.datatype === "FP64" ? fixed : String
@@ -49,7 +49,7 @@ export const classify = (
 const encoder = new TextEncoder()
 
 /** Elements that can be compared and printed. */
-type Ranked = Elements[Exclude<DataType, "BYTES" | "BOOL" | "FP16" | "BF16">]
+type Ranked = ElementArrays[Exclude<DataType, "BYTES" | "BOOL" | "FP16" | "BF16">]
 
 const unranked: ReadonlySet<DataType> = new Set<DataType>(["BYTES", "BOOL", "FP16", "BF16"])
 

@@ -98,7 +98,7 @@ export const validate = (
       rows,
       parameters: KnownParameters.forModel(wire.parameters),
       deadline,
-      requestedOutputs: wire.outputs.length === 0 ? none : wire.outputs.map(({ name }) => name),
+      requestedOutputs: wire.outputs.length === 0 ? noOutputs : wire.outputs.map(({ name }) => name),
       trace: wire.trace,
     },
     outputs: outputs.length > 0 ? outputs : everything(model.signature.outputs.length),
@@ -127,7 +127,7 @@ export const wireResponse = (
   return Result.succeed({ modelName, modelVersion, id: validated.request.id, parameters: response.parameters, outputs })
 }
 
-const none: ReadonlyArray<string> = []
+const noOutputs: ReadonlyArray<string> = []
 
 /** All outputs of a signature that has so many: the same for each of its requests. */
 const everything = (count: number): ReadonlyArray<ValidatedOutput> =>
@@ -195,24 +195,24 @@ const bytesProblem = (model: string, name: string, tensor: TypedTensor): string 
 
 const elementsProblem = (model: string, name: string, bytes: Uint8Array, expected: bigint): string | undefined => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const where = `inference input '${name}' for model '${model}'`
-  const most = Number(expected)
+  const subject = `inference input '${name}' for model '${model}'`
+  const expectedCount = Number(expected)
   let elements = 0
   let offset = 0
   while (offset < bytes.length) {
-    if (elements === most) {
-      return `unexpected number of string elements ${elements + 1} for ${where}, expecting ${expected}`
+    if (elements === expectedCount) {
+      return `unexpected number of string elements ${elements + 1} for ${subject}, expecting ${expected}`
     }
     const left = bytes.length - offset
     if (left < 4) {
-      return `incomplete string length indicator for ${where}, expecting 4 bytes but only ${left} bytes available`
+      return `incomplete string length indicator for ${subject}, expecting 4 bytes but only ${left} bytes available`
     }
     const length = view.getUint32(offset, true)
     if (length > left - 4) {
-      return `incomplete string data for ${where}, expecting string of length ${length} but only ${left - 4} bytes available`
+      return `incomplete string data for ${subject}, expecting string of length ${length} but only ${left - 4} bytes available`
     }
     offset += 4 + length
     elements += 1
   }
-  return elements === most ? undefined : `expected ${expected} string elements for ${where}, got ${elements}`
+  return elements === expectedCount ? undefined : `expected ${expected} string elements for ${subject}, got ${elements}`
 }

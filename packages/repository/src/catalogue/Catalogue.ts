@@ -13,9 +13,9 @@ import * as Gpus from "../config/Gpus.ts"
 import { LoadFailure } from "../directory/LoadFailure.ts"
 import * as ModelDirectory from "../directory/ModelDirectory.ts"
 import * as ModelPlan from "../plan/ModelPlan.ts"
-import type { Others } from "../plan/Others.ts"
-import { type Found, type Loaded, type LoadedCatalogue, LoadTask } from "./LoadTask.ts"
-import { type Source, StoredModel, type StoredModelOptions } from "./StoredModel.ts"
+import type { OtherModels } from "../plan/OtherModels.ts"
+import { type FoundDirectories, type LoadResult, type LoadedCatalogue, LoadTask } from "./LoadTask.ts"
+import { type ModelSource, StoredModel, type StoredModelOptions } from "./StoredModel.ts"
 
 export interface CatalogueOptions {
   readonly directories: ReadonlyArray<string>
@@ -32,7 +32,7 @@ export class Catalogue implements LoadedCatalogue {
   readonly #lifecycle: Lifecycle
   readonly #modelOptions: StoredModelOptions
   /** Names of models in code. */
-  readonly #taken: ReadonlySet<string>
+  readonly #codeModels: ReadonlySet<string>
   readonly #gpus = Gpus.numbers()
   readonly #models = new Map<string, StoredModel>()
   /** Models that were requested by their names, and not only for an ensemble that is made of them. */
@@ -46,15 +46,15 @@ export class Catalogue implements LoadedCatalogue {
     this.#directories = new Set(options.directories.map((directory) => resolve(directory)))
     this.#store = store
     this.#lifecycle = new Lifecycle(scope, lock)
-    this.#taken = new Set(store.models.map(({ description }) => description.name))
-    const isKnown = (name: string) => this.#models.has(name) || this.#taken.has(name)
-    const others: Others = { versions: store.versions, isKnown, calls: store }
-    this.#modelOptions = { store, lifecycle: this.#lifecycle, others }
+    this.#codeModels = new Set(store.models.map(({ description }) => description.name))
+    const isKnown = (name: string) => this.#models.has(name) || this.#codeModels.has(name)
+    const otherModels: OtherModels = { versions: store.versions, isKnown, calls: store }
+    this.#modelOptions = { store, lifecycle: this.#lifecycle, otherModels }
   }
 
   /** In the order of the names. `isFresh`: of the directories as they are now, where they can be read. */
   index(isFresh = false): ReadonlyArray<IndexEntry> {
-    const found = isFresh ? Result.getOrUndefined(Result.try(() => this.#look())) : undefined
+    const found = isFresh ? Result.getOrUndefined(Result.try(() => this.#scanDirectories())) : undefined
     const models = [...this.#models].toSorted(([a], [b]) => (a < b ? -1 : 1))
     const entries = models.flatMap(([, model]) => model.index())
     // A model whose directory has gone is shown as long as there is a state to show.
@@ -66,8 +66,11 @@ export class Catalogue implements LoadedCatalogue {
   }
 
   /** The directories of each model that there is now. */
-  get scan(): Effect.Effect<Found, LoadFailure> {
-    return Effect.try({ try: () => this.#look(), catch: (error) => new LoadFailure({ message: errorMessage(error) }) })
+  get scan(): Effect.Effect<FoundDirectories, LoadFailure> {
+    return Effect.try({
+      try: () => this.#scanDirectories(),
+      catch: (error) => new LoadFailure({ message: errorMessage(error) }),
+    })
   }
 
   /** Names of models whose directories have changed since they were loaded, and of those whose directories have gone. */
@@ -92,7 +95,7 @@ export class Catalogue implements LoadedCatalogue {
   load(
     names: ReadonlyArray<string>,
     overrides: LoadOverrides,
-  ): Effect.Effect<ReadonlyMap<string, Loaded>, LoadFailure | Unavailable> {
+  ): Effect.Effect<ReadonlyMap<string, LoadResult>, LoadFailure | Unavailable> {
     return Effect.gen({ self: this }, function* () {
       yield* this.scan
       const task = new LoadTask(this, this.#lifecycle, names, overrides)
@@ -143,7 +146,7 @@ export class Catalogue implements LoadedCatalogue {
     return this.#store.versions(name).length > 0
   }
 
-  want(name: string): void {
+  markRequested(name: string): void {
     this.#explicit.add(name)
   }
 
@@ -152,10 +155,10 @@ export class Catalogue implements LoadedCatalogue {
     paths: ReadonlyArray<string>,
     config: string | undefined,
     isForeign: boolean,
-  ): Effect.Effect<Source> {
+  ): Effect.Effect<ModelSource> {
     const { configName, autoComplete = true, defaultMaxBatchSize = 4 } = this.#options
     const [path, other] = paths
-    const problem = this.#taken.has(name)
+    const problem = this.#codeModels.has(name)
       ? "a model of this name is in code, too"
       : other === undefined
         ? undefined
@@ -178,7 +181,7 @@ export class Catalogue implements LoadedCatalogue {
     return Effect.map(stampOf(paths), (stamp) => void this.#stamps.set(name, stamp))
   }
 
-  #look(): Found {
+  #scanDirectories(): FoundDirectories {
     const found = new Map<string, Array<string>>()
     for (const directory of this.#directories) {
       for (const name of ModelDirectory.models(directory)) {
@@ -191,22 +194,22 @@ export class Catalogue implements LoadedCatalogue {
     return found
   }
 
-  /** `isToGo` is called once the model is held. */
-  #unload(name: string, dependents: boolean, isToGo: () => boolean): Effect.Effect<void, Unavailable> {
+  /** `canUnload` is called once the lock of the model is held. */
+  #unload(name: string, dependents: boolean, canUnload: () => boolean): Effect.Effect<void, Unavailable> {
     const unload = Effect.gen({ self: this }, function* () {
       const model = this.#models.get(name)
-      if (model === undefined || !isToGo()) return []
+      if (model === undefined || !canUnload()) return []
       const needs = model.needs()
       this.#explicit.delete(name)
       yield* model.unload
       return dependents ? needs : []
     })
     return Effect.flatMap(this.#lifecycle.change([name], unload), (needs) =>
-      Effect.forEach(needs, (need) => this.#unload(need, true, () => !this.#isWanted(need)), { discard: true }),
+      Effect.forEach(needs, (need) => this.#unload(need, true, () => !this.#isNeeded(need)), { discard: true }),
     )
   }
 
-  #isWanted(name: string): boolean {
+  #isNeeded(name: string): boolean {
     return this.#explicit.has(name) || [...this.#models.values()].some((model) => model.needs().includes(name))
   }
 }

@@ -3,8 +3,8 @@ import { expect, it } from "vitest"
 import * as LoadOrder from "./LoadOrder.ts"
 
 const order = (needs: Record<string, ReadonlyArray<string>>, loaded: Record<string, ReadonlyArray<string>> = {}) => {
-  const { turns, circles } = LoadOrder.make(new Map(Object.entries(needs)), (name) => loaded[name] ?? [])
-  return { turns, circles: Object.fromEntries(circles) }
+  const { stages, cycles } = LoadOrder.make(new Map(Object.entries(needs)), (name) => loaded[name] ?? [])
+  return { turns: stages, circles: Object.fromEntries(cycles) }
 }
 
 it("what is needed comes first, and what needs nothing of each other together", () => {

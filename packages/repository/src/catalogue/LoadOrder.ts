@@ -1,33 +1,33 @@
-/** In which order models are loaded where some are made of others: what is needed comes first, and circles not at all. Pure. */
+/** The order in which models are loaded: the models of an ensemble come before it, and cycles are refused. Pure. */
 
 export interface LoadOrder {
-  /** Those of a turn may be loaded at the same time, once all turns before it are over. */
-  readonly turns: ReadonlyArray<ReadonlyArray<string>>
-  /** Of models that would be made of themselves: what is wrong with them. */
-  readonly circles: ReadonlyMap<string, string>
+  /** The models of a stage may be loaded at the same time, once all stages before it are over. */
+  readonly stages: ReadonlyArray<ReadonlyArray<string>>
+  /** Problems of ensembles that would contain themselves, by name. */
+  readonly cycles: ReadonlyMap<string, string>
 }
 
-/** `needs`: of what is to be loaded; `others`: those of models that are loaded already. */
+/** `needs`: the models of each ensemble to load; `loadedNeeds`: those of an ensemble that is loaded already. */
 export const make = (
   needs: ReadonlyMap<string, ReadonlyArray<string>>,
-  others: (name: string) => ReadonlyArray<string>,
+  loadedNeeds: (name: string) => ReadonlyArray<string>,
 ): LoadOrder => {
-  const needsOf = (name: string) => needs.get(name) ?? others(name)
-  const circles = new Map<string, string>()
+  const needsOf = (name: string) => needs.get(name) ?? loadedNeeds(name)
+  const cycles = new Map<string, string>()
   for (const name of needs.keys()) {
     const last = lastBefore(name, needsOf)
     if (last !== undefined) {
-      circles.set(name, `circular dependency between ensembles: ${name} -> ... -> ${last} -> ${name}`)
+      cycles.set(name, `circular dependency between ensembles: ${name} -> ... -> ${last} -> ${name}`)
     }
   }
-  const turns: Array<ReadonlyArray<string>> = []
+  const stages: Array<ReadonlyArray<string>> = []
   const left = new Set(needs.keys())
   while (left.size > 0) {
-    const turn = [...left].filter((name) => circles.has(name) || !needsOf(name).some((other) => left.has(other)))
-    for (const name of turn) left.delete(name)
-    turns.push(turn)
+    const stage = [...left].filter((name) => cycles.has(name) || !needsOf(name).some((other) => left.has(other)))
+    for (const name of stage) left.delete(name)
+    stages.push(stage)
   }
-  return { turns, circles }
+  return { stages, cycles }
 }
 
 /** These, and all that they are made of. */

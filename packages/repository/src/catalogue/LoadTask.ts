@@ -15,39 +15,39 @@ import * as EnsembleConfig from "../config/EnsembleConfig.ts"
 import { LoadFailure } from "../directory/LoadFailure.ts"
 import * as OverrideDirectory from "../directory/OverrideDirectory.ts"
 import * as LoadOrder from "./LoadOrder.ts"
-import type { Source, StoredModel } from "./StoredModel.ts"
+import type { ModelSource, StoredModel } from "./StoredModel.ts"
 
-/** What loading a model has come to. */
-export type Loaded = Result.Result<void, LoadFailure | ExecutionFailed | Unavailable>
+/** The result of loading a model. */
+export type LoadResult = Result.Result<void, LoadFailure | ExecutionFailed | Unavailable>
 
 /** A model that is about to be loaded. */
-interface Prepared {
-  readonly source: Source
+interface PreparedModel {
+  readonly source: ModelSource
   /** Names of the models that it is made of. */
   readonly needs: ReadonlyArray<string>
 }
 
 /** The directories of each model, by its name. */
-export type Found = ReadonlyMap<string, ReadonlyArray<string>>
+export type FoundDirectories = ReadonlyMap<string, ReadonlyArray<string>>
 
 /** What a load uses of the catalogue. */
 export interface LoadedCatalogue {
   /** The directories of each model that there is now. */
-  readonly scan: Effect.Effect<Found, LoadFailure>
+  readonly scan: Effect.Effect<FoundDirectories, LoadFailure>
   readonly model: (name: string) => StoredModel
   /** Names of the models that this one is made of, as far as it is loaded. */
   readonly needs: (name: string) => ReadonlyArray<string>
   /** Whether requests reach a version of it. */
   readonly isServed: (name: string) => boolean
-  /** Notes that it was requested by its name. */
-  readonly want: (name: string) => void
+  /** Records that the model was requested by its name. */
+  readonly markRequested: (name: string) => void
   /** What it is to be loaded from. `isForeign`: its files come from a caller. */
   readonly source: (
     name: string,
     paths: ReadonlyArray<string>,
     config: string | undefined,
     isForeign: boolean,
-  ) => Effect.Effect<Source>
+  ) => Effect.Effect<ModelSource>
   /** Remembers its directories as they are now. */
   readonly stamp: (name: string, paths: ReadonlyArray<string>) => Effect.Effect<void>
 }
@@ -59,7 +59,7 @@ const noOverrides: LoadOverrides = { files: new Map() }
 
 export class LoadTask {
   /** By the name of each model that was requested, and of those that they need. */
-  readonly results: Map<string, Loaded>
+  readonly results: Map<string, LoadResult>
   readonly #catalogue: LoadedCatalogue
   readonly #lifecycle: Lifecycle
   readonly #names: ReadonlyArray<string>
@@ -83,19 +83,19 @@ export class LoadTask {
   }
 
   get run(): Effect.Effect<void, LoadFailure | Unavailable> {
-    const each = Effect.forEach(this.#names, (name) => this.#loadAlone(name), { concurrency, discard: true })
+    const each = Effect.forEach(this.#names, (name) => this.#loadSingle(name), { concurrency, discard: true })
     const together = Effect.suspend(() =>
       this.#ensembles.size === 0
         ? Effect.void
-        : this.#lifecycle.changeAll(this.#ensembles, (held) => Effect.scoped(this.#loadTogether(held))),
+        : this.#lifecycle.changeAll(this.#ensembles, (heldNames) => Effect.scoped(this.#loadEnsembles(heldNames))),
     )
     return Effect.andThen(each, together)
   }
 
-  #loadAlone(name: string): Effect.Effect<void> {
+  #loadSingle(name: string): Effect.Effect<void> {
     const load = Effect.gen({ self: this }, function* () {
       const found = yield* this.#catalogue.scan
-      this.#catalogue.want(name)
+      this.#catalogue.markRequested(name)
       const { source, needs } = yield* this.#prepare(name, found.get(name) ?? [], this.#overrides)
       if (needs.length === 0) return yield* this.#catalogue.model(name).load(source)
       this.#read.add(name)
@@ -107,11 +107,13 @@ export class LoadTask {
   }
 
   /** Loads the ensembles, and ahead of them the models that they need; or returns the names that have to be held as well. */
-  #loadTogether(held: ReadonlySet<string>): Effect.Effect<ReadonlySet<string> | undefined, LoadFailure, Scope.Scope> {
+  #loadEnsembles(
+    heldNames: ReadonlySet<string>,
+  ): Effect.Effect<ReadonlySet<string> | undefined, LoadFailure, Scope.Scope> {
     return Effect.gen({ self: this }, function* () {
       const found = yield* this.#catalogue.scan
-      const prepared = new Map<string, Prepared>()
-      const failed = new Map<string, Loaded>()
+      const prepared = new Map<string, PreparedModel>()
+      const failed = new Map<string, LoadResult>()
       const needsOf = (name: string) => prepared.get(name)?.needs ?? this.#catalogue.needs(name)
       for (let next = [...this.#ensembles]; next.length > 0;) {
         const results = yield* Effect.forEach(next, (name) => this.#prepareQuietly(name, found), { concurrency })
@@ -122,40 +124,40 @@ export class LoadTask {
           else failed.set(name, Result.fail(one.failure))
         }
         // Ahead of any look at model files, which may be large.
-        const missing = LoadOrder.reached(prepared.keys(), needsOf).difference(held)
+        const missing = LoadOrder.reached(prepared.keys(), needsOf).difference(heldNames)
         if (missing.size > 0) return missing
         const needed = new Set([...prepared.values()].flatMap(({ needs }) => needs))
         // A requested model that has failed alone is not tried again.
         const isNew = (name: string) => !prepared.has(name) && !failed.has(name) && !hasFailed(this.results.get(name))
         next = [...needed].filter((name) => isNew(name) && found.has(name) && !this.#catalogue.isServed(name))
       }
-      for (const name of this.#ensembles) this.#catalogue.want(name)
+      for (const name of this.#ensembles) this.#catalogue.markRequested(name)
       for (const [name, failure] of failed) this.results.set(name, failure)
       yield* this.#loadInOrder(prepared)
       return undefined
     })
   }
 
-  #loadInOrder(prepared: ReadonlyMap<string, Prepared>): Effect.Effect<void, never, Scope.Scope> {
+  #loadInOrder(prepared: ReadonlyMap<string, PreparedModel>): Effect.Effect<void, never, Scope.Scope> {
     const order = LoadOrder.make(new Map([...prepared].map(([name, { needs }]) => [name, needs])), (name) =>
       this.#catalogue.needs(name),
     )
     const load = (name: string): Effect.Effect<void, never, Scope.Scope> => {
       const source = prepared.get(name)?.source
       if (source === undefined) return Effect.void
-      const circle = order.circles.get(name)
-      const plan = circle === undefined ? source.plan : Effect.fail(new LoadFailure({ message: circle }))
+      const cycle = order.cycles.get(name)
+      const plan = cycle === undefined ? source.plan : Effect.fail(new LoadFailure({ message: cycle }))
       return Effect.map(Effect.result(this.#catalogue.model(name).load({ ...source, plan })), (loaded) => {
         this.results.set(name, loaded)
       })
     }
-    return Effect.forEach(order.turns, (names) => Effect.forEach(names, load, { concurrency, discard: true }), {
+    return Effect.forEach(order.stages, (names) => Effect.forEach(names, load, { concurrency, discard: true }), {
       discard: true,
     })
   }
 
   /** Logs nothing where the directory has been read before. */
-  #prepareQuietly(name: string, found: Found) {
+  #prepareQuietly(name: string, found: FoundDirectories) {
     const prepare = this.#prepare(
       name,
       found.get(name) ?? [],
@@ -171,7 +173,7 @@ export class LoadTask {
     name: string,
     found: ReadonlyArray<string>,
     overrides: LoadOverrides,
-  ): Effect.Effect<Prepared, LoadFailure | ExecutionFailed, Scope.Scope> {
+  ): Effect.Effect<PreparedModel, LoadFailure | ExecutionFailed, Scope.Scope> {
     return Effect.gen({ self: this }, function* () {
       const hasFiles = overrides.files.size > 0
       if (found.length === 0 && !hasFiles) {
@@ -195,4 +197,4 @@ export class LoadTask {
   }
 }
 
-const hasFailed = (loaded: Loaded | undefined): boolean => loaded !== undefined && Result.isFailure(loaded)
+const hasFailed = (loaded: LoadResult | undefined): boolean => loaded !== undefined && Result.isFailure(loaded)

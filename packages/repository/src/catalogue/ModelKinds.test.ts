@@ -15,7 +15,7 @@ import {
   value,
 } from "../../../../test/fixtures/onnx.ts"
 import { plus, repository } from "../../../../test/fixtures/repository.ts"
-import { ask, open } from "../Repository.fixture.ts"
+import { callModel, open } from "../Repository.fixture.ts"
 
 type Dims = ReadonlyArray<number | string>
 
@@ -58,7 +58,7 @@ it.live.each(fixed)("%s: the sum and the difference of a batch", (datatype) =>
     const width = DataType.byteWidth(datatype) ?? 1
     // Zeros: what is computed is not the question, but that it arrives.
     const zeros = new TypedTensor(datatype, [3, 2], new Uint8Array(6 * width))
-    const outputs = yield* ask(found, [zeros, zeros])
+    const outputs = yield* callModel(found, [zeros, zeros])
     expect(found.description.signature.inputs).toMatchObject([
       { name: "A", datatype, dims: [2] },
       { name: "B", datatype, dims: [2] },
@@ -72,7 +72,7 @@ it.live("strings", () =>
   Effect.gen(function* () {
     const found = yield* only(addSub("BYTES", ["n", 1]), "max_batch_size: 2 dynamic_batching {}")
     const [first, second] = ["Ünïcode 🌊", ""].map((text) => new TypedTensor("BYTES", [1, 1], bytes(text)))
-    const outputs = yield* ask(found, [first, second])
+    const outputs = yield* callModel(found, [first, second])
     expect(outputs.map(({ bytes }) => [...bytes])).toEqual([[...bytes("Ünïcode 🌊")], [...bytes("")]])
   }),
 )
@@ -87,13 +87,13 @@ it.live("BF16 is refused, as onnxruntime-node has none", () =>
 describe("shapes", () => {
   it.live("scalars are one element for clients, alone and in a batch", () =>
     Effect.gen(function* () {
-      const { found: alone, configuration } = yield* openOnly(identity("INT64", []))
-      expect(alone.description.signature.inputs).toMatchObject([{ dims: [1] }])
+      const { found: single, configuration } = yield* openOnly(identity("INT64", []))
+      expect(single.description.signature.inputs).toMatchObject([{ dims: [1] }])
       expect(configuration?.input).toMatchObject([{ dims: [1n], reshape: { shape: [] } }])
-      const [output] = yield* ask(alone, [Tensor.make("INT64", [1], BigInt64Array.of(7n))])
+      const [output] = yield* callModel(single, [Tensor.make("INT64", [1], BigInt64Array.of(7n))])
       expect([output?.shape, output?.data]).toEqual([[1], BigInt64Array.of(7n)])
       const batch = yield* only(identity("FP32", ["n"]))
-      const [rows] = yield* ask(batch, [Tensor.make("FP32", [3, 1], Float32Array.of(1, 2, 3))])
+      const [rows] = yield* callModel(batch, [Tensor.make("FP32", [3, 1], Float32Array.of(1, 2, 3))])
       expect([rows?.shape, rows?.data]).toEqual([[3, 1], Float32Array.of(1, 2, 3)])
     }),
   )
@@ -109,11 +109,11 @@ describe("shapes", () => {
       expect(String(wrong)).toContain("model output 'Y' has different size for dims and reshape")
       const right = config.replace("[ -1, 4 ]", "[ 4, -1 ]")
       const found = yield* only(identity("FP32", ["n", 2, 2, "k"]), right)
-      const [output] = yield* ask(found, [Tensor.make("FP32", [2, 4, 3], new Float32Array(24).fill(5))])
+      const [output] = yield* callModel(found, [Tensor.make("FP32", [2, 4, 3], new Float32Array(24).fill(5))])
       expect([output?.shape, output?.data]).toEqual([[2, 4, 3], new Float32Array(24).fill(5)])
       const fixedDims = `input { name: "X" data_type: TYPE_FP32 dims: 4 reshape { shape: [ 2, 2 ] } }
         output { name: "Y" data_type: TYPE_FP32 dims: [ 1, 4 ] reshape { shape: [ 2, 2 ] } }`
-      const [line] = yield* ask(yield* only(identity("FP32", [2, 2]), fixedDims), [
+      const [line] = yield* callModel(yield* only(identity("FP32", [2, 2]), fixedDims), [
         Tensor.make("FP32", [4], Float32Array.of(1, 2, 3, 4)),
       ])
       expect([line?.shape, line?.data]).toEqual([[1, 4], Float32Array.of(1, 2, 3, 4)])
@@ -124,11 +124,11 @@ describe("shapes", () => {
     Effect.gen(function* () {
       const found = yield* only(identity("FP32", ["n", "k"]))
       for (const extent of [0, 1, 5]) {
-        const [output] = yield* ask(found, [Tensor.make("FP32", [2, extent], new Float32Array(2 * extent))])
+        const [output] = yield* callModel(found, [Tensor.make("FP32", [2, extent], new Float32Array(2 * extent))])
         expect(output?.shape).toEqual([2, extent])
       }
       const positions = yield* only(nonZero())
-      const [none] = yield* ask(positions, [Tensor.make("BOOL", [3], Uint8Array.of(0, 0, 0))])
+      const [none] = yield* callModel(positions, [Tensor.make("BOOL", [3], Uint8Array.of(0, 0, 0))])
       expect(none?.shape).toEqual([1, 0])
     }),
   )
@@ -138,9 +138,9 @@ describe("shapes", () => {
       const config =
         'input { name: "X" data_type: TYPE_FP32 dims: -1 } output { name: "Y" data_type: TYPE_FP32 dims: -1 }'
       const found = yield* only(identity("FP32", [2]), config)
-      const [output] = yield* ask(found, [Tensor.make("FP32", [2], Float32Array.of(1, 2))])
+      const [output] = yield* callModel(found, [Tensor.make("FP32", [2], Float32Array.of(1, 2))])
       expect(output?.data).toEqual(Float32Array.of(1, 2))
-      const failed = yield* Effect.flip(ask(found, [Tensor.make("FP32", [3], Float32Array.of(1, 2, 3))]))
+      const failed = yield* Effect.flip(callModel(found, [Tensor.make("FP32", [3], Float32Array.of(1, 2, 3))]))
       expect(failed).toMatchObject({ _tag: "ExecutionFailed", message: expect.stringContaining("invalid dimensions") })
     }),
   )
@@ -170,16 +170,16 @@ describe("optional inputs", () => {
       const found = yield* only(plusOptional([10]), batching)
       expect(found.description.signature.inputs).toMatchObject([{ name: "X" }, { name: "AMOUNT", optional: true }])
       // All in one batch.
-      const answers = yield* Effect.all(
+      const responses = yield* Effect.all(
         [
-          ask(bare, [column(1)]),
-          ask(found, [column(1), undefined]),
-          ask(found, [column(1), column(5)]),
-          ask(found, [column(1, 2), undefined]),
+          callModel(bare, [column(1)]),
+          callModel(found, [column(1), undefined]),
+          callModel(found, [column(1), column(5)]),
+          callModel(found, [column(1, 2), undefined]),
         ],
         { concurrency: "unbounded" },
       )
-      expect(answers.map(([output]) => [...(output?.data ?? [])])).toEqual([[11], [11], [6], [11, 12]])
+      expect(responses.map(([output]) => [...(output?.data ?? [])])).toEqual([[11], [11], [6], [11, 12]])
       expect([...found.description.statistics.batches.keys()]).toEqual([4])
     }),
   )
@@ -189,8 +189,8 @@ describe("optional inputs", () => {
       const tensors = `${named("[ -1, 1 ] }, { name: 'AMOUNT' data_type: TYPE_FP32 dims: [ -1, 1 ] optional: true } ]")}
         output { name: "Y" data_type: TYPE_FP32 dims: [ -1, 1 ] }`
       const found = yield* only(plusOptional([10, 20]), tensors)
-      const [left] = yield* ask(found, [column(1, 2), undefined])
-      const [brought] = yield* ask(found, [column(1, 2), column(5)])
+      const [left] = yield* callModel(found, [column(1, 2), undefined])
+      const [brought] = yield* callModel(found, [column(1, 2), column(5)])
       expect([left?.data, brought?.data]).toEqual([Float32Array.of(11, 22), Float32Array.of(6, 7)])
       const required = yield* only(plusOptional([10, 20]), tensors.replace("optional: true", ""))
       expect(required.description.signature.inputs).toMatchObject([{ optional: false }, { optional: false }])
@@ -211,8 +211,8 @@ describe("optional inputs", () => {
       const config = `${named("2 }, { name: 'AMOUNT' optional: true } ]")} output { name: "Y" }`
       const found = yield* only(file, config, { "1/weights.bin": new Uint8Array(Float32Array.of(100, 200).buffer) })
       const pair = (...elements: readonly [number, number]) => Tensor.make("FP32", [2], Float32Array.from(elements))
-      const [left] = yield* ask(found, [pair(1, 2), undefined])
-      const [brought] = yield* ask(found, [pair(1, 2), pair(10, 10)])
+      const [left] = yield* callModel(found, [pair(1, 2), undefined])
+      const [brought] = yield* callModel(found, [pair(1, 2), pair(10, 10)])
       expect([left?.data, brought?.data]).toEqual([Float32Array.of(102, 203), Float32Array.of(111, 212)])
     }),
   )
@@ -251,7 +251,7 @@ describe("batches", () => {
   /** Executions of three requests that come together. */
   const executions = Effect.fnUntraced(function* (config: string) {
     const found = yield* only(plus(1), `${config} instance_group { count: 1 kind: KIND_CPU }`)
-    const requests = [1, 2, 1].map((rows) => ask(found, [Tensor.make("FP32", [rows, 1], new Float32Array(rows))]))
+    const requests = [1, 2, 1].map((rows) => callModel(found, [Tensor.make("FP32", [rows, 1], new Float32Array(rows))]))
     yield* Effect.all(requests, { concurrency: "unbounded" })
     return [...found.description.statistics.batches.keys()].toSorted()
   })
@@ -279,7 +279,7 @@ describe("ONNX Runtime's parameters", () => {
       ].join("\n")
       const found = yield* only(plus(3), config)
       expect(found.life.instanceGroups()).toMatchObject([{ count: 1 }, { count: 2 }])
-      const [output] = yield* ask(found, [Tensor.make("FP32", [1, 1], Float32Array.of(1))])
+      const [output] = yield* callModel(found, [Tensor.make("FP32", [1, 1], Float32Array.of(1))])
       expect(output?.data[0]).toBe(4)
       const failed = yield* Effect.flip(
         Effect.catchDefect(only(plus(3), parameter("execution_mode", "2")), Effect.fail),
@@ -320,7 +320,7 @@ describe("around a model", () => {
     Effect.gen(function* () {
       const found = yield* only(plus(1), "response_cache { enable: true }")
       const input = Tensor.make("FP32", [1, 1], Float32Array.of(1))
-      for (let times = 0; times < 3; times++) yield* ask(found, [input])
+      for (let times = 0; times < 3; times++) yield* callModel(found, [input])
       expect([found.description.statistics.cacheHit.count, found.description.statistics.executionCount]).toEqual([2, 1])
     }),
   )

@@ -5,7 +5,7 @@ import { Tensor } from "@nereid/core"
 import { infer } from "@nereid/core/internal/running/CallableModel"
 import { addSub, ragged } from "../../../../test/fixtures/onnx.ts"
 import { repository } from "../../../../test/fixtures/repository.ts"
-import { ask, open } from "../Repository.fixture.ts"
+import { callModel, open } from "../Repository.fixture.ts"
 
 /** The only model of a repository; or why it is not there. */
 const only = Effect.fnUntraced(function* (file: Uint8Array, config: string) {
@@ -53,7 +53,7 @@ it.live("levels and queue policies are the model's", () =>
       deadline: undefined,
     })
     expect(yield* Effect.flip(late)).toMatchObject({ _tag: "QueueTimeout", message: "Request timeout expired" })
-    expect((yield* ask(model, [row(1, 2), row(3, 4)])).map(({ data }) => [...data])).toEqual([
+    expect((yield* callModel(model, [row(1, 2), row(3, 4)])).map(({ data }) => [...data])).toEqual([
       [4, 6],
       [-2, -2],
     ])
@@ -85,10 +85,10 @@ const scatter = 'batch_output { target_name: "Y" kind: BATCH_SCATTER_WITH_INPUT_
 it.live("requests of different lengths are one run, and each has its own back", () =>
   Effect.gen(function* () {
     const model = yield* loaded(ragged(), lines(`${ends} ${scatter}`))
-    const answers = yield* Effect.forEach([row(1, 2, 3), row(), row(4)], (x) => ask(model, [x]), {
+    const responses = yield* Effect.forEach([row(1, 2, 3), row(), row(4)], (x) => callModel(model, [x]), {
       concurrency: "unbounded",
     })
-    expect(answers.map((outputs) => outputs.map(({ shape, data }) => [shape, [...data]]))).toEqual([
+    expect(responses.map((outputs) => outputs.map(({ shape, data }) => [shape, [...data]]))).toEqual([
       [
         [
           [1, 3],

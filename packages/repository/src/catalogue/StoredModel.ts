@@ -15,12 +15,12 @@ import { type BuildScope, ModelVersion } from "@nereid/core/internal/lifecycle/M
 import * as EnsembleConfig from "../config/EnsembleConfig.ts"
 import { LoadFailure } from "../directory/LoadFailure.ts"
 import * as ModelPlan from "../plan/ModelPlan.ts"
-import type { Others } from "../plan/Others.ts"
+import type { OtherModels } from "../plan/OtherModels.ts"
 import type { StoredVersion } from "../plan/StoredVersion.ts"
 import * as VersionLoader from "./VersionLoader.ts"
 
 /** What a model is loaded from. */
-export interface Source {
+export interface ModelSource {
   /** Versions that there are, for the index, whatever the plan makes of them. */
   readonly versions: ReadonlyArray<number>
   readonly plan: Effect.Effect<ModelPlan.ModelPlan, LoadFailure>
@@ -38,7 +38,7 @@ interface BuiltVersion extends LoadedVersion {
   readonly scope: BuildScope
 }
 
-interface Loaded {
+interface LoadedModel {
   readonly plan: ModelPlan.ModelPlan
   readonly versions: ReadonlyArray<LoadedVersion>
 }
@@ -52,14 +52,14 @@ interface VersionFailure {
 export interface StoredModelOptions {
   readonly store: ModelStore
   readonly lifecycle: Lifecycle
-  readonly others: Others
+  readonly otherModels: OtherModels
 }
 
 export class StoredModel {
   readonly #name: string
   readonly #options: StoredModelOptions
-  #isWanted = false
-  #loaded: Loaded | undefined
+  #isRequested = false
+  #loaded: LoadedModel | undefined
   /** Those that requests reach. */
   #served: ReadonlyArray<ModelVersion> = []
   /** Whether requests have reached any version of what is loaded. */
@@ -78,7 +78,7 @@ export class StoredModel {
 
   /** Whether what was requested is there; also where it is an earlier plan, because a later one failed. */
   isReady(): boolean {
-    if (!this.#isWanted) return true
+    if (!this.#isRequested) return true
     const loaded = this.#loaded
     if (loaded === undefined || !isComplete(loaded)) return false
     return this.#hasServed || this.#served.length === loaded.versions.length
@@ -94,13 +94,13 @@ export class StoredModel {
    * requests reach it until they do.
    */
   review(): void {
-    if (this.#loaded?.versions.some(({ problem }) => problem !== undefined)) this.#show()
+    if (this.#loaded?.versions.some(({ problem }) => problem !== undefined)) this.#serveReady()
   }
 
   /** Completes once all versions take requests. */
-  load(source: Source): Effect.Effect<void, LoadFailure, Scope.Scope> {
+  load(source: ModelSource): Effect.Effect<void, LoadFailure, Scope.Scope> {
     return Effect.gen({ self: this }, function* () {
-      this.#isWanted = true
+      this.#isRequested = true
       yield* source.hold
       const plan = yield* Effect.tapError(source.plan, ({ message }) =>
         Effect.sync(() => this.#failAll(source.versions, message)),
@@ -120,7 +120,7 @@ export class StoredModel {
   readonly unload: Effect.Effect<void> = Effect.suspend(() => {
     const { store } = this.#options
     const before = this.#loaded?.versions ?? []
-    this.#isWanted = false
+    this.#isRequested = false
     this.#loaded = undefined
     for (const record of store.known(this.#name)) {
       if (record.origin !== "repository" || record.state !== "failed" || record.running !== undefined) continue
@@ -139,7 +139,7 @@ export class StoredModel {
     for (const record of store.known(this.#name)) if (record.origin === "repository") store.forget(record)
   }
 
-  #apply(source: Source, plan: ModelPlan.ModelPlan): Effect.Effect<void, LoadFailure, Scope.Scope> {
+  #apply(source: ModelSource, plan: ModelPlan.ModelPlan): Effect.Effect<void, LoadFailure, Scope.Scope> {
     const { store } = this.#options
     return Effect.gen({ self: this }, function* () {
       const loaded = this.#loaded
@@ -166,12 +166,12 @@ export class StoredModel {
         record.ready(running, scope)
       }
       const versions = [...kept, ...fresh]
-      const gone = before.filter((version) => !versions.includes(version))
+      const replaced = before.filter((version) => !versions.includes(version))
       this.#loaded = { plan, versions }
       this.#hasServed = false
       // Listeners hear of other instances, too.
-      if (!this.#show()) store.serve(this.#name, this.#served)
-      yield* this.#retire(gone)
+      if (!this.#serveReady()) store.serve(this.#name, this.#served)
+      yield* this.#retire(replaced)
       if (failures.length > 0) return yield* unavailable(failures)
       for (const warning of plan.warnings) {
         yield* Effect.logWarning(`Model '${this.#name}': without effect here: ${warning}`)
@@ -180,18 +180,18 @@ export class StoredModel {
   }
 
   #build(
-    { hold }: Source,
+    { hold }: ModelSource,
     planned: ModelPlan.PlannedVersion,
   ): Effect.Effect<Result.Result<BuiltVersion, VersionFailure>> {
-    const { store, lifecycle, others } = this.#options
+    const { store, lifecycle, otherModels } = this.#options
     const version = String(planned.version)
     return Effect.suspend(() => {
       const record = new ModelVersion({ name: this.#name, version, origin: "repository" })
       store.add(record)
       const build = hold.pipe(
         Effect.andThen(Effect.fromResult(planned.plan)),
-        Effect.flatMap((plan) => VersionLoader.load(plan, others)),
-        Effect.raceFirst(patience(this.#name, planned.version)),
+        Effect.flatMap((plan) => VersionLoader.load(plan, otherModels)),
+        Effect.raceFirst(logSlowLoad(this.#name, planned.version)),
       )
       return lifecycle.load([record], build).pipe(
         Effect.map(({ built, scope }): BuiltVersion => ({ ...planned, ...built, record, scope })),
@@ -220,22 +220,22 @@ export class StoredModel {
     })
   }
 
-  /** Serves the versions that can take requests, and says why of those that cannot. Whether that has changed anything. */
-  #show(): boolean {
-    const shown: Array<ModelVersion> = []
+  /** Serves the versions that can take requests, and fails the others with their reasons. Returns whether anything changed. */
+  #serveReady(): boolean {
+    const ready: Array<ModelVersion> = []
     for (const { record, problem } of this.#loaded?.versions ?? []) {
       const reason = problem?.()
       if (reason === undefined) {
         record.restore()
-        shown.push(record)
+        ready.push(record)
       } else record.fail(reason)
     }
-    if (shown.length > 0) this.#hasServed = true
-    if (shown.length === this.#served.length && shown.every((record, index) => record === this.#served[index])) {
+    if (ready.length > 0) this.#hasServed = true
+    if (ready.length === this.#served.length && ready.every((record, index) => record === this.#served[index])) {
       return false
     }
-    this.#served = shown
-    this.#options.store.serve(this.#name, shown)
+    this.#served = ready
+    this.#options.store.serve(this.#name, ready)
     return true
   }
 
@@ -254,7 +254,7 @@ export class StoredModel {
   #forgetOutcomes(): void {
     const { store } = this.#options
     for (const record of store.known(this.#name)) {
-      const isOver = record.state === "gone" || (record.state === "failed" && record.running === undefined)
+      const isOver = record.state === "ended" || (record.state === "failed" && record.running === undefined)
       if (record.origin === "repository" && isOver) store.forget(record)
     }
   }
@@ -269,14 +269,14 @@ const regroup = (
     Effect.result,
   )
 
-/** A load takes as long as it takes; the log says which one does. */
-const patience = (name: string, version: number) =>
+/** Logs a load that takes long. Loads have no timeout. */
+const logSlowLoad = (name: string, version: number) =>
   Effect.logWarning(`Model '${name}' version ${version} has been loading for 30 seconds`).pipe(
     Effect.delay("30 seconds"),
     Effect.andThen(Effect.never),
   )
 
-const isComplete = ({ plan, versions }: Loaded): boolean => versions.length === plan.versions.length
+const isComplete = ({ plan, versions }: LoadedModel): boolean => versions.length === plan.versions.length
 
 const failureOf = (result: Result.Result<unknown, VersionFailure>): ReadonlyArray<VersionFailure> =>
   Result.isFailure(result) ? [result.failure] : []

@@ -9,7 +9,7 @@ import * as Declaration from "../config/Declaration.ts"
 import * as EnsembleVersion from "../ensemble/EnsembleVersion.ts"
 import * as InstanceGroups from "../config/InstanceGroups.ts"
 import { LoadFailure } from "../directory/LoadFailure.ts"
-import type { Others } from "../plan/Others.ts"
+import type { OtherModels } from "../plan/OtherModels.ts"
 import * as OnnxVersion from "../onnx/OnnxVersion.ts"
 import * as ScriptVersion from "../script/ScriptVersion.ts"
 import type { StoredVersion } from "../plan/StoredVersion.ts"
@@ -20,22 +20,22 @@ const whileReady = ({ isReady }: ModelLife, probe: Effect.Effect<boolean>): Effe
   Effect.suspend(() => (isReady() ? probe : Effect.succeed(false)))
 
 /** Instances that are those of a module's layer, whatever a configuration says. */
-const fixed = Effect.succeed<InstanceSet.Prepared>({ commit: Effect.void })
+const fixed = Effect.succeed<InstanceSet.PreparedInstances>({ commit: Effect.void })
 
 export const load = Effect.fn("VersionLoader.load")(function* (
   plan: VersionPlan,
-  others: Others,
+  otherModels: OtherModels,
 ): Effect.fn.Return<StoredVersion, LoadFailure, Scope.Scope> {
   const { config, warmUp, version } = plan
   const declared = Declaration.make(plan)
-  if (config.platform === "ensemble") return yield* EnsembleVersion.load(config, declared, others)
+  if (config.platform === "ensemble") return yield* EnsembleVersion.load(config, declared, otherModels)
   const serving: ServingOptions = {
     ...(warmUp.length > 0 ? { warmUp } : {}),
     responseCache: config.responseCache?.enable === true,
   }
   const { layer, probe }: ScriptVersion.ScriptVersion =
     config.backend === "nereid"
-      ? yield* ScriptVersion.make(plan, declared, others.calls, serving)
+      ? yield* ScriptVersion.make(plan, declared, otherModels.calls, serving)
       : { layer: yield* OnnxVersion.layer(plan, declared, serving) }
   const built = Effect.mapError(Layer.build(layer), ({ message }) => new LoadFailure({ message }))
   const { model } = Context.get(yield* built, declared)
@@ -54,10 +54,10 @@ export const load = Effect.fn("VersionLoader.load")(function* (
         Effect.mapError((error) => new LoadFailure({ message: errorMessage(error) })),
         Effect.map(({ commit }) => {
           const { instanceGroup, versionPolicy } = next
-          const show = Effect.sync(
+          const showProblem = Effect.sync(
             () => (current = { ...current, instanceGroup, ...(versionPolicy && { versionPolicy }) }),
           )
-          return { commit: Effect.andThen(show, commit) }
+          return { commit: Effect.andThen(showProblem, commit) }
         }),
       ),
   }

@@ -231,11 +231,11 @@ describe("on a machine with GPUs 0 and 1", () => {
   })
 
   it("an accelerator that there is none of is refused", () => {
-    const asked = (kind: string, name: string) => {
+    const problemOf = (kind: string, name: string) => {
       const text = `optimization { execution_accelerators { ${kind}_execution_accelerator { name: "${name}" } } }`
       return Result.getOrThrow(Result.flip(OnnxParameters.options(ConfigDefaults.filled(parse(text), gpus), "m.onnx")))
     }
-    expect(asked("cpu", "openvino")).toContain("OpenVINO Execution Accelerator is not enabled")
-    expect(asked("gpu", "x")).toBe("unknown Execution Accelerator 'x' is requested")
+    expect(problemOf("cpu", "openvino")).toContain("OpenVINO Execution Accelerator is not enabled")
+    expect(problemOf("gpu", "x")).toBe("unknown Execution Accelerator 'x' is requested")
   })
 })

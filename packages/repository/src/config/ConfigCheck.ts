@@ -89,8 +89,8 @@ const metricsProblem = (config: ModelConfig): string | undefined => {
 
 const transactionProblem = (config: ModelConfig): string | undefined => {
   if (config.responseCache?.enable !== true) return undefined
-  const refusal = (what: string) =>
-    `Response Cache does not currently support model ${config.name} with ${what}. Please disable the response cache.`
+  const refusal = (feature: string) =>
+    `Response Cache does not currently support model ${config.name} with ${feature}. Please disable the response cache.`
   if (config.schedulingChoice.case === "sequenceBatching") return refusal("sequence batching scheduler")
   return config.modelTransactionPolicy?.decoupled === true ? refusal("'Decoupled' transaction policy") : undefined
 }

@@ -65,7 +65,7 @@ const withTypes = (config: ModelConfig, file: FileSignature): ModelConfig => {
   }
   return {
     ...config,
-    input: config.input.map((given) => typed(given, [...file.inputs, ...file.options])),
+    input: config.input.map((given) => typed(given, [...file.inputs, ...file.defaultedInputs])),
     output: config.output.map((given) => typed(given, file.outputs)),
   }
 }
@@ -77,10 +77,10 @@ const tensor = (
   { name, datatype, dims = [] }: FileTensor,
   batching: boolean,
 ): { name: string; dataType: DataType; dims: Array<bigint>; reshape?: ModelTensorReshape } => {
-  const own = wireDims(batching ? dims.slice(1) : dims).map(BigInt)
+  const fileDims = wireDims(batching ? dims.slice(1) : dims).map(BigInt)
   const dataType = datatype === undefined ? DataType.TYPE_INVALID : configDataType(datatype)
   // A configuration has no dims for what has none: it is one element for clients, and nothing but a scalar for the model.
-  return own.length === 0
+  return fileDims.length === 0
     ? { name, dataType, dims: [1n], reshape: create(ModelTensorReshapeSchema) }
-    : { name, dataType, dims: own }
+    : { name, dataType, dims: fileDims }
 }

@@ -26,12 +26,12 @@ const modelFiles: Readonly<Record<string, { readonly backend: string; readonly p
 
 /** Name and backend, by the directory, its platform and the files of its versions. */
 export const identified = (config: ModelConfig, directory: string, files: ReadonlySet<string>): ModelConfig => {
-  const isSaid = config.backend !== "" || config.platform !== ""
+  const isSpecified = config.backend !== "" || config.platform !== ""
   const possible = Object.entries(modelFiles).filter(
     ([, { backend, platform }]) =>
       (config.backend === "" || config.backend === backend) && (config.platform === "" || config.platform === platform),
   )
-  const guess = possible.find(([file]) => files.has(file)) ?? (isSaid ? possible[0] : undefined)
+  const guess = possible.find(([file]) => files.has(file)) ?? (isSpecified ? possible[0] : undefined)
   const [file, { backend, platform }] = guess ?? ["", { backend: backends[config.platform] ?? "", platform: "" }]
   return {
     ...config,

@@ -44,10 +44,10 @@ export const problem = (config: ModelConfig): string | undefined => {
 }
 
 const stepProblem = (name: string, { model, inputs, outputs }: EnsembleStep, index: number): string | undefined => {
-  const where = `in step ${index} of ensemble '${name}'`
-  if (model === "") return `must specify 'model_name' ${where}`
-  if (inputs.size === 0) return `must specify 'input_map' ${where}`
-  return outputs.size === 0 ? `must specify 'output_map' ${where}` : undefined
+  const location = `in step ${index} of ensemble '${name}'`
+  if (model === "") return `must specify 'model_name' ${location}`
+  if (inputs.size === 0) return `must specify 'input_map' ${location}`
+  return outputs.size === 0 ? `must specify 'output_map' ${location}` : undefined
 }
 
 interface TensorUse {
@@ -93,8 +93,9 @@ const flowProblem = (config: ModelConfig, steps: ReadonlyArray<EnsembleStep>): s
     if (found === undefined) return `ensemble output '${tensor}' for ensemble ${name}' is not used`
     if (ready.has(tensor)) continue
     const missing = [...(found.from ?? [])].find((other) => !ready.has(other))
-    const why = missing === undefined ? "" : `: at least one of its depending tensors, '${missing}', is not connected`
-    return `output '${tensor}' for ensemble '${name}' is not written${why}`
+    const detail =
+      missing === undefined ? "" : `: at least one of its depending tensors, '${missing}', is not connected`
+    return `output '${tensor}' for ensemble '${name}' is not written${detail}`
   }
   const outputs = new Set(output.map(({ name: tensor }) => tensor))
   const unused = [...tensors].find(([tensor, { isUsed }]) => !outputs.has(tensor) && !(isUsed && ready.has(tensor)))

@@ -16,13 +16,13 @@ export const problem = (config: ModelConfig, available: ReadonlyArray<number>): 
   }
   const active = instanceGroup.filter(({ passive }) => !passive)
   const count = active.reduce((sum, group) => sum + group.count * Math.max(1, group.gpus.length), 0)
-  if (count > most)
-    return `instance groups of model ${name} have ${count} instances together, at most ${most} are loaded`
+  if (count > maxInstances)
+    return `instance groups of model ${name} have ${count} instances together, at most ${maxInstances} are loaded`
   return active.length === 0 ? "all its instance groups are passive" : undefined
 }
 
 /** Of instances of one model: more threads than any machine has use of, and far fewer than would be the end of the server. */
-const most = 1024
+const maxInstances = 1024
 
 const groupProblem = (
   model: string,

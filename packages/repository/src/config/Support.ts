@@ -66,7 +66,7 @@ export const warnings = (config: ModelConfig): ReadonlyArray<string> => {
     ...parameters(config).map((name) => [name in config.parameters, `parameters '${name}'`] as const),
     [hasNamespaces(config), "ensemble_scheduling.step.model_namespace"],
   ]
-  return ignored.flatMap(([isGiven, what]) => (isGiven ? [what] : []))
+  return ignored.flatMap(([isGiven, feature]) => (isGiven ? [feature] : []))
 }
 
 const hasParameters = (accelerators: ReadonlyArray<Accelerator> = []): boolean =>

@@ -12,8 +12,8 @@ export const chosen = (
     case "all":
       return versions
     case "specific": {
-      const wanted = new Set(named(policy))
-      return versions.filter((version) => wanted.has(version))
+      const specific = new Set(named(policy))
+      return versions.filter((version) => specific.has(version))
     }
     default:
       return versions.slice(-(choice?.value?.numVersions || 1))

@@ -110,7 +110,7 @@ const isDirectory = (path: string, entry: Dirent): Effect.Effect<boolean> => {
 }
 
 /** The most bytes of a configuration; real ones have a few thousand. */
-const largest = 4 * 1024 * 1024
+const maxFileBytes = 4 * 1024 * 1024
 
 const configOf = Effect.fnUntraced(function* (path: string, configName: string | undefined) {
   const named = configName === undefined ? undefined : yield* textOf(join(path, "configs", `${configName}.pbtxt`))
@@ -120,8 +120,10 @@ const configOf = Effect.fnUntraced(function* (path: string, configName: string |
 const textOf = Effect.fnUntraced(function* (file: string): Effect.fn.Return<ConfigFile | undefined, LoadFailure> {
   const found = yield* Effect.promise(() => stat(file).catch(() => undefined))
   if (found === undefined || !found.isFile()) return undefined
-  if (found.size > largest) {
-    return yield* new LoadFailure({ message: `${file} has ${found.size} bytes, a configuration at most ${largest}` })
+  if (found.size > maxFileBytes) {
+    return yield* new LoadFailure({
+      message: `${file} has ${found.size} bytes, a configuration at most ${maxFileBytes}`,
+    })
   }
   const bytes = yield* failing(file, () => readFile(file))
   // Other bytes would silently be other characters.

@@ -7,7 +7,7 @@ import { Model, Tensor } from "@nereid/core"
 import { stream } from "@nereid/core/internal/running/CallableModel"
 import { addSub } from "../../../../test/fixtures/onnx.ts"
 import { plus, repository, type RepositoryFixture } from "../../../../test/fixtures/repository.ts"
-import { ask, open } from "../Repository.fixture.ts"
+import { callModel, open } from "../Repository.fixture.ts"
 
 const explicit = { control: "explicit" } as const
 
@@ -49,10 +49,10 @@ describe("an ensemble", () => {
       const [[one], [two], [all]] = [registry.versions("one"), registry.versions("two"), registry.versions("three")]
       if (one === undefined || two === undefined || all === undefined) throw new Error(JSON.stringify(index()))
       const rows = Tensor.make("FP32", [3, 1], Float32Array.of(1, -5, 0.25))
-      const byHand = yield* ask(two, yield* ask(one, [rows]))
-      const answer = yield* ask(all, [rows])
-      expect(answer.map(({ shape, data }) => [shape, data])).toEqual(byHand.map(({ shape, data }) => [shape, data]))
-      expect(answer[0]?.data).toEqual(Float32Array.of(4, -2, 3.25))
+      const byHand = yield* callModel(two, yield* callModel(one, [rows]))
+      const response = yield* callModel(all, [rows])
+      expect(response.map(({ shape, data }) => [shape, data])).toEqual(byHand.map(({ shape, data }) => [shape, data]))
+      expect(response[0]?.data).toEqual(Float32Array.of(4, -2, 3.25))
       expect(all.description.statistics).toMatchObject({ success: { count: 1 }, inferenceCount: 3, executionCount: 1 })
       expect(one.description.statistics).toMatchObject({ success: { count: 2 }, inferenceCount: 6, executionCount: 2 })
       expect(isReady()).toBe(true)
@@ -109,7 +109,7 @@ describe("an ensemble", () => {
       const { registry, index } = yield* open(fixture)
       const [graph] = registry.versions("graph")
       if (graph === undefined) throw new Error(JSON.stringify(index()))
-      const outputs = yield* ask(graph, [Tensor.make("FP32", [1, 1], Float32Array.of(1))])
+      const outputs = yield* callModel(graph, [Tensor.make("FP32", [1, 1], Float32Array.of(1))])
       expect(outputs.map(({ data }) => [...data])).toEqual([[1 + 103 + 1 + 200], [1 + 103 - (1 + 200)]])
     }),
   )
@@ -144,8 +144,8 @@ describe("an ensemble", () => {
         parameters: {},
         deadline: undefined,
       }
-      const answers = yield* Stream.runCollect(stream(doubled.calls, request))
-      expect(answers.map(({ outputs }) => outputs[0]?.data[0])).toEqual([2, 4, 6])
+      const responses = yield* Stream.runCollect(stream(doubled.calls, request))
+      expect(responses.map(({ outputs }) => outputs[0]?.data[0])).toEqual([2, 4, 6])
     }),
   )
 })
@@ -265,7 +265,7 @@ describe("loading and unloading", () => {
       const fixture = yield* repository
       fixture.adding("one", 1, 1, "instance_group { count: 1 }")
       writeEnsemble(fixture, "three", chain(["one", "two"]))
-      const { index, answer, isReady, registry } = yield* open(fixture, { control: "poll", pollInterval: "1 second" })
+      const { index, call, isReady, registry } = yield* open(fixture, { control: "poll", pollInterval: "1 second" })
       expect(states(index)["three"]).toContain("contains models that are not available or ambiguous: two")
       expect(isReady()).toBe(false)
       const look = Effect.fnUntraced(function* (isDone: () => boolean) {
@@ -278,10 +278,10 @@ describe("loading and unloading", () => {
       fixture.adding("two", 1, 2, "instance_group { count: 1 }")
       yield* look(() => states(index)["three"] === "READY")
       expect(isReady()).toBe(true)
-      expect(yield* answer("three")).toBe(3)
+      expect(yield* call("three")).toBe(3)
       fixture.remove("two")
       yield* look(() => states(index)["three"] !== "READY")
-      expect((yield* Effect.flip(answer("three")))._tag).toBe("ModelNotFound")
+      expect((yield* Effect.flip(call("three")))._tag).toBe("ModelNotFound")
     }),
   )
 
@@ -289,16 +289,16 @@ describe("loading and unloading", () => {
     Effect.gen(function* () {
       const fixture = yield* three
       writeEnsemble(fixture, "three", chain(["one", "two"], "max_batch_size: 4 response_cache { enable: true }"))
-      const { load, answer, registry } = yield* open(fixture, explicit)
+      const { load, call, registry } = yield* open(fixture, explicit)
       yield* load("three")
       const counts = () => {
         const { cacheHit, executionCount } = registry.versions("three")[0]?.description.statistics ?? {}
         return [cacheHit?.count, executionCount]
       }
-      expect([yield* answer("three"), yield* answer("three"), counts()]).toEqual([3, 3, [1, 1]])
+      expect([yield* call("three"), yield* call("three"), counts()]).toEqual([3, 3, [1, 1]])
       fixture.write("two/1/model.onnx", plus(10))
       yield* load("two")
-      expect([yield* answer("three"), counts()]).toEqual([11, [1, 2]])
+      expect([yield* call("three"), counts()]).toEqual([11, [1, 2]])
     }),
   )
 
@@ -316,33 +316,33 @@ describe("loading and unloading", () => {
         )
       const fixture = yield* repository
       writeEnsemble(fixture, "e", chain(["added", "added"]))
-      const { registry, index, answer } = yield* open(fixture)
+      const { registry, index, call } = yield* open(fixture)
       expect(states(index)["e"]).toBe(
         "UNAVAILABLE: ensemble e contains models that are not available or ambiguous: added",
       )
       registry.serve("added", [ModelVersion.ready(yield* adding(1))])
-      expect([states(index)["e"], yield* answer("e")]).toEqual(["READY", 2])
+      expect([states(index)["e"], yield* call("e")]).toEqual(["READY", 2])
       registry.serve("added", [ModelVersion.ready(yield* adding(10))])
-      expect(yield* answer("e")).toBe(20)
+      expect(yield* call("e")).toBe(20)
       registry.serve("added", [])
-      expect((yield* Effect.flip(answer("e")))._tag).toBe("ModelNotFound")
+      expect((yield* Effect.flip(call("e")))._tag).toBe("ModelNotFound")
     }),
   )
 
   it.live("an ensemble brings its models along, and takes them with it where that is asked for", () =>
     Effect.gen(function* () {
-      const { load, unload, index, answer } = yield* open(yield* three, explicit)
+      const { load, unload, index, call } = yield* open(yield* three, explicit)
       yield* load("three")
       expect(states(index)).toEqual({ one: "READY", two: "READY", three: "READY" })
-      expect(yield* answer("three")).toBe(3)
+      expect(yield* call("three")).toBe(3)
       yield* unload("three")
       expect(states(index)).toMatchObject({ one: "READY", two: "READY" })
       yield* load("three")
       yield* unload("three", true)
-      const gone = yield* Effect.flip(answer("one"))
+      const gone = yield* Effect.flip(call("one"))
       expect(gone._tag).toBe("ModelNotFound")
       yield* load("three")
-      expect(yield* answer("three")).toBe(3)
+      expect(yield* call("three")).toBe(3)
     }),
   )
 
@@ -350,10 +350,10 @@ describe("loading and unloading", () => {
     Effect.gen(function* () {
       const fixture = yield* three
       fixture.write("three/odd/.keep", "")
-      const told: Array<unknown> = []
-      const logger = Logger.make(({ message }) => void told.push(message))
+      const received: Array<unknown> = []
+      const logger = Logger.make(({ message }) => void received.push(message))
       yield* Effect.provide(open(fixture), Logger.layer([logger]))
-      expect(told).toEqual([[expect.stringContaining("Model 'three': directory 'odd' is ignored")]])
+      expect(received).toEqual([[expect.stringContaining("Model 'three': directory 'odd' is ignored")]])
     }),
   )
 
@@ -362,7 +362,7 @@ describe("loading and unloading", () => {
       const fixture = yield* three
       fixture.adding("four", 1, 4)
       writeEnsemble(fixture, "other", chain(["two", "four"]))
-      const { load, unload, answer, registry } = yield* open(fixture, explicit)
+      const { load, unload, call, registry } = yield* open(fixture, explicit)
       yield* load("one")
       yield* load("three")
       yield* load("other")
@@ -373,7 +373,7 @@ describe("loading and unloading", () => {
         "other",
         "two",
       ])
-      expect(yield* answer("other")).toBe(6)
+      expect(yield* call("other")).toBe(6)
       yield* unload("other", true)
       expect(registry.models.map(({ description: { name } }) => name)).toEqual(["one"])
     }),
@@ -381,21 +381,21 @@ describe("loading and unloading", () => {
 
   it.live("without one of its models it is not there, until that is loaded again", () =>
     Effect.gen(function* () {
-      const { load, unload, index, answer, isReady } = yield* open(yield* three, explicit)
+      const { load, unload, index, call, isReady } = yield* open(yield* three, explicit)
       yield* load("three")
       yield* unload("two")
       expect(states(index)["three"]).toBe("UNAVAILABLE: ensemble 'three' depends on 'two' which has no loaded version")
-      expect((yield* Effect.flip(answer("three")))._tag).toBe("ModelNotFound")
+      expect((yield* Effect.flip(call("three")))._tag).toBe("ModelNotFound")
       // As of a model that was unloaded.
       expect(isReady()).toBe(true)
       yield* load("two")
       expect(states(index)).toEqual({ one: "READY", two: "READY", three: "READY" })
-      expect(yield* answer("three")).toBe(3)
+      expect(yield* call("three")).toBe(3)
       // Not one that was itself unloaded.
       yield* unload("three")
       yield* unload("two")
       yield* load("two")
-      expect((yield* Effect.flip(answer("three")))._tag).toBe("ModelNotFound")
+      expect((yield* Effect.flip(call("three")))._tag).toBe("ModelNotFound")
     }),
   )
 
@@ -403,22 +403,22 @@ describe("loading and unloading", () => {
     Effect.gen(function* () {
       const fixture = yield* three
       writeEnsemble(fixture, "four", chain(["three", "one"]))
-      const begun = Promise.withResolvers<void>()
+      const started = Promise.withResolvers<void>()
       const opened = Promise.withResolvers<void>()
-      Object.assign(globalThis, { begun, opened })
+      Object.assign(globalThis, { started, opened })
       fixture.remove("two")
       fixture.write("two/config.pbtxt", `max_batch_size: 4 ${X} ${Y}`)
       fixture.write(
         "two/1/model.js",
         `export default {
-          initialize: () => { begun.resolve(); return opened.promise },
+          initialize: () => { started.resolve(); return opened.promise },
           execute: (requests) => requests.map(({ inputs }) => ({ Y: inputs.X })),
         }`,
       )
       const { load, unload, index } = yield* open(fixture, explicit)
       yield* Effect.addFinalizer(() => Effect.sync(opened.resolve))
       const first = yield* Effect.forkChild(load("four"), { startImmediately: true })
-      yield* Effect.promise(() => begun.promise)
+      yield* Effect.promise(() => started.promise)
       yield* Effect.promise(() => expect.poll(() => states(index)).toMatchObject({ one: "READY", two: "LOADING" }))
       const others = yield* Effect.forkChild(
         Effect.all([unload("one"), load("three"), unload("three", true), load("four")], { concurrency: "unbounded" }),
@@ -436,7 +436,7 @@ describe("loading and unloading", () => {
     Effect.gen(function* () {
       const fixture = yield* three
       fixture.write("two/1/model.onnx", "no model")
-      const { load, index, answer, isReady } = yield* open(fixture, explicit)
+      const { load, index, call, isReady } = yield* open(fixture, explicit)
       const failed = yield* Effect.flip(load("three"))
       expect(failed).toMatchObject({
         _tag: "InvalidRequest",
@@ -447,7 +447,7 @@ describe("loading and unloading", () => {
       expect(isReady()).toBe(false)
       fixture.write("two/1/model.onnx", plus(5))
       yield* load("two")
-      expect(yield* answer("three")).toBe(6)
+      expect(yield* call("three")).toBe(6)
       expect(isReady()).toBe(true)
     }),
   )
@@ -455,21 +455,21 @@ describe("loading and unloading", () => {
   it.live("a model that is replaced is the one that it asks from then on, under traffic without a failure", () =>
     Effect.gen(function* () {
       const fixture = yield* three
-      const { load, answer } = yield* open(fixture, explicit)
+      const { load, call } = yield* open(fixture, explicit)
       yield* load("three")
       const seen = new Set<unknown>()
       const traffic = yield* Effect.forkChild(
         Effect.forever(
           Effect.map(
-            Effect.all([answer("three"), answer("three"), answer("three")], { concurrency: "unbounded" }),
-            (answers) => answers.forEach((value) => seen.add(value)),
+            Effect.all([call("three"), call("three"), call("three")], { concurrency: "unbounded" }),
+            (responses) => responses.forEach((value) => seen.add(value)),
           ),
         ),
       )
       for (const amount of [10, 20, 30]) {
         fixture.write("two/1/model.onnx", plus(amount))
         yield* load("two")
-        expect(yield* answer("three")).toBe(1 + amount)
+        expect(yield* call("three")).toBe(1 + amount)
       }
       expect(traffic.pollUnsafe()).toBeUndefined()
       yield* Fiber.interrupt(traffic)
@@ -480,7 +480,7 @@ describe("loading and unloading", () => {
   it.live("a model that does not fit any more takes it away, and brings it back", () =>
     Effect.gen(function* () {
       const fixture = yield* three
-      const { load, index, answer } = yield* open(fixture, explicit)
+      const { load, index, call } = yield* open(fixture, explicit)
       yield* load("three")
       fixture.write("two/config.pbtxt", "max_batch_size: 2")
       yield* load("two")
@@ -490,7 +490,7 @@ describe("loading and unloading", () => {
       expect((yield* Effect.flip(load("three"))).message).toContain("allows maximum batch size 4")
       fixture.write("two/config.pbtxt", "max_batch_size: 8")
       yield* load("two")
-      expect(yield* answer("three")).toBe(3)
+      expect(yield* call("three")).toBe(3)
     }),
   )
 
@@ -498,15 +498,15 @@ describe("loading and unloading", () => {
     Effect.gen(function* () {
       const fixture = yield* three
       fixture.adding("four", 1, 4)
-      const { load, answer, registry } = yield* open(fixture, explicit)
+      const { load, call, registry } = yield* open(fixture, explicit)
       yield* load("three")
       writeEnsemble(fixture, "three", chain(["one", "two", "four"]))
       yield* load("three")
-      expect(yield* answer("three")).toBe(7)
+      expect(yield* call("three")).toBe(7)
       writeEnsemble(fixture, "three", chain(["one", "nobody"]))
       const failed = yield* Effect.flip(load("three"))
       expect(failed.message).toContain("contains models that are not available or ambiguous: nobody")
-      expect(yield* answer("three")).toBe(7)
+      expect(yield* call("three")).toBe(7)
       const before = registry.versions("three")
       writeEnsemble(fixture, "three", chain(["one", "two", "four"]))
       yield* load("three")
@@ -516,7 +516,7 @@ describe("loading and unloading", () => {
 
   it.live("may come with its configuration", () =>
     Effect.gen(function* () {
-      const { load, answer } = yield* open(yield* three, explicit)
+      const { load, call } = yield* open(yield* three, explicit)
       const config = JSON.stringify({
         platform: "ensemble",
         max_batch_size: 4,
@@ -527,7 +527,7 @@ describe("loading and unloading", () => {
         },
       })
       yield* load("three", { config })
-      expect(yield* answer("three")).toBe(2)
+      expect(yield* call("three")).toBe(2)
     }),
   )
 })

@@ -6,17 +6,17 @@ import { Result } from "effect"
 import type { EnsembleDefinition, EnsembleStep } from "@nereid/core/internal/ensemble/EnsembleGraph"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { type Dim, isDynamic, type TensorSpec, wireDims } from "@nereid/core/internal/tensor/TensorSpec"
-import type { Others } from "../plan/Others.ts"
+import type { OtherModels } from "../plan/OtherModels.ts"
 
 /** The model of each step, in their order; or the first problem. */
 export const resolve = (
   ensemble: EnsembleDefinition,
-  others: Pick<Others, "versions" | "isKnown">,
+  otherModels: Pick<OtherModels, "versions" | "isKnown">,
 ): Result.Result<ReadonlyArray<RunningModel>, string> => {
   const { name, steps } = ensemble
-  const versions = new Map(steps.map(({ model }) => [model, others.versions(model)]))
+  const versions = new Map(steps.map(({ model }) => [model, otherModels.versions(model)]))
   const missing = [...versions].flatMap(([model, versions]) => (versions.length === 0 ? [model] : []))
-  const unknown = missing.filter((model) => !others.isKnown(model))
+  const unknown = missing.filter((model) => !otherModels.isKnown(model))
   if (unknown.length > 0) {
     return Result.fail(`ensemble ${name} contains models that are not available or ambiguous: ${unknown.join(", ")}`)
   }
@@ -37,8 +37,8 @@ export const resolve = (
   return found === undefined ? Result.succeed(models) : Result.fail(found)
 }
 
-/** What is known of a tensor of the ensemble, and from whom. */
-interface Known {
+/** The spec of a tensor of the ensemble, and the model that it comes from. */
+interface KnownTensor {
   readonly spec: TensorSpec
   readonly model: string
   readonly isBatched: boolean
@@ -46,7 +46,7 @@ interface Known {
 
 const problem = (ensemble: EnsembleDefinition, models: ReadonlyArray<RunningModel>): string | undefined => {
   const { name, signature, maxBatchSize, steps } = ensemble
-  const tensors = new Map<string, Known>()
+  const tensors = new Map<string, KnownTensor>()
   for (const spec of [...signature.inputs, ...signature.outputs]) {
     tensors.set(spec.name, { spec, model: name, isBatched: maxBatchSize > 0 })
   }
@@ -54,8 +54,8 @@ const problem = (ensemble: EnsembleDefinition, models: ReadonlyArray<RunningMode
     const model = models[index]
     if (model === undefined) continue
     if (model.description.maxBatchSize < maxBatchSize) {
-      const most = `which only allows maximum batch size to be ${model.description.maxBatchSize}`
-      return `ensemble ${name} allows maximum batch size ${maxBatchSize}, but it contains model ${model.description.name} ${most}`
+      const limitNote = `which only allows maximum batch size to be ${model.description.maxBatchSize}`
+      return `ensemble ${name} allows maximum batch size ${maxBatchSize}, but it contains model ${model.description.name} ${limitNote}`
     }
     const found = mappingProblem(name, step, model, tensors)
     if (found !== undefined) return found
@@ -67,25 +67,25 @@ const mappingProblem = (
   ensemble: string,
   { inputs, outputs }: EnsembleStep,
   { description: { name, signature, maxBatchSize } }: RunningModel,
-  tensors: Map<string, Known>,
+  tensors: Map<string, KnownTensor>,
 ): string | undefined => {
-  const where = `in ensemble ${ensemble}, `
-  /** What this side says of a tensor must be what was said before. */
+  const location = `in ensemble ${ensemble}, `
+  /** The spec of this side must agree with the earlier ones. */
   const disagreement = (tensor: string, spec: TensorSpec): string | undefined => {
-    const here: Known = { spec, model: name, isBatched: maxBatchSize > 0 }
+    const current: KnownTensor = { spec, model: name, isBatched: maxBatchSize > 0 }
     const known = tensors.get(tensor)
-    if (known === undefined) tensors.set(tensor, here)
-    return known && inconsistency(`${where}ensemble tensor ${tensor}: `, known, here)
+    if (known === undefined) tensors.set(tensor, current)
+    return known && inconsistency(`${location}ensemble tensor ${tensor}: `, known, current)
   }
   for (const [input, tensor] of inputs) {
     if (signature.inputs.some((spec) => spec.name === input)) continue
-    return `${where}ensemble tensor ${tensor} is mapping to non-existing input ${input} in model ${name}`
+    return `${location}ensemble tensor ${tensor} is mapping to non-existing input ${input} in model ${name}`
   }
   for (const spec of signature.inputs) {
     const tensor = inputs.get(spec.name)
     if (tensor === undefined) {
       if (spec.optional) continue
-      return `${where}input ${spec.name} in model ${name} is not mapped to any ensemble tensors`
+      return `${location}input ${spec.name} in model ${name} is not mapped to any ensemble tensors`
     }
     const found = disagreement(tensor, spec)
     if (found !== undefined) return found
@@ -93,7 +93,7 @@ const mappingProblem = (
   for (const [output, tensor] of outputs) {
     const spec = signature.outputs.find((spec) => spec.name === output)
     if (spec === undefined) {
-      return `${where}ensemble tensor ${tensor} is mapped from non-existing output ${output} in model ${name}`
+      return `${location}ensemble tensor ${tensor} is mapped from non-existing output ${output} in model ${name}`
     }
     const found = disagreement(tensor, spec)
     if (found !== undefined) return found
@@ -101,9 +101,9 @@ const mappingProblem = (
   return undefined
 }
 
-const inconsistency = (where: string, one: Known, other: Known): string | undefined => {
-  const between = (kind: string, said: (known: Known) => string) =>
-    `${where}inconsistent ${kind}: ${said(one)} is inferred from model ${one.model} while ${said(other)} is inferred from model ${other.model}`
+const inconsistency = (location: string, one: KnownTensor, other: KnownTensor): string | undefined => {
+  const between = (kind: string, describe: (known: KnownTensor) => string) =>
+    `${location}inconsistent ${kind}: ${describe(one)} is inferred from model ${one.model} while ${describe(other)} is inferred from model ${other.model}`
   if (one.spec.datatype !== other.spec.datatype) return between("data type", ({ spec }) => typeName(spec))
   // As they are, or with a batch dimension for the side that has one: [-1, 16] of one that does not batch fits [16] of one that does.
   if (fit(one.spec.dims, other.spec.dims) || fit(full(one), full(other))) return undefined
@@ -112,7 +112,7 @@ const inconsistency = (where: string, one: Known, other: Known): string | undefi
 
 const typeName = ({ datatype }: TensorSpec): string => `TYPE_${datatype === "BYTES" ? "STRING" : datatype}`
 
-const full = ({ spec, isBatched }: Known): ReadonlyArray<Dim> => (isBatched ? [-1, ...spec.dims] : spec.dims)
+const full = ({ spec, isBatched }: KnownTensor): ReadonlyArray<Dim> => (isBatched ? [-1, ...spec.dims] : spec.dims)
 
 /** Every extent is the same, or open on one side: then it is known with the request. */
 const fit = (one: ReadonlyArray<Dim>, other: ReadonlyArray<Dim>): boolean =>

@@ -6,11 +6,11 @@ import type { EnsembleDefinition } from "@nereid/core/internal/ensemble/Ensemble
 import { type ModelConfig, ModelTransactionPolicySchema } from "@nereid/protocol/model_config"
 import type { RepositoryModelClass } from "../config/Declaration.ts"
 import type { StoredVersion } from "../plan/StoredVersion.ts"
-import type { Others } from "../plan/Others.ts"
+import type { OtherModels } from "../plan/OtherModels.ts"
 import * as EnsembleCheck from "./EnsembleCheck.ts"
 import * as EnsembleConfig from "../config/EnsembleConfig.ts"
 
-export const load = (config: ModelConfig, { definition }: RepositoryModelClass, others: Others) => {
+export const load = (config: ModelConfig, { definition }: RepositoryModelClass, otherModels: OtherModels) => {
   const { name, version, signature, maxBatchSize, batching } = definition
   const steps = EnsembleConfig.steps(config)
   const ensemble: EnsembleDefinition = { name, signature, maxBatchSize, steps }
@@ -21,7 +21,7 @@ export const load = (config: ModelConfig, { definition }: RepositoryModelClass, 
       batching,
       responseCache: config.responseCache?.enable === true,
       maxInflightRequests: EnsembleConfig.scheduling(config)?.maxInflightRequests ?? 0,
-      resolve: () => EnsembleCheck.resolve(ensemble, others),
+      resolve: () => EnsembleCheck.resolve(ensemble, otherModels),
     }),
     ({ running, relink }): StoredVersion => ({
       running,

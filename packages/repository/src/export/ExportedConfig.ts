@@ -1,6 +1,6 @@
 /**
  * The configuration of a model in code, as a person would write it: without what is a default, and with what only a file can
- * say, such as labels. What a configuration has no words for is told.
+ * say, such as labels. Notes name what a configuration cannot express.
  */
 import { create } from "@bufbuild/protobuf"
 import { Result } from "effect"
@@ -32,30 +32,30 @@ export const make = (
   definition: Definition<Fields, Fields>,
   running: RunningModel,
 ): Result.Result<ExportedConfig, string> => {
-  const said = ConfigurationMessage.make(running)
+  const declaredConfig = ConfigurationMessage.make(running)
   const {
     description: { modelFile },
   } = running
-  const input = Result.all(said.input.map((tensor) => withDims(tensor, modelFile !== undefined)))
+  const input = Result.all(declaredConfig.input.map((tensor) => withDims(tensor, modelFile !== undefined)))
   if (Result.isFailure(input)) return Result.fail(input.failure)
-  const output = Result.all(said.output.map((tensor) => withDims(tensor, modelFile !== undefined)))
+  const output = Result.all(declaredConfig.output.map((tensor) => withDims(tensor, modelFile !== undefined)))
   if (Result.isFailure(output)) return Result.fail(output.failure)
   const labels = labelFiles(running)
   // A module brings its own, which is what it is tried with.
-  const warmUp = modelFile === undefined ? ExportedWarmUp.none : ExportedWarmUp.make(definition, running)
+  const warmUp = modelFile === undefined ? ExportedWarmUp.noWarmUp : ExportedWarmUp.make(definition, running)
   const config: ModelConfig = {
-    ...said,
-    platform: modelFile === undefined ? "" : said.platform,
-    backend: modelFile === undefined ? "nereid" : said.backend,
+    ...declaredConfig,
+    platform: modelFile === undefined ? "" : declaredConfig.platform,
+    backend: modelFile === undefined ? "nereid" : declaredConfig.backend,
     versionPolicy: undefined,
     input: input.success.map((tensor) => ({
       ...tensor,
       optional: tensor.optional && isOptional(running, tensor.name),
     })),
     output: output.success.map((tensor) => ({ ...tensor, labelFilename: labels.names.get(tensor.name) ?? "" })),
-    instanceGroup: said.instanceGroup.map((group, index) => ({
+    instanceGroup: declaredConfig.instanceGroup.map((group, index) => ({
       ...group,
-      name: group.name === `${said.name}_${index}` ? "" : group.name,
+      name: group.name === `${declaredConfig.name}_${index}` ? "" : group.name,
     })),
     optimization: modelFile && optimizationOf(modelFile),
     parameters: Object.fromEntries(
@@ -64,13 +64,13 @@ export const make = (
         create(ModelParameterSchema, { stringValue }),
       ]),
     ),
-    schedulingChoice: scheduling(said),
+    schedulingChoice: scheduling(declaredConfig),
     modelWarmup: [...warmUp.messages],
   }
   return Result.succeed({
     config: create(ModelConfigSchema, config),
     files: [...labels.files, ...warmUp.files],
-    notes: [...labels.notes, ...(modelFile === undefined ? [] : unsaid(definition, running)), ...warmUp.notes],
+    notes: [...labels.notes, ...(modelFile === undefined ? [] : lossNotes(definition, running)), ...warmUp.notes],
   })
 }
 
@@ -129,7 +129,7 @@ const labelFiles = ({ description: { signature } }: RunningModel) => {
 }
 
 /** Of a model whose file is served without its declaration. */
-const unsaid = (
+const lossNotes = (
   { parameters }: Definition<Fields, Fields>,
   { description: { signature, batching, modelFile } }: RunningModel,
 ): ReadonlyArray<string> => {
@@ -141,7 +141,7 @@ const unsaid = (
     [groupBy.inputs.length + groupBy.parameters.length > 0, "groupBy"],
     [onFailure === "bisect", 'onFailure: "bisect"'],
     [parameters !== undefined, "the parameters that it declares"],
-    ...(modelFile?.unsaid ?? []).map((option) => [true, option] as const),
+    ...(modelFile?.unsupportedOptions ?? []).map((option) => [true, option] as const),
   ]
   const names = lost.flatMap(([isGiven, name]) => (isGiven ? [name] : []))
   const presets = signature.inputs.filter(({ default: preset }) => preset !== undefined).map(({ name }) => `'${name}'`)

@@ -1,4 +1,4 @@
-/** What a model in code is tried with before it takes requests, as a configuration says it. */
+/** The warm-up of a model in code, in the form of a configuration. */
 import { create } from "@bufbuild/protobuf"
 import { Result } from "effect"
 import * as Defaults from "@nereid/core/internal/model/Defaults"
@@ -24,7 +24,7 @@ export interface ExportedWarmUp {
   readonly notes: ReadonlyArray<string>
 }
 
-export const none: ExportedWarmUp = { messages: [], files: [], notes: [] }
+export const noWarmUp: ExportedWarmUp = { messages: [], files: [], notes: [] }
 
 export const make = (definition: Definition<Fields, Fields>, running: RunningModel): ExportedWarmUp => {
   const options = warmUpList(running.description.warmUp)
@@ -56,7 +56,7 @@ const exported = (
   }
   const sizes: WarmUpInput.Sizes = options.sizes ?? {}
   // A file requires them all.
-  const made = running.description.signature.inputs.map((spec): [string, ModelWarmup_Input] => {
+  const tensors = running.description.signature.inputs.map((spec): [string, ModelWarmup_Input] => {
     const dims = WarmUpInput.shape(spec.dims, sizes)
     return [
       spec.name,
@@ -68,7 +68,7 @@ const exported = (
       name: `${prefix}${inputs}_${batchSize}`,
       batchSize,
       count,
-      inputs: Object.fromEntries(made),
+      inputs: Object.fromEntries(tensors),
     }),
   )
   return { messages, files: [], notes }

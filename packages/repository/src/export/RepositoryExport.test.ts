@@ -10,7 +10,7 @@ import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { stream } from "@nereid/core/internal/running/CallableModel"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 import { repository } from "../../../../test/fixtures/repository.ts"
-import { ask, open } from "../Repository.fixture.ts"
+import { callModel, open } from "../Repository.fixture.ts"
 import * as Exported from "../../../../test/fixtures/modules/exported.ts"
 import { exportRepository, type RepositoryFile } from "./RepositoryExport.ts"
 import * as RepositoryFiles from "./RepositoryFiles.ts"
@@ -79,13 +79,13 @@ it.live("what is served is what was in code: metadata, configuration and answers
       )
     }
     const x = Tensor.make("FP32", [2, 1], Float32Array.of(1, 2))
-    expect(yield* ask(served("plain"), [x])).toEqual(yield* ask(coded("plain"), [x]))
+    expect(yield* callModel(served("plain"), [x])).toEqual(yield* callModel(coded("plain"), [x]))
     const word = Tensor.make("BYTES", [1, 1], [new TextEncoder().encode("abc")])
     for (const level of [undefined, Tensor.make("INT32", [1, 1], Int32Array.of(4))]) {
-      expect(yield* ask(served("tone"), [word, level])).toEqual(yield* ask(coded("tone"), [word, level]))
+      expect(yield* callModel(served("tone"), [word, level])).toEqual(yield* callModel(coded("tone"), [word, level]))
     }
     const inputs = [Tensor.make("INT64", [2, 1], BigInt64Array.of(1n, 2n)), Tensor.make("BF16", [1], Uint16Array.of(1))]
-    expect(yield* ask(served("single"), inputs)).toEqual(yield* ask(coded("single"), inputs))
+    expect(yield* callModel(served("single"), inputs)).toEqual(yield* callModel(coded("single"), inputs))
   }),
 )
 
@@ -217,7 +217,7 @@ response_cache: {
     expect(served("plus").description.version).toBe("3")
     expect(comparable(served("plus")).schedulingChoice).toEqual(comparable(coded("plus")).schedulingChoice)
     const x = Tensor.make("FP32", [1, 1], Float32Array.of(1))
-    expect(yield* ask(served("plus"), [x])).toEqual(yield* ask(coded("plus"), [x]))
+    expect(yield* callModel(served("plus"), [x])).toEqual(yield* callModel(coded("plus"), [x]))
   }),
 )
 
@@ -270,7 +270,7 @@ it.live("what no configuration can say is refused", () =>
     expect(
       Result.merge(exportRepository([{ ...scalar, running: altered(running, { description: { name: ".m" } }) }])),
     ).toMatch(/called so/)
-    const modelFile = { path: "/m.onnx", parameters: {}, graphLevel: 0, gpuAccelerators: [], unsaid: [] }
+    const modelFile = { path: "/m.onnx", parameters: {}, graphLevel: 0, gpuAccelerators: [], unsupportedOptions: [] }
     const outside = exportRepository([
       { ...scalar, running: altered(running, { description: { modelFile } }), companions: ["../weights"] },
     ])

@@ -23,7 +23,7 @@ export interface RepositoryFile {
   readonly content: string | Uint8Array | { readonly copyOf: string }
 }
 
-export interface ExportedModel {
+export interface ModelToExport {
   readonly definition: Definition<Fields, Fields>
   readonly running: RunningModel
   /** The files beside its file that it needs, by their paths from there; of an .onnx file those of its weights. Default none. */
@@ -39,7 +39,7 @@ export interface RepositoryExport {
 }
 
 /** The files of all models; or what of one of them no configuration can say. */
-export const exportRepository = (models: ReadonlyArray<ExportedModel>): Result.Result<RepositoryExport, string> =>
+export const exportRepository = (models: ReadonlyArray<ModelToExport>): Result.Result<RepositoryExport, string> =>
   Result.map(Result.all(models.map(one)), (exports) => ({
     files: exports.flatMap(({ files }) => files),
     notes: exports.flatMap(({ notes }) => notes),
@@ -50,7 +50,7 @@ const one = ({
   running,
   module,
   companions = [],
-}: ExportedModel): Result.Result<RepositoryExport, string> => {
+}: ModelToExport): Result.Result<RepositoryExport, string> => {
   const {
     description: { name, version },
   } = running

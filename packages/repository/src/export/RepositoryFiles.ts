@@ -29,13 +29,13 @@ export const write = (
 
 const state = (directory: string, { path, content }: RepositoryFile) =>
   trying(join(directory, path), async () => {
-    const there = await readFile(join(directory, path)).catch((error: unknown) => {
+    const existing = await readFile(join(directory, path)).catch((error: unknown) => {
       if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined
       throw error
     })
-    if (there === undefined) return "missing" as const
+    if (existing === undefined) return "missing" as const
     const bytes = typeof content === "object" && "copyOf" in content ? await readFile(content.copyOf) : content
-    return there.equals(Buffer.from(bytes)) ? ("same" as const) : ("other" as const)
+    return existing.equals(Buffer.from(bytes)) ? ("same" as const) : ("other" as const)
   })
 
 const put = (directory: string, { path, content }: RepositoryFile) =>

@@ -1,6 +1,6 @@
 /** Checks a configuration against its model file: names, datatypes and shapes. The messages are Triton's. */
 import { isDynamic, wireDims } from "@nereid/core/internal/tensor/TensorSpec"
-import type { FileOption, FileSignature, FileTensor } from "@nereid/onnx/internal/OnnxFile"
+import type { DefaultedInput, FileSignature, FileTensor } from "@nereid/onnx/internal/OnnxFile"
 import { DataTypeSchema, type ModelConfig, type ModelInput, type ModelOutput } from "@nereid/protocol/model_config"
 import { configDataType } from "../config/ConfigCompletion.ts"
 
@@ -9,9 +9,9 @@ type Kind = "input" | "output"
 /** The first disagreement; undefined for none. Outputs that the configuration does not name are left alone. */
 export const problem = (config: ModelConfig, file: FileSignature): string | undefined => {
   for (const input of config.input) {
-    const found = tensorProblem(config, "input", input, [...file.inputs, ...file.options])
+    const found = tensorProblem(config, "input", input, [...file.inputs, ...file.defaultedInputs])
     if (found !== undefined) return found
-    const option = file.options.find(({ name }) => name === input.name)
+    const option = file.defaultedInputs.find(({ name }) => name === input.name)
     const lacking = option && optionProblem(config, option)
     if (lacking !== undefined) return lacking
     if (input.optional && option === undefined) {
@@ -31,11 +31,14 @@ export const problem = (config: ModelConfig, file: FileSignature): string | unde
 }
 
 /** A batch has the value once for each of its rows. */
-const optionProblem = ({ name: model, maxBatchSize }: ModelConfig, { name, value }: FileOption): string | undefined => {
-  const where = `model '${model}', tensor '${name}'`
-  if (value === undefined) return `${where}: its value is not in the model file itself`
+const optionProblem = (
+  { name: model, maxBatchSize }: ModelConfig,
+  { name, value }: DefaultedInput,
+): string | undefined => {
+  const location = `model '${model}', tensor '${name}'`
+  if (value === undefined) return `${location}: its value is not in the model file itself`
   if (maxBatchSize === 0 || value.shape[0] === 1) return undefined
-  return `${where}: a batch needs one row of it for each request, but its value in the model file has shape ${print(value.shape)}`
+  return `${location}: a batch needs one row of it for each request, but its value in the model file has shape ${print(value.shape)}`
 }
 
 const tensorProblem = (
@@ -49,28 +52,28 @@ const tensorProblem = (
   if (file === undefined) {
     return `unexpected inference ${kind} '${name}', allowed ${kind}s are: ${found.map(({ name }) => name).join(", ")}`
   }
-  const where = `model '${model}', tensor '${name}'`
+  const location = `model '${model}', tensor '${name}'`
   const given = DataTypeSchema.value[dataType]?.name ?? String(dataType)
   if (file.datatype === undefined)
-    return `${where}: the model expects ${file.type}, which is no tensor that can be served`
+    return `${location}: the model expects ${file.type}, which is no tensor that can be served`
   if (configDataType(file.datatype) !== dataType) {
     const expected = DataTypeSchema.value[configDataType(file.datatype)]?.name
-    return `${where}: the model expects datatype ${expected} but the model configuration specifies ${given}`
+    return `${location}: the model expects datatype ${expected} but the model configuration specifies ${given}`
   }
-  if (file.datatype === "BF16") return `${where}: onnxruntime-node has no ${given} tensors`
+  if (file.datatype === "BF16") return `${location}: onnxruntime-node has no ${given} tensors`
   const dims = (tensor.reshape?.shape ?? tensor.dims).map(Number)
-  return file.dims === undefined ? undefined : shapeProblem(where, wireDims(file.dims), dims, maxBatchSize)
+  return file.dims === undefined ? undefined : shapeProblem(location, wireDims(file.dims), dims, maxBatchSize)
 }
 
 const shapeProblem = (
-  where: string,
+  location: string,
   expected: ReadonlyArray<number>,
   dims: ReadonlyArray<number>,
   maxBatchSize: number,
 ): string | undefined => {
   if (maxBatchSize > 0 && expected[0] !== -1) {
     return (
-      `${where}: for the model to support batching the shape should have at least 1 dimension and the first dimension ` +
+      `${location}: for the model to support batching the shape should have at least 1 dimension and the first dimension ` +
       `must be -1; but shape expected by the model is ${print(expected)}`
     )
   }
@@ -85,7 +88,7 @@ const shapeProblem = (
       ? "an initial batch dimension because max_batch_size > 0 followed by the explicit tensor shape, making complete "
       : ""
   return (
-    `${where}: the model expects ${expected.length} dimensions (shape ${print(expected)}) but the model configuration ` +
+    `${location}: the model expects ${expected.length} dimensions (shape ${print(expected)}) but the model configuration ` +
     `specifies ${full.length} dimensions (${batching}shape ${print(full)})`
   )
 }

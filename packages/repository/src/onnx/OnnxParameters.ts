@@ -5,7 +5,7 @@
 import { Result } from "effect"
 import { availableParallelism } from "node:os"
 import type { BuiltInstance } from "@nereid/core/InstanceContext"
-import type { Options } from "@nereid/onnx/internal/Instances"
+import type { OnnxOptions } from "@nereid/onnx/internal/Instances"
 import type { Providers } from "@nereid/onnx/internal/SessionPlan"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 
@@ -13,15 +13,15 @@ import type { ModelConfig } from "@nereid/protocol/model_config"
 export const options = (
   { optimization, parameters }: ModelConfig,
   file: string,
-): Result.Result<Omit<Options, "instances" | "providers">, string> => {
+): Result.Result<Omit<OnnxOptions, "instances" | "providers">, string> => {
   const problems: Array<string> = []
   /** A parameter as a number in these bounds; the fallback where it is absent or stands for it. */
-  const number = (name: string, fallback: number, [least, most]: readonly [number, number]): number => {
+  const number = (name: string, fallback: number, [min, max]: readonly [number, number]): number => {
     const text = parameters[name]?.stringValue.trim()
     if (text === undefined || text === "") return fallback
     const value = /^-?[0-9]{1,9}$/.test(text) ? Number(text) : NaN
-    if (value >= least && value <= most) return value
-    problems.push(`parameter '${name}' must be an integer from ${least} to ${most}, but '${text}' was given`)
+    if (value >= min && value <= max) return value
+    problems.push(`parameter '${name}' must be an integer from ${min} to ${max}, but '${text}' was given`)
     return fallback
   }
   const accelerators = optimization?.executionAccelerators
@@ -58,7 +58,7 @@ export const providers = ({ optimization }: ModelConfig, { gpu }: BuiltInstance)
   return isAccelerated ? [{ name: "tensorrt", deviceId: gpu }, cuda] : [cuda]
 }
 
-const graphLevels: ReadonlyMap<number, NonNullable<Options["graphOptimization"]>> = new Map([
+const graphLevels: ReadonlyMap<number, NonNullable<OnnxOptions["graphOptimization"]>> = new Map([
   [-1, "basic"],
   [1, "extended"],
   [2, "disabled"],

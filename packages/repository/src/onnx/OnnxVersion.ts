@@ -27,10 +27,10 @@ export const layer = Effect.fnUntraced(function* (
   const asInFile = ragged === undefined ? config : RaggedConfig.inFile(config, ragged)
   const inFile = yield* VersionPlan.signature(file)
   yield* refuse(FileCheck.problem(asInFile, inFile))
-  const brought = inFile.options.filter(({ name }) => config.input.some((input) => input.name === name))
+  const requiredInputs = inFile.defaultedInputs.filter(({ name }) => config.input.some((input) => input.name === name))
   const model = Declaration.withDefaults(
     declared,
-    new Map(brought.flatMap(({ name, value }) => (value === undefined ? [] : [[name, value]]))),
+    new Map(requiredInputs.flatMap(({ name, value }) => (value === undefined ? [] : [[name, value]]))),
   )
   const flat =
     ragged &&
@@ -46,7 +46,10 @@ export const layer = Effect.fnUntraced(function* (
       keepsInputs: false,
       readsRequest: false,
       flat,
-      instances: source(config, model, flat, { file, options: brought.map(({ name }) => name) }),
+      instances: source(config, model, flat, {
+        file,
+        requiredInputs: requiredInputs.map(({ name }) => name),
+      }),
     },
     serving,
   )
@@ -56,18 +59,18 @@ const source = Effect.fnUntraced(function* (
   config: ModelConfig,
   { definition }: Declaration.RepositoryModelClass,
   flat: FlatBatch.FlatBatch | undefined,
-  { file, options: brought }: { readonly file: string; readonly options: ReadonlyArray<string> },
-): Effect.fn.Return<InstanceSet.Source<LoadFailure, Scope.Scope>, LoadFailure> {
+  { file, requiredInputs }: { readonly file: string; readonly requiredInputs: ReadonlyArray<string> },
+): Effect.fn.Return<InstanceSet.InstanceSource<LoadFailure, Scope.Scope>, LoadFailure> {
   const options = yield* Effect.mapError(Effect.fromResult(OnnxParameters.options(config, file)), failure)
   const { name, version, signature, maxBatchSize } = definition
   const inner = Declaration.inner(config, definition)
   const shaped = inner ?? definition
-  const asked = flat ? FlatBatch.inner(flat, shaped) : shaped
+  const executed = flat ? FlatBatch.inner(flat, shaped) : shaped
   const build = Effect.fnUntraced(function* ({ details }: InstancePlan.PlannedInstance) {
     const session = yield* Effect.mapError(
       Instances.session(
-        asked,
-        { ...options, options: brought },
+        executed,
+        { ...options, requiredInputs },
         details.name,
         OnnxParameters.providers(config, details),
       ),

@@ -7,7 +7,7 @@ import type { FlatOptions } from "@nereid/core/internal/batch/FlatBatch"
 import { BatchInput_Kind, type ModelConfig, type ModelInput, ModelInputSchema } from "@nereid/protocol/model_config"
 
 export const inFile = (config: ModelConfig, { inputs, batchOutputs = {} }: FlatOptions): ModelConfig => {
-  const made = config.batchInput.flatMap(({ kind, targetName, dataType }) => {
+  const batchInputs = config.batchInput.flatMap(({ kind, targetName, dataType }) => {
     const dims = kind === BatchInput_Kind.BATCH_ITEM_SHAPE ? [-1n, -1n] : [-1n]
     return targetName.map((name) => create(ModelInputSchema, { name, dataType, dims }))
   })
@@ -16,7 +16,7 @@ export const inFile = (config: ModelConfig, { inputs, batchOutputs = {} }: FlatO
     maxBatchSize: 0,
     input: [
       ...config.input.map((input) => ({ ...input, ...(inputs.includes(input.name) ? flat : withRows(input)) })),
-      ...made,
+      ...batchInputs,
     ],
     output: config.output.map((output) => ({
       ...output,

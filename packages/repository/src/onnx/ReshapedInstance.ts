@@ -3,7 +3,7 @@
  * the model on the way in, and in those of the signature on the way out. Nothing is copied.
  */
 import { Exit, Result } from "effect"
-import { type Instance, over } from "@nereid/core/internal/instance/Instance"
+import { type Instance, wrapInstance } from "@nereid/core/internal/instance/Instance"
 import { type Dim, isDynamic, type Signature, type TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
 import { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 
@@ -16,7 +16,7 @@ export const make = (instance: Instance, outer: Signature, inner: Signature, bat
   }
   const inward = view(outer.inputs, inner.inputs)
   const outward = view(inner.outputs, outer.outputs)
-  return over(instance, (batch, settle) => {
+  return wrapInstance(instance, (batch, settle) => {
     const requests = batch.requests.map((request) => ({
       ...request,
       inputs: request.inputs.map((tensor, index) => tensor && inward(tensor, index)),

@@ -25,9 +25,9 @@ export const all = Effect.fn("ModelWarmUp.all")(function* (
 ): Effect.fn.Return<ReadonlyArray<ModelWarmUp>, LoadFailure> {
   const all: Array<ModelWarmUp> = []
   for (const { name, inputs: given, batchSize, count } of modelWarmup) {
-    const [rows, times, most] = [Math.max(1, batchSize), Math.max(1, count), Math.max(1, maxBatchSize)]
-    if (rows > most) {
-      const message = `warm-up '${name}' of model '${model}': batch_size must be <= ${most}, but ${rows} was given`
+    const [rows, times, maxRows] = [Math.max(1, batchSize), Math.max(1, count), Math.max(1, maxBatchSize)]
+    if (rows > maxRows) {
+      const message = `warm-up '${name}' of model '${model}': batch_size must be <= ${maxRows}, but ${rows} was given`
       return yield* new LoadFailure({ message })
     }
     const sample: Record<string, TypedTensor> = {}

@@ -21,7 +21,7 @@ import * as VersionPlan from "./VersionPlan.ts"
 import * as TensorCheck from "../config/TensorCheck.ts"
 import * as VersionPolicy from "../config/VersionPolicy.ts"
 
-export interface Options {
+export interface ContractOptions {
   /** As of Repository. */
   readonly configName?: string | undefined
   /** Rows of a batch of a model that can batch, and whose configuration does not say how many. Default 4. */
@@ -41,7 +41,7 @@ export const models = (directory: string): Effect.Effect<ReadonlyArray<string>, 
 export const read = Effect.fn("RepositoryContract.read")(function* (
   directory: string,
   name: string,
-  { configName, defaultMaxBatchSize = 4, version }: Options = {},
+  { configName, defaultMaxBatchSize = 4, version }: ContractOptions = {},
 ): Effect.fn.Return<Contract, LoadFailure> {
   const path = join(directory, name)
   if (!existsSync(path)) return yield* failure("there is no such model")
@@ -106,9 +106,9 @@ const named = (
   batching: boolean,
 ): ContractTensor["dims"] => {
   const whole = reshape === undefined ? file : undefined
-  const own = batching ? whole?.slice(1) : whole
+  const rowDims = batching ? whole?.slice(1) : whole
   return dims.map(Number).map((dim, axis) => {
-    const other = own?.length === dims.length ? own[axis] : undefined
+    const other = rowDims?.length === dims.length ? rowDims[axis] : undefined
     return isDynamic(dim) && typeof other === "string" ? other : dim
   })
 }

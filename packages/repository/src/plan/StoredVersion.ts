@@ -13,7 +13,7 @@ export interface StoredVersion {
    * Loads the instances that this configuration has in addition. Once it is committed, they execute batches, and those that the
    * configuration does not have are released; without that, nothing has changed at the end of the scope.
    */
-  readonly regroup: (config: ModelConfig) => Effect.Effect<InstanceSet.Prepared, LoadFailure, Scope.Scope>
+  readonly regroup: (config: ModelConfig) => Effect.Effect<InstanceSet.PreparedInstances, LoadFailure, Scope.Scope>
   /** Why it takes no requests with the other models that there are now; absent where they do not matter. */
   readonly problem?: () => string | undefined
 }

@@ -50,12 +50,12 @@ export const make = Effect.fnUntraced(function* (
   { autoComplete, defaultMaxBatchSize, gpus }: PlanOptions,
 ): Effect.fn.Return<VersionPlan, LoadFailure> {
   const { version, file } = files
-  const own = Effect.mapError(({ message }: LoadFailure) => new LoadFailure({ message, version }))
-  yield* own(refuse(Support.backendProblem(given)))
+  const withVersion = Effect.mapError(({ message }: LoadFailure) => new LoadFailure({ message, version }))
+  yield* withVersion(refuse(Support.backendProblem(given)))
   const completion = Effect.flatMap(signature(file), (found) =>
     Effect.fromResult(Result.mapError(ConfigCompletion.complete(given, found, defaultMaxBatchSize), failure)),
   )
-  const completed = autoComplete && given.backend === "onnxruntime" ? yield* own(completion) : given
+  const completed = autoComplete && given.backend === "onnxruntime" ? yield* withVersion(completion) : given
   const config = ConfigDefaults.filled(completed, gpus)
   yield* refuse(ConfigCheck.problem(config, gpus) ?? Support.problem(config))
   return {

@@ -4,15 +4,15 @@ import { Deferred, Effect, Exit, Fiber, Logger, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { Tensor } from "@nereid/core"
 import { repository } from "../../../../test/fixtures/repository.ts"
-import { ask, open, scripts } from "../Repository.fixture.ts"
+import { callModel, open, scripts } from "../Repository.fixture.ts"
 
 const tensors = `
   input { name: "X" data_type: TYPE_FP32 dims: 1 }
   output { name: "Y" data_type: TYPE_FP32 dims: 1 }`
 
 /** What scripts tell this test, which imports them into its own process; where they lie, no package is found. */
-const told: Array<unknown> = []
-Reflect.set(globalThis, "told", (what: unknown) => told.push(what))
+const received: Array<unknown> = []
+Reflect.set(globalThis, "told", (subject: unknown) => received.push(subject))
 Reflect.set(globalThis, "make", Tensor.make)
 
 const scaling = `
@@ -43,32 +43,34 @@ const scaled = `max_batch_size: 4 ${tensors} dynamic_batching {} parameters { ke
 describe("a script", () => {
   it.live("is initialized once for each instance, executes batches, and is finalized when it unloads", () =>
     Effect.gen(function* () {
-      told.length = 0
+      received.length = 0
       const scope = yield* Scope.make()
       const config = `${scaled} instance_group { count: 2 kind: KIND_CPU }`
       const { model, configuration } = yield* Scope.provide(openScript(scaling, config), scope)
-      expect(told.splice(0)).toEqual([
+      expect(received.splice(0)).toEqual([
         ["m", "1", "m_0_0", "CPU", true],
         ["m", "1", "m_0_1", "CPU", true],
       ])
-      const answers = yield* Effect.forEach([1, 2, 3], (value) => ask(model(), [one(value)]), { concurrency: 3 })
-      expect(answers.map(([output]) => output?.data[0])).toEqual([3, 6, 9])
-      expect(told.splice(0)).toEqual([3])
+      const responses = yield* Effect.forEach([1, 2, 3], (value) => callModel(model(), [one(value)]), {
+        concurrency: 3,
+      })
+      expect(responses.map(([output]) => output?.data[0])).toEqual([3, 6, 9])
+      expect(received.splice(0)).toEqual([3])
       expect(configuration(model())).toMatchObject({ backend: "nereid", defaultModelFilename: "model.ts" })
       yield* Scope.close(scope, Exit.void)
-      expect(told.splice(0)).toEqual(["finalized 3", "finalized 3"])
+      expect(received.splice(0)).toEqual(["finalized 3", "finalized 3"])
     }),
   )
 
   it.live("is told what Triton's Python backend tells, as strings, too", () =>
     Effect.gen(function* () {
-      told.length = 0
+      received.length = 0
       const script = `export default {
         initialize: ({ args }) => globalThis.told(args),
         execute: () => [],
       }`
       yield* openScript(script, scaled)
-      const [args] = told.splice(0)
+      const [args] = received.splice(0)
       expect(args).toEqual({
         model_config: expect.any(String),
         model_instance_kind: "CPU",
@@ -89,11 +91,11 @@ describe("a script", () => {
 
   it.live("has batches of one request without dynamic batching", () =>
     Effect.gen(function* () {
-      told.length = 0
+      received.length = 0
       const { model } = yield* openScript(scaling, scaled.replace("dynamic_batching {}", ""))
-      told.length = 0
-      yield* Effect.forEach([1, 2, 3], (value) => ask(model(), [one(value)]), { concurrency: 3 })
-      expect(told.splice(0)).toEqual([1, 1, 1])
+      received.length = 0
+      yield* Effect.forEach([1, 2, 3], (value) => callModel(model(), [one(value)]), { concurrency: 3 })
+      expect(received.splice(0)).toEqual([1, 1, 1])
     }),
   )
 
@@ -107,7 +109,7 @@ describe("a script", () => {
         input [ { name: "X" data_type: TYPE_FP32 dims: -1 }, { name: "Z" data_type: TYPE_FP32 dims: 1 optional: true } ]
         output { name: "Y" data_type: TYPE_FP32 dims: -1 }`
       const { model } = yield* openScript(script, config)
-      told.length = 0
+      received.length = 0
       const x = (rows: number, columns: number) =>
         Tensor.make("FP32", [rows, columns], new Float32Array(rows * columns))
       const requests = [
@@ -116,8 +118,8 @@ describe("a script", () => {
         [x(1, 2), undefined],
         [x(2, 1), undefined],
       ]
-      yield* Effect.forEach(requests, (inputs) => ask(model(), inputs), { concurrency: "unbounded" })
-      expect(told.splice(0)).toEqual([["X1,1", "X2,1"], ["X2,1 Z2,1"], ["X1,2"]])
+      yield* Effect.forEach(requests, (inputs) => callModel(model(), inputs), { concurrency: "unbounded" })
+      expect(received.splice(0)).toEqual([["X1,1", "X2,1"], ["X2,1 Z2,1"], ["X1,2"]])
     }),
   )
 
@@ -125,10 +127,10 @@ describe("a script", () => {
     Effect.gen(function* () {
       const script = "export default { execute: async (requests) => requests.map(({ inputs }) => ({ Y: inputs.X })) }"
       const { model } = yield* openScript(script, `max_batch_size: 2 ${tensors}`, "model.js")
-      const [output] = yield* ask(model(), [one(7)])
+      const [output] = yield* callModel(model(), [one(7)])
       expect(output?.data[0]).toBe(7)
-      const alone = yield* openScript(script, tensors, "model.js")
-      const [single] = yield* ask(alone.model(), [Tensor.make("FP32", [1], Float32Array.of(5))])
+      const separate = yield* openScript(script, tensors, "model.js")
+      const [single] = yield* callModel(separate.model(), [Tensor.make("FP32", [1], Float32Array.of(5))])
       expect([single?.shape, single?.data[0]]).toEqual([[1], 5])
     }),
   )
@@ -140,7 +142,7 @@ describe("a script", () => {
       const { fixture, load, model } = yield* openScript(script(1), `max_batch_size: 2 ${tensors}`)
       fixture.write("m/1/model.ts", script(22))
       yield* load("m")
-      const [output] = yield* ask(model(), [one(0)])
+      const [output] = yield* callModel(model(), [one(0)])
       expect(output?.data[0]).toBe(22)
     }),
   )
@@ -152,7 +154,7 @@ it.live("a script of batches that answers too few fails all of them", () =>
       "export default { execute: () => [] }",
       `max_batch_size: 2 dynamic_batching {} ${tensors}`,
     )
-    const failed = yield* Effect.flip(ask(model(), [one(1)]))
+    const failed = yield* Effect.flip(callModel(model(), [one(1)]))
     expect(failed.message).toContain("returned 0 results to a batch of 1 requests")
   }),
 )
@@ -169,7 +171,7 @@ describe("what goes wrong in a script", () => {
   ] as const)("is the failure of the request where it %s", ([, script, message]) =>
     Effect.gen(function* () {
       const { model } = yield* openScript(script, `max_batch_size: 2 ${tensors}`)
-      const failed = yield* Effect.flip(ask(model(), [one(1)]))
+      const failed = yield* Effect.flip(callModel(model(), [one(1)]))
       expect(failed).toMatchObject({ _tag: "ExecutionFailed", message: expect.stringContaining(message) })
       expect(model().life.isReady()).toBe(true)
     }),
@@ -195,15 +197,15 @@ describe("what goes wrong in a script", () => {
 it.effect("one that takes long to begin is told, as nothing is served until it has", () =>
   Effect.gen(function* () {
     const fixture = yield* repository
-    const begun = yield* Deferred.make<() => void>()
-    Reflect.set(globalThis, "nereidBegun", (end: () => void) => Deferred.doneUnsafe(begun, Effect.succeed(end)))
+    const started = yield* Deferred.make<() => void>()
+    Reflect.set(globalThis, "nereidBegun", (end: () => void) => Deferred.doneUnsafe(started, Effect.succeed(end)))
     yield* Effect.addFinalizer(() => Effect.sync(() => Reflect.deleteProperty(globalThis, "nereidBegun")))
     fixture.write("m/1/model.js", "export default { initialize: () => new Promise(nereidBegun), execute: () => [] }")
     fixture.write("m/config.pbtxt", tensors)
     const logged: Array<unknown> = []
     const layer = Logger.layer([Logger.make(({ message }) => void logged.push(message))])
     const opening = yield* Effect.forkChild(Effect.provide(open(fixture), layer))
-    const end = yield* Deferred.await(begun)
+    const end = yield* Deferred.await(started)
     yield* TestClock.adjust("29 seconds")
     expect(logged).toEqual([])
     yield* TestClock.adjust("1 second")

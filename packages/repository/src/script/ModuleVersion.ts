@@ -47,9 +47,9 @@ export const layer = (
       const fixed = new RunningModel({ description, calls, life: { ...life, regroup: undefined } })
       const provided = Effect.succeed(Context.add(context, model, { ...typed, model: fixed }))
       if (useless.length === 0) return provided
-      const what = useless.join(", ")
+      const features = useless.join(", ")
       const warning = Effect.logWarning(
-        `Model '${config.name}': its configuration's ${what} has no effect, as ${file} says otherwise`,
+        `Model '${config.name}': its configuration's ${features} has no effect, as ${file} says otherwise`,
       )
       return Effect.andThen(warning, provided)
     }),
@@ -59,10 +59,10 @@ export const layer = (
 
 /** What the configuration says, and the model is not. */
 const withoutEffect = (config: ModelConfig, running: RunningModel): ReadonlyArray<string> => {
-  const said = ConfigDefaults.filled(ConfigurationMessage.make(running), [])
+  const configured = ConfigDefaults.filled(ConfigurationMessage.make(running), [])
   const differs = (
     part: (config: ModelConfig) => Pick<ModelConfig, "instanceGroup"> | Pick<ModelConfig, "schedulingChoice">,
-  ) => !equals(ModelConfigSchema, create(ModelConfigSchema, part(config)), create(ModelConfigSchema, part(said)))
+  ) => !equals(ModelConfigSchema, create(ModelConfigSchema, part(config)), create(ModelConfigSchema, part(configured)))
   const isCached = running.description.responseCache ?? false
   const isScheduled = config.schedulingChoice.case !== undefined
   // What it has where it lists none has the name of the model.

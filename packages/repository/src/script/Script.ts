@@ -24,37 +24,37 @@ interface Options extends ServingOptions {
   readonly instances?: ReadonlyArray<GroupOptions>
 }
 
-/** What the script's layer is made of beside the script. */
-export interface Surroundings {
+/** What a script needs beside its module. */
+export interface ScriptEnvironment {
   readonly plan: Omit<VersionPlan, "warmUp">
   readonly declared: RepositoryModelClass
-  /** Whom it may ask. */
+  /** The models that the script may call. */
   readonly models: NamedCalls
-  /** Asks its instances whether they are ready; absent where nobody can. */
+  /** Checks whether its instances are ready; absent in a thread of its own. */
   readonly probe?: ScriptProbe
 }
 
 /** The layer of the script that a module exports, with these options. */
 export const layer = Effect.fnUntraced(function* (
   module: Module,
-  surroundings: Surroundings,
+  environment: ScriptEnvironment,
   options: Options,
 ): Effect.fn.Return<Layer.Layer<unknown, { readonly message: string }>, LoadFailure> {
-  const { plan, declared } = surroundings
+  const { plan, declared } = environment
   const { config } = plan
   if (config.modelTransactionPolicy?.decoupled === true) {
     const script = yield* scriptOf<StreamScript>(module, plan)
     const handler = Effect.map(
-      life(script, surroundings),
+      instanceState(script, environment),
       (state) => (inputs: Record<string, unknown>, request: HandledRequest) =>
         responses(script.execute(Object.assign(request, { inputs: withRow(inputs) }), state)),
     )
-    const { responseCache: _, ...others } = options
-    return Model.stream(declared, handler, others)
+    const { responseCache: _, ...streamOptions } = options
+    return Model.stream(declared, handler, streamOptions)
   }
   const script = yield* scriptOf<ModelScript>(module, plan)
   const handler = Effect.map(
-    life(script, surroundings),
+    instanceState(script, environment),
     (state) => async (requests: ReadonlyArray<Model.ModelRequest<Fields>>) =>
       // Each tensor has one datatype, whichever that is.
       (await script.execute(requests as ReadonlyArray<Request>, state)).map(result),
@@ -63,12 +63,12 @@ export const layer = Effect.fnUntraced(function* (
 })
 
 /** The state of an instance, until it ends. */
-const life = Effect.fnUntraced(function* (
+const instanceState = Effect.fnUntraced(function* (
   { initialize, isReady, finalize }: Pick<ModelScript, "initialize" | "isReady" | "finalize">,
-  { plan: { config, path, version, file }, models, probe }: Surroundings,
+  { plan: { config, path, version, file }, models, probe }: ScriptEnvironment,
 ) {
-  const failing = (what: string) => (error: unknown) =>
-    new LoadFailure({ message: `${what} of ${file} has failed: ${errorMessage(error)}` })
+  const failing = (step: string) => (error: unknown) =>
+    new LoadFailure({ message: `${step} of ${file} has failed: ${errorMessage(error)}` })
   const { name, kind, gpu } = yield* InstanceContext
   const args: Arguments = {
     modelName: config.name,
@@ -161,6 +161,6 @@ const withoutRow = (outputs: Outputs) =>
     }),
   )
 
-/** Whether an answer fits the signature is looked at once it is there. */
-const result = (answer: Answer): Result.Result<Model.Batched<Fields>, Error> =>
-  answer instanceof Error ? Result.fail(answer) : Result.succeed(answer as Model.Batched<Fields>)
+/** The outcome of one request. The outputs are checked against the signature later. */
+const result = (output: Answer): Result.Result<Model.Batched<Fields>, Error> =>
+  output instanceof Error ? Result.fail(output) : Result.succeed(output as Model.Batched<Fields>)

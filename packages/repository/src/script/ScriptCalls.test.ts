@@ -15,7 +15,7 @@ const config = (more: string) => `
 const decoupled = "model_transaction_policy { decoupled: true }"
 
 /** Answers with what another model answers, whose name is the parameter `to` of the request. */
-const asking = `export default {
+const script = `export default {
   initialize: ({ models }) => models,
   execute: (requests, models) =>
     Promise.all(requests.map(({ inputs, parameters, run }) =>
@@ -67,7 +67,7 @@ const opened = Effect.gen(function* () {
   const four = "dynamic_batching { preferred_batch_size: 4 max_queue_delay_microseconds: 60000000 }"
   fixture.adding("plus", 1, 10, config(four))
   fixture.adding("idle", 1, 10)
-  fixture.write("asking/1/model.js", asking)
+  fixture.write("asking/1/model.js", script)
   fixture.write("asking/config.pbtxt", config("dynamic_batching {} instance_group { count: 4 }"))
   fixture.write("following/1/model.js", following)
   fixture.write("following/config.pbtxt", config(decoupled))
@@ -75,17 +75,17 @@ const opened = Effect.gen(function* () {
   fixture.write("counting/config.pbtxt", config(decoupled))
   const load = ["plus", "asking", "following", "counting"]
   const { registry } = yield* open(fixture, { control: "explicit", load }, [inCode])
-  const asked = yield* Effect.fromResult(registry.get("asking", ""))
-  return { registry, asked, entered, left }
+  const model = yield* Effect.fromResult(registry.get("asking", ""))
+  return { registry, model, entered, left }
 })
 
 it.live("a script asks a model of its repository, and its questions share the batches of that one", () =>
   Effect.gen(function* () {
-    const { asked, registry } = yield* opened
-    const answers = yield* Effect.forEach([1, 2, 3, 4], (value) => infer(asked.calls, request("plus", value)), {
+    const { model, registry } = yield* opened
+    const responses = yield* Effect.forEach([1, 2, 3, 4], (value) => infer(model.calls, request("plus", value)), {
       concurrency: "unbounded",
     })
-    expect(answers.map(first)).toEqual([11, 12, 13, 14])
+    expect(responses.map(first)).toEqual([11, 12, 13, 14])
     const plus = yield* Effect.fromResult(registry.get("plus", ""))
     expect(plus.description.statistics).toMatchObject({ inferenceCount: 4, executionCount: 1 })
   }),
@@ -93,9 +93,9 @@ it.live("a script asks a model of its repository, and its questions share the ba
 
 it.live("its questions have the id and the deadline of the request, and end with it", () =>
   Effect.gen(function* () {
-    const { asked, entered, left } = yield* opened
+    const { model, entered, left } = yield* opened
     const deadline = Date.now() + 60_000
-    const waiting = yield* Effect.forkChild(infer(asked.calls, request("slow", 1, { id: "outer", deadline })))
+    const waiting = yield* Effect.forkChild(infer(model.calls, request("slow", 1, { id: "outer", deadline })))
     expect(yield* Deferred.await(entered)).toEqual({ id: "outer", deadline })
     yield* Fiber.interrupt(waiting)
     yield* Deferred.await(left)
@@ -104,9 +104,9 @@ it.live("its questions have the id and the deadline of the request, and end with
 
 it.live("what the other model refuses keeps its kind", () =>
   Effect.gen(function* () {
-    const { asked } = yield* opened
+    const { model } = yield* opened
     const refused = (to: string) =>
-      Effect.map(Effect.flip(infer(asked.calls, request(to, 1))), ({ _tag, message }) => [_tag, message])
+      Effect.map(Effect.flip(infer(model.calls, request(to, 1))), ({ _tag, message }) => [_tag, message])
     expect(yield* refused("nobody")).toEqual(["ModelNotFound", "Request for unknown model: 'nobody' is not found"])
     expect(yield* refused("idle")).toEqual(["ModelNotFound", "Request for unknown model: 'idle' is not found"])
     expect(yield* refused("asking")).toEqual(["ExecutionFailed", expect.stringContaining("'asking'")])

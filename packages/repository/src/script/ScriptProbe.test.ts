@@ -9,11 +9,11 @@ it.effect("an instance that does not answer within five seconds is not ready", (
     yield* probe.add("m_0_0", () => true)
     expect(yield* probe.probe).toBe(true)
     yield* probe.add("m_0_1", () => new Promise<boolean>(() => {}))
-    const asked = yield* Effect.forkChild(probe.probe)
+    const pending = yield* Effect.forkChild(probe.probe)
     yield* TestClock.adjust("4999 millis")
-    expect(asked.pollUnsafe()).toBe(undefined)
+    expect(pending.pollUnsafe()).toBe(undefined)
     yield* TestClock.adjust("1 millis")
-    expect(yield* Fiber.join(asked)).toBe(false)
+    expect(yield* Fiber.join(pending)).toBe(false)
   }),
 )
 

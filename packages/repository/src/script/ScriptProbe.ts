@@ -1,17 +1,17 @@
-/** What the instances of a script say of their readiness: all of them, asked at the same time. */
+/** The readiness of a script: `isReady` of all its instances, at the same time. */
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { Effect, type Scope } from "effect"
 
-/** Of one instance; may throw, or never answer. */
-export type Ask = () => boolean | PromiseLike<boolean>
+/** `isReady` of one instance; may throw, or never return. */
+export type ReadinessCheck = () => boolean | PromiseLike<boolean>
 
 export class ScriptProbe {
   /** Two may have the same name while one takes the other's place. */
-  readonly #instances = new Set<readonly [name: string, ask: Ask]>()
+  readonly #instances = new Set<readonly [name: string, check: ReadinessCheck]>()
 
-  /** Asks an instance, too, until the scope closes. */
-  add(name: string, ask: Ask): Effect.Effect<void, never, Scope.Scope> {
-    const instance = [name, ask] as const
+  /** Includes an instance until the scope closes. */
+  add(name: string, check: ReadinessCheck): Effect.Effect<void, never, Scope.Scope> {
+    const instance = [name, check] as const
     return Effect.acquireRelease(
       Effect.sync(() => void this.#instances.add(instance)),
       () => Effect.sync(() => void this.#instances.delete(instance)),
@@ -20,17 +20,19 @@ export class ScriptProbe {
 
   readonly probe: Effect.Effect<boolean> = Effect.suspend(() =>
     Effect.map(
-      Effect.forEach([...this.#instances], ([name, ask]) => answer(name, ask), { concurrency: "unbounded" }),
-      (answers) => answers.every((isReady) => isReady),
+      Effect.forEach([...this.#instances], ([name, check]) => checkReadiness(name, check), {
+        concurrency: "unbounded",
+      }),
+      (results) => results.every((isReady) => isReady),
     ),
   )
 }
 
 /** As in Triton's Python backend. */
-const patience = "5 seconds"
+const checkTimeout = "5 seconds"
 
-const answer = (name: string, ask: Ask): Effect.Effect<boolean> =>
-  Effect.tryPromise({ try: async () => (await ask()) === true, catch: errorMessage }).pipe(
-    Effect.timeoutOrElse({ duration: patience, orElse: () => Effect.fail(`no answer within ${patience}`) }),
+const checkReadiness = (name: string, check: ReadinessCheck): Effect.Effect<boolean> =>
+  Effect.tryPromise({ try: async () => (await check()) === true, catch: errorMessage }).pipe(
+    Effect.timeoutOrElse({ duration: checkTimeout, orElse: () => Effect.fail(`no answer within ${checkTimeout}`) }),
     Effect.catch((problem) => Effect.as(Effect.logError(`isReady of ${name} has failed: ${problem}`), false)),
   )

@@ -5,7 +5,7 @@ import { Tensor } from "@nereid/core"
 import type { Request } from "@nereid/core/internal/request/Request"
 import { infer, stream } from "@nereid/core/internal/running/CallableModel"
 import { repository } from "../../../../test/fixtures/repository.ts"
-import { ask, open, scripts } from "../Repository.fixture.ts"
+import { callModel, open, scripts } from "../Repository.fixture.ts"
 
 const tensors = `
   input { name: "X" data_type: TYPE_FP32 dims: 1 }
@@ -51,14 +51,14 @@ it.live("a script in threads has its arguments, its batches and its parameters, 
     const four = "dynamic_batching { preferred_batch_size: 4 max_queue_delay_microseconds: 60000000 }"
     const { model } = yield* openScript(scaling, threads(four, 2), "model.js")
     expect(model().life.instanceGroups()).toMatchObject([{ count: 2 }])
-    const asked = [request(1), request(2), request(3, { fail: true }), request(4)].map((one) =>
+    const calls = [request(1), request(2), request(3, { fail: true }), request(4)].map((one) =>
       Effect.result(infer(model().calls, one)),
     )
-    const answers = yield* Effect.all(asked, { concurrency: "unbounded" })
-    const told = { told: expect.stringMatching(/^m_0_[01] 1 true 4$/) }
-    expect(answers).toMatchObject([
-      { success: { outputs: [{ shape: [1, 1] }], parameters: told } },
-      { success: { parameters: told } },
+    const responses = yield* Effect.all(calls, { concurrency: "unbounded" })
+    const expectedTold = { told: expect.stringMatching(/^m_0_[01] 1 true 4$/) }
+    expect(responses).toMatchObject([
+      { success: { outputs: [{ shape: [1, 1] }], parameters: expectedTold } },
+      { success: { parameters: expectedTold } },
       { failure: { _tag: "ExecutionFailed", message: expect.stringContaining("as it was asked to") } },
       { success: { outputs: [{ data: Float32Array.of(12) }] } },
     ])
@@ -74,7 +74,7 @@ it.live("one that computes, or dies, takes no other request along, and no other 
       _tag: "ExecutionFailed",
       message: expect.stringContaining("exit code 7"),
     })
-    const [output] = yield* ask(model(), [x(5)])
+    const [output] = yield* callModel(model(), [x(5)])
     expect([output?.data[0], computing.pollUnsafe()]).toEqual([15, undefined])
     fixture.write("end", "")
     expect(yield* Fiber.join(computing)).toMatchObject({ outputs: [{ data: Float32Array.of(3) }] })
@@ -83,8 +83,8 @@ it.live("one that computes, or dies, takes no other request along, and no other 
 
 it.live("each request is a batch without dynamic batching; a decoupled one has any number of responses", () =>
   Effect.gen(function* () {
-    const alone = yield* openScript(scaling, threads(), "model.js")
-    const { parameters } = yield* infer(alone.model().calls, request(1))
+    const single = yield* openScript(scaling, threads(), "model.js")
+    const { parameters } = yield* infer(single.model().calls, request(1))
     expect(parameters["told"]).toMatch(/ 1$/)
     const counting = script(`function* ({ inputs: { X } }) {
       for (let i = 1; i <= X.data[0]; i++) yield { Y: make(X, [i]) }
@@ -103,8 +103,8 @@ it.live("a change of instances is made in place, and what it imports is read ane
     fixture.write("m/1/value.js", "export const value = 1")
     fixture.write("m/1/model.js", importing)
     fixture.write("m/config.pbtxt", threads("", 2))
-    const { registry, answer, load } = yield* open(fixture, { control: "explicit", load: ["m"] })
-    expect(yield* answer("m")).toBe(1)
+    const { registry, call, load } = yield* open(fixture, { control: "explicit", load: ["m"] })
+    expect(yield* call("m")).toBe(1)
     const [before] = registry.models
     fixture.write("m/config.pbtxt", threads())
     yield* load("m")
@@ -112,17 +112,17 @@ it.live("a change of instances is made in place, and what it imports is read ane
     expect(before?.life.instanceGroups()).toMatchObject([{ count: 1 }])
     fixture.write("m/1/value.js", "export const value = 22")
     yield* load("m")
-    expect(yield* answer("m")).toBe(22)
+    expect(yield* call("m")).toBe(22)
   }),
 )
 
 it.live("another model cannot be asked from there", () =>
   Effect.gen(function* () {
-    const asking = script(
+    const callingScript = script(
       "(requests, models) => Promise.all(requests.map(({ inputs, run }) => run(models.inferBatch('other', inputs)).catch((error) => error)))",
       "initialize: ({ models }) => models,",
     )
-    const { model } = yield* openScript(asking, threads(), "model.js")
+    const { model } = yield* openScript(callingScript, threads(), "model.js")
     expect(yield* Effect.flip(infer(model().calls, request(1)))).toMatchObject({
       _tag: "Unsupported",
       message: "model 'other' cannot be asked by a script in a thread of its own",
@@ -157,11 +157,11 @@ it.live.each([
     "yes",
     /^parameter 'worker_threads' must be true or false, but 'yes' was given$/,
   ],
-] as const)("%s makes the model unavailable", ([, file, wanted, reason]) =>
+] as const)("%s makes the model unavailable", ([, file, requested, reason]) =>
   Effect.gen(function* () {
     const { index } = yield* openScript(
       file,
-      wanted === "" ? threads() : threads().replace('"true"', `"${wanted}"`),
+      requested === "" ? threads() : threads().replace('"true"', `"${requested}"`),
       "model.js",
     )
     expect(index()).toMatchObject([{ state: "UNAVAILABLE", reason: expect.stringMatching(reason) }])

@@ -39,14 +39,14 @@ export const layer = (
 /** The module that failed is the thread's, of which nobody knows; what it has imported says its own name. */
 const failure = ({ reason }: Worker.WorkerLoadError) => new LoadFailure({ message: reason })
 
-/** What a thread is told. */
+/** The start data of a thread. */
 interface ScriptData extends Omit<VersionPlan, "config" | "warmUp"> {
   /** A message, which as an object could not be cloned. */
   readonly config: Uint8Array
 }
 
-/** In the thread: the script to be loaded, as `layer` has told it. */
-export const told = (data: unknown): Omit<VersionPlan, "warmUp"> => {
+/** In the thread: the plan of the script, from the data that `layer` has passed. */
+export const planOf = (data: unknown): Omit<VersionPlan, "warmUp"> => {
   const { config, ...others } = data as ScriptData
   return { ...others, config: fromBinary(ModelConfigSchema, config) }
 }

@@ -12,11 +12,11 @@ const config = `
   output { name: "I" data_type: TYPE_INT32 dims: 1 }`
 
 /** What a script tells this test, which imports it into its own process; where it lies, no package is found. */
-const told: Array<unknown> = []
+const received: Array<unknown> = []
 let ended = Promise.withResolvers<void>()
-Reflect.set(globalThis, "told", (what: unknown) => {
-  told.push(what)
-  if (what === "ended") ended.resolve()
+Reflect.set(globalThis, "told", (subject: unknown) => {
+  received.push(subject)
+  if (subject === "ended") ended.resolve()
 })
 Reflect.set(globalThis, "make", Tensor.make)
 
@@ -40,12 +40,12 @@ const openScript = scripts(repository)
 
 /** The only model of a repository, and what it answers a number with. */
 const serving = Effect.fnUntraced(function* (script: string, more = "max_batch_size: 4") {
-  told.length = 0
+  received.length = 0
   ended = Promise.withResolvers()
   const opened = yield* openScript(script, more + config, "model.js")
   const model = opened.model()
   const batching = model.description.maxBatchSize > 0
-  const answers = (count: number, rows = 1) =>
+  const responses = (count: number, rows = 1) =>
     Stream.map(
       stream(model.calls, {
         id: "",
@@ -62,7 +62,7 @@ const serving = Effect.fnUntraced(function* (script: string, more = "max_batch_s
       }),
       ({ outputs }) => outputs[0]?.data[0],
     )
-  return { model, answers }
+  return { model, responses }
 })
 
 describe("a decoupled script", () => {
@@ -76,10 +76,10 @@ describe("a decoupled script", () => {
     ],
   ] as const)("answers by any number of responses: %s", ([, script]) =>
     Effect.gen(function* () {
-      const { model, answers } = yield* serving(script)
+      const { model, responses } = yield* serving(script)
       expect(model.calls.decoupled).toBe(true)
-      expect(yield* Stream.runCollect(answers(3))).toEqual([10, 11, 12])
-      expect(yield* Stream.runCollect(answers(0))).toEqual([])
+      expect(yield* Stream.runCollect(responses(3))).toEqual([10, 11, 12])
+      expect(yield* Stream.runCollect(responses(0))).toEqual([])
       expect(model.description.statistics.success.count).toBe(2)
       expect([...model.description.statistics.responses.keys()]).toContain(2)
     }),
@@ -87,26 +87,26 @@ describe("a decoupled script", () => {
 
   it.live("has its tensors with one row in front, also where the model does not batch", () =>
     Effect.gen(function* () {
-      const { answers } = yield* serving(counting("{ globalThis.told(N.shape); yield one(i) }"), "")
-      expect(yield* Stream.runCollect(answers(2))).toEqual([0, 1])
-      expect(told).toEqual([[1, 1], [1, 1], "ended"])
+      const { responses } = yield* serving(counting("{ globalThis.told(N.shape); yield one(i) }"), "")
+      expect(yield* Stream.runCollect(responses(2))).toEqual([0, 1])
+      expect(received).toEqual([[1, 1], [1, 1], "ended"])
     }),
   )
 
   it.live("is ended where it yields when its reader leaves", () =>
     Effect.gen(function* () {
-      const { answers } = yield* serving(counting())
-      expect(yield* Stream.runCollect(Stream.take(answers(1_000_000), 2))).toEqual([10, 11])
+      const { responses } = yield* serving(counting())
+      expect(yield* Stream.runCollect(Stream.take(responses(1_000_000), 2))).toEqual([10, 11])
       yield* Effect.promise(() => ended.promise)
-      expect(told).toEqual(["ended"])
+      expect(received).toEqual(["ended"])
     }),
   )
 
   it.live("fails behind the responses that it has given", () =>
     Effect.gen(function* () {
-      const { model, answers } = yield* serving(counting("{ if (i > 1) throw new Error('no more'); yield one(i) }"))
+      const { model, responses } = yield* serving(counting("{ if (i > 1) throw new Error('no more'); yield one(i) }"))
       const seen: Array<unknown> = []
-      const failed = yield* Effect.flip(Stream.runForEach(answers(5), (value) => Effect.sync(() => seen.push(value))))
+      const failed = yield* Effect.flip(Stream.runForEach(responses(5), (value) => Effect.sync(() => seen.push(value))))
       expect([seen, failed]).toMatchObject([
         [0, 1],
         { _tag: "ExecutionFailed", message: expect.stringContaining("no more") },
@@ -126,16 +126,16 @@ describe("a decoupled script", () => {
     ["a response that is none", "export default { execute: () => [undefined] }", ""],
   ] as const)("fails the request where it returns %s", ([, script, message]) =>
     Effect.gen(function* () {
-      const { answers } = yield* serving(script)
-      const failed = yield* Effect.flip(Stream.runCollect(answers(1)))
+      const { responses } = yield* serving(script)
+      const failed = yield* Effect.flip(Stream.runCollect(responses(1)))
       expect(failed).toMatchObject({ _tag: "ExecutionFailed", message: expect.stringContaining(message) })
     }),
   )
 
   it.live("refuses a request of several rows", () =>
     Effect.gen(function* () {
-      const { answers } = yield* serving(counting())
-      const failed = yield* Effect.flip(Stream.runCollect(answers(1, 2)))
+      const { responses } = yield* serving(counting())
+      const failed = yield* Effect.flip(Stream.runCollect(responses(1, 2)))
       expect(failed.message).toContain("inference request batch-size must be <= 1 for 'm'")
     }),
   )

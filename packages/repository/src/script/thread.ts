@@ -20,7 +20,7 @@ const models: NamedCalls = {
 
 export default Layer.unwrap(
   Effect.gen(function* () {
-    const plan = ScriptThreads.told(yield* Worker.WorkerData)
+    const plan = ScriptThreads.planOf(yield* Worker.WorkerData)
     return yield* Script.layer(yield* Script.load(plan), { plan, declared: Declaration.make(plan), models }, {})
   }),
 )

@@ -1,5 +1,5 @@
 /**
- * Headers of a call (over gRPC: its metadata) that become parameters of its request, so that a model can see who asks or
+ * Headers of a call (over gRPC: its metadata) that become parameters of its request, so that a model can see its caller or
  * which trace it belongs to. Which ones is the operator's choice, one pattern per port; without one, none.
  *
  * A parameter has the header's name in lower case, as names of headers have no case, and its value as a string; several
@@ -14,10 +14,10 @@ import { ServeError } from "../error/ServeError.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 /** The request with the headers that match; those in the form that the sources below give. */
-export type ForwardedHeaders = (wire: WireRequest, headers: Headers) => Result.Result<WireRequest, InvalidRequest>
+export type ForwardedHeaders = (wire: WireRequest, headers: HeaderEntries) => Result.Result<WireRequest, InvalidRequest>
 
 /** Names and values. */
-export type Headers = Iterable<readonly [string, string | ReadonlyArray<string> | undefined]>
+export type HeaderEntries = Iterable<readonly [string, string | ReadonlyArray<string> | undefined]>
 
 /** Those of node:http as they were sent, for a pattern that minds the case. */
 export const fromRaw = function* (rawHeaders: ReadonlyArray<string>): Generator<readonly [string, string]> {

@@ -85,8 +85,8 @@ export const make = (
     }
     const { request } = validated.success
     const written = (response: Response) => {
-      const answer = wireResponse(model.description, validated.success, response)
-      return loan === undefined ? answer : Result.flatMap(answer, loan.write)
+      const wireResult = wireResponse(model.description, validated.success, response)
+      return loan === undefined ? wireResult : Result.flatMap(wireResult, loan.write)
     }
     const submitted =
       emit === undefined || !model.calls.decoupled ? request : { ...request, emit: writingEmit(written, emit) }
@@ -133,7 +133,7 @@ const refuse = (reply: InferenceReply, error: InferenceError): Cancel => {
   return constVoid
 }
 
-const tooMuchInFlight = (wire: WireRequest, held: number, most: number) => {
-  const limit = `requests hold ${held} bytes until they are answered, at most ${most}`
+const tooMuchInFlight = (wire: WireRequest, inFlightBytes: number, limitBytes: number) => {
+  const limit = `requests hold ${inFlightBytes} bytes until they are answered, at most ${limitBytes}`
   return new QueueFull({ message: `${errorPrefix(wire)}Exceeds maximum queue size: ${limit}`, retryAfter: 1000 })
 }

@@ -5,7 +5,7 @@ import { Model, Tensor } from "@nereid/core"
 import { decodeResponse } from "@nereid/core/internal/codec/json/BinaryExtension"
 import { encodeElements } from "@nereid/core/internal/tensor/TypedTensor"
 import { addSub, clients, modelInfer, serve as serveGrpc } from "../grpc/GrpcServer.fixture.ts"
-import { ask, json, serve } from "../http/HttpInfer.fixture.ts"
+import { inferModel, json, serve } from "../http/HttpInfer.fixture.ts"
 
 class Scores extends Model.Service<Scores>()("scores", {
   inputs: { X: Tensor.FP32("n") },
@@ -36,20 +36,20 @@ const texts = (...values: ReadonlyArray<string>) => encodeElements(values.map((v
 it.live("HTTP: the highest of each row, in the document or as binary data", () =>
   Effect.gen(function* () {
     const server = yield* serve(models, [Scores, Plain])
-    const answer = yield* ask(server, "scores", body("[2,3]", output("SCORE", 2)))
+    const response = yield* inferModel(server, "scores", body("[2,3]", output("SCORE", 2)))
     const tensor = { name: "SCORE", datatype: "BYTES", shape: [2, 2] }
     const data = ["3.000000:1", "2.000000:2", "4.000000:2", "0.500000:0"]
-    assert.deepStrictEqual(json(answer), {
+    assert.deepStrictEqual(json(response), {
       model_name: "scores",
       model_version: "1",
       outputs: [{ ...tensor, data }],
     })
-    const binary = yield* ask(server, "scores", body("[2,3]", output("SCORE", 2, ',"binary_data":true')))
+    const binary = yield* inferModel(server, "scores", body("[2,3]", output("SCORE", 2, ',"binary_data":true')))
     const length = Number(binary.headers["inference-header-content-length"])
     const { outputs } = Result.getOrThrow(decodeResponse(new Uint8Array(binary.body), length))
     assert.deepStrictEqual(outputs, [{ ...tensor, bytes: texts(...data) }])
     // Without a batch dimension all elements are one row; more than all are all.
-    const plain = yield* ask(server, "plain", body("[6]", output("Y", 99)))
+    const plain = yield* inferModel(server, "plain", body("[6]", output("Y", 99)))
     assert.include(plain.body.toString(), '"shape":[6],"data":["4.000000:5","3.000000:1"')
   }),
 )
@@ -57,9 +57,9 @@ it.live("HTTP: the highest of each row, in the document or as binary data", () =
 it.live("HTTP: labels, and other outputs as they are", () =>
   Effect.gen(function* () {
     const server = yield* serve(models, [Scores])
-    const answer = yield* ask(server, "scores", body("[1,6]", `${output("CLASS", -1)},{"name":"SCORE"}`))
+    const response = yield* inferModel(server, "scores", body("[1,6]", `${output("CLASS", -1)},{"name":"SCORE"}`))
     assert.include(
-      answer.body.toString(),
+      response.body.toString(),
       '"outputs":[{"name":"CLASS","datatype":"BYTES","shape":[1,1],"data":["1:0:dog"]},' +
         '{"name":"SCORE","datatype":"FP32","shape":[1,6],"data":[1,3,2,0.5,0.25,4]}]',
     )
@@ -69,10 +69,10 @@ it.live("HTTP: labels, and other outputs as they are", () =>
 it.live("HTTP: what has no class results", () =>
   Effect.gen(function* () {
     const server = yield* serve(models, [Scores])
-    const unsupported = yield* ask(server, "scores", body("[1,6]", output("TEXT", 1)))
+    const unsupported = yield* inferModel(server, "scores", body("[1,6]", output("TEXT", 1)))
     const error = "class result not available for output due to unsupported type 'BYTES'"
     assert.deepStrictEqual([unsupported.status, json(unsupported)], [400, { error }])
-    const text = yield* ask(server, "scores", body("[1,6]", output("SCORE", '"1"')))
+    const text = yield* inferModel(server, "scores", body("[1,6]", output("SCORE", '"1"')))
     assert.deepStrictEqual([text.status, text.headers["nereid-error"]], [500, "MalformedRequest"])
   }),
 )
@@ -82,7 +82,7 @@ for (const [name, client] of Object.entries(clients)) {
     Effect.gen(function* () {
       const server = yield* serveGrpc()
       const call = yield* client(server)
-      const asking = (value: bigint | string) => {
+      const requesting = (value: bigint | string) => {
         const parameterChoice =
           typeof value === "bigint" ? { case: "int64Param" as const, value } : { case: "stringParam" as const, value }
         return call(
@@ -90,7 +90,7 @@ for (const [name, client] of Object.entries(clients)) {
           addSub({ outputs: [{ name: "SUM", parameters: { classification: { parameterChoice } } }] }),
         )
       }
-      const outcome = yield* asking(3n)
+      const outcome = yield* requesting(3n)
       assert("response" in outcome)
       const [sum] = outcome.response.outputs
       assert.deepStrictEqual([sum?.datatype, sum?.shape], ["BYTES", [1n, 3n]])
@@ -98,7 +98,7 @@ for (const [name, client] of Object.entries(clients)) {
         outcome.response.rawOutputContents.map((bytes) => new Uint8Array(bytes)),
         [texts("5:3", "4:2", "3:1")],
       )
-      assert.deepStrictEqual(yield* asking("3"), {
+      assert.deepStrictEqual(yield* requesting("3"), {
         code: 3,
         message: "invalid value type for 'classification' parameter, expected int64_param",
         tag: "InvalidRequest",

@@ -44,7 +44,7 @@ it.effect("requests hold so many bytes and no more until they are answered or ta
     const registry = ModelStore.of([model])
     const gateway = Gateway.make(registry, { id: "nereid", version: "0", maxInFlightSize: 100 })
     const outcomes: Array<string> = []
-    const ask = (room: number) =>
+    const infer = (room: number) =>
       gateway.infer(
         {
           ...wire,
@@ -54,20 +54,20 @@ it.effect("requests hold so many bytes and no more until they are answered or ta
         undefined,
         (outcome) => outcomes.push(Result.isFailure(outcome) ? outcome.failure.message : "answered"),
       )
-    const cancel = ask(50)
-    ask(40)
-    ask(8)
+    const cancel = infer(50)
+    infer(40)
+    infer(8)
     const limit =
       "[request id: 7] Exceeds maximum queue size: requests hold 92 bytes until they are answered, at most 100"
     expect(outcomes).toEqual([limit])
     expect(model.description.statistics.failures.REJECTED).toBe(1)
     cancel()
     cancel()
-    ask(48)
+    infer(48)
     yield* TestClock.adjust(0)
     expect(outcomes).toEqual([limit, "answered", "answered"])
-    ask(90)
-    ask(90)
+    infer(90)
+    infer(90)
     yield* TestClock.adjust(0)
     expect(outcomes.slice(3)).toEqual([expect.stringContaining("hold 91 bytes"), "answered"])
   }).pipe(Effect.provide(Model.each(Echo, ({ x }) => Effect.succeed({ x })))),

@@ -6,13 +6,10 @@ import { Effect, Result } from "effect"
 import * as ConfigurationMessage from "@nereid/core/internal/configuration/ConfigurationMessage"
 import type { InferenceError } from "@nereid/core/Errors"
 import { InvalidRequest } from "@nereid/core/Errors"
-import {
-  type Control,
-  none as noRepository,
-  type OpenRepository,
-} from "@nereid/core/internal/lifecycle/ModelRepository"
+import { type Control, noRepository, type OpenRepository } from "@nereid/core/internal/lifecycle/ModelRepository"
 import type { RegisteredModels } from "@nereid/core/internal/lifecycle/ModelLookup"
 import type { IndexEntry, ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
+import type { SpanSource } from "@nereid/core/internal/request/RequestSpan"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { type TensorSpec, wireDims } from "@nereid/core/internal/tensor/TensorSpec"
 import type { ModelStatisticsResponse } from "@nereid/protocol/grpc_service"
@@ -22,8 +19,8 @@ import * as StatisticsMessage from "./StatisticsMessage.ts"
 import * as RepositoryIndex from "./RepositoryIndex.ts"
 import * as InferenceDispatch from "../dispatch/InferenceDispatch.ts"
 import * as SharedMemory from "../memory/SharedMemory.ts"
-import { type Spans, spanned } from "../trace/Spans.ts"
-import { traced } from "../trace/Traced.ts"
+import { spanned } from "../trace/Spans.ts"
+import { traced } from "../trace/TracedDispatch.ts"
 import type { TraceChanges, TraceSettings } from "../trace/TraceSettings.ts"
 import * as Tracing from "../trace/Tracing.ts"
 
@@ -67,7 +64,7 @@ export interface Gateway extends InferenceDispatch.InferenceDispatch {
   readonly traceSettings: (model: string, changes: TraceChanges) => Result.Result<TraceSettings, InferenceError>
   readonly tracing: Tracing.Tracing
   /** Undefined where requests have none. */
-  readonly spans: Spans | undefined
+  readonly spans: SpanSource | undefined
   /** What is logged; may be changed. */
   readonly logging: LogSettings.LogControl
   /** What its callers have registered. */
@@ -110,7 +107,7 @@ export const make = (
     /** Default: nothing is traced. */
     readonly tracing?: Tracing.Tracing
     /** Default: requests have no spans. */
-    readonly spans?: Spans | undefined
+    readonly spans?: SpanSource | undefined
     /** Default: none is allowed. */
     readonly sharedMemory?: SharedMemory.SharedMemory
     /** Bytes that requests hold together until they are answered. Default: any number. */
@@ -123,7 +120,7 @@ export const make = (
     readonly isStarting?: boolean
   },
 ): Gateway => {
-  const { sharedMemory = SharedMemory.disabled, tracing = Tracing.off, maxInFlightSize = Infinity } = options
+  const { sharedMemory = SharedMemory.disabled, tracing = Tracing.disabled, maxInFlightSize = Infinity } = options
   const { repository = noRepository, strictReadiness = true } = options
   const isComplete = () => store.models.every((model) => model.life.isReady()) && repository.isReady()
   const stopping = new AbortController()

@@ -223,11 +223,11 @@ it.live("gRPC gives the message that HTTP prints", () =>
 it.live("an unknown model or version is not found", () =>
   Effect.gen(function* () {
     const { get, call } = yield* harness
-    for (const [path, name, version, what] of [
+    for (const [path, name, version, problem] of [
       ["/v2/models/nobody/config", "nobody", "", "'nobody' is not found"],
       ["/v2/models/single/versions/1/config", "single", "1", "'single' version 1 is not found"],
     ] as const) {
-      const message = `Request for unknown model: ${what}`
+      const message = `Request for unknown model: ${problem}`
       expect(yield* get(path)).toEqual({ status: 404, tag: "ModelNotFound", text: JSON.stringify({ error: message }) })
       expect(yield* call(modelConfig, { name, version })).toEqual({ code: 5, message, tag: "ModelNotFound" })
     }

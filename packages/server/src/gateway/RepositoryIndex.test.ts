@@ -36,8 +36,8 @@ describe("index", () => {
     Effect.gen(function* () {
       const { post, call } = yield* harness
       for (const body of ["", "{}", '{"ready":false}', '{"other":{"x":1}}']) {
-        const answer = yield* post("/v2/repository/index", body)
-        expect(answer, body).toMatchObject({ status: 200, text: JSON.stringify([ready, unavailable]) })
+        const response = yield* post("/v2/repository/index", body)
+        expect(response, body).toMatchObject({ status: 200, text: JSON.stringify([ready, unavailable]) })
       }
       expect(yield* call(repositoryIndex, {})).toMatchObject({ response: { models: [ready, unavailable] } })
     }),
@@ -75,9 +75,9 @@ describe("index", () => {
     Effect.gen(function* () {
       const { post, call } = yield* harness
       expect((yield* post("/v2/repository/index", '{"ready":true}')).text).toBe(JSON.stringify([ready]))
-      const answer = yield* call(repositoryIndex, { ready: true })
-      expect(answer).toMatchObject({ response: { models: [ready] } })
-      expect("response" in answer && answer.response.models.length).toBe(1)
+      const response = yield* call(repositoryIndex, { ready: true })
+      expect(response).toMatchObject({ response: { models: [ready] } })
+      expect("response" in response && response.response.models.length).toBe(1)
     }),
   )
 

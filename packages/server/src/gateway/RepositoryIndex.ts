@@ -50,10 +50,10 @@ export const readyOnly = (document: SettingsDocument): Result.Result<boolean, In
 }
 
 /** Of either transport: files are base64 in a document, bytes in a message. */
-export type Parameters = ReadonlyMap<string, string | boolean | Uint8Array | undefined>
+export type RepositoryParameters = ReadonlyMap<string, string | boolean | Uint8Array | undefined>
 
 /** What is neither text, truth nor bytes is no parameter of anything. */
-export const fromMessage = (parameters: { readonly [name: string]: ModelRepositoryParameter }): Parameters =>
+export const fromMessage = (parameters: { readonly [name: string]: ModelRepositoryParameter }): RepositoryParameters =>
   new Map(
     Object.entries(parameters).map(
       ([
@@ -67,7 +67,7 @@ export const fromMessage = (parameters: { readonly [name: string]: ModelReposito
 
 const filePrefix = "file:"
 
-export const loadOverrides = (parameters: Parameters): Result.Result<LoadOverrides, InvalidRequest> => {
+export const loadOverrides = (parameters: RepositoryParameters): Result.Result<LoadOverrides, InvalidRequest> => {
   let config: string | undefined
   const files = new Map<string, Uint8Array>()
   for (const [name, value] of parameters) {
@@ -84,7 +84,7 @@ export const loadOverrides = (parameters: Parameters): Result.Result<LoadOverrid
 }
 
 /** Whether the models that it is made of go along. */
-export const unloadDependents = (parameters: Parameters): Result.Result<boolean, InvalidRequest> => {
+export const unloadDependents = (parameters: RepositoryParameters): Result.Result<boolean, InvalidRequest> => {
   const dependents = parameters.get("unload_dependents")
   if (dependents === undefined && !parameters.has("unload_dependents")) return Result.succeed(false)
   if (typeof dependents === "boolean") return Result.succeed(dependents)

@@ -5,7 +5,7 @@ import { Effect, Layer } from "effect"
 import { Model, RequestContext, Tensor } from "@nereid/core"
 import type { ModelInferRequestSchema } from "@nereid/protocol/grpc_service"
 import { inferFrame, modelInfer, rawCall, rawSession } from "../grpc/GrpcServer.fixture.ts"
-import { ask, json } from "../http/HttpInfer.fixture.ts"
+import { inferModel, json } from "../http/HttpInfer.fixture.ts"
 import * as Server from "../Server.ts"
 
 /** Answers what its handler knows of its request, bigints as their digits; gives the parameters back with the response. */
@@ -35,7 +35,10 @@ const serve = Effect.fnUntraced(function* (options: Server.ServerOptions = {}) {
 const inputs = '"inputs":[{"name":"X","datatype":"INT32","shape":[1],"data":[1]}]'
 
 const overHttp = (server: { readonly port: number }, rest = "", headers: Record<string, string> = {}) =>
-  Effect.map(ask(server, "mirror", `{${inputs}${rest}}`, headers), (answer) => ({ answer, body: json(answer) }))
+  Effect.map(inferModel(server, "mirror", `{${inputs}${rest}}`, headers), (response) => ({
+    response,
+    body: json(response),
+  }))
 
 type RequestInit = MessageInitShape<typeof ModelInferRequestSchema>
 
@@ -48,9 +51,9 @@ const request = (overrides: RequestInit = {}): RequestInit => ({
 type Session = Parameters<typeof rawCall>[0]
 
 const overGrpc = (session: Session, overrides: RequestInit = {}, headers: Record<string, string> = {}) =>
-  Effect.map(rawCall(session, { chunks: [inferFrame(request(overrides))], headers }), (answer) => {
-    if (answer.status !== "0") return { status: answer.status, message: answer.message }
-    const { parameters, rawOutputContents } = fromBinary(modelInfer.output, answer.body.subarray(5))
+  Effect.map(rawCall(session, { chunks: [inferFrame(request(overrides))], headers }), (response) => {
+    if (response.status !== "0") return { status: response.status, message: response.message }
+    const { parameters, rawOutputContents } = fromBinary(modelInfer.output, response.body.subarray(5))
     const context: unknown = JSON.parse(new TextDecoder().decode(rawOutputContents[0]?.subarray(4)))
     const choices = Object.entries(parameters).map(
       ([name, { parameterChoice }]) => [name, parameterChoice.case] as const,
@@ -69,18 +72,18 @@ it.live("HTTP: parameters of every kind reach the handler and come back with the
   Effect.gen(function* () {
     const { http } = yield* serve()
     const parameters = '{"flag":true,"small":-1,"large":18446744073709551615,"double":1.0,"text":"ä","timeout":5}'
-    const { answer, body } = yield* overHttp(
+    const { response, body } = yield* overHttp(
       http,
       `,"id":"7","parameters":${parameters},"outputs":[{"name":"CONTEXT"}]`,
     )
-    expect(answer.status).toBe(200)
+    expect(response.status).toBe(200)
     expect(contextOf(body)).toEqual({
       id: "7",
       parameters: { flag: true, small: "-1n", large: "18446744073709551615n", double: 1, text: "ä", timeout: "5n" },
       requestedOutputs: ["CONTEXT"],
       rows: 1,
     })
-    expect(answer.body.toString()).toContain(`"model_version":"1","parameters":${parameters},"outputs"`)
+    expect(response.body.toString()).toContain(`"model_version":"1","parameters":${parameters},"outputs"`)
   }),
 )
 
@@ -88,7 +91,7 @@ describe.each([true, false])("gRPC, with its own path for unary calls: %s", (fas
   it.live("parameters of every kind reach the handler and come back with the response", () =>
     Effect.gen(function* () {
       const { session } = yield* serve({ fastInference })
-      const answer = yield* overGrpc(session, {
+      const response = yield* overGrpc(session, {
         id: "7",
         parameters: {
           flag: { parameterChoice: { case: "boolParam", value: true } },
@@ -100,7 +103,7 @@ describe.each([true, false])("gRPC, with its own path for unary calls: %s", (fas
         },
         outputs: [{ name: "CONTEXT" }],
       })
-      expect(answer).toEqual({
+      expect(response).toEqual({
         context: {
           id: "7",
           parameters: { flag: true, small: "-1n", large: "18446744073709551615n", double: 1, text: "ä" },
@@ -166,8 +169,8 @@ it.live.each(["Sequence_Id", "sequence_start", "sequence_end", "priority", "time
   (name) =>
     Effect.gen(function* () {
       const { http } = yield* serve({ forwardHeaders: { http: ".*" } })
-      const { answer, body } = yield* overHttp(http, "", { [name]: "1" })
-      expect(answer.status).toBe(400)
+      const { response, body } = yield* overHttp(http, "", { [name]: "1" })
+      expect(response.status).toBe(400)
       expect(body).toEqual({ error: `Header '${name}' is reserved for Triton usage and cannot be forwarded.` })
     }),
 )

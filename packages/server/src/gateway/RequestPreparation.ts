@@ -5,7 +5,7 @@
 import { Result } from "effect"
 import type { InvalidRequest } from "@nereid/core/Errors"
 import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
-import type { ForwardedHeaders, Headers } from "../dispatch/ForwardedHeaders.ts"
+import type { ForwardedHeaders, HeaderEntries } from "../dispatch/ForwardedHeaders.ts"
 import type { CallRecord } from "../log/CallRecord.ts"
 
 /** Prepares one request of a call. */
@@ -16,7 +16,7 @@ export const make = <S>(
   forward: ForwardedHeaders | undefined,
   record: CallRecord | undefined,
   source: S,
-  headers: (source: S) => Headers,
+  headers: (source: S) => HeaderEntries,
 ): RequestPreparation => {
   if (forward === undefined && record === undefined) return Result.succeed
   return prepared(forward, record, source, headers)
@@ -28,9 +28,9 @@ const prepared =
     forward: ForwardedHeaders | undefined,
     record: CallRecord | undefined,
     source: S,
-    headers: (source: S) => Headers,
+    headers: (source: S) => HeaderEntries,
   ): RequestPreparation =>
   (wire) => {
     const forwarded = forward === undefined ? Result.succeed(wire) : forward(wire, headers(source))
-    return record === undefined ? forwarded : Result.map(forwarded, record.asks)
+    return record === undefined ? forwarded : Result.map(forwarded, record.addRequest)
   }

@@ -141,12 +141,12 @@ describe.each([true, false])("gRPC, with its own path for unary calls: %s", (fas
         }
         expect(yield* call(session, rpc), rpc.name).toEqual(refused)
         expect(yield* call(session, rpc, { "triton-grpc-protocol-admin": "Secret" }), rpc.name).toEqual(refused)
-        const permitted = yield* call(session, rpc, { "triton-grpc-protocol-admin": "secret" })
-        expect(permitted.message ?? "", rpc.name).not.toContain("restricted")
+        const allowed = yield* call(session, rpc, { "triton-grpc-protocol-admin": "secret" })
+        expect(allowed.message ?? "", rpc.name).not.toContain("restricted")
         for (const [other, open] of rpcs) {
           if (other === api) continue
-          const answer = yield* call(session, open)
-          expect(answer.message ?? "", `${open.name} with ${api} restricted`).not.toContain("restricted")
+          const response = yield* call(session, open)
+          expect(response.message ?? "", `${open.name} with ${api} restricted`).not.toContain("restricted")
         }
       }
     }),
@@ -167,8 +167,8 @@ describe.each([true, false])("gRPC, with its own path for unary calls: %s", (fas
 it.live.each(["gRPC-Web", "Connect", "gRPC with gzip"] as const)("%s is told like gRPC", (client) =>
   Effect.gen(function* () {
     const restriction = { apis: ["inference"], key: "admin", value: "secret" } as const
-    const ask = yield* clients[client](yield* serve({ restrictedApis: { grpc: [restriction] } }))
-    expect(yield* ask(modelInfer, {})).toMatchObject({ code: 14, tag: "Unavailable" })
+    const infer = yield* clients[client](yield* serve({ restrictedApis: { grpc: [restriction] } }))
+    expect(yield* infer(modelInfer, {})).toMatchObject({ code: 14, tag: "Unavailable" })
   }),
 )
 

@@ -3,7 +3,7 @@ import { assert, expect, it } from "@effect/vitest"
 import { Errors, Model, Tensor } from "@nereid/core"
 import { Effect, Layer } from "effect"
 import { inferFrame, rawCall, rawSession } from "../grpc/GrpcServer.fixture.ts"
-import { ask } from "../http/HttpInfer.fixture.ts"
+import { inferModel } from "../http/HttpInfer.fixture.ts"
 import * as Server from "../Server.ts"
 
 /** Refuses, to be asked again after so many milliseconds; below 0 without a word of when. */
@@ -31,13 +31,13 @@ const tooMuch = 86_400_001
 it.live("over HTTP: Retry-After, in whole seconds; nothing where nobody knows", () =>
   Effect.gen(function* () {
     const { http } = yield* serve(true)
-    const said: Array<unknown> = []
+    const received: Array<unknown> = []
     for (const X of [1, 1000, 1001, 86_400_000, tooMuch, -1, 0]) {
       const inputs = [{ name: "X", datatype: "INT32", shape: [1], data: [X] }]
-      const { status, headers } = yield* ask(http, "refusing", JSON.stringify({ inputs }))
-      said.push([status, headers["retry-after"]])
+      const { status, headers } = yield* inferModel(http, "refusing", JSON.stringify({ inputs }))
+      received.push([status, headers["retry-after"]])
     }
-    expect(said).toEqual([
+    expect(received).toEqual([
       [503, "1"],
       [503, "1"],
       [503, "2"],
@@ -54,13 +54,13 @@ it.live.each([true, false])(
   (fast) =>
     Effect.gen(function* () {
       const { session } = yield* serve(fast)
-      const said: Array<unknown> = []
+      const received: Array<unknown> = []
       for (const X of [1, 1001, tooMuch, -1, 0]) {
         const inputs = [{ name: "X", datatype: "INT32", shape: [1n], contents: { intContents: [X] } }]
         const { status, fields } = yield* rawCall(session, { chunks: [inferFrame({ modelName: "refusing", inputs })] })
-        said.push([status, fields["grpc-retry-pushback-ms"]])
+        received.push([status, fields["grpc-retry-pushback-ms"]])
       }
-      expect(said).toEqual([
+      expect(received).toEqual([
         ["14", "1"],
         ["14", "1001"],
         ["14", undefined],

@@ -9,7 +9,7 @@
 import type { CallStatus } from "./CallStatus.ts"
 
 /** Metadata and pseudo-headers, by their names in lower case. */
-export interface Headers {
+export interface CallHeaders {
   readonly [name: string]: string | ReadonlyArray<string> | undefined
 }
 
@@ -43,7 +43,7 @@ export interface CallStream {
 /** The calls that are handled through these interfaces. */
 export interface Calls {
   /** Whether a call with these headers is handled. */
-  readonly takes: (headers: Headers) => boolean
+  readonly takes: (headers: CallHeaders) => boolean
   /** Begins a call, which may respond before this returns. */
-  readonly begin: (headers: Headers, stream: CallStream) => Call
+  readonly begin: (headers: CallHeaders, stream: CallStream) => Call
 }

@@ -7,8 +7,8 @@ it("counts messages and what is there of the next, however the bytes are cut", (
   const lengths = fc.array(fc.integer({ min: 0, max: 300 }), { maxLength: 6 })
   fc.assert(
     fc.property(lengths, fc.array(fc.integer({ min: 1, max: 400 })), fc.nat(304), (sizes, cuts, part) => {
-      const begun = frame(new Uint8Array(300)).subarray(0, part)
-      const bytes = Buffer.concat([...sizes.map((size) => frame(new Uint8Array(size))), begun])
+      const started = frame(new Uint8Array(300)).subarray(0, part)
+      const bytes = Buffer.concat([...sizes.map((size) => frame(new Uint8Array(size))), started])
       const envelopes = new Envelopes()
       let offset = 0
       for (const cut of [...cuts, bytes.length]) {

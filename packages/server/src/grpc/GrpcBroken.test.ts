@@ -9,7 +9,7 @@ import {
   isHealthy,
   modelInferPath,
   oneByte,
-  type RawAnswer,
+  type RawResponse,
   type RawCall,
   rawCall,
   rawSession,
@@ -23,7 +23,7 @@ const maxMessageSize = 1_000_000
 
 const megabyte = new Uint8Array(2 ** 20)
 
-type BrokenCase = readonly [name: string, call: RawCall, expected: Partial<RawAnswer>]
+type BrokenCase = readonly [name: string, call: RawCall, expected: Partial<RawResponse>]
 
 const onBothPaths: ReadonlyArray<BrokenCase> = [
   ["no message", { chunks: [] }, { status: "12" }],
@@ -124,7 +124,7 @@ describe.each([true, false])("fastInference: %s", (fastInference) => {
         }),
         200,
       )
-      const answers = yield* Effect.forEach(
+      const responses = yield* Effect.forEach(
         calls,
         ({ changes, length, cut, last }) => {
           const bytes = Buffer.from(whole)
@@ -133,7 +133,7 @@ describe.each([true, false])("fastInference: %s", (fastInference) => {
         },
         { concurrency: 20 },
       )
-      expect(answers).toHaveLength(200)
+      expect(responses).toHaveLength(200)
       expect(yield* isHealthy(session)).toBe(true)
     }),
   )

@@ -9,7 +9,7 @@ import { Effect } from "effect"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import {
   addSub,
-  addSubAnswer,
+  addSubResponse,
   frame,
   isHealthy,
   modelInfer,
@@ -42,10 +42,10 @@ const large = message(
   }),
 )
 
-const outputsOf = (answer: Uint8Array) => fromBinary(modelInfer.output, new Uint8Array(answer)).rawOutputContents
+const outputsOf = (response: Uint8Array) => fromBinary(modelInfer.output, new Uint8Array(response)).rawOutputContents
 
 /** Of 100,000 bytes, which takes `toEqual` long. */
-const hasTensor = (answer: Uint8Array) => Buffer.compare(outputsOf(answer)[0] ?? new Uint8Array(0), tensor) === 0
+const hasTensor = (response: Uint8Array) => Buffer.compare(outputsOf(response)[0] ?? new Uint8Array(0), tensor) === 0
 
 /** As grpc-js and Python announce themselves, whatever they send. */
 const accepting = { "grpc-accept-encoding": "identity,deflate,gzip" }
@@ -58,18 +58,18 @@ describe.each(everyEncoding)("a request compressed with %s", (encoding, { compre
   it.live.each(["none", "high"] as const)("is answered, with the response compression %s", (responseCompression) =>
     Effect.gen(function* () {
       const session = yield* rawSession(yield* serve({ responseCompression }))
-      const answer = yield* rawCall(session, { chunks: [frame(compress(message(addSub())), 1)], headers })
+      const response = yield* rawCall(session, { chunks: [frame(compress(message(addSub())), 1)], headers })
       // Below the length from which it is worth it.
-      expect(answer).toMatchObject({ status: "0", body: expect.objectContaining({ 0: 0 }) })
-      expect(outputsOf(answer.body.subarray(5))).toEqual(addSubAnswer)
+      expect(response).toMatchObject({ status: "0", body: expect.objectContaining({ 0: 0 }) })
+      expect(outputsOf(response.body.subarray(5))).toEqual(addSubResponse)
     }),
   )
 
   it.live("may have messages that are not", () =>
     Effect.gen(function* () {
       const session = yield* rawSession(yield* serve())
-      const answer = yield* rawCall(session, { chunks: [frame(message(addSub()))], headers })
-      expect(outputsOf(answer.body.subarray(5))).toEqual(addSubAnswer)
+      const response = yield* rawCall(session, { chunks: [frame(message(addSub()))], headers })
+      expect(outputsOf(response.body.subarray(5))).toEqual(addSubResponse)
     }),
   )
 
@@ -107,7 +107,7 @@ describe.each(everyEncoding)("a request compressed with %s", (encoding, { compre
       const session = yield* rawSession(yield* serve())
       const chunks = [frame(compress(large), 1)]
       const calls = Array.from({ length: 30 }, () => rawCall(session, { chunks, headers }))
-      for (const answer of yield* Effect.all(calls, { concurrency: "unbounded" })) expect(answer.status).toBe("0")
+      for (const response of yield* Effect.all(calls, { concurrency: "unbounded" })) expect(response.status).toBe("0")
     }),
   )
 })
@@ -135,9 +135,9 @@ describe("without response compression", () => {
       // Without grpc-accept-encoding, a request's own encoding would be the answer's.
       for (const more of [{}, accepting]) {
         const headers = { "grpc-encoding": "gzip", ...more }
-        const answer = yield* rawCall(session, { chunks: [frame(gzipSync(large), 1)], headers })
-        expect(answer).toMatchObject(notCompressed)
-        expect(hasTensor(answer.body.subarray(5))).toBe(true)
+        const response = yield* rawCall(session, { chunks: [frame(gzipSync(large), 1)], headers })
+        expect(response).toMatchObject(notCompressed)
+        expect(hasTensor(response.body.subarray(5))).toBe(true)
       }
     }),
   )
@@ -150,8 +150,8 @@ describe("without response compression", () => {
       const client = createClient(GRPCInferenceService, transport)
       const request = fromBinary(modelInfer.input, large)
       const onHeader = (header: Headers) => (encoding = header.get("content-encoding"))
-      const answer = yield* Effect.promise(() => client.modelInfer(request, { onHeader }))
-      expect(answer.rawOutputContents[0]?.length).toBe(size)
+      const response = yield* Effect.promise(() => client.modelInfer(request, { onHeader }))
+      expect(response.rawOutputContents[0]?.length).toBe(size)
       expect(encoding).toBe(null)
     }),
   )
@@ -161,17 +161,17 @@ describe("with response compression", () => {
   const sizes = Effect.forEach(["low", "medium", "high"] as const, (responseCompression) =>
     Effect.gen(function* () {
       const session = yield* rawSession(yield* serve({ responseCompression }))
-      const answers = yield* Effect.forEach(everyEncoding, ([encoding, { decompress }]) =>
+      const responses = yield* Effect.forEach(everyEncoding, ([encoding, { decompress }]) =>
         Effect.gen(function* () {
           const headers = { "grpc-accept-encoding": encoding }
-          const answer = yield* rawCall(session, { chunks: [frame(large)], headers })
-          expect(answer).toMatchObject({ status: "0", fields: { "grpc-encoding": encoding } })
-          expect(answer.body[0]).toBe(1)
-          expect(hasTensor(decompress(answer.body.subarray(5)))).toBe(true)
-          return answer.body.length
+          const response = yield* rawCall(session, { chunks: [frame(large)], headers })
+          expect(response).toMatchObject({ status: "0", fields: { "grpc-encoding": encoding } })
+          expect(response.body[0]).toBe(1)
+          expect(hasTensor(decompress(response.body.subarray(5)))).toBe(true)
+          return response.body.length
         }),
       )
-      return answers.reduce((sum, length) => sum + length, 0)
+      return responses.reduce((sum, length) => sum + length, 0)
     }),
   )
 
@@ -194,9 +194,9 @@ describe("with response compression", () => {
         { chunks: [frame(large)], headers: { "grpc-accept-encoding": "snappy" } },
         compressed,
       ]) {
-        const answer = yield* rawCall(session, call)
-        expect(answer).toMatchObject(notCompressed)
-        expect(hasTensor(answer.body.subarray(5))).toBe(true)
+        const response = yield* rawCall(session, call)
+        expect(response).toMatchObject(notCompressed)
+        expect(hasTensor(response.body.subarray(5))).toBe(true)
       }
     }),
   )
@@ -208,9 +208,9 @@ describe("with response compression", () => {
       // file_containing_symbol, of a file that is longer than 1 KiB.
       const name = new TextEncoder().encode(GRPCInferenceService.typeName)
       const question = Buffer.concat([Uint8Array.of(0x22, name.length), name])
-      const answer = yield* rawCall(session, { chunks: [frame(question)], headers: { ...accepting, ":path": path } })
-      expect(answer).toMatchObject(notCompressed)
-      expect(answer.body.length).toBeGreaterThan(5000)
+      const response = yield* rawCall(session, { chunks: [frame(question)], headers: { ...accepting, ":path": path } })
+      expect(response).toMatchObject(notCompressed)
+      expect(response.body.length).toBeGreaterThan(5000)
     }),
   )
 })
@@ -230,13 +230,13 @@ describe("grpc-js", () => {
         ),
         (client) => Effect.sync(() => client.close()),
       )
-      const answer = yield* Effect.callback<Buffer>((resume) => {
+      const response = yield* Effect.callback<Buffer>((resume) => {
         const same = (bytes: Uint8Array) => Buffer.from(bytes)
         client.makeUnaryRequest(modelInferPath, same, same, Buffer.from(large), (error, bytes) =>
           resume(error || bytes === undefined ? Effect.die(error) : Effect.succeed(bytes)),
         )
       })
-      expect(hasTensor(answer)).toBe(true)
+      expect(hasTensor(response)).toBe(true)
     }),
   )
 })

@@ -11,7 +11,7 @@ import * as zlib from "node:zlib"
 import type { ConnectError, HandlerContext } from "@connectrpc/connect"
 import { InvalidRequest, Unsupported } from "@nereid/core/Errors"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
-import type { Headers } from "./Call.ts"
+import type { CallHeaders } from "./Call.ts"
 import { exhausted, fromError } from "./CallStatus.ts"
 import { connectError } from "./connectError.ts"
 import * as ZlibPool from "../port/ZlibPool.ts"
@@ -67,15 +67,15 @@ export const encodings = (response: ResponseCompression): Array<Encoding> => {
 
 /** Connect knows what it cannot read, but keeps to itself what it can: the header is one of those it does not pass on. */
 export const refuseUnknown = ({ requestHeader, responseHeader }: HandlerContext): void => {
-  const asked = requestHeader.get("grpc-encoding")
-  if (asked === null || asked === "identity" || names.includes(asked)) return
+  const requested = requestHeader.get("grpc-encoding")
+  if (requested === null || requested === "identity" || names.includes(requested)) return
   responseHeader.set("grpc-accept-encoding", ["identity", ...names].join())
-  const message = `unknown grpc-encoding '${asked}', expected one of ${names.join(", ")}`
+  const message = `unknown grpc-encoding '${requested}', expected one of ${names.join(", ")}`
   throw connectError(fromError(new Unsupported({ message })))
 }
 
 /** Whether a caller of gRPC with these headers takes compressed answers. */
-export const isAccepted = (headers: Headers): boolean =>
+export const isAccepted = (headers: CallHeaders): boolean =>
   /\b(gzip|deflate|br)\b/.test(String(headers["grpc-accept-encoding"] ?? ""))
 
 /** Takes from a request's headers what its answer may not be compressed with, before Connect reads them. */

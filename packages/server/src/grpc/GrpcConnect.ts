@@ -3,8 +3,8 @@
  * GrpcHttp2.ts takes off before. What an RPC does is in GrpcRoutes.ts.
  */
 import { constVoid } from "effect/Function"
-import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http"
-import type { Http2ServerRequest, Http2ServerResponse } from "node:http2"
+import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from "node:http"
+import type { Http2ServerResponse } from "node:http2"
 import { connectNodeAdapter } from "@connectrpc/connect-node"
 import { Unsupported } from "@nereid/core/Errors"
 import { decodeMessage, encodeMessage } from "@nereid/core/internal/grpc/GrpcStatus"
@@ -13,7 +13,7 @@ import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { ServerReflection } from "@nereid/protocol/reflection"
 import { ServerReflection as ServerReflectionAlpha } from "@nereid/protocol/reflection_v1alpha"
 import type { CallRecords } from "../log/CallRecord.ts"
-import type { Policy } from "../port/Cors.ts"
+import type { CorsPolicy } from "../port/Cors.ts"
 import type { ForwardedHeaders } from "../dispatch/ForwardedHeaders.ts"
 import type { Gateway } from "../gateway/Gateway.ts"
 import * as CallStatus from "./CallStatus.ts"
@@ -25,6 +25,7 @@ import * as GrpcRoutes from "./GrpcRoutes.ts"
 import * as HalfOpen from "./HalfOpen.ts"
 import { coalesceChunks } from "./coalesceChunks.ts"
 import type { ReceiveBudget } from "../port/ReceiveBudget.ts"
+import type { IncomingRequest } from "../port/HttpExchange.ts"
 import { isEnveloped, limitReceiving } from "./ReceiveLimit.ts"
 import type { RestrictedApis } from "../gateway/RestrictedApis.ts"
 import * as Timer from "../port/Timer.ts"
@@ -34,7 +35,7 @@ export interface ConnectOptions {
   readonly forward: ForwardedHeaders | undefined
   readonly records: CallRecords
   readonly restrictedApis: RestrictedApis
-  readonly cors: Policy | undefined
+  readonly cors: CorsPolicy | undefined
   readonly responseCompression: GrpcCompression.ResponseCompression
   readonly maxMessageSize: number
   readonly receiveTimeoutMillis: number
@@ -42,11 +43,9 @@ export interface ConnectOptions {
   readonly logDefect: (defect: unknown) => void
 }
 
-type Request = IncomingMessage | Http2ServerRequest
+type NodeResponse = ServerResponse | Http2ServerResponse
 
-type Response = ServerResponse | Http2ServerResponse
-
-export type ConnectHandler = (request: Request, response: Response) => void
+export type ConnectHandler = (request: IncomingRequest, response: NodeResponse) => void
 
 export const make = (options: ConnectOptions): ConnectHandler => {
   const { gateway, forward, records, cors, restrictedApis, responseCompression } = options
@@ -84,7 +83,7 @@ export const make = (options: ConnectOptions): ConnectHandler => {
 }
 
 /** Replaces the iterator of a request, from which Connect reads its body. */
-const coalesceBody = (request: Request): void => {
+const coalesceBody = (request: IncomingRequest): void => {
   const chunks = { [Symbol.asyncIterator]: request[Symbol.asyncIterator].bind(request) }
   const envelopes = isEnveloped(request.headers["content-type"]) ? new Envelopes() : undefined
   Object.defineProperty(request, Symbol.asyncIterator, { value: () => coalesceChunks(chunks, envelopes) })
@@ -96,7 +95,7 @@ const streamPaths: ReadonlySet<string> = new Set(
   ),
 )
 
-const refuse = (response: Response, status: number): void => {
+const refuse = (response: NodeResponse, status: number): void => {
   response.statusCode = status
   response.end()
 }
@@ -104,12 +103,12 @@ const refuse = (response: Response, status: number): void => {
 /** Connect's timer for one that is longer than a timer can be would fire at once. */
 const dropEndlessTimeout = (headers: IncomingHttpHeaders): void => {
   const { "grpc-timeout": grpc, "connect-timeout-ms": connect } = headers
-  if (typeof grpc === "string" && (GrpcTimeout.parse(grpc) ?? 0) > Timer.longest) delete headers["grpc-timeout"]
-  if (Number(connect) > Timer.longest && /^[0-9]{1,10}$/.test(String(connect))) delete headers["connect-timeout-ms"]
+  if (typeof grpc === "string" && (GrpcTimeout.parse(grpc) ?? 0) > Timer.maxDelay) delete headers["grpc-timeout"]
+  if (Number(connect) > Timer.maxDelay && /^[0-9]{1,10}$/.test(String(connect))) delete headers["connect-timeout-ms"]
 }
 
 /** Connect makes a URL of it, and throws where it is none (GrpcBroken.test.ts). */
-const authority = (request: Request): string | undefined =>
+const authority = (request: IncomingRequest): string | undefined =>
   "authority" in request ? request.authority : request.headers.host
 
 const unknownMethod: NonNullable<Parameters<typeof connectNodeAdapter>[0]["fallback"]> = (request, response) => {
@@ -121,7 +120,7 @@ const unknownMethod: NonNullable<Parameters<typeof connectNodeAdapter>[0]["fallb
 }
 
 /** Connect escapes more of a text than the specification does, and grpc-js then shows `unknown model%3A` (GrpcServer.test.ts). */
-const encodeReadably = (response: Response): void => {
+const encodeReadably = (response: NodeResponse): void => {
   const addTrailers = response.addTrailers.bind(response)
   response.addTrailers = (trailers: OutgoingHttpHeaders) => {
     const message = trailers["grpc-message"]

@@ -63,7 +63,7 @@ describe("a connection is told apart by its first bytes", () => {
   it.live("HTTP/1.1 in single bytes", () =>
     Effect.gen(function* () {
       const { port } = yield* serve()
-      const answer = yield* Effect.callback<string>((resume) => {
+      const response = yield* Effect.callback<string>((resume) => {
         let received = ""
         const socket = connectSocket({ port, host: "127.0.0.1", noDelay: true })
         const send = ([byte, ...rest]: ReadonlyArray<string>): void => {
@@ -73,7 +73,7 @@ describe("a connection is told apart by its first bytes", () => {
         socket.setEncoding("utf8").on("data", (text: string) => (received += text))
         socket.on("close", () => resume(Effect.succeed(received)))
       })
-      expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*{"live":true}$/)
+      expect(response).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*{"live":true}$/)
     }),
   )
 
@@ -101,8 +101,8 @@ describe("a connection is told apart by its first bytes", () => {
     Effect.gen(function* () {
       const server = yield* serve()
       const session = yield* rawSession(server)
-      const answers = yield* rawSocket(server.port, `${getLive}\r\n${getLive}${last}`)
-      expect(answers.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(2)
+      const responses = yield* rawSocket(server.port, `${getLive}\r\n${getLive}${last}`)
+      expect(responses.match(/HTTP\/1\.1 200 OK/g)).toHaveLength(2)
       expect(yield* isHealthy(session)).toBe(true)
     }),
   )
@@ -215,11 +215,11 @@ describe("over HTTP/1.1", () => {
       yield* Queue.take(server.started)
       // One that has said nothing yet, one of HTTP/1.1 that has been answered, and one of HTTP/2.
       const silent = yield* Effect.forkChild(rawSocket(server.port, ""))
-      const answered = yield* Deferred.make<void>()
+      const replied = yield* Deferred.make<void>()
       const idle = yield* Effect.forkChild(
-        rawSocket(server.port, `${getLive}\r\n`, () => Deferred.doneUnsafe(answered, Effect.void)),
+        rawSocket(server.port, `${getLive}\r\n`, () => Deferred.doneUnsafe(replied, Effect.void)),
       )
-      yield* Deferred.await(answered)
+      yield* Deferred.await(replied)
       const session = yield* rawSession(server)
       yield* seen(session)
       const stopping = yield* Effect.forkChild(stop, { startImmediately: true })
@@ -238,9 +238,11 @@ describe("over HTTP/1.1", () => {
     Effect.gen(function* () {
       const { server, stop } = yield* stoppable({ stopTimeoutMillis: 50 })
       const head = `POST ${modelInferPath} HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 9\r\n\r\n`
-      const asked = yield* Deferred.make<void>()
-      const call = yield* Effect.forkChild(rawSocket(server.port, head, () => Deferred.doneUnsafe(asked, Effect.void)))
-      yield* Deferred.await(asked)
+      const entered = yield* Deferred.make<void>()
+      const call = yield* Effect.forkChild(
+        rawSocket(server.port, head, () => Deferred.doneUnsafe(entered, Effect.void)),
+      )
+      yield* Deferred.await(entered)
       yield* stop
       yield* Fiber.join(call)
     }),

@@ -22,7 +22,7 @@ import type { Calls } from "./Call.ts"
 import * as Goaway from "./Goaway.ts"
 import type { Http2 } from "../port/HttpListener.ts"
 import * as Keepalive from "./Keepalive.ts"
-import { carry } from "./NodeCallStream.ts"
+import { attach } from "./NodeCallStream.ts"
 
 /** Bytes that a caller may send ahead, per stream and per connection: the default 64 KiB halves large tensors' rate. */
 const streamWindow = 4 * 1024 * 1024
@@ -30,18 +30,18 @@ const connectionWindow = 16 * 1024 * 1024
 
 const maxConcurrentStreams = 1024
 
-export type Answer = (request: Http2ServerRequest, response: Http2ServerResponse) => void
+export type RequestHandler = (request: Http2ServerRequest, response: Http2ServerResponse) => void
 
 export interface Http2Options {
   readonly maxMessageSize: number
-  readonly keepalive: Keepalive.Settings
-  /** Answered before all others; undefined where `answer` has all. */
+  readonly keepalive: Keepalive.KeepaliveSettings
+  /** Handled before all others; undefined where `handler` takes all. */
   readonly calls: Calls | undefined
-  /** Answers everything else. */
-  readonly answer: Answer
+  /** Handles everything else. */
+  readonly handler: RequestHandler
 }
 
-export const make = ({ maxMessageSize, keepalive, calls, answer }: Http2Options): Http2 => {
+export const make = ({ maxMessageSize, keepalive, calls, handler }: Http2Options): Http2 => {
   // It never listens: the port accepts its connections.
   const server = createServer({
     settings: { initialWindowSize: streamWindow, maxConcurrentStreams },
@@ -50,12 +50,12 @@ export const make = ({ maxMessageSize, keepalive, calls, answer }: Http2Options)
     // A client may open this many before it has read our settings, and is to try these again, not to be cut off.
     maxSessionRejectedStreams: maxConcurrentStreams * 10,
   })
-  const sessions = new Map<Http2Session | undefined, CallsOfSession>()
-  server.on("request", answer)
-  server.on("checkContinue", answer)
+  const sessions = new Map<Http2Session | undefined, SessionCalls>()
+  server.on("request", handler)
+  server.on("checkContinue", handler)
   server.on("sessionError", constVoid)
   server.on("session", (session) => {
-    const inFlight = new CallsOfSession(session)
+    const inFlight = new SessionCalls(session)
     sessions.set(session, inFlight)
     session.on("close", () => sessions.delete(session))
     session.setLocalWindowSize(connectionWindow)
@@ -77,8 +77,8 @@ export const make = ({ maxMessageSize, keepalive, calls, answer }: Http2Options)
   }
 }
 
-/** How many there are in flight on an HTTP/2 connection, which node knows and does not tell. */
-class CallsOfSession implements Keepalive.CallsInFlight {
+/** Counts the calls in flight on an HTTP/2 connection; node:http2 has no such count. */
+class SessionCalls implements Keepalive.CallsInFlight {
   readonly session: ServerHttp2Session
   count = 0
   readonly ended: () => void
@@ -93,7 +93,7 @@ class CallsOfSession implements Keepalive.CallsInFlight {
 
 const route = (
   server: Http2Server,
-  sessions: ReadonlyMap<Http2Session | undefined, CallsOfSession>,
+  sessions: ReadonlyMap<Http2Session | undefined, SessionCalls>,
   calls: Calls | undefined,
 ): void => {
   // The compatibility layer is node's own listener of `stream`; what is not ours is handed on to it.
@@ -104,7 +104,7 @@ const route = (
     // Its connection has failed in the meantime, which is an error of the stream too: without a listener it ends the process.
     if (ofSession === undefined) return void stream.on("error", constVoid)
     ofSession.count += 1
-    if (calls?.takes(headers) === true) return carry(stream, headers, calls, ofSession.ended)
+    if (calls?.takes(headers) === true) return attach(stream, headers, calls, ofSession.ended)
     stream.on("close", ofSession.ended)
     for (const listener of compatible) listener.call(server, stream, headers, ...rest)
   })

@@ -47,13 +47,13 @@ const modelStreamInferPath = `/${GRPCInferenceService.typeName}/${modelStreamInf
 
 const harnessWith = Effect.fnUntraced(function* (fastInference: boolean) {
   const open = yield* Deferred.make<void>()
-  const begun = yield* Queue.unbounded<void>()
+  const started = yield* Queue.unbounded<void>()
   const interrupted = yield* Queue.unbounded<void>()
   const produced = { count: 0 }
   const layers = Layer.mergeAll(
     Model.each(Once, ({ X }) => Effect.succeed({ Y: X })),
     Model.each(Gated, ({ X }) =>
-      Queue.offer(begun, undefined).pipe(
+      Queue.offer(started, undefined).pipe(
         Effect.andThen(Deferred.await(open)),
         Effect.as({ Y: X }),
         Effect.onInterrupt(() => Queue.offer(interrupted, undefined)),
@@ -89,14 +89,14 @@ const harnessWith = Effect.fnUntraced(function* (fastInference: boolean) {
   const [once, gated, count] = services.map(({ model }) => model)
   assert(once !== undefined && gated !== undefined && count !== undefined)
   const authority = `http://127.0.0.1:${port}`
-  return { port, authority, gateway, open, begun, interrupted, produced, stop, once, gated, count }
+  return { port, authority, gateway, open, started, interrupted, produced, stop, once, gated, count }
 })
 
 type Init = MessageInitShape<typeof ModelInferRequestSchema>
 
 const boolean = (value: boolean) => ({ parameterChoice: { case: "boolParam", value } }) as const
 
-const ask = (modelName: string, x: number, more: Init = {}): Init => ({
+const requestOf = (modelName: string, x: number, more: Init = {}): Init => ({
   modelName,
   id: String(x),
   inputs: [{ name: "X", datatype: "INT32", shape: modelName === "gated" ? [1n] : [1n, 1n] }],
@@ -162,12 +162,12 @@ describe.each([true, false])("ModelStreamInfer, fastInference: %s", (fastInferen
     Effect.gen(function* () {
       const { port } = yield* harness
       const { call, received, send, end } = yield* openStream(port)
-      yield* send(ask("once", 1))
-      yield* send(ask("nope", 2))
-      yield* send(ask("once", 3, { rawInputContents: [new Uint8Array(3)] }))
-      yield* send(ask("once", 4, { parameters: { triton_other: boolean(true) } }))
-      yield* send(ask("once", 5, { rawInputContents: [] }))
-      yield* send(ask("once", 6))
+      yield* send(requestOf("once", 1))
+      yield* send(requestOf("nope", 2))
+      yield* send(requestOf("once", 3, { rawInputContents: [new Uint8Array(3)] }))
+      yield* send(requestOf("once", 4, { parameters: { triton_other: boolean(true) } }))
+      yield* send(requestOf("once", 5, { rawInputContents: [] }))
+      yield* send(requestOf("once", 6))
       call.end()
       expect(yield* Queue.takeN(received, 6)).toEqual([
         good("1", 1, true),
@@ -191,11 +191,11 @@ describe.each([true, false])("ModelStreamInfer, fastInference: %s", (fastInferen
 
   it.live("C26: a slow answer holds back the later ones, and half-close waits for all", () =>
     Effect.gen(function* () {
-      const { port, open, begun } = yield* harness
+      const { port, open, started } = yield* harness
       const { call, received, send, end } = yield* openStream(port)
-      yield* send(ask("gated", 1))
-      yield* Queue.take(begun)
-      for (let x = 2; x <= 1000; x++) yield* send(ask("once", x))
+      yield* send(requestOf("gated", 1))
+      yield* Queue.take(started)
+      for (let x = 2; x <= 1000; x++) yield* send(requestOf("once", x))
       call.end()
       yield* Deferred.succeed(open, undefined)
       const all = yield* Queue.takeN(received, 1000)
@@ -206,18 +206,18 @@ describe.each([true, false])("ModelStreamInfer, fastInference: %s", (fastInferen
 
   it.live("requests are not read without end behind a slow answer", () =>
     Effect.gen(function* () {
-      const { port, open, begun, once } = yield* harness
+      const { port, open, started, once } = yield* harness
       const { call, received, send, end } = yield* openStream(port)
-      yield* send(ask("gated", 1))
-      yield* Queue.take(begun)
-      for (let x = 2; x <= 3000; x++) yield* send(ask("once", x))
-      for (let x = 3001; x <= 6000; x++) yield* send(ask("nope", x))
+      yield* send(requestOf("gated", 1))
+      yield* Queue.take(started)
+      for (let x = 2; x <= 3000; x++) yield* send(requestOf("once", x))
+      for (let x = 3001; x <= 6000; x++) yield* send(requestOf("nope", x))
       // Nothing is read any more: two looks, many answers of another stream apart.
       const other = yield* openStream(port)
       let others = 0
       const look = Effect.gen(function* () {
         for (let x = 0; x < 20; x++) {
-          yield* other.send(ask("once", x))
+          yield* other.send(requestOf("once", x))
           yield* Queue.take(other.received)
           others += 1
         }
@@ -237,20 +237,20 @@ describe.each([true, false])("ModelStreamInfer, fastInference: %s", (fastInferen
 
   it.live("of large requests fewer are read, compressed ones too", () =>
     Effect.gen(function* () {
-      const { authority, open, begun, gated } = yield* harness
+      const { authority, open, started, gated } = yield* harness
       const session = yield* rawSession({ authority })
       // 8 MiB each: the message, and its id once more as a text.
       const large = (x: number) => {
-        const request = ask("gated", x, { id: `${x}${" ".repeat(4 * 2 ** 20)}` })
+        const request = requestOf("gated", x, { id: `${x}${" ".repeat(4 * 2 ** 20)}` })
         return frame(gzipSync(toBinary(modelInfer.input, create(modelInfer.input, request))), 1)
       }
       const headers = { ":path": modelStreamInferPath, "grpc-encoding": "gzip" }
       const chunks = Array.from({ length: 12 }, (_, x) => large(x))
       const call = yield* Effect.forkChild(rawCall(session, { chunks, headers }), { startImmediately: true })
-      yield* Queue.take(begun)
+      yield* Queue.take(started)
       while (gated.life.pending() < 7) yield* Effect.promise(() => setImmediate())
       // The next one would have come long before so many calls are answered.
-      const small = frame(toBinary(modelInfer.input, create(modelInfer.input, ask("once", 1))))
+      const small = frame(toBinary(modelInfer.input, create(modelInfer.input, requestOf("once", 1))))
       for (let x = 0; x < 50; x++)
         yield* rawCall(session, { chunks: [small], headers: { ":path": modelStreamInferPath } })
       expect(gated.life.pending()).toBe(7)
@@ -264,21 +264,21 @@ describe.each([true, false])("ModelStreamInfer, fastInference: %s", (fastInferen
     Effect.gen(function* () {
       const { port } = yield* harness
       const { call, received, send, end } = yield* openStream(port)
-      yield* send(ask("count", 2))
+      yield* send(requestOf("count", 2))
       expect(yield* Queue.takeN(received, 2)).toEqual([good("2", 0, false), good("2", 1, false)])
-      yield* send(ask("count", 1, emptyFinal))
+      yield* send(requestOf("count", 1, emptyFinal))
       expect(yield* Queue.takeN(received, 2)).toEqual([good("1", 0, false), good("1", undefined, true)])
-      yield* send(ask("count", 0, emptyFinal))
+      yield* send(requestOf("count", 0, emptyFinal))
       expect(yield* Queue.take(received)).toEqual(good("0", undefined, true))
-      yield* send(ask("once", 7, emptyFinal))
+      yield* send(requestOf("once", 7, emptyFinal))
       expect(yield* Queue.take(received)).toEqual(good("7", 7, true))
-      yield* send(ask("count", -1))
+      yield* send(requestOf("count", -1))
       expect(yield* Queue.takeN(received, 2)).toEqual([
         good("-1", 0, false),
         { id: "-1", y: undefined, error: "no way down", final: true },
       ])
       yield* send(
-        ask("once", 8, {
+        requestOf("once", 8, {
           parameters: { triton_enable_empty_final_response: { parameterChoice: { case: "int64Param", value: 1n } } },
         }),
       )
@@ -294,8 +294,8 @@ describe.each([true, false])("ModelStreamInfer, fastInference: %s", (fastInferen
     Effect.gen(function* () {
       const { port } = yield* harness
       const { received, send, end } = yield* openStream(port, { triton_grpc_error: "true" })
-      yield* send(ask("once", 1))
-      yield* send(ask("nope", 2))
+      yield* send(requestOf("once", 1))
+      yield* send(requestOf("nope", 2))
       expect(yield* Queue.take(received)).toEqual(good("1", 1, true))
       expect(yield* end).toEqual({ code: 5, message: "Request for unknown model: 'nope' is not found" })
     }),
@@ -303,12 +303,12 @@ describe.each([true, false])("ModelStreamInfer, fastInference: %s", (fastInferen
 
   it.live("C28: a caller that cancels takes back what is queued and what runs", () =>
     Effect.gen(function* () {
-      const { port, begun, interrupted, gated, count } = yield* harness
+      const { port, started, interrupted, gated, count } = yield* harness
       const { call, received, send, end } = yield* openStream(port)
-      yield* send(ask("gated", 1))
-      yield* Queue.take(begun)
-      yield* send(ask("gated", 2))
-      yield* send(ask("count", 99))
+      yield* send(requestOf("gated", 1))
+      yield* Queue.take(started)
+      yield* send(requestOf("gated", 2))
+      yield* send(requestOf("count", 99))
       yield* Queue.take(received)
       const both = yield* Effect.forkChild(Queue.takeN(interrupted, 2))
       call.cancel()
@@ -323,10 +323,10 @@ describe.each([true, false])("ModelStreamInfer, fastInference: %s", (fastInferen
 
   it.live("C28: a deadline ends the stream and what runs for it", () =>
     Effect.gen(function* () {
-      const { port, begun, interrupted } = yield* harness
+      const { port, started, interrupted } = yield* harness
       const { send, end } = yield* openStream(port, {}, 100)
-      yield* send(ask("gated", 1))
-      yield* Queue.take(begun)
+      yield* send(requestOf("gated", 1))
+      yield* Queue.take(started)
       expect(yield* end).toMatchObject({ code: 4 })
       yield* Queue.take(interrupted)
     }),
@@ -336,13 +336,13 @@ describe.each([true, false])("ModelStreamInfer, fastInference: %s", (fastInferen
     Effect.gen(function* () {
       const { gateway } = yield* harness
       const requests = async function* () {
-        yield create(modelInfer.input, ask("once", 1))
+        yield create(modelInfer.input, requestOf("once", 1))
       }
       const init = { service: GRPCInferenceService, method: modelStreamInfer, protocolName: "grpc" }
       const context = createHandlerContext({ ...init, requestMethod: "POST", url: "http://localhost" })
       const options = { gateway, forward: undefined, toError: ({ _tag }: Errors.InferenceError) => new Error(_tag) }
-      const answers = GrpcInferStream.serve(options, requests(), { ...context, timeoutMs: () => 0 })
-      yield* Effect.promise(() => expect(answers.next()).rejects.toThrow("DeadlineExceeded"))
+      const responses = GrpcInferStream.serve(options, requests(), { ...context, timeoutMs: () => 0 })
+      yield* Effect.promise(() => expect(responses.next()).rejects.toThrow("DeadlineExceeded"))
     }),
   )
 
@@ -350,14 +350,14 @@ describe.each([true, false])("ModelStreamInfer, fastInference: %s", (fastInferen
     Effect.gen(function* () {
       const { port, produced, interrupted, gateway } = yield* harness
       const { call, send, received } = yield* openStream(port)
-      yield* send(ask("bulk", 99))
+      yield* send(requestOf("bulk", 99))
       yield* Queue.take(received)
       call.pause()
       // Once windows and buffers are full nothing is produced any more: two looks, many answers of another stream apart.
       const other = yield* openStream(port)
       const look = Effect.gen(function* () {
         for (let x = 0; x < 20; x++) {
-          yield* other.send(ask("once", x))
+          yield* other.send(requestOf("once", x))
           yield* Queue.take(other.received)
         }
         return produced.count
@@ -374,12 +374,12 @@ describe.each([true, false])("ModelStreamInfer, fastInference: %s", (fastInferen
 
   it.live("a stop lets what is in flight finish, and then ends the stream as unavailable", () =>
     Effect.gen(function* () {
-      const { port, open, begun, stop } = yield* harness
+      const { port, open, started, stop } = yield* harness
       const { received, send, end } = yield* openStream(port)
-      yield* send(ask("gated", 1))
-      yield* Queue.take(begun)
+      yield* send(requestOf("gated", 1))
+      yield* Queue.take(started)
       const stopped = yield* Effect.forkChild(stop, { startImmediately: true })
-      yield* send(ask("once", 2))
+      yield* send(requestOf("once", 2))
       yield* Deferred.succeed(open, undefined)
       expect(yield* Queue.take(received)).toEqual(good("1", 1, true))
       expect(yield* end).toEqual({
@@ -394,7 +394,7 @@ describe.each([true, false])("ModelStreamInfer, fastInference: %s", (fastInferen
     Effect.gen(function* () {
       const { authority, stop } = yield* harness
       const session = yield* rawSession({ authority })
-      const nope = frame(toBinary(modelInfer.input, create(modelInfer.input, ask("nope", 1))))
+      const nope = frame(toBinary(modelInfer.input, create(modelInfer.input, requestOf("nope", 1))))
       const begin = (path: string, ...chunks: ReadonlyArray<Uint8Array>) => {
         const headers = { ":path": path, triton_grpc_error: "true" }
         return Effect.forkChild(rawCall(session, { chunks, headers, last: "nothing" }), { startImmediately: true })
@@ -450,7 +450,7 @@ describe.each([true, false])("ModelStreamInfer, fastInference: %s", (fastInferen
         fastInference,
       })
       const { send, end } = yield* openStream(port)
-      yield* send(ask("once", 1))
+      yield* send(requestOf("once", 1))
       expect(yield* end).toEqual({ code: 13, message: "Internal error of the server; its log says why" })
       expect(logged).toEqual(["The gRPC front end failed on a call"])
     }).pipe(Effect.provide(Logger.layer([log])))
@@ -465,7 +465,7 @@ describe.each([true, false])("ModelStreamInfer, fastInference: %s", (fastInferen
       const { port } = yield* GrpcServer.make(gateway, options)
       const session = yield* rawSession({ authority: `http://127.0.0.1:${port}` })
       const headers = { ":path": modelStreamInferPath }
-      const whole = frame(toBinary(modelInfer.input, create(modelInfer.input, ask("once", 1))))
+      const whole = frame(toBinary(modelInfer.input, create(modelInfer.input, requestOf("once", 1))))
       yield* rawCall(session, { chunks: [whole, whole.subarray(0, 20)], headers, last })
       expect((yield* rawCall(session, { chunks: [whole], headers })).status).toBe("0")
       expect(logged).toEqual([])
@@ -477,7 +477,7 @@ describe.each([true, false])("ModelStreamInfer, fastInference: %s", (fastInferen
       const server = yield* harness
       for (const name of ["grpc-js", "gRPC with gzip", "gRPC-Web", "Connect"] as const) {
         const call = yield* clients[name](server)
-        expect(yield* call(modelInfer, ask("count", 1))).toEqual({
+        expect(yield* call(modelInfer, requestOf("count", 1))).toEqual({
           code: 12,
           message: "ModelInfer RPC doesn't support models with decoupled transaction policy",
           tag: "Unsupported",

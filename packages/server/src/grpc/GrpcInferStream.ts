@@ -66,7 +66,7 @@ export async function* serve(
           return stream.end()
         }
         const { id, request } = ProtobufCodec.fromStreamMessage(next.value)
-        stream.ask(id, Result.flatMap(request, prepare))
+        stream.submit(id, Result.flatMap(request, prepare))
       }
     } catch (error) {
       broken = { error }

@@ -70,9 +70,9 @@ describe("a message that does not arrive in time", () => {
   it.live("fails with a status that says so, and its stream closes", () =>
     Effect.gen(function* () {
       const session = yield* rawSession(yield* serve({ receiveTimeoutMillis: 20 }))
-      const answer = yield* rawCall(session, { chunks: [half], last: "nothing" })
+      const response = yield* rawCall(session, { chunks: [half], last: "nothing" })
       const message = "the message did not arrive within 20 ms: 605 bytes with its prefix, expected 10005"
-      expect(answer).toMatchObject({ status: "4", tag: "DeadlineExceeded", message })
+      expect(response).toMatchObject({ status: "4", tag: "DeadlineExceeded", message })
       expect(yield* isHealthy(session)).toBe(true)
     }),
   )
@@ -93,17 +93,17 @@ describe("a message that does not arrive in time", () => {
         ":path": modelInferPath.replace("ModelInfer", "ModelStreamInfer"),
         "content-type": "application/grpc",
       })
-      const answer = Effect.callback<string>((resume) => {
+      const response = Effect.callback<string>((resume) => {
         stream.on("error", () => resume(Effect.succeed("reset")))
         stream.on("data", (chunk: Buffer) => resume(Effect.succeed(chunk.toString("latin1"))))
         stream.on("close", () => resume(Effect.succeed("closed")))
       })
-      const answered = yield* Effect.forkChild(answer, { startImmediately: true })
+      const responded = yield* Effect.forkChild(response, { startImmediately: true })
       yield* seen(session)
       // Timers fire in their order.
       yield* Effect.sleep(25)
       stream.write(whole)
-      expect(yield* Fiber.join(answered)).toContain("addsub")
+      expect(yield* Fiber.join(responded)).toContain("addsub")
     }),
   )
 
@@ -187,10 +187,10 @@ describe.each([true, false])("large messages, fastInference: %s", (fastInference
   it.live.each([5_000_000, 40_000_000])("%d bytes go both ways", (size) =>
     Effect.gen(function* () {
       const session = yield* rawSession(yield* serve({ fastInference }))
-      const answer = yield* rawCall(session, { chunks: [echo(size)] })
-      expect(answer.status).toBe("0")
-      expect(answer.body.length).toBeGreaterThan(size)
-      expect(answer.body.at(-1)).toBe(7)
+      const response = yield* rawCall(session, { chunks: [echo(size)] })
+      expect(response.status).toBe("0")
+      expect(response.body.length).toBeGreaterThan(size)
+      expect(response.body.at(-1)).toBe(7)
     }),
   )
 

@@ -33,7 +33,7 @@ const served = Effect.fnUntraced(function* (options: Pick<Model.HandlerOptions, 
   const server = yield* GrpcServer.make(gateway, { host: "127.0.0.1", port: 0, stopTimeoutMillis: 1_000 })
   const session = yield* rawSession({ authority: `http://127.0.0.1:${server.port}` })
   /** With an id of so many characters, which moves the tensor within its message. */
-  const ask = (data: Float32Array, characters = 0) =>
+  const infer = (data: Float32Array, characters = 0) =>
     rawCall(session, {
       chunks: [
         inferFrame({
@@ -44,7 +44,7 @@ const served = Effect.fnUntraced(function* (options: Pick<Model.HandlerOptions, 
         }),
       ],
     })
-  return { kept, ask }
+  return { kept, infer }
 })
 
 const isPicture = (body: Uint8Array): boolean => {
@@ -55,9 +55,9 @@ const isPicture = (body: Uint8Array): boolean => {
 describe("the memory of a large message", () => {
   it.live("is a handler's to keep, who can read its tensor without a copy, wherever it stands", () =>
     Effect.gen(function* () {
-      const { kept, ask } = yield* served()
+      const { kept, infer } = yield* served()
       for (let characters = 0; characters < 8; characters++) {
-        assert(isPicture((yield* ask(picture, characters)).body))
+        assert(isPicture((yield* infer(picture, characters)).body))
       }
       for (const { bytes, data } of kept) {
         assert.strictEqual(data.buffer, bytes.buffer)
@@ -68,17 +68,17 @@ describe("the memory of a large message", () => {
 
   it.live("is given back where its handler keeps none, once the answer has been made of it", () =>
     Effect.gen(function* () {
-      const { kept, ask } = yield* served({ keepsInputs: false })
-      for (let time = 0; time < 3; time++) assert(isPicture((yield* ask(picture)).body))
+      const { kept, infer } = yield* served({ keepsInputs: false })
+      for (let time = 0; time < 3; time++) assert(isPicture((yield* infer(picture)).body))
       for (const { bytes } of kept) assert.strictEqual(bytes.length, 0)
     }),
   )
 
   it.live("stays where the request has failed, and where it is small", () =>
     Effect.gen(function* () {
-      const { kept, ask } = yield* served({ keepsInputs: false })
-      assert.strictEqual((yield* ask(picture.map((value) => -1 - value))).status, "13")
-      assert.strictEqual((yield* ask(picture.slice(0, 100))).status, "0")
+      const { kept, infer } = yield* served({ keepsInputs: false })
+      assert.strictEqual((yield* infer(picture.map((value) => -1 - value))).status, "13")
+      assert.strictEqual((yield* infer(picture.slice(0, 100))).status, "0")
       assert.deepStrictEqual(
         kept.map(({ bytes }) => bytes.length),
         [4 * picture.length, 400],

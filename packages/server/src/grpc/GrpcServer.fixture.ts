@@ -92,15 +92,15 @@ export const serve = Effect.fnUntraced(function* (options: Partial<GrpcServer.Gr
     ...inner,
     infer: (wire, deadline, reply) => {
       if (wire.id === "defect") throw new Error("a defect that the test asked for")
-      let answered = false
+      let responded = false
       const cancel = inner.infer(wire, deadline, (outcome) => {
-        answered = true
+        responded = true
         reply(outcome)
       })
       Queue.offerUnsafe(events, "asked")
       return () => {
         cancel()
-        if (!answered) Queue.offerUnsafe(events, "cancelled")
+        if (!responded) Queue.offerUnsafe(events, "cancelled")
       }
     },
   }
@@ -166,8 +166,8 @@ const overConnect = (make: (baseUrl: string) => Transport) => (server: { readonl
     const call: Call = (method, request, options) =>
       Effect.promise(async () => {
         try {
-          const answer = await transport.unary(method, options?.signal, undefined, undefined, request)
-          return { response: answer.message }
+          const response = await transport.unary(method, options?.signal, undefined, undefined, request)
+          return { response: response.message }
         } catch (reason) {
           const error = ConnectError.from(reason)
           return { code: error.code, message: error.rawMessage, tag: error.metadata.get(tagHeader) ?? undefined }
@@ -210,7 +210,7 @@ export const addSub = (overrides: InferInit = {}): InferInit => ({
   ...overrides,
 })
 
-export const addSubAnswer = [bytes([2, 3, 4, 5]), bytes([0, 1, 2, 3])]
+export const addSubResponse = [bytes([2, 3, 4, 5]), bytes([0, 1, 2, 3])]
 
 export const oneByte = (modelName: string, overrides: InferInit = {}): InferInit => ({
   modelName,
@@ -270,7 +270,7 @@ export const rawSocket = (port: number, sent: Uint8Array | string, first: () => 
     return Effect.sync(() => socket.destroy())
   })
 
-export interface RawAnswer {
+export interface RawResponse {
   readonly status: string | undefined
   readonly message: string | undefined
   readonly tag: string | undefined
@@ -288,7 +288,7 @@ export interface RawCall {
 
 /** A call as it is put on the wire, until its stream is closed. One that asks whether to send its body waits to be told. */
 export const rawCall = (session: ClientHttp2Session, { chunks, headers, last = "end" }: RawCall) =>
-  Effect.callback<RawAnswer>((resume) => {
+  Effect.callback<RawResponse>((resume) => {
     const stream = session.request({
       ":method": "POST",
       ":path": modelInferPath,

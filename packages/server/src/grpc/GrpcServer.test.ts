@@ -6,7 +6,7 @@ import { Health, HealthCheckResponse_ServingStatus as ServingStatus } from "@ner
 import * as GrpcServer from "./GrpcServer.ts"
 import {
   addSub,
-  addSubAnswer,
+  addSubResponse,
   clients,
   closed,
   inferFrame,
@@ -30,7 +30,7 @@ const inferCases: ReadonlyArray<InferCase> = [
   [
     "answers with raw tensors",
     addSub(),
-    { response: { modelName: "addsub", modelVersion: "1", id: "1", rawOutputContents: addSubAnswer } },
+    { response: { modelName: "addsub", modelVersion: "1", id: "1", rawOutputContents: addSubResponse } },
   ],
   [
     "answers only the outputs that were asked for",
@@ -130,9 +130,9 @@ describe.each([true, false])("fastInference: %s", (fastInference) => {
       const chunks = [inferFrame(oneByte("gate"))]
       const first = yield* Effect.forkChild(rawCall(session, { chunks }))
       yield* Queue.take(server.started)
-      const answer = yield* rawCall(session, { chunks, headers: { "grpc-timeout": "50m" } })
-      expect(answer).toMatchObject({ status: "4", tag: "DeadlineExceeded" })
-      expect(answer.message).toContain("Deadline Exceeded")
+      const response = yield* rawCall(session, { chunks, headers: { "grpc-timeout": "50m" } })
+      expect(response).toMatchObject({ status: "4", tag: "DeadlineExceeded" })
+      expect(response.message).toContain("Deadline Exceeded")
       expect(server.gate.life.pending()).toBe(0)
       expect(server.gate.description.statistics.failures.REJECTED).toBe(1)
       yield* Deferred.succeed(server.open, undefined)

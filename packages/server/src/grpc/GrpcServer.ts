@@ -45,7 +45,7 @@ export interface FrontEndOptions {
   /** What answers only to those who have a secret. Default nothing. */
   readonly restrictedApis?: ReadonlyArray<RestrictedApis.Restriction> | undefined
   /** Default: none, browsers keep pages of other origins away. */
-  readonly cors?: Cors.Policy | undefined
+  readonly cors?: Cors.CorsPolicy | undefined
 }
 
 export interface GrpcServerOptions extends FrontEndOptions {
@@ -65,23 +65,23 @@ export interface GrpcServerOptions extends FrontEndOptions {
 /** For whatever port its requests come to. */
 export interface FrontEnd {
   /** Answers what is no plain inference over HTTP/2, which is before it. */
-  readonly answer: GrpcConnect.ConnectHandler
-  /** The connections of one port that speak HTTP/2; `answer` is for what it does not answer itself. */
-  readonly http2: (answer: GrpcHttp2.Answer) => HttpListener.Http2
+  readonly handler: GrpcConnect.ConnectHandler
+  /** The connections of one port that speak HTTP/2; `handler` takes the requests that it does not handle itself. */
+  readonly http2: (handler: GrpcHttp2.RequestHandler) => HttpListener.Http2
   /** Cuts off a request over HTTP/2 that is not for `answer` as if it were. */
   readonly limit: (request: Http2ServerRequest) => void
 }
 
-const largestMessage = 2 ** 31 - 1
+const maxMessageLength = 2 ** 31 - 1
 
 export const make = Effect.fnUntraced(function* (
   gateway: Gateway,
   options: GrpcServerOptions,
 ): Effect.fn.Return<HttpListener.Address, ServeError, Scope.Scope> {
   const { host = "0.0.0.0", port, maxConnections, greetingTimeoutMillis, stopTimeoutMillis, tls, ...others } = options
-  const { answer, http2 } = yield* frontEnd(gateway, others)
-  const listener = { host, port, maxConnections, greetingTimeoutMillis, stopTimeoutMillis, tls, http2: http2(answer) }
-  return yield* HttpListener.make(answer, { name: "gRPC", ...listener })
+  const { handler, http2 } = yield* frontEnd(gateway, others)
+  const listener = { host, port, maxConnections, greetingTimeoutMillis, stopTimeoutMillis, tls, http2: http2(handler) }
+  return yield* HttpListener.make(handler, { name: "gRPC", ...listener })
 })
 
 export const frontEnd = Effect.fnUntraced(function* (
@@ -90,8 +90,8 @@ export const frontEnd = Effect.fnUntraced(function* (
 ): Effect.fn.Return<FrontEnd, ServeError> {
   const { maxMessageSize = 256 * 1024 * 1024, receiveTimeoutMillis = 300_000, fastInference = true } = options
   const { responseCompression = "none", maxIncompleteSize = Math.max(2 ** 30, 4 * maxMessageSize) } = options
-  if (!Number.isInteger(maxMessageSize) || maxMessageSize < 1 || maxMessageSize > largestMessage) {
-    const message = `maxMessageSize is ${maxMessageSize}, expected an integer from 1 to ${largestMessage} (2 GiB - 1)`
+  if (!Number.isInteger(maxMessageSize) || maxMessageSize < 1 || maxMessageSize > maxMessageLength) {
+    const message = `maxMessageSize is ${maxMessageSize}, expected an integer from 1 to ${maxMessageLength} (2 GiB - 1)`
     return yield* new ServeError({ message })
   }
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
@@ -107,8 +107,8 @@ export const frontEnd = Effect.fnUntraced(function* (
   const receiveTimeout = new ReceiveTimeout(receiveTimeoutMillis)
   const calls = fastInference ? InferenceCalls.make({ ...common, receiveTimeout }) : undefined
   return {
-    answer: GrpcConnect.make({ ...common, receiveTimeoutMillis, cors: options.cors }),
+    handler: GrpcConnect.make({ ...common, receiveTimeoutMillis, cors: options.cors }),
     limit: (request) => limitReceiving(request, receiveTimeoutMillis, receiveBudget, false),
-    http2: (answer) => GrpcHttp2.make({ maxMessageSize, keepalive, calls, answer }),
+    http2: (handler) => GrpcHttp2.make({ maxMessageSize, keepalive, calls, handler }),
   }
 })

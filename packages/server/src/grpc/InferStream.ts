@@ -2,11 +2,11 @@
  * Many requests on one stream and their results, for all transports of ModelStreamInfer (StreamCall.ts, and on Connect
  * GrpcInferStream.ts). A failure is a result like any other and does not end the stream, unless `endingFailure` says so.
  *
- *   ask ─► gateway.stream ─┬─ decoupled: each response as it comes ──────────────────┬─► ready ─► take
- *    │                     └─ otherwise: in its turn, the order of the requests ─────┘
- *    └ unless `isFull`: requests in flight, results that wait for their turn, and results to take are bounded
+ *   submit ─► gateway.stream ─┬─ decoupled: each response as it comes ──────────────┬─► ready ─► take
+ *    │                        └─ otherwise: in the order of the requests ───────────┘
+ *    └ unless `isFull`: requests in flight, results that wait for earlier ones, and results to take are bounded
  *
- * No method waits: `onChange` tells the transport when there may be something to do.
+ * No method waits: `onChange` notifies the transport when there may be something to do.
  */
 import { constVoid } from "effect/Function"
 import { Effect, Result } from "effect"
@@ -37,21 +37,21 @@ export interface StreamResult {
 export const errorMode = "triton_grpc_error"
 
 /** Most requests in flight, and most results that wait; beyond either, the stream is full. */
-const mostWaiting = 256
+const maxPending = 256
 
 /** Most bytes that these hold together. A small compressed message may be a large request. */
-const mostBytes = 64 * 2 ** 20
+const maxBytes = 64 * 2 ** 20
 
 /** Results that may wait to be taken before a decoupled model has to wait. */
-const ahead = 16
+const maxReady = 16
 
-/** The place of a request that is answered in order. */
-interface Turn {
+/** Holds the result of a request until all results before it are ready. */
+interface ResultSlot {
   result: StreamResult | undefined
 }
 
 /** A request in flight. */
-interface Flight {
+interface InFlightRequest {
   cancel: Cancel
   /** Index among the requests in flight; -1 once it is none of them. */
   place: number
@@ -62,8 +62,8 @@ export class InferStream {
   readonly #options: InferStreamOptions
   readonly #onChange: () => void
   /** Requests in flight, in no order. */
-  #inFlight: Array<Flight> = []
-  #turns: Array<Turn> = []
+  #inFlight: Array<InFlightRequest> = []
+  #slots: Array<ResultSlot> = []
   #ready: Array<StreamResult> = []
   /** Bytes of requests in flight and of results that wait. */
   #bytes = 0
@@ -80,36 +80,36 @@ export class InferStream {
     this.#onChange = onChange
   }
 
-  /** Hands a request to its model, or takes the error of a request that could not be read. */
-  ask(id: string, request: Result.Result<WireRequest, InferenceError>): void {
+  /** Submits a request to its model, or queues the error of a request that could not be read. */
+  submit(id: string, request: Result.Result<WireRequest, InferenceError>): void {
     const wire = this.#ended ? Result.fail(shuttingDown) : request
-    if (Result.isFailure(wire)) return this.#inTurn()({ id, outcome: Result.fail(wire.failure), isFinal: true })
+    if (Result.isFailure(wire)) return this.#inOrder()({ id, outcome: Result.fail(wire.failure), isFinal: true })
     const { modelName, modelVersion, parameters } = wire.success
     const emptyFinalResponse = parameters[KnownParameters.emptyFinalResponse] === true
     const model = this.#gateway.model(modelName, modelVersion)
     const decoupled = Result.isSuccess(model) && model.success.calls.decoupled
-    const answer = decoupled ? (result: StreamResult) => this.#push(result) : this.#inTurn()
+    const deliver = decoupled ? (result: StreamResult) => this.#push(result) : this.#inOrder()
 
     const bytes = RequestSize.of(wire.success)
-    const flight: Flight = { cancel: constVoid, place: this.#inFlight.length }
+    const flight: InFlightRequest = { cancel: constVoid, place: this.#inFlight.length }
     this.#inFlight.push(flight)
     this.#bytes += bytes
     flight.cancel = this.#gateway.stream(wire.success, this.#options.deadline, {
       emit: (response) => this.#emit({ id, outcome: Result.succeed(response), isFinal: false }),
       end: (outcome) => {
-        if (!this.#land(flight)) return
+        if (!this.#removeInFlight(flight)) return
         this.#bytes -= bytes
         const silent = decoupled && Result.isSuccess(outcome) && !emptyFinalResponse
         if (silent) this.#onChange()
-        else answer({ id, outcome, isFinal: true })
+        else deliver({ id, outcome, isFinal: true })
       },
     })
   }
 
   /** Whether the transport must not read another request now. */
   get isFull(): boolean {
-    const count = Math.max(this.#inFlight.length, this.#turns.length, this.#ready.length)
-    return count >= mostWaiting || this.#bytes >= mostBytes
+    const count = Math.max(this.#inFlight.length, this.#slots.length, this.#ready.length)
+    return count >= maxPending || this.#bytes >= maxBytes
   }
 
   /** Whether there are no further results. */
@@ -131,7 +131,7 @@ export class InferStream {
     const result = this.#ready.shift()
     if (result === undefined) return undefined
     this.#bytes -= sizeOfResult(result)
-    if (this.#ready.length < ahead) this.#resumeSoon()
+    if (this.#ready.length < maxReady) this.#resumeSoon()
     return result
   }
 
@@ -157,7 +157,7 @@ export class InferStream {
     this.#cancelled = true
     const flights = this.#inFlight
     this.#inFlight = []
-    this.#turns = []
+    this.#slots = []
     this.#ready = []
     for (const flight of flights) {
       flight.place = -1
@@ -168,7 +168,7 @@ export class InferStream {
   }
 
   /** Removes a request from those in flight. Returns false if it was removed before. */
-  #land(flight: Flight): boolean {
+  #removeInFlight(flight: InFlightRequest): boolean {
     const { place } = flight
     if (place < 0) return false
     flight.place = -1
@@ -185,7 +185,7 @@ export class InferStream {
       // The model has not yet noticed that its request was cancelled.
       if (this.#cancelled) return Effect.void
       this.#push(result)
-      if (this.#ready.length < ahead) return Effect.void
+      if (this.#ready.length < maxReady) return Effect.void
       return Effect.callback((resume) => void this.#waitingEmits.push(() => resume(Effect.void)))
     })
   }
@@ -201,18 +201,18 @@ export class InferStream {
   }
 
   #resumeEmits(): void {
-    for (const taken of this.#waitingEmits.splice(0)) taken()
+    for (const resume of this.#waitingEmits.splice(0)) resume()
   }
 
   /** Takes the next place in order. Its result is ready once all results before it are. */
-  #inTurn(): (result: StreamResult) => void {
-    const turn: Turn = { result: undefined }
-    this.#turns.push(turn)
+  #inOrder(): (result: StreamResult) => void {
+    const slot: ResultSlot = { result: undefined }
+    this.#slots.push(slot)
     return (result) => {
-      turn.result = result
+      slot.result = result
       this.#bytes += sizeOfResult(result)
-      for (let first = this.#turns[0]; first?.result !== undefined; first = this.#turns[0]) {
-        this.#turns.shift()
+      for (let first = this.#slots[0]; first?.result !== undefined; first = this.#slots[0]) {
+        this.#slots.shift()
         this.#ready.push(first.result)
       }
       this.#onChange()

@@ -38,7 +38,7 @@ const streaming = { ":path": `/${GRPCInferenceService.typeName}/${modelStreamInf
 
 type Init = MessageInitShape<typeof ModelInferRequestSchema>
 
-const ask = (modelName: string, x: number, more: Init = {}): Uint8Array =>
+const requestFrame = (modelName: string, x: number, more: Init = {}): Uint8Array =>
   frame(
     toBinary(
       modelInfer.input,
@@ -63,12 +63,12 @@ const streamed = (message: Uint8Array) => {
 
 const harness = Effect.fnUntraced(function* (receiveTimeoutMillis = 10_000, maxMessageSize = 10_000) {
   const open = yield* Deferred.make<void>()
-  const begun = yield* Queue.unbounded<void>()
+  const started = yield* Queue.unbounded<void>()
   const produced = { count: 0 }
   const layers = Layer.mergeAll(
     Model.each(Twice, ({ X }) => Effect.succeed({ Y: 2 * X })),
     Model.each(Gated, ({ X }) =>
-      Queue.offer(begun, undefined).pipe(Effect.andThen(Deferred.await(open)), Effect.as({ Y: X })),
+      Queue.offer(started, undefined).pipe(Effect.andThen(Deferred.await(open)), Effect.as({ Y: X })),
     ),
     Model.stream(Endless, () => Stream.fromEffectRepeat(Effect.sync(() => ({ Y: produced.count++ })))),
   )
@@ -90,7 +90,7 @@ const harness = Effect.fnUntraced(function* (receiveTimeoutMillis = 10_000, maxM
     logDefect: (defect) => void defects.push(defect),
   })
   yield* Effect.addFinalizer(() => Effect.sync(() => gateway.beginDrain()))
-  return { gateway, calls, twice, gated, endless, open, begun, produced, defects, receiveBudget }
+  return { gateway, calls, twice, gated, endless, open, started, produced, defects, receiveBudget }
 })
 
 const ended = (call: MemoryCallStream) => Effect.promise(() => call.ended)
@@ -100,9 +100,9 @@ describe("unary", () => {
     Effect.gen(function* () {
       const { calls, twice } = yield* harness()
       const whole = new MemoryCallStream(calls, unary)
-      whole.write(ask("twice", 4))
+      whole.write(requestFrame("twice", 4))
       const parts = new MemoryCallStream(calls, unary)
-      for (const byte of ask("twice", 5)) parts.write(Uint8Array.of(byte))
+      for (const byte of requestFrame("twice", 5)) parts.write(Uint8Array.of(byte))
       expect([yield* ended(whole), yield* ended(parts)]).toEqual(["OK", "OK"])
       expect([whole, parts].map(({ sent }) => sent.map(unaryValue))).toEqual([[8], [10]])
       expect(twice.description.statistics.success.count).toBe(2)
@@ -111,12 +111,12 @@ describe("unary", () => {
 
   it.live("a caller that goes away takes its request back", () =>
     Effect.gen(function* () {
-      const { calls, gated, begun, open } = yield* harness()
+      const { calls, gated, started, open } = yield* harness()
       const first = new MemoryCallStream(calls, unary)
-      first.write(ask("gated", 1))
-      yield* Queue.take(begun)
+      first.write(requestFrame("gated", 1))
+      yield* Queue.take(started)
       const second = new MemoryCallStream(calls, unary)
-      second.write(ask("gated", 2))
+      second.write(requestFrame("gated", 2))
       expect(gated.life.pending()).toBe(1)
       second.close()
       expect([gated.life.pending(), gated.description.statistics.failures.CANCELED]).toEqual([0, 1])
@@ -128,10 +128,10 @@ describe("unary", () => {
 
   it.live("a deadline that passes is answered", () =>
     Effect.gen(function* () {
-      const { calls, begun } = yield* harness()
+      const { calls, started } = yield* harness()
       const call = new MemoryCallStream(calls, { ...unary, "grpc-timeout": "30m" })
-      call.write(ask("gated", 1))
-      yield* Queue.take(begun)
+      call.write(requestFrame("gated", 1))
+      yield* Queue.take(started)
       expect(yield* ended(call)).toMatchObject({ code: 4, tag: "DeadlineExceeded" })
     }),
   )
@@ -144,14 +144,14 @@ describe("unary", () => {
         act(call)
         return ended(call)
       }
-      expect(yield* outcome({}, (call) => call.write(ask("twice", 1).subarray(0, 20)))).toMatchObject({
+      expect(yield* outcome({}, (call) => call.write(requestFrame("twice", 1).subarray(0, 20)))).toMatchObject({
         code: 4,
         message: expect.stringMatching(/^the message did not arrive within 15 ms: 20 bytes with its prefix/),
       })
       expect(yield* outcome({}, () => {})).toMatchObject({ code: 4 })
       expect(yield* outcome({}, (call) => call.write(frame(new Uint8Array(0), 0, 10_001)))).toMatchObject({ code: 8 })
       expect(yield* outcome({}, (call) => call.halfClose())).toMatchObject({ code: 12 })
-      const two = Buffer.concat([ask("twice", 1), ask("twice", 2)])
+      const two = Buffer.concat([requestFrame("twice", 1), requestFrame("twice", 2)])
       expect(yield* outcome({}, (call) => call.write(two))).toMatchObject({ code: 12 })
       expect(yield* outcome({ "grpc-timeout": "soon" }, () => {})).toMatchObject({ code: 3 })
     }),
@@ -163,7 +163,7 @@ describe("streams", () => {
     Effect.gen(function* () {
       const { calls, twice } = yield* harness()
       const call = new MemoryCallStream(calls, streaming)
-      call.write(Buffer.concat([1, 2, 3, 4].map((x) => ask(x === 2 ? "nobody" : "twice", x))))
+      call.write(Buffer.concat([1, 2, 3, 4].map((x) => requestFrame(x === 2 ? "nobody" : "twice", x))))
       call.halfClose()
       expect(yield* ended(call)).toBe("OK")
       expect(call.sent.map(streamed)).toEqual([2, "Request for unknown model: 'nobody' is not found", 6, 8])
@@ -177,13 +177,13 @@ describe("streams", () => {
       const { calls, produced } = yield* harness()
       const call = new MemoryCallStream(calls, streaming)
       call.stopReading()
-      call.write(ask("endless", 1))
+      call.write(requestFrame("endless", 1))
       yield* Effect.promise(() => call.messages(1))
       // Another call has its answer meanwhile, several times over.
       const settled = Effect.gen(function* () {
         for (let x = 0; x < 20; x++) {
           const other = new MemoryCallStream(calls, unary)
-          other.write(ask("twice", x))
+          other.write(requestFrame("twice", x))
           yield* ended(other)
         }
         return produced.count
@@ -201,11 +201,12 @@ describe("streams", () => {
 
   it.live("where many wait for an answer nothing more is read, and then everything", () =>
     Effect.gen(function* () {
-      const { calls, gated, begun, open } = yield* harness()
+      const { calls, gated, started, open } = yield* harness()
       const call = new MemoryCallStream(calls, streaming)
-      for (let x = 0; x < 300; x++) call.write(Buffer.concat([ask("gated", 2 * x), ask("gated", 2 * x + 1)]))
+      for (let x = 0; x < 300; x++)
+        call.write(Buffer.concat([requestFrame("gated", 2 * x), requestFrame("gated", 2 * x + 1)]))
       call.halfClose()
-      yield* Queue.take(begun)
+      yield* Queue.take(started)
       expect([call.paused, gated.life.pending()]).toEqual([true, 255])
       yield* Deferred.succeed(open, undefined)
       expect(yield* ended(call)).toBe("OK")
@@ -215,10 +216,10 @@ describe("streams", () => {
 
   it.live("one that goes away takes back all it has asked", () =>
     Effect.gen(function* () {
-      const { calls, gated, endless, begun } = yield* harness()
+      const { calls, gated, endless, started } = yield* harness()
       const call = new MemoryCallStream(calls, streaming)
-      call.write(Buffer.concat([ask("gated", 1), ask("gated", 2), ask("endless", 3)]))
-      yield* Queue.take(begun)
+      call.write(Buffer.concat([requestFrame("gated", 1), requestFrame("gated", 2), requestFrame("endless", 3)]))
+      yield* Queue.take(started)
       call.close()
       expect([gated.life.pending(), endless.life.pending()]).toEqual([0, 0])
       expect(gated.description.statistics.failures.CANCELED).toBe(2)
@@ -227,10 +228,10 @@ describe("streams", () => {
 
   it.live("its deadline is its end, with what it had been answered", () =>
     Effect.gen(function* () {
-      const { calls, begun, gated } = yield* harness()
+      const { calls, started, gated } = yield* harness()
       const call = new MemoryCallStream(calls, { ...streaming, "grpc-timeout": "40m" })
-      call.write(Buffer.concat([ask("twice", 1), ask("gated", 2)]))
-      yield* Queue.take(begun)
+      call.write(Buffer.concat([requestFrame("twice", 1), requestFrame("gated", 2)]))
+      yield* Queue.take(started)
       expect(yield* ended(call)).toMatchObject({ code: 4, tag: "DeadlineExceeded" })
       expect(call.sent.map(streamed)).toEqual([2])
       expect(gated.life.pending()).toBe(0)
@@ -242,10 +243,10 @@ describe("streams", () => {
       const { calls, receiveBudget } = yield* harness(15)
       const idle = new MemoryCallStream(calls, streaming)
       const call = new MemoryCallStream(calls, streaming)
-      call.write(Buffer.concat([ask("twice", 1), ask("twice", 2).subarray(0, 20)]))
+      call.write(Buffer.concat([requestFrame("twice", 1), requestFrame("twice", 2).subarray(0, 20)]))
       expect(yield* ended(call)).toMatchObject({ code: 4, message: expect.stringContaining("within 15 ms: 20 bytes") })
       expect(idle.ending).toBeUndefined()
-      idle.write(ask("twice", 3))
+      idle.write(requestFrame("twice", 3))
       idle.halfClose()
       expect(yield* ended(idle)).toBe("OK")
       expect(receiveBudget.take(100_000)).toBeUndefined()
@@ -262,7 +263,7 @@ describe("streams", () => {
         return ended(call)
       }
       expect(yield* outcome(frame(new Uint8Array(0), 0, 10_001))).toMatchObject({ code: 8 })
-      expect(yield* outcome(ask("twice", 1).subarray(0, 20))).toMatchObject({ code: 3 })
+      expect(yield* outcome(requestFrame("twice", 1).subarray(0, 20))).toMatchObject({ code: 3 })
       expect(yield* outcome(frame(Uint8Array.of(0xff)))).toMatchObject({ code: 13, tag: "MalformedRequest" })
       expect(defects).toEqual([])
     }),
@@ -270,10 +271,10 @@ describe("streams", () => {
 
   it.live("a stop lets what is in flight finish, and then ends it as unavailable", () =>
     Effect.gen(function* () {
-      const { calls, gateway, begun, open } = yield* harness()
+      const { calls, gateway, started, open } = yield* harness()
       const call = new MemoryCallStream(calls, streaming)
-      call.write(ask("gated", 1))
-      yield* Queue.take(begun)
+      call.write(requestFrame("gated", 1))
+      yield* Queue.take(started)
       gateway.beginDrain()
       yield* Deferred.succeed(open, undefined)
       expect(yield* ended(call)).toMatchObject({ code: 14, tag: "Unavailable" })

@@ -6,18 +6,18 @@ import { InvalidRequest } from "@nereid/core/Errors"
 import * as GrpcContentType from "@nereid/core/internal/grpc/GrpcContentType"
 import * as GrpcTimeout from "@nereid/core/internal/grpc/GrpcTimeout"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
-import type { Calls, Headers } from "./Call.ts"
+import type { Calls, CallHeaders } from "./Call.ts"
 import * as CallStatus from "./CallStatus.ts"
 import * as GrpcCompression from "./GrpcCompression.ts"
 import { StreamCall } from "./StreamCall.ts"
-import { type CallOptions, UnaryCall } from "./UnaryCall.ts"
+import { type GrpcCallOptions, UnaryCall } from "./UnaryCall.ts"
 import type { ForwardedHeaders } from "../dispatch/ForwardedHeaders.ts"
 import type { CallRecords } from "../log/CallRecord.ts"
 import { errorMode } from "./InferStream.ts"
 import * as RequestPreparation from "../gateway/RequestPreparation.ts"
 import type { RestrictedApis } from "../gateway/RestrictedApis.ts"
 
-export interface InferenceOptions extends CallOptions {
+export interface InferenceOptions extends GrpcCallOptions {
   /** Undefined if no header becomes a parameter. */
   readonly forward: ForwardedHeaders | undefined
   readonly records: CallRecords
@@ -60,9 +60,9 @@ const modelInfer = `/${typeName}/${method.modelInfer.name}`
 
 const modelStreamInfer = `/${typeName}/${method.modelStreamInfer.name}`
 
-const isInference = (path: Headers[string]): boolean => path === modelInfer || path === modelStreamInfer
+const isInference = (path: CallHeaders[string]): boolean => path === modelInfer || path === modelStreamInfer
 
-const isPlain = (headers: Headers): boolean => {
+const isPlain = (headers: CallHeaders): boolean => {
   const encoding = headers["grpc-encoding"]
   const type = headers["content-type"]
   return (

@@ -27,11 +27,11 @@ const ping = (session: ClientHttp2Session) =>
 
 /** What the server said when it ended a connection. */
 const goaway = (session: ClientHttp2Session) => {
-  const said = Deferred.makeUnsafe<{ readonly code: number; readonly reason: string }>()
+  const received = Deferred.makeUnsafe<{ readonly code: number; readonly reason: string }>()
   session.once("goaway", (code, _, data) =>
-    Deferred.doneUnsafe(said, Effect.succeed({ code, reason: data?.toString() ?? "" })),
+    Deferred.doneUnsafe(received, Effect.succeed({ code, reason: data?.toString() ?? "" })),
   )
-  return Deferred.await(said)
+  return Deferred.await(received)
 }
 
 /** The pings that come from the server, each as an element. */
@@ -121,13 +121,13 @@ describe("pings of a caller", () => {
     Effect.gen(function* () {
       const server = yield* serve()
       const session = yield* rawSession(server)
-      const said = yield* Effect.forkChild(goaway(session), { startImmediately: true })
-      let answered = 0
-      while (yield* ping(session)) answered += 1
-      expect(yield* Fiber.join(said)).toEqual(enhanceYourCalm)
+      const received = yield* Effect.forkChild(goaway(session), { startImmediately: true })
+      let responded = 0
+      while (yield* ping(session)) responded += 1
+      expect(yield* Fiber.join(received)).toEqual(enhanceYourCalm)
       // One that may come at any time, two strikes, and what the start of the connection forgives.
-      expect(answered).toBeGreaterThanOrEqual(3)
-      expect(answered).toBeLessThanOrEqual(4)
+      expect(responded).toBeGreaterThanOrEqual(3)
+      expect(responded).toBeLessThanOrEqual(4)
       yield* closed(session)
       expect(yield* isHealthy(yield* rawSession(server))).toBe(true)
     }),
@@ -181,9 +181,9 @@ describe("pings of a caller", () => {
       for (let round = 0; round < 20; round++) expect(yield* ping(session)).toBe(true)
       yield* Deferred.succeed(server.open, undefined)
       expect(yield* Fiber.join(call)).toMatchObject({ status: "0" })
-      const said = yield* Effect.forkChild(goaway(session), { startImmediately: true })
+      const received = yield* Effect.forkChild(goaway(session), { startImmediately: true })
       while (yield* ping(session));
-      expect(yield* Fiber.join(said)).toEqual(enhanceYourCalm)
+      expect(yield* Fiber.join(received)).toEqual(enhanceYourCalm)
     }),
   )
 
@@ -202,10 +202,10 @@ describe("a connection that is too old", () => {
     Effect.gen(function* () {
       const server = yield* serve({ keepalive: { maxConnectionAge: 20 } })
       const session = yield* rawSession(server)
-      const said = yield* Effect.forkChild(goaway(session), { startImmediately: true })
+      const received = yield* Effect.forkChild(goaway(session), { startImmediately: true })
       const call = yield* Effect.forkChild(rawCall(session, { chunks: [inferFrame(oneByte("gate"))] }))
       yield* Queue.take(server.started)
-      expect(yield* Fiber.join(said)).toEqual({ code: 0, reason: "max_age" })
+      expect(yield* Fiber.join(received)).toEqual({ code: 0, reason: "max_age" })
       yield* Deferred.succeed(server.open, undefined)
       expect(yield* Fiber.join(call)).toMatchObject({ status: "0" })
       yield* closed(session)
@@ -228,10 +228,10 @@ describe("a connection that is too old", () => {
       // tries such a call once more, and no oftener.
       const server = yield* serve({ keepalive: { maxConnectionAge: 200 } })
       const call = yield* clients["grpc-js"](server)
-      const answers = yield* Effect.forEach(Array.from({ length: 1000 }), () => call(modelInfer, addSub()), {
+      const responses = yield* Effect.forEach(Array.from({ length: 1000 }), () => call(modelInfer, addSub()), {
         concurrency: 4,
       })
-      expect(answers.filter((answer) => !("response" in answer))).toEqual([])
+      expect(responses.filter((response) => !("response" in response))).toEqual([])
     }),
   )
 })

@@ -38,12 +38,14 @@ export interface Keepalive {
 }
 
 /** Times in milliseconds. */
-export type Settings = { readonly [K in keyof Keepalive]-?: K extends "permitWithoutCalls" ? boolean : number }
+export type KeepaliveSettings = { readonly [K in keyof Keepalive]-?: K extends "permitWithoutCalls" ? boolean : number }
 
 /** Fails where a number is none that could be meant. */
-export const settings = Effect.fnUntraced(function* (options: Keepalive = {}): Effect.fn.Return<Settings, ServeError> {
+export const settings = Effect.fnUntraced(function* (
+  options: Keepalive = {},
+): Effect.fn.Return<KeepaliveSettings, ServeError> {
   const all = yield* Effect.try({
-    try: (): Settings => ({
+    try: (): KeepaliveSettings => ({
       time: millis(options.time ?? "2 hours"),
       timeout: millis(options.timeout ?? "20 seconds"),
       permitWithoutCalls: options.permitWithoutCalls ?? false,
@@ -56,9 +58,9 @@ export const settings = Effect.fnUntraced(function* (options: Keepalive = {}): E
     catch: (error) => new ServeError({ message: `keepalive: ${errorMessage(error)}` }),
   })
   for (const [name, value] of Object.entries(all)) {
-    const least = positive.has(name) ? 1 : 0
-    if (typeof value === "boolean" || value >= least) continue
-    return yield* new ServeError({ message: `keepalive.${name} is ${value}, expected at least ${least}` })
+    const minimum = positive.has(name) ? 1 : 0
+    if (typeof value === "boolean" || value >= minimum) continue
+    return yield* new ServeError({ message: `keepalive.${name} is ${value}, expected at least ${minimum}` })
   }
   return all
 })
@@ -69,19 +71,19 @@ export interface CallsInFlight {
 }
 
 /** Applies them to a connection, from now on. */
-export const watch = (session: ServerHttp2Session, options: Settings, calls: CallsInFlight): void => {
+export const watch = (session: ServerHttp2Session, options: KeepaliveSettings, calls: CallsInFlight): void => {
   const pings = new Pings(session)
-  ask(session, options, calls, pings)
+  sendPings(session, options, calls, pings)
   countStrikes(session, options, calls, pings)
   endWhenOld(session, options)
 }
 
 const millis = (input: Duration.Input): number => Duration.toMillis(Duration.fromInputUnsafe(input))
 
-/** What would never let a connection live. */
+/** Options that must be above 0. */
 const positive = new Set(["time", "timeout", "maxConnectionAge"])
 
-/** Of a ping and of its answer. */
+/** Of a ping and of its response. */
 const pingLength = 9 + 8
 
 /**
@@ -96,23 +98,28 @@ class Pings {
     this.#socket = session.socket
   }
 
-  /** One was sent, or came and is answered. */
+  /** Counts a ping that was sent, or received and acknowledged. */
   count(): void {
     this.#frames += 1
   }
 
-  /** Bytes that were no pings. Less than there are while answers to pings still wait to be sent. */
+  /** Bytes other than pings. Too low while responses to pings wait to be sent. */
   data(): number {
     return this.#socket.bytesWritten - this.#frames * pingLength
   }
 }
 
-const ask = (session: ServerHttp2Session, options: Settings, calls: CallsInFlight, pings: Pings): void => {
+const sendPings = (
+  session: ServerHttp2Session,
+  options: KeepaliveSettings,
+  calls: CallsInFlight,
+  pings: Pings,
+): void => {
   const { socket } = session
   const { time, timeout, maxPingsWithoutData, permitWithoutCalls } = options
   let received = socket.bytesRead
   let data = pings.data()
-  let inARow = 0
+  let pingsWithoutData = 0
   const hasReceived = () => {
     const before = received
     received = socket.bytesRead
@@ -123,38 +130,43 @@ const ask = (session: ServerHttp2Session, options: Settings, calls: CallsInFligh
     data = Math.max(data, pings.data())
     return data > before
   }
-  const look = () => {
+  const check = () => {
     if (session.destroyed) return
-    if (hasSentData()) inARow = 0
+    if (hasSentData()) pingsWithoutData = 0
     const isWanted = calls.count > 0 || permitWithoutCalls
-    const isAllowed = maxPingsWithoutData === 0 || inARow < maxPingsWithoutData
+    const isAllowed = maxPingsWithoutData === 0 || pingsWithoutData < maxPingsWithoutData
     if (hasReceived() || !isWanted || !isAllowed) {
-      timer = Timer.start(look, time)
+      timer = Timer.start(check, time)
       return
     }
-    inARow += 1
+    pingsWithoutData += 1
     pings.count()
     session.ping((error) => {
       if (error !== null) return
       clearTimeout(timer)
       received = socket.bytesRead
-      timer = Timer.start(look, time)
+      timer = Timer.start(check, time)
     })
     timer = Timer.start(() => {
       if (session.destroyed) return
       // Whatever came: the answer may wait behind a large message.
-      if (hasReceived()) timer = Timer.start(look, time)
+      if (hasReceived()) timer = Timer.start(check, time)
       else session.destroy()
     }, timeout)
   }
-  let timer = Timer.start(look, time)
+  let timer = Timer.start(check, time)
   session.on("close", () => clearTimeout(timer))
 }
 
 /** Without calls, pings are to come no more often than TCP's own do. */
 const minReceiveIntervalWithoutCalls = 2 * 60 * 60 * 1000
 
-const countStrikes = (session: ServerHttp2Session, options: Settings, calls: CallsInFlight, pings: Pings): void => {
+const countStrikes = (
+  session: ServerHttp2Session,
+  options: KeepaliveSettings,
+  calls: CallsInFlight,
+  pings: Pings,
+): void => {
   const { minReceiveInterval, permitWithoutCalls, maxPingStrikes } = options
   let strikes = 0
   let last = -Infinity
@@ -173,7 +185,7 @@ const countStrikes = (session: ServerHttp2Session, options: Settings, calls: Cal
   })
 }
 
-const endWhenOld = (session: ServerHttp2Session, options: Settings): void => {
+const endWhenOld = (session: ServerHttp2Session, options: KeepaliveSettings): void => {
   const { maxConnectionAge, maxConnectionAgeGrace } = options
   let timer = Timer.start(
     () => {

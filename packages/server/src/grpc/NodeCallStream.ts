@@ -9,50 +9,50 @@
 import { constVoid } from "effect/Function"
 import { ok } from "@nereid/core/internal/grpc/GrpcStatus"
 import { constants, type ServerHttp2Stream } from "node:http2"
-import type { Call, Calls, CallStream, Headers } from "./Call.ts"
+import type { Call, Calls, CallStream, CallHeaders } from "./Call.ts"
 import * as CallStatus from "./CallStatus.ts"
 import * as HalfOpen from "./HalfOpen.ts"
 
-const carried = Symbol("the call that the stream carries")
+const attached = Symbol("the call that the stream carries")
 
 declare module "node:http2" {
   interface Http2Stream {
-    [carried]?: NodeCallStream | undefined
+    [attached]?: NodeCallStream | undefined
   }
 }
 
-/** `onClose` is for who counts streams. */
-export const carry = (stream: ServerHttp2Stream, headers: Headers, calls: Calls, onClose: () => void): void => {
-  const carrier = new NodeCallStream(stream, onClose)
-  stream[carried] = carrier
+/** Begins a call on the stream. `onClose` is called when the stream has closed. */
+export const attach = (stream: ServerHttp2Stream, headers: CallHeaders, calls: Calls, onClose: () => void): void => {
+  const callStream = new NodeCallStream(stream, onClose)
+  stream[attached] = callStream
   // A stream that the caller resets emits an error; without a listener that ends the process.
   stream.on("error", constVoid)
   stream.on("data", onData)
   stream.on("end", onEnd)
   stream.on("close", onCloseOfStream)
-  carrier.call = calls.begin(headers, carrier)
+  callStream.call = calls.begin(headers, callStream)
 }
 
 function onData(this: ServerHttp2Stream, chunk: Uint8Array): void {
-  this[carried]?.onData(chunk)
+  this[attached]?.onData(chunk)
 }
 
 function onEnd(this: ServerHttp2Stream): void {
-  this[carried]?.call?.onEnd()
+  this[attached]?.call?.onEnd()
 }
 
 function onDrain(this: ServerHttp2Stream): void {
-  this[carried]?.call?.onDrain()
+  this[attached]?.call?.onDrain()
 }
 
 function onCloseOfStream(this: ServerHttp2Stream): void {
-  const carrier = this[carried]
-  this[carried] = undefined
-  carrier?.onClose()
+  const callStream = this[attached]
+  this[attached] = undefined
+  callStream?.onClose()
 }
 
 function sendTrailers(this: ServerHttp2Stream): void {
-  this.sendTrailers(this[carried]?.trailers ?? ok)
+  this.sendTrailers(this[attached]?.trailers ?? ok)
   HalfOpen.closeSoon(this)
 }
 
@@ -62,10 +62,10 @@ class NodeCallStream implements CallStream {
   trailers: ReturnType<typeof CallStatus.trailers> | typeof ok = ok
   readonly #stream: ServerHttp2Stream
   readonly #onClose: () => void
-  /** The last word is said. */
-  #over = false
-  /** Bytes that came behind it. */
-  #unwanted = 0
+  /** The status, or the last frame, was sent. */
+  #hasEnded = false
+  /** Bytes received after that. */
+  #bytesAfterEnd = 0
 
   constructor(stream: ServerHttp2Stream, onClose: () => void) {
     this.#stream = stream
@@ -73,21 +73,21 @@ class NodeCallStream implements CallStream {
   }
 
   onData(chunk: Uint8Array): void {
-    if (!this.#over) return this.call?.onData(chunk)
-    this.#unwanted += chunk.length
-    // A reset at once would overtake the answer; a caller that goes on for so long does not read it anyway.
-    if (this.#unwanted > patience) this.#stream.close(constants.NGHTTP2_NO_ERROR)
+    if (!this.#hasEnded) return this.call?.onData(chunk)
+    this.#bytesAfterEnd += chunk.length
+    // A reset at once would overtake the response; a caller that sends this much more does not read it anyway.
+    if (this.#bytesAfterEnd > maxBytesAfterEnd) this.#stream.close(constants.NGHTTP2_NO_ERROR)
   }
 
   onClose(): void {
-    this.#over = true
+    this.#hasEnded = true
     this.#onClose()
     this.call?.onClose()
   }
 
   reply(frame: Uint8Array): void {
     if (this.#isOver()) return
-    this.#over = true
+    this.#hasEnded = true
     this.#respond()
     this.#stream.end(frame)
   }
@@ -103,7 +103,7 @@ class NodeCallStream implements CallStream {
 
   end(): void {
     if (this.#isOver()) return
-    this.#over = true
+    this.#hasEnded = true
     if (!this.#stream.headersSent) this.#respond()
     this.#stream.end()
     this.#stream.resume()
@@ -111,7 +111,7 @@ class NodeCallStream implements CallStream {
 
   fail(status: CallStatus.CallStatus): void {
     if (this.#isOver()) return
-    this.#over = true
+    this.#hasEnded = true
     this.trailers = CallStatus.trailers(status)
     if (this.#stream.headersSent) this.#stream.end()
     else {
@@ -134,14 +134,14 @@ class NodeCallStream implements CallStream {
     this.#stream.respond(replyHeaders, replyOptions)
   }
 
-  /** Also where the stream knows that the caller is gone and has not yet said so. */
+  /** Also true for a stream that is destroyed and has not emitted "close" yet. */
   #isOver(): boolean {
-    return this.#over || this.#stream.destroyed || this.#stream.closed
+    return this.#hasEnded || this.#stream.destroyed || this.#stream.closed
   }
 }
 
-/** Bytes that are read and dropped after the answer. */
-const patience = 16 * 1024 * 1024
+/** Bytes that are read and dropped after the response. */
+const maxBytesAfterEnd = 16 * 1024 * 1024
 
 /** As an array, which node does not copy. */
 const replyHeaders = [":status", "200", "content-type", "application/grpc+proto"]

@@ -21,32 +21,32 @@ export const limitReceiving = (
     else request.destroy()
   }
   const envelopes = isEnveloped(request.headers["content-type"]) ? new Envelopes() : undefined
-  let held = 0
+  let reserved = 0
   let timer = isStream ? undefined : Timer.start(cutOff, timeout)
-  const hold = (bytes: number) => {
-    if (bytes <= held) budget.give(held - bytes)
-    else if (budget.take(bytes - held) !== undefined) return cutOff()
-    held = bytes
+  const reserveBytes = (bytes: number) => {
+    if (bytes <= reserved) budget.give(reserved - bytes)
+    else if (budget.take(bytes - reserved) !== undefined) return cutOff()
+    reserved = bytes
   }
   const release = () => {
     clearTimeout(timer)
-    hold(0)
+    reserveBytes(0)
   }
   const count = (chunk: Uint8Array) => {
-    if (envelopes === undefined) return hold(held + chunk.length)
+    if (envelopes === undefined) return reserveBytes(reserved + chunk.length)
     const wasWhole = envelopes.incomplete === 0
     envelopes.add(chunk)
-    hold(envelopes.incomplete)
+    reserveBytes(envelopes.incomplete)
     if (envelopes.incomplete === 0) clearTimeout(timer)
     else if (wasWhole && (isStream || envelopes.count > 0)) timer = Timer.start(cutOff, timeout)
   }
   // Together with the first listener: an earlier one would make the body flow while nobody collects it.
-  const beside = (event: string | symbol) => {
+  const onNewListener = (event: string | symbol) => {
     if (event !== "data" && event !== "readable") return
-    body.off("newListener", beside)
+    body.off("newListener", onNewListener)
     body.on("data", count)
   }
-  body.on("newListener", beside)
+  body.on("newListener", onNewListener)
   body.on("end", release)
   body.on("close", release)
 }

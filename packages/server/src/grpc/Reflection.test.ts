@@ -11,7 +11,7 @@ import { ServerReflection } from "@nereid/protocol/reflection"
 import { ServerReflection as ServerReflectionAlpha } from "@nereid/protocol/reflection_v1alpha"
 import { serve } from "./GrpcServer.fixture.ts"
 
-type Question =
+type Query =
   | { case: "listServices" | "fileByFilename" | "fileContainingSymbol" | "allExtensionNumbersOfType"; value: string }
   | { case: "fileContainingExtension"; value: { containingType: string; extensionNumber: number } }
   | { case: undefined }
@@ -24,17 +24,17 @@ const versions = {
 const services = [GRPCInferenceService, Health, ServerReflection, ServerReflectionAlpha]
 
 /** The answers to all questions, on one stream. */
-const ask = (client: ReturnType<(typeof versions)["v1" | "v1alpha"]>, ...questions: ReadonlyArray<Question>) =>
+const query = (client: ReturnType<(typeof versions)["v1" | "v1alpha"]>, ...queries: ReadonlyArray<Query>) =>
   Effect.promise(async () => {
     const requests = async function* () {
-      for (const messageRequest of questions) yield { host: "here", messageRequest }
+      for (const messageRequest of queries) yield { host: "here", messageRequest }
     }
-    const answers: Array<{ case?: string | undefined; value?: unknown }> = []
+    const responses: Array<{ case?: string | undefined; value?: unknown }> = []
     for await (const { validHost, messageResponse } of client.serverReflectionInfo(requests())) {
       expect(validHost).toBe("here")
-      answers.push(messageResponse)
+      responses.push(messageResponse)
     }
-    return answers
+    return responses
   })
 
 const filesOf = ({ value }: { value?: unknown }) =>
@@ -45,7 +45,7 @@ const filesOf = ({ value }: { value?: unknown }) =>
     ? value.fileDescriptorProto.map((bytes: Uint8Array) => fromBinary(FileDescriptorProtoSchema, bytes))
     : []
 
-const symbol = (value: string): Question => ({ case: "fileContainingSymbol", value })
+const symbol = (value: string): Query => ({ case: "fileContainingSymbol", value })
 
 const failure = (errorCode: number, errorMessage: string) => ({
   case: "errorResponse",
@@ -60,15 +60,15 @@ describe.each(Object.entries(versions))("%s", (_, makeClient) => {
   it.live("lists the services, and each is described with everything that its file imports", () =>
     Effect.gen(function* () {
       const client = yield* connect
-      const [list] = yield* ask(client, { case: "listServices", value: "*" })
+      const [list] = yield* query(client, { case: "listServices", value: "*" })
       const listed = services.map(({ typeName }) => ({ name: typeName }))
       expect(list).toMatchObject({ case: "listServicesResponse", value: { service: listed } })
 
-      const answers = yield* ask(client, ...services.map(({ typeName }) => symbol(typeName)))
-      for (const [index, answer] of answers.entries()) {
+      const responses = yield* query(client, ...services.map(({ typeName }) => symbol(typeName)))
+      for (const [index, response] of responses.entries()) {
         const service = services[index]!
         // Throws where an import is missing.
-        const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: filesOf(answer).toReversed() }))
+        const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: filesOf(response).toReversed() }))
         const rebuilt = registry.getService(service.typeName)
         expect(rebuilt?.methods.map(({ name }) => name)).toEqual(service.methods.map(({ name }) => name))
       }
@@ -84,8 +84,8 @@ describe.each(Object.entries(versions))("%s", (_, makeClient) => {
     "inference.InferParameter.parameter_choice",
   ])("the file that declares %s is found", (name) =>
     Effect.gen(function* () {
-      const [answer] = yield* ask(yield* connect, symbol(name))
-      expect(filesOf(answer!).map((file) => file.name)).toEqual([
+      const [response] = yield* query(yield* connect, symbol(name))
+      expect(filesOf(response!).map((file) => file.name)).toEqual([
         "inference/grpc_service.proto",
         "inference/model_config.proto",
       ])
@@ -100,24 +100,27 @@ describe.each(Object.entries(versions))("%s", (_, makeClient) => {
     ["grpc.health.v1.HealthCheckResponse.NOT_SERVING", "grpc/health/v1/health.proto"],
   ])("%s is declared in %s", ([name, path]) =>
     Effect.gen(function* () {
-      const [answer] = yield* ask(yield* connect, symbol(name))
-      expect(filesOf(answer!).map((file) => file.name)).toEqual([path])
+      const [response] = yield* query(yield* connect, symbol(name))
+      expect(filesOf(response!).map((file) => file.name)).toEqual([path])
     }),
   )
 
   it.live("a file is found by its path, and is what the server itself was built from", () =>
     Effect.gen(function* () {
       const paths = services.map(({ file }) => file.proto.name)
-      const answers = yield* ask(yield* connect, ...paths.map((value): Question => ({ case: "fileByFilename", value })))
-      for (const [index, answer] of answers.entries()) {
-        expect(equals(FileDescriptorProtoSchema, filesOf(answer)[0]!, services[index]!.file.proto)).toBe(true)
+      const responses = yield* query(
+        yield* connect,
+        ...paths.map((value): Query => ({ case: "fileByFilename", value })),
+      )
+      for (const [index, response] of responses.entries()) {
+        expect(equals(FileDescriptorProtoSchema, filesOf(response)[0]!, services[index]!.file.proto)).toBe(true)
       }
     }),
   )
 
   it.live("a question without an answer gets an error, and the stream goes on", () =>
     Effect.gen(function* () {
-      const answers = yield* ask(
+      const responses = yield* query(
         yield* connect,
         symbol("inference.Nothing"),
         symbol(""),
@@ -129,7 +132,7 @@ describe.each(Object.entries(versions))("%s", (_, makeClient) => {
         { case: "allExtensionNumbersOfType", value: "inference.ModelConfig" },
         { case: "listServices", value: "" },
       )
-      expect(answers).toMatchObject([
+      expect(responses).toMatchObject([
         failure(5, "Symbol not found: 'inference.Nothing'"),
         failure(5, "Symbol not found: ''"),
         failure(5, "Symbol not found: 'grpc.health.v1.HealthCheckResponse.ServingStatus.SERVING'"),

@@ -3,7 +3,7 @@
  * Tools such as grpcurl and grpcui work from it, without our .proto files. What there is to say is known from the start
  * and never changes; extensions there are none.
  *
- * A question without an answer is an error in its own answer, and the stream goes on.
+ * A query without a result gets an error response, and the stream goes on.
  */
 import { type DescFile, type DescService, toBinary } from "@bufbuild/protobuf"
 import { type DescriptorProto, type EnumDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt"
@@ -18,14 +18,14 @@ export const route = (router: ConnectRouter, described: ReadonlyArray<DescServic
   const names = services.map(({ typeName }) => ({ name: typeName }))
   const index = makeIndex(services)
 
-  const answer = ({ case: kind, value }: Question): Answer => {
+  const lookup = ({ case: kind, value }: ReflectionQuery): ReflectionResult => {
     switch (kind) {
       case "listServices":
         return { case: "listServicesResponse", value: { service: names } }
       case "fileByFilename":
-        return fileAnswer(index.files.get(value), `File not found: '${value}'`)
+        return fileResult(index.files.get(value), `File not found: '${value}'`)
       case "fileContainingSymbol":
-        return fileAnswer(index.symbols.get(value), `Symbol not found: '${value}'`)
+        return fileResult(index.symbols.get(value), `Symbol not found: '${value}'`)
       case "fileContainingExtension":
         return notFound(`Extension not found: ${value.extensionNumber} of '${value.containingType}'`)
       case "allExtensionNumbersOfType":
@@ -36,13 +36,13 @@ export const route = (router: ConnectRouter, described: ReadonlyArray<DescServic
         return failed(GrpcCode.INVALID_ARGUMENT, "a reflection request without a question")
     }
   }
-  const answers = async function* <R extends Request>(requests: AsyncIterable<R>) {
+  const respond = async function* <R extends Request>(requests: AsyncIterable<R>) {
     for await (const request of before(stopping, requests)) {
-      yield { validHost: request.host, originalRequest: request, messageResponse: answer(request.messageRequest) }
+      yield { validHost: request.host, originalRequest: request, messageResponse: lookup(request.messageRequest) }
     }
   }
-  router.service(ServerReflection, { serverReflectionInfo: (requests) => answers(requests) })
-  router.service(ServerReflectionAlpha, { serverReflectionInfo: (requests) => answers(requests) })
+  router.service(ServerReflection, { serverReflectionInfo: (requests) => respond(requests) })
+  router.service(ServerReflectionAlpha, { serverReflectionInfo: (requests) => respond(requests) })
 }
 
 /** A stop waits for no question that might still come. */
@@ -66,10 +66,10 @@ const before = async function* <R>(stopping: AbortSignal, requests: AsyncIterabl
 /** As both versions have it. */
 interface Request {
   readonly host: string
-  readonly messageRequest: Question
+  readonly messageRequest: ReflectionQuery
 }
 
-type Question =
+type ReflectionQuery =
   | { readonly case: "listServices" | "fileByFilename" | "fileContainingSymbol"; readonly value: string }
   | { readonly case: "allExtensionNumbersOfType"; readonly value: string }
   | {
@@ -78,7 +78,7 @@ type Question =
     }
   | { readonly case: undefined; readonly value?: undefined }
 
-type Answer =
+type ReflectionResult =
   | { readonly case: "listServicesResponse"; readonly value: { service: Array<{ name: string }> } }
   | { readonly case: "fileDescriptorResponse"; readonly value: { fileDescriptorProto: Array<Uint8Array> } }
   | { readonly case: "allExtensionNumbersResponse"; readonly value: { baseTypeName: string } }
@@ -126,20 +126,20 @@ const makeIndex = (services: ReadonlyArray<DescService>): Index => {
   return { files, symbols, messages }
 }
 
-/** The file first: some clients take the first for the one they asked for, and all need the others too. */
+/** The requested file first: some clients use only the first one, and all need the imports too. */
 const withImports = (file: DescFile): ReadonlyArray<DescFile> => [
   ...new Set([file, ...file.dependencies.flatMap(withImports)]),
 ]
 
-const fileAnswer = (file: DescFile | undefined, message: string): Answer => {
+const fileResult = (file: DescFile | undefined, message: string): ReflectionResult => {
   if (file === undefined) return notFound(message)
   const fileDescriptorProto = withImports(file).map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto))
   return { case: "fileDescriptorResponse", value: { fileDescriptorProto } }
 }
 
-const notFound = (message: string): Answer => failed(GrpcCode.NOT_FOUND, message)
+const notFound = (message: string): ReflectionResult => failed(GrpcCode.NOT_FOUND, message)
 
-const failed = (errorCode: number, errorMessage: string): Answer => ({
+const failed = (errorCode: number, errorMessage: string): ReflectionResult => ({
   case: "errorResponse",
   value: { errorCode, errorMessage },
 })

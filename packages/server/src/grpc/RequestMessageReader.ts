@@ -6,7 +6,7 @@
 import { InvalidRequest, MalformedRequest, QueueFull } from "@nereid/core/Errors"
 import { compressedFlag, messageLength, prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
 import * as CallStatus from "./CallStatus.ts"
-import * as OwnMemory from "../memory/OwnMemory.ts"
+import * as RequestMemory from "../memory/RequestMemory.ts"
 import type { ReceiveBudget } from "../port/ReceiveBudget.ts"
 
 export interface MessageLimits {
@@ -26,7 +26,7 @@ const smallPart = 1 / 8
 const large = 64 * 1024
 
 /** Memory is allocated for this many times the bytes that have arrived, up to the size of the message. */
-const ahead = 64
+const allocationFactor = 64
 
 export class RequestMessageReader {
   readonly #limits: MessageLimits
@@ -47,7 +47,7 @@ export class RequestMessageReader {
   /** Size of the incomplete message with its prefix; undefined until the prefix has arrived. */
   #expected: number | undefined
   /** Bytes taken from the budget for the parts. */
-  #held = 0
+  #reserved = 0
 
   constructor(limits: MessageLimits) {
     this.#limits = limits
@@ -96,8 +96,8 @@ export class RequestMessageReader {
     this.#expected = undefined
     this.#chunk = noBytes
     this.#offset = 0
-    this.#limits.receiveBudget.give(this.#held)
-    this.#held = 0
+    this.#limits.receiveBudget.give(this.#reserved)
+    this.#reserved = 0
   }
 
   /** Continues a message of which parts are kept. */
@@ -150,7 +150,7 @@ export class RequestMessageReader {
       this.failure = CallStatus.exhausted(new QueueFull({ message }))
       return false
     }
-    this.#held += cost
+    this.#reserved += cost
     this.#received += part.length
     this.#parts.push(part.length < part.buffer.byteLength * smallPart ? new Uint8Array(part) : part)
     return true
@@ -167,15 +167,15 @@ export class RequestMessageReader {
 
   #makeRoom(received: number): boolean {
     const expected = this.#expected ?? 0
-    const length = Math.min(expected, ahead * received)
+    const length = Math.min(expected, allocationFactor * received)
     if (length < large || length < received || !this.#limits.receiveBudget.reserve(length)) return this.#keepJoined()
     const known = this.#joined === undefined ? this.#parts : [this.#joined.subarray(0, this.#received)]
     const room = joined(known, length, expected)
-    if (this.#joined !== undefined) OwnMemory.free(this.#joined)
+    if (this.#joined !== undefined) RequestMemory.free(this.#joined)
     this.#joined = room
     this.#parts = []
-    this.#limits.receiveBudget.give(this.#held)
-    this.#held = length
+    this.#limits.receiveBudget.give(this.#reserved)
+    this.#reserved = length
     return true
   }
 
@@ -214,7 +214,7 @@ const noBytes: Uint8Array = new Uint8Array(0)
  * in place if its elements are aligned.
  */
 const joined = (parts: ReadonlyArray<Uint8Array>, length: number, end = length): Uint8Array => {
-  const bytes = OwnMemory.allocate(length, end)
+  const bytes = RequestMemory.allocate(length, end)
   let offset = 0
   for (const part of parts) {
     bytes.set(part, offset)

@@ -2,7 +2,7 @@
  * One ModelStreamInfer over gRPC, without a framework: reads messages as they arrive, and sends all ready results together.
  * Its HTTP/2 implementation is behind the interfaces of Call.ts; the order and meaning of results is in InferStream.ts.
  *
- *   onData … ─► messages ─► decode ─► InferStream.ask        a refused request: a result in its turn
+ *   onData … ─► messages ─► decode ─► InferStream.submit     a refused request: a result in its turn
  *     ▲ pause: the stream is full                 │          a message that is malformed, too large or late: fail
  *     └ resume ◄──────────── flush ◄── onChange ──┘
  *   stream.send ◄─ encode ◄─┘ │ once for all ready results, and not while the caller reads nothing
@@ -19,7 +19,7 @@ import type { StreamResponse } from "@nereid/core/internal/wire/WireRequest"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import type { Call, CallStream } from "./Call.ts"
 import * as CallStatus from "./CallStatus.ts"
-import type { CallMetadata, CallOptions } from "./UnaryCall.ts"
+import type { CallMetadata, GrpcCallOptions } from "./UnaryCall.ts"
 import { InferStream, type InferStreamOptions } from "./InferStream.ts"
 import { ReceivingCall } from "./ReceiveTimeout.ts"
 import { RequestMessageReader } from "./RequestMessageReader.ts"
@@ -28,12 +28,12 @@ import * as Timer from "../port/Timer.ts"
 export interface StreamMetadata extends CallMetadata, InferStreamOptions {}
 
 /** Bytes of messages in one write, unless a single message is larger. */
-const mostAtOnce = 256 * 1024
+const maxWriteBytes = 256 * 1024
 
 const path = `${GRPCInferenceService.typeName}/${GRPCInferenceService.method.modelStreamInfer.name}`
 
 export class StreamCall extends ReceivingCall implements Call {
-  readonly #options: CallOptions
+  readonly #options: GrpcCallOptions
   readonly #stream: CallStream
   readonly #metadata: StreamMetadata
   readonly #reader: RequestMessageReader
@@ -54,7 +54,7 @@ export class StreamCall extends ReceivingCall implements Call {
   /** The status for the record. */
   #status = "CANCELLED"
 
-  constructor(options: CallOptions, stream: CallStream, metadata: StreamMetadata) {
+  constructor(options: GrpcCallOptions, stream: CallStream, metadata: StreamMetadata) {
     super()
     const { gateway } = options
     const { deadline } = metadata
@@ -119,20 +119,20 @@ export class StreamCall extends ReceivingCall implements Call {
         return
       }
       receiveTimeout.remove(this)
-      this.#ask()
+      this.#submit()
       if (this.#done) return
     }
     this.#paused = true
     this.#stream.pause()
   }
 
-  #ask(): void {
+  #submit(): void {
     const { bytes, start, end } = this.#reader
     const message = ProtobufCodec.decodeStream(bytes, start, end)
     if (Result.isFailure(message)) return this.fail(CallStatus.fromError(message.failure))
     const { id, request } = message.success
     try {
-      this.#requests.ask(id, Result.flatMap(request, this.#metadata.prepare))
+      this.#requests.submit(id, Result.flatMap(request, this.#metadata.prepare))
     } catch (defect) {
       this.#options.logDefect(defect)
       this.fail(CallStatus.internal)
@@ -165,14 +165,14 @@ export class StreamCall extends ReceivingCall implements Call {
     }
   }
 
-  /** Sends up to `most` results together, at least one, and returns how many. */
-  #sendSome(most: number): number {
+  /** Sends up to `maxResults` results together, at least one, and returns how many. */
+  #sendSome(maxResults: number): number {
     const { maxMessageSize } = this.#options
     const messages: Array<StreamResponse> = []
     const lengths: Array<number> = []
     let size = 0
     let status: CallStatus.CallStatus | undefined
-    while (messages.length < most && size < mostAtOnce) {
+    while (messages.length < maxResults && size < maxWriteBytes) {
       const result = this.#requests.take()
       if (result === undefined) break
       const failure = this.#requests.endingFailure(result)

@@ -25,9 +25,9 @@ import type { CallRecord } from "../log/CallRecord.ts"
 import { type MessageLimits, RequestMessageReader } from "./RequestMessageReader.ts"
 import type { RequestPreparation } from "../gateway/RequestPreparation.ts"
 import * as CallStatus from "./CallStatus.ts"
-import * as OwnMemory from "../memory/OwnMemory.ts"
+import * as RequestMemory from "../memory/RequestMemory.ts"
 
-export interface CallOptions extends MessageLimits {
+export interface GrpcCallOptions extends MessageLimits {
   readonly gateway: Gateway
   /** For messages that have not arrived completely. */
   readonly receiveTimeout: ReceiveTimeout
@@ -47,7 +47,7 @@ export interface CallMetadata {
 const path = `${GRPCInferenceService.typeName}/${GRPCInferenceService.method.modelInfer.name}`
 
 export class UnaryCall extends ReceivingCall implements Call {
-  readonly #options: CallOptions
+  readonly #options: GrpcCallOptions
   readonly #stream: CallStream
   readonly #metadata: CallMetadata
   /** Reads a message that arrives in parts. */
@@ -62,7 +62,7 @@ export class UnaryCall extends ReceivingCall implements Call {
   /** The status for the record. */
   #status = "CANCELLED"
 
-  constructor(options: CallOptions, stream: CallStream, metadata: CallMetadata) {
+  constructor(options: GrpcCallOptions, stream: CallStream, metadata: CallMetadata) {
     super()
     this.#options = options
     this.#stream = stream
@@ -119,14 +119,14 @@ export class UnaryCall extends ReceivingCall implements Call {
     const wire = Result.flatMap(ProtobufCodec.decode(bytes, start, end), prepare)
     if (Result.isFailure(wire)) return this.fail(CallStatus.fromError(wire.failure))
     try {
-      const cancel = gateway.infer(wire.success, deadline, (outcome) => this.#answer(outcome))
+      const cancel = gateway.infer(wire.success, deadline, (outcome) => this.#onOutcome(outcome))
       if (!this.#done) this.#cancel = cancel
     } catch (defect) {
       this.#defect(defect)
     }
   }
 
-  #answer(outcome: Parameters<InferenceReply>[0]): void {
+  #onOutcome(outcome: Parameters<InferenceReply>[0]): void {
     this.#cancel = undefined
     if (this.#done) return
     if (Result.isFailure(outcome)) return this.fail(CallStatus.fromError(outcome.failure))
@@ -155,7 +155,7 @@ export class UnaryCall extends ReceivingCall implements Call {
     this.#joined = undefined
     if (joined === undefined) return
     const model = this.#options.gateway.model(modelName, modelVersion)
-    if (Result.isSuccess(model) && !model.success.calls.keepsInputs) OwnMemory.free(joined)
+    if (Result.isSuccess(model) && !model.success.calls.keepsInputs) RequestMemory.free(joined)
   }
 
   #failExtra(): void {

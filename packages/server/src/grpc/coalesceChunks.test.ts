@@ -44,16 +44,16 @@ it("the length of a message is handed on at once", async () => {
 
 it("a message that is whole is handed on before anything else comes", async () => {
   const parts = [message(10).subarray(0, 8), Buffer.concat([message(10).subarray(8), message(3)]), message(4)]
-  let asked = 0
+  let pulled = 0
   async function* chunks() {
     for (const part of parts) {
-      asked += 1
+      pulled += 1
       yield part
     }
   }
   const iterator = coalesceChunks(chunks(), new Envelopes())
   for (const [index, length] of [8, 15, 9].entries()) {
-    expect([(await iterator.next()).value?.length, asked]).toEqual([length, index + 1])
+    expect([(await iterator.next()).value?.length, pulled]).toEqual([length, index + 1])
   }
   expect((await iterator.next()).done).toBe(true)
 })

@@ -7,35 +7,35 @@ import { prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
 import type { Envelopes } from "./Envelopes.ts"
 
 /** Bytes of the smallest chunk of a message behind its prefix. The prefix is passed on at once, as its length may be refused. */
-const least = 64 * 1024
+const minBytes = 64 * 1024
 
 /** `envelopes` follows the messages, and must not be used elsewhere; without it, the body is one message. */
 export async function* coalesceChunks(
   chunks: AsyncIterable<Uint8Array>,
   envelopes: Envelopes | undefined,
 ): AsyncGenerator<Uint8Array, void> {
-  let kept: Uint8Array = noBytes
+  let pending: Uint8Array = noBytes
   let length = 0
   /** Bytes of the current message that were passed on. */
   let before = 0
   for await (const chunk of chunks) {
     envelopes?.add(chunk)
     const isWhole = envelopes?.incomplete === 0
-    const enough = before < prefixLength ? 1 : Math.max(least, before)
+    const enough = before < prefixLength ? 1 : Math.max(minBytes, before)
     let joined = chunk
     if (length > 0 || !(isWhole || chunk.length >= enough)) {
-      kept = withRoom(kept, length, length + chunk.length)
-      kept.set(chunk, length)
+      pending = withRoom(pending, length, length + chunk.length)
+      pending.set(chunk, length)
       length += chunk.length
       if (!isWhole && length < enough) continue
-      joined = kept.subarray(0, length)
+      joined = pending.subarray(0, length)
     }
     yield joined
     before = envelopes?.incomplete ?? before + joined.length
-    kept = noBytes
+    pending = noBytes
     length = 0
   }
-  if (length > 0) yield kept.subarray(0, length)
+  if (length > 0) yield pending.subarray(0, length)
 }
 
 const noBytes = new Uint8Array(0)

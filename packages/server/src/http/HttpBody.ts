@@ -1,22 +1,22 @@
 /**
  * Collects the body of a request: into one buffer of its announced length, or, without one, from its chunks. Never more
- * than the limit; a body that breaks off is nobody's any more and calls nothing.
+ * than the limit. An aborted body triggers no callback.
  */
 import { InvalidRequest } from "@nereid/core/Errors"
-import { isGone, type Request, type Response } from "../port/HttpExchange.ts"
+import { isGone, type IncomingRequest, type OutgoingResponse } from "../port/HttpExchange.ts"
 import { sendErrorAndClose } from "../port/HttpReply.ts"
-import * as OwnMemory from "../memory/OwnMemory.ts"
+import * as RequestMemory from "../memory/RequestMemory.ts"
 
 /** The pieces in which a body of unknown length may come. Each costs more than its bytes where it is small. */
-const mostChunks = 65_536
+const maxChunks = 65_536
 
 /**
  * Calls `whole` with the body, of which the byte at `aligned` is where a tensor may begin; answers itself where it is larger
  * than `limit`, in the words of `tooLarge`.
  */
 export const collect = (
-  request: Request,
-  response: Response,
+  request: IncomingRequest,
+  response: OutgoingResponse,
   limit: number,
   whole: (body: Uint8Array) => void,
   tooLarge: TooLarge = jsonTooLarge,
@@ -31,28 +31,28 @@ export const collect = (
   let chunks: Array<Buffer> = []
   let received = 0
   /** Copied, but its parser may not be done with it. */
-  let spent: Buffer = nothing
+  let copied: Buffer = noBytes
   const onData = (chunk: Buffer) => {
     const from = received
     received += chunk.length
     if (expected === undefined) {
       // A chunk of HTTP is one of these, or several where it did not arrive in one go.
       chunks.push(chunk)
-      if (received <= limit && chunks.length <= mostChunks) return
+      if (received <= limit && chunks.length <= maxChunks) return
       request.off("data", onData)
       request.off("end", onEnd)
       chunks = []
       sendErrorAndClose(request, response, received > limit ? tooLarge(received, limit) : tooManyChunks())
     } else if (chunk.length === expected) body = chunk
     else {
-      body ??= OwnMemory.allocate(expected, aligned, response.stream === undefined)
+      body ??= RequestMemory.allocate(expected, aligned, response.stream === undefined)
       body.set(chunk, from)
-      OwnMemory.free(spent)
-      spent = chunk
+      RequestMemory.free(copied)
+      copied = chunk
     }
   }
   const onEnd = () => {
-    OwnMemory.free(spent)
+    RequestMemory.free(copied)
     // Over HTTP/2 it also comes when the caller breaks off.
     if (!isGone(response)) whole(body ?? Buffer.concat(chunks, received))
   }
@@ -60,11 +60,11 @@ export const collect = (
   request.on("end", onEnd)
 }
 
-const nothing = Buffer.alloc(0)
+const noBytes = Buffer.alloc(0)
 
 const tooManyChunks = () =>
   new InvalidRequest({
-    message: `Chunked request body exceeds maximum of ${mostChunks} non-empty chunks. Send fewer or larger HTTP chunks.`,
+    message: `Chunked request body exceeds maximum of ${maxChunks} non-empty chunks. Send fewer or larger HTTP chunks.`,
   })
 
 /** `size`: how many bytes came, or how that is said of a body that was not read to its end. */

@@ -12,18 +12,18 @@ class Gated extends Model.Service<Gated>()("gated", {
 }) {}
 
 const harness = Effect.gen(function* () {
-  const begun = yield* Queue.unbounded<Deferred.Deferred<void>>()
+  const started = yield* Queue.unbounded<Deferred.Deferred<void>>()
   const interrupted = yield* Queue.unbounded<void>()
   const layer = Model.each(
     Gated,
     Effect.fnUntraced(function* ({ X }) {
       const gate = yield* Deferred.make<void>()
-      yield* Queue.offer(begun, gate)
+      yield* Queue.offer(started, gate)
       yield* Effect.onInterrupt(Deferred.await(gate), () => Queue.offer(interrupted, undefined))
       return { Y: X }
     }),
   )
-  return { ...(yield* serve(layer, [Gated])), begun, interrupted }
+  return { ...(yield* serve(layer, [Gated])), started, interrupted }
 })
 
 /** Sends bytes and answers with all that comes until the server closes the connection. */
@@ -37,7 +37,7 @@ const exchanged = (port: number, bytes: string): Effect.Effect<string> =>
     return Effect.sync(() => socket.destroy())
   })
 
-const answers = (text: string) => text.split(/(?=HTTP\/1\.1 )/)
+const splitResponses = (text: string) => text.split(/(?=HTTP\/1\.1 )/)
 
 const body = '{"inputs":[{"name":"X","shape":[1],"datatype":"FP32","data":[1]}]}'
 const infer = "POST /v2/models/gated/infer HTTP/1.1\r\nhost: x\r\n"
@@ -50,10 +50,10 @@ it.live.each([
   ["a body that is none", brokenBody],
 ])("%s behind requests without an answer leaves these their answers, then closes", ([, broken]) =>
   Effect.gen(function* () {
-    const { port, begun } = yield* harness
+    const { port, started } = yield* harness
     const text = yield* Effect.forkChild(exchanged(port, whole + metadata + broken))
-    yield* Deferred.succeed(yield* Queue.take(begun), undefined)
-    const [first = "", second = "", ...more] = answers(yield* Fiber.join(text))
+    yield* Deferred.succeed(yield* Queue.take(started), undefined)
+    const [first = "", second = "", ...more] = splitResponses(yield* Fiber.join(text))
     assert.match(first, /^HTTP\/1\.1 200 OK.*"model_name":"gated"/s)
     assert.match(second, /^HTTP\/1\.1 200 OK.*"name":"gated"/s)
     assert.deepStrictEqual(more, [])
@@ -63,21 +63,21 @@ it.live.each([
 it.live("a body that is none gets a 400", () =>
   Effect.gen(function* () {
     const { port } = yield* harness
-    const [answer = "", ...more] = answers(yield* exchanged(port, brokenBody))
-    assert.match(answer, /^HTTP\/1\.1 400 Bad Request.*malformed HTTP/s)
+    const [response = "", ...more] = splitResponses(yield* exchanged(port, brokenBody))
+    assert.match(response, /^HTTP\/1\.1 400 Bad Request.*malformed HTTP/s)
     assert.deepStrictEqual(more, [])
   }),
 )
 
 it.live("more and more nonsense ends with the one answer", () =>
   Effect.gen(function* () {
-    const { port, begun } = yield* harness
+    const { port, started } = yield* harness
     const socket = connect(port, "127.0.0.1", () => socket.write(whole))
     let text = ""
     socket.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")))
     socket.on("error", () => {})
     const closed = once(socket, "close")
-    const gate = yield* Queue.take(begun)
+    const gate = yield* Queue.take(started)
     for (let index = 0; index < 20; index++) {
       socket.write("\u0000nonsense\r\n\r\n")
       // So that it travels in pieces.
@@ -85,7 +85,7 @@ it.live("more and more nonsense ends with the one answer", () =>
     }
     yield* Deferred.succeed(gate, undefined)
     yield* Effect.promise(() => closed)
-    assert.strictEqual(answers(text).length, 1)
+    assert.strictEqual(splitResponses(text).length, 1)
     assert.match(text, /^HTTP\/1\.1 200 OK/)
   }),
 )
@@ -94,9 +94,9 @@ it.live.each(["nonsense", "GET /v2 HTTP/1.1\r\n"])(
   "a caller that goes away behind %j takes its requests back",
   (broken) =>
     Effect.gen(function* () {
-      const { port, begun, interrupted } = yield* harness
+      const { port, started, interrupted } = yield* harness
       const text = yield* Effect.forkChild(exchanged(port, whole + broken))
-      yield* Queue.take(begun)
+      yield* Queue.take(started)
       yield* Fiber.interrupt(text)
       yield* Queue.take(interrupted)
     }),

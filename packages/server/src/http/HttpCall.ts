@@ -5,12 +5,12 @@ import { InvalidRequest } from "@nereid/core/Errors"
 import type { CallRecord } from "../log/CallRecord.ts"
 import * as ForwardedHeaders from "../dispatch/ForwardedHeaders.ts"
 import * as RequestPreparation from "../gateway/RequestPreparation.ts"
-import type { Request, Response } from "../port/HttpExchange.ts"
+import type { IncomingRequest, OutgoingResponse } from "../port/HttpExchange.ts"
 import type { DefectGuard } from "../port/DefectGuard.ts"
 
 export interface HttpCall {
-  readonly request: Request
-  readonly response: Response
+  readonly request: IncomingRequest
+  readonly response: OutgoingResponse
   readonly guard: DefectGuard
   /** Both empty on routes without a model; the version empty for the highest. */
   readonly model: { readonly name: string; readonly version: string }

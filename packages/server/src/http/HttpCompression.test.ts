@@ -5,7 +5,7 @@ import { Deferred, Effect, Fiber, Result } from "effect"
 import { Model, Tensor } from "@nereid/core"
 import { decodeResponse, encodeRequest } from "@nereid/core/internal/codec/json/BinaryExtension"
 import { preferred } from "./HttpCompression.ts"
-import { ask, json, serve } from "./HttpInfer.fixture.ts"
+import { inferModel, json, serve } from "./HttpInfer.fixture.ts"
 
 class Echo extends Model.Service<Echo>()("echo", {
   inputs: { X: Tensor.FP32("n") },
@@ -22,7 +22,7 @@ const echo = Model.each(Echo, ({ X }) => Effect.succeed({ Y: X }))
 const document = (count: number) =>
   `{"inputs":[{"name":"X","shape":[${count}],"datatype":"FP32","data":[${Array(count).fill(1)}]}]}`
 
-const answered =
+const responded =
   '{"model_name":"echo","model_version":"1","outputs":[{"name":"Y","datatype":"FP32","shape":[1],"data":[1]}]}'
 
 const encodings = [
@@ -57,12 +57,12 @@ describe("over a socket", () => {
       const server = yield* serve(echo, [Echo])
       for (const { encoding, pack } of encodings) {
         for (const name of [encoding, ` ${encoding.toUpperCase()} `]) {
-          const answer = yield* ask(server, "echo", pack(document(1)), { "content-encoding": name })
-          assert.deepStrictEqual([answer.status, answer.body.toString()], [200, answered])
-          assert.isUndefined(answer.headers["content-encoding"])
+          const response = yield* inferModel(server, "echo", pack(document(1)), { "content-encoding": name })
+          assert.deepStrictEqual([response.status, response.body.toString()], [200, responded])
+          assert.isUndefined(response.headers["content-encoding"])
         }
       }
-      const plain = yield* ask(server, "echo", document(1), { "content-encoding": "identity" })
+      const plain = yield* inferModel(server, "echo", document(1), { "content-encoding": "identity" })
       assert.strictEqual(plain.status, 200)
     }),
   )
@@ -75,24 +75,24 @@ describe("over a socket", () => {
       const wire = { modelName: "echo", modelVersion: "", id: "", parameters: {}, inputs, outputs: [] }
       const { headerLength, body } = encodeRequest(wire)
       for (const { encoding, pack, unpack } of encodings) {
-        const answer = yield* ask(server, "echo", pack(body), {
+        const response = yield* inferModel(server, "echo", pack(body), {
           "content-encoding": encoding,
           "accept-encoding": encoding,
           "inference-header-content-length": headerLength,
         })
-        assert.deepStrictEqual([answer.status, answer.headers["content-encoding"]], [200, encoding])
-        assert.strictEqual(answer.headers["content-length"], String(answer.body.length))
-        assert.isBelow(answer.body.length, bytes.length / 10)
-        const length = Number(answer.headers["inference-header-content-length"])
-        const [output] = Result.getOrThrow(decodeResponse(unpack(answer.body), length)).outputs
+        assert.deepStrictEqual([response.status, response.headers["content-encoding"]], [200, encoding])
+        assert.strictEqual(response.headers["content-length"], String(response.body.length))
+        assert.isBelow(response.body.length, bytes.length / 10)
+        const length = Number(response.headers["inference-header-content-length"])
+        const [output] = Result.getOrThrow(decodeResponse(unpack(response.body), length)).outputs
         assert(output !== undefined && Buffer.compare(output.bytes, bytes) === 0)
       }
-      const small = yield* ask(server, "echo", document(1), { "accept-encoding": "gzip" })
+      const small = yield* inferModel(server, "echo", document(1), { "accept-encoding": "gzip" })
       assert.deepStrictEqual(
         [small.headers["content-type"], small.headers["content-encoding"]],
         ["application/json", "gzip"],
       )
-      assert.strictEqual(gunzipSync(small.body).toString(), answered)
+      assert.strictEqual(gunzipSync(small.body).toString(), responded)
     }),
   )
 
@@ -105,13 +105,13 @@ describe("over a socket", () => {
       for (const { encoding, pack } of encodings) {
         const headers = { "content-encoding": encoding }
         for (const body of [`${largest} `, Buffer.alloc(50_000_000)]) {
-          const answer = yield* ask(server, "echo", pack(body), headers)
-          assert.deepStrictEqual([answer.status, answer.headers["nereid-error"]], [400, "InvalidRequest"])
-          assert.include(answer.body.toString(), `"request JSON size of more than 100000 bytes ${limited}`)
+          const response = yield* inferModel(server, "echo", pack(body), headers)
+          assert.deepStrictEqual([response.status, response.headers["nereid-error"]], [400, "InvalidRequest"])
+          assert.include(response.body.toString(), `"request JSON size of more than 100000 bytes ${limited}`)
         }
-        const whole = yield* ask(server, "echo", pack(largest), headers)
-        assert.deepStrictEqual([whole.status, whole.body.toString()], [200, answered])
-        const sent = yield* ask(server, "echo", Buffer.alloc(maxInputSize + 1), headers)
+        const whole = yield* inferModel(server, "echo", pack(largest), headers)
+        assert.deepStrictEqual([whole.status, whole.body.toString()], [200, responded])
+        const sent = yield* inferModel(server, "echo", Buffer.alloc(maxInputSize + 1), headers)
         assert.include(sent.body.toString(), `"request JSON size of 100001 bytes ${limited}`)
       }
     }),
@@ -128,27 +128,27 @@ describe("over a socket", () => {
         ["gzip", "", "unexpected end of file"],
         ["deflate", deflateRawSync(document(1)), "incorrect header check"],
       ] as const) {
-        const answer = yield* ask(server, "echo", body, { "content-encoding": encoding })
+        const response = yield* inferModel(server, "echo", body, { "content-encoding": encoding })
         const error = `failed to decompress the ${encoding} body of ${body.length} bytes: ${problem}`
-        assert.deepStrictEqual([answer.status, json(answer)], [400, { error }])
+        assert.deepStrictEqual([response.status, json(response)], [400, { error }])
       }
       const damaged = Buffer.from(whole)
       damaged.fill(255, 12, 20)
-      assert.strictEqual((yield* ask(server, "echo", damaged, { "content-encoding": "gzip" })).status, 400)
+      assert.strictEqual((yield* inferModel(server, "echo", damaged, { "content-encoding": "gzip" })).status, 400)
       for (const encoding of ["br", "gzip, gzip", "x"]) {
-        const answer = yield* ask(server, "echo", whole, { "content-encoding": encoding })
-        assert.deepStrictEqual([answer.status, json(answer)], [501, { error: "Unsupported compression type" }])
-        assert.strictEqual(answer.headers["accept-encoding"], "gzip, deflate")
+        const response = yield* inferModel(server, "echo", whole, { "content-encoding": encoding })
+        assert.deepStrictEqual([response.status, json(response)], [501, { error: "Unsupported compression type" }])
+        assert.strictEqual(response.headers["accept-encoding"], "gzip, deflate")
       }
     }),
   )
 
   it.live("a caller that goes away takes its request back", () =>
     Effect.gen(function* () {
-      const begun = yield* Deferred.make<void>()
+      const started = yield* Deferred.make<void>()
       const ended = yield* Deferred.make<void>()
       const gated = Model.each(Gated, ({ X }) =>
-        Deferred.succeed(begun, undefined).pipe(
+        Deferred.succeed(started, undefined).pipe(
           Effect.andThen(Effect.never),
           Effect.onInterrupt(() => Deferred.succeed(ended, undefined)),
           Effect.as({ Y: X }),
@@ -156,8 +156,8 @@ describe("over a socket", () => {
       )
       const server = yield* serve(gated, [Gated])
       const headers = { "content-encoding": "gzip", "accept-encoding": "gzip" }
-      const request = yield* Effect.forkChild(ask(server, "gated", gzipSync(document(1)), headers))
-      yield* Deferred.await(begun)
+      const request = yield* Effect.forkChild(inferModel(server, "gated", gzipSync(document(1)), headers))
+      yield* Deferred.await(started)
       yield* Fiber.interrupt(request)
       yield* Deferred.await(ended)
     }),

@@ -30,11 +30,11 @@ export const contentEncoding = (header: string | undefined): Encoding | undefine
  */
 export const preferred = (header: string | undefined): Encoding => {
   if (header === undefined) return "identity"
-  const asked = header.split(",").map(weighted)
-  const unnamed = encodings.find((encoding) => !asked.some(({ name }) => name === encoding))
+  const accepted = header.split(",").map(weighted)
+  const unnamed = encodings.find((encoding) => !accepted.some(({ name }) => name === encoding))
   let best: Encoding = "identity"
   let highest = 0
-  for (const { name, weight } of asked) {
+  for (const { name, weight } of accepted) {
     const encoding = name === "*" ? unnamed : encodings.find((known) => known === name)
     if (encoding === undefined || weight <= highest) continue
     best = encoding

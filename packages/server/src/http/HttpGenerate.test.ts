@@ -6,7 +6,7 @@ import { assert, describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Queue, Scope, Stream } from "effect"
 import { Model, RequestContext, Tensor } from "@nereid/core"
 import * as Gateway from "../gateway/Gateway.ts"
-import { ask, json } from "./HttpInfer.fixture.ts"
+import { inferModel, json } from "./HttpInfer.fixture.ts"
 import * as HttpServer from "./HttpServer.ts"
 
 /** Answers once, with what it was asked and what its handler knew of it. */
@@ -74,9 +74,9 @@ const harness = Effect.fnUntraced(function* (options: Partial<HttpServer.HttpSer
         Stream.mapEffect(([text, index]) =>
           Effect.gen(function* () {
             const { setParameter } = yield* RequestContext
-            const answer = yield* word(text)
+            const response = yield* word(text)
             yield* setParameter("index", BigInt(index))
-            return answer
+            return response
           }),
         ),
       ),
@@ -106,14 +106,14 @@ const harness = Effect.fnUntraced(function* (options: Partial<HttpServer.HttpSer
 })
 
 const generate = (server: { readonly port: number }, model: string, body: string, headers?: OutgoingHttpHeaders) =>
-  ask(server, model, body, headers, "generate")
+  inferModel(server, model, body, headers, "generate")
 
 const generateStream = (
   server: { readonly port: number },
   model: string,
   body: string,
   headers?: OutgoingHttpHeaders,
-) => ask(server, model, body, headers, "generate_stream")
+) => inferModel(server, model, body, headers, "generate_stream")
 
 /** A stream whose caller decides when to read. */
 const open = (
@@ -170,11 +170,11 @@ describe("generate", () => {
         ["mirror", {}],
         ["mirror/versions/1", { "content-type": "application/x-www-form-urlencoded", "content-encoding": "identity" }],
       ] as const) {
-        const answer = yield* generate(server, model, body, headers)
-        assert.deepStrictEqual([answer.status, answer.headers["content-type"]], [200, "application/json"])
+        const response = yield* generate(server, model, body, headers)
+        assert.deepStrictEqual([response.status, response.headers["content-type"]], [200, "application/json"])
         const context = JSON.stringify(JSON.stringify({ id: "7", parameters: { top: "1n", half: 0.5 } }))
         assert.strictEqual(
-          answer.body.toString(),
+          response.body.toString(),
           '{"id":"7","model_name":"mirror","model_version":"1","TEXT":"hey",' +
             `"NUMBERS":[9223372036854775807,-1],"CONTEXT":${context},"length":3}`,
         )
@@ -194,9 +194,9 @@ describe("generate", () => {
         [200, '{"id":"7","model_name":"words","model_version":"1","WORD":"only","index":0}'],
       )
       for (const text of ["", "a b", "a b never"]) {
-        const answer = yield* generate(server, "words", JSON.stringify({ TEXT: text }))
-        assert.deepStrictEqual([answer.status, json(answer)], [501, { error: exactlyOne }], text)
-        assert.strictEqual(answer.headers["nereid-error"], "Unsupported")
+        const response = yield* generate(server, "words", JSON.stringify({ TEXT: text }))
+        assert.deepStrictEqual([response.status, json(response)], [501, { error: exactlyOne }], text)
+        assert.strictEqual(response.headers["nereid-error"], "Unsupported")
       }
       assert.strictEqual(server.words.life.pending(), 0)
       const failed = yield* generate(server, "words", '{"TEXT":"a fail"}')
@@ -262,14 +262,14 @@ describe("generate", () => {
       ] as const
       for (const route of [generate, generateStream]) {
         for (const [model, body, status, error] of cases) {
-          const answer = yield* route(server, model, body)
-          assert.deepStrictEqual([answer.status, json(answer)], [status, { error }], body)
-          assert.strictEqual(answer.headers["content-type"], "application/json")
+          const response = yield* route(server, model, body)
+          assert.deepStrictEqual([response.status, json(response)], [status, { error }], body)
+          assert.strictEqual(response.headers["content-type"], "application/json")
         }
         for (const encoding of ["gzip", "deflate", "br", "gzip, deflate"]) {
-          const answer = yield* route(server, "words", "{}", { "content-encoding": encoding })
+          const response = yield* route(server, "words", "{}", { "content-encoding": encoding })
           assert.deepStrictEqual(
-            [answer.status, json(answer)],
+            [response.status, json(response)],
             [400, { error: "Unsupported content-encoding, only 'identity' is supported." }],
           )
         }
@@ -289,8 +289,8 @@ describe("generate", () => {
   it.live("headers that are forwarded reach the model", () =>
     Effect.gen(function* () {
       const server = yield* harness({ forwardHeaders: "^x-" })
-      const answer = yield* generate(server, "mirror", '{"TEXT":"a","x-user":"me"}', { "X-User": "you" })
-      expect(json(answer)).toMatchObject({ CONTEXT: '{"id":"","parameters":{"x-user":"you"}}' })
+      const response = yield* generate(server, "mirror", '{"TEXT":"a","x-user":"me"}', { "X-User": "you" })
+      expect(json(response)).toMatchObject({ CONTEXT: '{"id":"","parameters":{"x-user":"you"}}' })
       const reserved = yield* harness({ forwardHeaders: "timeout" })
       for (const route of [generate, generateStream]) {
         const refused = yield* route(reserved, "mirror", '{"TEXT":"a"}', { timeout: "5" })
@@ -307,10 +307,10 @@ describe("generate_stream", () => {
   it.live("C31: each response is an event, of decoupled and other models", () =>
     Effect.gen(function* () {
       const server = yield* harness()
-      const answer = yield* generateStream(server, "words", '{"TEXT":"a b naïve","id":"7"}')
-      assert.deepStrictEqual([answer.status, answer.headers["content-type"]], [200, sse])
+      const response = yield* generateStream(server, "words", '{"TEXT":"a b naïve","id":"7"}')
+      assert.deepStrictEqual([response.status, response.headers["content-type"]], [200, sse])
       const id = '"id":"7",'
-      assert.strictEqual(answer.body.toString(), event("a", 0, id) + event("b", 1, id) + event("naïve", 2, id))
+      assert.strictEqual(response.body.toString(), event("a", 0, id) + event("b", 1, id) + event("naïve", 2, id))
       const none = yield* generateStream(server, "words", '{"TEXT":""}')
       assert.deepStrictEqual([none.status, none.headers["content-type"], none.body.length], [200, sse, 0])
       const once = yield* generateStream(server, "mirror", '{"TEXT":"a\\nb"}')
@@ -349,18 +349,18 @@ describe("generate_stream", () => {
   it.live("what the model's queue refuses has its status too, as JSON", () =>
     Effect.gen(function* () {
       const server = yield* harness()
-      const ask = generateStream(server, "narrow", '{"TEXT":"a"}')
-      const running = yield* Effect.forkChild(ask)
+      const infer = generateStream(server, "narrow", '{"TEXT":"a"}')
+      const running = yield* Effect.forkChild(infer)
       yield* Queue.take(server.waiting)
-      const queued = yield* Effect.forkChild(ask)
+      const queued = yield* Effect.forkChild(infer)
       while (server.narrow.life.pending() === 0) yield* Effect.promise(() => new Promise((turn) => setImmediate(turn)))
-      const refused = yield* ask
+      const refused = yield* infer
       assert.deepStrictEqual([refused.status, refused.headers["content-type"]], [503, "application/json"])
       expect(json(refused)).toEqual({ error: "[request id: <id_unknown>] Exceeds maximum queue size" })
       yield* Deferred.succeed(server.gate, undefined)
-      const answers = yield* Effect.all([Fiber.join(running), Fiber.join(queued)])
+      const responses = yield* Effect.all([Fiber.join(running), Fiber.join(queued)])
       assert.deepStrictEqual(
-        answers.map(({ status }) => status),
+        responses.map(({ status }) => status),
         [200, 200],
       )
     }),
@@ -385,9 +385,9 @@ describe("generate_stream", () => {
     Effect.gen(function* () {
       const server = yield* harness()
       // Long enough for the first response, on a machine that is busy too.
-      const answer = yield* generateStream(server, "words", '{"TEXT":"a never"}', { "nereid-timeout-ms": "400" })
+      const response = yield* generateStream(server, "words", '{"TEXT":"a never"}', { "nereid-timeout-ms": "400" })
       const failure = 'data: {"error":"[request id: <id_unknown>] Deadline Exceeded"}\n\n'
-      assert.deepStrictEqual([answer.status, answer.body.toString()], [200, event("a", 0) + failure])
+      assert.deepStrictEqual([response.status, response.body.toString()], [200, event("a", 0) + failure])
       assert.strictEqual(yield* Queue.take(server.interrupted), "never")
     }),
   )
@@ -401,9 +401,9 @@ describe("generate_stream", () => {
       assert.strictEqual(yield* Queue.take(server.interrupted), "never")
       yield* Queue.take(server.waiting)
       for (const route of [generate, generateStream]) {
-        const asked = yield* Effect.forkChild(route(server, "words", '{"TEXT":"never"}'))
+        const pending = yield* Effect.forkChild(route(server, "words", '{"TEXT":"never"}'))
         yield* Queue.take(server.waiting)
-        yield* Fiber.interrupt(asked)
+        yield* Fiber.interrupt(pending)
         assert.strictEqual(yield* Queue.take(server.interrupted), "never")
       }
       assert.deepStrictEqual(
@@ -420,7 +420,7 @@ describe("generate_stream", () => {
       yield* chunk(response)
       // Once buffers are full nothing is produced any more: two looks, many other answers apart.
       const look = Effect.gen(function* () {
-        for (let asked = 0; asked < 20; asked++) yield* generate(server, "mirror", '{"TEXT":"a"}')
+        for (let count = 0; count < 20; count++) yield* generate(server, "mirror", '{"TEXT":"a"}')
         return server.produced.count
       })
       let [before, after] = [yield* look, yield* look]
@@ -436,7 +436,7 @@ describe("generate_stream", () => {
   it.live("many at the same time, each with its own responses in order", () =>
     Effect.gen(function* () {
       const server = yield* harness()
-      const answers = yield* Effect.forEach(
+      const responses = yield* Effect.forEach(
         Array.from({ length: 100 }, (_, stream) => Array.from({ length: 20 }, (_, index) => `${stream}-${index}`)),
         (words) =>
           Effect.map(generateStream(server, "words", JSON.stringify({ TEXT: words.join(" ") })), ({ body }) =>
@@ -444,7 +444,7 @@ describe("generate_stream", () => {
           ),
         { concurrency: "unbounded" },
       )
-      assert.lengthOf(answers, 100)
+      assert.lengthOf(responses, 100)
     }),
   )
 })

@@ -5,7 +5,7 @@
  *   headers ─► body ─► decode ─► gateway.stream ─┬─ generate: the first response; a second one refuses ─► {…}
  *     │          │        │          │           └─ generate_stream: each ─► data: {…}, as fast as the caller reads
  *     └──────────┴────────┴──────────┴─ refused, before the model had it: {"error": …} with its status
- *                                        a connection that closes takes the request back
+ *                                        a connection that closes cancels the request
  */
 import { Effect, Result } from "effect"
 import { headersOf } from "@nereid/core/internal/wire/ErrorHeaders"
@@ -17,13 +17,13 @@ import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import type { ModelInterface } from "@nereid/core/internal/wire/ModelInterface"
 import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
 import type { Gateway } from "../gateway/Gateway.ts"
-import { isGone, type Request } from "../port/HttpExchange.ts"
+import { isGone, type IncomingRequest } from "../port/HttpExchange.ts"
 import { collect } from "./HttpBody.ts"
 import { deadline, preparation, type HttpCall, type InferOptions } from "./HttpCall.ts"
 import * as HttpCompression from "./HttpCompression.ts"
 import { failureHeaders, sendChunks, sendError } from "../port/HttpReply.ts"
 
-/** What a request and its responses look like. */
+/** The JSON form of a request and its responses. */
 export interface DocumentCodec {
   readonly decode: (body: Uint8Array, model: ModelInterface) => Result.Result<WireRequest, InferenceError>
   readonly encode: (response: WireResponse) => Result.Result<Uint8Array, InferenceError>
@@ -34,12 +34,12 @@ const flat: DocumentCodec = { decode: decodeGenerate, encode: encodeGenerated }
 
 /** Answers with the only response of the model; any other number of them is a failure. */
 export const generate = (gateway: Gateway, call: HttpCall, options: InferOptions, codec = flat): void =>
-  ask(gateway, call, options, codec, (): Answer => {
+  handle(gateway, call, options, codec, (): ResponseWriter => {
     const { response } = call
     let only: WireResponse | undefined
     const refuse = () => sendError(response, new Unsupported({ message: exactlyOne }))
     return {
-      take: (next) => {
+      write: (next) => {
         if (only !== undefined) refuse()
         only = next
         return !response.writableEnded
@@ -56,20 +56,20 @@ export const generate = (gateway: Gateway, call: HttpCall, options: InferOptions
 
 /** Answers with every response of the model, as it comes. */
 export const generateStream = (gateway: Gateway, call: HttpCall, options: InferOptions, codec = flat): void =>
-  ask(gateway, call, options, codec, (): Answer => {
+  handle(gateway, call, options, codec, (): ResponseWriter => {
     const { request, response } = call
-    const fail = (error: InferenceError, begun: boolean) => {
+    const fail = (error: InferenceError, isSubmitted: boolean) => {
       if (!response.headersSent) {
-        if (!begun) return sendError(response, error)
+        if (!isSubmitted) return sendError(response, error)
         response.writeHead(statusOf(error).http, { ...eventStream, ...failureHeaders(error) })
       } else if (takesTrailers(request)) {
-        // What a header would say, for which it is too late.
+        // Headers were sent already, so the error goes into trailers.
         response.addTrailers(headersOf(error))
       }
       response.end(event(Buffer.from(JSON.stringify({ error: error.message }))))
     }
     return {
-      take: (next) => {
+      write: (next) => {
         const document = codec.encode(next)
         if (Result.isFailure(document)) {
           fail(document.failure, true)
@@ -86,22 +86,22 @@ export const generateStream = (gateway: Gateway, call: HttpCall, options: InferO
     }
   })
 
-/** Takes what the model says to one request, until the response has ended. */
-interface Answer {
-  /** One response; whether the caller takes another one now. */
-  readonly take: (response: WireResponse) => boolean
-  /** The request has failed; `begun` says that its model had it by then. */
-  readonly fail: (error: InferenceError, begun: boolean) => void
+/** Writes the responses of the model to one request, until the HTTP response has ended. */
+interface ResponseWriter {
+  /** Writes one response; returns whether the caller takes another one now. */
+  readonly write: (response: WireResponse) => boolean
+  /** The request has failed; `isSubmitted`: after it was submitted to its model. */
+  readonly fail: (error: InferenceError, isSubmitted: boolean) => void
   /** There are no more responses. */
   readonly finish: () => void
 }
 
-const ask = (
+const handle = (
   gateway: Gateway,
   call: HttpCall,
   options: InferOptions,
   codec: DocumentCodec,
-  makeAnswer: () => Answer,
+  makeWriter: () => ResponseWriter,
 ): void => {
   const { request, response, guard, model } = call
   if (HttpCompression.contentEncoding(request.headers["content-encoding"]) !== "identity") {
@@ -110,51 +110,51 @@ const ask = (
   const until = deadline(call)
   if (Result.isFailure(until)) return sendError(response, until.failure)
 
-  const whole = (body: Uint8Array, running: RunningModel) => {
+  const submit = (body: Uint8Array, running: RunningModel) => {
     const wire = Result.flatMap(codec.decode(body, running.description), preparation(call, options))
     if (Result.isFailure(wire)) return sendError(response, wire.failure)
-    const answer = makeAnswer()
-    let begun = false
+    const writer = makeWriter()
+    let isSubmitted = false
     const cancel = gateway.stream(wire.success, until.success, {
       emit: (next) =>
         Effect.callback((resume) => {
-          let taken = false
+          let hasRoom = false
           guard(() => {
-            taken = response.writableEnded ? false : answer.take(next)
+            hasRoom = response.writableEnded ? false : writer.write(next)
           })
-          if (taken || isGone(response)) return resume(Effect.void)
-          // Its end takes the request back, and interrupts this.
-          const stopWaiting = () => void response.off("drain", go).off("close", go)
-          const go = () => {
+          if (hasRoom || isGone(response)) return resume(Effect.void)
+          // "close" cancels the request, and interrupts this.
+          const stopWaiting = () => void response.off("drain", proceed).off("close", proceed)
+          const proceed = () => {
             stopWaiting()
             resume(Effect.void)
           }
-          response.on("drain", go).on("close", go)
+          response.on("drain", proceed).on("close", proceed)
           return Effect.sync(stopWaiting)
         }),
       end: (outcome) =>
         guard(() => {
           if (isGone(response) || response.writableEnded) return
-          if (Result.isFailure(outcome)) return answer.fail(outcome.failure, begun)
-          if (!running.calls.decoupled) answer.take(outcome.success)
-          if (!response.writableEnded) answer.finish()
+          if (Result.isFailure(outcome)) return writer.fail(outcome.failure, isSubmitted)
+          if (!running.calls.decoupled) writer.write(outcome.success)
+          if (!response.writableEnded) writer.finish()
         }),
     })
-    begun = true
+    isSubmitted = true
     response.on("close", cancel)
   }
   collect(request, response, options.maxInputSize, (body) =>
     guard(() => {
-      // A model that is not there is told before what is wrong with its request.
+      // An unknown model is reported before an invalid request.
       const running = gateway.model(model.name, model.version)
       if (Result.isFailure(running)) sendError(response, running.failure)
-      else whole(body, running.success)
+      else submit(body, running.success)
     }),
   )
 }
 
 /** Not sent to others: a client need not know what stands behind a body (RFC 9110, 6.5.1). */
-const takesTrailers = ({ headers }: Request): boolean =>
+const takesTrailers = ({ headers }: IncomingRequest): boolean =>
   /(^|,)\s*trailers\s*($|[,;])/i.test(String(headers["te"] ?? ""))
 
 const event = (document: Uint8Array): Uint8Array => Buffer.concat([eventStart, document, eventEnd])

@@ -18,20 +18,20 @@ export const serve = Effect.fnUntraced(function* <S>(
   return yield* HttpServer.make(gateway, { host: "127.0.0.1", port: 0, ...options })
 })
 
-export interface Answer {
+export interface HttpReply {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer
 }
 
 /** Asks a model. An interrupt breaks the connection off. */
-export const ask = (
+export const inferModel = (
   { port }: { readonly port: number },
   model: string,
   body: string | Uint8Array,
   headers: OutgoingHttpHeaders = {},
   route = "infer",
-): Effect.Effect<Answer, Error> =>
+): Effect.Effect<HttpReply, Error> =>
   Effect.callback((resume) => {
     const request = httpRequest(
       { host: "127.0.0.1", port, path: `/v2/models/${model}/${route}`, method: "POST", headers },
@@ -54,4 +54,4 @@ export const ask = (
     return Effect.sync(() => request.destroy())
   })
 
-export const json = (answer: Answer): unknown => JSON.parse(answer.body.toString())
+export const json = (response: HttpReply): unknown => JSON.parse(response.body.toString())

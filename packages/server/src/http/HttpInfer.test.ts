@@ -7,7 +7,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Model, Tensor } from "@nereid/core"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
-import { ask, json, serve } from "./HttpInfer.fixture.ts"
+import { inferModel, json, serve } from "./HttpInfer.fixture.ts"
 
 class Bytes extends Model.Service<Bytes>()("bytes", {
   inputs: { X: Tensor.UINT8("n") },
@@ -48,10 +48,10 @@ it.live("an answer has the id and the elements of its own request", () =>
       ["b", [3, 4]],
       ["", [5, 6]],
     ] as const) {
-      const answer = json(yield* ask(at, "bytes", document(id, data)))
+      const response = json(yield* inferModel(at, "bytes", document(id, data)))
       const output = { name: "Y", datatype: "UINT8", shape: [1, 2], data }
       const named = { ...(id === "" ? {} : { id }), model_name: "bytes", model_version: "1" }
-      assert.deepStrictEqual(answer, { ...named, outputs: [output] })
+      assert.deepStrictEqual(response, { ...named, outputs: [output] })
     }
   }),
 )
@@ -62,10 +62,10 @@ it.live("every byte of a small tensor comes back as it was, and of one that is n
     for (const length of [256, 256, 8_000, 8_300, 70_000]) {
       const bytes = Uint8Array.from({ length }, (_, index) => index)
       const { body, headers } = binary(length, bytes)
-      const answer = yield* ask(at, "bytes", body, headers)
-      const head = Number(answer.headers["inference-header-content-length"])
-      assert.strictEqual(Number(answer.headers["content-length"]), answer.body.length)
-      assert(answer.body.subarray(head).equals(bytes), `${length}`)
+      const response = yield* inferModel(at, "bytes", body, headers)
+      const head = Number(response.headers["inference-header-content-length"])
+      assert.strictEqual(Number(response.headers["content-length"]), response.body.length)
+      assert(response.body.subarray(head).equals(bytes), `${length}`)
     }
   }),
 )
@@ -74,7 +74,7 @@ it.live("a tensor that is too short or too long is refused, after one that is no
   Effect.gen(function* () {
     const { at, counted } = yield* harness()
     const { headers } = binary(2, Buffer.alloc(2))
-    const sent = (bytes: number) => ask(at, "bytes", binary(2, Buffer.alloc(bytes)).body, headers)
+    const sent = (bytes: number) => inferModel(at, "bytes", binary(2, Buffer.alloc(bytes)).body, headers)
     assert.strictEqual((yield* sent(2)).status, 200)
     const missing = "unexpected size for input 'X', expecting 1 additional bytes for model 'bytes'"
     assert.deepStrictEqual(json(yield* sent(1)), { error: missing })
@@ -89,9 +89,9 @@ it.live("more rows than the model takes are refused, each time", () =>
     const { at } = yield* harness()
     const rows = '{"inputs":[{"name":"X","datatype":"UINT8","shape":[3,1],"data":[1,2,3]}]}'
     for (const _ of [1, 2]) {
-      const answer = yield* ask(at, "bytes", rows)
-      assert.strictEqual(answer.status, 400)
-      assert.deepStrictEqual(json(answer), {
+      const response = yield* inferModel(at, "bytes", rows)
+      assert.strictEqual(response.status, 400)
+      assert.deepStrictEqual(json(response), {
         error: "[request id: <id_unknown>] inference request batch-size must be <= 2 for 'bytes'",
       })
     }
@@ -100,10 +100,10 @@ it.live("more rows than the model takes are refused, each time", () =>
 
 it.live("the limit holds for a body like an earlier one", () =>
   Effect.gen(function* () {
-    const most = document("a", [1, 2]).length
-    const { at } = yield* harness({ maxInputSize: most })
-    assert.strictEqual((yield* ask(at, "bytes", document("a", [1, 2]))).status, 200)
-    assert.strictEqual((yield* ask(at, "bytes", document("a", [1, 20]))).status, 400)
+    const max = document("a", [1, 2]).length
+    const { at } = yield* harness({ maxInputSize: max })
+    assert.strictEqual((yield* inferModel(at, "bytes", document("a", [1, 2]))).status, 200)
+    assert.strictEqual((yield* inferModel(at, "bytes", document("a", [1, 20]))).status, 400)
   }),
 )
 
@@ -111,8 +111,10 @@ it.live("headers that are forwarded are those of the request, and none of an ear
   Effect.gen(function* () {
     const { at } = yield* harness({ forwardHeaders: "^x-" })
     const parameters = Effect.fnUntraced(function* (headers: Record<string, string>) {
-      const answer = json(yield* ask(at, "bytes", document("a", [1, 2]), headers))
-      return answer !== null && typeof answer === "object" && "parameters" in answer ? answer.parameters : undefined
+      const response = json(yield* inferModel(at, "bytes", document("a", [1, 2]), headers))
+      return response !== null && typeof response === "object" && "parameters" in response
+        ? response.parameters
+        : undefined
     })
     assert.deepStrictEqual(yield* parameters({ "x-one": "1" }), { "x-one": "1" })
     assert.deepStrictEqual(yield* parameters({ "x-two": "2" }), { "x-two": "2" })
@@ -124,7 +126,7 @@ it.live("a path that is remembered still asks for the secret, and for the method
   Effect.gen(function* () {
     const { at } = yield* harness({ restrictedApis: [{ apis: ["inference"], key: "secret", value: "s" }] })
     const status = (headers: Record<string, string>) =>
-      Effect.map(ask(at, "bytes", document("a", [1, 2]), headers), (answer) => answer.status)
+      Effect.map(inferModel(at, "bytes", document("a", [1, 2]), headers), (response) => response.status)
     assert.deepStrictEqual(
       [
         yield* status({ secret: "s" }),
@@ -152,9 +154,9 @@ it.live("pipelined requests that look alike are answered in their order, each wi
       socket.on("data", (chunk: Buffer) => (received += chunk.toString("latin1")))
       socket.on("close", () => resume(Effect.succeed(received)))
     })
-    const answered = [...text.matchAll(/"id":"(\d+)".*?"data":\[(\d+),1\]/g)].map(([, id, first]) => [id, first])
+    const responded = [...text.matchAll(/"id":"(\d+)".*?"data":\[(\d+),1\]/g)].map(([, id, first]) => [id, first])
     assert.deepStrictEqual(
-      answered,
+      responded,
       requests.map((_, index) => [`${index}`, `${index}`]),
     )
   }),

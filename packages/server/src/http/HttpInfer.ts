@@ -1,5 +1,5 @@
 /**
- * POST …/infer: body, decode, gateway, encode, reply. A caller that goes away takes its request back.
+ * POST …/infer: body, decode, gateway, encode, reply. A connection that closes cancels the request.
  *
  *   headers ─► body ─► decompress ─► decode ─► gateway.infer ─► encode ─► compress ─► reply
  *     │          │ too large, corrupt   │ malformed  │ connection closed: cancel
@@ -26,17 +26,17 @@ import { collect, jsonTooLarge, rawTooLarge } from "./HttpBody.ts"
 import { deadline, preparation, type HttpCall, type InferOptions, single } from "./HttpCall.ts"
 import * as HttpCompression from "./HttpCompression.ts"
 import { sendChunks, sendError, sendText } from "../port/HttpReply.ts"
-import * as OwnMemory from "../memory/OwnMemory.ts"
+import * as RequestMemory from "../memory/RequestMemory.ts"
 
 export const make = (gateway: Gateway, options: InferOptions): ((call: HttpCall) => void) => {
-  /** What the requests to a model look like, as long as there is the model. */
+  /** Templates of the requests to each model, for as long as the model exists. */
   const known = new WeakMap<RunningModel, RequestTemplates>()
   const templates = (model: RunningModel): RequestTemplates => {
     const found = known.get(model)
     if (found !== undefined) return found
-    const made = new RequestTemplates()
-    known.set(model, made)
-    return made
+    const created = new RequestTemplates()
+    known.set(model, created)
+    return created
   }
   return (call) => infer(gateway, call, options, templates)
 }
@@ -60,7 +60,7 @@ const infer = (
   if (Result.isFailure(until)) return sendError(response, until.failure)
 
   const whole = (body: Uint8Array) => {
-    // A model that is not there is told before what is wrong with its request.
+    // An unknown model is reported before an invalid request.
     const found = gateway.model(model.name, model.version)
     if (Result.isFailure(found)) return sendError(response, found.failure)
     const running = found.success
@@ -72,15 +72,15 @@ const infer = (
     if (Result.isFailure(decoded)) return sendError(response, decoded.failure)
     const { inputs } = decoded.success.wire
     const isViewed = inputs.some(({ bytes }) => bytes.buffer === body.buffer)
-    if (!isViewed) OwnMemory.free(body)
+    if (!isViewed) RequestMemory.free(body)
     const wire = preparation(call, options)(decoded.success.wire)
     if (Result.isFailure(wire)) return sendError(response, wire.failure)
     const cancel = gateway.infer(wire.success, until.success, (outcome) =>
       guard(() => {
         if (isGone(response)) return
         if (Result.isFailure(outcome)) return sendError(response, outcome.failure)
-        const spent = running.calls.keepsInputs ? [] : isViewed ? [body] : inputs.map(({ bytes }) => bytes)
-        reply(call, decoded.success, outcome.success, spent)
+        const freeable = running.calls.keepsInputs ? [] : isViewed ? [body] : inputs.map(({ bytes }) => bytes)
+        reply(call, decoded.success, outcome.success, freeable)
       }),
     )
     // Harmless after the reply; before it, the caller has gone.
@@ -97,18 +97,18 @@ const infer = (
   collect(request, response, maxInputSize, (body) => guard(() => inflate(body)), tooLarge, headerLength.success)
 }
 
-/** `spent` is what nothing uses any more once the answer has been sent, of which it may be made. */
+/** `freeable`: memory that nothing uses once the response has been sent. The response may be a view on it. */
 const reply = (
   { request, response, guard }: HttpCall,
   decoded: DecodedRequest,
-  answer: WireResponse,
-  spent: ReadonlyArray<Uint8Array>,
+  wireResponse: WireResponse,
+  freeable: ReadonlyArray<Uint8Array>,
 ): void => {
-  const encoded = encodeResponse(answer, binaryOutputs(decoded, answer))
+  const encoded = encodeResponse(wireResponse, binaryOutputs(decoded, wireResponse))
   if (Result.isFailure(encoded)) return sendError(response, encoded.failure)
   const { headerLength, document, tensors } = encoded.success
-  const large = [new Uint8Array(document.buffer), ...spent].filter(OwnMemory.isLarge)
-  if (large.length > 0) onSent(response, () => large.forEach(OwnMemory.free))
+  const large = [new Uint8Array(document.buffer), ...freeable].filter(RequestMemory.isLarge)
+  if (large.length > 0) onSent(response, () => large.forEach(RequestMemory.free))
   const chunks = [document, ...tensors]
   const headers =
     headerLength === undefined

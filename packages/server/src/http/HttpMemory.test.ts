@@ -4,7 +4,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { Model, Tensor } from "@nereid/core"
 import { decodeResponse, encodeRequest } from "@nereid/core/internal/codec/json/BinaryExtension"
-import { type Answer, ask, serve } from "./HttpInfer.fixture.ts"
+import { type HttpReply, inferModel, serve } from "./HttpInfer.fixture.ts"
 
 class Mirror extends Model.Service<Mirror>()("mirror", {
   inputs: { X: Tensor.FP32("n") },
@@ -30,11 +30,11 @@ const json = (data: Float32Array) => ({
   headers: {},
 })
 
-const floats = (answer: Answer): Float32Array => {
-  assert.strictEqual(answer.status, 200, answer.body.toString("latin1", 0, 200))
-  const length = answer.headers["inference-header-content-length"]
+const floats = (response: HttpReply): Float32Array => {
+  assert.strictEqual(response.status, 200, response.body.toString("latin1", 0, 200))
+  const length = response.headers["inference-header-content-length"]
   const headerLength = length === undefined ? undefined : Number(length)
-  const [output] = Result.getOrThrow(decodeResponse(new Uint8Array(answer.body), headerLength)).outputs
+  const [output] = Result.getOrThrow(decodeResponse(new Uint8Array(response.body), headerLength)).outputs
   assert(output !== undefined)
   return new Tensor.Tensor("FP32", [count], output.bytes).data
 }
@@ -71,7 +71,7 @@ describe("memory of a large request", () => {
     Effect.gen(function* () {
       const { kept, server } = yield* served()
       for (let time = 0; time < 3; time++)
-        assert.deepStrictEqual(floats(yield* ask(server, "mirror", body, headers)), picture)
+        assert.deepStrictEqual(floats(yield* inferModel(server, "mirror", body, headers)), picture)
       for (const bytes of kept) assert(Buffer.compare(bytes, bytesOf(picture)) === 0)
     }),
   )
@@ -82,7 +82,7 @@ describe("memory of a large request", () => {
       Effect.gen(function* () {
         const { kept, server } = yield* served({ keepsInputs: false })
         for (let time = 0; time < 3; time++)
-          assert.deepStrictEqual(floats(yield* ask(server, "mirror", body, headers)), picture)
+          assert.deepStrictEqual(floats(yield* inferModel(server, "mirror", body, headers)), picture)
         // The answer to the last one may be here before the server knows that it is sent.
         for (const bytes of kept.slice(0, -1)) assert.strictEqual(bytes.length, 0)
       }),
@@ -94,10 +94,10 @@ describe("memory of a large request", () => {
       const small = picture.slice(0, 100)
       const negative = picture.map((value) => -1 - value)
       for (const { body, headers } of [json(negative), binary(negative)]) {
-        assert.strictEqual((yield* ask(server, "mirror", body, headers)).status, 500)
+        assert.strictEqual((yield* inferModel(server, "mirror", body, headers)).status, 500)
       }
-      yield* ask(server, "mirror", json(small).body)
-      yield* ask(server, "mirror", json(small).body)
+      yield* inferModel(server, "mirror", json(small).body)
+      yield* inferModel(server, "mirror", json(small).body)
       const expected = [negative, negative, small, small].map(bytesOf)
       assert(kept.every((bytes, index) => Buffer.compare(bytes, expected[index] ?? new Uint8Array()) === 0))
     }),
@@ -113,7 +113,7 @@ describe("memory of a large request", () => {
       const server = yield* serve(layer, [Mirror])
       for (let more = 0; more < 8; more++) {
         const { body, headers } = binary(picture, more)
-        assert.deepStrictEqual(floats(yield* ask(server, "mirror", body, headers)), picture)
+        assert.deepStrictEqual(floats(yield* inferModel(server, "mirror", body, headers)), picture)
       }
       assert.deepStrictEqual(
         views,

@@ -86,13 +86,13 @@ afterAll(() => server.stop())
 const post = async (path: string, body: unknown, init: RequestInit = {}) => {
   const text = typeof body === "string" ? body : JSON.stringify(body)
   const response = await fetch(`http://127.0.0.1:${server.http.port}${path}`, { method: "POST", body: text, ...init })
-  const answer = await response.text()
+  const reply = await response.text()
   return {
     status: response.status,
     tag: response.headers.get("nereid-error"),
     type: response.headers.get("content-type"),
-    answer,
-    json: (): unknown => JSON.parse(answer),
+    response: reply,
+    json: (): unknown => JSON.parse(reply),
   }
 }
 
@@ -131,9 +131,9 @@ describe("a sample", () => {
   })
 
   it("is answered response by response where the model streams", async () => {
-    const { status, type, answer } = await post("/words", { TEXT: "to and fro" })
+    const { status, type, response } = await post("/words", { TEXT: "to and fro" })
     expect([status, type]).toEqual([200, "text/event-stream; charset=utf-8"])
-    expect(answer).toBe('data: {"WORD":"to"}\n\ndata: {"WORD":"and"}\n\ndata: {"WORD":"fro"}\n\n')
+    expect(response).toBe('data: {"WORD":"to"}\n\ndata: {"WORD":"and"}\n\ndata: {"WORD":"fro"}\n\n')
   })
 })
 
@@ -171,10 +171,10 @@ describe("what is refused", () => {
     ["a scalar of another type", { X: [1, 2], SCALE: "3" }, 400, ": declared as INT32[1]"],
     ["a body that is too large", { X: "x".repeat(5000) }, 400, "4096"],
   ])("%s", async (_, body, status, message) => {
-    const answer = await post("/a/b.c", body)
-    expect(answer.status).toBe(status)
-    expect(answer.json()).toEqual({ error: expect.stringContaining(message) })
-    expect(answer.tag).not.toBeNull()
+    const response = await post("/a/b.c", body)
+    expect(response.status).toBe(status)
+    expect(response.json()).toEqual({ error: expect.stringContaining(message) })
+    expect(response.tag).not.toBeNull()
   })
 
   it("arrays within arrays, thousands of them, and trees that deep", async () => {
@@ -237,13 +237,13 @@ describe("/openapi.json", () => {
     const document = await read()
     expect(document).toMatchObject({ openapi: "3.1.0", info: { title: "nereid" } })
     expect(Object.keys(Object(at(document, "paths")))).toEqual(["/every", "/a/b.c", "/words", "/odd"])
-    const alone = at(document, "paths", "/a/b.c", "post")
-    expect(at(alone, "requestBody", ...json)).toMatchObject({
+    const single = at(document, "paths", "/a/b.c", "post")
+    expect(at(single, "requestBody", ...json)).toMatchObject({
       type: "object",
       properties: { X: { type: "array", items: { type: "integer" }, minItems: 2, maxItems: 2 }, SCALE: {}, OFFSET: {} },
       required: ["X"],
     })
-    expect(at(alone, "responses", "200", ...json, "required")).toEqual(["X"])
+    expect(at(single, "responses", "200", ...json, "required")).toEqual(["X"])
     const streamed = at(document, "paths", "/words", "post", "responses", "200", "content")
     expect(Object.keys(Object(streamed))).toEqual(["text/event-stream"])
     const address = at(document, "components", "schemas", "every.WHERE.Address")

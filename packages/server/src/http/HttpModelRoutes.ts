@@ -1,6 +1,6 @@
 /**
  * Routes of the server's owner, beside those of the protocol: a path of its own for a model, which takes one sample as plain
- * JSON and answers so, and /openapi.json, which tells of them. What the JSON is like is JsonSample.ts's.
+ * JSON and respond with JSON, and /openapi.json, which describes them. What the JSON is like is JsonSample.ts's.
  */
 import { Result } from "effect"
 import * as JsonSample from "@nereid/core/internal/openapi/JsonSample"
@@ -55,32 +55,32 @@ export const make = (
     method: "GET",
     api: "metadata",
     path: exactly(openApiPath),
-    answer: ({ response }) => {
+    handle: ({ response }) => {
       const { name: title, version } = gateway.metadata
       const streams = ({ sample: { definition } }: ModelRoute) =>
         Result.match(gateway.model(definition.name, definition.version), {
           onSuccess: ({ calls: { decoupled } }) => decoupled,
           onFailure: () => false,
         })
-      const told = routes.map((route) => ({ ...route, streams: streams(route) }))
-      sendJson(response, 200, OpenApi.document({ title, version }, told))
+      const described = routes.map((route) => ({ ...route, streams: streams(route) }))
+      sendJson(response, 200, OpenApi.document({ title, version }, described))
     },
   }
-  return [...routes.map((route) => ask(gateway, options, route)), describe]
+  return [...routes.map((route) => modelRoute(gateway, options, route)), describe]
 }
 
-const ask = (gateway: Gateway, options: InferOptions, { path, sample }: ModelRoute): Route => {
+const modelRoute = (gateway: Gateway, options: InferOptions, { path, sample }: ModelRoute): Route => {
   const { name, version } = sample.definition
   const codec: DocumentCodec = sample
   return {
     method: "POST",
     api: "inference",
     path: exactly(path),
-    answer: (call) => {
+    handle: (call) => {
       const running = gateway.model(name, version)
       if (Result.isFailure(running)) return sendError(call.response, running.failure)
-      const answer = running.success.calls.decoupled ? generateStream : generate
-      answer(gateway, { ...call, model: { name, version } }, options, codec)
+      const generateRoute = running.success.calls.decoupled ? generateStream : generate
+      generateRoute(gateway, { ...call, model: { name, version } }, options, codec)
     },
   }
 }

@@ -4,7 +4,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
 import { Model, Tensor } from "@nereid/core"
 import { decodeResponse } from "@nereid/core/internal/codec/json/BinaryExtension"
-import { type Answer, ask, json, serve } from "./HttpInfer.fixture.ts"
+import { type HttpReply, inferModel, json, serve } from "./HttpInfer.fixture.ts"
 
 class Numbers extends Model.Service<Numbers>()("numbers", {
   inputs: { X: Tensor.FP32(2, "n") },
@@ -44,10 +44,10 @@ const serveAll = serve(models, [Numbers, Text, Texts, Open, Three])
 
 const raw = { "inference-header-content-length": "0" }
 
-const output = (answer: Answer) => {
-  assert.deepStrictEqual([answer.status, answer.headers["content-type"]], [200, "application/octet-stream"])
-  const length = Number(answer.headers["inference-header-content-length"])
-  const [tensor] = Result.getOrThrow(decodeResponse(new Uint8Array(answer.body), length)).outputs
+const output = (response: HttpReply) => {
+  assert.deepStrictEqual([response.status, response.headers["content-type"]], [200, "application/octet-stream"])
+  const length = Number(response.headers["inference-header-content-length"])
+  const [tensor] = Result.getOrThrow(decodeResponse(new Uint8Array(response.body), length)).outputs
   assert(tensor !== undefined)
   return tensor
 }
@@ -57,13 +57,13 @@ it.live("the body is the input, all outputs come as binary data", () =>
     const server = yield* serveAll
     const bytes = new Uint8Array(Float32Array.of(1, 2, 3, 4, 5, 6).buffer)
     const numbers = { name: "Y", datatype: "FP32", shape: [1, 2, 3], bytes }
-    assert.deepStrictEqual(output(yield* ask(server, "numbers", bytes, raw)), numbers)
-    assert.deepStrictEqual(output(yield* ask(server, "numbers/versions/1", bytes, raw)), numbers)
-    const packed = yield* ask(server, "numbers", gzipSync(bytes), { ...raw, "content-encoding": "gzip" })
+    assert.deepStrictEqual(output(yield* inferModel(server, "numbers", bytes, raw)), numbers)
+    assert.deepStrictEqual(output(yield* inferModel(server, "numbers/versions/1", bytes, raw)), numbers)
+    const packed = yield* inferModel(server, "numbers", gzipSync(bytes), { ...raw, "content-encoding": "gzip" })
     assert.deepStrictEqual(output(packed), numbers)
     for (const text of ["", "\u0000 naïve"]) {
       const length = Buffer.byteLength(text)
-      const { shape, bytes } = output(yield* ask(server, "text", text, raw))
+      const { shape, bytes } = output(yield* inferModel(server, "text", text, raw))
       assert.deepStrictEqual(
         [shape, Buffer.from(bytes).toString()],
         [[1], `${String.fromCodePoint(length)}\0\0\0${text}`],
@@ -88,10 +88,10 @@ it.live("what cannot be deduced, does not fit or is not there is refused", () =>
       ["numbers", "input byte size mismatch for input 'X' for model 'numbers'. Expected 8, got 12"],
     ] as const
     for (const [model, text] of cases) {
-      const answer = yield* ask(server, model, new Uint8Array(12), raw)
-      assert.deepStrictEqual([answer.status, json(answer)], [400, { error: `[request id: <id_unknown>] ${text}` }])
+      const response = yield* inferModel(server, model, new Uint8Array(12), raw)
+      assert.deepStrictEqual([response.status, json(response)], [400, { error: `[request id: <id_unknown>] ${text}` }])
     }
-    const unknown = yield* ask(server, "nope", "x", raw)
+    const unknown = yield* inferModel(server, "nope", "x", raw)
     assert.deepStrictEqual([unknown.status, unknown.headers["nereid-error"]], [404, "ModelNotFound"])
   }),
 )

@@ -7,5 +7,5 @@ export interface Route {
   /** What it belongs to, for restrictions. */
   readonly api: Api
   readonly path: RegExp
-  readonly answer: (call: HttpCall) => void
+  readonly handle: (call: HttpCall) => void
 }

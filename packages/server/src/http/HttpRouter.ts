@@ -4,11 +4,11 @@
  */
 import type { CallRecords } from "../log/CallRecord.ts"
 import type { GuardedHandler } from "../port/DefectGuard.ts"
-import type { Response } from "../port/HttpExchange.ts"
+import type { OutgoingResponse } from "../port/HttpExchange.ts"
 import { sendText } from "../port/HttpReply.ts"
 import type { Route } from "./HttpRoute.ts"
 import type { Guard as ApiGuard, RestrictedApis } from "../gateway/RestrictedApis.ts"
-import * as Recent from "./Recent.ts"
+import * as TextMemo from "./TextMemo.ts"
 
 export interface RouterOptions {
   readonly restrictedApis: RestrictedApis
@@ -16,10 +16,10 @@ export interface RouterOptions {
 }
 
 /** Number of paths whose routes are cached: callers request few different paths. */
-const mostPaths = 256
+const maxPaths = 256
 
 export const make = (routes: ReadonlyArray<Route>, { restrictedApis, records }: RouterOptions): GuardedHandler => {
-  const matched = Recent.make(matcher(routes, restrictedApis), mostPaths)
+  const matched = TextMemo.make(matcher(routes, restrictedApis), maxPaths)
   return (request, response, guard) => {
     const { url = "" } = request
     const query = url.indexOf("?")
@@ -29,9 +29,9 @@ export const make = (routes: ReadonlyArray<Route>, { restrictedApis, records }: 
     const matches = matched(path)
     const found = matches.find(({ method }) => method === request.method)
     if (found !== undefined) {
-      const { apiGuard, answer, model, repository } = found
+      const { apiGuard, handle, model, repository } = found
       if (apiGuard === undefined || apiGuard.permits(request.headers[apiGuard.header])) {
-        return answer({ request, response, guard, model, repository, record })
+        return handle({ request, response, guard, model, repository, record })
       }
       return sendText(response, 403, apiGuard.refusal)
     }
@@ -65,7 +65,7 @@ const matcher = (routes: ReadonlyArray<Route>, restrictedApis: RestrictedApis) =
   }
 }
 
-const outcome = (response: Response): string =>
+const outcome = (response: OutgoingResponse): string =>
   response.headersSent ? String(response.statusCode) : "the caller is gone"
 
 const percentDecoded = (text: string): string | undefined => {

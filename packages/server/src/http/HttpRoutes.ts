@@ -37,19 +37,19 @@ const inference = (gateway: Gateway, options: InferOptions): ReadonlyArray<Route
     method: "POST",
     api: "inference",
     path: new RegExp(`^${model}/infer$`),
-    answer: HttpInfer.make(gateway, options),
+    handle: HttpInfer.make(gateway, options),
   },
   {
     method: "POST",
     api: "inference",
     path: new RegExp(`^${model}/generate$`),
-    answer: (call) => generate(gateway, call, options),
+    handle: (call) => generate(gateway, call, options),
   },
   {
     method: "POST",
     api: "inference",
     path: new RegExp(`^${model}/generate_stream$`),
-    answer: (call) => generateStream(gateway, call, options),
+    handle: (call) => generateStream(gateway, call, options),
   },
 ]
 
@@ -58,13 +58,13 @@ const health = (gateway: Gateway): ReadonlyArray<Route> => [
     method: "GET",
     api: "health",
     path: /^\/v2\/health\/live$/,
-    answer: ({ response }) => sendEmpty(response, gateway.isLive() ? 200 : 400),
+    handle: ({ response }) => sendEmpty(response, gateway.isLive() ? 200 : 400),
   },
   {
     method: "GET",
     api: "health",
     path: /^\/v2\/health\/ready$/,
-    answer: ({ response }) => {
+    handle: ({ response }) => {
       if (gateway.stopping.aborted) sendText(response, 503, "Server exiting")
       else sendEmpty(response, gateway.isReady() ? 200 : 400)
     },
@@ -73,8 +73,8 @@ const health = (gateway: Gateway): ReadonlyArray<Route> => [
     method: "GET",
     api: "health",
     path: new RegExp(`^${model}/ready$`),
-    answer: ({ response, guard, model: { name, version } }) => {
-      HttpEffect.answer({ guard }, gateway.modelReady(name, version), (ready) => {
+    handle: ({ response, guard, model: { name, version } }) => {
+      HttpEffect.respond({ guard }, gateway.modelReady(name, version), (ready) => {
         if (Result.isFailure(ready)) sendError(response, ready.failure)
         else if (ready.success) sendEmpty(response, 200)
         else sendText(response, 400, "Model version not ready")
@@ -88,13 +88,13 @@ const information = (gateway: Gateway): ReadonlyArray<Route> => [
     method: "GET",
     api: "metadata",
     path: /^\/v2$/,
-    answer: ({ response }) => sendJson(response, 200, gateway.metadata),
+    handle: ({ response }) => sendJson(response, 200, gateway.metadata),
   },
   {
     method: "GET",
     api: "model-config",
     path: new RegExp(`^${model}/config$`),
-    answer: ({ response, model: { name, version } }) =>
+    handle: ({ response, model: { name, version } }) =>
       sendResult(response, Result.map(gateway.modelConfiguration(name, version), ModelConfiguration.json)),
   },
   {
@@ -102,13 +102,13 @@ const information = (gateway: Gateway): ReadonlyArray<Route> => [
     api: "statistics",
     // Of all models, also where one is called "stats": before the route of its metadata.
     path: new RegExp(`^(?:/v2/models|${model})/stats$`),
-    answer: ({ response, model: { name, version } }) =>
+    handle: ({ response, model: { name, version } }) =>
       sendResult(response, Result.map(gateway.modelStatistics(name, version), ModelStatistics.json)),
   },
   {
     method: "GET",
     api: "metadata",
     path: new RegExp(`^${model}$`),
-    answer: ({ response, model: { name, version } }) => sendResult(response, gateway.modelMetadata(name, version)),
+    handle: ({ response, model: { name, version } }) => sendResult(response, gateway.modelMetadata(name, version)),
   },
 ]

@@ -33,14 +33,14 @@ class Gated extends Model.Service<Gated>()("gated", {
 const makeGates = Queue.unbounded<Deferred.Deferred<void>>()
 
 const harness = Effect.fnUntraced(function* (options: Partial<HttpServer.HttpServerOptions> = {}) {
-  const begun = yield* makeGates
+  const started = yield* makeGates
   const layers = Layer.mergeAll(
     Model.each(Echo, ({ X }) => Effect.succeed({ Y: X })),
     Model.each(Types, (sample) => Effect.succeed(sample)),
     Model.batch(Gated, ({ X }) =>
       Effect.gen(function* () {
         const gate = yield* Deferred.make<void>()
-        yield* Queue.offer(begun, gate)
+        yield* Queue.offer(started, gate)
         yield* Deferred.await(gate)
         return { Y: X }
       }),
@@ -59,14 +59,14 @@ const harness = Effect.fnUntraced(function* (options: Partial<HttpServer.HttpSer
   return {
     port,
     gateway,
-    begun,
+    started,
     gated: gated.description.statistics,
     pending: gated.life.pending,
     stop: Scope.close(scope, Exit.void),
   }
 })
 
-interface Answer {
+interface HttpReply {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer
@@ -82,7 +82,7 @@ const send = (
   port: number,
   path: string,
   { body, chunked = false, ...options }: Sent = {},
-): Effect.Effect<Answer, Error> =>
+): Effect.Effect<HttpReply, Error> =>
   Effect.callback((resume) => {
     const method = body === undefined ? "GET" : "POST"
     const length = body === undefined || chunked ? {} : { "content-length": Buffer.byteLength(body) }
@@ -120,7 +120,7 @@ const opened = (port: number, bytes: string): Effect.Effect<void> =>
     socket.on("error", () => {})
   })
 
-const json = (answer: Answer): unknown => JSON.parse(answer.body.toString())
+const json = (response: HttpReply): unknown => JSON.parse(response.body.toString())
 
 const infer = "/v2/models/echo/infer"
 
@@ -139,8 +139,8 @@ describe("routes", () => {
         "/v2/models/echo/ready",
         "/v2/models/echo/versions/1/ready",
       ]) {
-        const answer = yield* send(port, path)
-        assert.deepStrictEqual([answer.status, answer.body.length], [200, 0], path)
+        const response = yield* send(port, path)
+        assert.deepStrictEqual([response.status, response.body.length], [200, 0], path)
       }
       const server = yield* send(port, "/v2")
       assert.deepStrictEqual(json(server), { ...gateway.metadata })
@@ -172,8 +172,8 @@ describe("routes", () => {
         "/v2/models/echo/versions/x",
         "/v2/models/%zz",
       ]) {
-        const answer = yield* send(port, path)
-        assert.deepStrictEqual([answer.status, json(answer)], [404, { error: "Not Found" }], path)
+        const response = yield* send(port, path)
+        assert.deepStrictEqual([response.status, json(response)], [404, { error: "Not Found" }], path)
       }
       for (const [method, path] of [
         ["POST", "/v2"],
@@ -181,12 +181,12 @@ describe("routes", () => {
         ["GET", infer],
         ["POST", "/v2/health/live"],
       ] as const) {
-        const answer = yield* send(port, path, { method })
-        assert.deepStrictEqual([answer.status, json(answer)], [405, { error: "Method Not Allowed" }], path)
+        const response = yield* send(port, path, { method })
+        assert.deepStrictEqual([response.status, json(response)], [405, { error: "Method Not Allowed" }], path)
       }
       for (const path of ["/v2/models/nope", "/v2/models/nope/ready", "/v2/models/echo/versions/9"]) {
-        const answer = yield* send(port, path)
-        assert.deepStrictEqual([answer.status, answer.headers["nereid-error"]], [404, "ModelNotFound"], path)
+        const response = yield* send(port, path)
+        assert.deepStrictEqual([response.status, response.headers["nereid-error"]], [404, "ModelNotFound"], path)
       }
       const unknown = yield* send(port, "/v2/models/nope/infer", { body: echo("[1,2,3]") })
       assert.deepStrictEqual(json(unknown), { error: "Request for unknown model: 'nope' is not found" })
@@ -200,11 +200,11 @@ describe("infer", () => {
   it.live("JSON in, JSON out", () =>
     Effect.gen(function* () {
       const { port } = yield* harness()
-      const answer = yield* send(port, infer, { body: echo("[[1, 0.1, NaN]]") })
-      assert.strictEqual(answer.status, 200)
-      assert.strictEqual(answer.headers["content-type"], "application/json")
+      const response = yield* send(port, infer, { body: echo("[[1, 0.1, NaN]]") })
+      assert.strictEqual(response.status, 200)
+      assert.strictEqual(response.headers["content-type"], "application/json")
       assert.strictEqual(
-        answer.body.toString(),
+        response.body.toString(),
         '{"id":"7","model_name":"echo","model_version":"1","outputs":' +
           '[{"name":"Y","datatype":"FP32","shape":[1,3],"data":[1,0.1,NaN]}]}',
       )
@@ -224,10 +224,10 @@ describe("infer", () => {
       const wire = { modelName: "types of all", modelVersion: "", id: "", parameters: {}, inputs, outputs: [] }
       const { headerLength, body } = encodeRequest(wire)
       const headers = { "inference-header-content-length": headerLength }
-      const answer = yield* send(port, "/v2/models/types%20of%20all/infer", { body, headers })
-      assert.strictEqual(answer.headers["content-type"], "application/octet-stream")
-      const length = Number(answer.headers["inference-header-content-length"])
-      const response = Result.getOrThrow(decodeResponse(new Uint8Array(answer.body), length))
+      const reply = yield* send(port, "/v2/models/types%20of%20all/infer", { body, headers })
+      assert.strictEqual(reply.headers["content-type"], "application/octet-stream")
+      const length = Number(reply.headers["inference-header-content-length"])
+      const response = Result.getOrThrow(decodeResponse(new Uint8Array(reply.body), length))
       assert.deepStrictEqual(response.outputs, inputs)
     }),
   )
@@ -244,10 +244,10 @@ describe("infer", () => {
       for (const [body, headerLength] of [[binary.body, binary.headerLength] as const, [text, undefined] as const]) {
         for (const chunked of [false, true]) {
           const headers = headerLength === undefined ? {} : { "inference-header-content-length": headerLength }
-          const answer = yield* send(port, "/v2/models/echo/versions/1/infer", { body, headers, chunked })
-          assert.strictEqual(answer.status, 200)
-          const length = answer.headers["inference-header-content-length"]
-          const response = decodeResponse(answer.body, length === undefined ? undefined : Number(length))
+          const reply = yield* send(port, "/v2/models/echo/versions/1/infer", { body, headers, chunked })
+          assert.strictEqual(reply.status, 200)
+          const length = reply.headers["inference-header-content-length"]
+          const response = decodeResponse(reply.body, length === undefined ? undefined : Number(length))
           const [output] = Result.getOrThrow(response).outputs
           assert(output !== undefined && Buffer.compare(output.bytes, bytes) === 0)
         }
@@ -301,11 +301,11 @@ describe("infer", () => {
         [{ body: "{}", headers: { "content-encoding": "br" } }, 501, undefined, "Unsupported compression type"],
       ]
       for (const [sent, status, tag, text] of cases) {
-        const answer = yield* send(port, infer, sent)
-        const body = answer.body.toString()
-        assert.deepStrictEqual([answer.status, answer.headers["nereid-error"]], [status, tag], body)
+        const response = yield* send(port, infer, sent)
+        const body = response.body.toString()
+        assert.deepStrictEqual([response.status, response.headers["nereid-error"]], [status, tag], body)
         assert.include(body, JSON.stringify({ error: text }).slice(0, -2))
-        assert.strictEqual(answer.headers["content-type"], "application/json")
+        assert.strictEqual(response.headers["content-type"], "application/json")
       }
       assert.strictEqual((yield* send(port, infer, { body: echo("[1,2,3]") })).status, 200)
     }),
@@ -320,12 +320,12 @@ describe("infer", () => {
         `{"inputs":[${input("TEXT", "BYTES", '"data":["a"]')},${input("LONG", "INT64", '"data":[1]')},` +
           `${input("HALF", "FP16", '"parameters":{"binary_data_size":2}')},${input("FLAG", "BOOL", '"data":[true]')}]}`,
       )
-      const answer = yield* send(port, "/v2/models/types%20of%20all/infer", {
+      const response = yield* send(port, "/v2/models/types%20of%20all/infer", {
         body: Buffer.concat([document, Uint8Array.of(0, 60)]),
         headers: { "inference-header-content-length": document.length },
       })
       const error = "sending FP16 data via JSON is not supported. Please use the binary data format for output HALF"
-      assert.deepStrictEqual([answer.status, json(answer)], [400, { error }])
+      assert.deepStrictEqual([response.status, json(response)], [400, { error }])
     }),
   )
 
@@ -335,9 +335,9 @@ describe("infer", () => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 })
       yield* Effect.addFinalizer(() => Effect.sync(() => agent.destroy()))
       for (let index = 0; index < 20; index++) {
-        const answer = yield* send(port, infer, { body: echo(index % 2 === 0 ? "[1,2,3]" : "[1"), agent })
-        assert.strictEqual(answer.status, index % 2 === 0 ? 200 : 500)
-        assert.strictEqual(answer.headers.connection, "keep-alive")
+        const response = yield* send(port, infer, { body: echo(index % 2 === 0 ? "[1,2,3]" : "[1"), agent })
+        assert.strictEqual(response.status, index % 2 === 0 ? 200 : 500)
+        assert.strictEqual(response.headers.connection, "keep-alive")
       }
     }),
   )
@@ -402,14 +402,14 @@ describe("limits", () => {
       const head = `POST ${infer} HTTP/1.1\r\nhost: x\r\ncontent-length: 2000\r\n`
       const expecting = yield* raw(port, `${head}expect: 100-continue\r\n\r\n`)
       assert.match(expecting, /^HTTP\/1.1 400 Bad Request/)
-      const answer = yield* Effect.callback<string>((resume) => {
+      const response = yield* Effect.callback<string>((resume) => {
         const socket = connect(port, "127.0.0.1", () => socket.write(`${head}\r\n`))
         socket.once("data", (chunk: Buffer) => {
           resume(Effect.succeed(chunk.toString()))
           socket.destroy()
         })
       })
-      assert.include(answer, "request JSON size of 2000 bytes exceeds")
+      assert.include(response, "request JSON size of 2000 bytes exceeds")
     }),
   )
 
@@ -418,8 +418,8 @@ describe("limits", () => {
       const { port } = yield* harness()
       const body = echo("[1,2,3]")
       const head = `POST ${infer} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: ${body.length}\r\n`
-      const answer = yield* raw(port, `${head}expect: 100-continue\r\n\r\n${body}`)
-      assert.match(answer, /^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 OK\r\n/)
+      const response = yield* raw(port, `${head}expect: 100-continue\r\n\r\n${body}`)
+      assert.match(response, /^HTTP\/1.1 100 Continue\r\n\r\nHTTP\/1.1 200 OK\r\n/)
     }),
   )
 })
@@ -428,8 +428,8 @@ describe("broken and vanishing callers", () => {
   it.live("what is no HTTP gets a 400", () =>
     Effect.gen(function* () {
       const { port } = yield* harness()
-      const answer = yield* raw(port, "\u0000\u0001 nonsense\r\n\r\n")
-      assert.match(answer, /^HTTP\/1.1 400 Bad Request\r\ncontent-type: application\/json/)
+      const response = yield* raw(port, "\u0000\u0001 nonsense\r\n\r\n")
+      assert.match(response, /^HTTP\/1.1 400 Bad Request\r\ncontent-type: application\/json/)
       assert.include(yield* raw(port, `GET /v2 HTTP/1.1\r\nx: ${"y".repeat(100_000)}\r\n\r\n`), "HTTP/1.1 431 ")
       assert.strictEqual((yield* send(port, "/v2")).status, 200)
     }),
@@ -477,10 +477,10 @@ describe("broken and vanishing callers", () => {
 
   it.live("a caller that goes away takes its queued request back", () =>
     Effect.gen(function* () {
-      const { port, begun, gated, pending } = yield* harness()
+      const { port, started, gated, pending } = yield* harness()
       const path = "/v2/models/gated/infer"
       const first = yield* Effect.forkChild(send(port, path, { body: gatedBody }))
-      const gate = yield* Queue.take(begun)
+      const gate = yield* Queue.take(started)
       const second = yield* Effect.forkChild(send(port, path, { body: gatedBody }))
       yield* until(() => pending() === 1)
       yield* Fiber.interrupt(second)
@@ -494,9 +494,9 @@ describe("broken and vanishing callers", () => {
 
   it.live("an answer that nobody takes any more is dropped", () =>
     Effect.gen(function* () {
-      const { port, begun, gated } = yield* harness()
+      const { port, started, gated } = yield* harness()
       const request = yield* Effect.forkChild(send(port, "/v2/models/gated/infer", { body: gatedBody }))
-      const gate = yield* Queue.take(begun)
+      const gate = yield* Queue.take(started)
       yield* Fiber.interrupt(request)
       yield* Deferred.succeed(gate, undefined)
       yield* until(() => gated.executionCount + gated.failures.CANCELED > 0)
@@ -506,10 +506,10 @@ describe("broken and vanishing callers", () => {
 
   it.live("a deadline that passes in the queue is answered", () =>
     Effect.gen(function* () {
-      const { port, begun } = yield* harness()
+      const { port, started } = yield* harness()
       const path = "/v2/models/gated/infer"
       const first = yield* Effect.forkChild(send(port, path, { body: gatedBody }))
-      const gate = yield* Queue.take(begun)
+      const gate = yield* Queue.take(started)
       const late = yield* send(port, path, { body: gatedBody, headers: { "nereid-timeout-ms": "1" } })
       assert.deepStrictEqual([late.status, late.headers["nereid-error"]], [503, "DeadlineExceeded"])
       yield* Deferred.succeed(gate, undefined)
@@ -532,8 +532,8 @@ describe("broken and vanishing callers", () => {
       }
       const { port } = yield* HttpServer.make(broken, { host: "127.0.0.1", port: 0 })
       for (const sent of [send(port, infer, { body: echo("[1,2,3]") }), send(port, "/v2/models/echo")]) {
-        const answer = yield* sent
-        assert.deepStrictEqual([answer.status, json(answer)], [500, { error: "internal error" }])
+        const response = yield* sent
+        assert.deepStrictEqual([response.status, json(response)], [500, { error: "internal error" }])
       }
       assert.strictEqual((yield* send(port, "/v2/health/live")).status, 200)
       assert.deepStrictEqual(logged, [
@@ -547,30 +547,30 @@ describe("broken and vanishing callers", () => {
 describe("start and stop", () => {
   it.live("a stop lets answers in flight finish, and closes idle connections at once", () =>
     Effect.gen(function* () {
-      const { port, begun, stop } = yield* harness()
+      const { port, started, stop } = yield* harness()
       const agent = new Agent({ keepAlive: true })
       yield* Effect.addFinalizer(() => Effect.sync(() => agent.destroy()))
       yield* send(port, "/v2", { agent })
       // One that never asks anything, one in the middle of its headers.
       for (const sent of ["", "GET /v2 HTTP/1.1\r\n"]) yield* opened(port, sent)
       const waiting = yield* Effect.forkChild(send(port, "/v2/models/gated/infer", { body: gatedBody, agent }))
-      const gate = yield* Queue.take(begun)
+      const gate = yield* Queue.take(started)
       const stopped = yield* Latch.make()
       const stopping = yield* Effect.forkChild(Effect.andThen(stop, stopped.open))
       yield* Effect.flip(Effect.repeat(send(port, "/v2"), { while: () => true }))
       assert.strictEqual(stopping.pollUnsafe(), undefined)
       yield* Deferred.succeed(gate, undefined)
-      const answer = yield* Fiber.join(waiting)
-      assert.deepStrictEqual([answer.status, answer.headers.connection], [200, "close"])
+      const response = yield* Fiber.join(waiting)
+      assert.deepStrictEqual([response.status, response.headers.connection], [200, "close"])
       yield* stopped.await
     }),
   )
 
   it.live.each([Infinity, 2 ** 31])("a stop that may take %d ms cuts nothing off", (stopTimeoutMillis) =>
     Effect.gen(function* () {
-      const { port, begun, stop } = yield* harness({ stopTimeoutMillis })
+      const { port, started, stop } = yield* harness({ stopTimeoutMillis })
       const waiting = yield* Effect.forkChild(send(port, "/v2/models/gated/infer", { body: gatedBody }))
-      const gate = yield* Queue.take(begun)
+      const gate = yield* Queue.take(started)
       const stopping = yield* Effect.forkChild(stop, { startImmediately: true })
       // Timers fire in their order, and too long ones after 1 ms.
       yield* Effect.sleep(5)
@@ -582,9 +582,9 @@ describe("start and stop", () => {
 
   it.live("a stop cuts off what takes too long", () =>
     Effect.gen(function* () {
-      const { port, begun, stop } = yield* harness({ stopTimeoutMillis: 1 })
+      const { port, started, stop } = yield* harness({ stopTimeoutMillis: 1 })
       const waiting = yield* Effect.forkChild(send(port, "/v2/models/gated/infer", { body: gatedBody }))
-      yield* Queue.take(begun)
+      yield* Queue.take(started)
       yield* stop
       assert(Exit.isFailure(yield* Fiber.await(waiting)))
     }),

@@ -28,7 +28,7 @@ export interface FrontEndOptions {
   /** Paths of one's own. Default none. */
   readonly routes?: HttpModelRoutes.ModelRoutes | undefined
   /** Default: none, browsers keep pages of other origins away. */
-  readonly cors?: Cors.Policy | undefined
+  readonly cors?: Cors.CorsPolicy | undefined
 }
 
 export interface HttpServerOptions extends FrontEndOptions {

@@ -27,7 +27,7 @@ export const routes = (gateway: Gateway, maxInputSize: number): ReadonlyArray<Ro
     method: "POST",
     api: "model-repository",
     path: new RegExp(`^${repository}/index$`),
-    answer: (call) =>
+    handle: (call) =>
       withSettings(call, (settings) =>
         Result.flatMap(RepositoryIndex.readyOnly(settings), (readyOnly) =>
           gateway.repositoryIndex({ repository: call.repository, readyOnly }),
@@ -38,7 +38,7 @@ export const routes = (gateway: Gateway, maxInputSize: number): ReadonlyArray<Ro
     method: "POST",
     api: "model-repository",
     path: new RegExp(`^${repository}/models/(?<name>[^/]+)/load$`),
-    answer: (call) =>
+    handle: (call) =>
       control(gateway, call, maxInputSize, ({ load }, parameters) =>
         Result.map(RepositoryIndex.loadOverrides(parameters), (overrides) => load(call.model.name, overrides)),
       ),
@@ -47,8 +47,8 @@ export const routes = (gateway: Gateway, maxInputSize: number): ReadonlyArray<Ro
     method: "POST",
     api: "model-repository",
     path: new RegExp(`^${repository}/models/(?<name>[^/]+)/unload$`),
-    answer: (call) =>
-      control(gateway, call, largest, ({ unload }, parameters) =>
+    handle: (call) =>
+      control(gateway, call, maxBodySize, ({ unload }, parameters) =>
         Result.map(RepositoryIndex.unloadDependents(parameters), (dependents) => unload(call.model.name, dependents)),
       ),
   },
@@ -56,13 +56,13 @@ export const routes = (gateway: Gateway, maxInputSize: number): ReadonlyArray<Ro
     method: "GET",
     api: "logging",
     path: /^\/v2\/logging$/,
-    answer: ({ response }) => sendJson(response, 200, LogSettings.json(gateway.logging.current())),
+    handle: ({ response }) => sendJson(response, 200, LogSettings.json(gateway.logging.current())),
   },
   {
     method: "POST",
     api: "logging",
     path: /^\/v2\/logging$/,
-    answer: (call) =>
+    handle: (call) =>
       withSettings(call, (settings) =>
         Result.map(LogSettings.fromJson(settings), (changes) => LogSettings.json(gateway.logging.change(changes))),
       ),
@@ -71,14 +71,14 @@ export const routes = (gateway: Gateway, maxInputSize: number): ReadonlyArray<Ro
     method: "GET",
     api: "trace",
     path: traceSetting,
-    answer: ({ response, model }) =>
+    handle: ({ response, model }) =>
       sendResult(response, Result.map(gateway.traceSettings(model.name, {}), TraceSettings.json)),
   },
   {
     method: "POST",
     api: "trace",
     path: traceSetting,
-    answer: (call) =>
+    handle: (call) =>
       withSettings(call, (settings) =>
         TraceSettings.fromJson(settings).pipe(
           Result.flatMap((changes) => gateway.traceSettings(call.model.name, changes)),
@@ -89,13 +89,13 @@ export const routes = (gateway: Gateway, maxInputSize: number): ReadonlyArray<Ro
 ]
 
 /** The most bytes of such a body. */
-const largest = 1024 * 1024
+const maxBodySize = 1024 * 1024
 
 const withSettings = (
   { request, response, guard }: HttpCall,
   use: (settings: SettingsDocument.SettingsDocument) => Result.Result<object, InferenceError>,
 ): void =>
-  collect(request, response, largest, (body) =>
+  collect(request, response, maxBodySize, (body) =>
     guard(() => sendResult(response, Result.flatMap(SettingsDocument.read(body), use))),
   )
 
@@ -106,17 +106,19 @@ const control = (
   limit: number,
   use: (
     control: Control,
-    parameters: RepositoryIndex.Parameters,
+    parameters: RepositoryIndex.RepositoryParameters,
   ) => Result.Result<Effect.Effect<void, InferenceError>, InferenceError>,
 ): void => {
-  const permitted = gateway.repositoryControl(repository)
-  // Told before what may be wrong with a body that nobody wants.
-  if (Result.isFailure(permitted)) return sendError(response, permitted.failure)
+  const repositoryControl = gateway.repositoryControl(repository)
+  // Reported before an invalid body.
+  if (Result.isFailure(repositoryControl)) return sendError(response, repositoryControl.failure)
   collect(request, response, limit, (body) =>
     guard(() => {
-      const asked = Result.flatMap(ControlDocument.read(body), (parameters) => use(permitted.success, parameters))
-      if (Result.isFailure(asked)) return sendError(response, asked.failure)
-      HttpEffect.answer({ guard }, asked.success, (result) => {
+      const change = Result.flatMap(ControlDocument.read(body), (parameters) =>
+        use(repositoryControl.success, parameters),
+      )
+      if (Result.isFailure(change)) return sendError(response, change.failure)
+      HttpEffect.respond({ guard }, change.success, (result) => {
         if (Result.isFailure(result)) sendError(response, result.failure)
         else sendEmpty(response, 200)
       })

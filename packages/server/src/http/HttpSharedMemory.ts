@@ -8,7 +8,7 @@ import type { InferenceError } from "@nereid/core/Errors"
 import { collect } from "./HttpBody.ts"
 import type { HttpCall } from "./HttpCall.ts"
 import type { Route } from "./HttpRoute.ts"
-import type { Response } from "../port/HttpExchange.ts"
+import type { OutgoingResponse } from "../port/HttpExchange.ts"
 import { sendEmpty, sendError, sendResult } from "../port/HttpReply.ts"
 import * as CudaSharedMemory from "../memory/CudaSharedMemory.ts"
 import type { Region, SharedMemory } from "../memory/SharedMemory.ts"
@@ -22,7 +22,7 @@ export const routes = (memory: SharedMemory, maxInputSize: number): ReadonlyArra
     method: "GET",
     api: "shared-memory",
     path: new RegExp(`^/v2/systemsharedmemory${region}/status$`),
-    answer: ({ response, model: { name } }) =>
+    handle: ({ response, model: { name } }) =>
       sendResult(
         response,
         Result.map(memory.status(name), (regions) => regions.map(regionStatus)),
@@ -32,32 +32,32 @@ export const routes = (memory: SharedMemory, maxInputSize: number): ReadonlyArra
     method: "POST",
     api: "shared-memory",
     path: new RegExp(`^/v2/systemsharedmemory${region}/register$`),
-    answer: (call) => register(memory, call, maxInputSize),
+    handle: (call) => register(memory, call, maxInputSize),
   },
   {
     method: "POST",
     api: "shared-memory",
     path: new RegExp(`^/v2/systemsharedmemory${region}/unregister$`),
-    answer: ({ response, model: { name } }) => sendDone(response, memory.unregister(name)),
+    handle: ({ response, model: { name } }) => sendDone(response, memory.unregister(name)),
   },
   {
     method: "GET",
     api: "shared-memory",
     path: new RegExp(`^/v2/cudasharedmemory${region}/status$`),
-    answer: ({ response, model: { name } }) => sendResult(response, CudaSharedMemory.status(name)),
+    handle: ({ response, model: { name } }) => sendResult(response, CudaSharedMemory.status(name)),
   },
   {
     method: "POST",
     api: "shared-memory",
     path: new RegExp(`^/v2/cudasharedmemory${region}/register$`),
-    answer: ({ response, model: { name } }) => sendDone(response, CudaSharedMemory.register(name)),
+    handle: ({ response, model: { name } }) => sendDone(response, CudaSharedMemory.register(name)),
   },
   {
     method: "POST",
     api: "shared-memory",
     // There is no region to unregister.
     path: new RegExp(`^/v2/cudasharedmemory${region}/unregister$`),
-    answer: ({ response }) => sendEmpty(response, 200),
+    handle: ({ response }) => sendEmpty(response, 200),
   },
 ]
 
@@ -76,7 +76,7 @@ const register = (memory: SharedMemory, call: HttpCall, maxInputSize: number): v
   )
 }
 
-const sendDone = (response: Response, result: Result.Result<void, InferenceError>): void => {
+const sendDone = (response: OutgoingResponse, result: Result.Result<void, InferenceError>): void => {
   if (Result.isFailure(result)) sendError(response, result.failure)
   else sendEmpty(response, 200)
 }

@@ -1,6 +1,6 @@
 /**
- * What is kept of a call while somebody wants to know: a line in the log, where that is verbose, and traces of its
- * requests. Where nobody does, a call costs one check.
+ * Records of calls: a line in a verbose log, and traces of their requests. With neither turned on, a call costs one
+ * check.
  */
 import { Effect } from "effect"
 import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
@@ -10,10 +10,10 @@ import type { LogControl } from "./LogSettings.ts"
 
 /** A call under way. */
 export interface CallRecord {
-  /** A request that the call turned out to make; as it is to go on. */
-  readonly asks: (wire: WireRequest) => WireRequest
-  /** Writes what is to be written, once. `what` is a route or an RPC. */
-  readonly end: (what: string, status: string) => void
+  /** Adds a request of the call; returns the request with its trace. */
+  readonly addRequest: (wire: WireRequest) => WireRequest
+  /** Writes the record, once. `operation` is a route or an RPC. */
+  readonly end: (operation: string, status: string) => void
 }
 
 export interface CallRecords {
@@ -34,26 +34,26 @@ export const make = ({ logging, tracing }: CallRecordOptions): Effect.Effect<Cal
       begin: (port) => {
         if (!logging.isOn("Debug") && !tracing.isOn()) return undefined
         const startedAt = tracing.now()
-        let asked = ""
+        let requestText = ""
         let trace: RequestTrace | undefined
         let ended = false
         return {
-          asks: (wire) => {
+          addRequest: (wire) => {
             const { modelName, id } = wire
-            asked = `, model '${short(modelName)}'${id === "" ? "" : `, id '${short(id)}'`}`
+            requestText = `, model '${short(modelName)}'${id === "" ? "" : `, id '${short(id)}'`}`
             trace = tracing.sample(wire)
             if (trace === undefined) return wire
             if (port !== undefined) trace.received(port, startedAt, tracing.now())
             return { ...wire, trace }
           },
-          end: (what, status) => {
+          end: (operation, status) => {
             if (ended) return
             ended = true
             const endedAt = tracing.now()
             if (port !== undefined) trace?.sent(endedAt)
             if (!logging.isOn("Debug")) return
             const took = ((endedAt - startedAt) / 1e6).toFixed(3)
-            runFork(Effect.logDebug(`${short(what)}: ${status}, ${took} ms${asked}`))
+            runFork(Effect.logDebug(`${short(operation)}: ${status}, ${took} ms${requestText}`))
           },
         }
       },

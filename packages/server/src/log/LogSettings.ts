@@ -100,8 +100,8 @@ const settingValue = (value: boolean | number | string) => {
 type Value = boolean | number | string | undefined | typeof wrong
 const wrong = Symbol("wrong")
 
-/** How a port says what is wrong. */
-interface Wording {
+/** The errors of a port. */
+interface ErrorTexts {
   readonly wrongType: (name: string, expected: "boolean" | "unsigned" | "string") => InferenceError
   readonly wrongFormat: (message: string) => InferenceError
 }
@@ -143,7 +143,7 @@ export const fromMessage = ({ settings }: LogSettingsRequest): Result.Result<Log
 /** All of them, or the first thing that is wrong. */
 const changes = (
   values: ReadonlyArray<readonly [name: string, value: Value]>,
-  wording: Wording,
+  texts: ErrorTexts,
 ): Result.Result<LogChanges, InferenceError> => {
   let changed: LogChanges = {}
   for (const [name, value] of values) {
@@ -152,14 +152,14 @@ const changes = (
       return Result.fail(new InvalidRequest({ message: `unknown log setting '${name}', ${rule}` }))
     }
     if (value === undefined) continue
-    const change = known[name]?.(value, wording) ?? Result.succeed({})
+    const change = known[name]?.(value, texts) ?? Result.succeed({})
     if (Result.isFailure(change)) return Result.fail(change.failure)
     changed = { ...changed, ...change.success }
   }
   return Result.succeed(changed)
 }
 
-type Change = (value: Exclude<Value, undefined>, wording: Wording) => Result.Result<LogChanges, InferenceError>
+type Change = (value: Exclude<Value, undefined>, texts: ErrorTexts) => Result.Result<LogChanges, InferenceError>
 
 const flag =
   (name: string, change: (value: boolean) => LogChanges): Change =>

@@ -11,7 +11,7 @@ export interface LogSink {
 }
 
 /** Bytes that may wait for the disk. */
-const mostWaiting = 8 * 1024 * 1024
+const maxPendingBytes = 8 * 1024 * 1024
 
 /** By the console, which does not mind when nobody reads it any more. */
 export const stderr: LogSink = { write: (line) => console.error(line) }
@@ -28,7 +28,7 @@ export const file = Effect.fnUntraced(function* (path: string): Effect.fn.Return
   return {
     write: (line) => {
       if (failed) return stderr.write(line)
-      if (stream.writableLength > mostWaiting) dropped += 1
+      if (stream.writableLength > maxPendingBytes) dropped += 1
       else {
         const gap = dropped === 0 ? "" : `(${dropped} lines are missing here: the file was too slow)\n`
         dropped = 0

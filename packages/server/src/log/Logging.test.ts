@@ -33,7 +33,7 @@ const ports = Effect.gen(function* () {
   assert(http !== undefined && grpc !== undefined)
   const authority = `http://127.0.0.1:${grpc.port}`
   const call = yield* clients["grpc-js"]({ port: grpc.port })
-  const ask = (path: string, body?: string) =>
+  const fetchPath = (path: string, body?: string) =>
     Effect.promise(async () => {
       const init = body === undefined ? {} : { method: "POST", body }
       const response = await fetch(`http://127.0.0.1:${http.port}${path}`, {
@@ -42,7 +42,7 @@ const ports = Effect.gen(function* () {
       })
       return { status: response.status, text: await response.text() }
     })
-  return { ask, call, authority }
+  return { infer: fetchPath, call, authority }
 })
 
 const serve = Effect.fnUntraced(function* (logging: Logging.LoggingOptions = {}, fastInference = true) {
@@ -62,8 +62,8 @@ const defaults = {
 describe("settings", () => {
   it.live("are told and changed over HTTP, each alone, and the answer has all of them", () =>
     Effect.gen(function* () {
-      const { ask } = yield* serve()
-      expect(yield* ask("/v2/logging")).toEqual({ status: 200, text: JSON.stringify(defaults) })
+      const { infer: call } = yield* serve()
+      expect(yield* call("/v2/logging")).toEqual({ status: 200, text: JSON.stringify(defaults) })
       let expected: object = defaults
       for (const change of [
         { log_info: false },
@@ -74,19 +74,19 @@ describe("settings", () => {
         {},
       ]) {
         expected = { ...expected, ...Object.fromEntries(Object.entries(change).filter(([, value]) => value !== null)) }
-        expect(yield* ask("/v2/logging", JSON.stringify(change))).toEqual({
+        expect(yield* call("/v2/logging", JSON.stringify(change))).toEqual({
           status: 200,
           text: JSON.stringify(expected),
         })
       }
-      expect(yield* ask("/v2/logging")).toEqual({ status: 200, text: JSON.stringify(expected) })
+      expect(yield* call("/v2/logging")).toEqual({ status: 200, text: JSON.stringify(expected) })
     }),
   )
 
   it.live("are told and changed over gRPC, and are those of HTTP", () =>
     Effect.gen(function* () {
-      const { ask, call } = yield* serve({ info: false })
-      const answer = yield* call(logSettings, {
+      const { infer: send, call } = yield* serve({ info: false })
+      const response = yield* call(logSettings, {
         settings: {
           log_error: { parameterChoice: { case: "boolParam", value: false } },
           log_verbose_level: { parameterChoice: { case: "uint32Param", value: 2 } },
@@ -94,9 +94,9 @@ describe("settings", () => {
           log_file: {},
         },
       })
-      assert("response" in answer)
+      assert("response" in response)
       expect(
-        Object.entries(answer.response.settings).map(([name, { parameterChoice }]) => [name, parameterChoice]),
+        Object.entries(response.response.settings).map(([name, { parameterChoice }]) => [name, parameterChoice]),
       ).toEqual([
         ["log_file", { case: "stringParam", value: "" }],
         ["log_info", { case: "boolParam", value: false }],
@@ -106,7 +106,7 @@ describe("settings", () => {
         ["log_format", { case: "stringParam", value: "ISO8601" }],
       ])
       const expected = { ...defaults, log_info: false, log_error: false, log_verbose_level: 2, log_format: "ISO8601" }
-      expect(JSON.parse((yield* ask("/v2/logging")).text)).toEqual(expected)
+      expect(JSON.parse((yield* send("/v2/logging")).text)).toEqual(expected)
     }),
   )
 
@@ -131,9 +131,9 @@ describe("settings", () => {
     ["[]", 500, "attempt to access JSON non-object as object"],
   ])("HTTP refuses %s and changes nothing", ([body, status, error]) =>
     Effect.gen(function* () {
-      const { ask } = yield* serve()
-      expect(yield* ask("/v2/logging", body)).toEqual({ status, text: JSON.stringify({ error }) })
-      expect((yield* ask("/v2/logging")).text).toBe(JSON.stringify(defaults))
+      const { infer: call } = yield* serve()
+      expect(yield* call("/v2/logging", body)).toEqual({ status, text: JSON.stringify({ error }) })
+      expect((yield* call("/v2/logging")).text).toBe(JSON.stringify(defaults))
     }),
   )
 
@@ -155,12 +155,12 @@ describe("settings", () => {
         [{ log_format: string }, { ...invalid, message: format }],
         [{ log_x: bool }, { ...invalid, message: unknown }],
       ] as const) {
-        const answer = yield* call(logSettings, { settings })
+        const response = yield* call(logSettings, { settings })
         const { message, ...rest } = expected
-        expect(answer).toMatchObject(rest)
-        assert("message" in answer)
-        if (typeof message === "string") expect(answer.message).toBe(message)
-        else expect(answer.message).toMatch(message)
+        expect(response).toMatchObject(rest)
+        assert("message" in response)
+        if (typeof message === "string") expect(response.message).toBe(message)
+        else expect(response.message).toMatch(message)
       }
     }),
   )
@@ -190,13 +190,13 @@ describe("the log", () => {
           Effect.gen(function* () {
             const served = Server.layer([Echo], { http: free, grpc: free, metrics: false }).pipe(Layer.provide(echo))
             const context = yield* Layer.build(served.pipe(Layer.provideMerge(Logging.layer({ file }))))
-            const { ask } = yield* Effect.provideContext(ports, context)
-            yield* ask(path, infer(1))
-            yield* ask("/v2/logging", '{"log_info":false,"log_format":"ISO8601"}')
-            yield* ask(path, infer(1))
-            yield* ask(path, infer(-1))
-            yield* ask("/v2/logging", '{"log_warning":false}')
-            yield* ask(path, infer(-1))
+            const { infer: call } = yield* Effect.provideContext(ports, context)
+            yield* call(path, infer(1))
+            yield* call("/v2/logging", '{"log_info":false,"log_format":"ISO8601"}')
+            yield* call(path, infer(1))
+            yield* call(path, infer(-1))
+            yield* call("/v2/logging", '{"log_warning":false}')
+            yield* call(path, infer(-1))
           }),
         "what was there\n",
       )
@@ -214,12 +214,12 @@ describe("the log", () => {
       Effect.gen(function* () {
         const lines = yield* logged((file) =>
           Effect.gen(function* () {
-            const { ask, call, authority } = yield* serve({ file }, fast)
-            yield* ask(path, infer(1))
-            yield* ask("/v2/logging", '{"log_verbose_level":1}')
-            yield* ask(path, infer(1))
-            yield* ask("/v2/models/none", undefined)
-            yield* ask("/v2/nothing", undefined)
+            const { infer: send, call, authority } = yield* serve({ file }, fast)
+            yield* send(path, infer(1))
+            yield* send("/v2/logging", '{"log_verbose_level":1}')
+            yield* send(path, infer(1))
+            yield* send("/v2/models/none", undefined)
+            yield* send("/v2/nothing", undefined)
             yield* call(serverLive, {})
             yield* call(modelInfer, { modelName: "echo", id: "7" })
             const input = { name: "X", datatype: "INT32", shape: [1n], contents: { intContents: [1] } }
@@ -230,7 +230,7 @@ describe("the log", () => {
             yield* call(logSettings, {
               settings: { log_verbose_level: { parameterChoice: { case: "uint32Param", value: 0 } } },
             })
-            yield* ask(path, infer(1))
+            yield* send(path, infer(1))
           }),
         )
         const texts = lines.map((line) => line.slice(line.indexOf("] ") + 2).replace(/[0-9.]+ ms/, "N ms"))

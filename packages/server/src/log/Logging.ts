@@ -62,14 +62,14 @@ export const through =
       const minimum = yield* References.MinimumLogLevel
       const isOn = (level: LogLevel.LogLevel) =>
         control.isOn(level) && (isVerbose(level) || !LogLevel.isLessThan(level, minimum))
-      const own = [...loggers].map((other) => {
+      const filtered = [...loggers].map((other) => {
         if (loggers.has(Logger.defaultLogger)) return other === Logger.defaultLogger ? logger : other
         return Logger.make((event) => {
           if (isOn(event.logLevel)) other.log(event)
         })
       })
       return yield* effect.pipe(
-        Effect.provideService(Logger.CurrentLoggers, new Set(own)),
+        Effect.provideService(Logger.CurrentLoggers, new Set(filtered)),
         Effect.provideService(References.MinimumLogLevel, "Trace"),
       )
     })

@@ -8,12 +8,12 @@ interface Collections {
 }
 
 /** How often a heap of 30 MB is collected while 700 MB of buffers come and go, each of which is `told`; or one of all. */
-const collections = (tuned: boolean, told: "each" | "one"): Collections => {
+const collections = (tuned: boolean, scope: "each" | "one"): Collections => {
   const program = `
     import { constants, PerformanceObserver } from "node:perf_hooks"
     import * as GarbageCollector from ${JSON.stringify(import.meta.resolve("./GarbageCollector.ts"))}
     if (${tuned}) GarbageCollector.tune()
-    if (${told === "one"}) GarbageCollector.allocated(2 ** 30, true)
+    if (${scope === "one"}) GarbageCollector.allocated(2 ** 30, true)
     const counts = { full: 0, young: 0 }
     const count = (entries) => {
       for (const { detail } of entries) {
@@ -26,7 +26,7 @@ const collections = (tuned: boolean, told: "each" | "one"): Collections => {
     globalThis.heap = Array.from({ length: 360_000 }, (_, index) => ({ index, inner: { index } }))
     const kept = []
     for (let index = 0; index < 1200; index++) {
-      if (${told === "each"}) GarbageCollector.allocated(600 * 1024, true)
+      if (${scope === "each"}) GarbageCollector.allocated(600 * 1024, true)
       kept[index % 16] = new ArrayBuffer(600 * 1024)
       if (index % 16 === 0) await new Promise(setImmediate)
     }

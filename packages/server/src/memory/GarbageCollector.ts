@@ -1,5 +1,5 @@
 /**
- * V8's garbage collector, told what is worth its while in a server of tensors.
+ * Tunes V8's garbage collector for a server of tensors.
  *
  * By itself it marks the whole heap again for every 64 MB of buffers that have come, however short they lived: for tensors of
  * megabytes that is every few dozen requests, and takes longer than answering them. Where buffers come in masses,
@@ -24,19 +24,19 @@ import { runInNewContext } from "node:vm"
 const sinceMajor = 14
 
 /** Bytes of garbage after which the young are collected, in 0.4 ms. V8 by itself waits for 64 MiB. */
-const young = 16 * 2 ** 20
+const youngLimit = 16 * 2 ** 20
 
 /** Of a buffer. Requests with larger ones would outlive several such collections, and be old before they are garbage. */
-const largest = young / 8
+const maxYoungBuffer = youngLimit / 8
 
-/** So many bytes later it is asked again how much there is, in 2 µs. */
-const between = young / 4
+/** Bytes of allocations between two checks of the external memory, each of 2 µs. */
+const checkInterval = youngLimit / 4
 
 let tuned = false
 let countsBuffers = false
 let bytes = 0
-/** Of all buffers, the fewest bytes that there were since the young were collected. */
-let fewest = Infinity
+/** The minimum of external memory since the last minor collection, in bytes. */
+let minExternal = Infinity
 /** Undefined until buffers come in masses. */
 let collect: NodeJS.GCFunction | undefined
 
@@ -47,27 +47,27 @@ export const tune = (): void => {
   setFlagsFromString("--no-allocation-site-pretenuring")
 }
 
-/** Called for each large buffer, whoever gives it back. `diesYoung` says that nothing keeps it once its request is over. */
+/** Called for each large buffer. `diesYoung`: nothing keeps the buffer once its request is over. */
 export const allocated = (length: number, diesYoung: boolean): void => {
   if (!tuned) return
-  if (!diesYoung || length > largest) return countBuffers(length)
+  if (!diesYoung || length > maxYoungBuffer) return countBuffers(length)
   if (collect === undefined) {
-    if (several.reached(length)) collect = globalThis.gc ?? exposed()
+    if (youngBuffers.reached(length)) collect = globalThis.gc ?? exposed()
     return
   }
   bytes += length
-  if (bytes < between) return
+  if (bytes < checkInterval) return
   bytes = 0
-  const held = getHeapStatistics().external_memory
+  const external = getHeapStatistics().external_memory
   // What a collection has found is given back a little later, by another thread.
-  fewest = Math.min(fewest, held)
-  if (held - fewest < young) return
-  fewest = Infinity
+  minExternal = Math.min(minExternal, external)
+  if (external - minExternal < youngLimit) return
+  minExternal = Infinity
   collect({ type: "minor" })
 }
 
 const countBuffers = (length: number): void => {
-  if (countsBuffers || Number.parseInt(process.versions.v8) < sinceMajor || !huge.reached(length)) return
+  if (countsBuffers || Number.parseInt(process.versions.v8) < sinceMajor || !oldBuffers.reached(length)) return
   countsBuffers = true
   setFlagsFromString("--external-memory-accounted-in-global-limit")
 }
@@ -80,20 +80,20 @@ const exposed = (): NodeJS.GCFunction => {
   return gc
 }
 
-/** So many bytes within so many milliseconds: about what V8 would mark its heap for by itself. */
-class Masses {
-  #begun = 0
+/** Detects 64 MiB of allocations within 10 s: about what V8 would mark its heap for by itself. */
+class AllocationRate {
+  #startedAt = 0
   #bytes = 0
 
   reached(length: number): boolean {
     const now = performance.now()
-    if (now - this.#begun > 10_000) {
-      this.#begun = now
+    if (now - this.#startedAt > 10_000) {
+      this.#startedAt = now
       this.#bytes = 0
     }
     this.#bytes += length
     return this.#bytes >= 64 * 2 ** 20
   }
 }
-const several = new Masses()
-const huge = new Masses()
+const youngBuffers = new AllocationRate()
+const oldBuffers = new AllocationRate()

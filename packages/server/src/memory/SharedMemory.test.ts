@@ -53,7 +53,7 @@ const harness = Effect.fnUntraced(function* (options: SystemSharedMemoryOptions 
     Effect.sync(() => new SystemSharedMemory({ directory, ...options })),
     (memory) => Effect.sync(() => memory.close()),
   )
-  const begun = yield* Queue.unbounded<Deferred.Deferred<void>>()
+  const started = yield* Queue.unbounded<Deferred.Deferred<void>>()
   const context = yield* Layer.build(
     Layer.mergeAll(
       Model.each(Echo, ({ X, TEXT }) => Effect.succeed({ Y: X, TEXT })),
@@ -73,7 +73,7 @@ const harness = Effect.fnUntraced(function* (options: SystemSharedMemoryOptions 
         Gated,
         Effect.fnUntraced(function* ({ X }) {
           const gate = yield* Deferred.make<void>()
-          yield* Queue.offer(begun, gate)
+          yield* Queue.offer(started, gate)
           yield* Deferred.await(gate)
           return { Y: X }
         }),
@@ -82,10 +82,10 @@ const harness = Effect.fnUntraced(function* (options: SystemSharedMemoryOptions 
   )
   const services = yield* Effect.provideContext(Effect.all([Echo, Count, Gated]), context)
   const models = services.map(({ model }) => model)
-  const tracing = trace === undefined ? Tracing.off : yield* Tracing.make(ModelStore.of(models), trace)
+  const tracing = trace === undefined ? Tracing.disabled : yield* Tracing.make(ModelStore.of(models), trace)
   const server = yield* serve(models, { sharedMemory, tracing })
   const file = (name: string) => join(directory, name)
-  return { ...server, directory, file, begun }
+  return { ...server, directory, file, started }
 })
 
 type Harness = Effect.Success<ReturnType<typeof harness>>
@@ -112,8 +112,8 @@ const twoRegions = Effect.fnUntraced(function* ({ file, post }: Harness) {
     ["in", 0],
     ["out", 32],
   ] as const) {
-    const answer = yield* post(`/v2/systemsharedmemory/region/${name}/register`, registering("/object", 32, offset))
-    assert.deepStrictEqual([answer.status, answer.text], [200, ""])
+    const response = yield* post(`/v2/systemsharedmemory/region/${name}/register`, registering("/object", 32, offset))
+    assert.deepStrictEqual([response.status, response.text], [200, ""])
   }
 })
 
@@ -161,8 +161,8 @@ describe("not allowed, which is the default", () => {
       const message = "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable."
       for (const path of ["register", "region/r/register", "region/r/unregister", "unregister"]) {
         for (const body of [registering("/k", 4), "{"]) {
-          const answer = yield* post(`/v2/systemsharedmemory/${path}`, body)
-          assert.deepStrictEqual([answer.status, answer.text], [501, JSON.stringify({ error: message })], path)
+          const response = yield* post(`/v2/systemsharedmemory/${path}`, body)
+          assert.deepStrictEqual([response.status, response.text], [501, JSON.stringify({ error: message })], path)
         }
       }
       assert.deepStrictEqual(failureOf(yield* call(systemSharedMemoryRegister, { name: "r" })), [12, message])
@@ -181,8 +181,8 @@ describe("not allowed, which is the default", () => {
       const { model } = yield* Effect.provideContext(Echo, context)
       const { post, call } = yield* serve([model])
       const message = "Client shared memory is disabled. Start the server with '--allow-client-shm=true' to enable."
-      const answer = yield* post(infer, jsonRequest())
-      assert.deepStrictEqual([answer.status, answer.text], [501, JSON.stringify({ error: message })])
+      const response = yield* post(infer, jsonRequest())
+      assert.deepStrictEqual([response.status, response.text], [501, JSON.stringify({ error: message })])
       assert.deepStrictEqual(failureOf(yield* call(modelInfer, grpcRequest())), [12, message])
     }),
   )
@@ -195,7 +195,7 @@ describe("regions", () => {
       yield* twoRegions(server)
       const { get, post } = server
       const shown = (name: string, offset: number) => ({ name, key: "/object", offset, byte_size: 32 })
-      const status = () => Effect.map(get("/v2/systemsharedmemory/status"), (answer) => JSON.parse(answer.text))
+      const status = () => Effect.map(get("/v2/systemsharedmemory/status"), (response) => JSON.parse(response.text))
       assert.deepStrictEqual(yield* status(), [shown("in", 0), shown("out", 32)])
       const one = yield* get("/v2/systemsharedmemory/region/o%75t/status")
       assert.strictEqual(one.text, '[{"name":"out","key":"/object","offset":32,"byte_size":32}]')
@@ -224,8 +224,8 @@ describe("regions", () => {
       assert.deepStrictEqual([name, key, offset, byteSize], ["r", "/object", 8n, 56n])
       const error = "Unable to find system shared memory region: 'x'"
       assert.deepStrictEqual(failureOf(yield* call(systemSharedMemoryStatus, { name: "x" })), [5, error])
-      const again = yield* call(systemSharedMemoryRegister, { name: "r", key: "object", byteSize: 1n })
-      assert.deepStrictEqual(failureOf(again), [6, "shared memory region 'r' already in manager"])
+      const repeated = yield* call(systemSharedMemoryRegister, { name: "r", key: "object", byteSize: 1n })
+      assert.deepStrictEqual(failureOf(repeated), [6, "shared memory region 'r' already in manager"])
       assert("response" in (yield* call(systemSharedMemoryUnregister, { name: "r" })))
       const none = yield* call(systemSharedMemoryStatus, {})
       assert("response" in none)
@@ -277,8 +277,8 @@ describe("regions", () => {
         ["", [500, "failed to parse the request JSON buffer: The document is empty. at 0"]],
       ]
       for (const [body, [status, error]] of cases) {
-        const answer = yield* post("/v2/systemsharedmemory/region/r/register", body)
-        assert.deepStrictEqual([answer.status, answer.text], [status, `{"error":"${error}"}`], body)
+        const response = yield* post("/v2/systemsharedmemory/region/r/register", body)
+        assert.deepStrictEqual([response.status, response.text], [status, `{"error":"${error}"}`], body)
       }
       const long = yield* post("/v2/systemsharedmemory/region/r/register", registering(`${"/".repeat(2000)}object`, 4))
       assert.strictEqual(long.status, 400)
@@ -291,9 +291,9 @@ describe("regions", () => {
         (yield* post("/v2/systemsharedmemory/region/r/register", registering("object", 64))).status,
         200,
       )
-      const again = yield* post("/v2/systemsharedmemory/region/r/register", registering("/object", 64))
+      const repeated = yield* post("/v2/systemsharedmemory/region/r/register", registering("/object", 64))
       const already = "shared memory region 'r' already in manager"
-      assert.deepStrictEqual([again.status, again.text], [400, JSON.stringify({ error: already })])
+      assert.deepStrictEqual([repeated.status, repeated.text], [400, JSON.stringify({ error: already })])
       const further = yield* post("/v2/systemsharedmemory/region/s/register", registering("/object", 64))
       const limit = "failed to register shared memory region 's': 1 regions are registered, the maximum allowed"
       assert.deepStrictEqual([further.status, further.text], [400, JSON.stringify({ error: limit })])
@@ -306,9 +306,9 @@ describe("regions", () => {
   it.live("a system without a directory of them says so", () =>
     Effect.gen(function* () {
       const { post } = yield* harness({ directory: "/nowhere/at/all" })
-      const answer = yield* post("/v2/systemsharedmemory/region/r/register", registering("/object", 4))
-      assert.strictEqual(answer.status, 501)
-      assert.include(answer.text, "which has no /nowhere/at/all")
+      const response = yield* post("/v2/systemsharedmemory/region/r/register", registering("/object", 4))
+      assert.strictEqual(response.status, 501)
+      assert.include(response.text, "which has no /nowhere/at/all")
     }),
   )
 })
@@ -320,9 +320,9 @@ describe("requests", () => {
       yield* twoRegions(server)
       const { post, file } = server
       const parameters = { shared_memory_region: "out", shared_memory_byte_size: 12, shared_memory_offset: 8 }
-      const answer = yield* post(infer, jsonRequest())
-      assert.strictEqual(answer.status, 200, answer.text)
-      assert.deepStrictEqual(JSON.parse(answer.text), {
+      const response = yield* post(infer, jsonRequest())
+      assert.strictEqual(response.status, 200, response.text)
+      assert.deepStrictEqual(JSON.parse(response.text), {
         model_name: "echo",
         model_version: "1",
         outputs: [
@@ -345,13 +345,13 @@ describe("requests", () => {
         jsonRegion("out", 32, undefined, ',"binary_data":false'),
         '"parameters":{"binary_data_size":6}',
       ).replace('{"name":"TEXT"}', '{"name":"TEXT","parameters":{"binary_data":true}}')
-      const answer = yield* post(infer, Buffer.concat([Buffer.from(document), text("hi")]), {
+      const response = yield* post(infer, Buffer.concat([Buffer.from(document), text("hi")]), {
         "inference-header-content-length": String(document.length),
       })
-      assert.strictEqual(answer.status, 200)
+      assert.strictEqual(response.status, 200)
       const region = '"parameters":{"shared_memory_region":"out","shared_memory_byte_size":12}'
-      assert.include(answer.text, `{"name":"Y","datatype":"FP32","shape":[3],${region}}`)
-      assert.isTrue(answer.text.endsWith('"parameters":{"binary_data_size":6}}]}\u0002\0\0\0hi'), answer.text)
+      assert.include(response.text, `{"name":"Y","datatype":"FP32","shape":[3],${region}}`)
+      assert.isTrue(response.text.endsWith('"parameters":{"binary_data_size":6}}]}\u0002\0\0\0hi'), response.text)
       assert.deepStrictEqual(readFileSync(file("object")).subarray(32, 44), Buffer.from(floats(1, 2, 3)))
     }),
   )
@@ -364,9 +364,9 @@ describe("requests", () => {
         `{"inputs":[{"name":"X","datatype":"FP32","shape":[0],"data":[]},` +
         `{"name":"TEXT","datatype":"BYTES","shape":[1],${jsonRegion("in", 9, 16)}}],` +
         `"outputs":[{"name":"TEXT",${jsonRegion("out", 32)}}]}`
-      const answer = yield* server.post(infer, request)
-      assert.strictEqual(answer.status, 200, answer.text)
-      assert.include(answer.text, '"parameters":{"shared_memory_region":"out","shared_memory_byte_size":9}')
+      const response = yield* server.post(infer, request)
+      assert.strictEqual(response.status, 200, response.text)
+      assert.include(response.text, '"parameters":{"shared_memory_region":"out","shared_memory_byte_size":9}')
       assert.deepStrictEqual(readFileSync(server.file("object")).subarray(32, 41), Buffer.from(text("naive")))
     }),
   )
@@ -428,8 +428,8 @@ describe("requests", () => {
         ],
       ]
       for (const [x, y, status, code, message] of cases) {
-        const answer = yield* server.post(infer, jsonRequest(jsonRegion(...x), jsonRegion(...y)))
-        assert.deepStrictEqual([answer.status, answer.text], [status, JSON.stringify({ error: message })])
+        const response = yield* server.post(infer, jsonRequest(jsonRegion(...x), jsonRegion(...y)))
+        assert.deepStrictEqual([response.status, response.text], [status, JSON.stringify({ error: message })])
         const bigints = ([name, byteSize, offset]: typeof x) => region(name, BigInt(byteSize), BigInt(offset))
         const outcome = yield* server.call(modelInfer, grpcRequest(bigints(x), bigints(y)))
         assert.deepStrictEqual(failureOf(outcome), [code, message])
@@ -469,7 +469,7 @@ describe("requests", () => {
       const server = yield* harness()
       yield* twoRegions(server)
       const transport = createGrpcTransport({ baseUrl: server.grpc.authority, idleConnectionTimeoutMs: 100 })
-      const asking = async function* () {
+      const requests = async function* () {
         yield create(modelInfer.input, grpcRequest())
         yield create(modelInfer.input, grpcRequest(region("none", 12n)))
         yield create(modelInfer.input, {
@@ -479,7 +479,7 @@ describe("requests", () => {
         })
       }
       const results = yield* Effect.promise(async () => {
-        const stream = await transport.stream(modelStreamInfer, undefined, undefined, undefined, asking())
+        const stream = await transport.stream(modelStreamInfer, undefined, undefined, undefined, requests())
         return Array.fromAsync(stream.message)
       })
       const shown = results.map(({ errorMessage, inferResponse }) => [
@@ -504,9 +504,10 @@ describe("requests", () => {
         `{"inputs":[{"name":"X","datatype":"FP32","shape":[3],${jsonRegion("in", 12, 4)}}],` +
         `"outputs":[{"name":"Y",${jsonRegion("out", 12)}}]}`
       const running = yield* Effect.forkChild(server.post("/v2/models/gated/infer", request))
-      const gate = yield* Queue.take(server.begun)
+      const gate = yield* Queue.take(server.started)
       assert.strictEqual((yield* server.post("/v2/systemsharedmemory/unregister", "")).status, 200)
-      const status = () => Effect.map(server.get("/v2/systemsharedmemory/status"), (answer) => JSON.parse(answer.text))
+      const status = () =>
+        Effect.map(server.get("/v2/systemsharedmemory/status"), (response) => JSON.parse(response.text))
       assert.strictEqual((yield* status()).length, 2)
       const late = yield* server.post(infer, jsonRequest())
       assert.deepStrictEqual([late.status, late.tag], [404, "RegionNotFound"])
@@ -527,7 +528,7 @@ describe("requests", () => {
       const tooLarge = "the inputs in shared memory have 16 bytes, at most 12 are possible at one time"
       assert.deepStrictEqual([large.status, large.text], [400, JSON.stringify({ error: tooLarge })])
       const running = yield* Effect.forkChild(server.post("/v2/models/gated/infer", request(12)))
-      const gate = yield* Queue.take(server.begun)
+      const gate = yield* Queue.take(server.started)
       const beside = yield* server.post("/v2/models/gated/infer", request(4))
       const tooMuch = "requests hold 12 bytes of inputs from shared memory, at most 12 are possible at one time"
       assert.deepStrictEqual([beside.status, beside.text], [503, JSON.stringify({ error: tooMuch })])

@@ -9,7 +9,7 @@ import { Result } from "effect"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 /** One call to the system takes at most 2 GiB. */
-const mostPerCall = 2 ** 30
+const maxBytesPerCall = 2 ** 30
 
 /** Not through a link to elsewhere, and without waiting for the other end of what is no file but a pipe. */
 const openFlags = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK
@@ -47,11 +47,11 @@ export class SharedMemoryObject {
 
   /** A copy of these bytes, or why there is none. */
   read(offset: number, length: number): Result.Result<Uint8Array, string> {
-    return this.#within(offset, length, () => {
+    return this.#transferAll(offset, length, () => {
       // A buffer of its own, without zeros first: all of it is read.
       const bytes = new Uint8Array(Buffer.allocUnsafeSlow(length).buffer)
       for (let done = 0; done < length;) {
-        const count = readSync(this.#file, bytes, done, Math.min(length - done, mostPerCall), offset + done)
+        const count = readSync(this.#file, bytes, done, Math.min(length - done, maxBytesPerCall), offset + done)
         if (count === 0) throw new Error("the object has become shorter")
         done += count
       }
@@ -61,14 +61,14 @@ export class SharedMemoryObject {
 
   /** Never makes the object longer; fails with the reason. */
   write(offset: number, bytes: Uint8Array): Result.Result<void, string> {
-    return this.#within(offset, bytes.length, () => {
+    return this.#transferAll(offset, bytes.length, () => {
       for (let done = 0; done < bytes.length;) {
-        done += writeSync(this.#file, bytes, done, Math.min(bytes.length - done, mostPerCall), offset + done)
+        done += writeSync(this.#file, bytes, done, Math.min(bytes.length - done, maxBytesPerCall), offset + done)
       }
     })
   }
 
-  #within<A>(offset: number, length: number, transfer: () => A): Result.Result<A, string> {
+  #transferAll<A>(offset: number, length: number, transfer: () => A): Result.Result<A, string> {
     if (this.#isClosed) return Result.fail("the object is closed")
     try {
       const size = this.size()

@@ -32,7 +32,7 @@ export interface SystemSharedMemoryOptions {
 }
 
 /** Characters of a name or a key, which are kept as long as the region is. */
-const longestName = 1024
+const maxNameLength = 1024
 
 /** The prefix of objects that servers of this protocol make for themselves. */
 const reservedPrefix = "triton_python_backend_shm_region_"
@@ -53,7 +53,7 @@ export class SystemSharedMemory implements SharedMemory {
   readonly #maxInputSize: number
   readonly #regions = new Map<string, OpenRegion>()
   /** Bytes of inputs in use. */
-  #held = 0
+  #loanedBytes = 0
 
   constructor({ directory = "/dev/shm", maxRegions = 1024, maxInputSize = 2 ** 30 }: SystemSharedMemoryOptions = {}) {
     this.#directory = directory
@@ -70,8 +70,8 @@ export class SystemSharedMemory implements SharedMemory {
   readonly register: SharedMemory["register"] = (region) => {
     const { name, key, offset, byteSize } = region
     if (name === "") return invalid("'region name' is necessary to register system shared memory region")
-    if (name.length > longestName || key.length > longestName) {
-      const lengths = `its name has ${name.length} characters and its key ${key.length}, at most ${longestName} are possible`
+    if (name.length > maxNameLength || key.length > maxNameLength) {
+      const lengths = `its name has ${name.length} characters and its key ${key.length}, at most ${maxNameLength} are possible`
       return invalid(`failed to register shared memory region '${name.slice(0, 40)}': ${lengths}`)
     }
     if (name.startsWith(reservedPrefix) || objectName(key).startsWith(reservedPrefix)) {
@@ -107,10 +107,10 @@ export class SystemSharedMemory implements SharedMemory {
 
   readonly borrow: SharedMemory["borrow"] = (request) => {
     const used = new Set<OpenRegion>()
-    let held = 0
+    let loaned = 0
     const release = () => {
-      this.#held -= held
-      held = 0
+      this.#loanedBytes -= loaned
+      loaned = 0
       for (const region of used) {
         region.users -= 1
         this.#closeIfUnused(region)
@@ -136,8 +136,8 @@ export class SystemSharedMemory implements SharedMemory {
       release()
       return Result.fail(tooMuch)
     }
-    held = size
-    this.#held += size
+    loaned = size
+    this.#loanedBytes += size
     const inputs: Array<WireTensor> = []
     for (const input of request.inputs) {
       const region = input.region && regions.get(input.region)
@@ -188,11 +188,11 @@ export class SystemSharedMemory implements SharedMemory {
   }
 
   #tooMuch(size: number): InferenceError | undefined {
-    if (this.#held + size <= this.#maxInputSize) return undefined
+    if (this.#loanedBytes + size <= this.#maxInputSize) return undefined
     const limit = `at most ${this.#maxInputSize} are possible at one time`
     return size > this.#maxInputSize
       ? new InvalidRequest({ message: `the inputs in shared memory have ${size} bytes, ${limit}` })
-      : new QueueFull({ message: `requests hold ${this.#held} bytes of inputs from shared memory, ${limit}` })
+      : new QueueFull({ message: `requests hold ${this.#loanedBytes} bytes of inputs from shared memory, ${limit}` })
   }
 
   #closeIfUnused(region: OpenRegion): void {

@@ -345,10 +345,12 @@ const fillState = ({ description: { maxBatchSize, statistics } }: RunningModel):
 const labels = (
   { description: { name, version } }: RunningModel,
   configuration: ModelConfig | undefined,
-  own: { readonly [name: string]: string } = {},
+  extraLabels: { readonly [name: string]: string } = {},
 ): Readonly<Record<string, string>> => {
   const tags = configuration === undefined ? {} : ConfiguredMetrics.tags(configuration)
   return Object.fromEntries(
-    Object.entries({ ...tags, model: name, version, ...own }).toSorted(([one], [other]) => (one < other ? -1 : 1)),
+    Object.entries({ ...tags, model: name, version, ...extraLabels }).toSorted(([one], [other]) =>
+      one < other ? -1 : 1,
+    ),
   )
 }

@@ -7,7 +7,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Metric, Queue, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { Model, Tensor } from "@nereid/core"
-import { ask } from "../http/HttpInfer.fixture.ts"
+import { inferModel } from "../http/HttpInfer.fixture.ts"
 import { ModelStatistics } from "@nereid/core/internal/metrics/ModelStatistics"
 import * as PrometheusMetrics from "./PrometheusMetrics.ts"
 import { parse, type Sample } from "./PrometheusText.fixture.ts"
@@ -44,7 +44,11 @@ const serve = Effect.gen(function* () {
   const layer = Server.layer([Gate, Root], options).pipe(Layer.provide(GateLive), Layer.provide(RootLive))
   const { http, metrics } = yield* Effect.provideContext(Server.Server, yield* Layer.build(layer))
   const infer = (model: string, datatype: string, shape: ReadonlyArray<number>, data: ReadonlyArray<number>) =>
-    ask(http ?? free, encodeURIComponent(model), JSON.stringify({ inputs: [{ name: "X", datatype, shape, data }] }))
+    inferModel(
+      http ?? free,
+      encodeURIComponent(model),
+      JSON.stringify({ inputs: [{ name: "X", datatype, shape, data }] }),
+    )
   const scrape = Effect.promise(async () => {
     const response = await fetch(`http://127.0.0.1:${metrics?.port}/metrics`)
     return parse(await response.text())
@@ -267,12 +271,12 @@ it.effect("the time to the first response, of decoupled models, as a histogram w
     const samples = () => parse(text()).get(name)?.samples ?? []
     const empty = samples()
     expect(empty.every(({ labels, value }) => labels["model"] === "slow" && value === 0)).toBe(true)
-    const asking = yield* Effect.forkChild(
+    const pending = yield* Effect.forkChild(
       Effect.forEach([50, 100, 0, 300, 6000], (MILLIS) => Stream.runDrain(slow.stream({ MILLIS }))),
       { startImmediately: true },
     )
     yield* TestClock.adjust("1 minute")
-    yield* Fiber.join(asking)
+    yield* Fiber.join(pending)
     expect(samples().map(({ name, labels, value }) => [name, labels["le"], value])).toEqual([
       [`${name}_bucket`, "100", 2],
       [`${name}_bucket`, "500", 3],
@@ -360,11 +364,11 @@ it.effect("servers of one process tell their own models only, and each what it w
     expect(other.text()).not.toContain("summary")
     expect([...root.families().keys()].filter((name) => name.includes("histogram"))).toEqual([])
     // The same model, on a second server that begins later.
-    const again = parse(
+    const repeated = parse(
       (yield* PrometheusMetrics.make(ModelStore.of([slow]), { cpu: false, histogramLatencies: true })).text(),
     )
     const name = "nv_inference_first_response_histogram_ms"
-    expect(values(again.get(name)?.samples, "slow")[`${name}_count`]).toBe(0)
+    expect(values(repeated.get(name)?.samples, "slow")[`${name}_count`]).toBe(0)
     expect(values(parse(other.text()).get(name)?.samples, "slow")[`${name}_count`]).toBe(1)
   }).pipe(Effect.provide(SlowLive)),
 )

@@ -43,8 +43,8 @@ export const make = Effect.fnUntraced(function* (
     return yield* refused("interval", "at least 1 ms and an end", Duration.format(interval))
   }
   const programs = yield* Metric.MetricRegistry
-  const own: Metric.MetricRegistry = new Map()
-  const registry = Context.make(Metric.MetricRegistry, own)
+  const metrics: Metric.MetricRegistry = new Map()
+  const registry = Context.make(Metric.MetricRegistry, metrics)
   const quantiles = summaryLatencies ? [...new Set(summaryQuantiles)].toSorted((a, b) => a - b) : undefined
   const latencies = { counterLatencies, histogramLatencies, quantiles }
   yield* follow(served, (model) =>
@@ -54,7 +54,7 @@ export const make = Effect.fnUntraced(function* (
   return {
     text: () => {
       // One registry for the formatter: a family that is in both must have one head.
-      const all = new Map([...own, ...programs])
+      const all = new Map([...metrics, ...programs])
       return formatUnsafe(Context.make(Metric.MetricRegistry, all))
     },
   }
@@ -70,16 +70,16 @@ const follow = Effect.fnUntraced(function* (
   const update = Effect.gen(function* () {
     const current = new Set(served.models)
     // First those that are gone: what comes in their place has the same labels.
-    for (const [model, own] of registered) {
+    for (const [model, modelScope] of registered) {
       if (current.has(model)) continue
       registered.delete(model)
-      yield* Scope.close(own, Exit.void)
+      yield* Scope.close(modelScope, Exit.void)
     }
     for (const model of current) {
       if (registered.has(model)) continue
-      const own = yield* Scope.fork(scope)
-      registered.set(model, own)
-      yield* Scope.provide(register(model), own)
+      const modelScope = yield* Scope.fork(scope)
+      registered.set(model, modelScope)
+      yield* Scope.provide(register(model), modelScope)
     }
   })
   const changes = yield* Queue.sliding<void>(1)

@@ -14,14 +14,14 @@ export const rotationSeconds = 12
 const growth = 1.02
 
 /** Of the last bin, in microseconds: an hour. */
-const longest = 3.6e9
+const maxMicroseconds = 3.6e9
 
 const perBin = 1 / Math.log(growth)
 
 /** Bin 0 is what took less than a microsecond. */
 const binOf = (microseconds: number): number => (microseconds < 1 ? 0 : 1 + Math.floor(Math.log(microseconds) * perBin))
 
-const binCount = binOf(longest) + 1
+const binCount = binOf(maxMicroseconds) + 1
 
 const middleOf = (bin: number): number => (bin === 0 ? 0 : growth ** (bin - 0.5))
 

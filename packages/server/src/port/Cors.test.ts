@@ -21,22 +21,22 @@ const serve = Effect.fnUntraced(function* (cors?: Cors) {
   return { http: http?.port ?? 0, grpc: grpc?.port ?? 0 }
 })
 
-interface Asked {
+interface TestRequest {
   readonly method: string
   readonly path: string
   readonly headers?: { readonly [name: string]: string }
   readonly body?: string
 }
 
-interface Answer {
+interface TestResponse {
   readonly status: unknown
   readonly headers: IncomingHttpHeaders
   readonly body: string
 }
 
-type Ask = (port: number, asked: Asked) => Effect.Effect<Answer>
+type Send = (port: number, request: TestRequest) => Effect.Effect<TestResponse>
 
-const overHttp1: Ask = (port, { method, path, headers = {}, body = "" }) =>
+const overHttp1: Send = (port, { method, path, headers = {}, body = "" }) =>
   Effect.callback((resume) => {
     const close = { connection: "close", "content-length": String(Buffer.byteLength(body)) }
     const request = httpRequest({ port, method, path, headers: { ...headers, ...close } }, (response) => {
@@ -49,17 +49,17 @@ const overHttp1: Ask = (port, { method, path, headers = {}, body = "" }) =>
     request.end(body)
   })
 
-const overHttp2: Ask = (port, { method, path, headers = {}, body = "" }) =>
+const overHttp2: Send = (port, { method, path, headers = {}, body = "" }) =>
   Effect.callback((resume) => {
     const session = connectHttp2(`http://127.0.0.1:${port}`)
     const stream = session.request({ ":method": method, ":path": path, ...headers }, { endStream: body === "" })
-    let answered: IncomingHttpHeaders & { readonly ":status"?: number | undefined } = {}
+    let responded: IncomingHttpHeaders & { readonly ":status"?: number | undefined } = {}
     let text = ""
-    stream.on("response", (fields) => (answered = fields))
+    stream.on("response", (fields) => (responded = fields))
     stream.setEncoding("utf8").on("data", (chunk: string) => (text += chunk))
     stream.on("end", () => {
       session.close()
-      resume(Effect.succeed({ status: answered[":status"], headers: answered, body: text }))
+      resume(Effect.succeed({ status: responded[":status"], headers: responded, body: text }))
     })
     if (body !== "") stream.end(body)
   })
@@ -69,7 +69,7 @@ const page = "https://app.example.com"
 const live = "/inference.GRPCInferenceService/ServerLive"
 
 /** Where, and what a page asks there. */
-const places: ReadonlyArray<readonly [name: string, port: "http" | "grpc", ask: Ask, asked: Asked]> = [
+const places: ReadonlyArray<readonly [name: string, port: "http" | "grpc", send: Send, request: TestRequest]> = [
   [
     "HTTP inference",
     "http",
@@ -101,24 +101,27 @@ const places: ReadonlyArray<readonly [name: string, port: "http" | "grpc", ask: 
   ["Connect's GET", "grpc", overHttp2, { method: "GET", path: `${live}?connect=v1&encoding=json&message=%7B%7D` }],
 ]
 
-const preflight = ({ path }: Asked, origin: string): Asked => {
+const preflight = ({ path }: TestRequest, origin: string): TestRequest => {
   const headers = { origin, "access-control-request-method": "POST", "access-control-request-headers": "x-user-agent" }
   return { method: "OPTIONS", path, headers }
 }
 
-const from = (asked: Asked, origin: string): Asked => ({ ...asked, headers: { ...asked.headers, origin } })
+const from = (request: TestRequest, origin: string): TestRequest => ({
+  ...request,
+  headers: { ...request.headers, origin },
+})
 
-const corsHeaders = ({ headers }: Answer) =>
+const corsHeaders = ({ headers }: TestResponse) =>
   Object.keys(headers).filter((name) => name.startsWith("access-control-") || name === "vary")
 
-const list = (answer: Answer, name: string) =>
-  String(answer.headers[`access-control-${name}`]).toLowerCase().split(", ")
+const list = (response: TestResponse, name: string) =>
+  String(response.headers[`access-control-${name}`]).toLowerCase().split(", ")
 
-describe.each(places)("%s", (_, port, ask, asked) => {
+describe.each(places)("%s", (_, port, send, request) => {
   it.live("a page of an origin that is allowed learns what it may send, and sees the answer", () =>
     Effect.gen(function* () {
       const server = yield* serve({ origins: ["https://other.example.com", page], maxAge: "10 minutes" })
-      const allowed = yield* ask(server[port], preflight(asked, page))
+      const allowed = yield* send(server[port], preflight(request, page))
       expect(allowed).toMatchObject({
         status: 204,
         body: "",
@@ -138,9 +141,9 @@ describe.each(places)("%s", (_, port, ask, asked) => {
           "connect-timeout-ms",
         ]),
       )
-      const answer = yield* ask(server[port], from(asked, page))
-      expect(answer).toMatchObject({ status: 200, headers: { "access-control-allow-origin": page, vary: "Origin" } })
-      expect(list(answer, "expose-headers")).toEqual(
+      const response = yield* send(server[port], from(request, page))
+      expect(response).toMatchObject({ status: 200, headers: { "access-control-allow-origin": page, vary: "Origin" } })
+      expect(list(response, "expose-headers")).toEqual(
         expect.arrayContaining(["grpc-status", "grpc-message", "inference-header-content-length", "nereid-error"]),
       )
     }),
@@ -150,11 +153,11 @@ describe.each(places)("%s", (_, port, ask, asked) => {
     Effect.gen(function* () {
       const server = yield* serve({ origins: [page] })
       for (const origin of ["https://evil.example.com", "http://app.example.com", `${page}:8443`, "null"]) {
-        const refused = yield* ask(server[port], preflight(asked, origin))
+        const refused = yield* send(server[port], preflight(request, origin))
         expect(refused.status, origin).toBe(405)
         expect(corsHeaders(refused), origin).toEqual(["vary"])
-        const answer = yield* ask(server[port], from(asked, origin))
-        expect([answer.status, corsHeaders(answer)], origin).toEqual([200, ["vary"]])
+        const response = yield* send(server[port], from(request, origin))
+        expect([response.status, corsHeaders(response)], origin).toEqual([200, ["vary"]])
       }
     }),
   )
@@ -162,23 +165,23 @@ describe.each(places)("%s", (_, port, ask, asked) => {
   it.live("all may ask where that is said, and more headers where these are named", () =>
     Effect.gen(function* () {
       const server = yield* serve({ origins: "*", headers: ["authorization"], exposedHeaders: ["x-mine"] })
-      const allowed = yield* ask(server[port], preflight(asked, "null"))
+      const allowed = yield* send(server[port], preflight(request, "null"))
       expect(allowed).toMatchObject({
         status: 204,
         headers: { "access-control-allow-origin": "*", "access-control-max-age": "7200" },
       })
       expect(allowed.headers.vary).toBeUndefined()
       expect(list(allowed, "allow-headers")).toContain("authorization")
-      expect(list(yield* ask(server[port], from(asked, page)), "expose-headers")).toContain("x-mine")
+      expect(list(yield* send(server[port], from(request, page)), "expose-headers")).toContain("x-mine")
     }),
   )
 
   it.live("it is off by default", () =>
     Effect.gen(function* () {
       const server = yield* serve()
-      const refused = yield* ask(server[port], preflight(asked, page))
+      const refused = yield* send(server[port], preflight(request, page))
       expect([refused.status, corsHeaders(refused)]).toEqual([405, []])
-      expect(corsHeaders(yield* ask(server[port], from(asked, page)))).toEqual([])
+      expect(corsHeaders(yield* send(server[port], from(request, page)))).toEqual([])
     }),
   )
 })

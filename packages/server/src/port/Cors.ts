@@ -6,7 +6,7 @@ import { cors as connect } from "@connectrpc/connect"
 import { Duration, Result } from "effect"
 import { timeoutHeader } from "@nereid/core/internal/codec/json/BinaryExtension"
 import { documentHeader, tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
-import type { Request, Response } from "./HttpExchange.ts"
+import type { IncomingRequest, OutgoingResponse } from "./HttpExchange.ts"
 import { ServeError } from "../error/ServeError.ts"
 
 export interface Cors {
@@ -21,7 +21,7 @@ export interface Cors {
 }
 
 /** Adds to a response what its request's origin may do. True for a preflight, which is then answered and nobody else's. */
-export type Policy = (request: Request, response: Response) => boolean
+export type CorsPolicy = (request: IncomingRequest, response: OutgoingResponse) => boolean
 
 /** Of HTTP inference, gRPC-Web and Connect; the same on both ports. */
 const sent = [
@@ -43,7 +43,7 @@ const seen = [
   "Grpc-Retry-Pushback-Ms",
 ]
 
-export const make = (cors: Cors): Result.Result<Policy, ServeError> => {
+export const make = (cors: Cors): Result.Result<CorsPolicy, ServeError> => {
   const { origins, headers = [], exposedHeaders = [] } = cors
   const wrong = origins === "*" ? undefined : origins.find((origin) => !isOrigin(origin))
   if (wrong !== undefined) {

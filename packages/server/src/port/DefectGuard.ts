@@ -1,21 +1,21 @@
 /** Code that answers a request, run so that a defect in it ends that request alone. */
 import { Effect } from "effect"
-import type { Request, Response } from "./HttpExchange.ts"
+import type { IncomingRequest, OutgoingResponse } from "./HttpExchange.ts"
 import { sendText } from "./HttpReply.ts"
 
 /** Runs code of a request, also from a later event: an exception becomes a response and a line of the log. */
 export type DefectGuard = (run: () => void) => void
 
 /** Answers a request, over HTTP/1.1 or HTTP/2. */
-export type GuardedHandler = (request: Request, response: Response, guard: DefectGuard) => void
+export type GuardedHandler = (request: IncomingRequest, response: OutgoingResponse, guard: DefectGuard) => void
 
 /** `frontEnd` names it in the log; `cutOff` ends the connection or stream of a response that has begun. */
 export const make =
   (
     frontEnd: string,
     runFork: (effect: Effect.Effect<void>) => unknown,
-    request: Request,
-    response: Response,
+    request: IncomingRequest,
+    response: OutgoingResponse,
     cutOff: () => void,
   ): DefectGuard =>
   (run) => {

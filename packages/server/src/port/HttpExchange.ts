@@ -1,14 +1,14 @@
 /**
- * A request of HTTP and the response to it, over HTTP/1.1 or HTTP/2: what answers need of node's two kinds of them, and what
- * differs. Not here: how one arrives (HttpListener.ts), and what a path answers (HttpRoutes.ts).
+ * An HTTP request and its response, over HTTP/1.1 or HTTP/2: the common part of node's two kinds of them, and the
+ * differences. HttpListener.ts receives requests, HttpRoutes.ts has the routes.
  */
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http"
 import type { Http2ServerRequest, ServerHttp2Stream } from "node:http2"
 
-export type Request = IncomingMessage | Http2ServerRequest
+export type IncomingRequest = IncomingMessage | Http2ServerRequest
 
 /** The methods of node's ServerResponse and of its Http2ServerResponse that they have in common. */
-export interface Response {
+export interface OutgoingResponse {
   /** Over HTTP/2 only. */
   readonly stream?: ServerHttp2Stream
   /** Over HTTP/1.1 only. */
@@ -16,8 +16,8 @@ export interface Response {
   statusCode: number
   readonly headersSent: boolean
   readonly writableEnded: boolean
-  readonly on: (event: "close" | "drain" | "finish", listener: () => void) => Response
-  readonly off: (event: "close" | "drain", listener: () => void) => Response
+  readonly on: (event: "close" | "drain" | "finish", listener: () => void) => OutgoingResponse
+  readonly off: (event: "close" | "drain", listener: () => void) => OutgoingResponse
   readonly setHeader: (name: string, value: string) => unknown
   readonly writeContinue: () => void
   readonly writeHead: (status: number, headers: OutgoingHttpHeaders) => unknown
@@ -31,13 +31,13 @@ export interface Response {
 }
 
 /** Whether the caller can have no more of the response than it has. */
-export const isGone = ({ stream, destroyed }: Response): boolean =>
+export const isGone = ({ stream, destroyed }: OutgoingResponse): boolean =>
   stream === undefined ? destroyed === true : stream.destroyed || stream.closed
 
 /**
  * Calls back once all of an answer is out of this process, so that nothing reads its memory any more; not where that cannot
  * be told: "close" also comes while a write is under way, and over HTTP/2 "finish" does too.
  */
-export const onSent = (response: Response, sent: () => void): void => {
+export const onSent = (response: OutgoingResponse, sent: () => void): void => {
   if (response.stream === undefined) response.on("finish", sent)
 }

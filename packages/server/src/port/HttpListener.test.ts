@@ -7,17 +7,17 @@ import * as HttpListener from "./HttpListener.ts"
 it.live("an answer that had begun before a stop goes on to its end, and then its connection closes", () =>
   Effect.gen(function* () {
     const scope = yield* Scope.make()
-    const begun = yield* Deferred.make<ServerResponse>()
+    const started = yield* Deferred.make<ServerResponse>()
     const handler: HttpListener.Http1Handler = (_, response) => {
       response.write("the beginning ")
-      Deferred.doneUnsafe(begun, Effect.succeed(response))
+      Deferred.doneUnsafe(started, Effect.succeed(response))
     }
     const { port } = yield* Scope.provide(
       HttpListener.make(handler, { name: "HTTP", host: "127.0.0.1", port: 0, stopTimeoutMillis: 60_000 }),
       scope,
     )
     const agent = new Agent({ keepAlive: true })
-    const answer = yield* Effect.forkChild(
+    const reply = yield* Effect.forkChild(
       Effect.callback<string>((resume) => {
         const request = httpRequest({ port, agent }, (response) => {
           let text = ""
@@ -28,11 +28,11 @@ it.live("an answer that had begun before a stop goes on to its end, and then its
       }),
       { startImmediately: true },
     )
-    const response = yield* Deferred.await(begun)
+    const response = yield* Deferred.await(started)
     const stopping = yield* Effect.forkChild(Scope.close(scope, Exit.void), { startImmediately: true })
     response.write("and ")
     response.end("the end")
-    expect(yield* Fiber.join(answer)).toBe("the beginning and the end")
+    expect(yield* Fiber.join(reply)).toBe("the beginning and the end")
     yield* Fiber.join(stopping)
     agent.destroy()
   }),

@@ -63,7 +63,7 @@ export const make = Effect.fnUntraced(function* (
   const connections = new Set<Socket>()
   /** Those that speak HTTP/2. */
   const handedOver = new Set<Socket>()
-  /** What is not answered yet, of each connection that has asked: a response has none while it waits for those before it. */
+  /** Responses that have not ended, by connection: over HTTP/1.1 a response waits for those before it. */
   const open: Open = new Map()
   /** Connections on which something came that is no HTTP, behind requests that are yet to be answered. */
   const broken = new WeakSet<Socket>()
@@ -122,9 +122,9 @@ export const make = Effect.fnUntraced(function* (
       clearTimeout(timer)
       resume(Effect.void)
     })
-    // Not closeIdleConnections: it spares connections that have never asked anything, as pools open them in advance.
-    const asking = [...open].flatMap(([socket, responses]) => (responses.length > 0 ? [socket] : []))
-    const busy = new Set([...asking, ...handedOver].map(peer))
+    // Not closeIdleConnections: it spares connections without any request, as pools open them in advance.
+    const responding = [...open].flatMap(([socket, responses]) => (responses.length > 0 ? [socket] : []))
+    const busy = new Set([...responding, ...handedOver].map(peer))
     for (const socket of connections) if (!busy.has(peer(socket))) socket.destroy()
     http2?.drain()
   })
@@ -204,8 +204,8 @@ const isAwaited = (socket: Socket, open: Open): boolean => open.get(socket)?.som
 
 /** What is no HTTP. Where an answer is on its way already, another one in its middle would only confuse. */
 const refuse = (error: NodeJS.ErrnoException, socket: Socket, open: Open): void => {
-  const answering = open.get(socket)?.some((response) => response.socket === socket && response.headersSent) === true
-  if (answering) return void socket.destroy()
+  const isResponding = open.get(socket)?.some((response) => response.socket === socket && response.headersSent) === true
+  if (isResponding) return void socket.destroy()
   const [status, message] = refusals.get(error.code ?? "") ?? ["400 Bad Request", `malformed HTTP: ${error.message}`]
   const body = JSON.stringify({ error: message })
   const headers = `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close`

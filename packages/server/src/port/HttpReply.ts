@@ -5,15 +5,15 @@ import { headersOf } from "@nereid/core/internal/wire/ErrorHeaders"
 import { statusOf } from "@nereid/core/internal/wire/ErrorStatus"
 import type { InferenceError } from "@nereid/core/Errors"
 import { retryAfter } from "@nereid/core/internal/error/InferenceError"
-import type { Request, Response } from "./HttpExchange.ts"
+import type { IncomingRequest, OutgoingResponse } from "./HttpExchange.ts"
 
-export const sendEmpty = (response: Response, status: number): void => {
+export const sendEmpty = (response: OutgoingResponse, status: number): void => {
   response.writeHead(status, { "content-length": 0 })
   response.end()
 }
 
 export const sendJson = (
-  response: Response,
+  response: OutgoingResponse,
   status: number,
   value: unknown,
   headers: OutgoingHttpHeaders = {},
@@ -24,10 +24,14 @@ export const sendJson = (
 }
 
 /** An error that has no tag: about the route, not about a request to a model. */
-export const sendText = (response: Response, status: number, message: string, headers?: OutgoingHttpHeaders): void =>
-  sendJson(response, status, { error: message }, headers)
+export const sendText = (
+  response: OutgoingResponse,
+  status: number,
+  message: string,
+  headers?: OutgoingHttpHeaders,
+): void => sendJson(response, status, { error: message }, headers)
 
-export const sendError = (response: Response, error: InferenceError): void =>
+export const sendError = (response: OutgoingResponse, error: InferenceError): void =>
   sendJson(response, statusOf(error).http, { error: error.message }, failureHeaders(error))
 
 /** `retry-after` is in whole seconds (RFC 9110, 10.2.3). */
@@ -37,7 +41,7 @@ export const failureHeaders = (error: InferenceError): OutgoingHttpHeaders => {
   return { ...headersOf(error), "retry-after": String(Math.max(1, Math.ceil(millis / 1000))) }
 }
 
-export const sendResult = (response: Response, result: Result.Result<object, InferenceError>): void => {
+export const sendResult = (response: OutgoingResponse, result: Result.Result<object, InferenceError>): void => {
   if (Result.isFailure(result)) sendError(response, result.failure)
   else sendJson(response, 200, result.success)
 }
@@ -49,7 +53,7 @@ const tinyBody = 8 * 1024
 const smallBody = 64 * 1024
 
 export const sendChunks = (
-  response: Response,
+  response: OutgoingResponse,
   chunks: ReadonlyArray<Uint8Array>,
   headers: OutgoingHttpHeaders,
 ): void => {
@@ -82,7 +86,11 @@ const lingerBytes = 256 * 2 ** 20
  * Refuses a request whose body is not wanted, and closes. The answer is out at once, the connection closes once the
  * caller has sent its body: a socket that closes with unread bytes resets, and the caller would never see why.
  */
-export const sendErrorAndClose = (request: Request, response: Response, error: InferenceError): void => {
+export const sendErrorAndClose = (
+  request: IncomingRequest,
+  response: OutgoingResponse,
+  error: InferenceError,
+): void => {
   // Its stream ends, and no other one with it.
   if (response.stream !== undefined) return sendError(response, error)
   const body = Buffer.from(JSON.stringify({ error: error.message }))

@@ -5,7 +5,7 @@
  */
 export class ReceiveBudget {
   readonly #limit: number
-  #held = 0
+  #used = 0
 
   constructor(limit: number) {
     this.#limit = limit
@@ -13,10 +13,10 @@ export class ReceiveBudget {
 
   /** What this would exceed, in words, and then nothing is taken; undefined where there is room. */
   take(bytes: number): string | undefined {
-    if (this.#held + bytes > this.#limit) {
-      return `requests that have not arrived completely hold ${this.#held} bytes on this server, at most ${this.#limit}`
+    if (this.#used + bytes > this.#limit) {
+      return `requests that have not arrived completely hold ${this.#used} bytes on this server, at most ${this.#limit}`
     }
-    this.#held += bytes
+    this.#used += bytes
     return undefined
   }
 
@@ -25,12 +25,12 @@ export class ReceiveBudget {
    * little keeps nobody out. False, and nothing is taken, where there is no room.
    */
   reserve(bytes: number): boolean {
-    if (this.#held + bytes > this.#limit / 2) return false
-    this.#held += bytes
+    if (this.#used + bytes > this.#limit / 2) return false
+    this.#used += bytes
     return true
   }
 
   give(bytes: number): void {
-    this.#held -= bytes
+    this.#used -= bytes
   }
 }

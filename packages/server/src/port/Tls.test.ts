@@ -19,9 +19,9 @@ const folder = Effect.acquireRelease(
 
 const write = (file: string, text: string) => Effect.promise(() => writeFile(file, text))
 
-const ours = authority()
-const one = ours.issue("one")
-const two = ours.issue("two")
+const trusted = authority()
+const one = trusted.issue("one")
+const two = trusted.issue("two")
 
 /** Of a folder with the certificate in it. */
 const files = (path: string): Tls.Tls => ({ cert: join(path, "tls.crt"), key: join(path, "tls.key") })
@@ -42,7 +42,7 @@ describe("at the start", () => {
     ],
     [
       "a second certificate that is damaged",
-      { "tls.crt": one.cert + ours.cert.replace(/\n.{8}/, "\nAAAAAAAA"), "tls.key": one.key },
+      { "tls.crt": one.cert + trusted.cert.replace(/\n.{8}/, "\nAAAAAAAA"), "tls.key": one.key },
       /cannot use .*tls\.crt for TLS on gRPC: /,
     ],
     [
@@ -187,10 +187,10 @@ it.live.each(Object.entries(transports))("%s over TLS, and mutual", ([, make]) =
     const path = yield* folder
     yield* put(path, one)
     const ca = join(path, "ca.crt")
-    yield* write(ca, ours.cert)
+    yield* write(ca, trusted.cert)
     const live = (port: number, own: Partial<Certificate>) =>
       Effect.promise(async () => {
-        const transport = make({ baseUrl: `https://localhost:${port}`, nodeOptions: { ca: ours.cert, ...own } })
+        const transport = make({ baseUrl: `https://localhost:${port}`, nodeOptions: { ca: trusted.cert, ...own } })
         try {
           return (await createClient(GRPCInferenceService, transport).serverLive({})).live
         } catch (error) {

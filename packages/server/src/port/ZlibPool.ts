@@ -7,14 +7,14 @@
 /** Of one round, for so many bytes to come; small data without a large buffer. */
 export const chunkSize = (expected: number): number => Math.min(Math.max(expected, 1024), 2 ** 20)
 
-const most = 4
+const maxRunning = 4
 
 let running = 0
 const waiting: Array<() => void> = []
 
 /** Few bytes may become as many as the limit allows, so that many callers together would fill the memory at once. */
 export const decompressing = async <A>(run: () => Promise<A>): Promise<A> => {
-  if (running < most) running += 1
+  if (running < maxRunning) running += 1
   else await new Promise<void>((resolve) => waiting.push(resolve))
   try {
     return await run()

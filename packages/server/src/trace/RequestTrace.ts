@@ -17,14 +17,14 @@ const portPoints = {
 export type Port = keyof typeof portPoints
 
 /** Elements of a tensor, and tensors of a request, that are printed; a stream may have responses without end. */
-const mostElements = 10_000
-const mostTensors = 1_000
+const maxElements = 10_000
+const maxTensors = 1_000
 
 /** Requests that were made to answer one; a decoupled model may need any number. */
-const mostChildren = 1_000
+const maxChildren = 1_000
 
 /** Characters of all of them together, which are kept until the request is answered. */
-const mostText = 4 * 2 ** 20
+const maxTextBytes = 4 * 2 ** 20
 
 export class RequestTrace implements Trace {
   readonly #id: number
@@ -38,7 +38,7 @@ export class RequestTrace implements Trace {
   readonly #points: Array<readonly [name: string, nanos: number]> = []
   readonly #tensors: Array<string> = []
   /** Characters that may still be printed. */
-  #room = mostText
+  #room = maxTextBytes
   #endedAt: number | undefined
   #port: Port | undefined
   #written = false
@@ -82,7 +82,7 @@ export class RequestTrace implements Trace {
       levels: this.#levels,
       done: () => {},
     })
-    if (this.#children.length < mostChildren) this.#children.push(trace)
+    if (this.#children.length < maxChildren) this.#children.push(trace)
     return trace
   }
 
@@ -93,7 +93,7 @@ export class RequestTrace implements Trace {
     this.#points.push([start, startedAt], [end, nanos])
   }
 
-  /** Its answer has gone, or its caller. */
+  /** Its response was sent, or its connection has closed. */
   sent(nanos: number): void {
     if (this.#port === undefined) return
     this.at("REQUEST_END", nanos)
@@ -103,7 +103,7 @@ export class RequestTrace implements Trace {
   }
 
   /** A response that it has got; a decoupled model gives any number. */
-  answered({ outputs }: WireResponse): void {
+  responded({ outputs }: WireResponse): void {
     // Only now are the inputs known to be what they say.
     if (this.#tensors.length === 0) this.#print("TENSOR_QUEUE_INPUT", this.#wire.inputs)
     this.#print("TENSOR_BACKEND_OUTPUT", outputs)
@@ -112,7 +112,7 @@ export class RequestTrace implements Trace {
   #print(activity: "TENSOR_QUEUE_INPUT" | "TENSOR_BACKEND_OUTPUT", tensors: ReadonlyArray<WireTensor>): void {
     if (!this.#levels.includes("TENSORS")) return
     for (const { name, datatype, shape, bytes } of tensors) {
-      if (this.#tensors.length >= mostTensors || this.#room <= 0) return
+      if (this.#tensors.length >= maxTensors || this.#room <= 0) return
       const text = data(datatype, shape, bytes, this.#room)
       this.#room -= text.length
       const tensor = { name, data: text, shape: shape.join(), dtype: datatype }
@@ -146,7 +146,7 @@ const data = (datatype: string, shape: ReadonlyArray<number>, bytes: Uint8Array,
   let text = ""
   for (const [index, element] of elements.entries()) {
     if (text.length >= room) break
-    if (index === mostElements) return `${text},…`
+    if (index === maxElements) return `${text},…`
     const printed = element instanceof Uint8Array ? decoder.decode(element.subarray(0, room)) : String(element)
     text += index === 0 ? printed : `,${printed}`
   }

@@ -4,7 +4,7 @@ import { Model, Tensor } from "@nereid/core"
 import { Deferred, Effect, Exit, Fiber, Layer, Option, Tracer } from "effect"
 import { parentOf, recorder } from "../../../../test/fixtures/spans.ts"
 import { inferFrame, rawCall, rawSession } from "../grpc/GrpcServer.fixture.ts"
-import { ask } from "../http/HttpInfer.fixture.ts"
+import { inferModel } from "../http/HttpInfer.fixture.ts"
 import * as Server from "../Server.ts"
 
 const io = { inputs: { X: Tensor.scalar("INT32") }, outputs: { X: Tensor.scalar("INT32") } }
@@ -38,7 +38,7 @@ const serve = Effect.fnUntraced(function* (tracer: Tracer.Tracer | undefined, op
   const inputs = (X: number) => [{ name: "X", datatype: "INT32", shape: [1, 1], data: [X] }]
   return {
     overHttp: (X: number, headers: Record<string, string> = {}) =>
-      ask(http, "outer", JSON.stringify({ id: "7", inputs: inputs(X) }), headers),
+      inferModel(http, "outer", JSON.stringify({ id: "7", inputs: inputs(X) }), headers),
     overGrpc: (X: number, headers: Record<string, string> = {}) =>
       rawCall(session, {
         chunks: [
@@ -60,30 +60,32 @@ describe("a request with a traceparent", () => {
     ["overHttp", true],
     ["overGrpc", true],
     ["overGrpc", false],
-  ] as const)("%s, gRPC on a path of its own: %s: all that is done for it is in its caller's trace", ([way, fast]) =>
-    Effect.gen(function* () {
-      const { tracer, spans, only } = recorder()
-      const server = yield* serve(tracer, { fastInference: fast })
-      // Those of the load.
-      spans.length = 0
-      yield* server[way](5, caller)
-      const request = only("infer outer")
-      expect([request.kind, request.traceId, parentOf(request)]).toEqual(["server", traceId, "00f067aa0ba902b7"])
-      expect(request.attributes.get("nereid.model")).toBe("outer")
-      // The handler's own span, the model that it asks, and the batch of one request that this makes.
-      expect(parentOf(only("handle"))).toBe(request.spanId)
-      const inner = only("infer inner")
-      expect([inner.kind, parentOf(inner)]).toEqual(["internal", request.spanId])
-      const batch = only("batch inner")
-      expect(parentOf(batch)).toBe(inner.spanId)
-      expect(parentOf(only("compute all"))).toBe(batch.spanId)
-      for (const span of spans) {
-        expect([span.name, span.traceId, span.status._tag]).toEqual([span.name, traceId, "Ended"])
-        if (span.status._tag === "Ended") expect(span.status.endTime >= span.status.startTime, span.name).toBe(true)
-      }
-      const parts = spans.filter((span) => parentOf(span) === request.spanId).map(({ name }) => name)
-      expect(parts.toSorted()).toEqual(["batch outer", "compute", "handle", "infer inner", "queue"])
-    }),
+  ] as const)(
+    "%s, gRPC on a path of its own: %s: all that is done for it is in its caller's trace",
+    ([variant, fast]) =>
+      Effect.gen(function* () {
+        const { tracer, spans, only } = recorder()
+        const server = yield* serve(tracer, { fastInference: fast })
+        // Those of the load.
+        spans.length = 0
+        yield* server[variant](5, caller)
+        const request = only("infer outer")
+        expect([request.kind, request.traceId, parentOf(request)]).toEqual(["server", traceId, "00f067aa0ba902b7"])
+        expect(request.attributes.get("nereid.model")).toBe("outer")
+        // The handler's own span, the model that it asks, and the batch of one request that this makes.
+        expect(parentOf(only("handle"))).toBe(request.spanId)
+        const inner = only("infer inner")
+        expect([inner.kind, parentOf(inner)]).toEqual(["internal", request.spanId])
+        const batch = only("batch inner")
+        expect(parentOf(batch)).toBe(inner.spanId)
+        expect(parentOf(only("compute all"))).toBe(batch.spanId)
+        for (const span of spans) {
+          expect([span.name, span.traceId, span.status._tag]).toEqual([span.name, traceId, "Ended"])
+          if (span.status._tag === "Ended") expect(span.status.endTime >= span.status.startTime, span.name).toBe(true)
+        }
+        const parts = spans.filter((span) => parentOf(span) === request.spanId).map(({ name }) => name)
+        expect(parts.toSorted()).toEqual(["batch outer", "compute", "handle", "infer inner", "queue"])
+      }),
   )
 
   it.live("that is not sampled, or makes no sense: as its caller said, and a trace of its own", () =>
@@ -129,7 +131,9 @@ it.live("a batch of several requests is a trace of its own, which links to their
     const { http } = yield* Effect.provide(Server.Server, context)
     const { model } = yield* Effect.provide(Held, context)
     const inputs = [{ name: "X", datatype: "INT32", shape: [1, 1], data: [1] }]
-    const send = Effect.forkChild(ask(http ?? free, "held", JSON.stringify({ inputs })), { startImmediately: true })
+    const send = Effect.forkChild(inferModel(http ?? free, "held", JSON.stringify({ inputs })), {
+      startImmediately: true,
+    })
     const first = yield* send
     yield* Effect.yieldNow.pipe(Effect.repeat({ until: () => named("batch held").length === 1 }))
     const others = [yield* send, yield* send]

@@ -1,24 +1,19 @@
 /**
- * Requests as spans of the tracer that somebody has provided, as parts of the traces of their callers (W3C's traceparent, in a
+ * Requests as spans of the provided tracer, as parts of the traces of their callers (W3C's traceparent, in a
  * header or in gRPC's metadata). Without a tracer there is nothing of this, and no header is looked at. What a span has below
  * it is core's RequestSpan.ts.
  */
-import { type Clock, Effect, Exit, Option, Result, type Tracer } from "effect"
+import { Effect, Exit, Option, Result } from "effect"
 import * as HttpTraceContext from "effect/http/HttpTraceContext"
 import * as Headers from "effect/http/Headers"
 import type { Cancel } from "@nereid/core/internal/request/Request"
-import { RequestSpan, tracerOf } from "@nereid/core/internal/request/RequestSpan"
+import { RequestSpan, type SpanSource, tracerOf } from "@nereid/core/internal/request/RequestSpan"
 import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
 import type { ForwardedHeaders } from "../dispatch/ForwardedHeaders.ts"
 import type { InferenceDispatch, InferenceReply } from "../dispatch/InferenceDispatch.ts"
 
-export interface Spans {
-  readonly tracer: Tracer.Tracer
-  readonly clock: Clock.Clock
-}
-
-/** Those of the layer that is being built; undefined where nobody has provided a tracer. */
-export const make: Effect.Effect<Spans | undefined> = Effect.clockWith((clock) =>
+/** The tracer and clock of the layer that is being built; undefined without a tracer. */
+export const make: Effect.Effect<SpanSource | undefined> = Effect.clockWith((clock) =>
   Effect.map(Effect.context<never>(), (context) => {
     const tracer = tracerOf(context)
     return tracer && { tracer, clock }
@@ -27,7 +22,7 @@ export const make: Effect.Effect<Spans | undefined> = Effect.clockWith((clock) =
 
 /** Also takes the caller's span from the headers, where there are spans. */
 export const joining = (
-  spans: Spans | undefined,
+  spans: SpanSource | undefined,
   forward: ForwardedHeaders | undefined,
 ): ForwardedHeaders | undefined => {
   if (spans === undefined) return forward
@@ -42,7 +37,7 @@ export const joining = (
 }
 
 /** Adds a span to each request of a dispatch, from here to its end. */
-export const spanned = ({ infer, stream }: InferenceDispatch, spans: Spans): InferenceDispatch => ({
+export const spanned = ({ infer, stream }: InferenceDispatch, spans: SpanSource): InferenceDispatch => ({
   infer: (wire, deadline, reply) => {
     const trace = begin(wire, spans)
     return cancelling(trace, infer({ ...wire, trace }, deadline, ending(trace, reply)))
@@ -54,8 +49,8 @@ export const spanned = ({ infer, stream }: InferenceDispatch, spans: Spans): Inf
 })
 
 const begin = (
-  { modelName, modelVersion, id, parent, trace: beside }: WireRequest,
-  { tracer, clock }: Spans,
+  { modelName, modelVersion, id, parent, trace: secondary }: WireRequest,
+  { tracer, clock }: SpanSource,
 ): RequestSpan => {
   const attributes = {
     "nereid.model": modelName,
@@ -63,7 +58,7 @@ const begin = (
     ...(id !== "" && { "nereid.request_id": id }),
   }
   const name = `infer ${modelName}`
-  return new RequestSpan({ tracer, clock, name, kind: "server", parent, attributes, beside })
+  return new RequestSpan({ tracer, clock, name, kind: "server", parent, attributes, secondary })
 }
 
 const ending =

@@ -1,25 +1,25 @@
 /**
  * A file of traces: a JSON array, written as its elements come, behind the server's back. What a disk is too slow for is
- * dropped; a file that fails takes no more. Both are told once.
+ * dropped; a file that fails takes no more. Each file reports at most one problem.
  */
 import { createWriteStream, type WriteStream } from "node:fs"
 
 /** Bytes that may wait for the disk. */
-const mostWaiting = 16 * 1024 * 1024
+const maxPendingBytes = 16 * 1024 * 1024
 
 export class TraceFile {
   readonly #stream: WriteStream
   readonly #path: string
-  readonly #tell: (problem: string) => void
+  readonly #report: (problem: string) => void
   #separator = "[\n"
-  #told = false
+  #isReported = false
   #failed = false
   #closed: Promise<void> | undefined
 
   /** Overwrites what is there. */
-  constructor(path: string, tell: (problem: string) => void) {
+  constructor(path: string, report: (problem: string) => void) {
     this.#path = path
-    this.#tell = tell
+    this.#report = report
     this.#stream = createWriteStream(path)
     this.#stream.on("error", (error) => {
       this.#failed = true
@@ -30,7 +30,7 @@ export class TraceFile {
   /** `elements` are those of the array, with commas between them. */
   write(elements: string): void {
     if (this.#failed) return
-    if (this.#stream.writableLength > mostWaiting) return this.#problem("is written too slowly, traces are missing")
+    if (this.#stream.writableLength > maxPendingBytes) return this.#problem("is written too slowly, traces are missing")
     this.#stream.write(this.#separator + elements)
     this.#separator = ",\n"
   }
@@ -45,7 +45,7 @@ export class TraceFile {
   }
 
   #problem(problem: string): void {
-    if (!this.#told) this.#tell(`The trace file ${this.#path} ${problem}`)
-    this.#told = true
+    if (!this.#isReported) this.#report(`The trace file ${this.#path} ${problem}`)
+    this.#isReported = true
   }
 }

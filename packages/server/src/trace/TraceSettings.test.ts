@@ -111,7 +111,7 @@ describe("gRPC", () => {
   it.live("tells and changes the same settings; a setting without a value falls back", () =>
     Effect.gen(function* () {
       const { get, call } = yield* harness
-      const answered = (settings: object) => ({
+      const responded = (settings: object) => ({
         response: {
           settings: Object.fromEntries(
             Object.entries(settings).map(([name, value]) => [
@@ -121,14 +121,14 @@ describe("gRPC", () => {
           ),
         },
       })
-      expect(yield* call(traceSetting, {})).toMatchObject(answered(initial))
+      expect(yield* call(traceSetting, {})).toMatchObject(responded(initial))
       const changed = { ...initial, trace_level: ["TIMESTAMPS"], trace_rate: "3" }
       const change = { trace_level: { value: ["TIMESTAMPS"] }, trace_rate: { value: ["3"] } }
-      expect(yield* call(traceSetting, { modelName: "echo", settings: change })).toMatchObject(answered(changed))
+      expect(yield* call(traceSetting, { modelName: "echo", settings: change })).toMatchObject(responded(changed))
       expect((yield* get(ofEcho)).text).toBe(JSON.stringify(changed))
       expect((yield* get(ofAll)).text).toBe(JSON.stringify(initial))
       const cleared = { trace_level: {}, trace_rate: { value: [] } }
-      expect(yield* call(traceSetting, { modelName: "echo", settings: cleared })).toMatchObject(answered(initial))
+      expect(yield* call(traceSetting, { modelName: "echo", settings: cleared })).toMatchObject(responded(initial))
     }),
   )
 

@@ -99,28 +99,28 @@ type Read = (value: ReadonlyArray<string>) => Result.Result<TraceChanges, Infere
 const invalid = (message: string) => Result.fail(new InvalidRequest({ message }))
 
 const fixed =
-  (what: string): Read =>
+  (setting: string): Read =>
   (value) =>
     value.length === 0
       ? Result.succeed({})
-      : Result.fail(new Unsupported({ message: `${what} can not be updated through network protocol` }))
+      : Result.fail(new Unsupported({ message: `${setting} can not be updated through network protocol` }))
 
 const integer =
   (
     name: string,
-    range: readonly [least: number, most: number],
+    range: readonly [min: number, max: number],
     change: (value: number | undefined) => TraceChanges,
   ): Read =>
   (value) => {
     const [text] = value
     if (text === undefined) return Result.succeed(change(undefined))
     if (value.length > 1) return invalid(`expect only 1 value for '${name}'`)
-    const [least, most] = range
+    const [min, max] = range
     const got = `got: ${text.slice(0, 40)}`
     if (!/^-?[0-9]+$/.test(text)) return invalid(`Unable to parse '${name}', ${got}`)
     const number = Number(text)
-    if (number >= least && number <= most) return Result.succeed(change(number))
-    return invalid(`Unable to parse '${name}', value is out of range [ ${least}, ${most} ], ${got}`)
+    if (number >= min && number <= max) return Result.succeed(change(number))
+    return invalid(`Unable to parse '${name}', value is out of range [ ${min}, ${max} ], ${got}`)
   }
 
 const maxUint32 = 2 ** 32 - 1

@@ -8,7 +8,7 @@ import { Deferred, Effect, Exit, Fiber, Layer, Logger, Scope, Stream } from "eff
 import { Model, Tensor } from "@nereid/core"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { frame, rawCall, rawSession } from "../grpc/GrpcServer.fixture.ts"
-import { ask } from "../http/HttpInfer.fixture.ts"
+import { inferModel } from "../http/HttpInfer.fixture.ts"
 import * as Server from "../Server.ts"
 
 class Echo extends Model.Service<Echo>()("echo", {
@@ -95,7 +95,7 @@ const traced = Effect.fnUntraced(function* <E>(
     )
   yield* program({
     infer: (model, body = '{"id":"7","inputs":[{"name":"X","datatype":"INT32","shape":[2],"data":[1,-2]}]}') =>
-      Effect.map(ask(http, model, body, { connection: "close" }), ({ status }) => status),
+      Effect.map(inferModel(http, model, body, { connection: "close" }), ({ status }) => status),
     post: (path, body) =>
       Effect.promise(async () => {
         const headers = { connection: "close" }

@@ -26,7 +26,7 @@ export interface Tracing {
 }
 
 /** Traces nothing, and ignores changes. */
-export const off: Tracing = {
+export const disabled: Tracing = {
   settings: () => defaults,
   change: () => defaults,
   isOn: () => false,
@@ -99,9 +99,9 @@ class FileTracing implements Tracing {
       this.#global = { ...this.#global, ...changes }
       for (const name of ["", ...this.#models.keys()]) this.#restart(name)
     } else {
-      const own = { ...this.#models.get(model), ...changes }
-      if (Object.keys(given(own)).length === 0) this.#models.delete(model)
-      else this.#models.set(model, own)
+      const changed = { ...this.#models.get(model), ...changes }
+      if (Object.keys(given(changed)).length === 0) this.#models.delete(model)
+      else this.#models.set(model, changed)
       this.#restart(model)
     }
     this.#update()
@@ -112,7 +112,7 @@ class FileTracing implements Tracing {
     return this.#isOn
   }
 
-  /** A field and not a method, because Traced.ts calls it without the object. */
+  /** A field and not a method, because TracedDispatch.ts calls it without the object. */
   readonly now = (): number => Number(this.#options.clock.monotonicTimeNanosUnsafe())
 
   sample(wire: WireRequest): RequestTrace | undefined {

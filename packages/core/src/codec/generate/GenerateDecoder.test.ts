@@ -282,11 +282,11 @@ describe("elements", () => {
         expect(read).toEqual([{ name: "X", datatype, shape, bytes }])
 
         const response = { modelName: "m", modelVersion: "1", id: "", parameters: {}, outputs: read }
-        const { inputs: again } = accepted(
+        const { inputs: repeated } = accepted(
           decoder.decode(Result.getOrThrow(encodeGenerated(response))),
           model([spec("X", datatype, -1)], 0),
         )
-        expect(again).toEqual([{ name: "X", datatype, shape: [tokens.length], bytes }])
+        expect(repeated).toEqual([{ name: "X", datatype, shape: [tokens.length], bytes }])
       }),
       { numRuns: 500 },
     )

@@ -7,7 +7,7 @@ import type { Result } from "effect"
 import { type InferenceError, InvalidRequest } from "../../error/InferenceError.ts"
 import { readTensor } from "./GenerateTensor.ts"
 import type { Parameter } from "../../request/Request.ts"
-import { caught, most, readString, tooMany, wrongKind, wrongType } from "../json/JsonMembers.ts"
+import { caught, maxElements, readString, tooMany, wrongKind, wrongType } from "../json/JsonMembers.ts"
 import { invalidType, readParameter } from "../json/JsonParameter.ts"
 import { JsonReader } from "../json/JsonReader.ts"
 import * as KnownParameters from "../../wire/KnownParameters.ts"
@@ -32,7 +32,7 @@ export const decodeGenerate = (
     const member = (key: string) => {
       const spec = specs.get(key)
       if (spec === undefined) addParameter(key)
-      else if (inputs.push(readTensor(reader, spec, maxBatchSize > 0)) > most) throw tooMany("inputs")
+      else if (inputs.push(readTensor(reader, spec, maxBatchSize > 0)) > maxElements) throw tooMany("inputs")
     }
     const addParameter = (key: string) => {
       const value = readParameter(reader)
@@ -40,7 +40,7 @@ export const decodeGenerate = (
       const problem = KnownParameters.jsonProblem(key, value, wrongType)
       if (problem !== undefined) throw problem
       if (!parameters.has(key)) parameters.set(key, value)
-      if (parameters.size > most) throw tooMany("parameters")
+      if (parameters.size > maxElements) throw tooMany("parameters")
     }
 
     if (reader.kind() !== "object") wrongKind(reader, "request", "object")

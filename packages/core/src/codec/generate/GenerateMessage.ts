@@ -24,16 +24,16 @@ export interface Generating {
   readonly maxBatchSize: number
 }
 
-/** Why a model of this signature cannot be asked so; undefined where it can. */
+/** Why a model of this signature has no generate endpoint; undefined where it has one. */
 export const problem = ({ name, signature }: Generating): Unsupported | undefined => {
   for (const { name: tensor, datatype, dims } of [...signature.inputs, ...signature.outputs]) {
-    const what = `'${tensor}' of model '${name}'`
+    const subject = `'${tensor}' of model '${name}'`
     if (dims.filter(varies).length > 1) {
-      return new Unsupported({ message: `${what} has more than one dim that varies, which generate cannot tell` })
+      return new Unsupported({ message: `${subject} has more than one dim that varies, which generate cannot tell` })
     }
     // Inputs may be left out.
     if ((datatype === "FP16" || datatype === "BF16") && signature.outputs.some(({ name }) => name === tensor)) {
-      return new Unsupported({ message: `${what} is ${datatype}, which has no form in JSON` })
+      return new Unsupported({ message: `${subject} is ${datatype}, which has no form in JSON` })
     }
   }
   return undefined

@@ -266,7 +266,7 @@ describe("responses", () => {
   })
 
   it("an output says how it is sent; the request speaks for those that do not", () => {
-    const asked = Result.getOrThrow(
+    const requested = Result.getOrThrow(
       decodeRequest(
         encoder.encode(
           '{"parameters":{"binary_data_output":true},"inputs":[],"outputs":[{"name":"A"},' +
@@ -277,8 +277,8 @@ describe("responses", () => {
       ),
     )
     const outputs = ["A", "B"].map((name) => ({ name, datatype: "UINT8", shape: [1], bytes: Uint8Array.of(1) }))
-    assert.deepStrictEqual(binaryOutputs(asked, response(outputs)), [true, false])
-    assert.deepStrictEqual(binaryOutputs({ ...asked, binaryOutputs: false }, response(outputs)), [false, false])
+    assert.deepStrictEqual(binaryOutputs(requested, response(outputs)), [true, false])
+    assert.deepStrictEqual(binaryOutputs({ ...requested, binaryOutputs: false }, response(outputs)), [false, false])
   })
 
   it("binary data that does not add up is refused", () => {

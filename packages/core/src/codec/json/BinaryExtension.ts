@@ -110,8 +110,8 @@ export const decodeRawRequest = (
 /** Which outputs of the response the request wants as binary data. */
 export const binaryOutputs = (request: DecodedRequest, response: WireResponse): ReadonlyArray<boolean> =>
   response.outputs.map(({ name }) => {
-    const asked = request.wire.outputs.find((output) => output.name === name)
-    return asked?.region === undefined && (asked?.binary ?? request.binaryOutputs)
+    const requested = request.wire.outputs.find((output) => output.name === name)
+    return requested?.region === undefined && (requested?.binary ?? request.binaryOutputs)
   })
 
 /** Writes a response; `binary` by position in its outputs. Fails where an output has no JSON form. */

@@ -4,7 +4,7 @@
  */
 import type { Result } from "effect"
 import type { InferenceError } from "../../error/InferenceError.ts"
-import { caught, members, most, tooMany, wrongKind } from "./JsonMembers.ts"
+import { caught, members, maxElements, tooMany, wrongKind } from "./JsonMembers.ts"
 import { JsonReader } from "./JsonReader.ts"
 
 /** A text, a truth value, or undefined for what is neither and so no parameter of anything. */
@@ -21,7 +21,7 @@ export const read = (bytes: Uint8Array): Result.Result<ControlParameters, Infere
       reader.object((name) => {
         const value = readParameter(reader)
         if (!parameters.has(name)) parameters.set(name, value)
-        if (parameters.size > most) throw tooMany("parameters")
+        if (parameters.size > maxElements) throw tooMany("parameters")
       })
     })
     reader.end()

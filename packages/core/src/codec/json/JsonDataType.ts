@@ -6,7 +6,7 @@ export type JsonDataType = Exclude<DataType, "FP16" | "BF16">
 
 export const hasJsonForm = (datatype: DataType): datatype is JsonDataType => datatype !== "FP16" && datatype !== "BF16"
 
-export const noJsonForm = (what: "input" | "output", name: string, datatype: DataType) => {
-  const advice = `Please use the binary data format for ${what} ${name}`
+export const noJsonForm = (kind: "input" | "output", name: string, datatype: DataType) => {
+  const advice = `Please use the binary data format for ${kind} ${name}`
   return new InvalidRequest({ message: `receiving ${datatype} data via JSON is not supported. ${advice}` })
 }

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
-import type { DataType, Elements } from "../../tensor/DataType.ts"
+import type { DataType, ElementArrays } from "../../tensor/DataType.ts"
 import { readRequest, readResponse } from "./JsonDecoder.ts"
 import { writeResponse } from "./JsonEncoder.ts"
 import { JsonReader } from "./JsonReader.ts"
@@ -22,7 +22,7 @@ const withInput = (datatype: string, shape: ReadonlyArray<number>, data: string)
   `{"inputs":[{"name":"X","shape":[${shape.join()}],"datatype":"${datatype}","data":${data}}]}`
 
 /** The elements of an input's data. */
-const elements = <D extends DataType>(datatype: D, shape: ReadonlyArray<number>, data: string): Elements[D] => {
+const elements = <D extends DataType>(datatype: D, shape: ReadonlyArray<number>, data: string): ElementArrays[D] => {
   const content = accepted(withInput(datatype, shape, data)).inputs[0]?.content
   assert(content instanceof Uint8Array)
   return new TypedTensor<D>(datatype, shape, content).data
@@ -96,7 +96,7 @@ describe("numbers", () => {
         assert.deepStrictEqual([...elements("FP32", [1], `[${text}]`)], [value])
         if (Number.isFinite(value) && value !== 0) {
           assert.strictEqual(Number(text), Number(text.replace(/^-/, "")) * Math.sign(value))
-          assert.strictEqual(significant(text), fewest(value), text)
+          assert.strictEqual(significant(text), shortest(value), text)
         }
       }),
       { numRuns: 3000 },
@@ -591,7 +591,7 @@ const next = (value: number): number => new Float32Array(Uint32Array.of(bitsOf(v
 const significant = (text: string): number =>
   text.replace(/e.*$/, "").replace(/[-.]/g, "").replace(/^0+/, "").replace(/0+$/, "").length
 
-const fewest = (value: number): number => {
+const shortest = (value: number): number => {
   for (let precision = 1; precision < 9; precision++) {
     if (Math.fround(Number(value.toPrecision(precision))) === value) return significant(value.toPrecision(precision))
   }

@@ -14,7 +14,7 @@ import {
   elements,
   members,
   missing,
-  most,
+  maxElements,
   readString,
   readUnsigned,
   tooMany,
@@ -61,7 +61,7 @@ export interface Varying {
 
 export interface VaryingValue {
   /** The id, or the elements of the input at this position. */
-  readonly what: "id" | number
+  readonly target: "id" | number
   readonly from: number
   readonly to: number
 }
@@ -80,7 +80,7 @@ export const readRequest = (bytes: Uint8Array, varying?: Varying): Result.Result
         case "id": {
           const from = reader.position
           id = readString(reader, "id")
-          varying?.values.push({ what: "id", from, to: reader.position })
+          varying?.values.push({ target: "id", from, to: reader.position })
           return
         }
         case "parameters":
@@ -137,7 +137,7 @@ export const readResponse = (bytes: Uint8Array): Result.Result<ResponseDocument,
 
 const sharedMemory = `'${RegionReference.parameterNames.name}' in 'parameters'`
 
-const readTensor = (reader: JsonReader, what: "input" | "output", varying?: Varying, position = 0): DocumentTensor => {
+const readTensor = (reader: JsonReader, kind: "input" | "output", varying?: Varying, position = 0): DocumentTensor => {
   let name: string | undefined
   let datatype: string | undefined
   let shape: ReadonlyArray<number> | undefined
@@ -156,14 +156,14 @@ const readTensor = (reader: JsonReader, what: "input" | "output", varying?: Vary
         shape = readShape(reader)
         return
       case "parameters":
-        parameters = readParameters(reader, what === "input" ? refuseKnown : ignored)
+        parameters = readParameters(reader, kind === "input" ? refuseKnown : ignored)
         return
       case "data":
         data = reader.position
         // Clients write it last, so one pass is the rule.
         if (name !== undefined && datatype !== undefined && shape !== undefined) {
-          content = readData(reader, { what, name, datatype, shape })
-          varying?.values.push({ what: position, from: data, to: reader.position })
+          content = readData(reader, { kind, name, datatype, shape })
+          varying?.values.push({ target: position, from: data, to: reader.position })
         } else {
           reader.skip()
           if (varying !== undefined) varying.isWhole = false
@@ -181,7 +181,7 @@ const readTensor = (reader: JsonReader, what: "input" | "output", varying?: Vary
     ...(region === undefined ? [] : [sharedMemory]),
   ]
   if (sources.length !== 1) {
-    const subject = what === "input" ? "Input" : "Output"
+    const subject = kind === "input" ? "Input" : "Output"
     const rule = `${subject} must set only one of the following fields: 'data', 'binary_data_size' in 'parameters', ${sharedMemory}`
     const found = sources.length === 0 ? "no field is set" : `${sources.join(", ")} are set`
     throw new InvalidRequest({ message: `${rule}. But ${found}` })
@@ -189,7 +189,7 @@ const readTensor = (reader: JsonReader, what: "input" | "output", varying?: Vary
   if (data !== undefined && content === undefined) {
     const behind = reader.position
     reader.position = data
-    content = readData(reader, { what, name, datatype, shape })
+    content = readData(reader, { kind, name, datatype, shape })
     reader.position = behind
   }
   return { name, datatype, shape, content: content ?? region ?? Number(size) }
@@ -208,20 +208,20 @@ const readRegion = (parameters: Map<string, Parameter>): RegionReference.RegionR
 
 const noBytes = new Uint8Array()
 
-interface Declared {
-  readonly what: "input" | "output"
+interface TensorHeader {
+  readonly kind: "input" | "output"
   readonly name: string
   readonly datatype: string
   readonly shape: ReadonlyArray<number>
 }
 
-const readData = (reader: JsonReader, { what, name, datatype, shape }: Declared): Uint8Array => {
+const readData = (reader: JsonReader, { kind, name, datatype, shape }: TensorHeader): Uint8Array => {
   if (reader.kind() !== "array") wrongKind(reader, "data", "array")
   let count = 1
   for (const extent of shape) count *= extent
   // Validation has the words for a datatype that does not exist and for a shape beyond all counting.
   if (isDataType(datatype)) {
-    if (!hasJsonForm(datatype)) throw noJsonForm(what, name, datatype)
+    if (!hasJsonForm(datatype)) throw noJsonForm(kind, name, datatype)
     if (count * (byteWidth(datatype) ?? 1) < 2 ** 63) return readElements(reader, datatype, count, name)
   }
   reader.skip()
@@ -278,7 +278,7 @@ const readParameters = (reader: JsonReader, structured: (name: string) => void):
     const value = readParameter(reader)
     if (value === undefined) structured(name)
     else if (!parameters.has(name)) parameters.set(name, value)
-    if (parameters.size > most) throw tooMany("parameters")
+    if (parameters.size > maxElements) throw tooMany("parameters")
   })
   return parameters
 }

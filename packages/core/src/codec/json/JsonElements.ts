@@ -54,16 +54,16 @@ export const readElements = (
     case "UINT64":
       return readLong(target, count)
     default: {
-      const { least, most } = integers[datatype]
+      const { min, max } = integers[datatype]
       const bytes = SmallMemory.allocate(count * (DataType.byteWidth(datatype) ?? 1))
       const data = DataType.view(datatype, bytes.buffer, bytes.byteOffset, count)
       const one = (index: number) => {
         const value = readInteger(target)
-        if (value === undefined || value < least || value > most) return outOfRange(target)
+        if (value === undefined || value < min || value > max) return outOfRange(target)
         data[index] = value
       }
       walkNumbers(target, datatype, bytes, count, one, (index) => {
-        const read = readBlock(target, count - index, least, most)
+        const read = readBlock(target, count - index, min, max)
         if (read > 0) data.set(block.subarray(0, read), index)
         return read
       })
@@ -84,29 +84,29 @@ interface Target {
 }
 
 interface Integers {
-  readonly least: number
-  readonly most: number
+  readonly min: number
+  readonly max: number
 }
 
 const integers: { readonly [D in "INT8" | "INT16" | "INT32" | "UINT8" | "UINT16" | "UINT32"]: Integers } = {
-  INT8: { least: -0x80, most: 0x7f },
-  INT16: { least: -0x8000, most: 0x7fff },
-  INT32: { least: -0x80000000, most: 0x7fffffff },
-  UINT8: { least: 0, most: 0xff },
-  UINT16: { least: 0, most: 0xffff },
-  UINT32: { least: 0, most: 0xffffffff },
+  INT8: { min: -0x80, max: 0x7f },
+  INT16: { min: -0x8000, max: 0x7fff },
+  INT32: { min: -0x80000000, max: 0x7fffffff },
+  UINT8: { min: 0, max: 0xff },
+  UINT16: { min: 0, max: 0xffff },
+  UINT32: { min: 0, max: 0xffffffff },
 }
 
 /** Where numbers are read many at once, on their way to their tensor. */
 const block = new Float64Array(1024)
 
 /** Integers into the block; none where one of them is out of range, for the reading one by one to say which. */
-const readBlock = ({ reader }: Target, left: number, least: number, most: number): number => {
+const readBlock = ({ reader }: Target, left: number, min: number, max: number): number => {
   const start = reader.position
   const read = readNumbers(reader, block, Math.min(left, block.length), "integer")
   for (let index = 0; index < read; index++) {
     const value = block[index] ?? 0
-    if (value >= least && value <= most) continue
+    if (value >= min && value <= max) continue
     reader.position = start
     return 0
   }
@@ -137,7 +137,7 @@ const walk = (
   target: Target,
   count: number,
   element: (index: number) => void,
-  several: (index: number) => number = none,
+  several: (index: number) => number = noKernel,
 ): void => {
   const { reader } = target
   if (reader.kind() !== "array") {
@@ -201,7 +201,7 @@ const walkNumbers = (
   walk(target, count, element, (index) => window.read(index))
 }
 
-const none = () => 0
+const noKernel = () => 0
 
 const tooMany = "Unable to parse 'data': Shape does not match true shape of 'data' field"
 const tooFew = "Failed to parse 'data' field: shape does not match true shape"
@@ -245,8 +245,8 @@ const readLong = (target: Target, count: number): Uint8Array => {
   const data = new BigUint64Array(bytes.buffer, bytes.byteOffset, count)
   const words = new Uint32Array(bytes.buffer, bytes.byteOffset, count * 2)
   const signed = target.datatype === "INT64"
-  const least = signed ? -0x8000_0000_0000_0000n : 0n
-  const most = signed ? 0x7fff_ffff_ffff_ffffn : 0xffff_ffff_ffff_ffffn
+  const min = signed ? -0x8000_0000_0000_0000n : 0n
+  const max = signed ? 0x7fff_ffff_ffff_ffffn : 0xffff_ffff_ffff_ffffn
   const put = (index: number, value: number) => {
     const high = Math.floor(value / 0x1_0000_0000)
     words[index * 2] = value - high * 0x1_0000_0000
@@ -261,8 +261,8 @@ const readLong = (target: Target, count: number): Uint8Array => {
     const text = reader.numberText()
     if (!/^-?[0-9]+$/.test(text)) notInteger(target)
     // No 64-bit integer has more than 20 characters, and a bigint of a million digits takes long.
-    const long = text.length > 20 ? most + 1n : BigInt(text)
-    if (long < least || long > most) notInteger(target)
+    const long = text.length > 20 ? max + 1n : BigInt(text)
+    if (long < min || long > max) notInteger(target)
     data[index] = BigInt.asUintN(64, long)
   }
   walkNumbers(target, signed ? "INT64" : "UINT64", bytes, count, one, (index) => {

@@ -27,19 +27,21 @@ export const members = (
 }
 
 /** No model has as many inputs, outputs, parameters or dims, and a body could name millions. */
-export const most = 4096
+export const maxElements = 4096
 
 export const elements = (reader: JsonReader, field: string, element: () => void): void => {
   if (reader.kind() !== "array") wrongKind(reader, field, "array")
   let count = 0
   reader.array(() => {
-    if (++count > most) throw tooMany(field)
+    if (++count > maxElements) throw tooMany(field)
     element()
   })
 }
 
 export const tooMany = (field: string) =>
-  new MalformedRequest({ message: `Unable to parse '${field}': more than ${most} elements, the maximum allowed` })
+  new MalformedRequest({
+    message: `Unable to parse '${field}': more than ${maxElements} elements, the maximum allowed`,
+  })
 
 export const readString = (reader: JsonReader, field: string): string => {
   if (reader.kind() !== "string") wrongKind(reader, field, "string")

@@ -7,7 +7,7 @@ import { longDouble, power10 } from "./JsonNumber.ts"
 import type { JsonReader } from "./JsonReader.ts"
 
 /** `single` where only the FP32 value nearest to the number's double is wanted: fewer digits decide that. */
-export type Kind = "integer" | "single" | "double"
+export type NumberKind = "integer" | "single" | "double"
 
 /** Bytes that the longest number which is read here may take. */
 const longest = 48
@@ -20,17 +20,17 @@ const tailView = new DataView(tail.buffer)
  * Reads numbers into `block`, at most `most`, and answers how many. The reader is at a value, and then behind the last one
  * that was read, at its comma or bracket; where none was, it has not moved.
  */
-export const readNumbers = (reader: JsonReader, block: Float64Array, most: number, kind: Kind): number => {
+export const readNumbers = (reader: JsonReader, block: Float64Array, maxCount: number, kind: NumberKind): number => {
   const { bytes } = reader
   const limit = bytes.length - longest
   const start = reader.position
-  const count = start < limit ? scan(reader, bytes, reader.view, 0, start, limit, block, 0, most, kind) : 0
+  const count = start < limit ? scan(reader, bytes, reader.view, 0, start, limit, block, 0, maxCount, kind) : 0
   // It stopped at the limit, or else there is nothing more for it.
   const next = count === 0 ? reader.position : behindComma(bytes, reader.position)
-  if (count === most || next < limit) return count
+  if (count === maxCount || next < limit) return count
   tail.fill(0)
   tail.set(bytes.subarray(next))
-  return scan(reader, tail, tailView, next, 0, bytes.length - next, block, count, most, kind)
+  return scan(reader, tail, tailView, next, 0, bytes.length - next, block, count, maxCount, kind)
 }
 
 /** Where the next value begins, after a comma; the end of the bytes where there is none. */
@@ -54,12 +54,12 @@ const scan = (
   limit: number,
   block: Float64Array,
   before: number,
-  most: number,
-  kind: Kind,
+  maxCount: number,
+  kind: NumberKind,
 ): number => {
   let position = from
   let count = before
-  while (count < most && position < limit) {
+  while (count < maxCount && position < limit) {
     let byte = bytes[position] ?? 0
     const negative = byte === minus
     if (negative) byte = bytes[++position] ?? 0

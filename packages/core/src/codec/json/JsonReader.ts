@@ -8,7 +8,7 @@
 import { MalformedRequest } from "../../error/InferenceError.ts"
 
 /** What stands at a position, told by its first byte. */
-export type Kind = "object" | "array" | "string" | "number" | "boolean" | "null"
+export type JsonKind = "object" | "array" | "string" | "number" | "boolean" | "null"
 
 /** Values inside values; more is refused. Only skipped values can come near it, and no recursion is behind it. */
 const maxDepth = 1_000_000
@@ -62,7 +62,7 @@ export class JsonReader {
     if (this.peek() !== -1) this.fail("The document root must not be followed by other values.")
   }
 
-  kind(): Kind {
+  kind(): JsonKind {
     switch (this.peek()) {
       case openObject:
         return "object"

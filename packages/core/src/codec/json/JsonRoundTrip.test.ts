@@ -123,11 +123,11 @@ describe.each(datatypes)("$datatype", ({ datatype, ...kind }) => {
       fc.property(valuesAndShape(kind), ({ shape, values }) => {
         const written = response([{ name: "Y", datatype, shape, bytes: kind.bytes(values) }])
         const { outputs } = Result.getOrThrow(readResponse(written))
-        const again = outputs.map(({ content, ...tensor }) => {
+        const repeated = outputs.map(({ content, ...tensor }) => {
           assert(content instanceof Uint8Array)
           return { ...tensor, bytes: content }
         })
-        assert.strictEqual(decoder.decode(response(again)), decoder.decode(written))
+        assert.strictEqual(decoder.decode(response(repeated)), decoder.decode(written))
       }),
     )
   })

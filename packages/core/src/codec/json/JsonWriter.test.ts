@@ -27,10 +27,10 @@ const agree = (data: Float32Array | Float64Array) => {
     data instanceof Float32Array
       ? withoutKernel(data)
       : Array.from(data, (value) => (Object.is(value, -0) ? "-0.0" : String(value))).join()
-  const ours = written(data)
-  if (ours === expected) return
+  const actual = written(data)
+  if (actual === expected) return
   const texts = expected.split(",")
-  for (const [index, text] of ours.split(",").entries()) assert.strictEqual(text, texts[index], String(data[index]))
+  for (const [index, text] of actual.split(",").entries()) assert.strictEqual(text, texts[index], String(data[index]))
 }
 
 const many = { minLength: worthwhile, maxLength: 100 }

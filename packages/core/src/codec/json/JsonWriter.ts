@@ -190,9 +190,9 @@ export class JsonWriter {
   #throughKernel(kernel: NumberKernel, datatype: "FP32" | "FP64", bytes: Uint8Array, count: number): void {
     const { textBytes, elementBytes, text, elements, end, functions } = kernel
     const [width, write] = datatype === "FP32" ? [4, functions.writeSingles] : [8, functions.writeDoubles]
-    const most = textBytes.length / longestNumber
-    for (let from = 0; from < count; from += most) {
-      const several = Math.min(most, count - from)
+    const capacity = textBytes.length / longestNumber
+    for (let from = 0; from < count; from += capacity) {
+      const several = Math.min(capacity, count - from)
       elementBytes.set(bytes.subarray(from * width, (from + several) * width))
       for (let index = 0; index < several; index++) {
         index += write(elements + index * width, several - index, text)

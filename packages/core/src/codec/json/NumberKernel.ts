@@ -27,14 +27,14 @@ export interface NumberKernel {
 
 /** All addresses are of the memory. What is read or written is as many elements as the answer says, at most `most`. */
 interface Functions {
-  readonly readSingles: (from: number, limit: number, target: number, most: number) => number
-  readonly readDoubles: (from: number, limit: number, target: number, most: number) => number
+  readonly readSingles: (from: number, limit: number, target: number, maxCount: number) => number
+  readonly readDoubles: (from: number, limit: number, target: number, maxCount: number) => number
   /** Of `width` bytes each. */
   readonly readIntegers: (
     from: number,
     limit: number,
     target: number,
-    most: number,
+    maxCount: number,
     width: number,
     signed: boolean,
   ) => number

@@ -189,8 +189,8 @@ describe("the kernel", () => {
       if (datatype.startsWith("F")) continue
       const bits = BigInt(datatype.replace(/\D+/, ""))
       const signed = datatype.startsWith("I")
-      const [least, most] = signed ? [-(2n ** (bits - 1n)), 2n ** (bits - 1n) - 1n] : [0n, 2n ** bits - 1n]
-      const good = Array.from({ length: 40 }, (_, index) => [least, most, 0n, 7n][index % 4] ?? 0n)
+      const [min, max] = signed ? [-(2n ** (bits - 1n)), 2n ** (bits - 1n) - 1n] : [0n, 2n ** bits - 1n]
+      const good = Array.from({ length: 40 }, (_, index) => [min, max, 0n, 7n][index % 4] ?? 0n)
       const text = `[${good.join()}]`
       const read = outcome(text, datatype, good.length)
       assert(read.elements !== undefined, datatype)
@@ -203,7 +203,7 @@ describe("the kernel", () => {
         assert.strictEqual(signed ? BigInt.asIntN(Number(bits), raw) : raw, value)
       }
       agree(text, datatype, good.length)
-      for (const bad of [least - 1n, most + 1n, 10n ** 18n, 10n ** 19n, 10n ** 40n]) {
+      for (const bad of [min - 1n, max + 1n, 10n ** 18n, 10n ** 19n, 10n ** 40n]) {
         agree(`[${[...good, bad, ...good].join(", ")}]`, datatype, 81)
       }
     }

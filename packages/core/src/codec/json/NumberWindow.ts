@@ -49,8 +49,8 @@ export class NumberWindow {
     let next = reader.position
     while (read < left) {
       if (next >= this.#limit || next < this.#from) this.#move(next, left - read)
-      const most = Math.min(left - read, capacity)
-      const several = this.#call(text + next - this.#from, text + this.#limit - this.#from, elements, most)
+      const maxCount = Math.min(left - read, capacity)
+      const several = this.#call(text + next - this.#from, text + this.#limit - this.#from, elements, maxCount)
       if (several === 0) break
       this.#take((index + read) * this.#width, several * this.#width)
       read += several
@@ -61,15 +61,15 @@ export class NumberWindow {
     return read
   }
 
-  #call(from: number, limit: number, target: number, most: number): number {
+  #call(from: number, limit: number, target: number, maxCount: number): number {
     const { functions } = this.#kernel
     switch (this.#datatype) {
       case "FP32":
-        return functions.readSingles(from, limit, target, most)
+        return functions.readSingles(from, limit, target, maxCount)
       case "FP64":
-        return functions.readDoubles(from, limit, target, most)
+        return functions.readDoubles(from, limit, target, maxCount)
       default:
-        return functions.readIntegers(from, limit, target, most, this.#width, this.#datatype.startsWith("I"))
+        return functions.readIntegers(from, limit, target, maxCount, this.#width, this.#datatype.startsWith("I"))
     }
   }
 

@@ -19,36 +19,36 @@ import { JsonReader } from "./JsonReader.ts"
 import { elementCount } from "../../tensor/TypedTensor.ts"
 
 /** Number of templates of a model: its callers are few kinds of programs. */
-const mostKept = 4
+const maxTemplates = 4
 
 /** The largest document that is compared with templates, in bytes. Larger ones spend their time on elements. */
-const largestDocument = 16 * 1024
+const maxDocumentLength = 16 * 1024
 
 /** The largest text of a template, in bytes, without the values. */
-const largestText = 2 * 1024
+const maxTextLength = 2 * 1024
 
 /** After so many requests in a row that fit no template, only every 16th becomes one. */
-const patience = 16
+const maxMisses = 16
 
 /** The templates of one model. */
 export class RequestTemplates {
-  #kept: ReadonlyArray<Template> = []
+  #templates: ReadonlyArray<Template> = []
   #misses = 0
 
   read(bytes: Uint8Array): Result.Result<RequestDocument, InferenceError> {
-    if (bytes.length > largestDocument) return readRequest(bytes)
-    for (const template of this.#kept) {
+    if (bytes.length > maxDocumentLength) return readRequest(bytes)
+    for (const template of this.#templates) {
       const document = fill(template, bytes)
       if (document === undefined) continue
       this.#misses = 0
       return Result.succeed(document)
     }
     this.#misses += 1
-    if (this.#misses > patience && this.#misses % patience !== 0) return readRequest(bytes)
+    if (this.#misses > maxMisses && this.#misses % maxMisses !== 0) return readRequest(bytes)
     const varying: Varying = { values: [], isWhole: true }
     const read = readRequest(bytes, varying)
     const template = Result.isSuccess(read) ? make(bytes, read.success, varying) : undefined
-    if (template !== undefined) this.#kept = [template, ...this.#kept.slice(0, mostKept - 1)]
+    if (template !== undefined) this.#templates = [template, ...this.#templates.slice(0, maxTemplates - 1)]
     return read
   }
 }
@@ -61,9 +61,9 @@ interface Template {
 }
 
 /** What is read between two texts: the id, or the elements of an input. */
-type Value = "id" | Elements
+type Value = "id" | ElementsValue
 
-interface Elements {
+interface ElementsValue {
   readonly input: number
   readonly name: string
   readonly datatype: JsonDataType
@@ -73,13 +73,13 @@ interface Elements {
 const make = (bytes: Uint8Array, document: RequestDocument, { values, isWhole }: Varying): Template | undefined => {
   let length = bytes.length
   for (const { from, to } of values) length -= to - from
-  if (!isWhole || length > largestText) return undefined
+  if (!isWhole || length > maxTextLength) return undefined
   const texts: Array<DataView> = []
   const keep = (from: number, to: number) => texts.push(new DataView(new Uint8Array(bytes.subarray(from, to)).buffer))
   const read: Array<Value> = []
   let behind = 0
-  for (const { what, from, to } of values) {
-    const value = what === "id" ? what : elementsOf(document, what)
+  for (const { target, from, to } of values) {
+    const value = target === "id" ? target : elementsOf(document, target)
     if (value === undefined) return undefined
     keep(behind, from)
     read.push(value)
@@ -89,7 +89,7 @@ const make = (bytes: Uint8Array, document: RequestDocument, { values, isWhole }:
   return { texts, values: read, document: { ...document, inputs: document.inputs.map(withoutElements) } }
 }
 
-const elementsOf = ({ inputs }: RequestDocument, input: number): Elements | undefined => {
+const elementsOf = ({ inputs }: RequestDocument, input: number): ElementsValue | undefined => {
   const { name = "", datatype = "", shape = [] } = inputs[input] ?? {}
   // No model accepts such a tensor.
   return isDataType(datatype) && hasJsonForm(datatype)
@@ -97,10 +97,10 @@ const elementsOf = ({ inputs }: RequestDocument, input: number): Elements | unde
     : undefined
 }
 
-const nothing = new Uint8Array()
+const noBytes = new Uint8Array()
 
 const withoutElements = (tensor: DocumentTensor): DocumentTensor =>
-  tensor.content instanceof Uint8Array ? { ...tensor, content: nothing } : tensor
+  tensor.content instanceof Uint8Array ? { ...tensor, content: noBytes } : tensor
 
 /** The document with the values of these bytes; undefined if they do not fit the template, or a value is invalid. */
 const fill = ({ texts, values, document }: Template, bytes: Uint8Array): RequestDocument | undefined => {

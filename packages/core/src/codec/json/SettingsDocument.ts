@@ -20,7 +20,7 @@ export type Setting =
 export type SettingsDocument = ReadonlyMap<string, Setting>
 
 /** More than there are, and few enough to be read in no time. */
-const most = 1024
+const maxSettings = 1024
 
 export const read = (bytes: Uint8Array): Result.Result<SettingsDocument, InferenceError> =>
   caught(() => {
@@ -36,7 +36,7 @@ export const read = (bytes: Uint8Array): Result.Result<SettingsDocument, Inferen
     reader.object((name) => {
       const setting = readSetting(reader)
       if (!settings.has(name)) settings.set(name, setting)
-      if (settings.size > most) reader.fail(`more than ${most} members`)
+      if (settings.size > maxSettings) reader.fail(`more than ${maxSettings} members`)
     })
     reader.end()
     return settings
@@ -68,7 +68,7 @@ const readStrings = (reader: JsonReader): Setting => {
   const value: Array<string> = []
   let isStrings = true
   reader.array(() => {
-    if (isStrings && reader.kind() === "string" && value.length < most) value.push(reader.string())
+    if (isStrings && reader.kind() === "string" && value.length < maxSettings) value.push(reader.string())
     else {
       isStrings = false
       reader.skip()

@@ -94,7 +94,7 @@ export const streamLength = PlainResponse.streamLength
 /** Writes it from `position` on, and returns the position behind it. */
 export const writeStream = PlainResponse.writeStream
 
-/** What a stream answers with: whether it is the last for its request is said in it. */
+/** A response of a stream, with a parameter for whether it is the last of its request. */
 export const streamResponse = (
   id: string,
   outcome: Result.Result<WireResponse, InferenceError>,
@@ -103,8 +103,8 @@ export const streamResponse = (
   const failed = Result.isFailure(outcome)
   const response = failed ? { ...noResponse, id } : outcome.success
   const { modelName, modelVersion, outputs } = response
-  const said = isFinal ? final : further
-  const parameters = response.parameters === noParameters ? said : { ...response.parameters, ...said }
+  const finality = isFinal ? final : further
+  const parameters = response.parameters === noParameters ? finality : { ...response.parameters, ...finality }
   return {
     error: failed ? outcome.failure.message : "",
     response: { modelName, modelVersion, id: response.id, parameters, outputs },
@@ -138,16 +138,16 @@ export const fromMessage = (message: ModelInferRequest): Result.Result<WireReque
   if (raw > sent) return refuse(`expected raw_input_contents of ${sent} inputs for model '${modelName}', got ${raw}`)
 
   const outputs: Array<RequestedOutput> = []
-  for (const { name, parameters: own } of message.outputs) {
-    const region = readRegion(own)
+  for (const { name, parameters: outputParameters } of message.outputs) {
+    const region = readRegion(outputParameters)
     if (Result.isFailure(region)) return Result.fail(region.failure)
-    const classified = Object.hasOwn(own, "classification")
+    const classified = Object.hasOwn(outputParameters, "classification")
     if (region.success !== undefined) {
       if (classified) return Result.fail(RegionReference.conflict("classification"))
       outputs.push({ name, binary: undefined, region: region.success })
     } else if (!classified) outputs.push({ name, binary: undefined })
     else {
-      const choice = own["classification"]?.parameterChoice
+      const choice = outputParameters["classification"]?.parameterChoice
       if (choice?.case !== "int64Param") {
         return refuse("invalid value type for 'classification' parameter, expected int64_param")
       }
@@ -194,12 +194,12 @@ const readInput = (
   index: number,
 ): Result.Result<WireTensor, InvalidRequest> => {
   const { name, datatype } = input
-  const where = `'${name}' for model '${message.modelName}'`
+  const subject = `'${name}' for model '${message.modelName}'`
   const shape: Array<number> = []
   for (const extent of input.shape) {
     if (extent > Number.MAX_SAFE_INTEGER || extent < Number.MIN_SAFE_INTEGER) {
       return refuse(
-        `input ${where} has the extent ${extent} in its shape, at most ${Number.MAX_SAFE_INTEGER} is possible`,
+        `input ${subject} has the extent ${extent} in its shape, at most ${Number.MAX_SAFE_INTEGER} is possible`,
       )
     }
     shape.push(Number(extent))
@@ -209,43 +209,43 @@ const readInput = (
   if (region.success !== undefined) {
     return input.contents === undefined
       ? Result.succeed({ name, datatype, shape, bytes: noBytes, region: region.success })
-      : refuse(`unexpected 'content' provided when using shared memory for input tensor ${where}`)
+      : refuse(`unexpected 'content' provided when using shared memory for input tensor ${subject}`)
   }
 
   const raw = message.rawInputContents
   if (input.contents !== undefined) {
     if (raw.length > 0) {
-      return refuse(`contents field must not be specified when using raw_input_contents for ${where}`)
+      return refuse(`contents field must not be specified when using raw_input_contents for ${subject}`)
     }
     const bytes = readContents(input.contents, datatype)
     if (Result.isFailure(bytes)) {
       const problem = `of type '${bytes.failure}', expected datatype '${datatype}'`
-      return refuse(`unexpected explicit tensor data for input tensor ${where} ${problem}`)
+      return refuse(`unexpected explicit tensor data for input tensor ${subject} ${problem}`)
     }
     return Result.succeed({ name, datatype, shape, bytes: bytes.success })
   }
   const bytes = raw[index]
   if (bytes !== undefined) return Result.succeed({ name, datatype, shape, bytes })
-  return refuse(`unable to find data for input tensor ${where} in request.`)
+  return refuse(`unable to find data for input tensor ${subject} in request.`)
 }
 
 /** One repeated field of InferTensorContents: its own datatype, and how it is read as each datatype that may use it. */
 interface ContentsField<K extends keyof InferTensorContents> {
   readonly field: K
-  readonly own: string
-  readonly as: { readonly [datatype: string]: (elements: InferTensorContents[K]) => ArrayBufferView }
+  readonly ownDatatype: string
+  readonly converters: { readonly [datatype: string]: (elements: InferTensorContents[K]) => ArrayBufferView }
 }
 
 const contentsField = <K extends keyof InferTensorContents>(
   field: K,
-  own: string,
-  as: ContentsField<K>["as"],
+  ownDatatype: string,
+  converters: ContentsField<K>["converters"],
 ): ((contents: InferTensorContents, datatype: string) => Result.Result<Uint8Array, string> | undefined) => {
   return (contents, datatype) => {
     const elements = contents[field]
     if (!Array.isArray(elements) || elements.length === 0) return undefined
-    if (!Object.hasOwn(as, datatype)) return Result.fail(own)
-    const view = as[datatype]?.(elements)
+    if (!Object.hasOwn(converters, datatype)) return Result.fail(ownDatatype)
+    const view = converters[datatype]?.(elements)
     return view && Result.succeed(new Uint8Array(view.buffer, view.byteOffset, view.byteLength))
   }
 }

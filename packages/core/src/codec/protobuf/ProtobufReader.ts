@@ -75,10 +75,10 @@ export class ProtobufReader {
     let hash = length
     for (let index = position; index < end; index++) hash = (Math.imul(hash, 31) + (bytes[index] ?? 0)) | 0
     const place = hash & (places - 1)
-    const known = names[place] ?? ""
-    if (known.length === length && this.#stands(known)) {
+    const candidate = names[place] ?? ""
+    if (candidate.length === length && this.#matches(candidate)) {
       this.position = end
-      return known
+      return candidate
     }
     const name = this.text(end)
     // Of as many characters as bytes, or it would not be found.
@@ -117,7 +117,7 @@ export class ProtobufReader {
     return view
   }
 
-  #stands(text: string): boolean {
+  #matches(text: string): boolean {
     const bytes = this.#bytes
     const { position } = this
     for (let index = 0; index < text.length; index++) {

@@ -1,29 +1,29 @@
-/** Requests that a model has accepted and that have not ended, and whoever waits until there are none. */
+/** Counts the requests that a model has accepted and that have not ended. */
 import type { Effect } from "effect"
 import { Latch } from "effect"
 
 /** Releases what was kept. Harmless when it is called again. */
 export type Release = () => void
 
-export class Unanswered {
+export class OpenRequests {
   #count = 0
-  readonly #none = Latch.makeUnsafe(true)
+  readonly #isEmpty = Latch.makeUnsafe(true)
 
   get count(): number {
     return this.#count
   }
 
-  /** Completes once there are none, and whoever keeps it waiting has let go. */
-  readonly drained: Effect.Effect<void> = this.#none.await
+  /** Completes once there are none, and every `keep` is released. */
+  readonly drained: Effect.Effect<void> = this.#isEmpty.await
 
   begin(): void {
-    if (this.#count === 0) this.#none.closeUnsafe()
+    if (this.#count === 0) this.#isEmpty.closeUnsafe()
     this.#count += 1
   }
 
   end(): void {
     this.#count -= 1
-    if (this.#count === 0) this.#none.openUnsafe()
+    if (this.#count === 0) this.#isEmpty.openUnsafe()
   }
 
   /** Keeps `drained` waiting until its result is called. */

@@ -1,6 +1,6 @@
 /**
- * What an instance and its worker say to each other, apart from the shared memory of Slots.ts: what the worker is started
- * with, how loading ended, and the batches that do not fit a slot. Types only.
+ * Messages between an instance and its worker, apart from the shared memory of Slots.ts: the worker's start data, the result of
+ * loading, and the batches that do not fit a slot. Types only.
  */
 import type { DataType } from "@nereid/core/internal/tensor/DataType"
 import type { MessagePort } from "node:worker_threads"
@@ -13,12 +13,12 @@ export interface SessionOptions {
   /** Path of the .onnx file. */
   readonly file: string
   /** Inputs that every batch brings, although the file has values for them. */
-  readonly options: ReadonlyArray<string>
+  readonly requiredInputs: ReadonlyArray<string>
   readonly intraOpThreads: number
   readonly interOpThreads: number
   readonly graphOptimization: GraphOptimization
   readonly memoryArena: boolean
-  /** The most wanted first. */
+  /** In order of preference. */
   readonly providers: ReadonlyArray<Provider>
 }
 
@@ -28,7 +28,7 @@ export interface TensorName {
 }
 
 /** `workerData`. */
-export interface Start {
+export interface SessionStart {
   readonly session: SessionOptions
   readonly inputs: ReadonlyArray<TensorName>
   readonly outputs: ReadonlyArray<TensorName>
@@ -39,7 +39,7 @@ export interface Start {
 }
 
 /** Posted once to the parent; a worker that could not load exits by itself afterwards. */
-export type Loading =
+export type LoadReply =
   | { readonly _tag: "Loaded"; readonly provider: string; readonly refused: ReadonlyArray<string> }
   | { readonly _tag: "LoadFailed"; readonly message: string }
 
@@ -52,6 +52,6 @@ export interface TensorMessage {
 /** By position in the signature's inputs. */
 export type GeneralInputs = ReadonlyArray<TensorMessage>
 
-export type Outcome =
+export type BatchReply =
   | { readonly _tag: "Outputs"; readonly outputs: ReadonlyArray<TensorMessage> }
   | { readonly _tag: "Failed"; readonly message: string }

@@ -1,7 +1,7 @@
-/** A model of the repository that the cases ask which is refused. */
+/** A model of the test repository that cannot be loaded. */
 import type { RepositoryLineName } from "./RepositoryLines.ts"
 
-export interface Broken {
+export interface BrokenModel {
   readonly config: string | Uint8Array
   /** Default `1/model.onnx`, X → Y of FP32["n",1]. */
   readonly files?: { readonly [file: string]: string | Uint8Array }
@@ -11,5 +11,5 @@ export interface Broken {
 }
 
 /** Versions that the index has of one of them. */
-export const versionOf = ({ files = { "1/model.onnx": "" } }: Broken): string | undefined =>
+export const versionOf = ({ files = { "1/model.onnx": "" } }: BrokenModel): string | undefined =>
   Object.keys(files).some((file) => file.startsWith("1/")) ? "1" : undefined

@@ -11,30 +11,30 @@ import {
 } from "@nereid/protocol/grpc_service"
 import { codes } from "./Codes.ts"
 import { bytesOf, widths } from "./Elements.ts"
-import { type GrpcAnswer, messages } from "./GrpcConnection.ts"
-import type { HttpAnswer } from "./HttpConnection.ts"
-import type { Answered, Element, InferRequest, Outcome, Refused, Tensor } from "./InferRequest.ts"
+import { type GrpcReply, messages } from "./GrpcConnection.ts"
+import type { HttpReply } from "./HttpConnection.ts"
+import type { ExpectedOutputs, Element, InferRequest, Outcome, ExpectedError, Tensor } from "./InferRequest.ts"
 import { isNumberText, parse } from "./JsonText.ts"
 
-export const compareHttp = (request: InferRequest, expected: Outcome, answer: HttpAnswer): ReadonlyArray<string> => {
-  const { status, headers, body } = answer
+export const compareHttp = (request: InferRequest, expected: Outcome, response: HttpReply): ReadonlyArray<string> => {
+  const { status, headers, body } = response
   if ("error" in expected) {
-    const wanted = codes[expected.tag].http
+    const expectedStatus = codes[expected.tag].http
     const json = parse(body.toString())
     const text = isRecord(json) && Object.keys(json).length === 1 ? json["error"] : undefined
     return [
-      ...difference("status", status, wanted),
+      ...difference("status", status, expectedStatus),
       ...difference("content-type", headers.get("content-type"), "application/json"),
       ...difference("tag", headers.get(tagHeader), expected.tag),
       ...textDifference(text, expected, body.toString()),
     ]
   }
   if (status !== 200) return [`status ${status}, expected 200: ${body.toString().slice(0, 300)}`]
-  return compareAnswered(request, expected, httpOutputs(answer))
+  return compareResponse(request, expected, httpOutputs(response))
 }
 
-export const compareGrpc = (request: InferRequest, expected: Outcome, answer: GrpcAnswer): ReadonlyArray<string> => {
-  const { httpStatus, code, message, tag, body } = answer
+export const compareGrpc = (request: InferRequest, expected: Outcome, response: GrpcReply): ReadonlyArray<string> => {
+  const { httpStatus, code, message, tag, body } = response
   if ("error" in expected) {
     return [
       ...difference("HTTP status", httpStatus, 200),
@@ -45,13 +45,13 @@ export const compareGrpc = (request: InferRequest, expected: Outcome, answer: Gr
     ]
   }
   if (code !== 0) return [`code ${code}, expected 0: ${message.slice(0, 300)}`]
-  return compareAnswered(request, expected, grpcOutputs(answer))
+  return compareResponse(request, expected, grpcOutputs(response))
 }
 
 /** A stream with one request, which fails in band and is then ended like any other. */
-export const compareStream = (request: InferRequest, expected: Outcome, answer: GrpcAnswer): ReadonlyArray<string> => {
-  if (answer.code !== 0) return [`code ${answer.code}, expected 0: ${answer.message}`]
-  const { errorMessage, response } = streamReply(answer)
+export const compareStream = (request: InferRequest, expected: Outcome, reply: GrpcReply): ReadonlyArray<string> => {
+  if (reply.code !== 0) return [`code ${reply.code}, expected 0: ${reply.message}`]
+  const { errorMessage, response } = streamReply(reply)
   const marked = difference("triton_final_response", response.isFinal, true)
   if ("error" in expected) {
     return [
@@ -61,7 +61,7 @@ export const compareStream = (request: InferRequest, expected: Outcome, answer: 
     ]
   }
   if (errorMessage !== "") return [`error ${errorMessage.slice(0, 300)}`]
-  return [...marked, ...compareAnswered(request, expected, response)]
+  return [...marked, ...compareResponse(request, expected, response)]
 }
 
 /** A response, as both protocols say it. */
@@ -72,7 +72,11 @@ interface Response {
   readonly outputs: ReadonlyArray<Tensor>
 }
 
-const compareAnswered = (request: InferRequest, expected: Answered, response: Response): ReadonlyArray<string> => [
+const compareResponse = (
+  request: InferRequest,
+  expected: ExpectedOutputs,
+  response: Response,
+): ReadonlyArray<string> => [
   ...difference("model name", response.modelName, request.model),
   ...difference("model version", response.modelVersion, expected.version ?? "1"),
   ...difference("id", response.id, request.id ?? ""),
@@ -84,7 +88,7 @@ export const print = (tensor: Tensor): string =>
   `${tensor.name} ${tensor.datatype}[${tensor.shape}] ${Buffer.from(bytesOf(tensor)).toString("hex")}`
 
 /** @throws where the body is no response of the protocol */
-export const httpOutputs = ({ headers, body }: HttpAnswer): Response => {
+export const httpOutputs = ({ headers, body }: HttpReply): Response => {
   const length = headers.get("inference-header-content-length")
   const type = length === undefined ? "application/json" : "application/octet-stream"
   if (headers.get("content-type") !== type) throw new Error(`content-type ${headers.get("content-type")}, not ${type}`)
@@ -112,11 +116,11 @@ export const httpOutputs = ({ headers, body }: HttpAnswer): Response => {
 }
 
 /** @throws where the body is no one response */
-export const grpcOutputs = ({ body }: GrpcAnswer): Response =>
+export const grpcOutputs = ({ body }: GrpcReply): Response =>
   responseOf(fromBinary(ModelInferResponseSchema, only(body)))
 
 /** @throws where the body is no one reply of a stream */
-export const streamReply = ({ body }: GrpcAnswer) => {
+export const streamReply = ({ body }: GrpcReply) => {
   const { errorMessage, inferResponse } = fromBinary(ModelStreamInferResponseSchema, only(body))
   if (inferResponse === undefined) throw new Error("A reply without a response")
   const isFinal = inferResponse.parameters["triton_final_response"]?.parameterChoice.value
@@ -164,10 +168,10 @@ const integer = (value: unknown): number => {
 const isRecord = (value: unknown): value is { readonly [name: string]: unknown } =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-const difference = (what: string, actual: unknown, expected: unknown): ReadonlyArray<string> =>
-  Object.is(actual, expected) ? [] : [`${what} ${String(actual)}, expected ${String(expected)}`]
+const difference = (subject: string, actual: unknown, expected: unknown): ReadonlyArray<string> =>
+  Object.is(actual, expected) ? [] : [`${subject} ${String(actual)}, expected ${String(expected)}`]
 
-const textDifference = (text: unknown, { error }: Refused, whole: string): ReadonlyArray<string> => {
+const textDifference = (text: unknown, { error }: ExpectedError, whole: string): ReadonlyArray<string> => {
   if (typeof text === "string" && (typeof error === "string" ? text === error : error.test(text))) return []
   return [`error ${whole.slice(0, 400)}, expected ${String(error)}`]
 }

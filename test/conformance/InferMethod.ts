@@ -1,5 +1,5 @@
-/** A way into a server: a protocol with an encoding, and which server. One request at a time, each beside the others. */
-import { compareGrpc, compareHttp, compareStream } from "./Answer.ts"
+/** A method of calling a server: a protocol with an encoding. Requests are independent of each other. */
+import { compareGrpc, compareHttp, compareStream } from "./ResponseComparison.ts"
 import type { Connections } from "./Connections.ts"
 import { encode as encodeGrpc } from "./GrpcEncoding.ts"
 import { HttpConnection } from "./HttpConnection.ts"
@@ -8,17 +8,17 @@ import type { InferRequest, Outcome } from "./InferRequest.ts"
 
 type Connected = Connections["Service"]
 
-type Which = keyof Connected["servers"]
+type ServerName = keyof Connected["servers"]
 
-export interface Way {
+export interface InferMethod {
   readonly name: string
-  readonly server: Which
-  /** Sends a request at once, and says what its answer has that it should not. */
-  readonly ask: (connections: Connected, request: InferRequest, expected: Outcome) => Promise<ReadonlyArray<string>>
+  readonly server: ServerName
+  /** Sends a request at once; returns the differences between its response and the expected outcome. */
+  readonly infer: (connections: Connected, request: InferRequest, expected: Outcome) => Promise<ReadonlyArray<string>>
 }
 
 /** To a server, and to the one through which gRPC goes by Connect. */
-export const ways = (server: Which, connect: Which): ReadonlyArray<Way> => [
+export const inferMethods = (server: ServerName, connect: ServerName): ReadonlyArray<InferMethod> => [
   overHttp(server, "HTTP JSON"),
   overHttp(server, "HTTP binary"),
   overGrpc(server, "gRPC"),
@@ -27,31 +27,31 @@ export const ways = (server: Which, connect: Which): ReadonlyArray<Way> => [
   overStream(connect, "gRPC stream through Connect"),
 ]
 
-const overHttp = (server: Which, encoding: "HTTP JSON" | "HTTP binary"): Way => ({
+const overHttp = (server: ServerName, encoding: "HTTP JSON" | "HTTP binary"): InferMethod => ({
   name: encoding,
   server,
-  ask: async ({ servers }, request, expected) => {
-    // A connection answers in the order in which it was asked.
+  infer: async ({ servers }, request, expected) => {
+    // A connection replies in the order of its requests.
     const connection = await HttpConnection.open(servers[server].http)
-    const answer = await connection.request(encodeHttp(request, encoding))
+    const response = await connection.request(encodeHttp(request, encoding))
     connection.close()
-    return compareHttp(request, expected, answer)
+    return compareHttp(request, expected, response)
   },
 })
 
-const overGrpc = (server: Which, name: string): Way => ({
+const overGrpc = (server: ServerName, name: string): InferMethod => ({
   name,
   server,
-  ask: async (connections, request, expected) => {
+  infer: async (connections, request, expected) => {
     const connection = await connections.grpc(server)
     return compareGrpc(request, expected, await connection.call({ chunks: [encodeGrpc(request, "gRPC raw")] }))
   },
 })
 
-const overStream = (server: Which, name: string): Way => ({
+const overStream = (server: ServerName, name: string): InferMethod => ({
   name,
   server,
-  ask: async (connections, request, expected) => {
+  infer: async (connections, request, expected) => {
     const connection = await connections.grpc(server)
     const call = { method: "ModelStreamInfer", chunks: [encodeGrpc(request, "gRPC stream")] }
     return compareStream(request, expected, await connection.call(call))

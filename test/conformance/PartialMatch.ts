@@ -1,5 +1,5 @@
 /**
- * What a document of the server lacks of what it is to show. Fields that are not asked for may be anything; lists are whole.
+ * Compares a document of the server with the expected part of it. Other fields may be anything; lists are whole.
  * Numbers may stand as text: protobuf's JSON has 64-bit integers so.
  */
 export const missing = (expected: unknown, shown: unknown, path = ""): ReadonlyArray<string> => {

@@ -9,9 +9,9 @@ export const watch = (): ((children: ReadonlyArray<Child>) => Promise<number>) =
   const { user, system } = process.cpuUsage()
   return async (children) => {
     const own = process.cpuUsage({ user, system })
-    const reports = await Promise.all(children.map((child) => child.ask("report")))
-    const ours = reports.reduce((sum, { cpu }) => sum + cpu, own.user + own.system) / 1000
-    return Math.max(0, (all() - before - ours) / (performance.now() - began))
+    const reports = await Promise.all(children.map((child) => child.call("report")))
+    const ownCpu = reports.reduce((sum, { cpu }) => sum + cpu, own.user + own.system) / 1000
+    return Math.max(0, (all() - before - ownCpu) / (performance.now() - began))
   }
 }
 

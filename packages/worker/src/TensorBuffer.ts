@@ -1,6 +1,6 @@
 /**
- * Tensors of one message in one buffer, which is transferred: their bytes are copied once, into it, as those who have made them
- * may go on using them, and not again on the other side.
+ * Tensors of one message in one buffer, which is transferred: their bytes are copied once, into it, as their
+ * makers may go on using them, and not again on the other side.
  */
 import type { DataType } from "@nereid/core/internal/tensor/DataType"
 import { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
@@ -16,7 +16,7 @@ export interface PackedTensor {
 /** Offsets are multiples of the widest element. */
 const alignment = 8
 
-export class ParcelWriter {
+export class TensorBufferWriter {
   readonly #tensors: Array<readonly [tensor: TypedTensor, offset: number]> = []
   #length = 0
 

@@ -1,8 +1,8 @@
-/** A server that costs clients as little as node:http2 can, run as a child: whatever is asked, add_sub's answer. */
+/** A server that costs clients as little as node:http2 can, run as a child: it replies to any request with add_sub's response. */
 import { createServer, type ServerHttp2Stream } from "node:http2"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { ModelInferResponseSchema } from "@nereid/protocol/grpc_service"
-import * as GrpcAnswer from "./GrpcAnswer.ts"
+import * as GrpcReply from "./GrpcReply.ts"
 import { listen } from "./Listening.ts"
 import { report } from "./Reporter.ts"
 import { framed } from "./framed.ts"
@@ -29,7 +29,7 @@ const grpc = createServer()
 grpc.on("stream", (stream: ServerHttp2Stream) => {
   stream.on("error", () => {})
   // A small message comes in one chunk.
-  stream.once("data", () => GrpcAnswer.send(stream, reply))
+  stream.once("data", () => GrpcReply.send(stream, reply))
 })
 
 report({ ports: { grpc: await listen(grpc), http: 0 } })

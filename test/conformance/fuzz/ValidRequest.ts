@@ -1,9 +1,9 @@
-/** Requests that are right: any model, any shape that it takes, values from all over the range of their datatype. */
+/** Valid requests: any model, any shape that it takes, values from the whole range of their datatype. */
 import type { Element, InferRequest, Output, Parameter, Parameters, Tensor } from "../InferRequest.ts"
 import { type Contract, contracts, type Spec } from "./Contract.ts"
 import type { Random } from "./Random.ts"
 
-export const valid = (random: Random): InferRequest => {
+export const validRequest = (random: Random): InferRequest => {
   // Models with an input alone are many and much alike.
   const contract = random.chance(0.5)
     ? random.pick(contracts.filter(({ inputs }) => inputs.length > 1))

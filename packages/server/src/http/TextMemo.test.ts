@@ -1,9 +1,9 @@
 import { assert, it } from "@effect/vitest"
-import * as Recent from "./Recent.ts"
+import * as TextMemo from "./TextMemo.ts"
 
 it("what is asked again is not computed again, and no more than so many results are kept", () => {
   let computed = 0
-  const length = Recent.make((text) => {
+  const length = TextMemo.make((text) => {
     computed += 1
     return { length: text.length }
   }, 2)
@@ -16,7 +16,7 @@ it("what is asked again is not computed again, and no more than so many results 
 
 it("long texts are computed each time", () => {
   let computed = 0
-  const once = Recent.make(() => ({ computed: ++computed }), 10)
+  const once = TextMemo.make(() => ({ computed: ++computed }), 10)
   const long = "x".repeat(1000)
   assert.deepStrictEqual([once(long).computed, once(long).computed], [1, 2])
 })

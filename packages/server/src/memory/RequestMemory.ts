@@ -1,32 +1,32 @@
 /**
- * Large memory that belongs to one request, given back at once. Left to the garbage collector it costs several times what
+ * Large memory that belongs to one request, freed at once. Left to the garbage collector it costs several times what
  * the request does otherwise: V8 marks the whole heap again for every 64 MB of array buffers that have come and gone,
  * however short they lived.
  */
 import * as GarbageCollector from "./GarbageCollector.ts"
 
-/** Bytes below which it is not worth it. */
-const worthwhile = 16 * 1024
+/** Buffers below this size, in bytes, are left to the garbage collector. */
+const minLargeSize = 16 * 1024
 
 /** The widest element: where tensors begin at its multiples, nothing has to copy them to read them. */
 const alignment = 8
 
-/** Whether it is worth it; a small tensor is not alone in its memory. */
-export const isLarge = ({ byteLength }: Uint8Array): boolean => byteLength >= worthwhile
+/** Whether the memory can be freed; a small tensor shares its buffer with others. */
+export const isLarge = ({ byteLength }: Uint8Array): boolean => byteLength >= minLargeSize
 
 /**
- * Memory for so many bytes, of which the one at `aligned` is where an element of any datatype may begin. `diesYoung` says
- * that nothing of ours or of node keeps it once its request is over.
+ * Memory of `length` bytes; at the offset `aligned` an element of any datatype may begin. `diesYoung`: neither this package
+ * nor node keeps the memory once its request is over.
  */
 export const allocate = (length: number, aligned: number, diesYoung = false): Uint8Array => {
-  if (length < worthwhile) return Buffer.allocUnsafe(length)
+  if (length < minLargeSize) return Buffer.allocUnsafe(length)
   GarbageCollector.allocated(length, diesYoung)
   const before = (alignment - (aligned % alignment)) % alignment
   return Buffer.allocUnsafeSlow(before + length).subarray(before)
 }
 
 /**
- * Frees the memory under these bytes, where it is theirs alone. Whoever still holds a view of it finds that empty; a write
+ * Frees the memory under these bytes, unless it is shared. Other views of it become empty; a write
  * of it must not be under way.
  */
 export const free = (bytes: Uint8Array): void => {

@@ -8,7 +8,7 @@ import type { Child } from "./Child.ts"
 import * as NodeRequest from "./NodeRequest.ts"
 import * as Request from "./Request.ts"
 
-export interface Asked {
+export interface RequestLoad {
   readonly protocol: "unary" | "stream" | "HTTP"
   readonly request: Request.Request
   readonly concurrency: number
@@ -18,7 +18,7 @@ export interface Asked {
 /** Callers over gRPC share connections, over HTTP each has its own. */
 const shared = (concurrency: number): number => Math.min(4, concurrency)
 
-export const unary = (model: Request.ModelName, concurrency: number): Asked => ({
+export const unary = (model: Request.ModelName, concurrency: number): RequestLoad => ({
   protocol: "unary",
   request: Request.grpc(model),
   concurrency,
@@ -26,14 +26,14 @@ export const unary = (model: Request.ModelName, concurrency: number): Asked => (
 })
 
 /** One stream on each connection. */
-export const stream = (model: Request.ModelName, concurrency: number): Asked => ({
+export const stream = (model: Request.ModelName, concurrency: number): RequestLoad => ({
   protocol: "stream",
   request: Request.grpcStream(model, GrpcStream.idPlaceholder),
   concurrency,
   connections: shared(concurrency),
 })
 
-export const http = (request: Request.Request, concurrency: number): Asked => ({
+export const http = (request: Request.Request, concurrency: number): RequestLoad => ({
   protocol: "HTTP",
   request,
   concurrency,
@@ -41,11 +41,11 @@ export const http = (request: Request.Request, concurrency: number): Asked => ({
 })
 
 /** Bytes of the answer's message or body, of one request ahead of the load, which says in full what a refusal was. */
-export const replyLength = async ({ ports }: Child, { protocol, request }: Asked): Promise<number> =>
+export const replyLength = async ({ ports }: Child, { protocol, request }: RequestLoad): Promise<number> =>
   (protocol === "HTTP" ? await NodeRequest.http(ports.http, request) : await NodeRequest.grpc(ports.grpc, request))
     .length
 
-export const target = ({ ports }: Child, { protocol, request }: Asked, replyLength: number): Target => {
+export const target = ({ ports }: Child, { protocol, request }: RequestLoad, replyLength: number): Target => {
   const host = "127.0.0.1"
   const { path, headers, body } = request
   if (protocol === "HTTP") {
@@ -63,9 +63,9 @@ export const target = ({ ports }: Child, { protocol, request }: Asked, replyLeng
 }
 
 /** The same for echo.ts, whose path says how many bytes come and how many go back. */
-export const echoed = (asked: Asked, replyLength: number): Asked => {
-  const { protocol, request } = asked
+export const echoed = (load: RequestLoad, replyLength: number): RequestLoad => {
+  const { protocol, request } = load
   const prefix = protocol === "HTTP" ? 0 : prefixLength
   const path = `/${prefix + request.body.length}/${prefix + replyLength}`
-  return { ...asked, request: { ...request, path } }
+  return { ...load, request: { ...request, path } }
 }

@@ -47,5 +47,5 @@ export const traced = ({ infer, stream }: InferenceDispatch, { now }: Pick<Traci
 type Trace = NonNullable<WireRequest["trace"]>
 
 const responded = (trace: Trace, response: WireResponse): void => {
-  if (trace instanceof RequestTrace) trace.answered(response)
+  if (trace instanceof RequestTrace) trace.responded(response)
 }

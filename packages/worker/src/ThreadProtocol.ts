@@ -1,12 +1,12 @@
-/** What an instance and its thread say to each other. Tensors travel in one buffer per message (Parcel.ts). Types only. */
+/** Messages between an instance and its thread. Tensors travel in one buffer per message (TensorBuffer.ts). Types only. */
 import type { FamilySpec } from "@nereid/core/internal/metrics/MetricFamily"
 import type { BuiltInstance } from "@nereid/core/InstanceContext"
 import type { Parameters } from "@nereid/core/internal/request/Request"
 import type { TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
-import type { PackedTensor } from "./Parcel.ts"
+import type { PackedTensor } from "./TensorBuffer.ts"
 
 /** `workerData`. */
-export interface Start {
+export interface ThreadStart {
   /** URL of the module. */
   readonly module: string
   readonly instance: BuiltInstance
@@ -34,7 +34,7 @@ export interface ResponseMessage {
 }
 
 export type OutcomeMessage =
-  | { readonly _tag: "Answered"; readonly response: ResponseMessage }
+  | { readonly _tag: "Succeeded"; readonly response: ResponseMessage }
   /** `tag` is one of core's Errors. */
   | {
       readonly _tag: "Refused"
@@ -61,10 +61,10 @@ export type ToThread =
       readonly requests: ReadonlyArray<RequestMessage>
       readonly buffer: ArrayBuffer
     }
-  /** Nobody waits for it any more. */
+  /** No caller waits for the batch. */
   | { readonly _tag: "Cancel"; readonly batch: number }
   /** The last response of this request of a decoupled model was taken. */
-  | { readonly _tag: "More"; readonly batch: number }
+  | { readonly _tag: "Resume"; readonly batch: number }
   /** No further batch comes: release everything, and exit. */
   | { readonly _tag: "Stop" }
 

@@ -1,17 +1,17 @@
-/** How an attempt of the fuzzing ended, held against what it deserves: its outputs, or an error that is one of the protocol's. */
+/** The result of a fuzzing attempt, compared with the expected one: its outputs, or an error of the protocol. */
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
-import { grpcOutputs, httpOutputs, streamReply } from "../Answer.ts"
+import { grpcOutputs, httpOutputs, streamReply } from "../ResponseComparison.ts"
 import { codes } from "../Codes.ts"
 import { bytesOf } from "../Elements.ts"
-import type { GrpcAnswer } from "../GrpcConnection.ts"
-import type { HttpAnswer } from "../HttpConnection.ts"
+import type { GrpcReply } from "../GrpcConnection.ts"
+import type { HttpReply } from "../HttpConnection.ts"
 import type { Tensor } from "../InferRequest.ts"
 import type { Attempt } from "./Attempt.ts"
 import { anyBytes } from "./Verdict.ts"
 
-/** What there is to say of it, and what the server's counters must know. */
-export interface Ended {
+/** The problem, if any, and how the server's counters must count the attempt. */
+export interface AttemptResult {
   readonly problem: string | undefined
   /** Counted by a model: a request that it answered, or that was refused in its name. */
   readonly counted: "success" | "fail" | "not"
@@ -21,7 +21,7 @@ const judge = (
   one: Attempt,
   status: { readonly ok: boolean; readonly refusal: string },
   read: () => ReadonlyArray<Tensor>,
-): Ended => {
+): AttemptResult => {
   const { outputs, breaks } = one
   if (breaks && outputs !== undefined) return { problem: "the oracle takes what cannot be valid", counted: "not" }
   if (!status.ok) {
@@ -47,7 +47,7 @@ const judge = (
 }
 
 /** Errors in a request's name are a model's; those of how an answer is written come after its success. */
-const counted = (refusal: string): Ended["counted"] => {
+const counted = (refusal: string): AttemptResult["counted"] => {
   if (/^(sending (FP|BF)16 data|class result|classification output|element [0-9]+ of output)/.test(refusal))
     return "success"
   return refusal.startsWith("[request id: ") && !/\] (Raw request|The shape of the raw|For BYTE datatype)/.test(refusal)
@@ -72,13 +72,16 @@ export const printed = (of: Tensor): string => {
 
 const statuses: ReadonlySet<number> = new Set(Object.values(codes).map(({ http }) => http))
 
-export const overHttp = (one: Attempt, answer: HttpAnswer): Ended => {
-  const { status, headers, body } = answer
-  if (status === 200) return judge(one, { ok: true, refusal: "" }, () => httpOutputs(answer).outputs)
+export const overHttp = (one: Attempt, response: HttpReply): AttemptResult => {
+  const { status, headers, body } = response
+  if (status === 200) return judge(one, { ok: true, refusal: "" }, () => httpOutputs(response).outputs)
   const text = body.toString()
   const error: unknown = JSON.parse(text)
   const refusal = typeof error === "object" && error !== null && "error" in error ? String(error.error) : ""
-  const problem = (what: string): Ended => ({ problem: `${what}: ${status} ${text.slice(0, 300)}`, counted: "not" })
+  const problem = (label: string): AttemptResult => ({
+    problem: `${label}: ${status} ${text.slice(0, 300)}`,
+    counted: "not",
+  })
   if (!statuses.has(status)) return problem("a status that is none of the protocol's")
   if (refusal === "" || headers.get("content-type") !== "application/json") return problem("no error as JSON")
   if (status === 500 && headers.get(tagHeader) !== "MalformedRequest") return problem("a failure of the server")
@@ -90,10 +93,13 @@ const grpcCodes: ReadonlySet<number> = new Set([
   GrpcCode.RESOURCE_EXHAUSTED,
 ])
 
-export const overGrpc = (one: Attempt, answer: GrpcAnswer): Ended => {
-  const { httpStatus, code, message, tag } = answer
-  if (code === 0) return judge(one, { ok: true, refusal: "" }, () => grpcOutputs(answer).outputs)
-  const problem = (what: string): Ended => ({ problem: `${what}: ${code} ${message.slice(0, 300)}`, counted: "not" })
+export const overGrpc = (one: Attempt, response: GrpcReply): AttemptResult => {
+  const { httpStatus, code, message, tag } = response
+  if (code === 0) return judge(one, { ok: true, refusal: "" }, () => grpcOutputs(response).outputs)
+  const problem = (label: string): AttemptResult => ({
+    problem: `${label}: ${code} ${message.slice(0, 300)}`,
+    counted: "not",
+  })
   if (httpStatus !== 200 || code === undefined || !grpcCodes.has(code) || message === "")
     return problem("no status of gRPC")
   // Untagged, it is Connect's own word for bytes that are no message.
@@ -103,9 +109,9 @@ export const overGrpc = (one: Attempt, answer: GrpcAnswer): Ended => {
 }
 
 /** A stream that ended well has its refusal in band. */
-export const overStream = (one: Attempt, answer: GrpcAnswer): Ended => {
-  if (answer.code !== 0) return overGrpc(one, answer)
-  const { errorMessage, response } = streamReply(answer)
+export const overStream = (one: Attempt, reply: GrpcReply): AttemptResult => {
+  if (reply.code !== 0) return overGrpc(one, reply)
+  const { errorMessage, response } = streamReply(reply)
   if (errorMessage === "") return judge(one, { ok: true, refusal: "" }, () => response.outputs)
   if (errorMessage.startsWith("Internal error")) return { problem: errorMessage, counted: "not" }
   return judge(one, { ok: false, refusal: errorMessage }, () => [])

@@ -19,20 +19,23 @@ import { concat, sameRow, split, type TypedTensor } from "../tensor/TypedTensor.
 import * as UserCode from "./UserCode.ts"
 
 /** What all answers of one instance have in common. */
-export interface Answering<I extends Fields, O extends Fields, E, R, P extends Declared> extends Handler.Failing {
+export interface EachOptions<I extends Fields, O extends Fields, E, R, P extends Declared> extends Handler.ModelErrors {
   readonly signature: Signature
   readonly batching: boolean
   readonly inputCodec: SampleCodec
   readonly outputCodec: SampleCodec
-  readonly handler: (sample: Sample<I>, request: HandledRequest<P>) => UserCode.Returned<Sample<O> | Literals<O>, E, R>
+  readonly handler: (
+    sample: Sample<I>,
+    request: HandledRequest<P>,
+  ) => UserCode.HandlerResult<Sample<O> | Literals<O>, E, R>
   readonly context: Context.Context<Exclude<R, RequestContext>>
   readonly handling: HandlerEnvironment
 }
 
 type Outcome = Result.Result<Response, InferenceError>
 
-export class EachAnswer<I extends Fields, O extends Fields, E, R, P extends Declared> {
-  readonly #answering: Answering<I, O, E, R, P>
+export class EachRequest<I extends Fields, O extends Fields, E, R, P extends Declared> {
+  readonly #options: EachOptions<I, O, E, R, P>
   readonly #request: Request
   readonly #ended: (outcome: Outcome) => void
   /** Outputs by row, of those that have ended. */
@@ -42,22 +45,22 @@ export class EachAnswer<I extends Fields, O extends Fields, E, R, P extends Decl
   /** Of the first row that failed. */
   #failure: InferenceError | undefined
   /** Rows that have not ended at once. */
-  #going: Array<UserCode.Going<unknown, unknown>> | undefined
+  #calls: Array<UserCode.RunningCall<unknown, unknown>> | undefined
   readonly #scope: RequestScope<P>
   #isInterrupted = false
 
   /** `ended` takes the outcome once every row has ended. */
-  constructor(answering: Answering<I, O, E, R, P>, request: Request, ended: (outcome: Outcome) => void) {
-    this.#answering = answering
+  constructor(options: EachOptions<I, O, E, R, P>, request: Request, ended: (outcome: Outcome) => void) {
+    this.#options = options
     this.#request = request
     this.#ended = ended
     this.#open = request.rows
-    this.#scope = new RequestScope<P>(request, answering.handling)
+    this.#scope = new RequestScope<P>(request, options.handling)
   }
 
   begin(): void {
     const { inputs, rows } = this.#request
-    if (!this.#answering.batching) return this.#beginRow(0, inputs)
+    if (!this.#options.batching) return this.#beginRow(0, inputs)
     if (rows === 1) {
       return this.#beginRow(
         0,
@@ -74,24 +77,24 @@ export class EachAnswer<I extends Fields, O extends Fields, E, R, P extends Decl
 
   #stop(): void {
     this.#scope.cancel()
-    for (const row of this.#going ?? []) row.interruptUnsafe()
+    for (const row of this.#calls ?? []) row.interruptUnsafe()
   }
 
   #beginRow(row: number, tensors: Request["inputs"]): void {
     const sample = this.#sample(tensors)
     if (Result.isFailure(sample)) return this.#endRow(row, Result.fail(sample.failure))
-    const begun = UserCode.call(this.#answering.handler, sample.success, this.#scope, (effect) =>
-      Effect.runForkWith(this.#scope.context<R>(this.#answering.context))(effect),
+    const call = UserCode.call(this.#options.handler, sample.success, this.#scope, (effect) =>
+      Effect.runForkWith(this.#scope.context<R>(this.#options.context))(effect),
     )
-    if (Exit.isExit(begun)) return this.#endRow(row, this.#outputs(begun))
-    this.#going ??= []
-    this.#going.push(begun)
-    begun.addObserver((exit) => this.#endRow(row, this.#outputs(exit)))
-    if (this.#failure !== undefined) begun.interruptUnsafe()
+    if (Exit.isExit(call)) return this.#endRow(row, this.#outputs(call))
+    this.#calls ??= []
+    this.#calls.push(call)
+    call.addObserver((exit) => this.#endRow(row, this.#outputs(exit)))
+    if (this.#failure !== undefined) call.interruptUnsafe()
   }
 
   #sample(tensors: Request["inputs"]): Result.Result<Sample<I>, InferenceError> {
-    const { name, inputCodec } = this.#answering
+    const { name, inputCodec } = this.#options
     try {
       const decoded = inputCodec.decode(tensors)
       if (Result.isFailure(decoded)) return Result.fail(Handler.wrongInput(name, this.#request, decoded.failure))
@@ -102,8 +105,10 @@ export class EachAnswer<I extends Fields, O extends Fields, E, R, P extends Decl
     }
   }
 
-  #outputs(exit: Exit.Exit<unknown, E | UserCode.Thrown>): Result.Result<ReadonlyArray<TypedTensor>, InferenceError> {
-    const { name, outputCodec, batching } = this.#answering
+  #outputs(
+    exit: Exit.Exit<unknown, E | UserCode.ThrownError>,
+  ): Result.Result<ReadonlyArray<TypedTensor>, InferenceError> {
+    const { name, outputCodec, batching } = this.#options
     if (Exit.isFailure(exit)) return Result.fail(this.#failureOf(exit.cause))
     try {
       const encoded = outputCodec.encode(exit.value, batching)
@@ -115,10 +120,10 @@ export class EachAnswer<I extends Fields, O extends Fields, E, R, P extends Decl
   }
 
   #failureOf(cause: Cause.Cause<unknown>): InferenceError {
-    const { name, handling } = this.#answering
-    const { error, unexpected } = Handler.failure(this.#answering, handling.instance, cause)
-    const isOurs = (this.#isInterrupted || this.#failure !== undefined) && !Cause.hasDies(cause)
-    if (unexpected !== undefined && !isOurs) {
+    const { name, handling } = this.#options
+    const { error, unexpected } = Handler.failure(this.#options, handling.instance, cause)
+    const isOwnInterrupt = (this.#isInterrupted || this.#failure !== undefined) && !Cause.hasDies(cause)
+    if (unexpected !== undefined && !isOwnInterrupt) {
       Effect.runForkWith(handling.context)(Handler.logUnexpected(name, unexpected))
     }
     return error
@@ -136,7 +141,7 @@ export class EachAnswer<I extends Fields, O extends Fields, E, R, P extends Decl
   }
 
   #outcome(): Outcome {
-    const { name, signature } = this.#answering
+    const { name, signature } = this.#options
     if (this.#failure !== undefined) return Result.fail(this.#failure)
     const uneven = unevenOutput(signature.outputs, this.#rows)
     if (uneven !== undefined) return Result.fail(Handler.wrongOutput(name, uneven))

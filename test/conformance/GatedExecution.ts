@@ -3,10 +3,10 @@
  * execution, and what ends the one called `hold`. A script of a repository is a module that no test imports: it finds this one
  * by the name that it has in the process.
  */
-class Held {
+class GatedExecution {
   /** The ids of the requests of each execution that has begun. */
   executions: Array<ReadonlyArray<string>> = []
-  #letGo = () => {}
+  #open = () => {}
 
   get ran(): ReadonlyArray<string> {
     return this.executions.flat()
@@ -15,20 +15,20 @@ class Held {
   /** An execution of these requests, which waits where one of them is to be held. */
   async execute(ids: ReadonlyArray<string>): Promise<void> {
     this.executions.push(ids)
-    if (ids.includes("hold")) await new Promise<void>((resolve) => (this.#letGo = resolve))
+    if (ids.includes("hold")) await new Promise<void>((resolve) => (this.#open = resolve))
   }
 
   /** Ends the execution that waits. */
-  letGo(): void {
-    this.#letGo()
+  open(): void {
+    this.#open()
   }
 }
 
 const name = "nereid.conformance.held"
 
-export const held = new Held()
+export const gatedExecution = new GatedExecution()
 
-Object.assign(globalThis, { [Symbol.for(name)]: held })
+Object.assign(globalThis, { [Symbol.for(name)]: gatedExecution })
 
 /** A script that answers X with X once it may. Requests with this id are to be held. */
 export const holding = (hold = "hold") => `

@@ -1,0 +1,107 @@
+/**
+ * Ends requests: removes a request from the queue or its batch, counts it in the statistics and calls its reply, each once. The
+ * scheduler and RunningBatch.ts decide when a request ends, and with which outcome.
+ */
+import { Result } from "effect"
+import type { Deadlines } from "./Deadlines.ts"
+import type { QueuedRequest } from "./QueuedRequest.ts"
+import type { InferenceError } from "../error/InferenceError.ts"
+import type { Response } from "../request/Request.ts"
+import { Ordering } from "./Ordering.ts"
+import type { Queue } from "./Queue.ts"
+import type { ComputeDurations, FailureReason, ModelStatistics } from "../metrics/ModelStatistics.ts"
+
+export interface RequestCompletionOptions {
+  /** Whether replies keep the order of their requests. */
+  readonly preserveOrdering: boolean
+  readonly queue: Queue
+  readonly deadlines: Deadlines<QueuedRequest>
+  readonly statistics: ModelStatistics
+  /** The monotonic time in nanoseconds. */
+  readonly nanos: () => number
+  /** Receives what a caller's reply function throws. */
+  readonly onDefect: (defect: unknown) => void
+  /** A request has ended. Called before its reply. */
+  readonly onEnd: () => void
+}
+
+export class RequestCompletion {
+  /** Undefined where replies need no order. */
+  readonly ordering: Ordering | undefined
+  readonly #options: RequestCompletionOptions
+
+  constructor(options: RequestCompletionOptions) {
+    this.#options = options
+    this.ordering = options.preserveOrdering
+      ? new Ordering((queued, outcome) => this.#reply(queued, outcome))
+      : undefined
+  }
+
+  /** Does nothing for a request that has ended already, as do `refuse` and `cancel`. */
+  succeed(
+    queued: QueuedRequest,
+    result: Result.Success<Response, InferenceError>,
+    elapsed: number,
+    compute: ComputeDurations,
+  ): void {
+    if (!this.#end(queued)) return
+    const { statistics, nanos } = this.#options
+    queued.statistics.succeeded(elapsed, elapsed - compute.input - compute.infer - compute.output, compute)
+    if (queued.request.emit !== undefined) {
+      statistics.response(queued.responses)?.emptyResponse.add(nanos() - queued.respondedAt)
+    }
+    if (this.ordering === undefined) this.#reply(queued, result)
+    else this.ordering.settle(queued, result)
+  }
+
+  refuse(queued: QueuedRequest, reason: FailureReason, error: InferenceError): void {
+    const { ordering } = this
+    const outcome = Result.fail(error)
+    if (this.#end(queued)) {
+      this.#countFailure(queued, reason)
+      if (ordering !== undefined && reason === "BACKEND") return ordering.settle(queued, outcome)
+      // The request has ended, but its reply may still wait for its turn.
+    } else if (ordering?.holds(queued) !== true) return
+    ordering?.leave(queued)
+    this.#reply(queued, outcome)
+  }
+
+  /** Ends the request without a reply. */
+  cancel(queued: QueuedRequest): void {
+    if (this.#end(queued)) this.#countFailure(queued, "CANCELED")
+    this.#options.deadlines.delete(queued)
+    this.ordering?.leave(queued)
+  }
+
+  #end(queued: QueuedRequest): boolean {
+    if (queued.done) return false
+    queued.done = true
+    this.#options.onEnd()
+    if (queued.running === undefined) this.#options.queue.remove(queued)
+    else queued.running.leave(queued)
+    return true
+  }
+
+  #countFailure(queued: QueuedRequest, reason: FailureReason): void {
+    const { statistics, nanos } = this.#options
+    const now = nanos()
+    queued.statistics.failed(reason, now - queued.queuedAt)
+    if (reason === "CANCELED") {
+      statistics.cancelledRows[queued.running === undefined ? "queue" : "instance"] += queued.request.rows
+    }
+    if (queued.request.emit === undefined || queued.running === undefined) return
+    const response = statistics.response(queued.responses)
+    const ended = reason === "CANCELED" ? response?.cancel : response?.fail
+    ended?.add(now - queued.respondedAt)
+  }
+
+  /** An exception of one caller delays neither other replies nor an instance. */
+  #reply(queued: QueuedRequest, outcome: Result.Result<Response, InferenceError>): void {
+    this.#options.deadlines.delete(queued)
+    try {
+      queued.reply(outcome)
+    } catch (defect) {
+      this.#options.onDefect(defect)
+    }
+  }
+}
