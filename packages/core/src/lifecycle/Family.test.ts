@@ -17,18 +17,24 @@ class Writer extends Model.Service<Writer>()("writer", {
 
 class NoAdapter extends Data.TaggedError("NoAdapter")<{ readonly message: string }> {}
 
-/** Notes what is loaded and unloaded; a variant is there once its gate, if any, is open. */
+/** Notes what is loaded and unloaded. A load waits for the gate of its variant, if there is one, and an unload for its release. */
 const writer = (
   log: Array<string>,
   options: { readonly capacity?: number; readonly idleTimeToLive?: Duration.Input } = {},
 ) => {
   const gates = new Map<string, Deferred.Deferred<void>>()
+  const releases = new Map<string, Deferred.Deferred<void>>()
   const handler = (adapter: string) =>
     Effect.gen(function* () {
       if (adapter === "bad") return yield* new NoAdapter({ message: "no such adapter" })
       yield* Effect.acquireRelease(
         Effect.sync(() => log.push(`+${adapter}`)),
-        () => Effect.sync(() => log.push(`-${adapter}`)),
+        () =>
+          Effect.gen(function* () {
+            const release = releases.get(adapter)
+            if (release !== undefined) yield* Deferred.await(release)
+            log.push(`-${adapter}`)
+          }),
       )
       const gate = gates.get(adapter)
       if (gate !== undefined) yield* Deferred.await(gate)
@@ -41,7 +47,7 @@ const writer = (
     capacity: 2,
     ...options,
   })
-  return { layer, gates }
+  return { layer, gates, releases }
 }
 
 const call =
@@ -134,6 +140,32 @@ it.effect(
     }),
 )
 
+it.effect("a load waits until variants that are being unloaded have ended, its own earlier load too", () =>
+  Effect.gen(function* () {
+    const log: Array<string> = []
+    const { layer, releases } = writer(log, { capacity: 1 })
+    const [first, second] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+    const infer = call(yield* Testing.model(layer))
+    yield* infer("b")
+    releases.set("b", first)
+    const other = yield* Effect.forkChild(infer("a"))
+    yield* Testing.advance(0)
+    expect(log).toEqual(["+b"])
+    yield* Deferred.succeed(first, undefined)
+    expect(yield* Fiber.join(other)).toBe("a 1")
+    expect(log).toEqual(["+b", "-b", "+a"])
+    releases.set("a", second)
+    // The load of b evicts a and waits; the next one for a waits for the end of both.
+    const evicting = yield* Effect.forkChild(infer("b"))
+    yield* Testing.advance(0)
+    expect(log).toEqual(["+b", "-b", "+a"])
+    yield* Deferred.succeed(second, undefined)
+    yield* Fiber.join(evicting)
+    expect(yield* infer("a")).toBe("a 1")
+    expect(log).toEqual(["+b", "-b", "+a", "-a", "+b", "-b", "+a"])
+  }),
+)
+
 it.effect("one that cannot be loaded fails those who wait for it, and is tried again", () =>
   Effect.gen(function* () {
     const log: Array<string> = []
@@ -194,6 +226,27 @@ it.effect("its end refuses who waits, and ends what is loaded and what is being 
     )
     expect(yield* Fiber.join(waiting)).toMatchObject({ _tag: "Unavailable" })
     expect(log.toSorted()).toEqual(["+a", "+b", "-a", "-b"])
+  }),
+)
+
+it.effect("its end refuses those that wait for an unload", () =>
+  Effect.gen(function* () {
+    const log: Array<string> = []
+    const { layer, releases } = writer(log, { capacity: 1 })
+    const release = yield* Deferred.make<void>()
+    releases.set("a", release)
+    const waiting = yield* Effect.scoped(
+      Effect.gen(function* () {
+        const infer = call(yield* Testing.model(layer))
+        yield* infer("a")
+        const waiting = yield* Effect.forkDetach(Effect.flip(infer("b")))
+        yield* Testing.advance(0)
+        yield* Effect.forkDetach(Effect.andThen(Fiber.join(waiting), Deferred.succeed(release, undefined)))
+        return waiting
+      }),
+    )
+    expect(yield* Fiber.join(waiting)).toMatchObject({ _tag: "Unavailable" })
+    expect(log).toEqual(["+a", "-a"])
   }),
 )
 

@@ -1,12 +1,12 @@
 /**
- * How versions of models are loaded, and how they end, whatever their source is: models in code (CodeModels.ts), directories
- * (the repository's own package) and variants that requests load (Variants.ts).
+ * Loads and ends versions of models, for all sources: models in code (CodeModels.ts), directories (the package `repository`) and
+ * variants that requests load (Variants.ts).
  *
- *   change ─ holds the names ─┬─ load:   pending ─► loading ─┬─► ready, and the source serves it by a ModelStore
- *                             │                             └─► failed, and nothing of it stays
- *                             └─ retire: draining ─► ended
+ *   change ─ holds the names ─┬─ load:   wanted ─► loading ─┬─► ready, and the source serves it
+ *                             │                             └─► failed, and nothing of the build stays
+ *                             └─ retire: draining ─► gone
  *
- * All that is loaded lives in one scope. Its end also ends a change that is under way, and waits for it.
+ * All that is loaded lives in one scope. The end of the scope also ends a change that is under way, and waits for it.
  */
 import { Cause, type Duration, Effect, Exit, Fiber, Scope } from "effect"
 import { Unavailable } from "../error/InferenceError.ts"
@@ -41,7 +41,7 @@ export class Lifecycle {
 
   /**
    * Builds what these versions need, in a scope of its own, which ends with the last of them. Where the build fails, nothing of it
-   * stays and they have failed; where it is interrupted, they have ended. To be made ready by the caller, with the result's scope.
+   * stays and they have failed; where it is interrupted, they are gone. To be made ready by the caller, with the result's scope.
    */
   load<A, E, R>(
     versions: ReadonlyArray<ModelVersion>,

@@ -1,33 +1,34 @@
 /**
- * The states of one load of a model version, and which of them may follow each other. Pure: ModelVersion.ts moves through them.
+ * The states of one load of a model version, and the transitions between them. Pure: ModelVersion.ts makes the transitions.
  *
- *   pending ─► loading ──► ready ──► draining ──► ended
- *     │           │        │   ▲         ▲         ▲
- *     │           │        ▼   │         │         │
- *     └───────────┴─────► failed ────────┴─────────┘
+ *   wanted ──► loading ──► ready ──► draining ──► gone
+ *     │ │         │ │      │   ▲        ▲          ▲
+ *     │ │         │ ▼      ▼   │        │          │
+ *     │ └─────────┴──► failed ─┴────────┴──────────┤
+ *     └───────────┴────────────────────────────────┘
  *
- * A failed version becomes ready again only where it is loaded and had lost a model that it is made of. What callers see in each
- * state is in docs/architecture.md.
+ * A failed version becomes ready again only if it is loaded and had lost a model that it is made of. docs/architecture.md says
+ * what callers see in each state.
  */
 
 /**
- * - `pending`: a load was requested and waits for its turn.
- * - `loading`: it is being built, warm-up included.
- * - `ready`: it is loaded, and requests reach it.
+ * - `wanted`: its load has not begun. A variant of a family waits for memory in this state.
+ * - `loading`: its instances are being built, warm-up included.
+ * - `ready`: it is loaded and can serve requests.
  * - `draining`: no further requests reach it; it answers those that it has accepted.
- * - `ended`: its instances have ended.
+ * - `gone`: its instances have ended.
  * - `failed`: it cannot be loaded, or cannot run with the other models that there are; the reason says why.
  */
-export type ModelState = "pending" | "loading" | "ready" | "draining" | "ended" | "failed"
+export type ModelState = "wanted" | "loading" | "ready" | "draining" | "gone" | "failed"
 
 const successors: { readonly [S in ModelState]: ReadonlyArray<ModelState> } = {
-  pending: ["loading", "failed", "ended"],
-  loading: ["ready", "failed", "ended"],
+  wanted: ["loading", "failed", "gone"],
+  loading: ["ready", "failed", "gone"],
   ready: ["failed", "draining"],
-  failed: ["ready", "draining", "ended"],
-  draining: ["ended"],
-  ended: [],
+  failed: ["ready", "draining", "gone"],
+  draining: ["gone"],
+  gone: [],
 }
 
-/** Whether the machine has a transition from one state to the other. */
+/** Whether there is a transition from one state to the other. */
 export const mayFollow = (from: ModelState, to: ModelState): boolean => successors[from].includes(to)

@@ -71,7 +71,7 @@ export class ModelStore implements ModelLookup.RegisteredModels {
     const serving = this.serving(name)
     const isServed = (version: string) => serving.some((other) => other.version === version)
     return this.known(name).flatMap(({ version, state }) =>
-      version === "" || state === "pending" || isServed(version) ? [] : [version],
+      version === "" || state === "wanted" || isServed(version) ? [] : [version],
     )
   }
 
@@ -157,7 +157,7 @@ export class ModelStore implements ModelLookup.RegisteredModels {
     const serving = this.serving(name)
     const best = new Map<string, ModelVersion>()
     for (const version of this.known(name)) {
-      if (version.origin !== origin || version.state === "pending") continue
+      if (version.origin !== origin || version.state === "wanted") continue
       if (serving.some((other) => isSame(other, version))) continue
       const other = best.get(version.version)
       if (other === undefined || rank[version.state] >= rank[other.state]) best.set(version.version, version)
@@ -181,9 +181,9 @@ export class ModelStore implements ModelLookup.RegisteredModels {
     if (!isOver(version)) return
     // A reload that has failed is of no interest where the one before it goes on; one that is unloaded, where there is any other.
     const isReplaced = this.known(name).some(
-      (other) => other !== version && isSame(other, version) && (state === "ended" || other.state === "ready"),
+      (other) => other !== version && isSame(other, version) && (state === "gone" || other.state === "ready"),
     )
-    const isUseless = version.origin === "code" ? state === "ended" : isReplaced
+    const isUseless = version.origin === "code" ? state === "gone" : isReplaced
     if (isUseless) return this.forget(version)
     if (version.origin === "code") this.#forgetOldFailures()
   }
@@ -202,8 +202,8 @@ const noModels: ReadonlyArray<RunningModel> = []
 
 /** Of several loads of one version, the index shows the one of the highest rank. */
 const rank: Readonly<Record<ModelState, number>> = {
-  pending: 0,
-  ended: 1,
+  wanted: 0,
+  gone: 1,
   failed: 1,
   draining: 2,
   loading: 3,
@@ -217,13 +217,13 @@ const isSame = (one: ModelVersion, other: ModelVersion): boolean =>
 
 /** Whether it is not loaded and nothing of it is under way. */
 const isOver = ({ state, running }: ModelVersion): boolean =>
-  state === "ended" || (state === "failed" && running === undefined)
+  state === "gone" || (state === "failed" && running === undefined)
 
 /** Undefined for a version that the index does not show. */
 const entryOf = ({ name, version, state, reason, running }: ModelVersion): IndexEntry | undefined => {
   const identity = version === "" ? { name } : { name, version }
   switch (state) {
-    case "pending":
+    case "wanted":
       return undefined
     case "loading":
       return { ...identity, state: "LOADING", reason }
@@ -233,7 +233,7 @@ const entryOf = ({ name, version, state, reason, running }: ModelVersion): Index
         : { ...identity, state: "READY", reason }
     case "draining":
       return { ...identity, state: "UNLOADING", reason }
-    case "ended":
+    case "gone":
       return { ...identity, state: "UNAVAILABLE", reason: "unloaded" }
     case "failed":
       return { ...identity, state: "UNAVAILABLE", reason }

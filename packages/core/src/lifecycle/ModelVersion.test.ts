@@ -12,11 +12,11 @@ const make = () => new ModelVersion({ name: "m", version: "1", origin: "code" })
 
 /** A version in each state, with what leads to it. */
 const inState: { readonly [S in ModelState]: () => ModelVersion } = {
-  pending: make,
-  loading: () => after(inState.pending, (version) => version.begin()),
+  wanted: make,
+  loading: () => after(inState.wanted, (version) => version.begin()),
   ready: () => after(inState.loading, (version) => version.ready(running)),
   draining: () => after(inState.ready, (version) => version.drain()),
-  ended: () => after(inState.draining, (version) => version.end()),
+  gone: () => after(inState.draining, (version) => version.end()),
   failed: () => after(inState.loading, (version) => version.fail("broken")),
 }
 
@@ -26,19 +26,19 @@ const after = (from: () => ModelVersion, move: (version: ModelVersion) => void):
   return version
 }
 
-const moves: { readonly [S in Exclude<ModelState, "pending">]: (version: ModelVersion) => void } = {
+const moves: { readonly [S in Exclude<ModelState, "wanted">]: (version: ModelVersion) => void } = {
   loading: (version) => version.begin(),
   ready: (version) => version.ready(running),
   draining: (version) => version.drain(),
-  ended: (version) => version.end(),
+  gone: (version) => version.end(),
   failed: (version) => version.fail("broken"),
 }
 
-const states = ["pending", "loading", "ready", "draining", "ended", "failed"] as const
+const states = ["wanted", "loading", "ready", "draining", "gone", "failed"] as const
 
 describe("a version moves", () => {
   const pairs = states.flatMap((from) =>
-    (["loading", "ready", "draining", "ended", "failed"] as const).map((to) => ({ from, to })),
+    (["loading", "ready", "draining", "gone", "failed"] as const).map((to) => ({ from, to })),
   )
 
   it.each(pairs.filter(({ from, to }) => mayFollow(from, to)))("from $from to $to", ({ from, to }) => {

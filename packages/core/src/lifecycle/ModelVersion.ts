@@ -47,7 +47,7 @@ export class ModelVersion {
   readonly origin: Origin
   /** The configuration that it was loaded with; undefined for a model in code, whose declaration says it. */
   configuration: (() => ModelConfig) | undefined
-  #state: ModelState = "pending"
+  #state: ModelState = "wanted"
   #reason = ""
   #running: RunningModel | undefined
   #build: BuildScope | undefined
@@ -121,7 +121,7 @@ export class ModelVersion {
 
   /** Nothing of it is left, or ever was. */
   end(): void {
-    this.#move("ended")
+    this.#move("gone")
     this.#running = undefined
     this.#build = undefined
   }

@@ -91,8 +91,8 @@ export class Variants<R = never> {
   readonly #runtime: VariantsRuntime<R>
   /** In the order of their loads. */
   readonly #variants = new Map<string, Variant>()
-  /** Variants that are being unloaded and still hold their memory. */
-  readonly #closing = new Set<Deferred.Deferred<void>>()
+  /** Variants that are being unloaded and still hold memory. Each holds the lock of its key. */
+  readonly #unloading = new Set<Variant>()
   readonly #unrecoverable = Deferred.makeUnsafe<Unrecoverable>()
   readonly #deadlines: Deadlines<Waiter>
   readonly #openRequests = new OpenRequests()
@@ -183,11 +183,14 @@ export class Variants<R = never> {
 
   #load(variant: Variant): Effect.Effect<void, never, R> {
     const { key, version, waiting } = variant
+    const { lifecycle } = this.#runtime
+    // Waits for variants that still hold memory, such as the one that was unloaded for this one.
+    const keys = [key, ...[...this.#unloading].map((unloading) => unloading.key)]
     return Effect.gen({ self: this }, function* () {
-      // Waits for variants that still hold memory, such as the one that was unloaded for this one.
-      yield* Effect.forEach(this.#closing, (unloaded) => Deferred.await(unloaded), { discard: true })
-      const exit = yield* Effect.exit(this.#runtime.lifecycle.load([version], this.#build(variant)))
+      const exit = yield* Effect.exit(lifecycle.change(keys, lifecycle.load([version], this.#build(variant))))
       if (Exit.isFailure(exit)) {
+        // Interrupted while it waited.
+        if (version.state === "wanted") version.end()
         this.#variants.delete(key)
         const error = this.#failure(key, exit.cause)
         // One of Errors is an answer to its caller, as for an unknown key.
@@ -238,15 +241,16 @@ export class Variants<R = never> {
   }
 
   #unload(variant: Variant): void {
-    this.#variants.delete(variant.key)
-    const unloaded = Deferred.makeUnsafe<void>()
-    this.#closing.add(unloaded)
-    variant.version.drain()
-    const done = Effect.sync(() => {
-      this.#closing.delete(unloaded)
-      Deferred.doneUnsafe(unloaded, Effect.void)
-    })
-    this.#runtime.fork(Effect.ensuring(Retirement.end(variant.version, this.#print(variant.key)), done))
+    const { key, version } = variant
+    this.#variants.delete(key)
+    this.#unloading.add(variant)
+    version.drain()
+    const end = Effect.ensuring(
+      Retirement.end(version, this.#print(key)),
+      Effect.sync(() => this.#unloading.delete(variant)),
+    )
+    // A refusal means that the server stops, which ends the variant with the scope.
+    this.#runtime.fork(Effect.ignore(this.#runtime.lifecycle.change([key], end)))
   }
 
   /** Passes a request on to the model of its variant. */

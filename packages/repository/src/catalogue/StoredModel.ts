@@ -254,7 +254,7 @@ export class StoredModel {
   #forgetOutcomes(): void {
     const { store } = this.#options
     for (const record of store.known(this.#name)) {
-      const isOver = record.state === "ended" || (record.state === "failed" && record.running === undefined)
+      const isOver = record.state === "gone" || (record.state === "failed" && record.running === undefined)
       if (record.origin === "repository" && isOver) store.forget(record)
     }
   }
