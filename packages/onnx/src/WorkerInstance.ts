@@ -1,10 +1,10 @@
 /**
- * One worker thread, from its start to its exit, as the main thread sees it: hands it batches, takes the outcomes, stops
- * it. It lives once: Supervisor.ts starts the next one.
+ * One worker thread of an ONNX session, as the main thread sees it: passes batches to the thread, receives their outcomes and
+ * stops the thread. Supervisor.ts starts another thread after this one has ended.
  *
- *   execute ─► slot or message ─► HEAD + 1, notify ─► worker ─► DONE + 1, notify ─► outcome ─► resume
+ *   execute ─► slot or message ─► HEAD + 1, notify ─► worker ─► DONE + 1, notify ─► outcome ─► settle
  *
- * All in order: the worker takes batches by sequence number and completes them so.
+ * The worker takes batches in the order of their sequence numbers and completes them in this order.
  */
 import * as Batch from "@nereid/core/internal/batch/Batch"
 import type { Definition } from "@nereid/core/internal/model/Definition"

@@ -1,9 +1,8 @@
 /**
- * What the HTTP and the gRPC port answer, on one port, over HTTP/1.1 and HTTP/2 alike: for where there is only one, and for
- * callers of HTTP who speak HTTP/2. Which of the two a connection speaks is told once, when it opens (Protocol.ts); which
- * front end a request is for, by its path.
+ * HTTP and gRPC on one port, both over HTTP/1.1 and HTTP/2: for platforms that route one port only, and for HTTP clients that
+ * speak HTTP/2. Protocol.ts detects the protocol when a connection opens; the path of a request selects its front end.
  *
- *   connection ─► HttpListener ─┬─ HTTP/2 ──► GrpcHttp2 ─┬─ plain inference ─► GrpcUnary, GrpcStream
+ *   connection ─► HttpListener ─┬─ HTTP/2 ──► GrpcHttp2 ─┬─ plain inference ─► UnaryCall, StreamCall
  *                               │                        └─┬─ an RPC ─────────► GrpcConnect ─► GrpcRoutes
  *                               └─ HTTP/1.1 ───────────────┴─ anything else ──► HttpRoutes
  */

@@ -6,14 +6,14 @@ import { Clock, Duration, Effect, type Fiber, Result, Stream } from "effect"
 import { withBatch, withoutBatch } from "../model/BatchedTensors.ts"
 import { callableBy, inheritCaller, callerOf } from "./Caller.ts"
 import type { CallOptions } from "./Inference.ts"
-import { type InferenceError, InvalidRequest, ModelNotReady } from "../error/InferenceError.ts"
+import { type InferenceError, InvalidRequest } from "../error/InferenceError.ts"
+import { notReady } from "../error/Refusal.ts"
 import { noParameters, type Response } from "../request/Request.ts"
 import { wrongParameter } from "../model/ParameterFields.ts"
 import * as QueuedCall from "../model/QueuedCall.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
 import { submitSingle, type CallableModel, stream } from "../running/CallableModel.ts"
 import type { AnyTensor, TypedTensor } from "../tensor/TypedTensor.ts"
-import type { ModelInterface } from "../wire/ModelInterface.ts"
 import { type Validated, validate } from "../wire/Validation.ts"
 
 export interface NamedTensors {
@@ -170,7 +170,3 @@ export const make = (
     },
   }
 }
-
-/** In the words of the protocol's clients. */
-export const notReady = ({ name, version }: Pick<ModelInterface, "name" | "version">): ModelNotReady =>
-  new ModelNotReady({ message: `Request for unknown model: '${name}' version ${version} is not at ready state` })

@@ -13,7 +13,7 @@
 import { Cause, Effect, type Fiber, Latch, Result } from "effect"
 import type { CallCycleDetector } from "../request/CallCycleDetector.ts"
 import { callableBy, type CallerService } from "../call/Caller.ts"
-import { notReady } from "../call/NamedCalls.ts"
+import { notReady } from "../error/Refusal.ts"
 import { DeadlineExceeded, ExecutionFailed, type InferenceError, withMessage } from "../error/InferenceError.ts"
 import { type Cancel, errorPrefix, noParameters, type Request, type Response, type Trace } from "../request/Request.ts"
 import type { RunningModel } from "../running/RunningModel.ts"

@@ -1,6 +1,7 @@
 /**
  * The frame around a gRPC message (gRPC over HTTP/2, "Length-Prefixed-Message"): a flag, 1 if the message is compressed, then
- * its length in four bytes, then the message. Messages that arrive in parts are put together in ResponseMessageReader.ts.
+ * its length in four bytes, then the message. ResponseMessageReader.ts
+ * joins the parts of a response, and the server's RequestMessageReader.ts those of a request.
  */
 
 /** Bytes before a message. */

@@ -1,6 +1,6 @@
 /**
- * Which instances a model has: as its options say it, each by itself, and in groups as the protocol's configuration shows them.
- * Data; who builds them is Handler.ts.
+ * The instances of a model, as its options declare them: each by itself, and in groups as the protocol's configuration shows
+ * them. Pure: InstanceSet.ts builds the instances.
  */
 import { Layer } from "effect"
 import { requireInteger } from "../model/Batching.ts"

@@ -95,7 +95,7 @@ export const family = <Self, N extends string, I extends Fields, O extends Field
     }
   }
 
-  const make = Effect.fn("Family.make")(function* (release: Effect.Effect<void>) {
+  const make = Effect.fnUntraced(function* (release: Effect.Effect<void>) {
     const statistics = new ModelStatistics()
     const cycles = new CallCycleDetector(name)
     const variants = yield* Variants.make({

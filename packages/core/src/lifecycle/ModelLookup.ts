@@ -2,6 +2,7 @@
 import { Result } from "effect"
 import * as NamedCalls from "../call/NamedCalls.ts"
 import { type InferenceError, InvalidRequest, ModelNotFound } from "../error/InferenceError.ts"
+import { notReady } from "../error/Refusal.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
 
 /** Models by name and version, to inspect and to call. */
@@ -30,7 +31,7 @@ export const make = ({
     const model = version === "" ? found.at(-1) : found.find(({ description }) => description.version === normalized)
     if (model !== undefined) return Result.succeed(model)
     const others = absent(name)
-    if (others.includes(normalized)) return Result.fail(NamedCalls.notReady({ name, version: normalized }))
+    if (others.includes(normalized)) return Result.fail(notReady({ name, version: normalized }))
     return Result.fail(notFound(name, version, found.length + others.length > 0))
   }
   return { versions, absent, get, ...NamedCalls.make(get) }

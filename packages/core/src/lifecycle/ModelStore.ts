@@ -1,6 +1,7 @@
 /**
- * The versions of models of one server and the state of each: what lookups, readiness, the index, metrics and log read. It moves
- * no version from one state to another; its sources do (CodeModels.ts, a repository).
+ * The versions of models of one server with their states: lookups, the index, readiness and metrics read it, and the start table
+ * of `nereid serve` prints its index. The sources change the states (CodeModels.ts, a repository, a starting server); the store
+ * only watches them. A family of variants is one version here.
  */
 import type { RunningModel } from "../running/RunningModel.ts"
 import * as ModelLookup from "./ModelLookup.ts"
@@ -108,7 +109,7 @@ export class ModelStore implements ModelLookup.RegisteredModels {
     for (const listener of this.#listeners) listener()
   }
 
-  /** Shows a version that requests do not reach (yet). Harmless where it is known already. */
+  /** Adds a version that requests do not reach (yet). The index shows it once its load begins. */
   add(version: ModelVersion): void {
     const known = this.#known.get(version.name) ?? new Set<ModelVersion>()
     this.#known.set(version.name, known)
@@ -175,11 +176,11 @@ export class ModelStore implements ModelLookup.RegisteredModels {
     this.#models = others.toSpliced(first < 0 ? others.length : first, 0, ...models)
   }
 
-  /** Forgets what nobody has to know of any more. */
+  /** Forgets a version that is over, if nothing shows it any more. */
   #review(version: ModelVersion): void {
     const { name, state } = version
     if (!isOver(version)) return
-    // A reload that has failed is of no interest where the one before it goes on; one that is unloaded, where there is any other.
+    // The index shows a failed reload only if no earlier load is ready, and an unloaded version only if no other load is known.
     const isReplaced = this.known(name).some(
       (other) => other !== version && isSame(other, version) && (state === "gone" || other.state === "ready"),
     )

@@ -4,7 +4,7 @@
  */
 import { Duration, Effect, Option, Result } from "effect"
 import { constVoid } from "effect/Function"
-import { notReady } from "../call/NamedCalls.ts"
+import { notReady } from "../error/Refusal.ts"
 import { ExecutionFailed, type InferenceError } from "../error/InferenceError.ts"
 import type { CallCycleDetector } from "../request/CallCycleDetector.ts"
 import * as ModelLife from "../running/ModelLife.ts"

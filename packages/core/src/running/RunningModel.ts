@@ -1,6 +1,6 @@
 /**
- * A model that runs: what the registry holds, the front ends call and a typed service wraps. It does not show where it runs: on
- * ONNX instances, in a handler or on another server.
+ * A model that runs, on ONNX instances, in a handler or on another server. The store of a server holds it, front ends call it, and
+ * a typed service wraps it.
  */
 import { Context } from "effect"
 import type { CallCycleDetector } from "../request/CallCycleDetector.ts"

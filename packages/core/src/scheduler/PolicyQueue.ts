@@ -1,10 +1,9 @@
 /**
- * The queue of a model that declares more than a size and a delay: priority levels, times in the queue, preferred batch
- * sizes. As in Triton, a batch takes what goes first, whatever its levels are, and each level has a size of its own. Pure
- * data: time comes in as a number.
+ * The queue of a model with priority levels, queue timeouts, preferred batch sizes or preserved order (QueuePolicy.ts). As in
+ * Triton, a batch may take requests of several levels, and each level has its own maximum size. Pure: time is an argument.
  *
- * Requests that may share a batch stand in lanes (PriorityLanes.ts); those whose first request has the highest
- * level, and is the oldest of that level, go next, behind retried batches.
+ * Requests that may share a batch form lanes (PriorityLanes.ts). The lanes whose first request has the highest level, and is the
+ * oldest of that level, go next, behind retried batches.
  */
 import type { QueuedRequest } from "./QueuedRequest.ts"
 import { Expiries } from "./Expiries.ts"

@@ -6,7 +6,8 @@ import { Cause, Exit, Result, type Tracer } from "effect"
 import type { RequestCompletion } from "./RequestCompletion.ts"
 import type * as Batch from "../batch/Batch.ts"
 import type { QueuedRequest } from "./QueuedRequest.ts"
-import { ExecutionFailed, type InferenceError, Unavailable, Unrecoverable } from "../error/InferenceError.ts"
+import { ExecutionFailed, type InferenceError, Unrecoverable } from "../error/InferenceError.ts"
+import { stopping } from "../error/Refusal.ts"
 import type { Request, Trace } from "../request/Request.ts"
 import * as RequestSpan from "../request/RequestSpan.ts"
 import type { ExecutionResult, Instance, Interrupt } from "../instance/Instance.ts"
@@ -180,10 +181,6 @@ export class RunningBatch {
     })
   }
 }
-
-/** What a model says that takes no requests any more. */
-export const stopping = () =>
-  new Unavailable({ message: "Server is stopping, scheduler for model has stopped accepting new inference requests" })
 
 /** The parts of an execution, one behind the other up to its end. */
 const trace = (trace: Trace, { input, infer, output }: ComputeDurations, endedAt: number) => {

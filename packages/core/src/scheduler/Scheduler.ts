@@ -3,9 +3,9 @@
  *
  *   submit ─► RequestQueue ─► Dispatcher ─► instance.execute(batch) ─► RunningBatch ─► reply, per request
  *     │ full: QueueFull   │ Deadlines: DeadlineExceeded         │ fails: every request of that batch, no other;
- *     │                   │                                     │        or its halves go to the queue again;
+ *     │                   │ cancel: leaves at once              │        or its halves go to the queue again;
  *     │                   │                                     │        Unrecoverable: it was the last batch
- *                         │ cancel: leaves at once              │ cancel of all its requests: interrupted
+ *     │                   │                                     │ cancel of all its requests: interrupted
  *
  * A free instance pulls: with `maxQueueDelay` 0 (the default) no request waits while an instance is free.
  */
@@ -37,7 +37,7 @@ import { plain, type Queueing } from "../model/QueuePolicy.ts"
 import { QueueTimeouts } from "./QueueTimeouts.ts"
 import { RequestQueue } from "./RequestQueue.ts"
 import { counted } from "./ResponseCount.ts"
-import { stopping } from "./RunningBatch.ts"
+import { stopping } from "../error/Refusal.ts"
 import type { RequestStatistics, ModelStatistics } from "../metrics/ModelStatistics.ts"
 
 export interface SchedulerOptions extends QueueOptions {

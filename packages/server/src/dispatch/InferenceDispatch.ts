@@ -2,14 +2,15 @@
  * Dispatches requests to their models, for all transports: finds the model, admits the request, borrows its shared memory,
  * validates and submits it, and writes its response. The other operations of a server are in Gateway.ts.
  *
- *   registry ─► ready ─► room ─► loan ─► validation ─► calls.submit ─► response, written ─► end
- *      └──────────┴────────┴───────┴─────────┴─ refused: end, and counted as a failure of the model
+ *   store ─► ready ─► room ─► loan ─► validation ─► calls.submit ─► response, written ─► end
+ *     │        └───────┴───────┴─────────┴─ refused: end, and counted as a failure of the model
+ *     └─ not found, or decoupled for a caller that takes one response: end
  */
 import { constVoid } from "effect/Function"
 import { Effect, Result } from "effect"
 import { type InferenceError, QueueFull, Unsupported } from "@nereid/core/Errors"
 import { type Cancel, type Emit, errorPrefix, type Response } from "@nereid/core/internal/request/Request"
-import { notReady } from "@nereid/core/internal/call/NamedCalls"
+import { notReady } from "@nereid/core/internal/error/Refusal"
 import type { RegisteredModels } from "@nereid/core/Registry"
 import { validate, wireResponse } from "@nereid/core/internal/wire/Validation"
 import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"

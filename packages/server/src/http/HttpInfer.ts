@@ -1,9 +1,10 @@
 /**
  * POST …/infer: body, decode, gateway, encode, reply. A connection that closes cancels the request.
  *
- *   headers ─► body ─► decompress ─► decode ─► gateway.infer ─► encode ─► compress ─► reply
- *     │          │ too large, corrupt   │ malformed  │ connection closed: cancel
- *     └──────────┴──────────────────────┴─ refused   └─ failed: {"error": …}
+ *   headers ─► body ─► decompress ─► model ─► decode ─► gateway.infer ─► encode ─► compress ─► reply
+ *     │          │       │ too large,  │ not    │ mal-      │ connection closed: cancel
+ *     │          │       │ corrupt     │ found  │ formed    └─ failed: {"error": …}
+ *     └──────────┴───────┴─────────────┴────────┴─ refused
  *       unknown encoding, bad length or timeout, too large
  */
 import { Result } from "effect"

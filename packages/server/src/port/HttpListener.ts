@@ -1,7 +1,7 @@
 /**
- * A port that speaks HTTP/1.1, with or without TLS, in a scope: it listens, keeps a failing handler from ending the
- * process, and stops without dropping an answer. What it answers is the handler's: HttpServer.ts, MetricsServer.ts and
- * GrpcServer.ts bring one each, and the last also what speaks HTTP/2 on the same port.
+ * A port that speaks HTTP/1.1, with or without TLS, in a scope: it listens, keeps a failing handler from ending the process, and
+ * stops without dropping a response. HttpServer.ts, MetricsServer.ts, GrpcServer.ts and OnePort.ts provide the handlers of
+ * requests; GrpcServer.ts and OnePort.ts also provide HTTP/2 on the same port.
  *
  *   stop:  no new connections ─► idle ones close ─► answers in flight go out with `connection: close` ─► closed
  *                                                  └─ after `stopTimeoutMillis` they are cut off
@@ -70,7 +70,7 @@ export const make = Effect.fnUntraced(function* (
   let stopping = false
 
   const serve = (request: IncomingMessage, response: ServerResponse) => {
-    // Who asked whether to send a body may or may not send one behind a refusal: what comes next could be either.
+    // After a refusal, a client that sent `expect: 100-continue` may send its body or the next request: close the connection.
     if (stopping || request.headers.expect !== undefined) response.shouldKeepAlive = false
     const { socket } = request
     const ofConnection = open.get(socket) ?? begin(socket, open)

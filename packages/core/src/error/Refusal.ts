@@ -1,0 +1,10 @@
+/** Errors with which a model refuses requests, in the words of the protocol's clients. */
+import { ModelNotReady, Unavailable } from "./InferenceError.ts"
+
+/** The version is loading, draining or failed, or none of its instances takes requests. */
+export const notReady = ({ name, version }: { readonly name: string; readonly version: string }): ModelNotReady =>
+  new ModelNotReady({ message: `Request for unknown model: '${name}' version ${version} is not at ready state` })
+
+/** The model, or its server, is stopping. */
+export const stopping = (): Unavailable =>
+  new Unavailable({ message: "Server is stopping, scheduler for model has stopped accepting new inference requests" })
