@@ -21,7 +21,7 @@ interface Program {
 /** The code of a handler whose parameter is `parameter` and that answers `value`. */
 type Form = (parameter: string, value: string) => string
 
-const answers: Readonly<Record<string, Form>> = {
+const resultForms: Readonly<Record<string, Form>> = {
   "a function": (parameter, value) => `(${parameter}) => (${value})`,
   "an asynchronous function": (parameter, value) => `async (${parameter}) => (${value})`,
   "a promise": (parameter, value) => `(${parameter}) => Promise.all([]).then(() => (${value}))`,
@@ -107,11 +107,11 @@ const record = (outputs: Outputs) =>
 
 const results = (outputs: Outputs) => `requests.map(({ inputs: { TEXT } }) => Result.succeed(${record(outputs)}))`
 
-const ways = [
-  { way: "each", forms: answers, mistakes: mistakesOfSamples, parameter: "{ TEXT }", value: record },
-  { way: "batch", forms: answers, mistakes: mistakesOfBatches, parameter: "{ TEXT }", value: record },
-  { way: "requests", forms: answers, mistakes: mistakesOfBatches, parameter: "requests", value: results },
-  { way: "stream", forms: responses, mistakes: mistakesOfSamples, parameter: "{ TEXT }", value: record },
+const variants = [
+  { variant: "each", forms: resultForms, mistakes: mistakesOfSamples, parameter: "{ TEXT }", value: record },
+  { variant: "batch", forms: resultForms, mistakes: mistakesOfBatches, parameter: "{ TEXT }", value: record },
+  { variant: "requests", forms: resultForms, mistakes: mistakesOfBatches, parameter: "requests", value: results },
+  { variant: "stream", forms: responses, mistakes: mistakesOfSamples, parameter: "{ TEXT }", value: record },
 ]
 
 const imports = [
@@ -121,11 +121,11 @@ const imports = [
 ]
 
 /** One line of code each. */
-const generated = ways.flatMap(({ way, forms, mistakes, parameter, value }) =>
+const generated = variants.flatMap(({ variant, forms, mistakes, parameter, value }) =>
   Object.entries(forms).flatMap(([form, code]) =>
     Object.entries(mistakes).map(([mistake, { outputs, expected }]) => ({
-      title: `Model.${way}, ${form}: ${mistake}`,
-      line: `Model.${way}(Shout, ${code(parameter, value(outputs))})`,
+      title: `Model.${variant}, ${form}: ${mistake}`,
+      line: `Model.${variant}(Shout, ${code(parameter, value(outputs))})`,
       expected,
     })),
   ),

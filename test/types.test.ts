@@ -56,21 +56,21 @@ const program = Effect.gen(function* () {
   return yield* sentiment.infer({ TEXT: "a great movie" })
 })
 
-type Answer = { readonly CLASS: "negative" | "positive"; readonly PROB: number }
+type Output = { readonly CLASS: "negative" | "positive"; readonly PROB: number }
 
-export const remote: Effect.Effect<Answer, Errors.InferenceError> = program.pipe(
+export const remote: Effect.Effect<Output, Errors.InferenceError> = program.pipe(
   Effect.provide(Client.layer(Sentiment, { url: "grpc://models:8001" })),
 )
 
 // @ts-expect-error the model of another class is provided
 // @effect-diagnostics-next-line missingEffectContext:off
-export const another: Effect.Effect<Answer, Errors.InferenceError> = program.pipe(
+export const another: Effect.Effect<Output, Errors.InferenceError> = program.pipe(
   Effect.provide(Client.layer(Bert, { url: "grpc://models:8001" })),
 )
 
 export const withoutEffect = async () => {
   await using sentiment = await Client.connect(Sentiment, { url: "http://models:8000" })
-  const response: Answer = await sentiment.infer({ TEXT: "a great movie" })
+  const response: Output = await sentiment.infer({ TEXT: "a great movie" })
   // @ts-expect-error wrong input name
   await sentiment.infer({ text: "a great movie" })
   // @ts-expect-error no such label
@@ -108,7 +108,7 @@ type Fields = (typeof Sentiment)["definition"]
 
 export const tested = async () => {
   const sentiment = await Testing.start(SentimentLive.pipe(Layer.provide(BertLive)))
-  const { PROB }: Answer = await sentiment.infer({ TEXT: "a great movie" })
+  const { PROB }: Output = await sentiment.infer({ TEXT: "a great movie" })
   // @ts-expect-error wrong input name
   await sentiment.infer({ text: "a great movie" })
   // @ts-expect-error Bert is not provided

@@ -23,7 +23,7 @@ const epochs = 20
 const batchSize = 30 // divides 9,000
 const startRate = 0.002
 const seed = 1
-const leastAccuracy = 0.975
+const minAccuracy = 0.975
 
 const train = (mnist: Mnist.Mnist): Network.Network => {
   const random = Random.make(seed)
@@ -93,8 +93,8 @@ const right = responses.flatMap((response, row): ReadonlyArray<ClassifiedDigit> 
 })
 const accuracy = right.length / Mnist.heldOut.length
 console.log(`digits.onnx: ${model.length} bytes, held out ${percent(accuracy)}`)
-if (accuracy < leastAccuracy) {
-  throw new Error(`held-out accuracy ${percent(accuracy)} is under ${percent(leastAccuracy)}; nothing was written`)
+if (accuracy < minAccuracy) {
+  throw new Error(`held-out accuracy ${percent(accuracy)} is under ${percent(minAccuracy)}; nothing was written`)
 }
 writeFileSync(join(import.meta.dirname, "digits.onnx"), model)
 writePictures(join(import.meta.dirname, "pictures"), mnist, right)

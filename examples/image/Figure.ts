@@ -8,10 +8,10 @@ export const side = 28
 const longest = 20
 
 /** What has less ink than this more than the rest is grain, or what is left of a shadow. */
-const leastInk = 0.15
+const minInk = 0.15
 
 /** Blots this much smaller than the largest one are dirt. */
-const leastShare = 0.08
+const minShare = 0.08
 
 /** A part of a picture; right and bottom are the first column and row behind it. */
 interface Box {
@@ -24,10 +24,10 @@ interface Box {
 /** 0 is paper and 1 is ink, 28x28; undefined on a blank paper. */
 export const find = ({ amounts, width, height }: Ink): Float32Array | undefined => {
   const { paper, ink } = otsu(amounts)
-  if (ink - paper < leastInk) return undefined
+  if (ink - paper < minInk) return undefined
   const found = blots(amounts, width, height, (paper + ink) / 2)
   const largest = Math.max(0, ...found.map(({ pixels }) => pixels.length))
-  const kept = found.filter(({ pixels }) => pixels.length >= leastShare * largest)
+  const kept = found.filter(({ pixels }) => pixels.length >= minShare * largest)
   if (largest < longest) return undefined
 
   // Edges stay soft, as MNIST's are; ink of full strength is what the pen's own pixels have on average.

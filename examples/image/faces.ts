@@ -17,7 +17,7 @@ const size = { width: 320, height: 240 } as const
 /** What the network has been trained with. */
 const normalization = { mean: 127, deviation: 128 }
 
-const leastScore = 0.7
+const minScore = 0.7
 const maxOverlap = 0.3
 
 /** While one picture is with the network, the next one is decoded. */
@@ -53,7 +53,7 @@ const proposals = (scores: Float32Array, boxes: Float32Array): ReadonlyArray<Box
   const found: Array<Box> = []
   for (let place = 0; place * 2 < scores.length; place++) {
     const score = scores[place * 2 + 1] ?? 0
-    if (score < leastScore) continue
+    if (score < minScore) continue
     const [left = 0, top = 0, right = 0, bottom = 0] = boxes.subarray(place * 4, place * 4 + 4)
     found.push({ left, top, right, bottom, score })
   }

@@ -47,7 +47,7 @@ const held: Readonly<Record<string, string>> = {
   hurries: `max_batch_size: 8 ${int32} ${batching("preferred_batch_size: 4 max_queue_delay_microseconds: 1000")}`,
   shapes: `max_batch_size: 4 ${variable} ${batching()}`,
   shapes_ragged: `max_batch_size: 4 ${ragged} ${batching()}`,
-  single: `max_batch_size: 4 ${int32}`,
+  alone: `max_batch_size: 4 ${int32}`,
 }
 
 /** Answers with how many executions there have been, and fails where it is to. */

@@ -10,7 +10,7 @@ import * as Banner from "./Banner.ts"
 import { inOneLine } from "./module/Failure.ts"
 import * as ForcedExit from "./ForcedExit.ts"
 import * as ModelModule from "./module/ModelModule.ts"
-import * as StrayErrors from "./StrayErrors.ts"
+import * as UnhandledErrors from "./UnhandledErrors.ts"
 import * as Telemetry from "./Telemetry.ts"
 import * as RepositoryFlags from "./flags/RepositoryFlags.ts"
 import * as ServerFlags from "./flags/ServerFlags.ts"
@@ -63,7 +63,7 @@ export const serve = Command.make(
       Effect.flatMap(Server.Server, (server) => Console.log(Banner.banner(server, options.tls))),
     ).pipe(Layer.provide(served))
     return yield* announced.pipe(
-      Layer.provide(StrayErrors.layer(stop)),
+      Layer.provide(UnhandledErrors.layer(stop)),
       Layer.provide(telemetry),
       Layer.provide(Logging.layer(options.logging)),
       Layer.launch,

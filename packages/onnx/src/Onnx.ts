@@ -73,7 +73,7 @@ export const layer = <
 }
 
 const flatSource = (definition: Definition<Fields, Fields>, flat: FlatBatch.FlatBatch, options: OnnxOptions) =>
-  Effect.map(source(FlatBatch.inner(flat, definition), options), ({ build, ...more }) => ({
+  Effect.map(source(FlatBatch.flatDefinition(flat, definition), options), ({ build, ...more }) => ({
     ...more,
     build: (planned: PlannedInstance) =>
       Effect.map(build(planned), (instance) => FlatInstance.make(definition, flat, instance)),

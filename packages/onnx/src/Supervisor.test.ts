@@ -62,11 +62,11 @@ const supervised = Effect.fnUntraced(function* (
 
 const becomes = (instance: Instance, status: InstanceStatus) =>
   Effect.callback<void>((resume) => {
-    const look = () => {
+    const checkStatus = () => {
       if (instance.status() === status) resume(Effect.void)
     }
-    instance.onStatusChange = look
-    look()
+    instance.onStatusChange = checkStatus
+    checkStatus()
   })
 
 const execute = (instance: Instance) =>

@@ -124,7 +124,7 @@ const controlOf = Effect.fnUntraced(function* (catalogue: Catalogue, inCode: Reg
     unload: (name, dependents) =>
       nameProblem(name).pipe(
         Effect.andThen(catalogue.unload(name, dependents)),
-        Effect.andThen(staying(name, inCode(name))),
+        Effect.andThen(checkNotInCode(name, inCode(name))),
         Effect.andThen(logUnloaded(name)),
         Effect.provideContext(context),
       ),
@@ -139,8 +139,8 @@ const loadOne = Effect.fn("Repository.load")(function* (catalogue: Catalogue, na
   return yield* Effect.fromResult(results.get(name) ?? Result.void)
 })
 
-/** Nobody may unload a model in code. */
-const staying = (name: string, inCode: ReadonlyArray<RunningModel>): Effect.Effect<void, ExecutionFailed> => {
+/** Fails for a model in code, which callers cannot unload. */
+const checkNotInCode = (name: string, inCode: ReadonlyArray<RunningModel>): Effect.Effect<void, ExecutionFailed> => {
   if (inCode.length === 0) return Effect.void
   const available = `versions that are still available: ${inCode.map(({ description: { version } }) => version).join(",")}`
   return Effect.fail(

@@ -2,13 +2,13 @@
 import * as GrpcFrame from "@nereid/core/internal/grpc/GrpcFrame"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { type Address, print, scheme } from "../target/Address.ts"
-import type { Fields } from "../http2/HeaderWriter.ts"
+import type { HeaderFields } from "../http2/HeaderWriter.ts"
 
 /** The service of all models. */
 export const service = `/${GRPCInferenceService.typeName}`
 
 /** `metadata` with names in lower case. */
-export const fields = (address: Address, path: string, metadata: Readonly<Record<string, string>>): Fields => [
+export const fields = (address: Address, path: string, metadata: Readonly<Record<string, string>>): HeaderFields => [
   [":method", "POST"],
   [":scheme", scheme(address)],
   [":path", path],

@@ -5,7 +5,7 @@
  */
 import { defaults } from "./Frame.ts"
 import * as HuffmanCode from "./HuffmanCode.ts"
-import { type Field, staticTable } from "./StaticTable.ts"
+import { type HeaderField, staticTable } from "./StaticTable.ts"
 
 /** Names in lower case; values of a name that comes more than once have `, ` between them. */
 export type Headers = ReadonlyMap<string, string>
@@ -23,7 +23,7 @@ const remembered = 8
 
 export class HeaderReader {
   /** What the server has added, the newest last. */
-  readonly #table: Array<Field> = []
+  readonly #table: Array<HeaderField> = []
   #size = 0
   #limit: number = defaults.headerTable
   /** Blocks that were read since the table changed last, and left it alone themselves. */
@@ -59,7 +59,7 @@ export class HeaderReader {
     return headers
   }
 
-  #literal(cursor: Cursor, first: number): Field {
+  #literal(cursor: Cursor, first: number): HeaderField {
     const indexing = (first & 0xc0) === 0x40
     const index = integer(cursor, indexing ? 6 : 4)
     const name = index === 0 ? text(cursor) : this.#field(index).name
@@ -82,7 +82,7 @@ export class HeaderReader {
     this.#evict()
   }
 
-  #field(index: number): Field {
+  #field(index: number): HeaderField {
     const field =
       index <= staticTable.length
         ? staticTable[index - 1]
@@ -106,7 +106,7 @@ interface Cursor {
 }
 
 /** RFC 7541, 4.1. */
-const sizeOf = ({ name, value }: Field): number => name.length + value.length + 32
+const sizeOf = ({ name, value }: HeaderField): number => name.length + value.length + 32
 
 /** An integer whose first bits are the last ones of a byte (RFC 7541, 5.1). */
 const integer = (cursor: Cursor, bits: number): number => {

@@ -1,8 +1,8 @@
 import { expect, it } from "vitest"
 import { HeaderReader } from "./HeaderReader.ts"
-import { type Fields, HeaderWriter } from "./HeaderWriter.ts"
+import { type HeaderFields, HeaderWriter } from "./HeaderWriter.ts"
 
-const fields: Fields = [
+const fields: HeaderFields = [
   [":method", "POST"],
   [":path", `/${"long".repeat(100)}`],
   ["te", "trailers"],
@@ -37,14 +37,14 @@ it("acknowledges a smaller table in front of any block", () => {
 it("writes other fields so that those which are remembered stay where they are", () => {
   const writer = new HeaderWriter(fields)
   const reader = new HeaderReader()
-  const other: Fields = [["x", "y"]]
+  const other: HeaderFields = [["x", "y"]]
   for (const own of [undefined, other, undefined, other, undefined]) {
     expect([...reader.read(writer.block(own))]).toEqual(own ?? fields)
   }
 })
 
 it("has nothing remembered that is too large for it", () => {
-  const large: Fields = [["x", "y".repeat(5000)]]
+  const large: HeaderFields = [["x", "y".repeat(5000)]]
   const writer = new HeaderWriter(large)
   for (let count = 0; count < 2; count++) expect([...new HeaderReader().read(writer.block())]).toEqual(large)
 })

@@ -6,18 +6,18 @@ import { defaults } from "./Frame.ts"
 import { staticTable } from "./StaticTable.ts"
 
 /** In their order; pseudo-headers first. Names in lower case. */
-export type Fields = ReadonlyArray<readonly [name: string, value: string]>
+export type HeaderFields = ReadonlyArray<readonly [name: string, value: string]>
 
 /** For one connection: what the server remembers is its own. */
 export class HeaderWriter {
-  readonly #fields: Fields
+  readonly #fields: HeaderFields
   readonly #references: Buffer
   /** Whether the server has the fields, is to have them, or cannot. */
   #memory: "empty" | "full" | "none"
   /** Whether the server waits to hear that we know of its smaller table. */
   #owesUpdate = false
 
-  constructor(fields: Fields) {
+  constructor(fields: HeaderFields) {
     this.#fields = fields
     this.#references = Buffer.concat(
       fields.map((_, position) => integer(0x80, 7, staticTable.length + fields.length - position)),
@@ -33,7 +33,7 @@ export class HeaderWriter {
   }
 
   /** The next block of the connection; with other fields, of a request that the server is not to remember. */
-  block(other?: Fields): Buffer {
+  block(other?: HeaderFields): Buffer {
     if (this.#owesUpdate) {
       this.#owesUpdate = false
       // A table of 0 bytes is no more than any that the server may have said.
@@ -47,10 +47,10 @@ export class HeaderWriter {
 }
 
 /** RFC 7541, 4.1. */
-const sizeOf = ([name, value]: Fields[number]): number => Buffer.byteLength(name) + Buffer.byteLength(value) + 32
+const sizeOf = ([name, value]: HeaderFields[number]): number => Buffer.byteLength(name) + Buffer.byteLength(value) + 32
 
 /** Each field in full; `kind` says whether it is to be remembered. */
-const literals = (kind: number, fields: Fields): Buffer =>
+const literals = (kind: number, fields: HeaderFields): Buffer =>
   Buffer.concat(fields.flatMap(([name, value]) => [Buffer.of(kind), text(name), text(value)]))
 
 const text = (value: string): Buffer => {

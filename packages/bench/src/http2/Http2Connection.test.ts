@@ -4,11 +4,11 @@ import { createServer, type ServerHttp2Stream, type ServerOptions } from "node:h
 import { type AddressInfo, createServer as createTcp } from "node:net"
 import { describe, expect, it, onTestFinished } from "vitest"
 import { encode, Flag, maxWindow, Setting, Type, windowUpdate } from "./Frame.ts"
-import type { Fields } from "./HeaderWriter.ts"
+import type { HeaderFields } from "./HeaderWriter.ts"
 import { Http2Connection } from "./Http2Connection.ts"
 import { block, data, headers, ScriptedServer } from "./ScriptedServer.fixture.ts"
 
-const fields: Fields = [
+const fields: HeaderFields = [
   [":method", "POST"],
   [":scheme", "http"],
   [":path", "/echo"],
@@ -40,7 +40,7 @@ interface Outcome {
   readonly aborted?: readonly [why: string, unseen: boolean]
 }
 
-const infer = (connection: Http2Connection, body: ReadonlyArray<Buffer> = [], own?: Fields): Promise<Outcome> => {
+const infer = (connection: Http2Connection, body: ReadonlyArray<Buffer> = [], own?: HeaderFields): Promise<Outcome> => {
   const blocks: Array<Record<string, string>> = []
   const parts: Array<Buffer> = []
   return new Promise((resolve) => {
@@ -191,7 +191,7 @@ describe("against node:http2", () => {
   })
 })
 
-const ok: Fields = [[":status", "200"]]
+const ok: HeaderFields = [[":status", "200"]]
 
 describe("against a server that", () => {
   it("pads, gives priorities, continues header blocks and announces", async () => {

@@ -9,7 +9,7 @@ import { cancel, defaults, errorName, Flag, goaway, headLength, maxWindow, Setti
 import * as Frame from "./Frame.ts"
 import { FrameReader } from "./FrameReader.ts"
 import { type Headers, HeaderReader } from "./HeaderReader.ts"
-import { type Fields, HeaderWriter } from "./HeaderWriter.ts"
+import { type HeaderFields, HeaderWriter } from "./HeaderWriter.ts"
 import { Outbox } from "./Outbox.ts"
 
 /** What becomes of one request. `last`: nothing more comes. */
@@ -39,7 +39,7 @@ const preface = Buffer.concat([
 export class Http2Stream {
   readonly handler: Http2StreamHandler
   /** Where it asks for something else than the connection's other requests. */
-  readonly fields: Fields | undefined
+  readonly fields: HeaderFields | undefined
   /** 0 until it begins. */
   id = 0
   /** Bytes that the server is ready to take. */
@@ -52,7 +52,7 @@ export class Http2Stream {
   /** Bytes that have come since the server heard of the last ones. */
   received = 0
 
-  constructor(handler: Http2StreamHandler, fields: Fields | undefined) {
+  constructor(handler: Http2StreamHandler, fields: HeaderFields | undefined) {
     this.handler = handler
     this.fields = fields
   }
@@ -88,7 +88,7 @@ export class Http2Connection {
   #reading = false
   #flushing = false
 
-  private constructor(socket: Socket, fields: Fields, opened: PromiseWithResolvers<void>) {
+  private constructor(socket: Socket, fields: HeaderFields, opened: PromiseWithResolvers<void>) {
     this.#socket = socket
     this.#outbox = new Outbox(socket)
     this.#writer = new HeaderWriter(fields)
@@ -106,7 +106,7 @@ export class Http2Connection {
    * requests that have none of their own.
    * @throws Error where there is no server, or one that speaks no HTTP/2
    */
-  static async open(address: Address.Address, fields: Fields): Promise<Http2Connection> {
+  static async open(address: Address.Address, fields: HeaderFields): Promise<Http2Connection> {
     const socket = await Address.connect(address, "h2")
     const opened = Promise.withResolvers<void>()
     const connection = new Http2Connection(socket, fields, opened)
@@ -127,7 +127,12 @@ export class Http2Connection {
   }
 
   /** Begins a request, now or when the server's limit allows it. `ended`: it has no body, or all of it is here. */
-  request(handler: Http2StreamHandler, body: ReadonlyArray<Buffer>, ended: boolean, fields?: Fields): Http2Stream {
+  request(
+    handler: Http2StreamHandler,
+    body: ReadonlyArray<Buffer>,
+    ended: boolean,
+    fields?: HeaderFields,
+  ): Http2Stream {
     const stream = new Http2Stream(handler, fields)
     stream.unsent.push(...body)
     stream.ended = ended

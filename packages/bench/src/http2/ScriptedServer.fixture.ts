@@ -4,7 +4,7 @@ import { type AddressInfo, createServer, type Socket } from "node:net"
 import { onTestFinished } from "vitest"
 import { encode, Flag, settings, Type } from "./Frame.ts"
 import { FrameReader } from "./FrameReader.ts"
-import { type Fields, HeaderWriter } from "./HeaderWriter.ts"
+import { type HeaderFields, HeaderWriter } from "./HeaderWriter.ts"
 
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
@@ -75,11 +75,11 @@ export class ScriptedServer {
   }
 }
 
-export const headers = (stream: number, fields: Fields, last = false): Buffer =>
+export const headers = (stream: number, fields: HeaderFields, last = false): Buffer =>
   encode(Type.HEADERS, Flag.END_HEADERS | (last ? Flag.END_STREAM : 0), stream, block(fields))
 
 export const data = (stream: number, text: string, last = false): Buffer =>
   encode(Type.DATA, last ? Flag.END_STREAM : 0, stream, Buffer.from(text))
 
 /** A header block that any connection can read at any time. */
-export const block = (fields: Fields): Buffer => new HeaderWriter([]).block(fields)
+export const block = (fields: HeaderFields): Buffer => new HeaderWriter([]).block(fields)

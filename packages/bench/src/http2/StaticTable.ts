@@ -1,5 +1,5 @@
 /** The header fields that HPACK knows from the start (RFC 7541, appendix A), from index 1 on. */
-export interface Field {
+export interface HeaderField {
   readonly name: string
   readonly value: string
 }
@@ -30,7 +30,7 @@ const names =
   "last-modified link location max-forwards proxy-authenticate proxy-authorization range referer refresh retry-after " +
   "server set-cookie strict-transport-security transfer-encoding user-agent vary via www-authenticate"
 
-export const staticTable: ReadonlyArray<Field> = [
+export const staticTable: ReadonlyArray<HeaderField> = [
   ...withValues.map(([name, value]) => ({ name, value })),
   ...names.split(" ").map((name) => ({ name, value: "" })),
 ]

@@ -47,7 +47,7 @@ const parse: FlagKind.Parse<Setting> = (text) => {
 }
 
 /** One of the flags that `--trace-config` has taken the place of. */
-const older = (name: string, takes: string, key: string, parseValue: FlagKind.Parse<Setting>) =>
+const deprecatedFlag = (name: string, takes: string, key: string, parseValue: FlagKind.Parse<Setting>) =>
   FlagKind.collected(name, { takes, description: `The same as --trace-config ${key}=…` }, parseValue)
 
 export const flags = {
@@ -60,11 +60,11 @@ export const flags = {
     },
     parse,
   ),
-  file: older("trace-file", "path", "triton,file", parseFile),
-  level: older("trace-level", levels.join("|"), "level", parseLevel),
-  rate: older("trace-rate", "integer", "rate", parseRate),
-  count: older("trace-count", "integer", "count", parseCount),
-  logFrequency: older("trace-log-frequency", "integer", "triton,log-frequency", parseLogFrequency),
+  file: deprecatedFlag("trace-file", "path", "triton,file", parseFile),
+  level: deprecatedFlag("trace-level", levels.join("|"), "level", parseLevel),
+  rate: deprecatedFlag("trace-rate", "integer", "rate", parseRate),
+  count: deprecatedFlag("trace-count", "integer", "count", parseCount),
+  logFrequency: deprecatedFlag("trace-log-frequency", "integer", "triton,log-frequency", parseLogFrequency),
 }
 
 type Values = Command.Command.Config.Infer<typeof flags>

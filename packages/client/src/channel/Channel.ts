@@ -4,7 +4,7 @@
  */
 import type { Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
-import type { Generating } from "@nereid/core/internal/codec/generate/GenerateMessage"
+import type { GenerateModel } from "@nereid/core/internal/codec/generate/GenerateMessage"
 import type { Cancel } from "@nereid/core/internal/request/Request"
 import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
 
@@ -38,7 +38,7 @@ export interface Channel {
     wire: WireRequest,
     timeoutMs: number | undefined,
     receiver: ChannelReceiver,
-    model: Generating,
+    model: GenerateModel,
   ) => ChannelStream
   /** Closes the connections, also under running calls: their replies say so. */
   readonly close: () => Promise<void>

@@ -124,7 +124,7 @@ const events = async (
   response: Response,
   limit: number,
   gate: Gate,
-  model: GenerateMessage.Generating,
+  model: GenerateMessage.GenerateModel,
   receiver: ChannelReceiver,
   signal: AbortSignal,
 ): Promise<Result.Result<void, InferenceError>> => {

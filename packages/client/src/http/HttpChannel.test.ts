@@ -48,7 +48,7 @@ const outcome = async (handler: Handler, options: Partial<Client.ClientOptions> 
   )
 }
 
-const answer = (response: ServerResponse, body: string | Buffer, headers: Record<string, string | number> = {}) =>
+const sendResponse = (response: ServerResponse, body: string | Buffer, headers: Record<string, string | number> = {}) =>
   response.writeHead(200, headers).end(body)
 
 const document = (output: object) => JSON.stringify({ model_name: "double", model_version: "1", outputs: [output] })
@@ -69,7 +69,7 @@ it("sends the request with binary tensors and reads a binary reply", async () =>
       const { authorization, "nereid-timeout-ms": timeout } = request.headers
       sent = [request.method, request.url, json, [...body.subarray(length)], authorization, timeout]
       const { body: reply, headers } = binary(4)
-      answer(response, reply, headers)
+      sendResponse(response, reply, headers)
     },
     { timeout: "1 hour", headers: { Authorization: "Bearer x" }, version: 3 },
     "/serving/",
@@ -96,7 +96,7 @@ it.each<[Duration.Input | undefined, string | undefined]>([
   const handler: Handler = (request, response) => {
     sent = request.headers["nereid-timeout-ms"]
     const { body, headers } = binary(4)
-    answer(response, body, headers)
+    sendResponse(response, body, headers)
   }
   await outcome(handler, timeout === undefined ? {} : { timeout })
   expect(sent).toBe(expected)
@@ -104,7 +104,7 @@ it.each<[Duration.Input | undefined, string | undefined]>([
 
 it("reads a reply in JSON, as servers without the binary extension send it", async () => {
   const body = document({ name: "Y", datatype: "FP32", shape: [1], data: [8] })
-  expect(await outcome((_, response) => answer(response, body))).toBe(8)
+  expect(await outcome((_, response) => sendResponse(response, body))).toBe(8)
 })
 
 it.each([
@@ -146,32 +146,40 @@ it.each<[string, Handler, string]>([
     (_, response) => response.writeHead(302, { location: "/" }).end(),
     "ExecutionFailed: the server answered with HTTP status 302",
   ],
-  ["an empty body", (_, response) => answer(response, ""), "ExecutionFailed: the server's reply cannot be read: "],
-  ["no JSON", (_, response) => answer(response, "<h1>"), "ExecutionFailed: the server's reply cannot be read: "],
-  ["other JSON", (_, response) => answer(response, "[1]"), "ExecutionFailed: the server's reply cannot be read: "],
+  [
+    "an empty body",
+    (_, response) => sendResponse(response, ""),
+    "ExecutionFailed: the server's reply cannot be read: ",
+  ],
+  ["no JSON", (_, response) => sendResponse(response, "<h1>"), "ExecutionFailed: the server's reply cannot be read: "],
+  [
+    "other JSON",
+    (_, response) => sendResponse(response, "[1]"),
+    "ExecutionFailed: the server's reply cannot be read: ",
+  ],
   [
     "a header length beyond the body",
-    (_, response) => answer(response, "{}", { "Inference-Header-Content-Length": 3 }),
+    (_, response) => sendResponse(response, "{}", { "Inference-Header-Content-Length": 3 }),
     "ExecutionFailed: the server's reply cannot be read: the header of the response should have 0 to 2 bytes, got: 3",
   ],
   [
     "a header length that is no number",
-    (_, response) => answer(response, "{}", { "Inference-Header-Content-Length": "x" }),
+    (_, response) => sendResponse(response, "{}", { "Inference-Header-Content-Length": "x" }),
     "ExecutionFailed: the server's reply cannot be read: Unable to parse Inference-Header-Content-Length",
   ],
   [
     "less binary data than announced",
-    (_, response) => answer(response, binary(4).body.subarray(0, -1), binary(4).headers),
+    (_, response) => sendResponse(response, binary(4).body.subarray(0, -1), binary(4).headers),
     "ExecutionFailed: the server's reply cannot be read: the response ends 1 bytes before the end",
   ],
   [
     "another datatype",
-    (_, response) => answer(response, document({ name: "Y", datatype: "INT32", shape: [1], data: [8] })),
+    (_, response) => sendResponse(response, document({ name: "Y", datatype: "INT32", shape: [1], data: [8] })),
     "ExecutionFailed: output 'Y' of model 'dou ble%' in the server's reply: expected FP32[1], got INT32[1]",
   ],
   [
     "a reply above the limit",
-    (_, response) => answer(response, "x".repeat(2000)),
+    (_, response) => sendResponse(response, "x".repeat(2000)),
     "ExecutionFailed: the reply has more than maxResponseSize, 1000 bytes",
   ],
   [

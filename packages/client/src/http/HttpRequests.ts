@@ -35,7 +35,7 @@ export const generateStream = (
   settings: ClientSettings,
   wire: WireRequest,
   timeoutMs: number | undefined,
-  model: GenerateMessage.Generating,
+  model: GenerateMessage.GenerateModel,
 ): Result.Result<HttpRequest, Unsupported> => {
   const problem = GenerateMessage.problem(model)
   if (problem !== undefined) return Result.fail(problem)

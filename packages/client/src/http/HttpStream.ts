@@ -14,7 +14,7 @@ import * as HttpStatus from "./HttpStatus.ts"
 
 export class HttpStream implements Dispatcher.DispatchHandler {
   readonly #settings: ClientSettings
-  readonly #model: GenerateMessage.Generating
+  readonly #model: GenerateMessage.GenerateModel
   #receiver: ChannelReceiver | undefined
   /** There from the moment the request has a connection. */
   #controller: Dispatcher.DispatchController | undefined
@@ -26,7 +26,7 @@ export class HttpStream implements Dispatcher.DispatchHandler {
   /** The failure of an event; the trailers add its kind. */
   #failure: InferenceError | undefined
 
-  constructor(settings: ClientSettings, model: GenerateMessage.Generating, receiver: ChannelReceiver) {
+  constructor(settings: ClientSettings, model: GenerateMessage.GenerateModel, receiver: ChannelReceiver) {
     this.#settings = settings
     this.#model = model
     this.#receiver = receiver

@@ -4,7 +4,7 @@
  */
 import { type Effect, Exit, type Fiber, Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
-import type { Generating } from "@nereid/core/internal/codec/generate/GenerateMessage"
+import type { GenerateModel } from "@nereid/core/internal/codec/generate/GenerateMessage"
 import type { Cancel, Emit, Response } from "@nereid/core/internal/request/Request"
 import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
 import type { Channel, ChannelReceiver, ChannelStream } from "../channel/Channel.ts"
@@ -24,7 +24,7 @@ export const receive = (
   channel: Channel,
   wire: WireRequest,
   timeoutMs: number | undefined,
-  model: Generating,
+  model: GenerateModel,
   options: ReceiveOptions,
 ): Cancel => {
   let stream: ChannelStream | undefined

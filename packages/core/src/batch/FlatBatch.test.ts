@@ -90,7 +90,7 @@ it("elements of a ragged input lie one behind another, what is made tells whose 
 })
 
 it("the instance has a model without a batch dimension, with the inputs that are made", () => {
-  const { maxBatchSize, signature } = FlatBatch.inner(flat, definition)
+  const { maxBatchSize, signature } = FlatBatch.flatDefinition(flat, definition)
   const dims = (specs: typeof signature.inputs) => specs.map((spec) => `${spec.name} [${spec.dims}]`).join(" ")
   expect(maxBatchSize).toBe(0)
   expect(dims(signature.inputs)).toBe(

@@ -113,7 +113,7 @@ export const resolve = (
 }
 
 /** What the instance executes. */
-export const inner = <D extends AnyDefinition>(flat: FlatBatch, definition: D): D => {
+export const flatDefinition = <D extends AnyDefinition>(flat: FlatBatch, definition: D): D => {
   const { signature } = definition
   const rows = (spec: TensorSpec): TensorSpec => ({ ...spec, dims: [-1, ...spec.dims] })
   const flatten = (spec: TensorSpec): TensorSpec => ({ ...spec, dims: [-1] })

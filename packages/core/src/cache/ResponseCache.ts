@@ -36,7 +36,7 @@ export interface ResponseCacheOptions {
   readonly parameters?: ReadonlyArray<string>
 }
 
-export interface CacheOptions extends ResponseCacheOptions {
+export interface ResponseCacheStageOptions extends ResponseCacheOptions {
   /** Name of the model, for messages. */
   readonly model: string
   /** Whether a response may depend on more of a request than its inputs. */
@@ -62,7 +62,7 @@ export const check = (
 }
 
 /** The cache as a stage of one model's pipeline; it empties the cache when the scope closes. */
-export const make = Effect.fnUntraced(function* (options: CacheOptions) {
+export const make = Effect.fnUntraced(function* (options: ResponseCacheStageOptions) {
   const cache = new ResponseCache(options, yield* AlarmClock.make)
   yield* Effect.addFinalizer(() => Effect.sync(() => cache.close()))
   const stage: Stage = (next) => cache.before(next)
@@ -76,7 +76,7 @@ interface DueReply {
 }
 
 class ResponseCache {
-  readonly #options: CacheOptions
+  readonly #options: ResponseCacheStageOptions
   readonly #clock: Clock.Clock
   readonly #deadlines: Deadlines<WaitingRequest>
   readonly #store: ResponseStore
@@ -87,7 +87,7 @@ class ResponseCache {
   #next: Submit = () => constVoid
   #isClosed = false
 
-  constructor(options: CacheOptions, alarms: AlarmClock) {
+  constructor(options: ResponseCacheStageOptions, alarms: AlarmClock) {
     this.#options = options
     this.#clock = alarms.clock
     this.#deadlines = new Deadlines(alarms, (waiting) => this.#expire(waiting))
@@ -115,10 +115,10 @@ class ResponseCache {
     const key = this.#keyOf(request)
     const cached = this.#store.get(key)
     if (cached !== undefined) {
-      const answer = Result.succeed(copy(cached))
+      const outcome = Result.succeed(copy(cached))
       const total = this.#nanos() - startedAt
       this.#options.statistics.hit(total, total, request.rows, this.#clock.currentTimeMillisUnsafe())
-      reply(answer)
+      reply(outcome)
       return constVoid
     }
     const flight = this.#flightOf(key, this.#laneOf(request))

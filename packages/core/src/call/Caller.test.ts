@@ -38,24 +38,24 @@ const AskingLive = Model.each(
 
 /** A handler that never answers, and says what becomes of it. */
 const waiting = Effect.gen(function* () {
-  const started = yield* Deferred.make<{ readonly deadline: number | undefined; readonly id: string }>()
+  const begun = yield* Deferred.make<{ readonly deadline: number | undefined; readonly id: string }>()
   const ended = yield* Deferred.make<void>()
   const layer = Model.each(Inner, () =>
     Effect.gen(function* () {
       const { deadline, id } = yield* RequestContext
-      yield* Deferred.succeed(started, { deadline, id })
+      yield* Deferred.succeed(begun, { deadline, id })
       return yield* Effect.never
     }).pipe(Effect.onInterrupt(() => Deferred.succeed(ended, undefined))),
   )
-  return { started, ended, layer }
+  return { begun, ended, layer }
 })
 
 describe("as effects", () => {
   it.effect("the inner calls of concurrent requests share batches of the inner model", () =>
     Effect.gen(function* () {
       const outer = yield* Testing.model(AskingLive.pipe(Layer.provideMerge(DoubleLive)), Outer)
-      const pending = [1, 2, 3, 4, 5, 6, 7, 8].map((x) => outer.infer({ x }))
-      expect(yield* Effect.all(pending, { concurrency: "unbounded" })).toEqual(
+      const asked = [1, 2, 3, 4, 5, 6, 7, 8].map((x) => outer.infer({ x }))
+      expect(yield* Effect.all(asked, { concurrency: "unbounded" })).toEqual(
         [3, 5, 7, 9, 11, 13, 15, 17].map((y) => ({ y })),
       )
       expect(yield* outer.executionsOf(Inner)).toEqual([{ rows: 8, requests: 8 }])
@@ -76,9 +76,9 @@ describe("as effects", () => {
         }),
       )
       const outer = yield* Testing.model(both.pipe(Layer.provide([Model.each(Inner, slow), Model.each(Other, slow)])))
-      const response = yield* Effect.forkChild(outer.infer({ x: 1 }), { startImmediately: true })
+      const answer = yield* Effect.forkChild(outer.infer({ x: 1 }), { startImmediately: true })
       yield* TestClock.adjust("200 millis")
-      expect(yield* Fiber.join(response)).toEqual({ y: 2 })
+      expect(yield* Fiber.join(answer)).toEqual({ y: 2 })
     }),
   )
 
@@ -144,23 +144,23 @@ describe("as effects", () => {
 
   it.effect("an inner request has the id of the outer one, and ends with its deadline", () =>
     Effect.gen(function* () {
-      const { started, ended, layer } = yield* waiting
+      const { begun, ended, layer } = yield* waiting
       const outer = yield* Testing.model(AskingLive.pipe(Layer.provide(layer)))
-      const response = yield* Effect.forkChild(Effect.flip(outer.infer({ x: 1 }, { id: "7", timeout: "1 second" })))
-      expect(yield* Deferred.await(started)).toEqual({ deadline: 1_000, id: "7" })
+      const answer = yield* Effect.forkChild(Effect.flip(outer.infer({ x: 1 }, { id: "7", timeout: "1 second" })))
+      expect(yield* Deferred.await(begun)).toEqual({ deadline: 1_000, id: "7" })
       yield* TestClock.adjust("1 second")
-      expect(yield* Fiber.join(response)).toMatchObject({ _tag: "DeadlineExceeded" })
+      expect(yield* Fiber.join(answer)).toMatchObject({ _tag: "DeadlineExceeded" })
       yield* Deferred.await(ended)
     }),
   )
 
   it.effect("a caller that leaves takes the inner requests back", () =>
     Effect.gen(function* () {
-      const { started, ended, layer } = yield* waiting
+      const { begun, ended, layer } = yield* waiting
       const outer = yield* Testing.model(AskingLive.pipe(Layer.provide(layer)))
-      const response = yield* Effect.forkChild(outer.infer({ x: 1 }))
-      yield* Deferred.await(started)
-      yield* Fiber.interrupt(response)
+      const answer = yield* Effect.forkChild(outer.infer({ x: 1 }))
+      yield* Deferred.await(begun)
+      yield* Fiber.interrupt(answer)
       yield* Deferred.await(ended)
     }),
   )
@@ -182,12 +182,12 @@ describe("as effects", () => {
         ),
       )
       const outer = yield* Testing.model(whole.pipe(Layer.provide(inner)))
-      const infer = (timeouts: ReadonlyArray<number | undefined>) =>
+      const ask = (timeouts: ReadonlyArray<number | undefined>) =>
         Effect.forEach(timeouts, (timeout) => outer.infer({ x: 1 }, timeout === undefined ? {} : { timeout }), {
           concurrency: "unbounded",
         })
-      yield* infer([1_000, 5_000])
-      yield* infer([1_000, undefined])
+      yield* ask([1_000, 5_000])
+      yield* ask([1_000, undefined])
       expect(seen).toEqual([5_000, undefined])
     }),
   )
@@ -275,12 +275,12 @@ describe("as promises", () => {
 
   it.effect("with the deadline and the id of its request, whose end is the call's", () =>
     Effect.gen(function* () {
-      const { started, ended, layer } = yield* waiting
+      const { begun, ended, layer } = yield* waiting
       const outer = yield* Testing.model(AsyncLive.pipe(Layer.provide(layer)))
-      const response = yield* Effect.forkChild(Effect.flip(outer.infer({ x: 1 }, { id: "7", timeout: "1 second" })))
-      expect(yield* Deferred.await(started)).toEqual({ deadline: 1_000, id: "7" })
+      const answer = yield* Effect.forkChild(Effect.flip(outer.infer({ x: 1 }, { id: "7", timeout: "1 second" })))
+      expect(yield* Deferred.await(begun)).toEqual({ deadline: 1_000, id: "7" })
       yield* TestClock.adjust("1 second")
-      expect(yield* Fiber.join(response)).toMatchObject({ _tag: "DeadlineExceeded" })
+      expect(yield* Fiber.join(answer)).toMatchObject({ _tag: "DeadlineExceeded" })
       yield* Deferred.await(ended)
     }),
   )
@@ -346,11 +346,11 @@ describe("as promises", () => {
 
   it.effect("also where the reader leaves while nothing comes", () =>
     Effect.gen(function* () {
-      const started = yield* Deferred.make<void>()
+      const begun = yield* Deferred.make<void>()
       const ended = yield* Deferred.make<void>()
       const silent = Model.stream(Counting, () =>
         Stream.never.pipe(
-          Stream.onStart(Deferred.succeed(started, undefined)),
+          Stream.onStart(Deferred.succeed(begun, undefined)),
           Stream.ensuring(Deferred.succeed(ended, undefined)),
         ),
       )
@@ -367,7 +367,7 @@ describe("as promises", () => {
       )
       const outer = yield* Testing.model(echo.pipe(Layer.provide(silent)))
       const reader = yield* Effect.forkChild(Stream.runDrain(outer.stream({})))
-      yield* Deferred.await(started)
+      yield* Deferred.await(begun)
       yield* Fiber.interrupt(reader)
       yield* Deferred.await(ended)
     }),
@@ -439,13 +439,13 @@ describe("circles", () => {
         Other,
         Effect.map(Registry, (models) =>
           Effect.fnUntraced(function* () {
-            const infer = (model: string) =>
+            const ask = (model: string) =>
               Effect.result(models.infer(model, { x: Tensor.make("INT32", [1], Int32Array.of(1)) }))
-            const responses = yield* Effect.all([infer("outer"), infer("inner")], { concurrency: 2 })
-            const failures = responses.filter(Result.isFailure)
+            const answers = yield* Effect.all([ask("outer"), ask("inner")], { concurrency: 2 })
+            const failures = answers.filter(Result.isFailure)
             expect(failures).toHaveLength(1)
             expect(failures[0]?.failure.message).toContain("they would wait for each other for ever: ")
-            return { y: responses.length - failures.length }
+            return { y: answers.length - failures.length }
           }),
         ),
       )

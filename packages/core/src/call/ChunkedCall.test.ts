@@ -74,13 +74,13 @@ it.effect.each<[number | undefined, number]>([
   [undefined, 16],
   [1, 4],
   [2, 8],
-])("with concurrentChunks %s, %s of the rows are asked for at the same time", ([concurrentChunks, max]) =>
+])("with concurrentChunks %s, %s of the rows are asked for at the same time", ([concurrentChunks, most]) =>
   Effect.gen(function* () {
     const { model, open, entered } = yield* held(-1)
     const options = concurrentChunks === undefined ? {} : { concurrentChunks }
     const call = yield* Effect.forkChild(model.inferBatch({ x: upTo(24) }, options))
     yield* Testing.advance(0)
-    expect(entered).toHaveLength(max)
+    expect(entered).toHaveLength(most)
     yield* Deferred.succeed(open, undefined)
     const { y } = yield* Fiber.join(call)
     expect([...y.data]).toEqual(Array.from({ length: 24 }, (_, row) => 2 * row))

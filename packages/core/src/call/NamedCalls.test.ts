@@ -45,18 +45,15 @@ const lettersLive = Model.stream(Letters, ({ TEXT }) =>
 )
 
 /** From inside a handler, over these models. */
-const callFrom = Effect.fnUntraced(function* <A, E>(
-  run: (models: Registry["Service"]) => Effect.Effect<A, E>,
-  id = "",
-) {
+const asking = Effect.fnUntraced(function* <A, E>(run: (models: Registry["Service"]) => Effect.Effect<A, E>, id = "") {
   const seen: Array<A> = []
   const live = Model.each(
     Asking,
     Effect.map(
       Registry,
       (models) => () =>
-        Effect.map(run(models), (response) => {
-          seen.push(response)
+        Effect.map(run(models), (answer) => {
+          seen.push(answer)
           return {}
         }),
     ),
@@ -71,10 +68,10 @@ const pair = (...data: ReadonlyArray<number>) => Tensor.make("FP32", [data.lengt
 
 it.effect("a sample has no batch dimension, whether the model batches or not", () =>
   Effect.gen(function* () {
-    const responses = yield* callFrom((models) =>
+    const answers = yield* asking((models) =>
       Effect.all([models.infer("add", { a: pair(1, 2), b: pair(3, 5) }), models.infer("plain", { x: pair(1, 2) })]),
     )
-    expect(responses).toEqual([{ sum: pair(4, 7), difference: pair(-2, -3) }, { y: pair(1, 2) }])
+    expect(answers).toEqual([{ sum: pair(4, 7), difference: pair(-2, -3) }, { y: pair(1, 2) }])
   }),
 )
 
@@ -82,33 +79,33 @@ it.effect("a batch has one in front, whether the model batches or not", () =>
   Effect.gen(function* () {
     const rows = Tensor.make("FP32", [2, 1], Float32Array.of(1, 2))
     const row = Tensor.make("FP32", [1, 2], Float32Array.of(1, 2))
-    const responses = yield* callFrom((models) =>
+    const answers = yield* asking((models) =>
       Effect.all([models.inferBatch("add", { a: rows, b: rows }), models.inferBatch("plain", { x: row })]),
     )
-    expect(responses?.[0]?.["sum"]).toEqual(Tensor.make("FP32", [2, 1], Float32Array.of(2, 4)))
-    expect(responses?.[1]).toEqual({ y: row })
+    expect(answers?.[0]?.["sum"]).toEqual(Tensor.make("FP32", [2, 1], Float32Array.of(2, 4)))
+    expect(answers?.[1]).toEqual({ y: row })
   }),
 )
 
 it.effect("only the outputs that are wanted come back, in that order", () =>
   Effect.gen(function* () {
     const one = { a: pair(1), b: pair(2) }
-    const response = yield* callFrom((models) => models.infer("add", one, { outputs: ["difference"] }))
-    expect(Object.keys(response ?? {})).toEqual(["difference"])
+    const answer = yield* asking((models) => models.infer("add", one, { outputs: ["difference"] }))
+    expect(Object.keys(answer ?? {})).toEqual(["difference"])
   }),
 )
 
 it.effect("a decoupled model answers by a stream", () =>
   Effect.gen(function* () {
     const TEXT = Tensor.make("BYTES", [1], [Uint8Array.of(7, 8, 9)])
-    const responses = yield* callFrom((models) => Stream.runCollect(models.stream("letters", { TEXT })))
-    expect(responses?.map(({ LETTER }) => LETTER?.bytes.at(-1))).toEqual([7, 8, 9])
+    const answers = yield* asking((models) => Stream.runCollect(models.stream("letters", { TEXT })))
+    expect(answers?.map(({ LETTER }) => LETTER?.bytes.at(-1))).toEqual([7, 8, 9])
   }),
 )
 
 it.effect("it knows which models are there and ready, and all that are served", () =>
   Effect.gen(function* () {
-    const known = yield* callFrom((models) =>
+    const known = yield* asking((models) =>
       Effect.succeed({
         ready: [models.isReady("add"), models.isReady("add", 1), models.isReady("add", 2), models.isReady("nobody")],
         names: models.models.map(({ description: { name } }) => name).toSorted(),
@@ -148,7 +145,7 @@ describe("what does not fit is refused, in the words of the wire", () => {
 
   it.effect.each(cases)("%s: %s", ([tag, message, call]) =>
     Effect.gen(function* () {
-      const failure = yield* Effect.flip(callFrom((models) => models.infer(...call)))
+      const failure = yield* Effect.flip(asking((models) => models.infer(...call)))
       expect(failure).toMatchObject({ _tag: tag, message: expect.stringContaining(message) })
     }),
   )
@@ -157,7 +154,7 @@ describe("what does not fit is refused, in the words of the wire", () => {
     Effect.gen(function* () {
       const refused = (options?: { readonly id: string }) =>
         Effect.map(
-          Effect.flip(callFrom((models) => models.infer("plain", {}, options), "outer")),
+          Effect.flip(asking((models) => models.infer("plain", {}, options), "outer")),
           ({ message }) => /^\[request id: .*?\]/.exec(message)?.[0],
         )
       expect(yield* refused()).toBe("[request id: outer]")
@@ -168,7 +165,7 @@ describe("what does not fit is refused, in the words of the wire", () => {
   it.effect("several rows for a model that does not batch", () =>
     Effect.gen(function* () {
       const x = Tensor.make("FP32", [3, 2], new Float32Array(6))
-      const failure = yield* Effect.flip(callFrom((models) => models.inferBatch("plain", { x })))
+      const failure = yield* Effect.flip(asking((models) => models.inferBatch("plain", { x })))
       expect(failure).toMatchObject({
         _tag: "InvalidRequest",
         message: "inference request batch-size must be <= 1 for 'plain', got 3",

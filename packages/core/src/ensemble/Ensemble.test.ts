@@ -185,13 +185,13 @@ describe("a request", () => {
   it.effect("passes its id, its parameters and its deadline on", () =>
     Effect.gen(function* () {
       const received: Array<unknown> = []
-      const Told = Model.each(Twice, ({ x }) =>
+      const RecordingLive = Model.each(Twice, ({ x }) =>
         Effect.map(RequestContext, ({ id, parameters, deadline, requestedOutputs }) => {
           received.push([id, parameters, deadline, requestedOutputs])
           return { y: x }
         }),
       )
-      const { infer: call } = yield* compose(Whole, Layer.mergeAll(Told, PlusLive), chain)
+      const { infer: call } = yield* compose(Whole, Layer.mergeAll(RecordingLive, PlusLive), chain)
       yield* call([1], { id: "7", parameters: { priority: 2n, tone: "kind" }, deadline: 5000 })
       expect(received).toEqual([["7", { priority: 2n, tone: "kind" }, 5000, []]])
     }),
@@ -544,7 +544,7 @@ it.effect("what several decoupled steps give cannot meet", () =>
 
 it.effect("a model that asks an ensemble which asks it back is told so", () =>
   Effect.gen(function* () {
-    const Asking = Model.each(
+    const CallingLive = Model.each(
       Twice,
       Effect.map(
         Registry,
@@ -553,7 +553,7 @@ it.effect("a model that asks an ensemble which asks it back is told so", () =>
             Effect.as(models.infer("whole", { x: Tensor.make("INT32", [1], Int32Array.of(x)) }), { y: x }),
       ),
     )
-    const { infer: call } = yield* compose(Whole, Layer.mergeAll(Asking, PlusLive), chain)
+    const { infer: call } = yield* compose(Whole, Layer.mergeAll(CallingLive, PlusLive), chain)
     expect((yield* Effect.flip(call([1]))).message).toContain(
       "model 'twice' must not ask model 'whole', as they would wait for each other for ever: twice → whole → twice",
     )

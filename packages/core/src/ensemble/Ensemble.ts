@@ -49,7 +49,7 @@ export interface Ensemble {
 }
 
 /** An ensemble with the models of a time. */
-interface Linked {
+interface LinkedModels {
   readonly models: ReadonlyArray<RunningModel>
   readonly graph: EnsembleGraph
   readonly isDecoupled: boolean
@@ -115,7 +115,7 @@ export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
 class EnsembleLinks {
   readonly #options: EnsembleOptions
   /** Undefined while it cannot run. */
-  current: Linked | undefined
+  current: LinkedModels | undefined
   /** Counts the sets of models that it has had. */
   epoch = 0
   /** Of the last models: what it is for callers that still have it when it is not linked any more. */
@@ -240,7 +240,13 @@ class EnsembleCalls implements ModelCalls {
     }
   }
 
-  #start(link: Linked, request: Request, reply: Reply, responding: ResponseProgress, end: () => void): EnsembleRequest {
+  #start(
+    link: LinkedModels,
+    request: Request,
+    reply: Reply,
+    responding: ResponseProgress,
+    end: () => void,
+  ): EnsembleRequest {
     const { statistics, clock, runFork } = this.#options
     const nanos = () => this.#nanos()
     const durations = new StepDurations()
@@ -279,13 +285,13 @@ class EnsembleCalls implements ModelCalls {
   }
 
   /** Keeps the models of the link until its last request has been answered. */
-  #enter(link: Linked): void {
+  #enter(link: LinkedModels): void {
     this.#openRequests.begin()
     if (link.inFlight === 0) link.releases = [...new Set(link.models)].map(({ life }) => life.keep())
     link.inFlight += 1
   }
 
-  #leave(link: Linked): void {
+  #leave(link: LinkedModels): void {
     link.inFlight -= 1
     if (link.inFlight === 0) for (const release of link.releases) release()
     this.#openRequests.end()
@@ -300,7 +306,7 @@ class EnsembleCalls implements ModelCalls {
 }
 
 /** The graph for these outputs alone; all outputs where none are named. */
-const partOf = ({ graph, parts }: Linked, requestedOutputs: ReadonlyArray<string>): EnsembleGraph => {
+const partOf = ({ graph, parts }: LinkedModels, requestedOutputs: ReadonlyArray<string>): EnsembleGraph => {
   if (requestedOutputs.length === 0 || graph.outputs.length === 1) return graph
   const key = JSON.stringify(requestedOutputs)
   let part = parts.get(key)

@@ -113,11 +113,11 @@ export class EnsembleRequest {
       ? { ...preparedStep.success, emit: this.#emit(flow, step) }
       : preparedStep.success
     followed?.at("REQUEST_START", nanos())
-    let isAnswered = false
+    let hasReplied = false
     let cancel: Cancel | undefined = undefined
     if (model.calls.decoupled) flow.stop = () => cancel?.()
     cancel = callableBy(this.#caller, model).submit(request, (outcome) => {
-      isAnswered = true
+      hasReplied = true
       followed?.at("REQUEST_END", nanos())
       if (cancel !== undefined) this.#cancels.delete(cancel)
       if (this.#isOver) return
@@ -127,7 +127,7 @@ export class EnsembleRequest {
       this.#settled(flow)
       this.#release()
     })
-    if (isAnswered) return
+    if (hasReplied) return
     if (this.#isOver) cancel()
     else this.#cancels.add(cancel)
   }

@@ -114,13 +114,15 @@ export const uncheckedBatch = <
         const collected = collect(signature.outputs, outputs, Batch.totalRows(requests))
         if (Result.isFailure(collected)) return Result.fail(Handler.wrongOutput(name, collected.failure))
         const { tensors } = collected.success
-        const answers = Handler.present(batching ? tensors : tensors.map((tensor) => tensor && withoutBatch(tensor)))
-        const uncut = requests.padding && Padding.problem(requests.padding, answers)
+        const outputTensors = Handler.present(
+          batching ? tensors : tensors.map((tensor) => tensor && withoutBatch(tensor)),
+        )
+        const uncut = requests.padding && Padding.problem(requests.padding, outputTensors)
         if (uncut !== undefined) {
           const field = signature.outputs[uncut.position]?.name ?? ""
           return Result.fail(Handler.wrongOutput(name, { field, message: uncut.message }))
         }
-        const outcomes = Batch.split(requests, answers).map(({ outputs }, index) =>
+        const outcomes = Batch.split(requests, outputTensors).map(({ outputs }, index) =>
           Result.succeed({ outputs, parameters: scope.responseParameters(index) }),
         )
         return Result.succeed(Handler.executionResult(outcomes))

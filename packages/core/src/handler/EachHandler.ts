@@ -104,7 +104,7 @@ export function each<
         context,
         handling,
       }),
-    { sees: "sample" },
+    { granularity: "sample" },
   )
 }
 
@@ -124,10 +124,10 @@ const execute =
           if (open === 0) settle(isInterrupted ? Exit.interrupt() : Exit.succeed(Handler.executionResult(outcomes)))
         }),
     )
-    for (const answer of calls) answer.begin()
+    for (const call of calls) call.begin()
     return (request) => {
       if (request !== undefined) return calls[request]?.interrupt()
       isInterrupted = true
-      for (const answer of calls) answer.interrupt()
+      for (const call of calls) call.interrupt()
     }
   }

@@ -74,7 +74,7 @@ export const instances = <
   {
     concurrency = 1,
     ...more
-  }: { readonly concurrency?: number } & Pick<Provide.InstancesOptions<EMake, RMake>, "decoupled" | "sees"> = {},
+  }: { readonly concurrency?: number } & Pick<Provide.InstancesOptions<EMake, RMake>, "decoupled" | "granularity"> = {},
 ): Layer.Layer<Self, EMake | Failure<Options>, Needs<RMake, R, Options>> => {
   const { name, version, responseParameters } = model.definition
   const { instances: option, keepsInputs }: HandlerOptions<I> = options ?? {}

@@ -19,7 +19,7 @@ const double = (shape: ReadonlyArray<number>) => Tensor.make("FP64", shape, Floa
 const float = (...shape: ReadonlyArray<number>) =>
   Tensor.make("FP32", shape, new Float32Array(Tensor.elementCount(shape)))
 
-type Ways<Returned> = { readonly [variant: string]: (returned: Returned) => Layer.Layer<Pair> }
+type Variants<Output> = { readonly [variant: string]: (returned: Output) => Layer.Layer<Pair> }
 
 /** Returned by a handler, and what is said of it behind "output". */
 const samples: ReadonlyArray<readonly [string, unknown, string]> = [
@@ -40,7 +40,7 @@ const samples: ReadonlyArray<readonly [string, unknown, string]> = [
 type Untyped = { readonly sum: typeof x; readonly text: string }
 
 /** Every way to answer one sample. */
-const each: Ways<Untyped> = {
+const each: Variants<Untyped> = {
   "each, a value": (returned) => Model.each(Pair, () => returned),
   "each, a promise": (returned) => Model.each(Pair, () => Promise.resolve(returned)),
   "each, an effect": (returned) => Model.each(Pair, () => Effect.yieldNow.pipe(Effect.as(returned))),
@@ -86,7 +86,7 @@ const batches: ReadonlyArray<readonly [string, unknown, string]> = [
 type UntypedBatch = { readonly sum: typeof rows; readonly text: typeof texts }
 
 /** Every way to answer a batch. */
-const batched: Ways<UntypedBatch> = {
+const batched: Variants<UntypedBatch> = {
   "batch, a value": (returned) => Model.batch(Pair, () => returned),
   "batch, a promise": (returned) => Model.batch(Pair, () => Promise.resolve(returned)),
   "batch, an effect": (returned) => Model.batch(Pair, () => Effect.yieldNow.pipe(Effect.as(returned))),

@@ -152,7 +152,7 @@ export function requests<
           },
         },
       ),
-    { sees: "requests" },
+    { granularity: "requests" },
   )
 }
 

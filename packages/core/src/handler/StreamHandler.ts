@@ -130,7 +130,7 @@ export function stream<
     return request.emit?.({ outputs: Handler.present(encoded.success), parameters }) ?? Effect.void
   }
 
-  const answer = (handler: StreamHandler<I, O, E, R, P>, request: Request, handling: HandlerEnvironment) => {
+  const respond = (handler: StreamHandler<I, O, E, R, P>, request: Request, handling: HandlerEnvironment) => {
     const scope = new RequestScope<P>(request, handling)
     return Effect.suspend(() => {
       if (request.rows > 1) return Effect.fail(tooManyRows(name, request))
@@ -155,7 +155,7 @@ export function stream<
     (handler, context: Context.Context<Exclude<R, RequestContext>>, handling) =>
       fromEffect(context, (batch) =>
         Effect.forEach(batch.requests, (request) =>
-          outcome(model.definition, handling.instance, answer(handler, request, handling)),
+          outcome(model.definition, handling.instance, respond(handler, request, handling)),
         ).pipe(Effect.map(Handler.executionResult)),
       ),
     { decoupled: true, concurrency: Math.max(1, maxBatchSize) },
@@ -193,8 +193,8 @@ const tooManyRows = (model: string, request: Request) => {
 }
 
 /** A request's own outcome, so that the others of its batch go on. What was unexpected is logged here and stays here. */
-const outcome = <E, R>(model: Handler.ModelErrors, instance: string, answer: Effect.Effect<Response, E, R>) =>
-  Effect.exit(answer).pipe(
+const outcome = <E, R>(model: Handler.ModelErrors, instance: string, response: Effect.Effect<Response, E, R>) =>
+  Effect.exit(response).pipe(
     Effect.flatMap((exit): Effect.Effect<Result.Result<Response, InferenceError>> => {
       if (Exit.isSuccess(exit)) return Effect.succeed(Result.succeed(exit.value))
       const { error, unexpected } = Handler.failure(model, instance, exit.cause)

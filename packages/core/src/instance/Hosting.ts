@@ -1,6 +1,6 @@
 /**
- * That a model runs as the instance of another one, in a worker thread: batches come as they are to be executed, so that it waits
- * for none of its own, and its handler is told which instance of the other one it is. Default: it is a model by itself.
+ * The instance that a model runs as, in a worker thread. The main thread makes the batches, so the model does not queue requests,
+ * and its handler gets this instance as its InstanceContext. Default: the model is not hosted.
  */
 import { Context } from "effect"
 import type { BuiltInstance } from "./InstanceContext.ts"

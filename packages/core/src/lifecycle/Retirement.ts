@@ -25,7 +25,7 @@ export const retire = Effect.fn("Retirement.retire")(function* (
   const models = versions.flatMap(({ running }) => running ?? [])
   const leaving = new Set(models.flatMap(({ calls }) => calls.cycles ?? []))
   for (const version of versions) version.drain()
-  for (const model of models) model.passOn(successor(model, leaving, find))
+  for (const model of models) model.setSuccessor(successor(model, leaving, find))
   // They may call each other until none of them has anything left: one of them is done with each round.
   const round = Effect.forEach(models, ({ life }) => life.drained, { discard: true })
   const drained = yield* Effect.timeoutOption(
@@ -69,17 +69,17 @@ const successor = (
   return (caller) => {
     if (caller !== undefined && leaving.has(caller)) return model
     const found = Result.getOrUndefined(Result.orElse(find(name, version), () => find(name, "")))
-    if (found === undefined) return refusing(model, notReady(model.description))
+    if (found === undefined) return refusingModel(model, notReady(model.description))
     if (known?.found === found) return known.reached
     const other = `model '${name}' has been replaced by one with other inputs or outputs than its caller knows`
-    const reached = isAlike(model, found) ? found : refusing(model, new ExecutionFailed({ message: other }))
+    const reached = isAlike(model, found) ? found : refusingModel(model, new ExecutionFailed({ message: other }))
     known = { found, reached }
     return reached
   }
 }
 
-/** The model, refusing all requests. */
-const refusing = ({ description, calls, life }: RunningModel, error: InferenceError): RunningModel =>
+/** The model in a form that refuses all requests. */
+const refusingModel = ({ description, calls, life }: RunningModel, error: InferenceError): RunningModel =>
   new RunningModel({
     description,
     calls: {
@@ -98,11 +98,11 @@ const refusing = ({ description, calls, life }: RunningModel, error: InferenceEr
 
 /** Whether callers of one may call the other. */
 const isAlike = (one: RunningModel, other: RunningModel): boolean => {
-  const [its, others] = [one.description, other.description]
+  const [left, right] = [one.description, other.description]
   return (
     one.calls.decoupled === other.calls.decoupled &&
-    its.maxBatchSize > 0 === others.maxBatchSize > 0 &&
-    its.maxBatchSize <= others.maxBatchSize &&
+    left.maxBatchSize > 0 === right.maxBatchSize > 0 &&
+    left.maxBatchSize <= right.maxBatchSize &&
     shape(one) === shape(other)
   )
 }

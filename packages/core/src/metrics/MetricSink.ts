@@ -27,17 +27,17 @@ export const MetricSink = Context.Reference<Declare>("@nereid/core/internal/metr
 })
 
 /** A family of one model, which all of its instances share. */
-interface Kept {
+interface RegisteredFamily {
   readonly spec: string
   readonly bounds: LabelBounds
   readonly series: Map<string, Metric.Metric<number, unknown>>
   users: number
 }
 
-const kept = new WeakMap<Metric.MetricRegistry, Map<string, Kept>>()
+const kept = new WeakMap<Metric.MetricRegistry, Map<string, RegisteredFamily>>()
 
 export const declare: Declare = (spec, { model, version }, registry) => {
-  const families = kept.get(registry) ?? new Map<string, Kept>()
+  const families = kept.get(registry) ?? new Map<string, RegisteredFamily>()
   kept.set(registry, families)
   const key = JSON.stringify([spec.name, model, version])
   const text = JSON.stringify(spec)

@@ -7,7 +7,7 @@
  */
 import { Effect, Schema, SchemaAST, SchemaIssue, SchemaTransformation } from "effect"
 import { type DataType, type ElementArrays, view, byteWidth, type FixedDataType } from "../tensor/DataType.ts"
-import { datatype, type DataTypeName, type Named } from "../tensor/DataTypeName.ts"
+import { datatype, type DataTypeName, type DataTypeNamed } from "../tensor/DataTypeName.ts"
 import { jsonExample } from "./JsonExample.ts"
 import { type Element, elementBytes } from "../tensor/Element.ts"
 import { type DefaultTensor, type Dim, matches, print, type ShapeOf, type TensorSpec } from "../tensor/TensorSpec.ts"
@@ -109,7 +109,7 @@ export const BYTES = plain("BYTES")
 export const of = <const N extends DataTypeName, const Dims extends ReadonlyArray<Dim>>(
   name: N,
   ...dims: Dims
-): Plain<Named<N>, ShapeOf<Dims>, SymbolOf<Dims>> => annotated(datatype(name), dims)
+): Plain<DataTypeNamed<N>, ShapeOf<Dims>, SymbolOf<Dims>> => annotated(datatype(name), dims)
 
 // `ignoreBOM`: a leading U+FEFF is part of the text.
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })

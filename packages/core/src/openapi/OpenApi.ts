@@ -46,10 +46,10 @@ const operation = (
     const schema = Schema.toJsonSchemaDocument(encoded)
     request.properties[parameter] = component(`${name}.${parameter}`, schema, schemas)
   }
-  const answers = objectOf(name, outputs, schemas)
+  const responseSchema = objectOf(name, outputs, schemas)
   const success = streams
-    ? { description: "Each response as an event", content: { "text/event-stream": { schema: answers } } }
-    : { description: "The answer", content: { "application/json": { schema: answers } } }
+    ? { description: "Each response as an event", content: { "text/event-stream": { schema: responseSchema } } }
+    : { description: "The answer", content: { "application/json": { schema: responseSchema } } }
   return {
     operationId: name,
     summary: `Asks the model ${name}`,

@@ -37,10 +37,10 @@ export interface ExecutionOptions {
   /** As in ModelCalls. Default true. */
   readonly keepsInputs?: boolean | undefined
   /**
-   * What the code of an instance sees at a time: a batch whose tensors are joined, and therefore agree; the requests of a batch;
-   * or one sample, independent of the rest of its batch. Default "batch".
+   * The input of the instances' code: a batch whose tensors are joined, and therefore agree; the requests of a batch; or one
+   * sample, independent of the rest of its batch. Default "batch".
    */
-  readonly sees?: "batch" | "requests" | "sample"
+  readonly granularity?: "batch" | "requests" | "sample"
   /** How requests of different shapes share a flat batch. The instances are FlatInstances then. */
   readonly flat?: FlatBatch.FlatBatch | undefined
   /** Whether an answer may depend on more of a request than its inputs. Default true. */
@@ -146,11 +146,11 @@ const noInputs: ReadonlySet<number> = new Set()
 
 const sharingOf = (
   { signature, maxBatchSize, batching }: Definition<Fields, Fields>,
-  { decoupled: isDecoupled = false, sees = "batch", flat }: ExecutionOptions,
+  { decoupled: isDecoupled = false, granularity = "batch", flat }: ExecutionOptions,
 ): Sharing => {
   const decoupled = typeof isDecoupled === "function" ? isDecoupled() : isDecoupled
-  const joins = sees === "batch" && maxBatchSize > 0 && !decoupled
-  const groupsByValue = sees !== "sample" && !decoupled
+  const joins = granularity === "batch" && maxBatchSize > 0 && !decoupled
+  const groupsByValue = granularity !== "sample" && !decoupled
   const isUnshared = decoupled || !batching.shared
   const differing = isUnshared ? undefined : joins ? (flat?.inputs ?? noInputs) : batching.differing
   const groupKey = Grouping.combine(

@@ -49,34 +49,34 @@ export const make = <I extends Fields, O extends Fields, const W extends WarmUps
 
 const warmUpInstance = <I extends Fields, O extends Fields>(
   definition: Definition<I, O>,
-  settings: Settings<I>,
+  settings: WarmUpSettings<I>,
   instance: Instance,
   makeModel: SingleInstanceModel,
 ): Effect.Effect<void, WarmUpFailed> => {
   const executed = Effect.mapError(execute(definition, settings, instance, makeModel), (error) =>
     failed(definition, instance, error),
   )
-  if (!settings.isIgnored) return executed
+  if (!settings.ignoresFailure) return executed
   return Effect.catch(executed, ({ message }) => Effect.logWarning(`${message}; it goes on without`))
 }
 
-interface Settings<I extends Fields> {
+interface WarmUpSettings<I extends Fields> {
   readonly inputs: WarmUpInput.SyntheticValues | ReadonlyArray<Input<I>>
   readonly sizes: WarmUpInput.Sizes
   readonly batchSizes: ReadonlyArray<number>
   /** Whether requests share batches where they may. */
-  readonly isTogether: boolean
+  readonly sharesBatches: boolean
   readonly parameters: Parameters
   readonly count: number
   readonly timeout: Duration.Duration
   /** Whether a failure is a warning. */
-  readonly isIgnored: boolean
+  readonly ignoresFailure: boolean
 }
 
 const check = <I extends Fields, O extends Fields>(
   { name, maxBatchSize, signature }: Definition<I, O>,
   options: WarmUpOptions<I>,
-): Settings<I> => {
+): WarmUpSettings<I> => {
   const { inputs = "zeros", sizes = {}, batchSize = 1, count = 1, timeout = "5 minutes" } = options
   const wrong = (text: string) => new TypeError(`Model "${name}": warmUp.${text}.`)
   requireInteger(name, "warmUp.count", count, 1)
@@ -103,24 +103,24 @@ const check = <I extends Fields, O extends Fields>(
     inputs,
     sizes: Object.fromEntries(given),
     batchSizes,
-    isTogether: typeof inputs !== "string" && options.batchSize === undefined,
+    sharesBatches: typeof inputs !== "string" && options.batchSize === undefined,
     parameters,
     count,
     timeout: duration.value,
-    isIgnored: options.onFailure === "ignore",
+    ignoresFailure: options.onFailure === "ignore",
   }
 }
 
 const execute = <I extends Fields, O extends Fields>(
   definition: Definition<I, O>,
-  settings: Settings<I>,
+  settings: WarmUpSettings<I>,
   instance: Instance,
   makeModel: SingleInstanceModel,
 ): Effect.Effect<void, InferenceError> =>
   Effect.gen(function* () {
     const model = yield* makeModel(instance)
     const clock = yield* Clock.Clock
-    const answered = (request: Request) =>
+    const inferOnce = (request: Request) =>
       model.calls.decoupled
         ? Stream.runDrain(Stream.take(stream(model.calls, request), 1))
         : infer(model.calls, request)
@@ -128,14 +128,14 @@ const execute = <I extends Fields, O extends Fields>(
       const warmUpRequests = yield* Effect.fromResult(
         requests(definition, settings, model, clock.currentTimeMillisUnsafe()),
       )
-      const concurrency = settings.isTogether ? "unbounded" : 1
-      yield* Effect.forEach(warmUpRequests, answered, { concurrency, discard: true })
+      const concurrency = settings.sharesBatches ? "unbounded" : 1
+      yield* Effect.forEach(warmUpRequests, inferOnce, { concurrency, discard: true })
     }
   }).pipe(Effect.scoped)
 
 const requests = <I extends Fields, O extends Fields>(
   definition: Definition<I, O>,
-  { inputs, sizes, batchSizes, parameters, timeout }: Settings<I>,
+  { inputs, sizes, batchSizes, parameters, timeout }: WarmUpSettings<I>,
   model: RunningModel,
   now: number,
 ): Result.Result<ReadonlyArray<Request>, InferenceError> => {

@@ -30,8 +30,8 @@ export class RunningModel {
     return this.#successor === undefined ? this : this.#successor(caller)
   }
 
-  /** Passes typed callers on from now on. */
-  passOn(successor: Successor): void {
+  /** Typed callers reach the successor from now on. */
+  setSuccessor(successor: Successor): void {
     this.#successor = successor
   }
 }

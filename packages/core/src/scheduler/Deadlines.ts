@@ -6,11 +6,11 @@ import type { AlarmClock } from "./AlarmClock.ts"
 import { Expiries } from "./Expiries.ts"
 
 /** A pending request. */
-export interface Expiring {
+export interface PendingRequest {
   readonly request: Request
 }
 
-export class Deadlines<T extends Expiring> {
+export class Deadlines<T extends PendingRequest> {
   readonly #clock: Clock.Clock
   readonly #alarm: Alarm
   readonly #expire: (entry: T) => void

@@ -45,16 +45,16 @@ const others = {
 export type DataTypeName = DataType | keyof typeof others
 
 /** The datatype of this name. */
-export type Named<N extends DataTypeName> = N extends DataType
+export type DataTypeNamed<N extends DataTypeName> = N extends DataType
   ? N
   : N extends keyof typeof others
     ? (typeof others)[N]
     : never
 
 /** @throws TypeError for a name that none has */
-export const datatype = <N extends DataTypeName>(name: N): Named<N> => {
+export const datatype = <N extends DataTypeName>(name: N): DataTypeNamed<N> => {
   const found = all.find((one) => one === name) ?? new Map<string, DataType>(Object.entries(others)).get(name)
   if (found === undefined) throw new TypeError(`${JSON.stringify(name)} is no datatype: one of ${all.join(", ")}.`)
   // The same table, by its type.
-  return found as Named<N>
+  return found as DataTypeNamed<N>
 }

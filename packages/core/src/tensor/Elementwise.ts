@@ -70,7 +70,7 @@ export const zipWith = <D extends NumericDataType, A extends Shape, B extends Sh
   if (other.datatype !== one.datatype) {
     throw new RangeError(`Elements of ${one.datatype} and of ${other.datatype} are not of one kind.`)
   }
-  const shape = together(one.shape, other.shape)
+  const shape = broadcastShapes(one.shape, other.shape)
   const [left, right, output] = [read(one), read(other), new OutputTensor(one.datatype, elementCount(shape))]
   const [leftSteps, rightSteps] = [steps(one.shape, shape), steps(other.shape, shape)]
   const walk = (axis: number, atLeft: number, atRight: number): void => {
@@ -113,7 +113,7 @@ class OutputTensor<D extends NumericDataType> {
   }
 }
 
-const together = (one: Shape, other: Shape): Shape => {
+const broadcastShapes = (one: Shape, other: Shape): Shape => {
   const rank = Math.max(one.length, other.length)
   return Array.from({ length: rank }, (_, axis) => {
     const [left = 1, right = 1] = [one[axis - rank + one.length], other[axis - rank + other.length]]

@@ -63,8 +63,8 @@ export const make = (model: RunningModel): WireCalls => {
   return {
     inferJson: Effect.fnUntraced(function* (document) {
       const decoded = yield* Effect.fromResult(decodeRequest(body(document), undefined, model.description))
-      const answer = yield* call(decoded.wire)
-      const encoded = yield* Effect.fromResult(encodeResponse(answer, binaryOutputs(decoded, answer)))
+      const response = yield* call(decoded.wire)
+      const encoded = yield* Effect.fromResult(encodeResponse(response, binaryOutputs(decoded, response)))
       return parse(encoded.document)
     }),
     inferProtobuf: Effect.fnUntraced(function* (message) {

@@ -74,7 +74,7 @@ const fields = <T extends ModelInput | ModelOutput>(
   )
 
 /** What the model itself takes and gives, where the configuration reshapes; undefined where it does not. */
-export const inner = (
+export const reshapedDefinition = (
   { input, output }: ModelConfig,
   definition: Definition<Field.Fields, Field.Fields>,
 ): Definition<Field.Fields, Field.Fields> | undefined => {

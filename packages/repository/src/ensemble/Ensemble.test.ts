@@ -268,7 +268,7 @@ describe("loading and unloading", () => {
       const { index, call, isReady, registry } = yield* open(fixture, { control: "poll", pollInterval: "1 second" })
       expect(states(index)["three"]).toContain("contains models that are not available or ambiguous: two")
       expect(isReady()).toBe(false)
-      const look = Effect.fnUntraced(function* (isDone: () => boolean) {
+      const pollUntil = Effect.fnUntraced(function* (isDone: () => boolean) {
         const done = Promise.withResolvers<void>()
         const stop = registry.onChange(() => isDone() && done.resolve())
         yield* TestClock.adjust("1 second")
@@ -276,11 +276,11 @@ describe("loading and unloading", () => {
         stop()
       })
       fixture.adding("two", 1, 2, "instance_group { count: 1 }")
-      yield* look(() => states(index)["three"] === "READY")
+      yield* pollUntil(() => states(index)["three"] === "READY")
       expect(isReady()).toBe(true)
       expect(yield* call("three")).toBe(3)
       fixture.remove("two")
-      yield* look(() => states(index)["three"] !== "READY")
+      yield* pollUntil(() => states(index)["three"] !== "READY")
       expect((yield* Effect.flip(call("three")))._tag).toBe("ModelNotFound")
     }),
   )

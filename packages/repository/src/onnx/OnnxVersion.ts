@@ -63,9 +63,9 @@ const source = Effect.fnUntraced(function* (
 ): Effect.fn.Return<InstanceSet.InstanceSource<LoadFailure, Scope.Scope>, LoadFailure> {
   const options = yield* Effect.mapError(Effect.fromResult(OnnxParameters.options(config, file)), failure)
   const { name, version, signature, maxBatchSize } = definition
-  const inner = Declaration.inner(config, definition)
+  const inner = Declaration.reshapedDefinition(config, definition)
   const shaped = inner ?? definition
-  const executed = flat ? FlatBatch.inner(flat, shaped) : shaped
+  const executed = flat ? FlatBatch.flatDefinition(flat, shaped) : shaped
   const build = Effect.fnUntraced(function* ({ details }: InstancePlan.PlannedInstance) {
     const session = yield* Effect.mapError(
       Instances.session(

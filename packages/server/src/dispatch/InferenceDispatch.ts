@@ -100,9 +100,9 @@ export const make = (
       loan?.release()
     }
     const cancel = model.calls.submit(submitted, (outcome) => {
-      const answer = Result.isFailure(outcome) ? Result.fail(outcome.failure) : written(outcome.success)
+      const replyOutcome = Result.isFailure(outcome) ? Result.fail(outcome.failure) : written(outcome.success)
       release()
-      end(answer)
+      end(replyOutcome)
     })
     return () => {
       cancel()

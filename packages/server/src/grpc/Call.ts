@@ -3,7 +3,7 @@
  * responds through its stream. NodeCallStream.ts implements this for node:http2, MemoryCallStream.fixture.ts in memory. What
  * calls do is in UnaryCall.ts and StreamCall.ts.
  *
- *   caller ─► implementation ─► Calls.takes? begin ─► Call: onData … onEnd, onDrain, onClose
+ *   caller ─► implementation ─► CallHandler: handles? begin ─► Call: onData … onEnd, onDrain, onClose
  *   caller ◄─ implementation ◄─ CallStream: reply │ send … end │ fail
  */
 import type { CallStatus } from "./CallStatus.ts"
@@ -41,9 +41,9 @@ export interface CallStream {
 }
 
 /** The calls that are handled through these interfaces. */
-export interface Calls {
+export interface CallHandler {
   /** Whether a call with these headers is handled. */
-  readonly takes: (headers: CallHeaders) => boolean
+  readonly handles: (headers: CallHeaders) => boolean
   /** Begins a call, which may respond before this returns. */
   readonly begin: (headers: CallHeaders, stream: CallStream) => Call
 }

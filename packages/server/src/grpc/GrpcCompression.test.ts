@@ -207,8 +207,8 @@ describe("with response compression", () => {
       const path = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
       // file_containing_symbol, of a file that is longer than 1 KiB.
       const name = new TextEncoder().encode(GRPCInferenceService.typeName)
-      const question = Buffer.concat([Uint8Array.of(0x22, name.length), name])
-      const response = yield* rawCall(session, { chunks: [frame(question)], headers: { ...accepting, ":path": path } })
+      const nameField = Buffer.concat([Uint8Array.of(0x22, name.length), name])
+      const response = yield* rawCall(session, { chunks: [frame(nameField)], headers: { ...accepting, ":path": path } })
       expect(response).toMatchObject(notCompressed)
       expect(response.body.length).toBeGreaterThan(5000)
     }),

@@ -18,7 +18,7 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2"
-import type { Calls } from "./Call.ts"
+import type { CallHandler } from "./Call.ts"
 import * as Goaway from "./Goaway.ts"
 import type { Http2 } from "../port/HttpListener.ts"
 import * as Keepalive from "./Keepalive.ts"
@@ -36,7 +36,7 @@ export interface Http2Options {
   readonly maxMessageSize: number
   readonly keepalive: Keepalive.KeepaliveSettings
   /** Handled before all others; undefined where `handler` takes all. */
-  readonly calls: Calls | undefined
+  readonly calls: CallHandler | undefined
   /** Handles everything else. */
   readonly handler: RequestHandler
 }
@@ -94,7 +94,7 @@ class SessionCalls implements Keepalive.CallsInFlight {
 const route = (
   server: Http2Server,
   sessions: ReadonlyMap<Http2Session | undefined, SessionCalls>,
-  calls: Calls | undefined,
+  calls: CallHandler | undefined,
 ): void => {
   // The compatibility layer is node's own listener of `stream`; what is not ours is handed on to it.
   const compatible = server.listeners("stream")
@@ -104,7 +104,7 @@ const route = (
     // Its connection has failed in the meantime, which is an error of the stream too: without a listener it ends the process.
     if (ofSession === undefined) return void stream.on("error", constVoid)
     ofSession.count += 1
-    if (calls?.takes(headers) === true) return attach(stream, headers, calls, ofSession.ended)
+    if (calls?.handles(headers) === true) return attach(stream, headers, calls, ofSession.ended)
     stream.on("close", ofSession.ended)
     for (const listener of compatible) listener.call(server, stream, headers, ...rest)
   })

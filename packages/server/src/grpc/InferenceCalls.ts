@@ -6,7 +6,7 @@ import { InvalidRequest } from "@nereid/core/Errors"
 import * as GrpcContentType from "@nereid/core/internal/grpc/GrpcContentType"
 import * as GrpcTimeout from "@nereid/core/internal/grpc/GrpcTimeout"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
-import type { Calls, CallHeaders } from "./Call.ts"
+import type { CallHandler, CallHeaders } from "./Call.ts"
 import * as CallStatus from "./CallStatus.ts"
 import * as GrpcCompression from "./GrpcCompression.ts"
 import { StreamCall } from "./StreamCall.ts"
@@ -25,12 +25,12 @@ export interface InferenceOptions extends GrpcCallOptions {
   readonly responseCompression: GrpcCompression.ResponseCompression
 }
 
-export const make = (options: InferenceOptions): Calls => {
+export const make = (options: InferenceOptions): CallHandler => {
   const { forward, records, restrictedApis, responseCompression } = options
   const guard = restrictedApis("inference")
   const compresses = responseCompression !== "none"
   return {
-    takes: (headers) =>
+    handles: (headers) =>
       isInference(headers[":path"]) &&
       isPlain(headers) &&
       (guard === undefined || guard.permits(headers[guard.header])) &&

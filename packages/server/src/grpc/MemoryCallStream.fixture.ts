@@ -2,7 +2,7 @@
  * The other implementation of Call.ts: no HTTP/2 and no socket, a call is what a test says and hears. It proves that a call
  * needs nothing of node:http2, and keeps to what Call.ts promises: no bytes while paused, nothing behind the last word.
  */
-import type { Call, Calls, CallStream, CallHeaders } from "./Call.ts"
+import type { Call, CallHandler, CallStream, CallHeaders } from "./Call.ts"
 import { messageLength, prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
 import type { CallStatus } from "./CallStatus.ts"
 
@@ -24,9 +24,9 @@ export class MemoryCallStream implements CallStream {
   #onSent = () => {}
 
   /** @throws Error where it is none of these calls */
-  constructor(calls: Calls, headers: CallHeaders) {
+  constructor(calls: CallHandler, headers: CallHeaders) {
     const all = { ":method": "POST", "content-type": "application/grpc", ...headers }
-    if (!calls.takes(all)) throw new Error(`not taken: ${JSON.stringify(all)}`)
+    if (!calls.handles(all)) throw new Error(`not taken: ${JSON.stringify(all)}`)
     this.#call = calls.begin(all, this)
   }
 

@@ -9,7 +9,7 @@
 import { constVoid } from "effect/Function"
 import { ok } from "@nereid/core/internal/grpc/GrpcStatus"
 import { constants, type ServerHttp2Stream } from "node:http2"
-import type { Call, Calls, CallStream, CallHeaders } from "./Call.ts"
+import type { Call, CallHandler, CallStream, CallHeaders } from "./Call.ts"
 import * as CallStatus from "./CallStatus.ts"
 import * as HalfOpen from "./HalfOpen.ts"
 
@@ -22,7 +22,12 @@ declare module "node:http2" {
 }
 
 /** Begins a call on the stream. `onClose` is called when the stream has closed. */
-export const attach = (stream: ServerHttp2Stream, headers: CallHeaders, calls: Calls, onClose: () => void): void => {
+export const attach = (
+  stream: ServerHttp2Stream,
+  headers: CallHeaders,
+  calls: CallHandler,
+  onClose: () => void,
+): void => {
   const callStream = new NodeCallStream(stream, onClose)
   stream[attached] = callStream
   // A stream that the caller resets emits an error; without a listener that ends the process.

@@ -37,7 +37,7 @@ export const route = (router: ConnectRouter, described: ReadonlyArray<DescServic
     }
   }
   const respond = async function* <R extends Request>(requests: AsyncIterable<R>) {
-    for await (const request of before(stopping, requests)) {
+    for await (const request of untilStopped(stopping, requests)) {
       yield { validHost: request.host, originalRequest: request, messageResponse: lookup(request.messageRequest) }
     }
   }
@@ -46,7 +46,7 @@ export const route = (router: ConnectRouter, described: ReadonlyArray<DescServic
 }
 
 /** A stop waits for no question that might still come. */
-const before = async function* <R>(stopping: AbortSignal, requests: AsyncIterable<R>) {
+const untilStopped = async function* <R>(stopping: AbortSignal, requests: AsyncIterable<R>) {
   const stop = Promise.withResolvers<{ readonly done: true }>()
   const onStop = () => stop.resolve({ done: true })
   stopping.addEventListener("abort", onStop, { once: true })

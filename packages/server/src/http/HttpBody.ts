@@ -3,7 +3,7 @@
  * than the limit. An aborted body triggers no callback.
  */
 import { InvalidRequest } from "@nereid/core/Errors"
-import { isGone, type IncomingRequest, type OutgoingResponse } from "../port/HttpExchange.ts"
+import { isClosed, type IncomingRequest, type OutgoingResponse } from "../port/HttpExchange.ts"
 import { sendErrorAndClose } from "../port/HttpReply.ts"
 import * as RequestMemory from "../memory/RequestMemory.ts"
 
@@ -54,7 +54,7 @@ export const collect = (
   const onEnd = () => {
     RequestMemory.free(copied)
     // Over HTTP/2 it also comes when the caller breaks off.
-    if (!isGone(response)) whole(body ?? Buffer.concat(chunks, received))
+    if (!isClosed(response)) whole(body ?? Buffer.concat(chunks, received))
   }
   request.on("data", onData)
   request.on("end", onEnd)

@@ -17,7 +17,7 @@ import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import type { ModelInterface } from "@nereid/core/internal/wire/ModelInterface"
 import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
 import type { Gateway } from "../gateway/Gateway.ts"
-import { isGone, type IncomingRequest } from "../port/HttpExchange.ts"
+import { isClosed, type IncomingRequest } from "../port/HttpExchange.ts"
 import { collect } from "./HttpBody.ts"
 import { deadline, preparation, type HttpCall, type InferOptions } from "./HttpCall.ts"
 import * as HttpCompression from "./HttpCompression.ts"
@@ -122,7 +122,7 @@ const handle = (
           guard(() => {
             hasRoom = response.writableEnded ? false : writer.write(next)
           })
-          if (hasRoom || isGone(response)) return resume(Effect.void)
+          if (hasRoom || isClosed(response)) return resume(Effect.void)
           // "close" cancels the request, and interrupts this.
           const stopWaiting = () => void response.off("drain", proceed).off("close", proceed)
           const proceed = () => {
@@ -134,7 +134,7 @@ const handle = (
         }),
       end: (outcome) =>
         guard(() => {
-          if (isGone(response) || response.writableEnded) return
+          if (isClosed(response) || response.writableEnded) return
           if (Result.isFailure(outcome)) return writer.fail(outcome.failure, isSubmitted)
           if (!running.calls.decoupled) writer.write(outcome.success)
           if (!response.writableEnded) writer.finish()

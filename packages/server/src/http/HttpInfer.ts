@@ -22,7 +22,7 @@ import { RequestTemplates } from "@nereid/core/internal/codec/json/RequestTempla
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import type { WireResponse } from "@nereid/core/internal/wire/WireRequest"
 import type { Gateway } from "../gateway/Gateway.ts"
-import { isGone, onSent } from "../port/HttpExchange.ts"
+import { isClosed, onSent } from "../port/HttpExchange.ts"
 import { collect, jsonTooLarge, rawTooLarge } from "./HttpBody.ts"
 import { deadline, preparation, type HttpCall, type InferOptions, single } from "./HttpCall.ts"
 import * as HttpCompression from "./HttpCompression.ts"
@@ -78,7 +78,7 @@ const infer = (
     if (Result.isFailure(wire)) return sendError(response, wire.failure)
     const cancel = gateway.infer(wire.success, until.success, (outcome) =>
       guard(() => {
-        if (isGone(response)) return
+        if (isClosed(response)) return
         if (Result.isFailure(outcome)) return sendError(response, outcome.failure)
         const freeable = running.calls.keepsInputs ? [] : isViewed ? [body] : inputs.map(({ bytes }) => bytes)
         reply(call, decoded.success, outcome.success, freeable)
@@ -88,7 +88,7 @@ const infer = (
     response.on("close", cancel)
   }
   const decompressed = (body: Result.Result<Uint8Array, InvalidRequest>) => {
-    if (isGone(response)) return
+    if (isClosed(response)) return
     if (Result.isFailure(body)) sendError(response, body.failure)
     else whole(body.success)
   }
@@ -119,7 +119,7 @@ const reply = (
   if (encoding === "identity") return sendChunks(response, chunks, headers)
   HttpCompression.compress(encoding, chunks, (body) =>
     guard(() => {
-      if (!isGone(response)) {
+      if (!isClosed(response)) {
         sendChunks(response, [Result.getOrThrow(body)], { ...headers, "content-encoding": encoding })
       }
     }),

@@ -30,8 +30,8 @@ export interface OutgoingResponse {
   readonly uncork: () => void
 }
 
-/** Whether the caller can have no more of the response than it has. */
-export const isGone = ({ stream, destroyed }: OutgoingResponse): boolean =>
+/** Whether the connection, or the stream, of the response has closed. */
+export const isClosed = ({ stream, destroyed }: OutgoingResponse): boolean =>
   stream === undefined ? destroyed === true : stream.destroyed || stream.closed
 
 /**

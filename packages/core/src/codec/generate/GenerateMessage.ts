@@ -17,7 +17,7 @@ import { JsonReader } from "../json/JsonReader.ts"
 import { JsonWriter } from "../json/JsonWriter.ts"
 
 /** What of a model must be known to both. */
-export interface Generating {
+export interface GenerateModel {
   readonly name: string
   readonly signature: Signature
   /** 0 for a model without a batch dimension. */
@@ -25,7 +25,7 @@ export interface Generating {
 }
 
 /** Why a model of this signature has no generate endpoint; undefined where it has one. */
-export const problem = ({ name, signature }: Generating): Unsupported | undefined => {
+export const problem = ({ name, signature }: GenerateModel): Unsupported | undefined => {
   for (const { name: tensor, datatype, dims } of [...signature.inputs, ...signature.outputs]) {
     const subject = `'${tensor}' of model '${name}'`
     if (dims.filter(varies).length > 1) {
@@ -80,7 +80,7 @@ export type Event =
 /** One response of a model, or the text of the failure that stands in its place. */
 export const decode = (
   document: Uint8Array,
-  { name, signature, maxBatchSize }: Generating,
+  { name, signature, maxBatchSize }: GenerateModel,
 ): Result.Result<Event, InferenceError> => {
   const specs = new Map(signature.outputs.map((spec) => [spec.name, spec]))
   const outputs: Array<WireTensor> = []

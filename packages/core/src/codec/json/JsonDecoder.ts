@@ -53,7 +53,7 @@ export interface ResponseDocument {
 }
 
 /** The values of a document that differ from request to request, in its order. */
-export interface Varying {
+export interface VaryingValues {
   readonly values: Array<VaryingValue>
   /** False where the elements of an input are not among them. */
   isWhole: boolean
@@ -67,7 +67,10 @@ export interface VaryingValue {
 }
 
 /** Reads the document of a request; `bytes` end with it. What varies in it is noted, if wanted. */
-export const readRequest = (bytes: Uint8Array, varying?: Varying): Result.Result<RequestDocument, InferenceError> =>
+export const readRequest = (
+  bytes: Uint8Array,
+  varying?: VaryingValues,
+): Result.Result<RequestDocument, InferenceError> =>
   caught(() => {
     const reader = new JsonReader(bytes, "request")
     const inputs: Array<DocumentTensor> = []
@@ -137,7 +140,12 @@ export const readResponse = (bytes: Uint8Array): Result.Result<ResponseDocument,
 
 const sharedMemory = `'${RegionReference.parameterNames.name}' in 'parameters'`
 
-const readTensor = (reader: JsonReader, kind: "input" | "output", varying?: Varying, position = 0): DocumentTensor => {
+const readTensor = (
+  reader: JsonReader,
+  kind: "input" | "output",
+  varying?: VaryingValues,
+  position = 0,
+): DocumentTensor => {
   let name: string | undefined
   let datatype: string | undefined
   let shape: ReadonlyArray<number> | undefined
@@ -258,8 +266,8 @@ const readShape = (reader: JsonReader): ReadonlyArray<number> => {
     const extent = readUnsigned(reader, "shape")
     if (extent > Number.MAX_SAFE_INTEGER) {
       const text = reader.text(start, reader.position)
-      const most = `at most ${Number.MAX_SAFE_INTEGER} is possible`
-      throw new InvalidRequest({ message: `a tensor has the extent ${text} in its shape, ${most}` })
+      const limit = `at most ${Number.MAX_SAFE_INTEGER} is possible`
+      throw new InvalidRequest({ message: `a tensor has the extent ${text} in its shape, ${limit}` })
     }
     shape.push(extent)
   })

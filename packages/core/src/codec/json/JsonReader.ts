@@ -89,7 +89,7 @@ export class JsonReader {
     }
     for (;;) {
       member(this.#key())
-      if (!this.#another(closeObject)) return
+      if (!this.#hasNext(closeObject)) return
     }
   }
 
@@ -102,7 +102,7 @@ export class JsonReader {
     }
     for (;;) {
       element()
-      if (!this.#another(closeArray)) return
+      if (!this.#hasNext(closeArray)) return
     }
   }
 
@@ -130,7 +130,7 @@ export class JsonReader {
       for (;;) {
         const close = open.at(-1)
         if (close === undefined) return
-        if (this.#another(close)) {
+        if (this.#hasNext(close)) {
           if (close === closeObject) this.#key()
           break
         }
@@ -285,7 +285,7 @@ export class JsonReader {
   }
 
   /** Whether a comma follows; false behind the closing bracket. */
-  #another(close: typeof closeObject | typeof closeArray): boolean {
+  #hasNext(close: typeof closeObject | typeof closeArray): boolean {
     const byte = this.peek()
     if (byte !== comma && byte !== close) {
       this.fail(

@@ -17,8 +17,8 @@ const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 const longestNumber = 32
 
 /** What documents are written in until they turn out to be large; undefined while a writer has it. */
-let desk: DataView<ArrayBuffer> | undefined
-const deskSize = 16 * 1024
+let scratch: DataView<ArrayBuffer> | undefined
+const scratchSize = 16 * 1024
 
 export class JsonWriter {
   #view: DataView<ArrayBuffer>
@@ -26,17 +26,17 @@ export class JsonWriter {
   #length = 0
 
   constructor() {
-    this.#view = desk ?? new DataView(new ArrayBuffer(deskSize))
+    this.#view = scratch ?? new DataView(new ArrayBuffer(scratchSize))
     this.#bytes = new Uint8Array(this.#view.buffer)
-    desk = undefined
+    scratch = undefined
   }
 
   /** What was written, in memory of its own; nothing can be written afterwards. */
   written(): Uint8Array {
     const bytes = this.#bytes.subarray(0, this.#length)
-    if (this.#bytes.length > deskSize) return bytes
+    if (this.#bytes.length > scratchSize) return bytes
     const copied = SmallMemory.copy(bytes)
-    desk = this.#view
+    scratch = this.#view
     return copied
   }
 
@@ -237,7 +237,7 @@ export class JsonWriter {
     if (this.#length + length <= this.#bytes.length) return
     const larger = new Uint8Array(this.#length + length + spare)
     larger.set(this.#bytes.subarray(0, this.#length))
-    if (this.#bytes.length <= deskSize) desk = this.#view
+    if (this.#bytes.length <= scratchSize) scratch = this.#view
     this.#bytes = larger
     this.#view = new DataView(larger.buffer)
   }

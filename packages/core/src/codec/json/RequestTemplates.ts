@@ -12,7 +12,7 @@
 import { Result } from "effect"
 import { isDataType } from "../../tensor/DataType.ts"
 import { type InferenceError, isInferenceError } from "../../error/InferenceError.ts"
-import { type DocumentTensor, readRequest, type RequestDocument, type Varying } from "./JsonDecoder.ts"
+import { type DocumentTensor, readRequest, type RequestDocument, type VaryingValues } from "./JsonDecoder.ts"
 import { readElements } from "./JsonElements.ts"
 import { hasJsonForm, type JsonDataType } from "./JsonDataType.ts"
 import { JsonReader } from "./JsonReader.ts"
@@ -45,7 +45,7 @@ export class RequestTemplates {
     }
     this.#misses += 1
     if (this.#misses > maxMisses && this.#misses % maxMisses !== 0) return readRequest(bytes)
-    const varying: Varying = { values: [], isWhole: true }
+    const varying: VaryingValues = { values: [], isWhole: true }
     const read = readRequest(bytes, varying)
     const template = Result.isSuccess(read) ? make(bytes, read.success, varying) : undefined
     if (template !== undefined) this.#templates = [template, ...this.#templates.slice(0, maxTemplates - 1)]
@@ -70,7 +70,11 @@ interface ElementsValue {
   readonly count: number
 }
 
-const make = (bytes: Uint8Array, document: RequestDocument, { values, isWhole }: Varying): Template | undefined => {
+const make = (
+  bytes: Uint8Array,
+  document: RequestDocument,
+  { values, isWhole }: VaryingValues,
+): Template | undefined => {
   let length = bytes.length
   for (const { from, to } of values) length -= to - from
   if (!isWhole || length > maxTextLength) return undefined

@@ -1,10 +1,10 @@
 /**
- * Errors in the code of models that no request has: thrown by a timer or an event, or the rejection of a promise that nobody awaits.
- * Node would end the process at once, and with it the requests of all models.
+ * Handles errors in the code of models outside of requests: thrown by a timer or an event, or the rejection of a promise that is
+ * never awaited. Node would end the process at once, and with it the requests of all models.
  */
 import { Effect, Layer } from "effect"
 
-/** Tells them to the log. `stop`: ends the process in its own time, for the reason that it is told. */
+/** Logs these errors. `stop` ends the process gracefully, with a reason for the log. */
 export const layer = (stop: (reason: string) => void): Layer.Layer<never> =>
   Layer.effectDiscard(
     Effect.gen(function* () {
