@@ -360,7 +360,8 @@ it("a script is what a link leads to when it is loaded, whatever the link has le
     models.write(`.data/${name}/model.js`, `export default { execute: ([_]) => [new Error("${name}")] }`)
   }
   models.link(".data/one", "m/1")
-  const { post, response } = await serve(`--model-repository=${models.path}`, explicit, "--load-model=m")
+  const { server, post, response } = await serve(`--model-repository=${models.path}`, explicit, "--load-model=m")
+  await using _ = server
   expect(await response("m")).toBe("one")
   models.remove("m/1")
   models.link(".data/two", "m/1")
