@@ -7,7 +7,7 @@ import { Repository } from "@nereid/repository"
 import { addSub, type ElementTypeName, initializer, model, node, nonZero, ragged, value } from "../fixtures/onnx.ts"
 import { plus, repository, type RepositoryFixture } from "../fixtures/repository.ts"
 import { configs } from "./StoredConfigs.ts"
-import { echo, fp32, identity, io, one, step, tensors } from "./StoredParts.ts"
+import { echo, fp32, identity, io, one, step, type Stored, tensors } from "./StoredParts.ts"
 import { broken } from "./StoredRefusals.ts"
 import { scheduled } from "./StoredScheduling.ts"
 
@@ -26,16 +26,6 @@ export const numeric = [
   "FP32",
   "FP64",
 ] as const satisfies ReadonlyArray<ElementTypeName>
-
-export interface Stored {
-  readonly name: string
-  readonly file: Uint8Array | string
-  /** Below the directory of the model. Default `1/model.onnx`. */
-  readonly at?: string
-  /** Undefined for none. */
-  readonly config?: string
-  readonly more?: { readonly [file: string]: string | Uint8Array }
-}
 
 const ready: ReadonlyArray<Stored> = [
   ...numeric.map((datatype) => ({

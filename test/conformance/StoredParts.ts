@@ -3,6 +3,16 @@ import { type ElementTypeName, model, node, value } from "../fixtures/onnx.ts"
 
 type Dims = ReadonlyArray<number | string>
 
+export interface Stored {
+  readonly name: string
+  readonly file: Uint8Array | string
+  /** Below the directory of the model. Default `1/model.onnx`. */
+  readonly at?: string
+  /** Undefined for none. */
+  readonly config?: string
+  readonly more?: { readonly [file: string]: string | Uint8Array }
+}
+
 /** X → Y, unchanged. */
 export const identity = (datatype: ElementTypeName, dims: Dims): Uint8Array =>
   model({

@@ -6,8 +6,7 @@ import type { BrokenModel } from "./BrokenModel.ts"
 import { initializer, model, node, ragged, value } from "../fixtures/onnx.ts"
 import { plus } from "../fixtures/repository.ts"
 import { noWayDown } from "./Models.ts"
-import type { Stored } from "./StoredModels.ts"
-import { fp32, io, one } from "./StoredParts.ts"
+import { fp32, io, one, type Stored } from "./StoredParts.ts"
 
 /** As that of Models.ts, from 1 up to X. */
 const counts = `export default {

@@ -5,7 +5,8 @@
  *   submit ─┬─ hit ────────────────────────────────────────────────────────► reply
  *           ├─ an equal request is in flight ─► joins it ────┐
  *           └─ miss ─► scheduler ─► response ─► store ───────┴─► reply to all waiting requests
- *                                   failure: to all waiting requests; nothing is stored
+ *                                   failure: to all waiting requests; nothing is stored. After a queue
+ *                                   timeout, requests that joined later start again
  *
  * A waiting request may leave at any time, by cancellation or by its deadline. The execution is cancelled when the last one
  * leaves. An equal request with another priority or queue timeout gets an execution in its own lane of the queue, so that it

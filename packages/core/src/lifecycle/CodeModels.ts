@@ -83,7 +83,7 @@ export class CodeModels implements Loading {
   #scope: Scope.Closeable
   #lifecycle: Lifecycle
 
-  /** What is loaded lives at most as long as `outer`. */
+  /** What is loaded lives at most as long as `parentScope`. */
   constructor(parentScope: Scope.Scope) {
     this.#parentScope = parentScope
     this.#scope = Scope.forkUnsafe(parentScope)
