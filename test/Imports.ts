@@ -39,14 +39,15 @@ export const packages: ReadonlyArray<Package> = readdirSync(packagesFolder)
 
 const statement = /(?:^|\n)\s*(?:import|export)\b(?:[^"'`;]*?\bfrom)?\s*["']([^"']+)["']/g
 
-const typeOnly = /(?:import|export) type [^"']*["'][^"']+["']/g
+const dynamic = /\bimport\(\s*["']([^"']+)["']\s*\)/g
+
+const typeOnly = /(?:^|\n)\s*(?:import|export) type (?:\{[^}]*\}|\* as \w+|\w+)\s*from\s*["'][^"']+["']/g
 
 /** The specifiers that a file imports or exports from; `isLoaded` leaves out those of types, which are gone at run time. */
 export const specifiers = (file: string, isLoaded = false): ReadonlyArray<string> => {
-  const text = readFileSync(file, "utf8")
-  return [...(isLoaded ? text.replaceAll(typeOnly, "") : text).matchAll(statement)].flatMap(
-    ([, specifier]) => specifier ?? [],
-  )
+  const text = readFileSync(file, "utf8").replaceAll(/\/\*[^]*?\*\//g, "")
+  const code = isLoaded ? text.replaceAll(typeOnly, "") : text
+  return [...code.matchAll(statement), ...code.matchAll(dynamic)].flatMap(([, specifier]) => specifier ?? [])
 }
 
 /** The file of this repository that a specifier means; undefined for a module from elsewhere. */

@@ -2,10 +2,11 @@
  * The fences: which package may import which, in which order the folders of a package stand, and the modules that must stay
  * free of what they must not load. Tables, so that a new edge is a decision and not an accident.
  */
-import { readdirSync, readFileSync } from "node:fs"
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { builtinModules } from "node:module"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { describe, expect, it } from "vitest"
+import { afterAll, describe, expect, it } from "vitest"
 import { cycles, folderOf, loaded, type Package, packages, resolve, shown, sources, specifiers } from "./Imports.ts"
 
 const root = join(import.meta.dirname, "..")
@@ -112,8 +113,53 @@ describe.each(packages)("$name", (its: Package) => {
   })
 })
 
+describe("imports are found", () => {
+  const folder = mkdtempSync(join(tmpdir(), "nereid-imports-"))
+  afterAll(() => rmSync(folder, { recursive: true }))
+  const write = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text)
+    return join(folder, name)
+  }
+
+  it("in statements, of types and values, over several lines, and in calls; not in comments", () => {
+    const file = write(
+      "all.ts",
+      `/**
+ * import { no } from "./comment.ts"
+ */
+import "./effect.ts"
+import { one } from "./one.ts"
+import {
+  two,
+} from "./two.ts"
+import type { Three } from "./three.ts"
+export type Own = "a string"
+export * as four from "./four.ts"
+const five = await import("./five.ts")
+`,
+    )
+    const values = ["./effect.ts", "./one.ts", "./two.ts", "./four.ts", "./five.ts"]
+    expect(specifiers(file).toSorted()).toEqual([...values, "./three.ts"].toSorted())
+    expect(specifiers(file, true).toSorted()).toEqual(values.toSorted())
+  })
+
+  it("in circles, types included", () => {
+    const files = [
+      write("a.ts", 'import { b } from "./b.ts"'),
+      write("b.ts", 'import type { C } from "./c.ts"'),
+      write("c.ts", 'const a = import("./a.ts")'),
+      write("d.ts", 'import { a } from "./a.ts"'),
+    ]
+    expect(cycles(files)).toEqual([["a.ts", "b.ts", "c.ts", "a.ts"]])
+    expect(cycles(files.slice(1))).toEqual([])
+  })
+})
+
 it.each(withoutEngine)("%s imports nothing of core's engine, types included", (name) => {
   for (const file of packages.find((other) => other.name === name)?.files ?? []) {
+    for (const module of loaded(file)) {
+      expect(engine, `${shown(file)} loads ${module}`).not.toContain(/packages\/core\/src\/([^/]+)\//.exec(module)?.[1])
+    }
     for (const specifier of specifiers(file)) {
       const [, folder] = /^@nereid\/core\/internal\/([^/]+)\//.exec(specifier) ?? []
       expect(engine, `${shown(file)} → ${specifier}`).not.toContain(folder)

@@ -7,6 +7,7 @@ export {
   BF16,
   BOOL,
   BYTES,
+  type Field,
   FP16,
   FP32,
   FP64,
@@ -18,12 +19,14 @@ export {
   labels,
   of,
   optional,
+  type Plain,
   scalar,
   UINT16,
   UINT32,
   UINT64,
   UINT8,
   utf8,
+  type WithDefault,
 } from "./model/Field.ts"
 export { fromNested, toNested } from "./tensor/Nested.ts"
 export {

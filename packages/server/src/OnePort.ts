@@ -9,6 +9,7 @@
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2"
 import { constVoid } from "effect/Function"
 import { Effect, type Scope } from "effect"
+import * as GrpcContentType from "@nereid/core/internal/grpc/GrpcContentType"
 import type { Gateway } from "./gateway/Gateway.ts"
 import * as GrpcServer from "./grpc/GrpcServer.ts"
 import * as HalfOpen from "./grpc/HalfOpen.ts"
@@ -58,5 +59,5 @@ export const make = Effect.fnUntraced(function* (
 /** Its path names a method of a service, whether there is one or not; or it is gRPC, whatever its path. */
 const isRpc = ({ url = "", headers }: IncomingRequest): boolean => {
   if (url.startsWith("/v2/")) return false
-  return /^\/[\w.]+\.\w+\/\w/.test(url) || headers["content-type"]?.startsWith("application/grpc") === true
+  return /^\/[\w.]+\.\w+\/\w/.test(url) || GrpcContentType.isGrpc(headers["content-type"])
 }

@@ -3,6 +3,8 @@
  * ServerOptions.ts and ListeningServer.ts; OpenServer.ts opens the ports.
  */
 export type { DeclaredModel } from "@nereid/core/internal/call/ModelClass"
+export type { IndexEntry } from "@nereid/core/internal/lifecycle/ModelStore"
+export type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 export type { ModelRoutes } from "./http/HttpModelRoutes.ts"
 export type { Keepalive } from "./grpc/Keepalive.ts"
 export { type Address, Server } from "./ListeningServer.ts"

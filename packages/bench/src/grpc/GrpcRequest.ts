@@ -1,4 +1,5 @@
 /** The parts of a gRPC request over HTTP/2, for any RPC: its headers, and its message as a frame. */
+import * as GrpcContentType from "@nereid/core/internal/grpc/GrpcContentType"
 import * as GrpcFrame from "@nereid/core/internal/grpc/GrpcFrame"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { type Address, print, scheme } from "../target/Address.ts"
@@ -14,7 +15,7 @@ export const fields = (address: Address, path: string, metadata: Readonly<Record
   [":path", path],
   [":authority", print(address)],
   ["te", "trailers"],
-  ["content-type", "application/grpc"],
+  ["content-type", GrpcContentType.plain],
   ["user-agent", "nereid-bench"],
   ...Object.entries(metadata),
 ]

@@ -5,6 +5,7 @@
  *   none ──first call──► session ──GOAWAY, close, error──► none
  */
 import type { ClientHttp2Stream, OutgoingHttpHeaders } from "node:http2"
+import * as GrpcContentType from "@nereid/core/internal/grpc/GrpcContentType"
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { prefixLength, writePrefix } from "@nereid/core/internal/grpc/GrpcFrame"
 import * as GrpcTimeout from "@nereid/core/internal/grpc/GrpcTimeout"
@@ -41,7 +42,7 @@ export class GrpcConnection {
       ":path": path,
       ...this.#settings.headers,
       ...more,
-      "content-type": "application/grpc+proto",
+      "content-type": GrpcContentType.protobuf,
       te: "trailers",
       "user-agent": "nereid",
     }

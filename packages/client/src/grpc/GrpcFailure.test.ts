@@ -1,18 +1,19 @@
 import { expect, it } from "vitest"
+import { Result } from "effect"
 import { fromHeaders, fromTrailers, unfinished } from "./GrpcFailure.ts"
 
 it("trailers say how a call ended, and fail with their metadata", () => {
   const trailers = { "grpc-status": "5", "grpc-message": "gr%C3%B6%C3%9Fer", "nereid-error": "ModelNotFound" }
-  expect(fromTrailers(trailers)).toEqual({ code: 5, message: "größer", metadata: trailers })
-  expect(fromTrailers({ "grpc-status": "5" })).toMatchObject({ code: 5, message: "" })
+  expect(fromTrailers(trailers)).toEqual(Result.fail({ code: 5, message: "größer", metadata: trailers }))
+  expect(fromTrailers({ "grpc-status": "5" })).toMatchObject({ failure: { code: 5, message: "" } })
   expect(fromTrailers({})).toBeUndefined()
-  expect(fromTrailers({ "grpc-status": "0" })).toBe("ok")
+  expect(fromTrailers({ "grpc-status": "0" })).toEqual(Result.void)
 })
 
 it("a status that is no number is unknown", () => {
-  expect(fromTrailers({ "grpc-status": "x" })).toMatchObject({ code: 2 })
-  expect(fromTrailers({ "grpc-status": "-1" })).toMatchObject({ code: 2 })
-  expect(fromTrailers({ "grpc-status": "00" })).toMatchObject({ code: 2 })
+  expect(fromTrailers({ "grpc-status": "x" })).toMatchObject({ failure: { code: 2 } })
+  expect(fromTrailers({ "grpc-status": "-1" })).toMatchObject({ failure: { code: 2 } })
+  expect(fromTrailers({ "grpc-status": "00" })).toMatchObject({ failure: { code: 2 } })
 })
 
 it.each([

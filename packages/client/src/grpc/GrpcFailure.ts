@@ -3,6 +3,7 @@
  * core's GrpcStatus.ts.
  */
 import { constants, type IncomingHttpHeaders } from "node:http2"
+import { Result } from "effect"
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import * as GrpcContentType from "@nereid/core/internal/grpc/GrpcContentType"
 import * as GrpcStatus from "@nereid/core/internal/grpc/GrpcStatus"
@@ -18,11 +19,11 @@ export interface GrpcFailure {
 export const failure = (code: number, message: string): GrpcFailure => ({ code, message, metadata: {} })
 
 /** The status of trailers, or of headers that are trailers as well; undefined if they carry none. */
-export const fromTrailers = (headers: IncomingHttpHeaders): GrpcFailure | "ok" | undefined => {
+export const fromTrailers = (headers: IncomingHttpHeaders): Result.Result<void, GrpcFailure> | undefined => {
   const status = single(headers["grpc-status"])
   if (status === undefined) return undefined
-  if (status === "0") return "ok"
-  return { ...GrpcStatus.read(status, single(headers["grpc-message"])), metadata: headers }
+  if (status === "0") return Result.void
+  return Result.fail({ ...GrpcStatus.read(status, single(headers["grpc-message"])), metadata: headers })
 }
 
 /** The failure of response headers that carry no gRPC status; undefined if they begin a gRPC response. */

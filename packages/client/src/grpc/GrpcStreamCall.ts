@@ -66,7 +66,7 @@ export class GrpcStreamCall extends ClientCall<void> {
 
   protected override onClosed(): void {
     const status = this.trailers && GrpcFailure.fromTrailers(this.trailers)
-    if (typeof status === "object") this.fail(status)
+    if (status !== undefined && Result.isFailure(status)) this.fail(status.failure)
   }
 
   #endIfComplete(): void {
@@ -74,7 +74,7 @@ export class GrpcStreamCall extends ClientCall<void> {
     const status = GrpcFailure.fromTrailers(this.trailers)
     if (status === undefined) return
     this.stopSending()
-    if (status !== "ok") return this.fail(status)
+    if (Result.isFailure(status)) return this.fail(status.failure)
     if (this.#reader.isBetween) return this.settle(Result.void)
     this.fail(GrpcFailure.failure(GrpcCode.INTERNAL, "the server's last message is not complete"))
   }

@@ -38,17 +38,19 @@ export class GrpcUnaryCall extends ClientCall<GrpcResponse> {
 
   protected override onTrailers(trailers: IncomingHttpHeaders): void {
     const status = GrpcFailure.fromTrailers(trailers)
-    if (typeof status === "object") {
+    if (status === undefined) return
+    if (Result.isFailure(status)) {
       this.stopSending()
-      return this.fail(status)
+      return this.fail(status.failure)
     }
     // Without a message its last bytes may still be in the stream, which has them all when it closes.
-    if (status === "ok" && this.#message !== undefined) this.#succeed(this.#message, trailers)
+    if (this.#message !== undefined) this.#succeed(this.#message, trailers)
   }
 
   protected override onClosed(): void {
     const { trailers } = this
-    if (trailers === undefined || GrpcFailure.fromTrailers(trailers) !== "ok") return
+    const status = trailers && GrpcFailure.fromTrailers(trailers)
+    if (trailers === undefined || status === undefined || Result.isFailure(status)) return
     if (this.#message !== undefined) return this.#succeed(this.#message, trailers)
     this.fail(GrpcFailure.failure(GrpcCode.INTERNAL, "the server sent no complete message"))
   }

@@ -22,7 +22,8 @@ import { Deadlines } from "../scheduler/Deadlines.ts"
 import { type Release, OpenRequests } from "../running/OpenRequests.ts"
 import { counted, type ResponseProgress } from "../scheduler/ResponseCount.ts"
 import { stopping } from "../error/Refusal.ts"
-import type { Submit } from "../scheduler/SubmitPipeline.ts"
+import * as SubmitPipeline from "../scheduler/SubmitPipeline.ts"
+import type { Stage, Submit } from "../scheduler/SubmitPipeline.ts"
 import { type EnsembleDefinition, type EnsembleGraph, link, pruned } from "./EnsembleGraph.ts"
 import { EnsembleRequest } from "./EnsembleRequest.ts"
 import { StepDurations } from "./StepDurations.ts"
@@ -82,18 +83,17 @@ export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
   const deadlines = new Deadlines<EmittingRequest>(yield* AlarmClock.make, ({ running }) => running.expire())
   const statistics = new ModelStatistics()
   const links = new EnsembleLinks(options)
-  const calls = new EnsembleCalls({ options, links, statistics, clock, runFork, deadlines })
+  const cache = responseCache
+    ? yield* ResponseCache.make({
+        model: name,
+        readsRequest: true,
+        queueing: undefined,
+        epoch: () => links.epoch,
+        statistics,
+      })
+    : undefined
+  const calls = new EnsembleCalls({ options, links, statistics, clock, runFork, deadlines, cache })
   yield* Effect.addFinalizer(() => Effect.sync(() => calls.stop()))
-  if (responseCache) {
-    const cache = yield* ResponseCache.make({
-      model: name,
-      readsRequest: true,
-      queueing: undefined,
-      epoch: () => links.epoch,
-      statistics,
-    })
-    calls.submit = cache(calls.submit)
-  }
   const running = new RunningModel({
     description: ModelDescription.make(options, { platform: "ensemble", statistics, responseCache }),
     calls,
@@ -164,14 +164,14 @@ interface EnsembleCallsOptions {
   readonly clock: Clock.Clock
   readonly runFork: (effect: Effect.Effect<void>) => ReturnType<typeof Effect.runFork<void, never>>
   readonly deadlines: Deadlines<EmittingRequest>
+  readonly cache: Stage | undefined
 }
 
 /** Calls of an ensemble, and how many of them are under way. */
 class EnsembleCalls implements ModelCalls {
   readonly timeout = undefined
   readonly cycles: CallCycleDetector
-  /** The cache goes in front of it, where there is one. */
-  submit: Submit = (request, reply) => this.#submit(request, reply)
+  readonly submit: Submit
   isStopped = false
   readonly #options: EnsembleCallsOptions
   readonly #openRequests = new OpenRequests()
@@ -179,6 +179,7 @@ class EnsembleCalls implements ModelCalls {
   constructor(options: EnsembleCallsOptions) {
     this.#options = options
     this.cycles = new CallCycleDetector(options.options.name)
+    this.submit = SubmitPipeline.make({ cache: options.cache }, (request, reply) => this.#submit(request, reply))
   }
 
   get decoupled(): boolean {

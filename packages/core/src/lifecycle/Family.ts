@@ -19,6 +19,7 @@ import type { Request } from "../request/Request.ts"
 import * as ModelDescription from "../running/ModelDescription.ts"
 import * as ModelLife from "../running/ModelLife.ts"
 import { RunningModel, Watcher } from "../running/RunningModel.ts"
+import * as SubmitPipeline from "../scheduler/SubmitPipeline.ts"
 import type { Submit } from "../scheduler/SubmitPipeline.ts"
 import * as Variants from "./Variants.ts"
 
@@ -123,7 +124,7 @@ export const family = <Self, N extends string, I extends Fields, O extends Field
         keepsInputs: true,
         timeout: undefined,
         cycles,
-        submit: parameters === undefined ? submit : parameters(submit),
+        submit: SubmitPipeline.make({ parameters }, submit),
       },
       life: ModelLife.make({
         isReady: () => variants.isReady(),

@@ -112,7 +112,6 @@ export class ModelStore implements ModelLookup.RegisteredModels {
   /** Adds a version that requests do not reach (yet). The index shows it once its load begins. */
   add(version: ModelVersion): void {
     const known = this.#known.get(version.name) ?? new Set<ModelVersion>()
-    this.#known.set(version.name, known)
     if (known.has(version)) return
     for (const other of known) if (isSame(other, version) && isOver(other)) this.forget(other)
     known.add(version)

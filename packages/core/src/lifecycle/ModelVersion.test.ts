@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { define } from "../model/Definition.ts"
 import { RunningModel } from "../running/RunningModel.ts"
-import { type ModelState, mayFollow } from "./ModelState.ts"
+import type { ModelState } from "./ModelState.ts"
 import { BuildScope, ModelVersion } from "./ModelVersion.ts"
 import * as PlaceholderModel from "./PlaceholderModel.ts"
 
@@ -34,21 +34,30 @@ const moves: { readonly [S in Exclude<ModelState, "wanted">]: (version: ModelVer
   failed: (version) => version.fail("broken"),
 }
 
-const states = ["wanted", "loading", "ready", "draining", "gone", "failed"] as const
+/** All transitions, as docs/architecture.md lists them. */
+const transitions: { readonly [S in ModelState]: ReadonlyArray<keyof typeof moves> } = {
+  wanted: ["loading", "failed", "gone"],
+  loading: ["ready", "failed", "gone"],
+  ready: ["failed", "draining"],
+  draining: ["gone"],
+  gone: [],
+  // Another reason for the failure. A version that was loaded becomes ready again by `restore`, below.
+  failed: ["failed", "draining", "gone"],
+}
 
 describe("a version moves", () => {
-  const pairs = states.flatMap((from) =>
+  const pairs = (["wanted", "loading", "ready", "draining", "gone", "failed"] as const).flatMap((from) =>
     (["loading", "ready", "draining", "gone", "failed"] as const).map((to) => ({ from, to })),
   )
 
-  it.each(pairs.filter(({ from, to }) => mayFollow(from, to)))("from $from to $to", ({ from, to }) => {
+  it.each(pairs.filter(({ from, to }) => transitions[from].includes(to)))("from $from to $to", ({ from, to }) => {
     const version = inState[from]()
     moves[to](version)
     expect(version.state).toBe(to)
     expect(version.reason).toBe(to === "failed" ? "broken" : "")
   })
 
-  it.each(pairs.filter(({ from, to }) => !mayFollow(from, to) && !(from === "failed" && to === "failed")))(
+  it.each(pairs.filter(({ from, to }) => !transitions[from].includes(to)))(
     "never from $from to $to",
     ({ from, to }) => {
       const version = inState[from]()
@@ -56,6 +65,12 @@ describe("a version moves", () => {
       expect(version.state).toBe(from)
     },
   )
+
+  it("never from failed to ready, if it was never loaded", () => {
+    const version = inState.failed()
+    expect(() => version.restore()).toThrow("Model 'm' version 1 is failed and cannot be ready. This is a bug.")
+    expect(version.state).toBe("failed")
+  })
 })
 
 it("takes the last reason for which it has failed", () => {

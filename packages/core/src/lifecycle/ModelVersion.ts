@@ -45,8 +45,8 @@ export class ModelVersion {
   readonly name: string
   readonly version: string
   readonly origin: Origin
-  /** The configuration that it was loaded with; undefined for a model in code, whose declaration says it. */
-  configuration: (() => ModelConfig) | undefined
+  #configuration: (() => ModelConfig) | undefined
+  #isLoaded = false
   #state: ModelState = "wanted"
   #reason = ""
   #running: RunningModel | undefined
@@ -77,6 +77,11 @@ export class ModelVersion {
     return this.#reason
   }
 
+  /** The configuration that it was loaded with; undefined for a model in code, whose declaration has it. */
+  get configuration(): (() => ModelConfig) | undefined {
+    return this.#configuration
+  }
+
   /** What requests reach; undefined before it is there and after it has gone. */
   get running(): RunningModel | undefined {
     return this.#running
@@ -89,7 +94,10 @@ export class ModelVersion {
   }
 
   /** It is loaded. `build` ends with it, unless it has brought other versions as well. */
-  ready(running: RunningModel, build?: BuildScope): void {
+  ready(running: RunningModel, build?: BuildScope, configuration?: () => ModelConfig): void {
+    if (this.#state !== "loading") throw this.#wrongMove("ready")
+    this.#isLoaded = true
+    this.#configuration = configuration
     this.#running = running
     this.#build = build
     build?.enter()
@@ -104,7 +112,9 @@ export class ModelVersion {
 
   /** What it had lost is there again. Harmless where it had lost nothing. */
   restore(): void {
-    if (this.#state === "failed") this.#move("ready")
+    if (this.#state !== "failed") return
+    if (!this.#isLoaded) throw this.#wrongMove("ready")
+    this.#move("ready")
   }
 
   /** It receives no further requests. */
@@ -133,13 +143,15 @@ export class ModelVersion {
   }
 
   #move(to: ModelState, reason = ""): void {
-    if (!mayFollow(this.#state, to)) {
-      throw new Error(
-        `Model '${this.name}' version ${this.version} is ${this.#state} and cannot be ${to}. This is a bug.`,
-      )
-    }
+    if (!mayFollow(this.#state, to)) throw this.#wrongMove(to)
     this.#state = to
     this.#reason = reason
     for (const watcher of this.#watchers) watcher(this)
+  }
+
+  #wrongMove(to: ModelState): Error {
+    return new Error(
+      `Model '${this.name}' version ${this.version} is ${this.#state} and cannot be ${to}. This is a bug.`,
+    )
   }
 }

@@ -9,6 +9,9 @@ import { Served } from "./Served.ts"
 
 export type { Loading, Models, Refusal, RetireOptions, UnloadOptions } from "./CodeModels.ts"
 export type { RegisteredModels } from "./ModelLookup.ts"
+export type { LoadOverrides } from "./ModelRepository.ts"
+export type { IndexEntry } from "./ModelStore.ts"
+export type { RunningModel } from "../running/RunningModel.ts"
 
 export class Registry extends Context.Service<Registry, RegisteredModels & Loading>()("@nereid/core/Registry") {
   /**

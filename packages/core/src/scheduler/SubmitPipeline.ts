@@ -1,6 +1,7 @@
 /**
- * The way of an accepted request to the scheduler of its model, as a list of stages. A stage may change the request, answer it,
- * or submit it in parts; a stage that a model does not need is absent and costs its requests nothing.
+ * The path of an accepted request to the scheduler of its model, as a list of stages. A stage may change the request, answer it,
+ * or submit it in parts. A stage that a model does not need is absent and costs its requests nothing. The pipeline of a family
+ * ends at its variants, that of an ensemble at its steps.
  *
  *   submit ─► parameters ─► defaults ─► cache ─► split ─► scheduler
  *             declared      inputs      answers  rows     queue, batch, instance
@@ -11,13 +12,13 @@
 import type { RequestStatistics } from "../metrics/ModelStatistics.ts"
 import type { Cancel, Reply, Request } from "../request/Request.ts"
 
-/** Counted in the model's statistics, or in `counts`. */
+/** The request counts in the statistics of the model, or in `counts`. */
 export type Submit = (request: Request, reply: Reply, counts?: RequestStatistics) => Cancel
 
-/** What one stage makes of the way behind it. */
+/** Returns the stage in front of `next`. */
 export type Stage = (next: Submit) => Submit
 
-/** The stages in their order; undefined for one that the model does not need. */
+/** The stages in their order; undefined for a stage that the model does not need. */
 export interface SubmitStages {
   /** Decodes the parameters that the model declares, and refuses those that do not fit. */
   readonly parameters: Stage | undefined
@@ -29,9 +30,9 @@ export interface SubmitStages {
   readonly split: Stage | undefined
 }
 
-/** The way through all stages to the scheduler. */
-export const make = ({ parameters, defaults, cache, split }: SubmitStages, scheduler: Submit): Submit => {
-  let submit = scheduler
+/** The path through the stages to `end`. */
+export const make = ({ parameters, defaults, cache, split }: Partial<SubmitStages>, end: Submit): Submit => {
+  let submit = end
   for (const stage of [split, cache, defaults, parameters]) if (stage !== undefined) submit = stage(submit)
   return submit
 }

@@ -60,8 +60,6 @@ export class StoredModel {
   readonly #options: StoredModelOptions
   #isRequested = false
   #loaded: LoadedModel | undefined
-  /** Those that requests reach. */
-  #served: ReadonlyArray<ModelVersion> = []
   /** Whether requests have reached any version of what is loaded. */
   #hasServed = false
 
@@ -129,7 +127,6 @@ export class StoredModel {
     }
     // Another model that has this name is not of this repository.
     if (this.#served.length > 0) store.serve(this.#name, [])
-    this.#served = []
     return this.#retire(before)
   })
 
@@ -151,9 +148,7 @@ export class StoredModel {
       const regrouped = yield* Effect.forEach(isRegrouped ? kept : [], (version) => regroup(version, plan), {
         concurrency: "unbounded",
       })
-      const built = yield* Effect.forEach(added, (planned) => this.#build(source, planned), {
-        concurrency: "unbounded",
-      })
+      const built = yield* this.#buildAll(source, added)
       const fresh = built.flatMap((one) => (Result.isSuccess(one) ? [one.success] : []))
       const failures = [...[...regrouped, ...built].flatMap(failureOf), ...problemsOf(fresh)]
       if (failures.length > 0 && before.length > 0) {
@@ -162,8 +157,7 @@ export class StoredModel {
       }
       for (const one of regrouped) if (Result.isSuccess(one)) yield* one.success.commit
       for (const { record, running, configuration, scope } of fresh) {
-        record.configuration = configuration
-        record.ready(running, scope)
+        record.ready(running, scope, configuration)
       }
       const versions = [...kept, ...fresh]
       const replaced = before.filter((version) => !versions.includes(version))
@@ -177,6 +171,22 @@ export class StoredModel {
         yield* Effect.logWarning(`Model '${this.#name}': without effect here: ${warning}`)
       }
     })
+  }
+
+  /** Builds versions side by side. An interruption ends those that are built already. */
+  #buildAll(
+    source: ModelSource,
+    versions: ReadonlyArray<ModelPlan.PlannedVersion>,
+  ): Effect.Effect<ReadonlyArray<Result.Result<BuiltVersion, VersionFailure>>> {
+    const built: Array<BuiltVersion> = []
+    const build = (planned: ModelPlan.PlannedVersion) =>
+      Effect.map(this.#build(source, planned), (result) => {
+        if (Result.isSuccess(result)) built.push(result.success)
+        return result
+      })
+    return Effect.onInterrupt(Effect.forEach(versions, build, { concurrency: "unbounded" }), () =>
+      Effect.forEach(built, (version) => this.#abandon(version), { discard: true }),
+    )
   }
 
   #build(
@@ -194,6 +204,7 @@ export class StoredModel {
         Effect.raceFirst(logSlowLoad(this.#name, planned.version)),
       )
       return lifecycle.load([record], build).pipe(
+        Effect.onInterrupt(() => Effect.sync(() => store.forget(record))),
         Effect.map(({ built, scope }): BuiltVersion => ({ ...planned, ...built, record, scope })),
         Effect.mapError(({ message }): VersionFailure => ({ version: planned.version, reason: message })),
         Effect.result,
@@ -230,13 +241,17 @@ export class StoredModel {
         ready.push(record)
       } else record.fail(reason)
     }
+    ready.sort((a, b) => Number(a.version) - Number(b.version))
     if (ready.length > 0) this.#hasServed = true
-    if (ready.length === this.#served.length && ready.every((record, index) => record === this.#served[index])) {
-      return false
-    }
-    this.#served = ready
+    const served = this.#served
+    if (ready.length === served.length && ready.every((record, index) => record === served[index])) return false
     this.#options.store.serve(this.#name, ready)
     return true
+  }
+
+  /** The versions that requests reach, the lowest first. */
+  get #served(): ReadonlyArray<ModelVersion> {
+    return this.#options.store.serving(this.#name).filter(({ origin }) => origin === "repository")
   }
 
   /** Nothing could be planned. What is loaded stays as it is. */

@@ -63,7 +63,7 @@ const withoutEffect = (config: ModelConfig, running: RunningModel): ReadonlyArra
   const differs = (
     part: (config: ModelConfig) => Pick<ModelConfig, "instanceGroup"> | Pick<ModelConfig, "schedulingChoice">,
   ) => !equals(ModelConfigSchema, create(ModelConfigSchema, part(config)), create(ModelConfigSchema, part(configured)))
-  const isCached = running.description.responseCache ?? false
+  const isCached = running.description.responseCache
   const isScheduled = config.schedulingChoice.case !== undefined
   // What it has where it lists none has the name of the model.
   const isListed = config.instanceGroup.some(({ name }) => name !== config.name)

@@ -6,6 +6,7 @@ import { constVoid } from "effect/Function"
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from "node:http"
 import type { Http2ServerResponse } from "node:http2"
 import { connectNodeAdapter } from "@connectrpc/connect-node"
+import * as GrpcContentType from "@nereid/core/internal/grpc/GrpcContentType"
 import { Unsupported } from "@nereid/core/Errors"
 import { decodeMessage, encodeMessage } from "@nereid/core/internal/grpc/GrpcStatus"
 import * as GrpcTimeout from "@nereid/core/internal/grpc/GrpcTimeout"
@@ -112,10 +113,10 @@ const authority = (request: IncomingRequest): string | undefined =>
   "authority" in request ? request.authority : request.headers.host
 
 const unknownMethod: NonNullable<Parameters<typeof connectNodeAdapter>[0]["fallback"]> = (request, response) => {
-  const isGrpc = request.headers["content-type"]?.startsWith("application/grpc") === true
+  const isGrpc = GrpcContentType.isGrpc(request.headers["content-type"])
   const message = `unknown method ${request.url ?? ""}`
   const status = CallStatus.trailers(CallStatus.fromError(new Unsupported({ message })))
-  response.writeHead(isGrpc ? 200 : 404, isGrpc ? { "content-type": "application/grpc", ...status } : {})
+  response.writeHead(isGrpc ? 200 : 404, isGrpc ? { "content-type": GrpcContentType.plain, ...status } : {})
   response.end()
 }
 

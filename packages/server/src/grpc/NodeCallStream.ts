@@ -7,6 +7,7 @@
  * the stream refers to: what belongs to the call would survive with it, and be copied by two collections on its way.
  */
 import { constVoid } from "effect/Function"
+import * as GrpcContentType from "@nereid/core/internal/grpc/GrpcContentType"
 import { ok } from "@nereid/core/internal/grpc/GrpcStatus"
 import { constants, type ServerHttp2Stream } from "node:http2"
 import type { Call, CallHandler, CallStream, CallHeaders } from "./Call.ts"
@@ -149,11 +150,11 @@ class NodeCallStream implements CallStream {
 const maxBytesAfterEnd = 16 * 1024 * 1024
 
 /** As an array, which node does not copy. */
-const replyHeaders = [":status", "200", "content-type", "application/grpc+proto"]
+const replyHeaders = [":status", "200", "content-type", GrpcContentType.protobuf]
 
 /** Without a date, as gRPC's own servers answer. */
 const replyOptions = { waitForTrailers: true, sendDate: false }
 
-const failureHeaders = { ":status": 200, "content-type": "application/grpc+proto" }
+const failureHeaders = { ":status": 200, "content-type": GrpcContentType.protobuf }
 
 const failureOptions = { endStream: true, sendDate: false }

@@ -270,7 +270,7 @@ const ofCache: ReadonlyArray<Summarized> = [
 ]
 
 /** From now on until the scope closes. */
-const summarize = Effect.fnUntraced(function* ({ description: { statistics, responseCache = false } }: RunningModel) {
+const summarize = Effect.fnUntraced(function* ({ description: { statistics, responseCache } }: RunningModel) {
   const summaries = [...ofInference, ...(responseCache ? ofCache : [])].map((summarized) => {
     const durations = new SlidingQuantiles()
     return { ...summarized, durations, add: (ns: number) => durations.observe(microseconds(ns)) }
