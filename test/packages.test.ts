@@ -1,6 +1,6 @@
 /** What npm shows of each package: its package.json and its README, whose program runs here as it stands there. */
 import { execFileSync } from "node:child_process"
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { copyFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { Server } from "@nereid/server"
 import sharp from "sharp"
@@ -223,5 +223,27 @@ describe("the program of the README", () => {
       "--metrics-port=0",
     )
     await server.match(/shout +1 +READY +32/)
+  })
+})
+
+describe("a release", () => {
+  it("gives all packages one version", () => {
+    const [version] = packages.map(({ manifest }) => manifest.version)
+    for (const { manifest } of packages) {
+      expect(manifest.version, manifest.name).toBe(version)
+      for (const [name, range] of Object.entries(manifest.dependencies ?? {})) {
+        if (name.startsWith("@nereid/")) expect(range, `${manifest.name} → ${name}`).toBe(version)
+      }
+    }
+    expect(JSON.parse(read(".changeset/config.json"))).toMatchObject({ fixed: [["@nereid/*"]], access: "public" })
+  })
+
+  it("knows the packages that its changesets name", () => {
+    for (const file of globSync(".changeset/*.md", { cwd: root })) {
+      const [, front = ""] = /^---\n([^]*?)\n---\n/.exec(read(file)) ?? []
+      const named = [...front.matchAll(/^"(.*)": (?:patch|minor|major)$/gm)].map(([, name]) => name)
+      expect(named, file).not.toEqual([])
+      expect(packages.map(({ manifest }) => manifest.name)).toEqual(expect.arrayContaining(named))
+    }
   })
 })
