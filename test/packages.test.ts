@@ -31,7 +31,7 @@ describe.each(names)("%s", (name) => {
     })
     expect(manifest.keywords).toContain("nereid")
     expect(new Set(manifest.keywords).size).toBe(manifest.keywords.length)
-    expect(read("README.md")).toContain("They need Node 22.19 or newer")
+    expect(read("README.md")).toContain("need Node 22.19 or newer")
     // The build takes these from the root.
     for (const field of ["repository", "homepage", "bugs"]) expect(manifest).not.toHaveProperty(field)
   })
