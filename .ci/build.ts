@@ -1,11 +1,11 @@
 /**
  * Publishable packages: every workspace as JavaScript and declarations, in dist/<package>, and its tarball beside it.
- * `exports` point at sources in the repository, so a staged package.json points them at what was emitted; npm ignores
- * `publishConfig.exports`, so this has to be done by hand.
+ * StagedPackage.ts writes their package.json and README.
  */
 import { execFileSync } from "node:child_process"
-import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import * as StagedPackage from "./StagedPackage.ts"
 
 const root = join(import.meta.dirname, "..")
 const out = join(root, "dist")
@@ -14,44 +14,21 @@ const packages = readdirSync(join(root, "packages"))
 const run = (command: string, args: ReadonlyArray<string>, cwd = root) =>
   execFileSync(command, args, { cwd, stdio: "inherit" })
 
-const emitted = (source: string, extension: string) => source.replace("./src/", "./dist/").replace(/\.ts$/, extension)
+const read = (...path: ReadonlyArray<string>) => readFileSync(join(root, ...path), "utf8")
 
-interface PackageJson {
-  readonly name: string
-  readonly version: string
-  readonly exports?: Readonly<Record<string, string>>
-  readonly bin?: Readonly<Record<string, string>>
-  /** The files that act when they are imported; false where no file does. */
-  readonly sideEffects: false | ReadonlyArray<string>
-}
+const repository = StagedPackage.repositoryAddress(JSON.parse(read("package.json")))
 
 const stage = (name: string) => {
   const staged = join(out, name)
-  const source = join(root, "packages", name)
-  const manifest: PackageJson = JSON.parse(readFileSync(join(source, "package.json"), "utf8"))
+  const manifest: StagedPackage.PackageJson = JSON.parse(read("packages", name, "package.json"))
+  const write = (file: string, text: string) => writeFileSync(join(staged, file), text)
   cpSync(join(out, "emitted", name, "src"), join(staged, "dist"), { recursive: true })
   cpSync(join(root, "LICENSE"), join(staged, "LICENSE"))
-  if (existsSync(join(source, "README.md"))) cpSync(join(source, "README.md"), join(staged, "README.md"))
-  const exports = Object.entries(manifest.exports ?? {}).map(([path, file]) => [
-    path,
-    { types: emitted(file, ".d.ts"), default: emitted(file, ".js") },
-  ])
-  const { sideEffects } = manifest
-  const bin = Object.entries(manifest.bin ?? {}).map(([command, file]) => [command, emitted(file, ".js")])
-  for (const [, file] of bin) chmodSync(join(staged, String(file)), 0o755)
-  writeFileSync(
-    join(staged, "package.json"),
-    JSON.stringify(
-      {
-        ...manifest,
-        ...(exports.length > 0 ? { exports: Object.fromEntries(exports) } : {}),
-        ...(bin.length > 0 ? { bin: Object.fromEntries(bin) } : {}),
-        ...(sideEffects ? { sideEffects: sideEffects.map((file) => emitted(file, ".js")) } : {}),
-      },
-      null,
-      2,
-    ),
-  )
+  write("README.md", StagedPackage.readme(read("packages", name, "README.md"), name, repository))
+  write("package.json", JSON.stringify(StagedPackage.packageJson(manifest, name, repository), null, 2))
+  for (const file of Object.values(manifest.bin ?? {})) {
+    chmodSync(join(staged, StagedPackage.emitted(file, ".js")), 0o755)
+  }
 }
 
 rmSync(out, { recursive: true, force: true })

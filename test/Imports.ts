@@ -8,6 +8,7 @@ const packagesFolder = join(root, "packages")
 
 export interface Manifest {
   readonly name: string
+  readonly version: string
   readonly exports?: { readonly [path: string]: string }
   readonly sideEffects: false | ReadonlyArray<string>
   readonly dependencies?: { readonly [name: string]: string }

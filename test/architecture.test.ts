@@ -208,8 +208,11 @@ it("no source file reaches into another package's files", () => {
 it("the top level holds what it should", () => {
   const entries = readdirSync(root).filter((name) => !name.startsWith(".") && !["node_modules", "dist"].includes(name))
   expect(entries.toSorted()).toEqual([
+    "CODE_OF_CONDUCT.md",
+    "CONTRIBUTING.md",
     "LICENSE",
     "README.md",
+    "SECURITY.md",
     "buf.gen.yaml",
     "docs",
     "examples",

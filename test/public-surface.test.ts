@@ -132,7 +132,7 @@ const internal = /@nereid\/[a-z]+\/internal\/[\w/]+/g
 /** All scripts of a folder, tests included. */
 const scripts = (folder: string): ReadonlyArray<string> =>
   readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
-    .filter((file) => file.endsWith(".ts") && !file.includes("node_modules"))
+    .filter((file) => file.endsWith(".ts") && !/(^|\/)(node_modules|\.)/.test(file))
     .map((file) => join(root, folder, file))
 
 const exported = ({ manifest }: (typeof packages)[number]): ReadonlyArray<readonly [string, string]> =>
