@@ -10,17 +10,17 @@ import * as PlaceholderModel from "./PlaceholderModel.ts"
 const model = (name: string, version: string): RunningModel =>
   PlaceholderModel.make(define(name, { inputs: {}, outputs: {}, version: Number(version) }))
 
-const registry = ModelStore.of([model("m", "2"), model("m", "10"), model("m", "1"), model("other", "1")])
+const store = ModelStore.of([model("m", "2"), model("m", "10"), model("m", "1"), model("other", "1")])
 
 const version = (name: string, requested: string) =>
-  Result.map(registry.get(name, requested), (found) => found.description.version)
-const refusal = (name: string, requested: string) => Result.getOrThrow(Result.flip(registry.get(name, requested)))
+  Result.map(store.get(name, requested), (found) => found.description.version)
+const refusal = (name: string, requested: string) => Result.getOrThrow(Result.flip(store.get(name, requested)))
 
 it("gives the version that was asked for, or the highest", () => {
   expect(version("m", "1")).toEqual(Result.succeed("1"))
   expect(version("m", "0010")).toEqual(Result.succeed("10"))
   expect(version("m", "")).toEqual(Result.succeed("10"))
-  expect(registry.versions("m").map((found) => found.description.version)).toEqual(["1", "2", "10"])
+  expect(store.versions("m").map((found) => found.description.version)).toEqual(["1", "2", "10"])
 })
 
 it("says what it does not know", () => {
@@ -35,21 +35,21 @@ it("says what it does not know", () => {
 })
 
 it("tells what it knows and does not have from what it does not know", () => {
-  const registry = ModelStore.of([model("m", "2")])
+  const store = ModelStore.of([model("m", "2")])
   const failed = (name: string, version: string) => {
     const known = new ModelVersion({ name, version, origin: "repository" })
-    registry.add(known)
+    store.add(known)
     known.fail("broken")
     return known
   }
   failed("m", "1")
   const gone = failed("gone", "3")
   const refused = (name: string, version: string) => {
-    const { _tag, message } = Result.getOrThrow(Result.flip(registry.get(name, version)))
+    const { _tag, message } = Result.getOrThrow(Result.flip(store.get(name, version)))
     return [_tag, message]
   }
-  expect([registry.absent("m"), registry.absent("gone"), registry.absent("other")]).toEqual([["1"], ["3"], []])
-  expect(Result.map(registry.get("m", ""), ({ description: { version } }) => version)).toEqual(Result.succeed("2"))
+  expect([store.absent("m"), store.absent("gone"), store.absent("other")]).toEqual([["1"], ["3"], []])
+  expect(Result.map(store.get("m", ""), ({ description: { version } }) => version)).toEqual(Result.succeed("2"))
   const unknown = (name: string, problem: string) => `Request for unknown model: '${name}' ${problem}`
   for (const version of ["1", "001"]) {
     expect(refused("m", version)).toEqual(["ModelNotReady", unknown("m", "version 1 is not at ready state")])
@@ -58,7 +58,7 @@ it("tells what it knows and does not have from what it does not know", () => {
   expect(refused("gone", "")).toEqual(["ModelNotFound", unknown("gone", "has no available versions")])
   expect(refused("gone", "x")[0]).toBe("InvalidRequest")
   expect(refused("other", "1")).toEqual(["ModelNotFound", unknown("other", "is not found")])
-  registry.forget(gone)
+  store.forget(gone)
   expect(refused("gone", "")).toEqual(["ModelNotFound", unknown("gone", "is not found")])
 })
 
@@ -79,21 +79,21 @@ it("refuses two models of the same name and version", () => {
 })
 
 it("takes models in and lets them go, all versions of a name at once, and tells of it", () => {
-  const registry = ModelStore.of([model("code", "1")])
+  const store = ModelStore.of([model("code", "1")])
   const seen: Array<string> = []
-  const names = () => registry.models.map(({ description: { name, version } }) => `${name} ${version}`).join(", ")
-  const unwatch = registry.onChange(() => seen.push(names()))
-  registry.serve("m", [ModelVersion.ready(model("m", "2")), ModelVersion.ready(model("m", "1"))])
-  const [held] = registry.versions("m")
-  registry.serve("other", [ModelVersion.ready(model("other", "1"))])
-  registry.serve("m", [ModelVersion.ready(model("m", "3"))])
-  registry.serve("m", [])
+  const names = () => store.models.map(({ description: { name, version } }) => `${name} ${version}`).join(", ")
+  const unwatch = store.onChange(() => seen.push(names()))
+  store.serve("m", [ModelVersion.ready(model("m", "2")), ModelVersion.ready(model("m", "1"))])
+  const [held] = store.versions("m")
+  store.serve("other", [ModelVersion.ready(model("other", "1"))])
+  store.serve("m", [ModelVersion.ready(model("m", "3"))])
+  store.serve("m", [])
   unwatch()
-  registry.serve("other", [])
+  store.serve("other", [])
   expect(seen).toEqual(["code 1, m 2, m 1", "code 1, m 2, m 1, other 1", "code 1, m 3, other 1", "code 1, other 1"])
   expect(names()).toBe("code 1")
   expect(held?.description).toMatchObject({ version: "1" })
-  expect(Result.isFailure(registry.get("m", ""))).toBe(true)
+  expect(Result.isFailure(store.get("m", ""))).toBe(true)
 })
 
 describe("the index of models in code", () => {

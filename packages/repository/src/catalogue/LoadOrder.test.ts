@@ -4,29 +4,29 @@ import * as LoadOrder from "./LoadOrder.ts"
 
 const order = (needs: Record<string, ReadonlyArray<string>>, loaded: Record<string, ReadonlyArray<string>> = {}) => {
   const { stages, cycles } = LoadOrder.make(new Map(Object.entries(needs)), (name) => loaded[name] ?? [])
-  return { turns: stages, circles: Object.fromEntries(cycles) }
+  return { stages, cycles: Object.fromEntries(cycles) }
 }
 
 it("what is needed comes first, and what needs nothing of each other together", () => {
   expect(order({ top: ["middle", "a"], a: [], middle: ["b", "elsewhere"], b: [] })).toEqual({
-    turns: [["a", "b"], ["middle"], ["top"]],
-    circles: {},
+    stages: [["a", "b"], ["middle"], ["top"]],
+    cycles: {},
   })
 })
 
 it("models of a circle are told so, and what needs them has its turn behind them", () => {
-  const { turns, circles } = order({ a: ["b"], b: ["c"], c: ["a"], after: ["a"], self: ["self"] })
-  expect(circles).toEqual({
+  const { stages, cycles } = order({ a: ["b"], b: ["c"], c: ["a"], after: ["a"], self: ["self"] })
+  expect(cycles).toEqual({
     a: "circular dependency between ensembles: a -> ... -> c -> a",
     b: "circular dependency between ensembles: b -> ... -> a -> b",
     c: "circular dependency between ensembles: c -> ... -> b -> c",
     self: "circular dependency between ensembles: self -> ... -> self -> self",
   })
-  expect(turns.flat().toSorted()).toEqual(["a", "after", "b", "c", "self"])
+  expect(stages.flat().toSorted()).toEqual(["a", "after", "b", "c", "self"])
 })
 
 it("a circle may go through what is loaded already", () => {
-  expect(order({ a: ["b"] }, { b: ["c"], c: ["a"] }).circles).toEqual({
+  expect(order({ a: ["b"] }, { b: ["c"], c: ["a"] }).cycles).toEqual({
     a: "circular dependency between ensembles: a -> ... -> c -> a",
   })
 })

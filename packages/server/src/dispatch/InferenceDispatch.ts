@@ -47,7 +47,7 @@ export interface InferenceDispatchOptions {
 }
 
 export const make = (
-  registry: Pick<RegisteredModels, "get">,
+  models: Pick<RegisteredModels, "get">,
   { sharedMemory, maxInFlightSize }: InferenceDispatchOptions,
 ): InferenceDispatch => {
   /** Bytes of all unanswered requests. */
@@ -59,7 +59,7 @@ export const make = (
     end: InferenceReply,
     emit: InferenceReceiver["emit"] | undefined,
   ): Cancel => {
-    const found = registry.get(wire.modelName, wire.modelVersion)
+    const found = models.get(wire.modelName, wire.modelVersion)
     if (Result.isFailure(found)) return refuse(end, found.failure)
     const model = found.success
     if (model.calls.decoupled && emit === undefined) return refuse(end, new Unsupported({ message: unaryOnly }))

@@ -50,19 +50,19 @@ interface Sampler {
 
 /** Traces into files, which are complete once the scope has closed. Problems with files are logged. */
 export const make = Effect.fnUntraced(function* (
-  registry: RegisteredModels,
+  models: RegisteredModels,
   options: Partial<TraceSettings>,
 ): Effect.fn.Return<Tracing, never, Scope.Scope> {
   const clock = yield* Clock.Clock
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
   const onProblem = (problem: string) => void runFork(Effect.logError(problem))
-  const tracing = new FileTracing({ registry, clock, initial: { ...defaults, ...options }, onProblem })
+  const tracing = new FileTracing({ models, clock, initial: { ...defaults, ...options }, onProblem })
   yield* Effect.addFinalizer(() => Effect.promise(() => tracing.close()))
   return tracing
 })
 
 interface FileTracingOptions {
-  readonly registry: RegisteredModels
+  readonly models: RegisteredModels
   readonly clock: Clock.Clock
   readonly initial: TraceSettings
   readonly onProblem: (problem: string) => void
@@ -118,7 +118,7 @@ class FileTracing implements Tracing {
   sample(wire: WireRequest): RequestTrace | undefined {
     const sampler = this.#samplers.get(wire.modelName) ?? this.#samplers.get("")
     if (sampler === undefined || !isSampled(sampler.settings)) return undefined
-    const model = this.#options.registry.get(wire.modelName, wire.modelVersion)
+    const model = this.#options.models.get(wire.modelName, wire.modelVersion)
     if (Result.isFailure(model)) return undefined
     sampler.seen += 1
     if (sampler.seen % sampler.settings.rate !== 0) return undefined
