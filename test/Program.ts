@@ -8,7 +8,7 @@ export const root = join(import.meta.dirname, "..")
 
 export interface Ended {
   readonly code: number | null
-  /** What killed it, where it did not exit by itself. */
+  /** Signal that ended the process; null if it exited by itself. */
   readonly signal: NodeJS.Signals | null
   readonly output: string
 }

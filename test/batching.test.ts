@@ -1,4 +1,4 @@
-/** What models declare of their batches, over sockets: one model that has all of it, asked over gRPC and over HTTP. */
+/** Batching options of models, over sockets: one model with all options, called over gRPC and over HTTP. */
 import { Client } from "@nereid/client"
 import { Errors, Model, Tensor } from "@nereid/core"
 import { Server } from "@nereid/server"

@@ -414,7 +414,7 @@ class OtherDatatype extends Model.Service<OtherDatatype>()("twice", {
   maxBatchSize: 16,
 }) {}
 
-/** What a promise client rejects with. */
+/** The error with which a promise client rejects, as text. */
 const rejection = (promise: Promise<unknown>) =>
   Effect.promise(() =>
     promise.then(

@@ -13,7 +13,7 @@ import * as Side from "./Side.ts"
 /** Modules that are run as a child of their own. */
 export type Program = "server" | "echo" | "json" | "grpc-js" | "session" | "fixed-replies" | "client" | "raw-client"
 
-/** What a case has to work with. */
+/** The environment of a case. */
 export interface Bench {
   readonly settings: Settings
   /** Starts it where a server belongs, or where the load does. */

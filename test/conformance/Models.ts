@@ -300,7 +300,7 @@ export const layer = Layer.mergeAll(
   ),
 )
 
-/** What every server under test serves. */
+/** Models of every server under test. */
 export const models = [
   Simple,
   OnnxSimple,

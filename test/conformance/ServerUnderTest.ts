@@ -10,7 +10,7 @@ import * as Models from "./Models.ts"
 import * as StoredModels from "./StoredModels.ts"
 import * as StoredQueues from "./StoredQueues.ts"
 
-/** What a case asks for; default the normal one. */
+/** Server that a case requires; default the normal one. */
 export type ServerName = "normal" | "small" | "guarded" | "stored"
 
 export interface Ports {

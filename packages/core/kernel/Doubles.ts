@@ -19,7 +19,7 @@ const zero: u8 = 0x30
 /** 1 in the last of 17 digits. */
 const unit: u64 = 1 << 56
 
-/** What is closer to a border than this is too close to call. */
+/** Minimum distance from a rounding border; closer values are left to the host. */
 const near: u64 = 1 << 8
 
 /** "0.000000" */

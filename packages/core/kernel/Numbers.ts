@@ -26,7 +26,7 @@ const lanes = memory.data<u8>([
   0, 0, 0,
 ])
 
-/** What an integer of 16 digits is to be multiplied with where the first 0 to 16 of them stand before the point. */
+/** Factors for an integer of 16 digits, indexed by how many of its digits precede the point (0 to 16). */
 const scales = memory.data<f64>([
   1e-16, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1,
 ])

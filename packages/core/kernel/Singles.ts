@@ -19,7 +19,9 @@ const zero: u8 = 0x30
 /** 1 in the last of 9 digits. */
 const unit: u64 = 1 << 32
 
-/** What is closer to a border than this is too close to call: the host reads back through a double, which rounds. */
+/**
+ * Minimum distance from a rounding border. Closer values are left to the host, which checks them by reading them back.
+ */
 const near: u64 = unit >> 20
 
 /**

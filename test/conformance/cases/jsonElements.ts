@@ -59,7 +59,7 @@ const takes = taken.map(([datatype, data, back = data]) => {
 
 const notUnsigned = "attempt to access JSON non-unsigned-integer as unsigned-integer"
 
-/** What is no element, and as what it was read. */
+/** Invalid elements by datatype, and the error that names the expected type. */
 const refused: ReadonlyArray<readonly [string, ReadonlyArray<string>, string]> = [
   ["BOOL", ["1", "0", '"true"', "null", "1.0", "{}"], "attempt to access JSON non-boolean as boolean"],
   [

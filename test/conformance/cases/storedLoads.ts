@@ -29,7 +29,7 @@ const loadFailed = (model: string, { reason }: { readonly reason: string | RegEx
 
 const file = addSub("FP32", ["n", 2])
 
-/** What both protocols refuse, in the same words. */
+/** Loads and unloads that both protocols reject, with the same message. */
 const refusals: ReadonlyArray<Refusal> = [
   {
     name: "a model that is not there",

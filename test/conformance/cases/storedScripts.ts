@@ -4,7 +4,7 @@ import type { Claim, InferCase } from "../Case.ts"
 import { tensor } from "../InferRequest.ts"
 import { on } from "./stored.ts"
 
-/** What a script tells of its request, and of what it was given at first. */
+/** The request and the start arguments that a script receives. */
 const argumentsCase: InferCase = {
   ...on(
     "C21",

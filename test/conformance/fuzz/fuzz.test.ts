@@ -39,7 +39,7 @@ interface Pool {
   readonly grpc: (through: "normal" | "connect") => Promise<GrpcConnection>
 }
 
-/** What all models together have counted, and that none of them has anything left to do. */
+/** The sum of all models' counters. Asserts that no model has pending requests. */
 const totals = async (connections: Connections["Service"]) => {
   const connection = await connections.http("normal")
   const { body } = await connection.request({ path: "/v2/models/stats" })

@@ -19,16 +19,17 @@ import type { TensorSpec } from "../tensor/TensorSpec.ts"
 import { concat, elementCount, make, reshape, split, TypedTensor } from "../tensor/TypedTensor.ts"
 
 /**
- * What an input tells of each request of the batch, by the requests' tensors of its source, batch dimension included:
+ * Kind of an input that the server adds to a batch. It is computed from the tensors of its source, one for each
+ * request, batch dimension included:
  *
- * | | shape | |
+ * | | shape | values |
  * |---|---|---|
- * | `BATCH_ELEMENT_COUNT` | [requests] | how many elements each has |
- * | `BATCH_ACCUMULATED_ELEMENT_COUNT` | [requests] | where each ends |
- * | `BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO` | [requests + 1] | where each begins, and the end |
- * | `BATCH_MAX_ELEMENT_COUNT_AS_SHAPE` | [most elements] | nothing but its shape; 0 |
+ * | `BATCH_ELEMENT_COUNT` | [requests] | number of elements of each request |
+ * | `BATCH_ACCUMULATED_ELEMENT_COUNT` | [requests] | end of each request |
+ * | `BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO` | [requests + 1] | 0, then the end of each request |
+ * | `BATCH_MAX_ELEMENT_COUNT_AS_SHAPE` | [most elements] | zeros; only the shape is significant |
  * | `BATCH_ITEM_SHAPE` | [rows, dims] | the shape of each row, without the batch dimension |
- * | `BATCH_ITEM_SHAPE_FLATTEN` | [rows × dims] | the same |
+ * | `BATCH_ITEM_SHAPE_FLATTEN` | [rows × dims] | the same, flattened |
  */
 export type BatchInputKind =
   | "BATCH_ELEMENT_COUNT"
@@ -112,7 +113,7 @@ export const resolve = (
   }
 }
 
-/** What the instance executes. */
+/** The definition of the model that the instance executes: flat inputs and outputs, and the added batch inputs. */
 export const flatDefinition = <D extends AnyDefinition>(flat: FlatBatch, definition: D): D => {
   const { signature } = definition
   const rows = (spec: TensorSpec): TensorSpec => ({ ...spec, dims: [-1, ...spec.dims] })

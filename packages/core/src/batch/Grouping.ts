@@ -1,6 +1,6 @@
 /**
- * Which requests may share a batch: a key that they agree in. By their shapes where their tensors are joined, and by the
- * values that the model has in `groupBy`.
+ * Computes the key that requests must share to be batched together: their shapes, if their tensors are joined, and the
+ * values of the model's `groupBy` fields.
  */
 import type { Batching, RaggedDim } from "../model/Batching.ts"
 import type { Request } from "../request/Request.ts"
@@ -37,7 +37,7 @@ export const byShapes = ({ inputs }: Signature, ragged: ReadonlyArray<RaggedDim>
   }
 }
 
-/** What `byShapes` looks at where the shapes of these inputs may differ. */
+/** The signature for `byShapes`, ignoring the shapes of the inputs at the positions in `differing`. */
 export const agreeing = (signature: Signature, differing: ReadonlySet<number>): Signature => ({
   ...signature,
   inputs: signature.inputs.map((spec, position) => (differing.has(position) ? { ...spec, dims: [] } : spec)),

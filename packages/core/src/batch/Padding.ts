@@ -1,6 +1,6 @@
 /**
- * What the tensors of a batch are filled up with, so that their shapes agree or are of sizes that the model knows, and how
- * that is taken away from its outputs again.
+ * Pads the tensors of a batch, so that their shapes agree or have a size that the model supports. Removes the padding
+ * from the outputs.
  *
  *   request A  a a a        ─┐  a a a .  ─┐
  *   request B  b b b b       ├► b b b b   ├─ rows: the last one again
@@ -27,7 +27,7 @@ export interface Padding {
 interface PaddedDim {
   readonly dim: RaggedDim
   readonly extent: number
-  /** What each request had. */
+  /** Extent of each request before padding. */
   readonly extents: ReadonlyArray<number>
 }
 
@@ -131,7 +131,9 @@ export const cut = (
     return result
   })
 
-/** What is wrong with outputs that cannot be cut, as they are not as long as what the model was given. */
+/**
+ * The first output that cannot be cut, because its extent differs from that of the padded input; undefined if all can.
+ */
 export const problem = (
   { dims }: Padding,
   outputs: ReadonlyArray<TypedTensor>,

@@ -1,11 +1,11 @@
 /**
- * Responses by key, within so many bytes: what was not asked for the longest makes room. Pure; what a key is, and who asks, is
- * ResponseCache.ts's.
+ * Stores responses by key, up to a number of bytes, and evicts the least recently used. Pure; ResponseCache.ts computes
+ * the keys.
  */
 import { noParameters, type Response } from "../request/Request.ts"
 import { TypedTensor } from "../tensor/TypedTensor.ts"
 
-/** What an entry needs beside its keys, tensors and parameters, roughly. */
+/** Approximate bytes of an entry, excluding its keys, tensors and parameters. */
 const overhead = 512
 
 export class ResponseStore {

@@ -1,6 +1,6 @@
 /**
- * What callers must know of a model, as data: its name, its tensors and whether they are batched. From a declaration, an ONNX
- * file, a repository or a live server. Not how the model is served (its queues, its instances), which is nothing to its callers.
+ * The contract of a model, as data for callers: its name, its tensors and whether it is batched. Sources are a
+ * declaration, an ONNX file, a repository or a live server. Queues and instances are not part of it.
  */
 import { Result } from "effect"
 import type { Signature, TensorSpec } from "../tensor/TensorSpec.ts"

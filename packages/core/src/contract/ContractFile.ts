@@ -1,6 +1,6 @@
 /**
- * Contracts as a person writes them: a module of classes that declare models. Where the contracts come from is not its
- * business, nor where the text is written to.
+ * Writes contracts as a TypeScript module of model classes. Reading the contracts, and writing the file, are up to the
+ * caller.
  */
 import { Result } from "effect"
 import { isDataType } from "../tensor/DataType.ts"
@@ -81,7 +81,7 @@ const declaration = (
 
 interface PrintedFields {
   readonly expression: Expression
-  /** What there is beside them. */
+  /** Notes for the doc comment. */
   readonly notes: ReadonlyArray<string>
 }
 
@@ -144,7 +144,7 @@ const classes = (output: string, labels: ReadonlyArray<string>): string => {
   return `Classes of '${output}', by their index: ${listed.join(", ")}${more}.`
 }
 
-/** Whatever a source is called, it does not end the comment, nor begin a line of its own. */
+/** A JSDoc comment with these notes. Control characters and comment ends in them are escaped. */
 const comment = (notes: ReadonlyArray<string>): string => {
   const texts = notes.map((note) => note.replaceAll(/\p{Cc}+/gu, " ").replaceAll("*/", "*\\/"))
   const line = `/** ${texts.join(" ")} */`

@@ -1,9 +1,9 @@
 /**
- * A model that is made of others: its steps, each of which calls a model that runs beside it, so that its requests share queues
- * and batches with all others of that model. Its models may change while it runs: a request ends with the models that it began
- * with, and none of them is released before.
+ * A model composed of other models: each step calls a model of the same server, and shares its queue and batches with
+ * other callers. The models may be replaced while the ensemble runs. A request keeps its models until it ends; they are
+ * released afterwards.
  *
- * What the steps of one request do is in EnsembleRequest.ts.
+ * EnsembleRequest.ts executes the steps of one request.
  */
 import { Clock, Effect, Result } from "effect"
 import { constVoid } from "effect/Function"

@@ -1,6 +1,6 @@
 /**
- * What has come of a request so far, at one level of its graph: that of the request itself, or that of one response of a
- * decoupled step, which sees the tensors of the level above it. Data alone; EnsembleRequest.ts moves it.
+ * The progress of a request at one level of its graph. Level 0 is the request; each response of a decoupled step opens
+ * a level, which also sees the tensors of the levels above. Data only; EnsembleRequest.ts changes it.
  */
 import type { InferenceError } from "../error/InferenceError.ts"
 import { noParameters, type Parameters, type Response } from "../request/Request.ts"

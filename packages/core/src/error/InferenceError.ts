@@ -1,7 +1,7 @@
 /**
- * Every expected failure of a call, as a tagged error. A message says what came, what was allowed and which field, in the
- * words that clients of the protocol know. Status codes and headers are in wire/; defects are not here: they die, and are
- * logged.
+ * Every expected failure of a call, as a tagged error. Messages name the field, the received value and the allowed
+ * values, in the protocol's terms. Status codes and headers are in wire/. Defects are not part of this module: they
+ * interrupt the call and are logged.
  */
 import { Data } from "effect"
 
@@ -30,7 +30,7 @@ export class Unavailable extends Data.TaggedError("Unavailable")<RetryableMessag
 export class DeadlineExceeded extends Data.TaggedError("DeadlineExceeded")<Message> {}
 export class Cancelled extends Data.TaggedError("Cancelled")<Message> {}
 export class Unsupported extends Data.TaggedError("Unsupported")<Message> {}
-/** What the request would create exists already. */
+/** The request would create something that already exists. */
 export class AlreadyExists extends Data.TaggedError("AlreadyExists")<Message> {}
 /** A handler's failure that does not say whose fault it is. Other failures of handlers are ExecutionFailed. */
 export class Unknown extends Data.TaggedError("Unknown")<Message> {}
@@ -97,7 +97,7 @@ const constructors = {
 /** The tag of an error that travels under its own tag. */
 export type Tag = keyof typeof constructors
 
-/** Whatever a call can fail with, beside the errors that its model declares. */
+/** Any failure of a call, except for the errors that its model declares. */
 export type InferenceError = InstanceType<(typeof constructors)[Tag]> | Unrecoverable | DeclaredFailure
 
 export const isTag = (tag: string): tag is Tag => Object.hasOwn(constructors, tag)

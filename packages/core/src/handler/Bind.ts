@@ -1,6 +1,6 @@
 /**
- * A model and its layer in one call, its tensors by position, as in PyTriton's `bind`: for one that is used where it is
- * made. A contract that clients import too is a class, of Definition.ts.
+ * Declares a model and its layer in one call, with tensors by position, as PyTriton's `bind`. For models that are used
+ * in the module that makes them; use a class (Definition.ts) to share the contract with clients.
  */
 import { Effect, Exit, type Layer } from "effect"
 import { uncheckedBatch } from "./BatchHandler.ts"
@@ -67,7 +67,7 @@ type OutputName<O extends Positions, V extends ReadonlyArray<unknown>, K extends
   string
 >
 
-/** What a handler returns, by the names of its outputs; unknown for what has no positions. */
+/** The values that a handler returns, by the names of its outputs; unknown if the type is not a tuple. */
 type ByName<O extends Positions, V> =
   V extends ReadonlyArray<unknown>
     ? number extends V["length"]
@@ -103,7 +103,7 @@ export interface BindOptions<N extends string, I extends Positions, O extends Po
   readonly warmUp?: W
 }
 
-/** What a model of this name is to those that need it. */
+/** The service identifier of a bound model of this name. */
 export interface Bound<N extends string> {
   readonly bound: N
 }
@@ -203,7 +203,7 @@ const fields = (model: string, names: ReadonlyArray<string>, positions: Position
 
 const isNamed = (position: Position): position is readonly [string, Field] => Array.isArray(position)
 
-/** What has no name is called after its position, so that the check says so. */
+/** The returned tensors by name. Extra tensors get names by position, so that the output check reports them. */
 const record = (names: ReadonlyArray<string>, returned: unknown): unknown =>
   Array.isArray(returned)
     ? Object.fromEntries(returned.map((tensor: unknown, index) => [names[index] ?? `OUTPUT_${index + 1}`, tensor]))

@@ -1,6 +1,6 @@
 /**
- * User code as instances: what all ways to provide a model from code have in common. The ways themselves are
- * EachHandler.ts, BatchHandler.ts, RequestsHandler.ts and StreamHandler.ts.
+ * Runs user code as instances: the part shared by all handlers. The kinds of handlers are in EachHandler.ts,
+ * BatchHandler.ts, RequestsHandler.ts and StreamHandler.ts.
  */
 import type { GivenOptions } from "../model/GivenOptions.ts"
 import { Cause, Clock, Context, Effect, Layer, Result, Scope, Tracer } from "effect"
@@ -46,12 +46,15 @@ export interface HandlerOptions<I extends Fields = Fields> extends Provide.Servi
   readonly keepsInputs?: boolean
 }
 
-/** What the layer still needs: everything of building and of handling, but what it brings and what its instances have. */
+/**
+ * Services that the layer requires: those of building and handling, except those that the layer or its instances
+ * provide.
+ */
 export type Needs<RMake, RHandle, Options> =
   | Exclude<Exclude<RMake, Scope.Scope> | RHandle, InstanceContext | InstancePlan.Provided<Options>>
   | InstancePlan.Needs<Options>
 
-/** What its building may fail with, beside a handler's own. */
+/** Errors of building the layer, except for the handler's own. */
 export type Failure<Options> = Provide.Failure<Options> | InstancePlan.Failure<Options>
 
 /** The instances of a handler: each builds its own, and runs it with the services of the layer, `concurrency` at once. */
@@ -110,7 +113,7 @@ export const instances = <
     })
     return { plan, build }
   })
-  // What is needed, and fails, is that of `make` and of the layers of instances, as the types above have it.
+  // The types above limit errors and requirements to those of `make` and of the layers of instances.
   type Failures = EMake | InstancePlan.Failure<Options>
   type Services = Needs<RMake, R, Options> | Scope.Scope
   const instances = source as Effect.Effect<InstanceSet.InstanceSource<Failures, Services>>
@@ -119,8 +122,8 @@ export const instances = <
 }
 
 /**
- * What is closed when the model unloads, or when another instance cannot be built. What a finalizer fails with is logged, and
- * keeps nothing else from being released.
+ * The scope of an instance, closed when the model unloads or when another instance cannot be built. Failures of
+ * finalizers are logged and do not stop other releases.
  */
 const scopeOf = (instance: string) =>
   Effect.acquireRelease(Scope.make(), (scope, exit) =>
@@ -183,9 +186,9 @@ const errorText = (error: unknown): string => {
 }
 
 /**
- * What a caller sees of the end of a handler, and what of it belongs into the log. One rule for all of them, as the same line of
- * code may throw in a function, in a promise or inside an effect: its message is for the caller, and the rest of what nobody has
- * announced, with its stack, for the log.
+ * The error for the caller, and the part of the cause to log. The same rule applies whether code throws in a function,
+ * in a promise or in an effect. The caller receives the message; the cause of an undeclared failure, with its stack, is
+ * logged.
  */
 export const failure = (
   model: ModelErrors,

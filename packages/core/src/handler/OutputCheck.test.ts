@@ -1,4 +1,4 @@
-/** What a handler returns against the signature: every way to miss it is told apart, and nothing is cast. */
+/** Checks of handler outputs against the signature: every mismatch has a distinct message, and no value is cast. */
 import { expect, it } from "@effect/vitest"
 import { Effect, type Layer, Result, Stream } from "effect"
 import * as Model from "../Model.ts"

@@ -1,6 +1,6 @@
 /**
- * What a handler may ask about a request that it answers, beside its tensors, and what it may say in the response beside
- * its outputs. Not a way to the caller: a handler answers by what it returns.
+ * The request context of a handler: properties of the request other than its tensors, and parameters of the response.
+ * Handlers send outputs only through their return value.
  */
 import { Context, type Effect } from "effect"
 import type { Run } from "../call/PromiseCall.ts"
@@ -13,8 +13,8 @@ export interface HandledRequest<P extends Declared = undefined> {
   /** Samples in it: the extent of the batch dimension, 1 for a model that does not batch. */
   readonly rows: number
   /**
-   * What the model declares, decoded. Where it declares none, all that came: integers are bigint, doubles number, and
-   * forwarded headers are among them, as strings, by their lower-case names.
+   * The declared parameters, decoded. Without a declaration, all received parameters: integers are bigint, doubles
+   * number. These include forwarded headers, as strings by lower-case name.
    */
   readonly parameters: RequestParameters<P>
   /** Milliseconds since the epoch after which nobody waits for the answer; undefined where the caller set none. */

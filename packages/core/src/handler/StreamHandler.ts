@@ -1,6 +1,6 @@
 /**
- * A decoupled model from a function of one sample: it answers with a Stream, or whatever can be iterated, of any number of
- * responses, at their own pace. Handlers that answer once are EachHandler.ts's and BatchHandler.ts's.
+ * A decoupled model from a function of one sample, which returns a Stream or an iterable of any number of responses.
+ * Handlers with one response are in EachHandler.ts and BatchHandler.ts.
  */
 import { type Context, Effect, Exit, type Layer, Result, Stream } from "effect"
 import type { HandlerEnvironment } from "../call/Caller.ts"
@@ -21,7 +21,7 @@ import { RequestScope } from "./RequestScope.ts"
 import * as SampleCodec from "../model/SampleCodec.ts"
 import { ThrownError } from "./UserCode.ts"
 
-/** What a handler may answer with: a generator, asynchronous or not, is one, and so is an array. */
+/** Return types of a handler. Generators, synchronous or asynchronous, and arrays are iterables. */
 export type Responses<A, E, R> = Stream.Stream<A, E, R> | AsyncIterable<A> | Iterable<A>
 
 /** One decoded sample in, any number out. */
@@ -162,7 +162,7 @@ export function stream<
   )
 }
 
-/** What the handler answers, as a stream: it is pulled one by one, and what it throws is a failure. */
+/** The handler's responses as a stream, pulled one by one. Exceptions become failures. */
 const responses = <I, A, E, R, P extends Declared>(
   handler: (sample: I, request: HandledRequest<P>) => Responses<A, E, R>,
   sample: I,

@@ -1,6 +1,6 @@
 /**
- * What executes batches: an ONNX session in a worker, or a handler. The scheduler hands it at most `concurrency` batches
- * at once, and none while its status is not `available`.
+ * An instance executes batches: an ONNX session in a worker, or a handler. The scheduler gives it at most `concurrency`
+ * batches at once, and none unless its status is `available`.
  */
 import { type Context, Effect, type Exit, type Result } from "effect"
 import type { CallCycleDetector } from "../request/CallCycleDetector.ts"
@@ -70,7 +70,7 @@ export const wrapInstance = (inner: Instance, execute: Instance["execute"]): Ins
   execute,
 })
 
-/** What an effect executes: on a fiber of its own, which begins at once. */
+/** An `execute` function from an effect, which runs on a separate fiber and starts immediately. */
 export const fromEffect =
   <R>(
     context: Context.Context<R>,

@@ -1,6 +1,6 @@
 /**
- * The instances of a model, as its options declare them: each by itself, and in groups as the protocol's configuration shows
- * them. Pure: InstanceSet.ts builds the instances.
+ * The instances of a model, as its options declare them: individually, and in groups as in the protocol's
+ * configuration. Pure: InstanceSet.ts builds the instances.
  */
 import { Layer } from "effect"
 import { requireInteger } from "../model/Batching.ts"
@@ -15,7 +15,7 @@ export interface GroupOptions<L = AnyLayer> {
   readonly kind?: DeviceKind
   /** Ids of the devices, for the kind "GPU". Default `[0]`. */
   readonly gpus?: ReadonlyArray<number>
-  /** What each of them has for itself, built and released with it. */
+  /** Services for each instance, built and released with it. */
   readonly layer?: L
 }
 
@@ -40,10 +40,10 @@ export type Provided<Options> = [LayerOf<Options>] extends [Layer.Layer<infer Pr
   ? Provides
   : never
 
-/** What their layers may fail with. */
+/** Errors of the layers of instances. */
 export type Failure<Options> = Layer.Error<LayerOf<Options>>
 
-/** What their layers need, but for what each is told. */
+/** Services that the layers of instances require, except for InstanceContext. */
 export type Needs<Options> = Exclude<Layer.Services<LayerOf<Options>>, InstanceContext>
 
 /** One instance that is to be built. */

@@ -1,6 +1,6 @@
 /**
- * The instances of a model over its life, each in a scope of its own: built as a plan says it, and exchanged for those of
- * another plan, in which those that are alike stay. Who gives them batches is Pool.ts's business.
+ * The instances of a model, each in a separate scope. They are built from a plan and can be exchanged for those of
+ * another plan; instances that are the same in both remain. Pool.ts assigns batches to them.
  */
 import { Effect, Exit, Scope } from "effect"
 import type { Instance, InstanceGroup } from "./Instance.ts"
@@ -31,9 +31,9 @@ export interface InstanceSet<E> {
   readonly instances: ReadonlyArray<Instance>
   readonly groups: ReadonlyArray<InstanceGroup>
   /**
-   * What the plan has and is not there is built now, and is closed at the end of the scope, unless it is committed. That
-   * hands the set to `exchange`, which completes once those that are none of it have ended what they had; then their scopes
-   * are closed. Not for two plans at the same time.
+   * Builds the instances of the plan that do not exist yet, and closes them with the scope unless the result is
+   * committed. Committing passes the set to `exchange`, which completes once the removed instances have finished their
+   * batches. Then their scopes are closed. Not for concurrent plans.
    */
   readonly prepare: (
     plan: InstancePlan.InstancePlan,

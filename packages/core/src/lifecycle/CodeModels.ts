@@ -1,9 +1,9 @@
 /**
- * Models in code that come and go while servers run: a source of the life cycle (Lifecycle.ts). The stores decide what requests
- * reach; models of a repository belong to the repository.
+ * Loads and unloads models in code while servers run: a source of the life cycle (Lifecycle.ts). The stores determine
+ * which models requests reach. Models of a repository belong to the repository.
  *
- *   load, replace:  names held ─► the layer is built, warm-up included ─► served ─► those that they replace retire
- *                                 └─ fails: nothing of it stays, and what was there does
+ *   load, replace:  names held ─► the layer is built, warm-up included ─► served ─► replaced models retire
+ *                                 └─ fails: the build is released, and earlier models remain
  *   unload:         name held ─► not served any more ─► retires
  */
 import { Context, type Duration, Effect, Exit, Fiber, Layer, Result, Scope } from "effect"
@@ -31,7 +31,7 @@ export interface UnloadOptions extends RetireOptions {
   readonly version?: string | number
 }
 
-/** What a change is refused with; `E`, what the layer fails with, comes beside it. */
+/** Reasons to reject a change; `E`, the layer's errors, come in addition. */
 export type Refusal = AlreadyExists | InvalidRequest | Unavailable
 
 /** How code loads models into the servers of a registry, and takes them out. */
@@ -77,13 +77,13 @@ export class CodeModels implements Loading {
   /** Those of all servers. */
   readonly models: ModelLookup.RegisteredModels
   readonly #parentScope: Scope.Scope
-  /** What is loaded, for the time without a server. */
+  /** Loaded models while no server is attached. */
   readonly #base = new ModelStore()
   readonly #servers = new Map<ModelStore, () => Control | undefined>()
   #scope: Scope.Closeable
   #lifecycle: Lifecycle
 
-  /** What is loaded lives at most as long as `parentScope`. */
+  /** Loaded models live at most as long as `parentScope`. */
   constructor(parentScope: Scope.Scope) {
     this.#parentScope = parentScope
     this.#scope = Scope.forkUnsafe(parentScope)

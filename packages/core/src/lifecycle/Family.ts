@@ -1,6 +1,6 @@
 /**
- * One model of many variants, the same code with other weights: a parameter of its requests says which one they ask. To its
- * callers it is a model like any other; which variants are loaded at a time is Variants.ts's business.
+ * One model with many variants: the same code with different weights. A request parameter selects the variant. Callers
+ * see one model; Variants.ts decides which variants are loaded.
  */
 import { Context, Duration, Effect, Exit, Layer, Option, Result, Scope } from "effect"
 import { constVoid } from "effect/Function"
@@ -72,7 +72,7 @@ export const family = <Self, N extends string, I extends Fields, O extends Field
 
   const load = Effect.fn("Family.load")(function* (key: string, statistics: ModelStatistics) {
     const watch = yield* Watcher
-    // What it shares with others is what the family was built with.
+    // Shared services are those that the family was built with.
     const context = yield* Layer.build(layer(key)).pipe(
       Effect.provideService(SharedStatistics, { model: name, statistics }),
       // Watchers see the family in the place of its variants.

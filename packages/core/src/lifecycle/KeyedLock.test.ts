@@ -176,7 +176,7 @@ describe("a change within a change", () => {
     Effect.gen(function* () {
       const { lock } = yield* harness
       const gate = yield* Deferred.make<void>()
-      // What a change has built keeps its context.
+      // Fibers started during a change keep its context.
       const later = yield* lock.hold(
         ["a"],
         Effect.forkDetach(Effect.andThen(Deferred.await(gate), lock.hold(["a"], Effect.succeed("held")))),

@@ -20,7 +20,10 @@ export class Lifecycle {
   readonly #scope: Scope.Closeable | Scope.Scope
   readonly #lock: KeyedLock
 
-  /** What is loaded lives at most as long as the scope. Changes of one name run one after the other where they share a lock. */
+  /**
+   * Loaded versions live at most as long as the scope. Changes of one name run one after the other if they share a
+   * lock.
+   */
   constructor(scope: Scope.Scope, lock: KeyedLock) {
     this.#scope = scope
     this.#lock = lock

@@ -1,4 +1,4 @@
-/** What a configuration says of the metrics of its model, as far as there is something of it here. */
+/** The supported metrics settings of a model's configuration. */
 import type { ModelConfig, ModelMetrics_MetricControl } from "@nereid/protocol/model_config"
 
 /** The labels that its metric_tags are. */

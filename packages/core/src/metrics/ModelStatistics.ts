@@ -1,7 +1,8 @@
 /**
- * What a model version has done: the counts and durations of the protocol's statistics extension, in plain counters that
- * the front ends read when asked. Success counts requests, `inferenceCount` rows, `executionCount` batches; a failed
- * request shows only in `fail` and in its reason, and one that the cache answers not in the parts of an execution.
+ * Statistics of a model version: the counts and durations of the protocol's statistics extension, in plain counters
+ * that the front ends read on demand. Success counts requests, `inferenceCount` rows, `executionCount` batches. A
+ * failed request counts only in `fail` and by its reason. A request answered by the cache does not count in the
+ * execution's parts.
  */
 import type { ElementCounts } from "../batch/Padding.ts"
 
@@ -56,7 +57,7 @@ export interface Observer {
   readonly missed?: (duration: number) => void
 }
 
-/** What is told of single requests. */
+/** The statistics that single requests report. */
 export type RequestStatistics = Pick<ModelStatistics, "succeeded" | "failed">
 
 export class ModelStatistics {

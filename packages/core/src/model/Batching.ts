@@ -1,6 +1,6 @@
 /**
- * How requests come to share a batch, as a model declares it: the options, typed by the model's inputs, and what they are
- * with their defaults, once they have been checked. What is done by them is the business of RequestQueue.ts and Batch.ts.
+ * The batching options of a model, typed by its inputs, and the checked options with their defaults. RequestQueue.ts
+ * and Batch.ts implement them.
  */
 import { Duration } from "effect"
 import type { DataType } from "../tensor/DataType.ts"
@@ -53,9 +53,9 @@ interface SharingOptions<I extends Fields, P extends ParameterFields | undefined
    */
   readonly groupBy?: GroupBy<I, P>
   /**
-   * What becomes of a batch that fails: its requests fail with it, or it is executed again in halves, until those that
-   * fail are alone and all others have their answers. Only for models that may execute a request twice; n requests that
-   * all fail take 2n - 1 executions. Default "fail".
+   * Handling of a failed batch. "fail" fails all its requests. "bisect" executes it again in halves, until each failing
+   * request is isolated and all others have their responses. Only for models that may execute a request twice; n
+   * requests that all fail take 2n - 1 executions. Default "fail".
    */
   readonly onFailure?: "fail" | "bisect"
 }
@@ -75,8 +75,8 @@ export interface RaggedDimOptions<I extends Fields, N extends string> {
    */
   readonly buckets?: ReadonlyArray<number>
   /**
-   * What tensors are padded to: the extent of their bucket, for what is slow at shapes that it has not seen, or the longest
-   * extent of their batch, which computes less. Default "bucket" where there are buckets.
+   * Target extent of padding: that of the bucket, for executors that are slow at new shapes, or the longest of the
+   * batch, which computes less. Default "bucket" if there are buckets.
    */
   readonly to?: "bucket" | "longest"
   /** The element that each input is padded with. Default 0, false, or no bytes. */

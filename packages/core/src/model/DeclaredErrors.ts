@@ -1,14 +1,13 @@
 /**
- * Errors that a model declares, by Schemas as its inputs are: what a handler fails with on one side, and a caller catches by
- * its tag on the other. Between the two, such a failure is a DeclaredFailure, which is also what code receives that does not know
- * the class.
+ * Errors that a model declares by Schemas, like its inputs. A handler fails with them, and a caller catches them by
+ * their tags. In between, the failure is a DeclaredFailure, which callers without the class receive as it is.
  */
 import { Exit, Result, Schema } from "effect"
 import { DeclaredFailure, type InferenceError, isReservedTag } from "../error/InferenceError.ts"
 import { GrpcCode } from "../grpc/GrpcCode.ts"
 import { isErrorKind, maxDocumentLength } from "../wire/ErrorHeaders.ts"
 
-/** What a declared error is on the wire for clients that know nothing of it. */
+/** Status of a declared error, for clients that do not know the class. */
 export interface DeclaredStatus {
   /** The status of its answer over HTTP, 400 to 599. Default 500. */
   readonly http?: number
@@ -35,7 +34,7 @@ export type ErrorOf<E extends ErrorEntry> = E extends readonly [infer C extends 
     ? E["Type"]
     : never
 
-/** What the failures of handlers and models were before they were failures of this protocol, and in which form they travel. */
+/** The DeclaredFailure of each error that was encoded or decoded. */
 const origins = new WeakMap<object, DeclaredFailure>()
 
 /** The failure that a caller received as this error, if the called model declares it. */
@@ -139,7 +138,7 @@ const makeKind = (model: string, error: ErrorClass, { http = 500, grpc = "INTERN
   }
 }
 
-/** What its instances have. */
+/** The tag that instances of this class have. */
 const tagOf = (error: ErrorClass): string | undefined => {
   const { ast }: { readonly ast?: { readonly literal?: unknown } } = Object(error.fields?._tag)
   return typeof ast?.literal === "string" ? ast.literal : undefined

@@ -1,6 +1,6 @@
 /**
- * The declaration of a model as a value: name, inputs, outputs, parameters, errors and batching. The class that is made of it,
- * through which the model is called, is in call/ModelClass.ts.
+ * The declaration of a model as a value: name, inputs, outputs, parameters, errors and batching. The class for calls is
+ * in call/ModelClass.ts.
  */
 import type { Schema } from "effect"
 import { type Batching, type BatchingOptions, requireInteger, resolve } from "./Batching.ts"
@@ -12,7 +12,7 @@ import type { ParameterFields } from "./ParameterFields.ts"
 import type { Signature } from "../tensor/TensorSpec.ts"
 import type { TypedTensor } from "../tensor/TypedTensor.ts"
 
-/** What one sample of these fields is in code: `{ TEXT: string }`. Optional fields without a default are optional keys. */
+/** One sample of these fields in code: `{ TEXT: string }`. Optional fields without a default are optional keys. */
 export type Sample<F extends Fields> = Schema.Struct.Type<F>
 
 /** The same as callers give it: a field with a default is an optional key too. */
@@ -134,7 +134,9 @@ export const define = <
   }
 }
 
-/** What one part of a URL's path can be: any text but what clients take for a way through the path, and what no line shows. */
+/**
+ * Whether the name can be one segment of a URL's path: not empty, "." or "..", and without "/" and control characters.
+ */
 const isName = (name: string): boolean => !/^\.{0,2}$|[/\p{Cc}]/u.test(name) && name.isWellFormed()
 
 const specs = (fields: { readonly [name: string]: Field }) =>

@@ -18,7 +18,7 @@ declare module "effect/Schema" {
     interface Annotations {
       /** Datatype and dims of the tensor that this Schema stands for on the wire. */
       readonly tensor?: TensorAnnotation | undefined
-      /** What an optional input is where a request leaves it out. */
+      /** Default of an optional input that a request omits. */
       readonly tensorDefault?: DefaultTensor | undefined
     }
   }
@@ -143,7 +143,7 @@ const text = (bytes: Plain<"BYTES", readonly [1]>) =>
     ),
   )
 
-/** What `scalar` shows in code: bigint for 64-bit integers, boolean for BOOL, number for the rest. */
+/** Type of `scalar` in code: bigint for 64-bit integers, boolean for BOOL, number for other datatypes. */
 export type ScalarType<D extends FixedDataType> = D extends "BOOL"
   ? boolean
   : D extends "INT64" | "UINT64"

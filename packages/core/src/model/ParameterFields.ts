@@ -1,10 +1,10 @@
 /**
- * Parameters of requests and responses that a model declares, by Schemas as its inputs are: typed for callers and handlers
- * (Declared.ts); those of a request are decoded once, before it is queued. Those of a model that declares none are what came
- * (Request.ts).
+ * Parameters of requests and responses, declared by Schemas like inputs, and typed for callers and handlers
+ * (Declared.ts). Request parameters are decoded once, before the request is queued. Without a declaration, parameters
+ * are passed on unchanged (Request.ts).
  *
- * On the wire a parameter is a boolean, an integer, a double or a string; here integers are bigint and doubles number. A
- * Schema of numbers takes both, as callers write 1 for 1.0.
+ * On the wire a parameter is a boolean, an integer, a double or a string; here integers are bigint and doubles number.
+ * A Schema of numbers takes both, as callers write 1 for 1.0.
  */
 import { Cause, Exit, Result, Schema } from "effect"
 import { InvalidRequest } from "../error/InferenceError.ts"
@@ -24,7 +24,7 @@ export interface ParameterFields {
 }
 
 export interface ParameterCodec {
-  /** What a caller gives, as parameters of a request; or what a handler sets, as some of its response's. */
+  /** Encodes parameters that a caller gives for a request, or a handler for a response. */
   readonly encode: (given: object) => Result.Result<Parameters, SampleError>
   /** The declared ones of a request's or response's. Others are not its business: headers and the protocol's own are among them. */
   readonly decode: (parameters: Parameters) => Result.Result<{ readonly [name: string]: unknown }, SampleError>

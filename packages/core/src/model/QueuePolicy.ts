@@ -1,12 +1,11 @@
 /**
- * How requests wait for a model, as it declares it: how many may, for how long, who goes first, and whether answers keep
- * the order of their requests. The options, and what they are with their defaults once they have been checked. What is
- * done by them is the business of PolicyQueue.ts.
+ * The queue options of a model: maximum size, timeouts, priorities, and whether responses keep the order of their
+ * requests. Includes the checked options with their defaults. PolicyQueue.ts implements them.
  */
 import { Duration } from "effect"
 import type { Parameters } from "../request/Request.ts"
 
-/** What becomes of a request whose time in the queue is over: refused, or served after all those whose time is not. */
+/** Handling of a request that exceeds its queue timeout: reject it, or serve it after all requests within theirs. */
 export type TimeoutAction = "REJECT" | "DELAY"
 
 export interface QueuePolicyOptions {

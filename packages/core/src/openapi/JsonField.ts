@@ -1,7 +1,7 @@
 /**
- * The value of one field as JSON: what code has, not what travels in its place. A text is a string, a label is its name, a
- * `Tensor.json` what its Schema says, a tensor its nested arrays. Integers of 64 bits are strings of digits, which JSON's
- * readers leave alone; NaN and the infinities are strings too. The tensors of the protocol are JsonElements.ts's.
+ * The value of one field as JSON, as code sees it: text is a string, a label its name, a `Tensor.json` as its Schema
+ * defines, a tensor nested arrays. 64-bit integers are strings of digits, as JSON readers lose precision; NaN and the
+ * infinities are strings too. JsonElements.ts handles the tensors of the protocol.
  */
 import { identity, Result, Schema } from "effect"
 import { type Field, isPlain } from "../model/Field.ts"
@@ -20,7 +20,7 @@ export interface JsonSchema {
 
 export interface JsonField {
   readonly spec: TensorSpec
-  /** What is wrong, where it fails. */
+  /** Fails with a description of the problem. */
   readonly decode: (json: unknown) => Result.Result<TypedTensor, string>
   readonly encode: (tensor: TypedTensor) => Result.Result<unknown, string>
   readonly jsonSchema: JsonSchema
@@ -109,7 +109,7 @@ const untyped = fromNested as (datatype: DataType, nested: unknown) => TypedTens
 /** No tensor has as many axes; what goes deeper would end the stack. */
 const maxAxes = 64
 
-/** What JSON has, as what a tensor has; undefined for what is none of it. */
+/** Converts parsed JSON to tensor elements; undefined if the value is not an element of this datatype. */
 const element = (datatype: DataType, json: unknown, axis = 0): Nested<unknown> | undefined => {
   if (Array.isArray(json)) {
     if (axis === maxAxes) return undefined

@@ -1,6 +1,6 @@
 /**
- * A running model of instances in this process: a scheduler that gives them batches, and the stages of the way to it. What
- * builds the instances is in Provide.ts.
+ * A running model with instances in this process: a scheduler that gives them batches, and the stages before it.
+ * Provide.ts builds the instances.
  */
 import { Duration, Effect } from "effect"
 import * as Batch from "../batch/Batch.ts"
@@ -27,7 +27,7 @@ import * as SplitStage from "./SplitStage.ts"
 
 /** How instances execute, whatever they are. */
 export interface ExecutionOptions {
-  /** What runs the model, for metadata. */
+  /** Platform of the model, for metadata. */
   readonly platform: string
   /**
    * Whether the instances answer a request by any number of responses, through its `emit`; each batch is one request then. A

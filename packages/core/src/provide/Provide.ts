@@ -1,7 +1,4 @@
-/**
- * From instances to a service: the layer that provides a model. Every way to provide a model that executes here ends in it,
- * whatever its instances are.
- */
+/** Turns instances into a service: the layer that provides a model. All models that execute in this process use it. */
 import { Context, Duration, Effect, Exit, Layer, Scope } from "effect"
 import * as ResponseCache from "../cache/ResponseCache.ts"
 import { inference } from "../call/EffectCalls.ts"
@@ -24,9 +21,9 @@ export interface InstancesOptions<E, R> extends LocalModel.ExecutionOptions {
   readonly instances: Effect.Effect<InstanceSet.InstanceSource<E, R>, E, R>
 }
 
-/** What every model may have around its instances. Plain data: it may come from a file. */
+/** Serving options of every model. Plain data: it may come from a file. */
 export interface ServingOptions<I extends Fields = Fields> {
-  /** What each instance is tried with before the model takes requests. Default nothing. */
+  /** Warm-up requests that each instance executes before the model takes requests. Default none. */
   readonly warmUp?: WarmUps<I>
   /**
    * Whether a repeated request receives the answer of the earlier one, without an execution; for models whose answers depend on
@@ -35,7 +32,7 @@ export interface ServingOptions<I extends Fields = Fields> {
   readonly responseCache?: boolean | ResponseCache.ResponseCacheOptions
 }
 
-/** What a model with these ServingOptions may fail with. */
+/** Errors of building a model with these ServingOptions. */
 export type Failure<Options> = WarmUp.Errors<Options>
 
 /** Statistics that all models of one name share while it is provided. Default: each model has its own. */

@@ -43,7 +43,7 @@ export const make = <I extends Fields, O extends Fields, const W extends WarmUps
   if (settings.length === 0) return undefined
   const instanceWarmUp: InstanceWarmUp<WarmUpFailed> = (instance, makeModel) =>
     Effect.forEach(settings, (one) => warmUpInstance(definition, one, instance, makeModel), { discard: true })
-  // What is ignored does not fail, as the type has it.
+  // The type excludes the errors of warm-ups whose failures are ignored.
   return instanceWarmUp as InstanceWarmUp<WarmUpErrorOf<W>>
 }
 

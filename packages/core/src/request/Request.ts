@@ -1,6 +1,6 @@
 /**
- * One request to a model and its response, behind the edge: tensors stand in the order of the signature, shapes and byte
- * lengths are checked, no wire type is in scope. Where the model batches, axis 0 of every tensor is the batch dimension.
+ * One request to a model and its response, inside the server: tensors in the order of the signature, with shapes and
+ * byte lengths checked, and no wire types. If the model batches, axis 0 of every tensor is the batch dimension.
  */
 import type { Effect, Exit, Result, Tracer } from "effect"
 import type { InferenceError } from "../error/InferenceError.ts"
@@ -78,6 +78,6 @@ export type Cancel = () => void
 /** Parameters of a request or response that has none. */
 export const noParameters: Parameters = {}
 
-/** What error texts of request checks and schedulers begin with, so that a caller finds its request in them. */
+/** Prefix of error messages of request checks and schedulers, by which a caller finds the request. */
 export const errorPrefix = (request: { readonly id: string }): string =>
   `[request id: ${request.id === "" ? "<id_unknown>" : request.id}] `

@@ -1,10 +1,10 @@
 /**
- * One request as a span of the program's tracer, with its time in the queue and in an instance as spans below it. For tracers that
- * somebody has provided; Triton's own trace files are the server's.
+ * Traces one request as a span of the program's tracer, with child spans for its time in the queue and in an instance.
+ * Requires a tracer in the context; the server writes Triton's trace files.
  *
  *   caller's span ─► request ─┬─ queue
  *                             ├─ compute ··· links to the batch that the request was part of
- *                             └─ whatever the handler has with Effect.withSpan, where it sees one request at a time
+ *                             └─ spans of the handler (Effect.withSpan), if it executes one request at a time
  */
 import { type Clock, Context, type Exit, Option, Tracer } from "effect"
 import type { CallTrace, Trace, TracePoint } from "./Request.ts"
@@ -84,7 +84,7 @@ export class RequestSpan implements CallTrace {
     this.span.end(endedAt, exit)
   }
 
-  /** What has not ended by itself ends with the request. */
+  /** Records a part of the request; a part without an end ends with the request. */
   #part(
     name: "queue" | "compute",
     from: number,

@@ -1,7 +1,4 @@
-/**
- * What can be called: requests in, responses out, untyped. Typed calls are in call/TypedCalls.ts; what is known of the model,
- * and its life, are elsewhere.
- */
+/** The untyped calls of a model: requests in, responses out. Typed calls are in call/TypedCalls.ts. */
 import { Cause, Effect, Queue, Result, Stream } from "effect"
 import { ExecutionFailed, type InferenceError } from "../error/InferenceError.ts"
 import type { CallCycleDetector } from "../request/CallCycleDetector.ts"

@@ -1,4 +1,4 @@
-/** The life of a running model: whether it takes requests, how it ends, and what may change while it runs. */
+/** The life of a running model: its readiness, its end, and changes while it runs. */
 import { Effect, type Scope } from "effect"
 import { constVoid } from "effect/Function"
 import type { Unrecoverable } from "../error/InferenceError.ts"
@@ -24,7 +24,7 @@ export interface ModelLife {
   readonly keep: () => Release
   /** Ends its instances, ahead of the scope in which it was built. */
   readonly release: Effect.Effect<void>
-  /** What executes its batches here; empty for a model that runs elsewhere. */
+  /** Groups of the instances that execute its batches here; empty for a remote model. */
   readonly instanceGroups: () => ReadonlyArray<InstanceGroup>
   /**
    * Replaces the instances by these groups; instances that are the same in both stay. New ones are loaded and warmed up now, and

@@ -1,4 +1,4 @@
-/** What expires, by the time at which it does. Pure data, in whatever unit of time its owner counts. */
+/** Entries by the time at which they expire. Pure data, in any unit of time. */
 export class Expiries<T> {
   readonly #times = new Map<T, number>()
   #earliest = Infinity

@@ -153,7 +153,7 @@ export class PolicyQueue implements Queue {
     let isFull = false
     for (const queued of lanes) {
       const more = rows + queued.request.rows
-      // What there is comes no closer to a preferred size.
+      // This request exceeds the largest preferred size, and none was reached: the batch may end before it.
       if (fitting.length > 0 && preferred === 0 && more > this.#maxPreferred) preferred = fitting.length
       if (fitting.length > 0 && more > maxBatchSize) {
         isFull = true

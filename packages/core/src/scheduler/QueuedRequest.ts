@@ -1,6 +1,6 @@
 /**
- * One request on its way through the scheduler: it waits in the queue, or an instance executes it, or it has ended. Data alone:
- * its queue moves it (RequestGroup.ts), RunningBatch.ts executes it, and RequestCompletion.ts ends it.
+ * One request in the scheduler: queued, executing or ended. Data only: its queue moves it (RequestGroup.ts),
+ * RunningBatch.ts executes it, and RequestCompletion.ts ends it.
  */
 import type { Reply, Request } from "../request/Request.ts"
 import type { RequestStatistics } from "../metrics/ModelStatistics.ts"
@@ -15,7 +15,7 @@ export interface RequestGroup {
   rows: number
 }
 
-/** What executes a request. */
+/** The execution of a request. */
 export interface Executing {
   /** The request has ended: its caller waits no longer. */
   readonly leave: (request: QueuedRequest) => void

@@ -12,7 +12,7 @@ export const counted =
   (response) =>
     Effect.suspend(() => {
       const progress = queued()
-      // What runs may not have noticed yet.
+      // The instance may not have noticed the end of the request yet.
       if (progress.done) return Effect.void
       const now = nanos()
       const took = now - progress.respondedAt

@@ -1,6 +1,6 @@
 /**
- * The requests that an instance executes together, from the start to their replies. Each request of a batch has a reply of its own;
- * once no caller waits for any of them, the batch is interrupted.
+ * The requests that an instance executes together, from the start to their replies. Each request has a separate reply.
+ * Once no caller waits for any of them, the batch is interrupted.
  */
 import { Cause, Exit, Result, type Tracer } from "effect"
 import type { RequestCompletion } from "./RequestCompletion.ts"
@@ -24,9 +24,9 @@ export interface RunningBatchOptions {
   readonly batchOf: (requests: ReadonlyArray<Request>) => Batch.Batch
   /** Executes requests again, as one batch; undefined for a model without retries. */
   readonly retry: ((requests: ReadonlyArray<QueuedRequest>) => void) | undefined
-  /** What makes the model of no use. */
+  /** Receives an error that makes the model unusable. */
   readonly onUnrecoverable: (error: Unrecoverable) => void
-  /** What an instance dies of. */
+  /** Receives a defect that ends an instance. */
   readonly onDefect: (instance: string, cause: Cause.Cause<InferenceError>) => void
   /** Undefined without a tracer. */
   readonly spans?: RequestSpan.SpanSource | undefined
@@ -74,7 +74,7 @@ export class RunningBatch {
       this.#interrupt = interrupt
       if (this.#isInterrupted) interrupt()
     } catch (defect) {
-      // What an instance throws is a failure of this batch alone.
+      // An exception of an instance fails only this batch.
       settle(Exit.die(defect))
     }
   }

@@ -1,6 +1,6 @@
 /**
- * What is going to happen, on a clock of its own that stands still while it does: time passes only from one thing to the next.
- * Plain calls; who needs Effect's clock and scheduler has them from VirtualTime.ts.
+ * Future events on a virtual clock: time advances only from one event to the next. Plain calls; VirtualTime.ts builds
+ * Effect's clock and scheduler on it.
  */
 import type { Cancel } from "../request/Request.ts"
 

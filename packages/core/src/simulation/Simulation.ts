@@ -1,7 +1,7 @@
 /**
- * What a model's batching would do with some traffic, before it is deployed: the same queue, dispatcher and policies as on a
- * server, on a clock of their own, an hour in seconds. What a batch takes is the caller's to say; sockets, codecs and what
- * else shares the machine are not in it, so measure with `nereid bench` what has been chosen here.
+ * Simulates the batching of a model under a given traffic, before deployment, with the server's queue, dispatcher and
+ * policies on a virtual clock. An hour takes seconds. The caller gives the cost of a batch. Sockets, codecs and other
+ * load on the machine are excluded, so measure the chosen settings with `nereid bench`.
  *
  * ```ts
  * const outcomes = Simulation.run(Digits, {
@@ -35,7 +35,7 @@ export interface SimulationOptions {
   readonly cost: (rows: number) => Duration.Input
   /** How many execute at the same time, each a batch. Default 1. */
   readonly instances?: number
-  /** What is tried in place of what the model declares: every one with every other. Default: the model as it is. */
+  /** Values to try in place of the declared ones, in every combination. Default: the model as declared. */
   readonly over?: {
     readonly maxQueueDelay?: ReadonlyArray<Duration.Input>
     readonly maxBatchSize?: ReadonlyArray<number>
@@ -66,7 +66,7 @@ export interface Outcome extends Policy {
   readonly took: number
 }
 
-/** What `Model.Service` makes, whatever its types. */
+/** Any class that `Model.Service` makes. */
 export interface SimulatedModel {
   readonly definition: Pick<Definition<Fields, Fields>, "name" | "maxBatchSize" | "batching">
 }

@@ -1,9 +1,9 @@
 /**
- * What a classifier's outputs become: probabilities, and the classes that they speak for. Functions of plain numbers, for
- * handlers; the class results that a caller asks of any output are Classification.ts's.
+ * Converts a classifier's outputs to probabilities and classes. Functions of plain numbers, for handlers;
+ * Classification.ts implements the classification extension.
  *
- * Each takes a typed array, as `tensor.data` is one, or an array. `softmax` and `argmax` of a whole batch take the number of
- * classes too, the length of one row.
+ * Each takes a typed array, such as `tensor.data`, or an array. For a whole batch, `softmax` and `argmax` also take the
+ * number of classes, the length of one row.
  */
 export type Numbers = ArrayLike<number>
 

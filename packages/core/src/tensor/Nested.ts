@@ -1,6 +1,6 @@
 /**
- * Tensors as the nested arrays that people write and print, one level for each axis; numpy's `tolist` and `array`. For samples,
- * tests and small outputs: each element becomes a value of its own, which the typed array `tensor.data` does without.
+ * Tensors as nested arrays, one level for each axis, like numpy's `tolist` and `array`. For samples, tests and small
+ * outputs: each element becomes a separate value, unlike in the typed array `tensor.data`.
  */
 import * as DataType from "./DataType.ts"
 import { type Element, write } from "./Element.ts"
@@ -8,7 +8,7 @@ import { elementCount, encodeElements, type Shape, TypedTensor } from "./TypedTe
 
 export type Nested<V> = V | ReadonlyArray<Nested<V>>
 
-/** What an array may have for an element: texts, beside bytes, for BYTES. */
+/** Elements that an array may have: for BYTES, texts or bytes. */
 type Given<D extends DataType.DataType> = D extends "BYTES" ? string | Uint8Array : Element<D>
 
 /** Bytes stay bytes: whether they are text is not known here. */

@@ -2,7 +2,7 @@
 import type { TensorSpec } from "./TensorSpec.ts"
 import type { TypedTensor } from "./TypedTensor.ts"
 
-/** What breaks the rule, or undefined. Ranks must have been checked; a batch dimension in front does not matter. */
+/** The first violation, or undefined. Ranks must have been checked; a leading batch dimension is allowed. */
 export const symbolMismatch = (
   model: string,
   specs: ReadonlyArray<TensorSpec>,

@@ -1,6 +1,6 @@
 /**
- * What a signature says of one tensor: name, datatype and dims. Derived from a Schema's annotation (Field.ts), read from
- * an ONNX file, or taken from a server's metadata. Not the value: that is TypedTensor.ts.
+ * The declaration of one tensor in a signature: name, datatype and dims. Derived from a Schema's annotation (Field.ts),
+ * read from an ONNX file, or taken from a server's metadata. Values are in TypedTensor.ts.
  */
 import type { DataType } from "./DataType.ts"
 import type { TypedTensor } from "./TypedTensor.ts"
@@ -23,7 +23,7 @@ export interface TensorSpec {
   readonly dims: ReadonlyArray<Dim>
   /** An input that a request may leave out. */
   readonly optional: boolean
-  /** What it is then; absent where the model is to see that it is missing. */
+  /** Default of an optional input; absent if the model handles the omitted input. */
   readonly default?: DefaultTensor
   /** Names of the classes, where the tensor holds an index into them, or one score for each. */
   readonly labels?: ReadonlyArray<string>

@@ -1,7 +1,7 @@
 /**
- * A tensor value: datatype, shape and bytes in row-major order, little endian, as they travel. Slices along axis 0 are
- * views; nothing is copied until somebody needs a typed array that the bytes are not aligned for.
- * Not the declaration of a tensor (Field.ts) and not its place in a signature (TensorSpec.ts).
+ * A tensor value: datatype, shape and bytes in row-major order, little endian, as on the wire. Slices along axis 0 are
+ * views. Bytes are copied only if a typed array requires another alignment. The declaration of a tensor is in Field.ts,
+ * its place in a signature in TensorSpec.ts.
  */
 import * as DataType from "./DataType.ts"
 import * as SmallMemory from "./SmallMemory.ts"
@@ -70,7 +70,7 @@ export const reshape = <D extends DataType.DataType, const S extends Shape>(
   return new TypedTensor(tensor.datatype, shape, tensor.bytes)
 }
 
-/** What is wrong with a tensor whose bytes are not those that its shape needs; undefined for a sound one. */
+/** The mismatch between the size of a tensor's bytes and its shape; undefined if they match. */
 export const sizeProblem = ({ datatype, shape, bytes }: TypedTensor): string | undefined => {
   const count = elementCount(shape)
   const width = DataType.byteWidth(datatype)

@@ -1,11 +1,11 @@
-/** The time of a test, which passes only when it is told to. It is Effect's test clock; timers of Node go on as ever. */
+/** The time of a test, which passes only on demand. It is Effect's test clock; timers of Node.js are unaffected. */
 import { type Duration, Effect } from "effect"
 import * as TestClock from "effect/testing/TestClock"
 
 /** Turns of the event loop: a request takes two or three for each model on its way, and a Promise one. */
 const turns = 50
 
-/** Whatever can run without that time passes has run. */
+/** Completes once all fibers have run as far as possible without time passing. */
 const settled = Effect.forEach(Array.from({ length: turns }), () => Effect.yieldNow, { discard: true })
 
 /**

@@ -1,6 +1,6 @@
 /**
- * An inference request as a codec reads it: names and texts as they came, tensors as bytes. Nothing is known to be right
- * yet; Validation.ts turns it into a Request.
+ * An inference request as a codec reads it: names and texts as received, tensors as bytes. Nothing is validated yet;
+ * Validation.ts turns it into a Request.
  */
 import type { Tracer } from "effect"
 import type { Parameters, Trace } from "../request/Request.ts"
@@ -41,7 +41,7 @@ export interface WireRequest {
   readonly parent?: Tracer.AnySpan
 }
 
-/** What a codec writes: the outputs that were asked for, in that order. */
+/** A response for a codec to write: the requested outputs, in the requested order. */
 export interface WireResponse {
   readonly modelName: string
   readonly modelVersion: string
@@ -50,7 +50,7 @@ export interface WireResponse {
   readonly outputs: ReadonlyArray<WireTensor>
 }
 
-/** What a stream carries for each of its requests: a response, or what has gone wrong and whose response it would be. */
+/** A message of a response stream: a response, or an error and the response to which it belongs. */
 export interface StreamResponse {
   /** Empty where nothing has. */
   readonly error: string

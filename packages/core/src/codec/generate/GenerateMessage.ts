@@ -1,8 +1,8 @@
 /**
- * The JSON of the generate extension as its callers have it: requests written, responses read. What a server reads and
- * writes is GenerateDecoder.ts's and GenerateEncoder.ts's.
+ * The JSON of the generate extension on the client side: writes requests and reads responses. The server side is in
+ * GenerateDecoder.ts and GenerateEncoder.ts.
  *
- * The JSON has elements and no shapes, which follow from the signature where at most one dim varies.
+ * The JSON has elements but no shapes. The signature determines the shapes if at most one dim varies.
  */
 import { Result } from "effect"
 import { ExecutionFailed, type InferenceError, Unsupported } from "../../error/InferenceError.ts"
@@ -16,7 +16,7 @@ import { readParameter } from "../json/JsonParameter.ts"
 import { JsonReader } from "../json/JsonReader.ts"
 import { JsonWriter } from "../json/JsonWriter.ts"
 
-/** What of a model must be known to both. */
+/** The properties of a model that both directions require. */
 export interface GenerateModel {
   readonly name: string
   readonly signature: Signature

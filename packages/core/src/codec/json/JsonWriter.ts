@@ -1,6 +1,6 @@
 /**
- * Writes JSON as bytes: strings, and the elements of tensors with the fewest digits that read back to the same value.
- * NaN and the infinities are written as such. It knows JSON only; what a response is, JsonEncoder.ts knows.
+ * Writes JSON as bytes: strings, and tensor elements with the fewest digits that read back to the same value. NaN and
+ * the infinities are written by name. JsonEncoder.ts defines the structure of responses.
  */
 import { byteWidth, isDataType } from "../../tensor/DataType.ts"
 import type { JsonDataType } from "./JsonDataType.ts"
@@ -16,7 +16,7 @@ const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 /** The longest number: `-1.7976931348623157e+308,` and 64-bit integers are shorter than this. */
 const longestNumber = 32
 
-/** What documents are written in until they turn out to be large; undefined while a writer has it. */
+/** Shared buffer for small documents; undefined while a writer uses it. */
 let scratch: DataView<ArrayBuffer> | undefined
 const scratchSize = 16 * 1024
 
@@ -31,7 +31,7 @@ export class JsonWriter {
     scratch = undefined
   }
 
-  /** What was written, in memory of its own; nothing can be written afterwards. */
+  /** Returns the written bytes, which no later writer overwrites. Nothing can be written afterwards. */
   written(): Uint8Array {
     const bytes = this.#bytes.subarray(0, this.#length)
     if (this.#bytes.length > scratchSize) return bytes
@@ -84,7 +84,8 @@ export class JsonWriter {
     if (datatype === "FP32" || datatype === "FP64") {
       const kernel = count < worthwhile ? undefined : numberKernel()
       if (kernel !== undefined) {
-        // What most of them take, and not twice as much, which would have to be cleared; where it is too little, it grows.
+        // Enough for most arrays. Reserving the maximum would clear twice as much memory; the buffer grows if
+        // necessary.
         this.#reserve(count * (datatype === "FP32" ? 12 : 20), 16 * longestNumber)
         this.#throughKernel(kernel, datatype, bytes, count)
         return undefined
@@ -174,7 +175,7 @@ export class JsonWriter {
   }
 
   #singles(bytes: Uint8Array, count: number): void {
-    // What most of them take; where it is too little, it grows.
+    // Enough for most arrays; the buffer grows if necessary.
     this.#reserve(count * 12)
     for (let from = 0; from < count; from += singles.length) {
       const several = Math.min(singles.length, count - from)

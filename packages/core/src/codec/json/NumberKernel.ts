@@ -1,11 +1,11 @@
 /**
- * Many numbers at once from text, and into text, by WebAssembly: it has what JavaScript lacks here, integers of 64 bits and
- * vectors. Its source is packages/core/kernel. This is the memory that both sides know, with its tables filled, and the
- * functions as they are there; NumberWindow.ts and JsonWriter.ts know how to use them. Not for small tensors, whose numbers
- * JavaScript has read before they are over there.
+ * Converts many numbers at once from text and to text, by WebAssembly, which has 64-bit integers and vectors. Its
+ * source is packages/core/kernel. This module has the shared memory, with its tables filled, and the functions of the
+ * kernel; NumberWindow.ts and JsonWriter.ts use them. For small tensors, JavaScript is faster than the copy into that
+ * memory.
  *
- * Where there is no WebAssembly, as under `node --jitless` or where a page's policy forbids it, there is no kernel, and
- * JavaScript does it all.
+ * Without WebAssembly, as under `node --jitless` or where a page's policy forbids it, there is no kernel, and
+ * JavaScript converts all numbers.
  */
 import { kernel } from "../../gen/kernel.ts"
 import { shortest } from "./JsonFloats.ts"
@@ -14,10 +14,12 @@ import { shortest } from "./JsonFloats.ts"
 export const worthwhile = 32
 
 export interface NumberKernel {
-  /** What is read, or was written, from `text` in the memory. Behind what is read, a margin of it has to be 0. */
+  /**
+   * Text to read, or the written text: the memory from the offset `text`. Text to read must end with a margin of zeros.
+   */
   readonly textBytes: Uint8Array<ArrayBuffer>
   readonly text: number
-  /** What was read, or is to be written, from `elements` in the memory. */
+  /** Elements that were read, or elements to write: the memory from the offset `elements`. */
   readonly elementBytes: Uint8Array<ArrayBuffer>
   readonly elements: number
   /** The address behind what the last call has read or written; of reading, that of the delimiter. */

@@ -1,6 +1,6 @@
 /**
- * The numbers of one array through the kernel's memory, piece by piece, so that it does not grow with the document. What the
- * kernel leaves is left to whoever asks, JsonElements.ts, as is everything between brackets.
+ * Reads the numbers of one array through the kernel's memory, in pieces, so that the memory does not grow with the
+ * document. JsonElements.ts reads the numbers that the kernel cannot, and nested arrays.
  */
 import { byteWidth } from "../../tensor/DataType.ts"
 import type { JsonDataType } from "./JsonDataType.ts"
@@ -9,7 +9,7 @@ import { margin, type NumberKernel } from "./NumberKernel.ts"
 
 export type NumberDataType = Exclude<JsonDataType, "BOOL" | "BYTES">
 
-/** What an element takes, mostly: so that of a short array no more is copied than is read. */
+/** Typical bytes of an element; limits how much of the text behind a short array is copied. */
 const likelyLength = 24
 
 /** Up to which so many bytes are copied one by one. */

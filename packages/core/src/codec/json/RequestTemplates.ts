@@ -60,7 +60,7 @@ interface Template {
   readonly document: RequestDocument
 }
 
-/** What is read between two texts: the id, or the elements of an input. */
+/** Value between two texts: the id, or the elements of an input. */
 type Value = "id" | ElementsValue
 
 interface ElementsValue {
