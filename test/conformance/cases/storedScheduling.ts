@@ -1,6 +1,6 @@
 /**
  * Execution settings of a repository's configurations, checked by single requests: decoupled models, warm-ups, and the
- * configuration that a script receives.
+ * configurations that the server reports.
  */
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"

@@ -1,13 +1,13 @@
 /**
- * Batches of requests whose inputs differ in shape, as Triton has them for models that know about it: the elements of a
- * ragged input lie one behind another in one flat tensor, inputs that no caller sends say which of them are whose, and
- * outputs may be flat in the same way. Padding.ts is for models that do not know.
+ * Flat batches of requests with different input shapes, as in Triton. The elements of a ragged input are concatenated
+ * in one flat tensor. Batch inputs, added by the server, tell the model where each request begins and ends. Outputs may
+ * be flat too. Padding.ts serves models without support for flat batches.
  *
  *   request A, X [1,3]  a a a  ─┐  X [5]    a a a b b  ─┐
  *                               ├► ENDS [2] 3 5         ├► Y [5]  y y y y y  ─► Y of A [1,3], Y of B [1,2]
  *   request B, X [1,2]  b b    ─┘                      ─┘
  *
- * To the instance such a batch is one request of a model without a batch dimension (`inner`).
+ * The instance executes the batch as one request of a model without a batch dimension (`inner`).
  */
 import { Result } from "effect"
 import type { Batch } from "./Batch.ts"

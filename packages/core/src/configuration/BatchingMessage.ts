@@ -1,6 +1,6 @@
 /**
- * How requests wait and share batches, as the protocol's configuration says it, in the terms of the engine. What it does not
- * say has its default there. Only what the engine needs to know is checked; the texts are Triton's.
+ * Converts the queue and batching settings of the protocol's configuration to the engine's options, with defaults for
+ * unset fields. Checks only what the engine requires; the error messages are Triton's.
  */
 import { Duration, Result } from "effect"
 import {

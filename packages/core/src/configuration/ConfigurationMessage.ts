@@ -1,6 +1,6 @@
 /**
- * The configuration of a model in code as the protocol's message, normalised: what a configuration file would leave to a
- * default is filled in. A model of a repository has the configuration that it was loaded with.
+ * The configuration of a model in code as the protocol's message, normalized: unset fields have their defaults. A model
+ * of a repository has the configuration that it was loaded with.
  */
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { Duration } from "effect"

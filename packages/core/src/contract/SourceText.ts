@@ -1,6 +1,6 @@
 /**
- * TypeScript as this project formats it: in one line where it fits, else one part a line. Of calls, lists and objects alone,
- * as far as a contract file needs them.
+ * Formats TypeScript as this project does: on one line if it fits, otherwise one part per line. Supports only the
+ * calls, lists and objects of a contract file.
  */
 
 /** Columns of a line. */

@@ -1,14 +1,14 @@
 /**
- * One request on its way through the graph of an ensemble. A step starts as soon as its tensors are there; steps that wait
- * for different ones run at the same time. All by plain calls: only the responses of a decoupled ensemble, for which a caller
- * may not be ready, take a fiber.
+ * Executes one request in the graph of an ensemble. A step starts as soon as its tensors are available, so independent
+ * steps run concurrently. Execution is by plain calls; only the responses of a decoupled ensemble require a fiber,
+ * because the caller may apply backpressure.
  *
  *   submit ─► level 0 ─► steps ─► all outputs ─────────────────────────────────► reply
- *                          └─ decoupled: each response, level 1 ─► … ─► answers, in order ─► emit ─► caller
- *                                 ▲                                                           │
- *                                 └────────── held up while too many are on their way ◄───────┘
+ *                          └─ decoupled: each response, level 1 ─► … ─► responses, in order ─► emit ─► caller
+ *                                 ▲                                                             │
+ *                                 └────────── paused while too many are pending ◄───────────────┘
  *
- * The first failure is that of the request, behind the responses before it, and cancels the other steps.
+ * The first failure fails the request, after the responses before it, and cancels the other steps.
  */
 import { Cause, Effect, type Fiber, Latch, Result } from "effect"
 import type { CallCycleDetector } from "../request/CallCycleDetector.ts"

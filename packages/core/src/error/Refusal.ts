@@ -1,4 +1,4 @@
-/** Errors with which a model refuses requests, in the words of the protocol's clients. */
+/** Errors with which a model rejects requests, in the protocol's terms. */
 import { ModelNotReady, Unavailable } from "./InferenceError.ts"
 
 /** The version is loading, draining or failed, or none of its instances takes requests. */

@@ -1,4 +1,4 @@
-/** One call of a handler for all requests of a batch: its begin, end and cancellation, whatever the handler does. */
+/** One call of a handler for all requests of a batch: its start, end and cancellation. */
 import { constVoid } from "effect/Function"
 import { Cause, type Context, Effect, Exit, type Fiber, Result } from "effect"
 import type { Batch } from "../batch/Batch.ts"

@@ -1,4 +1,4 @@
-/** A model from a function of a whole batch. Functions of single samples are EachHandler.ts's. */
+/** A model from a function of a whole batch. EachHandler.ts has functions of single samples. */
 import { type Context, type Layer, Result } from "effect"
 import * as Batch from "../batch/Batch.ts"
 import * as BatchCall from "./BatchCall.ts"

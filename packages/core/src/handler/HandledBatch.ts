@@ -1,4 +1,6 @@
-/** The requests of one batch while a handler has them all at once. A handler of single samples has RequestScope.ts. */
+/**
+ * The requests of one batch while a handler executes them together. RequestScope.ts is for handlers of single samples.
+ */
 import { Context, Tracer } from "effect"
 import type { Batch } from "../batch/Batch.ts"
 import { Caller, type CallerService, type HandlerEnvironment } from "../call/Caller.ts"

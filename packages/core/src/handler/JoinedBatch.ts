@@ -1,4 +1,4 @@
-/** A batch as a handler of its joined tensors may ask about it: what all its rows have in common, and what they had before. */
+/** A batch as seen by a handler of its joined tensors: values that all rows share, and the shapes before padding. */
 import { Result } from "effect"
 import * as Batch from "../batch/Batch.ts"
 import { withoutBatch } from "../model/BatchedTensors.ts"

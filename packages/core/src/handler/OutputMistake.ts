@@ -1,7 +1,8 @@
 /**
- * A mistake in the outputs that a handler returns, as a type: a text that names the output, which the compiler prints in the last
- * line of its message. Assignability accepts an undeclared output, and reports a wrong datatype or extent without the output's
- * name. Types only: model/SampleCodec.ts and model/BatchedTensors.ts check the outputs at run time.
+ * A mistake in the outputs that a handler returns, as a type: a text with the name of the output, which the compiler
+ * prints in the last line of its message. Without it, an undeclared output is assignable, and a wrong datatype or
+ * extent is reported without the output's name. Types only: model/SampleCodec.ts and model/BatchedTensors.ts check the
+ * outputs at run time.
  */
 import type { Shape, TypedTensor } from "../tensor/TypedTensor.ts"
 

@@ -1,4 +1,7 @@
-/** One request while its handler has it: the handler's view of it (RequestContext.ts), and the response parameters so far. */
+/**
+ * One request during its handler's execution: the handler's view of it (RequestContext.ts), and the response parameters
+ * set so far.
+ */
 import { Context, Effect, Result, Tracer } from "effect"
 import { Caller, type CallerService, type HandlerEnvironment } from "../call/Caller.ts"
 import { Cancellation } from "./Cancellation.ts"

@@ -1,6 +1,6 @@
 /**
- * A model from a function of the requests of a batch, for handlers that answer each on its own: with its parameters in
- * mind, or with an error for it alone. Functions of all their rows at once are BatchHandler.ts's.
+ * A model from a function of the requests of a batch, for handlers that answer each request separately: by its
+ * parameters, or with an error for only that request. BatchHandler.ts has functions of all rows at once.
  */
 import { type Context, type Layer, Result } from "effect"
 import * as BatchCall from "./BatchCall.ts"

@@ -1,4 +1,7 @@
-/** An instance of a model with flat batches over one of what it is inside (FlatBatch.ts): a batch in, one request on. */
+/**
+ * An instance of a model with flat batches (FlatBatch.ts): passes each batch as one request to an instance of the inner
+ * model.
+ */
 import { Exit, Result } from "effect"
 import * as Batch from "../batch/Batch.ts"
 import type { Definition } from "../model/Definition.ts"

@@ -1,10 +1,9 @@
 /**
- * One lock for each name: changes of a name run one after the other, in the order in which they were requested. Changes may
- * nest: code that runs inside a change may begin another one, which waits for its names unless that wait could never end. Then
- * it is refused.
+ * A lock for each name: changes of a name run one after the other, in the order of their requests. Changes may nest:
+ * code in a change may begin another one, which waits for its names. If that wait could never end, it is rejected.
  *
  *   change of A ─ holds A ─ its code begins ─► change of B ─ waits for B
- *                                                            └─ held by a change that waits for A: refused
+ *                                                            └─ held by a change that waits for A: rejected
  */
 import { Context, Deferred, Effect } from "effect"
 import { Unavailable } from "../error/InferenceError.ts"

@@ -1,12 +1,12 @@
 /**
- * Loads and ends versions of models, for all sources: models in code (CodeModels.ts), directories (the package `repository`) and
- * variants that requests load (Variants.ts).
+ * Loads and ends versions of models, for all sources: models in code (CodeModels.ts), directories (the package
+ * `repository`) and variants that requests load (Variants.ts).
  *
  *   change ─ holds the names ─┬─ load:   wanted ─► loading ─┬─► ready, and the source serves it
- *                             │                             └─► failed, and nothing of the build stays
+ *                             │                             └─► failed, and the build is released
  *                             └─ retire: draining ─► gone
  *
- * All that is loaded lives in one scope. The end of the scope also ends a change that is under way, and waits for it.
+ * All loaded versions live in one scope. Closing the scope also ends a running change, and waits for it.
  */
 import { Cause, type Duration, Effect, Exit, Fiber, Scope } from "effect"
 import { Unavailable } from "../error/InferenceError.ts"

@@ -1,6 +1,7 @@
 /**
- * The end of versions that requests do not reach any more: they answer what they have accepted, then their instances end, and
- * with the last version of a build ends whatever else it has brought. Typed callers that still hold such a model are passed on.
+ * Retires versions that requests no longer reach: they finish their accepted requests, then their instances end. The
+ * last version of a build also releases the build's other resources. Typed callers that still hold the model are
+ * redirected to its successor.
  */
 import { Duration, Effect, Option, Result } from "effect"
 import { constVoid } from "effect/Function"

@@ -1,7 +1,7 @@
 /**
- * Models that are loaded by the requests that reach them: a source of the life cycle (Lifecycle.ts). Of many variants, by key,
- * some are loaded at a time: a request loads its variant and waits for that with others for the same one; where there is no room,
- * the variant that has been idle for longest is unloaded. What a variant is, and which one a request needs, is in Family.ts.
+ * Models that requests load on demand: a source of the life cycle (Lifecycle.ts). A limited number of variants, by key,
+ * is loaded at a time. A request loads its variant, or waits for a load in progress. If there is no capacity, the least
+ * recently used idle variant is unloaded. Family.ts defines the variants and selects one for each request.
  *
  *   submit ─► ready ───────────────────────────────► its model
  *         ├─► loading: waits  ─► ready ──────────────┘

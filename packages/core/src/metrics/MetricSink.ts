@@ -1,6 +1,6 @@
 /**
- * Where metrics that a model's code declares are kept: in the registry of Effect's metrics, which /metrics shows, under the
- * model's name and version, for as long as one of its instances is there. In a worker thread they are told to the main thread.
+ * Stores the metrics that a model's code declares in Effect's metric registry, which /metrics shows, by the model's
+ * name and version. They exist as long as one of its instances. A worker thread sends its metrics to the main thread.
  */
 import { Context, Metric } from "effect"
 import type { BuiltInstance } from "../instance/InstanceContext.ts"

@@ -1,6 +1,6 @@
 /**
- * A JSON text that a Schema takes, for showing how a model is called. It follows the Schema's JSON Schema, so what only
- * code can check may refuse it; annotate the Schema with `examples` then.
+ * An example JSON text that a Schema accepts, for documentation. It is generated from the JSON Schema, so checks in
+ * code may reject it; if so, annotate the Schema with `examples`.
  */
 import { Schema } from "effect"
 

@@ -1,6 +1,6 @@
 /**
- * How a call in code asks to wait in a model's queue: the protocol's parameters `priority` and `timeout` with types of their
- * own, so that a model need not declare them. What a queue makes of them is QueuePolicy.ts's.
+ * Queue options of a call in code: the protocol's parameters `priority` and `timeout` with types, so that a model need
+ * not declare them. QueuePolicy.ts has the options of the queue.
  */
 import { Duration, Result } from "effect"
 import type { Parameter, Parameters } from "../request/Request.ts"

@@ -1,4 +1,7 @@
-/** Options of the warm-up: requests that an instance executes before its model takes others. They run in provide/WarmUp.ts. */
+/**
+ * Options of the warm-up: requests that an instance executes before its model takes requests. provide/WarmUp.ts
+ * executes them.
+ */
 import type { Duration } from "effect"
 import type { Parameters } from "../request/Request.ts"
 import type { SyntheticValues } from "../synthetic/SyntheticTensor.ts"

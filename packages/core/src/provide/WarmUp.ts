@@ -1,7 +1,7 @@
 /**
- * Warms up the instances of a model before it takes requests, so that the first request does not pay for what is made at first
- * use (compiled code, allocated memory, opened connections), and a broken model is detected. Each instance executes the warm-up
- * requests by itself, through a scheduler like the model's; statistics exclude them.
+ * Warms up the instances of a model before it takes requests. The first request then does not pay for compiled code,
+ * memory allocation or connections, and broken models are detected. Each instance executes all warm-up requests,
+ * through a scheduler like the model's; statistics exclude them.
  */
 import { Clock, Duration, Effect, Option, Result, type Scope, Stream } from "effect"
 import { requireInteger } from "../model/Batching.ts"

@@ -1,4 +1,4 @@
-/** Counts the requests that a model has accepted and that have not ended. */
+/** Counts the pending requests of a model: accepted and not ended. */
 import type { Effect } from "effect"
 import { Latch } from "effect"
 

@@ -1,6 +1,6 @@
 /**
- * One call at a time to come, on the clock of whoever made it: the test clock in tests. Whole milliseconds at best, as
- * that is what timers of an event loop count; who needs it sooner asks the clock itself.
+ * A timer for one call, on the clock of its owner: the test clock in tests. The resolution is that of event loop
+ * timers, one millisecond; owners that need more read the clock.
  */
 import { Exit, type Fiber } from "effect"
 

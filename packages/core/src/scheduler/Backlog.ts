@@ -1,6 +1,6 @@
 /**
- * Estimates how long the queue takes to drain, from the durations of earlier batches. A refused request carries the estimate as the
- * time after which its caller may retry. Computed only for a refusal.
+ * Estimates how long the queue takes to drain, from the durations of earlier batches. A rejected request carries the
+ * estimate as its retry delay. Computed only for a rejection.
  */
 import type { ModelStatistics } from "../metrics/ModelStatistics.ts"
 

@@ -1,7 +1,7 @@
 /**
- * Brings batches from the queue to free instances, by plain calls: no fiber waits for either. Whatever wakes it (a request,
- * an instance that is free or restarted, a delay that is over) only schedules a turn of the event loop, so that requests
- * of the current turn can share the batch.
+ * Moves batches from the queue to free instances, by plain calls without fibers. A wake-up is a request, a free or
+ * restarted instance, or an elapsed delay. It only schedules a turn of the event loop, so that requests of the current
+ * turn can share the batch.
  *
  *   wake ─► turn ─┬─ an instance is free, a batch is closed ─► RunningBatch ─┐
  *     ▲           └─ a batch waits for more ─► alarm ─┐                      │ settled

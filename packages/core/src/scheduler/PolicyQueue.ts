@@ -1,9 +1,10 @@
 /**
- * The queue of a model with priority levels, queue timeouts, preferred batch sizes or preserved order (QueuePolicy.ts). As in
- * Triton, a batch may take requests of several levels, and each level has its own maximum size. Pure: time is an argument.
+ * The queue of a model with priority levels, queue timeouts, preferred batch sizes or preserved order (QueuePolicy.ts).
+ * As in Triton, a batch may take requests of several levels, and each level has a separate maximum size. Pure: time is
+ * an argument.
  *
- * Requests that may share a batch form lanes (PriorityLanes.ts). The lanes whose first request has the highest level, and is the
- * oldest of that level, go next, behind retried batches.
+ * Requests that may share a batch form lanes (PriorityLanes.ts). The lanes whose first request has the highest level,
+ * and is the oldest of that level, go next, after retried batches.
  */
 import type { QueuedRequest } from "./QueuedRequest.ts"
 import { Expiries } from "./Expiries.ts"

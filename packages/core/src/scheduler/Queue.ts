@@ -1,4 +1,4 @@
-/** The interface of the scheduler's queues. Time comes in as a number, nothing waits in it. */
+/** The interface of the scheduler's queues. Time is an argument; nothing blocks. */
 import type { QueuedRequest } from "./QueuedRequest.ts"
 
 export interface QueueOptions {

@@ -1,4 +1,4 @@
-/** Counts the responses of a decoupled model on their way to the caller, up to the end of their request. */
+/** Counts the responses of a decoupled model until the end of their request. */
 import { Effect } from "effect"
 import type { QueuedRequest } from "./QueuedRequest.ts"
 import type { Emit } from "../request/Request.ts"

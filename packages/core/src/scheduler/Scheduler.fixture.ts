@@ -1,6 +1,4 @@
-/**
- * A scheduler whose instances note what they are given and run it until the test lets it go. Time is the test clock's.
- */
+/** A scheduler whose instances record their batches and block until the test releases them. Uses the test clock. */
 import { Deferred, Effect, Exit, identity, Result } from "effect"
 import { TestClock } from "effect/testing"
 import * as Batch from "../batch/Batch.ts"

@@ -1,6 +1,6 @@
 /**
- * The requests of a simulation, the first one first: made up, by a rate, or whatever can be iterated, such as what a log has
- * of a day. What becomes of them is Simulation.ts's.
+ * The requests of a simulation, in order of time: generated at a rate, or from any iterable, such as a log.
+ * Simulation.ts executes them.
  */
 import type { Duration } from "effect"
 import * as Random from "../synthetic/Random.ts"

@@ -1,4 +1,4 @@
-/** When requests come that do not wait for one another: the times between them. */
+/** Inter-arrival times of independent requests. */
 import type { Random } from "./Random.ts"
 
 export interface Arrivals {

@@ -1,6 +1,6 @@
 /**
- * Synthetic tensors of a signature: zeros, or random values that are the same each time. The user's own values are encoded
- * as any others (SampleCodec.ts).
+ * Synthetic tensors for a signature: zeros, or reproducible random values. SampleCodec.ts encodes values that users
+ * provide.
  */
 import { make, type Random } from "./Random.ts"
 import { byteWidth, type FixedDataType, view } from "../tensor/DataType.ts"

@@ -1,4 +1,4 @@
-/** One element of a tensor as a plain value, for options that name one: what tensors are padded with, or filled. */
+/** One element of a tensor as a plain value, for options such as padding and fill values. */
 import { type DataType, type FixedDataType, view } from "./DataType.ts"
 
 /** bigint for integers of 64 bits, boolean for BOOL, text for BYTES; number for the rest, of BF16 its 16 bits. */

@@ -1,6 +1,6 @@
 /**
- * Functions of the elements of tensors, for handlers: what numpy's `a + b` is, shapes included. Not for what looks at more than
- * one element at a time (Logits.ts has some of that), and nothing is cast: a result that the datatype cannot hold is an error.
+ * Elementwise functions of tensors, for handlers, such as numpy's `a + b`, with its broadcasting. Nothing is cast: a
+ * result beyond the range of the datatype is an error. Logits.ts has functions of several elements.
  */
 import { type FixedDataType, byteWidth, view } from "./DataType.ts"
 import type { Element } from "./Element.ts"

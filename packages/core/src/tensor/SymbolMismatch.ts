@@ -1,4 +1,4 @@
-/** The rule of symbolic dims: a name stands for one extent in all inputs of one request. */
+/** Checks symbolic dims: a name represents the same extent in all inputs of one request. */
 import type { TensorSpec } from "./TensorSpec.ts"
 import type { TypedTensor } from "./TypedTensor.ts"
 

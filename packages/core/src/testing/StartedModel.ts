@@ -1,6 +1,6 @@
 /**
- * A model under test by promises, on a clock of its own that moves only when it is told to: for any test runner, and for
- * tests that know no Effect. The same in Effect is TestModel.ts.
+ * A model under test by promises, with a clock that the test controls, for any test runner. TestModel.ts is the same in
+ * Effect.
  */
 import { type Context, type Duration, Effect, Exit, Layer, Scope, Stream } from "effect"
 import * as TestClock from "effect/testing/TestClock"

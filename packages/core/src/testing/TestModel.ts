@@ -1,6 +1,6 @@
 /**
- * A model under test, without a port or a socket: built from its layer, behind the scheduler and the codecs that it has on a
- * server, and watched. Time is the clock of the test. The same by promises is StartedModel.ts.
+ * A model under test, without ports and sockets: built from its layer, with a server's scheduler and codecs, and a
+ * journal of its batches. It uses the test clock. StartedModel.ts is the same by promises.
  */
 import { Context, Effect, Layer, Scope } from "effect"
 import { modelKeyPrefix } from "../call/ModelClass.ts"

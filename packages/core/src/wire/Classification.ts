@@ -1,6 +1,6 @@
 /**
- * The classification extension: an output as its highest values, each with its index and, where the output has labels, its
- * label. Texts, as the protocol has them: `0.982011:3:cat`.
+ * The classification extension: the highest values of an output, each with its index and, if the output has labels, its
+ * label. The protocol has them as texts: `0.982011:3:cat`.
  */
 import { Result } from "effect"
 import type { DataType, ElementArrays } from "../tensor/DataType.ts"

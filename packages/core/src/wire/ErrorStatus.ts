@@ -1,6 +1,6 @@
 /**
- * Errors as status codes: the gRPC code and the HTTP status of each, in one table, and the error that comes closest to a
- * status of another server. Header fields are in ErrorHeaders.ts.
+ * Errors as status codes: a table of the gRPC code and HTTP status of each error, and the closest error for a status of
+ * another server. ErrorHeaders.ts has the header fields.
  */
 import {
   Cancelled,

@@ -1,6 +1,6 @@
 /**
- * A part of a shared memory region in place of a tensor's bytes: an input is read from it, an output written into it. As a
- * request names it; whether there is such a region, and what lies behind it, the server knows.
+ * A part of a shared memory region that replaces a tensor's bytes: an input is read from it, an output written to it.
+ * The server checks whether the region exists.
  */
 import { Result } from "effect"
 import { InvalidRequest } from "../error/InferenceError.ts"

@@ -1,8 +1,8 @@
 /**
- * The edge behind the codecs: a wire request against a model's signature. What passes has every required input, in the
- * right datatype and shape, with exactly the bytes that its shape needs, so nothing behind it checks again.
+ * Validates a wire request against a model's signature. A valid request has every required input with the right
+ * datatype, shape and byte length, so later stages do not check again.
  *
- * The messages are Triton's, because clients match them.
+ * Error messages are Triton's, because clients match them.
  */
 import { Result } from "effect"
 import { classify } from "./Classification.ts"

@@ -1,6 +1,6 @@
 /**
- * The JSON of the generate extension, written: one flat object, in which an output has its elements alone. What infer
- * answers is JsonEncoder.ts's.
+ * Encodes responses of the generate extension: one flat JSON object with the elements of each output. JsonEncoder.ts
+ * encodes `infer` responses.
  */
 import { Result } from "effect"
 import { InvalidRequest } from "../../error/InferenceError.ts"

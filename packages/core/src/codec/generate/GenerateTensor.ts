@@ -1,6 +1,6 @@
 /**
- * A tensor of the generate extension: the JSON has its elements alone, as one value or as an array, and the model's
- * signature says what they are. Other tensors say it themselves (JsonDecoder.ts).
+ * A tensor of the generate extension. The JSON has only the elements, as one value or as an array; the signature
+ * determines datatype and shape. Other tensors declare both (JsonDecoder.ts).
  */
 import { InvalidRequest } from "../../error/InferenceError.ts"
 import { maxDepth, readElements, tooDeep } from "../json/JsonElements.ts"

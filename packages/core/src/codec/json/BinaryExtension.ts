@@ -1,7 +1,7 @@
 /**
- * Bodies of `infer` over HTTP, as servers and clients exchange them: a JSON document and, behind it, the bytes of the
- * tensors that it announces as binary data, in its order. `Inference-Header-Content-Length` says where the document ends.
- * Tensors are views on the body; nothing is copied. Where it is 0, there is no document, and the body is the only input.
+ * HTTP bodies of `infer`, for servers and clients: a JSON document, followed by the bytes of its binary tensors in
+ * document order. `Inference-Header-Content-Length` is the length of the document; 0 means that the body is the data of
+ * the only input. Tensors are views on the body, without copies.
  */
 import { Result } from "effect"
 import { byteWidth } from "../../tensor/DataType.ts"

@@ -1,6 +1,5 @@
 /**
- * The JSON that loads or unloads a model over HTTP, read: parameters by name, or nothing. What they mean, and which there
- * are, is the server's business.
+ * Decodes the JSON body of a model load or unload over HTTP: optional parameters by name. The server interprets them.
  */
 import type { Result } from "effect"
 import type { InferenceError } from "../../error/InferenceError.ts"

@@ -1,7 +1,7 @@
 /**
- * The JSON of the v2 protocol, read: what stands in a request or response document. Tensors whose bytes follow the
- * document are announced here and cut out in BinaryExtension.ts, which is what front ends and clients call. Where a key
- * stands twice, the first counts. Written it is in JsonEncoder.ts.
+ * Decodes the JSON of the v2 protocol: request and response documents. Tensors in binary form are only declared in the
+ * document; BinaryExtension.ts extracts their bytes, and is the entry point for front ends and clients. The first of
+ * duplicate keys counts. JsonEncoder.ts encodes.
  */
 import { Result } from "effect"
 import { byteWidth, isDataType } from "../../tensor/DataType.ts"

@@ -1,6 +1,6 @@
 /**
- * The numbers, booleans or strings of a JSON array, flat or nested, straight from its bytes into the bytes of a tensor.
- * How deep the array nests says nothing here: only the shape counts. One number is read in JsonNumber.ts.
+ * Decodes the numbers, booleans or strings of a JSON array, flat or nested, from its bytes into the bytes of a tensor.
+ * The nesting depth is ignored: only the shape counts. JsonNumber.ts decodes a single number.
  */
 import * as DataType from "../../tensor/DataType.ts"
 import { InvalidRequest, MalformedRequest } from "../../error/InferenceError.ts"

@@ -1,6 +1,6 @@
 /**
- * The JSON of the v2 protocol, written: requests, with their tensors in it or behind it, and responses. Read it is in
- * JsonDecoder.ts; BinaryExtension.ts is what front ends and clients call.
+ * Encodes the JSON of the v2 protocol: responses, and requests with their tensors inside or after the document.
+ * JsonDecoder.ts decodes; BinaryExtension.ts is the entry point for front ends and clients.
  */
 import { Result } from "effect"
 import { InvalidRequest } from "../../error/InferenceError.ts"

@@ -1,11 +1,10 @@
 /**
- * Many FP32 values as JSON at once, each with the fewest digits that read back to it, and commas between them. Bytes out,
- * no strings on the way. Not here: what has no digits (NaN, the infinities), and how a document is put together
- * (JsonWriter.ts).
+ * Writes many FP32 values as JSON at once, separated by commas, each with the fewest digits that read back to it.
+ * Writes bytes without intermediate strings. JsonWriter.ts writes NaN and the infinities, and the document.
  *
- * A value has 8 significant digits, fewer where 7 or 6 of them are as good, 9 where 8 are not. Whether digits are good is
- * told by how far they are from the value, in units of their last place: less than half of its own last place. The two
- * are doubles and known to 2^-50; where they come closer than that, which is rare, the slow way decides.
+ * A value has 8 significant digits: fewer if 7 or 6 suffice, or 9 if 8 do not. Digits suffice if their distance from
+ * the value is less than half of the value's last place. Both are doubles with an error of at most 2^-50. If they are
+ * closer than that, which is rare, a slower method decides.
  */
 
 /** Bytes that one value may take, and what is written behind it before it is cut off. */

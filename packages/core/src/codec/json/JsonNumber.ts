@@ -1,7 +1,7 @@
 /**
- * A JSON number as the nearest double, from its bytes. Most numbers are exact in double arithmetic; most of the others are
- * in twice its precision. What remains is left to `Number`, which costs several times as much. FP32 is the nearest to that
- * double, as it is for every parser of JSON.
+ * Converts the bytes of a JSON number to the nearest double. Most numbers are exact in double arithmetic, and most
+ * others in twice its precision. `Number` converts the rest, at several times the cost. FP32 is the float nearest to
+ * that double, as in other JSON parsers.
  */
 import type { JsonReader } from "./JsonReader.ts"
 

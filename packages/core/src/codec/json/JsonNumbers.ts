@@ -1,7 +1,7 @@
 /**
- * Many JSON numbers at once, as they mostly stand in an array: digits, perhaps a fraction and an exponent, then a comma.
- * Four digits are read in one go. It stops before whatever stands otherwise, which JsonElements.ts reads one by one with
- * JsonNumber.ts; it fails nowhere.
+ * Reads many JSON numbers at once in their most common form: digits, an optional fraction and exponent, then a comma.
+ * It reads four digits at a time, stops before any other form, and never fails. JsonElements.ts reads the other forms
+ * one by one with JsonNumber.ts.
  */
 import { longDouble, power10 } from "./JsonNumber.ts"
 import type { JsonReader } from "./JsonReader.ts"

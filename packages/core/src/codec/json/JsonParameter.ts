@@ -1,4 +1,4 @@
-/** The value of a parameter, read from JSON: a scalar. What its name asks of it, KnownParameters.ts knows. */
+/** Reads the value of a parameter from JSON: a scalar. KnownParameters.ts validates it. */
 import { InvalidRequest } from "../../error/InferenceError.ts"
 import type { Parameter } from "../../request/Request.ts"
 import type { JsonReader } from "./JsonReader.ts"

@@ -1,7 +1,7 @@
 /**
- * Wire requests and responses as the messages of gRPC's ModelInfer. Requests send their tensors raw; a response may
- * bring them raw, as Triton does, or as typed contents, as some other servers do. What is plain is read and written by hand
- * (PlainRequest.ts, PlainResponse.ts).
+ * Converts between wire requests and responses and the messages of gRPC's ModelInfer. Requests have raw tensors.
+ * Responses have raw tensors, as from Triton, or typed contents, as from some other servers. PlainRequest.ts and
+ * PlainResponse.ts read and write the common forms.
  */
 import { create, fromBinary } from "@bufbuild/protobuf"
 import { isDataType } from "../../tensor/DataType.ts"

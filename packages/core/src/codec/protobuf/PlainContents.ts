@@ -1,6 +1,6 @@
 /**
- * Typed contents of an input in their usual form, one packed run of the field that its datatype has, as the bytes that a raw
- * tensor would have. Floats are views on what came. Any other form is left to ProtobufCodec.ts.
+ * Decodes typed contents of an input in their usual form, one packed run of its datatype's field, to the bytes of a raw
+ * tensor. Floats are views on the received bytes. ProtobufCodec.ts decodes all other forms.
  */
 import * as ProtobufReader from "./ProtobufReader.ts"
 import { encodeElements } from "../../tensor/TypedTensor.ts"

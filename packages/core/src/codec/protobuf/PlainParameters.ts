@@ -1,6 +1,6 @@
 /**
- * Parameters, which messages have as a map, in their usual form: entries of a name and a value. Whether a request may have
- * them is for KnownParameters.ts to say, in what form else they may come for ProtobufCodec.ts.
+ * Reads and writes the parameter maps of messages in their usual form: entries of a name and a value.
+ * KnownParameters.ts validates them; ProtobufCodec.ts decodes all other forms.
  */
 import type { Parameter, Parameters } from "../../request/Request.ts"
 import * as KnownParameters from "../../wire/KnownParameters.ts"

@@ -1,7 +1,7 @@
 /**
- * A ModelInferRequest in its plain form, which is nearly every one there is: names, datatypes, shapes and parameters, tensors
- * raw or as typed contents. Read and written by hand, at a fraction of what a general codec costs; what is not plain (parameters of
- * tensors, unknown fields, whatever is malformed) is left to ProtobufCodec.ts, whose verdict counts.
+ * Reads and writes a ModelInferRequest in its common form: names, datatypes, shapes and parameters, and tensors as raw
+ * bytes or typed contents. This costs a fraction of a general codec. ProtobufCodec.ts decodes everything else
+ * (parameters of tensors, unknown fields, malformed messages).
  */
 import { noParameters, type Parameter } from "../../request/Request.ts"
 import * as PlainContents from "./PlainContents.ts"

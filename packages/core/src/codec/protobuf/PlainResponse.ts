@@ -1,7 +1,7 @@
 /**
- * A ModelInferResponse, and the ModelStreamInferResponse around it, written by hand: each byte once, behind a length that is
- * known beforehand. Byte for byte what the general codec writes. A response whose tensors are raw, as servers send them, is
- * read by hand too; any other form of it is left to InferMessage.ts.
+ * Writes a ModelInferResponse, and the ModelStreamInferResponse around it, in one pass with precomputed lengths. The
+ * bytes equal those of the general codec. Also reads responses with raw tensors, as servers send them; InferMessage.ts
+ * reads all other forms.
  */
 import { noParameters, type Parameter } from "../../request/Request.ts"
 import * as PlainParameters from "./PlainParameters.ts"

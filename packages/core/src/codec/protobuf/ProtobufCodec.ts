@@ -1,9 +1,9 @@
 /**
- * The protobuf form of an inference: bytes or messages to a WireRequest, a WireResponse to bytes or a message. Pure, and
- * not a check against any model: that is Validation.ts. Frames, status codes and sockets belong to the transports.
+ * The protobuf form of an inference: decodes bytes or messages to a WireRequest, and encodes a WireResponse. Pure.
+ * Validation.ts checks requests against a model; frames, status codes and sockets belong to the transports.
  *
- * Bytes are read and written by hand (PlainRequest.ts, PlainResponse.ts), and read as messages where a request is not plain.
- * Raw tensors stay views on the received bytes. Typed `contents` become the same bytes as a raw tensor would have.
+ * PlainRequest.ts and PlainResponse.ts handle the common forms; all other requests are decoded as messages. Raw tensors
+ * remain views on the received bytes. Typed `contents` become the bytes of a raw tensor.
  */
 import { create, fromBinary } from "@bufbuild/protobuf"
 import { Result } from "effect"

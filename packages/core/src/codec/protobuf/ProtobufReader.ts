@@ -1,7 +1,7 @@
 /**
- * A cursor over the bytes of a protobuf message, for codecs that are written by hand for one message. It reads what such a
- * message has in its usual form and says of anything else that it has failed, which is no verdict on the message: a general
- * codec is to be asked then. What was read after a failure is nothing.
+ * A cursor over the bytes of a protobuf message, for hand-written codecs of a single message type. It reads the usual
+ * encodings, and sets a failure flag for any other. A failure does not mean that the message is invalid: a general
+ * codec must decode it. Values read after a failure are meaningless.
  */
 export class ProtobufReader {
   position: number

@@ -1,6 +1,6 @@
 /**
- * A cursor that writes the fields of a protobuf message into bytes of exactly their length, which is known beforehand from
- * the lengths below: nothing grows and nothing is moved. For codecs that are written by hand for one message.
+ * A cursor that writes the fields of a protobuf message into bytes of the exact length, computed in advance by the
+ * length functions below. For hand-written codecs of a single message type.
  */
 export class ProtobufWriter {
   position: number
