@@ -20,7 +20,7 @@ export interface ElementCounts {
 export interface Padding {
   /** Of every tensor, along axis 0. */
   readonly rows: number
-  /** The ragged dims whose extents differ, or are none that the model knows. */
+  /** The ragged dims whose extents differ or are not a bucket size. */
   readonly dims: ReadonlyArray<PaddedDim>
 }
 

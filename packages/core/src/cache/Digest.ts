@@ -54,7 +54,7 @@ export const make = (key: Key): Digest => {
   }
 }
 
-/** The bytes as words in the order of this machine, which has a digest of its own then: none is ever compared elsewhere. */
+/** The bytes as words in the machine's byte order. Digests differ between byte orders, but never leave the machine. */
 const words = (bytes: Uint8Array, offset: number, count: number): Int32Array => {
   const start = bytes.byteOffset + offset
   if (start % 4 === 0) return new Int32Array(bytes.buffer, start, count)

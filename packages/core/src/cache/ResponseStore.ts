@@ -64,7 +64,7 @@ const size = (key: string, { outputs, parameters }: Response): number => {
   return bytes
 }
 
-/** With bytes of its own: what a caller or a handler does to the others does not show in it. */
+/** Copies the tensors, so that changes by a caller or a handler do not affect the stored response. */
 export const copy = ({ outputs, parameters }: Response): Response => ({
   outputs: outputs.map(({ datatype, shape, bytes }) => new TypedTensor(datatype, shape, new Uint8Array(bytes))),
   parameters,

@@ -15,7 +15,8 @@ import type { BatchInputKind, BatchInputOptions, FlatOptions } from "../batch/Fl
 import { defaultMaxQueueSize, isPlain, plain, type Queueing, type QueuePolicy } from "../model/QueuePolicy.ts"
 
 /**
- * Undefined where it asks for no more than a size. A maximum size of 0 is the engine's default: no queue is without bound.
+ * The queue options; undefined if only a maximum size is set. A maximum size of 0 means the engine's default, because
+ * every queue is bounded.
  */
 export const queueing = (message: ModelDynamicBatching): Queueing | undefined => {
   const queueing = {

@@ -68,7 +68,7 @@ const ragged = ({ batchInputs, batchOutputs }: FlatBatch, { inputs, outputs }: S
   })),
 })
 
-/** Dims without the batch dimension, so none for what is one element without a shape. */
+/** A tensor of the configuration. Dims exclude the batch dimension, and are empty for a scalar. */
 const tensor = ({ name, datatype, dims }: TensorSpec) => ({
   name,
   dataType: datatype === "BYTES" ? DataType.TYPE_STRING : DataType[`TYPE_${datatype}`],

@@ -6,7 +6,7 @@ import { Result } from "effect"
 import type { Signature, TensorSpec } from "../tensor/TensorSpec.ts"
 import { isDynamic } from "../tensor/TensorSpec.ts"
 
-/** As its source tells it, which may be more than the protocol can say. */
+/** A tensor as its source declares it, which may exceed what the protocol can express. */
 export interface ContractTensor extends Pick<TensorSpec, "name" | "labels" | "default"> {
   /** Of the protocol; or what there is instead, such as `COMPLEX64`. */
   readonly datatype: string
@@ -38,7 +38,10 @@ export const fromDefinition = (definition: {
 /** Whether the first dimension of every tensor may be that of the batch. */
 export const canBatch = ({ inputs, outputs }: Contract): boolean => unbatched([...inputs, ...outputs]) === undefined
 
-/** The same where so many rows share a batch, if its source does not tell; or why they cannot. */
+/**
+ * The contract with this maximum batch size, if its source does not declare one; or the reason why it cannot be
+ * batched.
+ */
 export const batched = (contract: Contract, maxBatchSize: number): Result.Result<Contract, string> => {
   if (contract.maxBatchSize !== undefined) return Result.succeed(contract)
   if (maxBatchSize === 0) return Result.succeed({ ...contract, maxBatchSize })
@@ -54,6 +57,6 @@ export const batched = (contract: Contract, maxBatchSize: number): Result.Result
   return Result.succeed({ ...contract, inputs: inputs.map(row), outputs: outputs.map(row), maxBatchSize })
 }
 
-/** The first tensor whose shape is known, and has no dimension for a batch. */
+/** The first tensor with a known shape that does not begin with a batch dimension. */
 const unbatched = (tensors: ReadonlyArray<ContractTensor>): ContractTensor | undefined =>
   tensors.find(({ dims }) => dims !== undefined && !(dims[0] !== undefined && isDynamic(dims[0])))

@@ -74,7 +74,7 @@ const broken = (expression: Exclude<Expression, { kind: "word" }>, before: strin
   }
 }
 
-/** An object whose members stand in lines of their own, though they might fit in one. */
+/** Prints an object with each member on a separate line, even if one line would suffice. */
 export const object = (
   members: ReadonlyArray<readonly [name: string, value: Expression]>,
   before: string,

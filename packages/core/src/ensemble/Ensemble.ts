@@ -35,8 +35,9 @@ export interface EnsembleOptions extends EnsembleDefinition {
   /** Whether it answers repeated requests from a cache; not where it is decoupled. Default false. */
   readonly responseCache?: boolean
   /**
-   * Responses of a decoupled step that may be on their way through the steps behind it, and to the caller, before the step is
-   * held up; 0 for the default: 16, or unlimited where a step behind it may call the same model, which could wait for itself.
+   * Maximum number of pending responses of a decoupled step: in later steps, or on the way to the caller. The step is
+   * paused beyond it. 0 means the default: 16, or unlimited if a later step may call the same model, which could
+   * otherwise deadlock.
    */
   readonly maxInflightRequests: number
   /** The models of the steps as they are now, in their order; or why the ensemble cannot run with them. */

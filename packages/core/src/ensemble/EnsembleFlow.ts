@@ -10,7 +10,7 @@ import type { EnsembleGraph, LinkedStep } from "./EnsembleGraph.ts"
 export class EnsembleFlow {
   readonly parent: EnsembleFlow | undefined
   readonly level: number
-  /** By tensor, of this level alone: null where it was left out, undefined where it is yet to come. */
+  /** Tensors of this level, by position: null if omitted, undefined if pending. */
   readonly tensors: Array<TypedTensor | null | undefined> = []
   readonly started = new Set<LinkedStep>()
   /** Those of the responses that its tensors came with, the later ones over the earlier. */

@@ -190,7 +190,7 @@ export class EnsembleRequest {
     if (this.#ready.length > 0) this.#emission ??= this.#options.runFork(this.#emitting)
   }
 
-  /** Whether nothing more comes of it. */
+  /** Releases the responses of a flow to the caller; returns whether the flow has completed. */
   #releaseFrom(flow: EnsembleFlow): boolean {
     if (flow.response !== undefined) {
       this.#ready.push(flow)

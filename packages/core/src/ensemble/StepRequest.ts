@@ -41,8 +41,8 @@ export const make = (
 }
 
 /**
- * The rows of a request whose tensors are plainly what the model wants, which is nearly every one; undefined for what has to
- * be looked at more closely. Datatypes and bytes are right by where the tensors come from.
+ * The rows of a request whose tensors match the model, which is the common case; undefined if the request requires full
+ * validation. Datatypes and byte lengths are already valid.
  */
 const fittingRows = (
   { description: { signature, maxBatchSize } }: RunningModel,

@@ -32,7 +32,7 @@ export class Cancelled extends Data.TaggedError("Cancelled")<Message> {}
 export class Unsupported extends Data.TaggedError("Unsupported")<Message> {}
 /** The request would create something that already exists. */
 export class AlreadyExists extends Data.TaggedError("AlreadyExists")<Message> {}
-/** A handler's failure that does not say whose fault it is. Other failures of handlers are ExecutionFailed. */
+/** A handler's failure of unknown cause. Other failures of handlers are ExecutionFailed. */
 export class Unknown extends Data.TaggedError("Unknown")<Message> {}
 /** The handler or the runtime failed while it executed the request. */
 export class ExecutionFailed extends Data.TaggedError("ExecutionFailed")<Message> {}

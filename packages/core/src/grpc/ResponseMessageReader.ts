@@ -118,7 +118,7 @@ export class ResponseMessageReader<B extends Uint8Array> {
     return true
   }
 
-  /** Keeps nothing of the chunk, and nothing of the last message. */
+  /** Drops the references to the chunk and to the last message. */
   #wait(): false {
     this.bytes = this.#chunk = this.#empty
     this.#offset = 0

@@ -45,7 +45,7 @@ export class BatchScope<P extends Declared = Declared> implements HandledBatch<P
     return this.#handling.cycles
   }
 
-  /** The last of theirs; none where one of them has none. */
+  /** The latest deadline of the requests; undefined if any request has none. */
   get deadline(): number | undefined {
     let last = 0
     for (const { deadline } of this.#batch.requests) {

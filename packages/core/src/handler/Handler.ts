@@ -153,8 +153,8 @@ const provided = <A, E, R>(effect: Effect.Effect<A, E, R>, context: Context.Cont
 export type ModelErrors = Pick<Definition<Fields, Fields>, "name" | "errors">
 
 /**
- * A handler's failure as the caller sees it: those of this protocol, and those that a model declares, keep their tag, also
- * through a chain of models of which others know nothing of it.
+ * A handler's failure as the caller sees it. Errors of the protocol, and errors that a model declares, keep their tags,
+ * also through a chain of models that do not declare them.
  */
 export const instanceError = (model: ModelErrors, instance: string, error: unknown): InferenceError => {
   const raised = error instanceof UserCode.ThrownError ? error.error : error
@@ -205,7 +205,7 @@ export const failure = (
   if (Result.isFailure(found)) return { error: unprocessed(instance, "its log says why"), unexpected: cause }
   const raised = found.success
   const error = instanceError(model, instance, raised)
-  // Nothing says whether what was thrown was meant to be: it is logged, with its stack, unless it is one of Errors or declared.
+  // The error may be unintended, so it is logged with its stack, unless it is one of Errors or declared.
   const original = raised instanceof UserCode.ThrownError ? raised.error : error
   const isKnown = original === error || error instanceof DeclaredFailure
   return { error, unexpected: isKnown ? undefined : Cause.fail(original) }

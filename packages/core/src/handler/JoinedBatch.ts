@@ -14,9 +14,8 @@ import { slice, type TypedTensor } from "../tensor/TypedTensor.ts"
 
 export interface JoinedBatch<I extends Fields, P extends Declared = undefined> extends HandledBatch<P> {
   /**
-   * The value that an input has in every row, as samples have it; undefined where it was left out. For what `groupBy` makes
-   * the same.
-   * @throws TypeError where rows differ
+   * The value of an input that all rows share, as in samples; undefined if it was omitted. For inputs of `groupBy`.
+   * @throws TypeError if rows differ
    */
   readonly value: <K extends keyof Sample<I> & string>(input: K) => Sample<I>[K]
   /** The extents of a symbolic dim, by row of the tensors, before ragged ones were padded. */

@@ -68,7 +68,7 @@ type WrongKind<N extends string, K extends string, Expected extends string, Give
   ? never
   : `output ${K} of model ${N} is ${Expected}, not ${Given}`
 
-/** A tensor as messages at run time print it: `FP32[-1,2]`. Never for objects, whose own message tells more. */
+/** A tensor in the format of run-time messages: `FP32[-1,2]`. Not for objects, whose own message has more detail. */
 type Kind<T> =
   T extends TypedTensor<infer D, infer S>
     ? `${D}[${Extents<S>}]`

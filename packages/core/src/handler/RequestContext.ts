@@ -17,7 +17,7 @@ export interface HandledRequest<P extends Declared = undefined> {
    * number. These include forwarded headers, as strings by lower-case name.
    */
   readonly parameters: RequestParameters<P>
-  /** Milliseconds since the epoch after which nobody waits for the answer; undefined where the caller set none. */
+  /** The caller's deadline, in milliseconds since the epoch; undefined if the caller set none. */
   readonly deadline: number | undefined
   /** Milliseconds until then, by now, at least 0; undefined where the caller set no deadline. */
   readonly remaining: () => number | undefined
@@ -26,9 +26,9 @@ export interface HandledRequest<P extends Declared = undefined> {
   /** Aborted once nobody waits for its answer. */
   readonly signal: AbortSignal
   /**
-   * Sets a parameter of the response, one that the model declares or, where it declares none, any; the last value counts,
-   * also among the rows of one request, which share it. Dies where an integer has more than 64 bits, and where a value is
-   * none that travels, or not what is declared.
+   * Sets a parameter of the response: one that the model declares or, without a declaration, any. The last value
+   * counts, also among the rows of one request. Dies if an integer exceeds 64 bits, if the wire has no form for the
+   * value, or if it does not match the declaration.
    */
   readonly setParameter: <K extends keyof ResponseParameters<P> & string>(
     name: K,
@@ -47,8 +47,9 @@ export interface HandledRequest<P extends Declared = undefined> {
 }
 
 /**
- * Provided to the effects of a handler of single samples for the time of one request, so that it is no need of the model's
- * layer. Any handler has the same as the second argument of its function, one that answers several at once a list of them.
+ * The context of one request, provided to the effects of a handler of single samples, so that the model's layer does
+ * not require it. All handlers receive the same as their function's second argument; handlers of several requests
+ * receive a list.
  *
  * ```ts
  * Model.each(Sentiment, Effect.fn(function* ({ TEXT }) {
@@ -58,7 +59,6 @@ export interface HandledRequest<P extends Declared = undefined> {
  * }))
  * ```
  *
- * Its parameters are as they came, and those of the response as they go: it does not know whose they are, and so what is
- * declared of them.
+ * Parameters are untyped and as received, because the service does not know the model and its declared parameters.
  */
 export class RequestContext extends Context.Service<RequestContext, HandledRequest>()("@nereid/core/RequestContext") {}

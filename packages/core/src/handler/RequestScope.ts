@@ -71,7 +71,7 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
 
   /** For the code that answers this request. */
   context<R>(context: Context.Context<Exclude<R, RequestContext>>): Context.Context<R> {
-    // R is what was given and what is added here, which no type can say of an R that is not known yet.
+    // R is the given context plus the services added here, which the type of an unknown R cannot express.
     const withServices = Context.add(Context.add(context, RequestContext, this.#undeclared()), Caller, this)
     const span = this.#request.trace?.span
     return (

@@ -76,13 +76,15 @@ type CheckedStreamHandler<
 export type StreamOptions<I extends Fields = Fields> = Omit<Handler.HandlerOptions<I>, "responseCache">
 
 /**
- * A model from a function that answers one sample with a stream. A reader that is slow slows it, and one that leaves
- * interrupts it: an iterator is asked to return, and `request.signal` is aborted. An instance answers as many requests
- * at the same time as the model has rows in a batch (one where it does not batch); a request has one row.
+ * Provides a model from a function that answers one sample with a stream. A slow reader applies backpressure. A reader
+ * that leaves interrupts the stream: `return` of the iterator is called, and `request.signal` is aborted. An instance
+ * executes as many requests concurrently as the model has rows in a batch (one if it does not batch); a request has one
+ * row.
  *
- * A handler has its RequestContext; a parameter that it sets is one of the responses from there on.
+ * A handler has its RequestContext. A parameter that it sets applies to the later responses.
  *
- * `make` is the handler, or an Effect that builds one, once per instance, in a scope that closes when the model unloads.
+ * `make` is the handler, or an Effect that builds one, once per instance, in a scope that closes when the model
+ * unloads.
  */
 export function stream<
   Self,

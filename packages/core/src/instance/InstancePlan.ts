@@ -11,7 +11,7 @@ import type { BuiltInstance, DeviceKind, InstanceContext } from "./InstanceConte
 export interface GroupOptions<L = AnyLayer> {
   /** How many; of each GPU, where there are several. Default 1. */
   readonly count?: number
-  /** Default "CPU". What it means is the handler's business, which is told (InstanceContext). */
+  /** Device kind, which the handler reads from InstanceContext and interprets. Default "CPU". */
   readonly kind?: DeviceKind
   /** Ids of the devices, for the kind "GPU". Default `[0]`. */
   readonly gpus?: ReadonlyArray<number>
@@ -64,7 +64,10 @@ export const isAlike = (one: PlannedInstance, other: PlannedInstance): boolean =
   one.details.kind === other.details.kind &&
   one.details.gpu === other.details.gpu
 
-/** @throws TypeError where there is none, or a number is out of range */
+/**
+ * Plans the instances of a model.
+ * @throws TypeError if there is no instance, or if a number is out of range
+ */
 export const make = (model: string, version: string, option: InstancesOption = 1): InstancePlan => {
   if (typeof option === "number") requireInteger(model, "instances", option, 1)
   const given = typeof option === "number" ? [{ count: option }] : option

@@ -21,9 +21,9 @@ interface Built {
   readonly scope: Scope.Closeable
 }
 
-/** Instances of another plan, loaded where there were none alike. */
+/** The instances of another plan, loaded unless an equal instance exists. */
 export interface PreparedInstances {
-  /** From now on they are the set; those that are none of it end what they have, and are gone. */
+  /** Replaces the set by these instances. Removed instances finish their batches, and are then released. */
   readonly commit: Effect.Effect<void>
 }
 
@@ -46,7 +46,7 @@ export const make = Effect.fnUntraced(function* <E, EW = never>(
   { plan, build, isConcurrent = false }: InstanceSource<E, Scope.Scope>,
   warmUp: (instance: Instance) => Effect.Effect<void, EW> = () => Effect.void,
 ): Effect.fn.Return<InstanceSet<E | EW>, E | EW, Scope.Scope> {
-  // One for all, so that whatever uses the set and comes behind it in the scope ends before any of them.
+  // One scope for all instances, so that later finalizers that use the set run before any instance is released.
   const scope = yield* Scope.fork(yield* Scope.Scope)
 
   const buildOne = Effect.fn("InstanceSet.build")(function* (planned: InstancePlan.PlannedInstance) {

@@ -37,9 +37,9 @@ export type Refusal = AlreadyExists | InvalidRequest | Unavailable
 /** How code loads models into the servers of a registry, and takes them out. */
 export interface Loading {
   /**
-   * Builds the layer, in a scope of its own, and serves these models of it; completes once they take requests. What the layer
-   * needs comes from the caller. A model of which this version is there already is an AlreadyExists; a layer that cannot be built
-   * leaves nothing behind.
+   * Builds the layer in a separate scope, and serves these models; completes once they take requests. The caller
+   * provides the layer's requirements. Fails with AlreadyExists if a model of this version exists. A failed build is
+   * released.
    */
   readonly load: <const M extends Models, E, R>(
     models: M,

@@ -43,8 +43,9 @@ export class Lifecycle {
   }
 
   /**
-   * Builds what these versions need, in a scope of its own, which ends with the last of them. Where the build fails, nothing of it
-   * stays and they have failed; where it is interrupted, they are gone. To be made ready by the caller, with the result's scope.
+   * Builds the resources of these versions in a separate scope, which ends with the last of them. A failed build is
+   * released, and the versions have failed; after an interruption they are gone. The caller makes them ready, with the
+   * result's scope.
    */
   load<A, E, R>(
     versions: ReadonlyArray<ModelVersion>,
@@ -82,7 +83,10 @@ export class Lifecycle {
     return Effect.forkIn(Retirement.retire(versions, find, drain), this.#scope, { startImmediately: true })
   }
 
-  /** As part of the scope, whose end waits until the change has ended, so that nothing ends the process while native code runs. */
+  /**
+   * Runs the change in the scope, whose end waits for the change, so that the process does not end while native code
+   * runs.
+   */
   #runInScope<A, E, R>(change: Effect.Effect<A, E, R>): Effect.Effect<A, E | Unavailable, R> {
     const scope = this.#scope
     return Effect.uninterruptibleMask((restore) =>

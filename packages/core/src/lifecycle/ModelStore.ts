@@ -15,7 +15,7 @@ export interface IndexEntry {
   readonly name: string
   readonly version?: string
   readonly state?: IndexState
-  /** Why it is in that state; empty where there is nothing to say. */
+  /** Reason for the state; empty or absent without one. */
   readonly reason?: string
 }
 
@@ -152,7 +152,7 @@ export class ModelStore implements ModelLookup.RegisteredModels {
       .flatMap((version) => entryOf(version) ?? [])
   }
 
-  /** Of each version that requests do not reach, the load whose state says most. */
+  /** For each version that requests do not reach, the load with the most informative state. */
   #others(name: string, origin: Origin): ReadonlyArray<ModelVersion> {
     const serving = this.serving(name)
     const best = new Map<string, ModelVersion>()

@@ -122,7 +122,7 @@ export class ModelVersion {
     this.#move("draining")
   }
 
-  /** Ends its instances, and what was built with it where it is the last that uses it. */
+  /** Releases its instances, and also the shared resources of its build if it is the last version that uses them. */
   readonly release: Effect.Effect<void> = Effect.suspend(() => {
     const build = this.#build
     const release = this.#running?.life.release ?? Effect.void

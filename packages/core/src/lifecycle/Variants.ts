@@ -155,7 +155,7 @@ export class Variants<R = never> {
     return Deferred.await(this.#unrecoverable)
   }
 
-  /** Refuses what waits, and what comes from now on. */
+  /** Rejects all pending and future requests. */
   stop(): void {
     this.#isStopped = true
     for (const { waiting } of this.#variants.values()) for (const waiter of waiting) this.#refuse(waiter, stopping())

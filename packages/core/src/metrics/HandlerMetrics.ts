@@ -14,11 +14,11 @@ export type Labels<L extends LabelValues> = {
   readonly [K in keyof L]: L[K] extends ReadonlyArray<infer V extends string> ? V : string
 }
 
-/** The labels last; no argument where there are none. */
+/** The optional last argument: absent for a metric without labels. */
 type LabelArguments<L extends LabelValues> = keyof L extends never ? readonly [] : readonly [labels: Labels<L>]
 
 export interface Counter<L extends LabelValues> {
-  /** @throws RangeError where it is less than nothing */
+  /** @throws RangeError if the count is negative */
   readonly add: (count: number, ...labels: LabelArguments<L>) => void
 }
 

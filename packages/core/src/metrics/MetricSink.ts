@@ -8,9 +8,12 @@ import { type FamilySpec, initialSeries, LabelBounds } from "./MetricFamily.ts"
 
 /** The series of one metric of one model. */
 export interface FamilySeries {
-  /** Label values in the order of the declaration; of a counter by how much, of a gauge what it is, of a histogram what was seen. */
+  /**
+   * Records a value; labels are in the order of the declaration. A counter adds it, a gauge takes it, and a histogram
+   * observes it.
+   */
   readonly update: (labels: ReadonlyArray<string>, value: number) => void
-  /** No instance uses it any more that has it from here. */
+  /** Releases the metric; no instance that got it here uses it any more. */
   readonly release: () => void
 }
 

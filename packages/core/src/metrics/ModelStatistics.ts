@@ -48,7 +48,10 @@ export interface ComputeDurations {
   readonly output: number
 }
 
-/** Is told of single requests and batches, for what sums cannot tell; with what the methods of Statistics are told. */
+/**
+ * Observes single requests and batches, for distributions that sums cannot represent. The arguments are those of the
+ * Statistics methods.
+ */
 export interface Observer {
   readonly executing?: (rows: number, requests: number) => void
   readonly succeeded?: (total: number, queued: number, compute: ComputeDurations) => void

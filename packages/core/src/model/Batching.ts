@@ -28,14 +28,15 @@ interface SharingOptions<I extends Fields, P extends ParameterFields | undefined
    */
   readonly shared?: boolean
   /**
-   * Numbers of rows that batches are filled up to, the smallest that holds them, behind the largest `maxBatchSize`: their
-   * last row is repeated, and what comes out of the copies is dropped. For what is slow at sizes that it has not seen.
-   * "preferred": `preferredBatchSizes`. Only where whole batches are executed: by `Model.batch` and ONNX. Default: never.
+   * Row counts that batches are padded to: the smallest that holds the batch, the largest being `maxBatchSize`. The
+   * last row is repeated, and the outputs of the copies are dropped. For executors that are slow at new sizes.
+   * "preferred" means `preferredBatchSizes`. Requires execution of whole batches: `Model.batch` and ONNX. Default: no
+   * padding.
    */
   readonly padTo?: ReadonlyArray<number> | "preferred"
   /**
-   * Symbolic dims whose extents may differ among the requests of a batch: tensors are padded at their end, and outputs
-   * with the same dim are cut back to what each request had. Only where whole batches are executed. Default: none may.
+   * Symbolic dims whose extents may differ among the requests of a batch. Tensors are padded at their end, and outputs
+   * with the same dim are cut back to each request's extent. Requires execution of whole batches. Default none.
    *
    * ```ts
    * ragged: { sequence: { buckets: [32, 64, 128], pad: { input_ids: 1n } } }
@@ -43,9 +44,10 @@ interface SharingOptions<I extends Fields, P extends ParameterFields | undefined
    */
   readonly ragged?: Ragged<I>
   /**
-   * Requests share a batch only where these agree: the values of inputs, byte by byte, and of request parameters (those that the
-   * model declares, or any, where it declares none), of which missing is one. A request whose rows differ in such an input is executed in parts, each with others of its value, and
-   * answered as one. Without effect on `Model.each`, which has one sample at a time. Default none.
+   * Fields that must be equal within a batch: values of inputs, byte by byte, and of request parameters. Parameters are
+   * those that the model declares or, without a declaration, any; a missing parameter is a value too. A request whose
+   * rows differ in these inputs is executed in parts, and answered as one. No effect on `Model.each`, which has one
+   * sample at a time. Default none.
    *
    * ```ts
    * groupBy: { inputs: ["temperature"], parameters: ["language"] }
@@ -103,7 +105,7 @@ interface UntypedDimOptions {
   readonly pad?: { readonly [input: string]: Element<DataType> | undefined }
 }
 
-/** The options with their defaults; what is optional here is said by configurations alone. */
+/** The options with their defaults. Optional members are set only by configurations. */
 export interface Batching {
   /** Whether requests share batches. */
   readonly shared: boolean
@@ -119,8 +121,8 @@ export interface Batching {
   readonly groupBy: { readonly inputs: ReadonlyArray<number>; readonly parameters: ReadonlyArray<string> }
   readonly onFailure: "fail" | "bisect"
   /**
-   * Inputs, by position, whose shapes may differ among the requests of a batch though nothing joins their tensors; those of all
-   * others agree then. Default: any may differ.
+   * Positions of inputs whose shapes may differ among the requests of a batch, although their tensors are not joined.
+   * All other inputs must agree. Default: any may differ.
    */
   readonly differing?: ReadonlySet<number>
 }

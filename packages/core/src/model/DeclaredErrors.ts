@@ -42,9 +42,12 @@ export const originOf = (error: unknown): DeclaredFailure | undefined =>
   typeof error === "object" && error !== null ? origins.get(error) : undefined
 
 export interface DeclaredErrors {
-  /** A handler's failure, as it travels; undefined where it is none of these. */
+  /** Encodes a handler's failure; undefined if it is not a declared error. */
   readonly encode: (error: unknown) => DeclaredFailure | undefined
-  /** A failure as the caller has it: an instance of the class, or the failure itself where it is none, or cannot be read. */
+  /**
+   * Decodes a failure to an instance of its class. Returns the failure itself if it is not declared or cannot be
+   * decoded.
+   */
   readonly decode: (failure: InferenceError) => unknown
   /** A failure of another process, with the status that is declared here. */
   readonly withDeclaredStatus: (failure: InferenceError) => InferenceError

@@ -58,9 +58,10 @@ export interface DefinitionOptions<
    */
   readonly responseParameters?: R
   /**
-   * Classes of errors, as `Schema.TaggedError` makes them, that handlers fail with: their callers catch the same class by its
-   * tag, with its fields, wherever the model runs. With a status, for clients that do not know the class. Handlers of a model
-   * that declares any fail with these and those of `Errors` alone. Default: what handlers fail with is an ExecutionFailed.
+   * Classes of errors that handlers fail with, made by `Schema.TaggedError`. Callers catch the same class by its tag,
+   * with its fields, for local and remote models. A status is for clients that do not know the class. If a model
+   * declares errors, its handlers fail only with these and with those of `Errors`. Default: failures of handlers are
+   * ExecutionFailed.
    *
    * ```ts
    * class BadImage extends Schema.TaggedError<BadImage>()("BadImage", { reason: Schema.String }) {}

@@ -28,7 +28,7 @@ export interface ParameterCodec {
   readonly encode: (given: object) => Result.Result<Parameters, SampleError>
   /** The declared ones of a request's or response's. Others are not its business: headers and the protocol's own are among them. */
   readonly decode: (parameters: Parameters) => Result.Result<{ readonly [name: string]: unknown }, SampleError>
-  /** With the defaults of those that were left out, for whoever does not know them. */
+  /** Adds the defaults of omitted parameters, for receivers that do not know them. */
   readonly complete: (parameters: Parameters) => Parameters
 }
 
@@ -80,9 +80,9 @@ export const wrongParameter = (model: string, request: Pick<Request, "id">, { fi
 
 interface Column {
   readonly name: string
-  /** The parameter, undefined for none; or what is wrong. */
+  /** The encoded parameter, undefined for an absent value; or a description of the problem. */
   readonly encode: (value: unknown) => Result.Result<Parameter | undefined, string>
-  /** A record with the value, without it where there is none; or what is wrong. */
+  /** A record with the decoded value, or without it if the parameter is absent; or a description of the problem. */
   readonly decode: (raw: Parameter | undefined) => Result.Result<{ readonly [name: string]: unknown }, string>
 }
 

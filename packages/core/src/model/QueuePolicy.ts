@@ -24,7 +24,7 @@ export interface PriorityOptions {
   readonly levels: number | bigint
   /** The level of requests that name none, or one that there is not. */
   readonly default: number | bigint
-  /** Levels that have a policy of their own, in place of the model's; none of its options is taken from that. */
+  /** Policies of single levels, each of which replaces the model's policy entirely. */
   readonly policies?: { readonly [level: number]: QueuePolicyOptions }
 }
 
@@ -42,7 +42,7 @@ interface Ordered extends QueuePolicyOptions {
   readonly timeoutAction?: "REJECT"
 }
 
-/** The policy of the model, or of the levels that have none of their own, and what holds between levels. */
+/** The policy of the model, for all levels without a separate policy, and the rules between levels. */
 export type QueueingOptions = Prioritized | Ordered
 
 /** A policy with its defaults. */
@@ -152,7 +152,7 @@ export const levelOf = ({ priorityLevels, defaultPriorityLevel }: Queueing, { pr
 /** How long a request with these parameters may wait, in nanoseconds; infinite for any time. */
 export const timeoutOf = ({ defaultTimeout, allowTimeoutOverride }: QueuePolicy, { timeout }: Parameters): number => {
   const limit = Duration.toMillis(defaultTimeout) * 1e6
-  // No time at all means none of its own, and whatever is longer is not an override.
+  // A timeout of 0 is unset, and a longer one does not override the limit.
   if (!allowTimeoutOverride || typeof timeout !== "bigint" || timeout <= 0n) return limit
   return Math.min(limit, Number(timeout) * 1e3)
 }

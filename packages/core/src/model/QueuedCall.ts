@@ -13,7 +13,7 @@ export interface QueuedCallOptions {
   readonly queueTimeout?: Duration.Input
 }
 
-/** The parameters of a call together with what it asks for. */
+/** The parameters of a call, including its queue options. */
 export const parameters = (
   given: Parameters,
   { priority, queueTimeout }: QueuedCallOptions,

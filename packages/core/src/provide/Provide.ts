@@ -40,7 +40,7 @@ export const SharedStatistics = Context.Reference<
   { readonly model: string; readonly statistics: ModelStatistics } | undefined
 >("@nereid/core/SharedStatistics", { defaultValue: () => undefined })
 
-/** The layer of a model that these instances execute, behind a scheduler of its own. */
+/** The layer of a model that these instances execute, with a separate scheduler. */
 export const fromInstances = <
   Self,
   N extends string,
@@ -64,7 +64,7 @@ export const fromInstances = <
   const layer = Layer.effect(
     model,
     Effect.gen(function* () {
-      // A scope of its own, so that the model may leave a server before what was built with it.
+      // A separate scope, so that the model may leave a server before the other resources of its build.
       const modelScope = yield* Scope.fork(yield* Scope.Scope)
       const loaded = Effect.gen(function* () {
         const [loading, instances] = yield* Effect.timed(build(definition, execution, warmUp))
@@ -88,7 +88,7 @@ export const fromInstances = <
       return inference(definition, running)
     }),
   )
-  // Without a warm-up, or with one whose failure is ignored, none can fail.
+  // Without a warm-up, or with one whose failure is ignored, the layer has no warm-up errors.
   return layer as Layer.Layer<Self, E | Failure<Options>, Exclude<R, Scope.Scope>>
 }
 

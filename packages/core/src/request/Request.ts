@@ -20,7 +20,7 @@ export interface Request {
   /** Extent of the batch dimension; 1 for a model that does not batch. */
   readonly rows: number
   readonly parameters: Parameters
-  /** Those that the model declares, decoded; absent where it declares none. */
+  /** The declared parameters, decoded; absent if the model declares none. */
   readonly declared?: { readonly [name: string]: unknown }
   /** Milliseconds of the clock after which nobody waits for the answer any more. */
   readonly deadline: number | undefined

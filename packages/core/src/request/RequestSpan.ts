@@ -25,7 +25,7 @@ export interface RequestSpanOptions extends SpanSource {
   readonly secondary?: Trace | undefined
 }
 
-/** The tracer of these services; undefined for that of Effect itself, whose spans nobody ever sees. */
+/** The tracer of these services; undefined for Effect's native tracer, whose spans are not exported. */
 export const tracerOf = (context: Context.Context<never>): Tracer.Tracer | undefined => {
   const tracer = Context.get(context, Tracer.Tracer)
   return tracer === Tracer.nativeTracer ? undefined : tracer
@@ -34,7 +34,7 @@ export const tracerOf = (context: Context.Context<never>): Tracer.Tracer | undef
 export class RequestSpan implements CallTrace {
   readonly span: Tracer.Span
   readonly #options: RequestSpanOptions
-  /** Of both clocks, when it began: what is told by one is ended by the other. */
+  /** The start on both clocks, to convert times between them. */
   readonly #startedAt: { readonly epoch: bigint; readonly monotonic: number }
   readonly #points = new Map<TracePoint, number>()
   #batch: Tracer.AnySpan | undefined
@@ -108,7 +108,7 @@ export class RequestSpan implements CallTrace {
 
 const unfollowed: Trace = { at: () => {} }
 
-/** The span of a batch. Where it has several requests it is a trace of its own, which links to theirs. */
+/** The span of a batch. With several requests it is a separate trace, which links to theirs. */
 export const ofBatch = (
   tracer: Tracer.Tracer,
   clock: Clock.Clock,

@@ -27,9 +27,9 @@ export interface ModelLife {
   /** Groups of the instances that execute its batches here; empty for a remote model. */
   readonly instanceGroups: () => ReadonlyArray<InstanceGroup>
   /**
-   * Replaces the instances by these groups; instances that are the same in both stay. New ones are loaded and warmed up now, and
-   * take batches once the result is committed; without that they are released with the scope. Undefined for a model without
-   * instances of its own. Not concurrently, nor where instances have layers of their own.
+   * Replaces the instances by these groups; equal instances remain. New ones are loaded and warmed up now, and take
+   * batches once the result is committed. Otherwise they are released with the scope. Undefined for a model without
+   * local instances. Not for concurrent use, or for instances with separate layers.
    */
   readonly regroup:
     | ((groups: ReadonlyArray<GroupOptions>) => Effect.Effect<PreparedInstances, unknown, Scope.Scope>)

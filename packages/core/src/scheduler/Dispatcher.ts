@@ -55,7 +55,7 @@ export class Dispatcher {
     this.#options.tasks.scheduleTask(this.#turn, 0)
   }
 
-  /** Interrupts what runs, and waits for its end. To be called when nothing is queued any more. */
+  /** Interrupts the running batches, and waits for their end. Requires an empty queue. */
   get stop(): Effect.Effect<void> {
     return Effect.suspend(() => {
       for (const batch of this.#running) batch.interrupt()
@@ -100,7 +100,7 @@ export class Dispatcher {
       pool.end(load)
       this.#running.delete(batch)
       if (this.#running.size === 0) this.#ended.openUnsafe()
-      // In a turn of its own: where it ended at once, others have theirs in between.
+      // In a separate turn, so that other callbacks run in between if the batch ended immediately.
       if (queue.size > 0) this.wake()
     })
   }

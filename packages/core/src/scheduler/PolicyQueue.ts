@@ -89,7 +89,7 @@ export class PolicyQueue implements Queue {
     if (lanes.first === undefined) this.#lanes.delete(lanes.key)
   }
 
-  /** Those whose time is over are rejected, or go behind the others of their level. */
+  /** Rejects the requests that have exceeded their queue timeout, or moves them behind the others of their level. */
   expire(now: number): void {
     for (const queued of this.#expirations.take(now)) {
       const lane = queued.group

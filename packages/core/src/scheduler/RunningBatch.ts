@@ -148,7 +148,10 @@ export class RunningBatch {
     if (Cause.hasDies(cause)) this.#options.onDefect(this.#instance.name, cause)
   }
 
-  /** Whether its halves are tried by themselves. Not where it is the instance that has gone, and takes what comes next along. */
+  /**
+   * Whether to execute the halves separately. Not if the instance itself has died, which would fail further batches
+   * too.
+   */
   #bisect(cause: Cause.Cause<InferenceError>): boolean {
     const { retry } = this.#options
     if (retry === undefined || this.#waiting < 2 || this.#isInterrupted || Cause.hasInterruptsOnly(cause)) return false

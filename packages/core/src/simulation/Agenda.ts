@@ -37,7 +37,7 @@ export class Agenda {
     }
   }
 
-  /** Everything up to this time, itself included, and what comes of it. It is this time then. */
+  /** Runs all events up to this time, inclusive, and the events that they add. Then sets the clock to this time. */
   runUntil(time: number): void {
     if (time > this.now) this.#settle()
     for (let next = this.#events[0]; next !== undefined && next.time <= time; next = this.#events[0]) {

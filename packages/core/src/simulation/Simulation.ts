@@ -58,7 +58,7 @@ export interface Outcome extends Policy {
   /** Milliseconds from arrival to answer, of those that were answered; NaN where none was. */
   readonly latency: { readonly p50: number; readonly p90: number; readonly p99: number; readonly max: number }
   readonly batches: number
-  /** Rows of requests in a batch, on average; NaN where there was none. */
+  /** Mean rows per batch; NaN without batches. */
   readonly meanRows: number
   /** The part of the time in which the instances worked, from 0 to 1. */
   readonly busy: number

@@ -31,7 +31,7 @@ export interface TrafficOptions {
 /** One every so often. */
 export const constant = (options: TrafficOptions): Iterable<Arrival> => arrivals(options, Gaps.constant)
 
-/** As of many callers who know nothing of one another: the same ones each time, of another seed others. Default seed 1. */
+/** Poisson arrivals, as from many independent callers; reproducible by seed. Default seed 1. */
 export const poisson = ({ seed = 1, ...options }: TrafficOptions & { readonly seed?: number }): Iterable<Arrival> =>
   arrivals(options, (perSecond) => Gaps.poisson(perSecond, Random.make(seed)))
 

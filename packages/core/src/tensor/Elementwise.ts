@@ -6,7 +6,7 @@ import { type FixedDataType, byteWidth, view } from "./DataType.ts"
 import type { Element } from "./Element.ts"
 import { elementCount, make, type Shape, type TypedTensor } from "./TypedTensor.ts"
 
-/** Datatypes whose elements are numbers: BF16 has raw bits, BOOL and BYTES have none. */
+/** Datatypes with numeric elements: not BF16 (raw bits), BOOL and BYTES. */
 export type NumericDataType = Exclude<FixedDataType, "BF16" | "BOOL">
 
 /** Two extents at the end of each other: equal, or one of them is 1. */

@@ -8,9 +8,9 @@
 export type Numbers = ArrayLike<number>
 
 /**
- * Logits as probabilities, which add up to 1 in each row of `classes` values. Default: all are one row. Of any size: what
- * exp cannot hold is never asked of it.
- * @throws RangeError where the values are no whole rows
+ * Converts logits to probabilities, which add up to 1 in each row of `classes` values. Default: one row. Large logits
+ * do not overflow.
+ * @throws RangeError if the length is not a multiple of `classes`
  */
 export const softmax = (logits: Numbers, classes = logits.length): Float32Array<ArrayBuffer> => {
   const probabilities = new Float32Array(logits.length)
@@ -32,7 +32,7 @@ export const sigmoid = (logits: Numbers): Float32Array<ArrayBuffer> => {
   return probabilities
 }
 
-/** The index of the largest value: of equal ones the first, and never of NaN. -1 where there is none. */
+/** The index of the largest value, the first of equal ones; NaN is ignored. -1 if there is none. */
 export const argmax = (values: Numbers): number => largest(values, 0, values.length)
 
 /**

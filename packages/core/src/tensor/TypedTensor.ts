@@ -27,7 +27,7 @@ export class TypedTensor<D extends DataType.DataType = DataType.DataType, S exte
   }
 }
 
-/** A tensor of any datatype, which says what `data` is once it has been looked at: `if (x.datatype === "FP32") …`. */
+/** A tensor of any datatype. Checking `datatype` narrows the type of `data`: `if (x.datatype === "FP32") …`. */
 export type AnyTensor = { readonly [D in DataType.DataType]: TypedTensor<D> }[DataType.DataType]
 
 /** The number of elements of a shape; 1 for a scalar's empty shape. */

@@ -20,7 +20,10 @@ export interface TestModel<I extends Fields, O extends Fields, P extends Declare
   extends Inference<I, O, P>, WireCalls.WireCalls {
   /** The batches that its instances were given so far, the first one first; also those that failed. */
   readonly executions: Effect.Effect<ReadonlyArray<Execution>>
-  /** Those of another model that its layer brings, such as one that it calls. Dies where there is none of this name. */
+  /**
+   * Executions of another model that the layer provides, such as one that the model calls. Dies if there is no model of
+   * this name.
+   */
   readonly executionsOf: (model: AnyModel) => Effect.Effect<ReadonlyArray<Execution>>
 }
 
@@ -59,7 +62,7 @@ export const untyped = Effect.fnUntraced(function* <Provides, E, R, Self extends
   service: Which<Self> | undefined,
 ): Effect.fn.Return<TestModel<Fields, Fields>, E, R | Scope.Scope> {
   const journal = new Journal()
-  // A memo map of its own: nobody has watched what the test has built before.
+  // A separate memo map, because layers that the test has built before are not observed.
   const memoMap = Layer.makeMemoMapUnsafe()
   const scope = yield* Scope.Scope
   const served = Context.get(yield* Layer.buildWithMemoMap(Registry.layer, memoMap, scope), Served)

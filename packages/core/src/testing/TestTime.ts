@@ -9,8 +9,8 @@ const turns = 50
 const settled = Effect.forEach(Array.from({ length: turns }), () => Effect.yieldNow, { discard: true })
 
 /**
- * Lets so much time pass, and whatever has waited for it run. Unlike with TestClock.adjust alone, what was asked for before has
- * got as far as it can without time, through all models of a pipeline. By 0: nothing but that.
+ * Advances the clock and runs the fibers that waited for it. Unlike TestClock.adjust, it first runs pending work as far
+ * as possible without time passing, through all models of a pipeline. With 0, does only that.
  */
 export const advance = (duration: Duration.Input): Effect.Effect<void> =>
   settled.pipe(Effect.andThen(TestClock.adjust(duration)), Effect.andThen(settled))

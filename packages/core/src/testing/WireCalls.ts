@@ -24,7 +24,7 @@ export interface InferDocument {
     readonly name: string
     readonly datatype: string
     readonly shape: ReadonlyArray<number>
-    /** Absent where it was asked for as binary data. */
+    /** Absent if binary data was requested. */
     readonly data?: ReadonlyArray<unknown>
   }>
 }

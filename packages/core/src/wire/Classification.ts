@@ -81,7 +81,7 @@ const highest = (elements: Ranked, count: number): Uint32Array => {
   for (let index = count; index < elements.length; index++) {
     if (precedes(elements, index, heap[0] ?? 0)) sink(0, index)
   }
-  // Takes the last of what is left, time after time, and puts it behind.
+  // Sorts the heap: repeatedly moves the smallest remaining value behind the heap.
   while (size > 1) {
     const last = heap[0] ?? 0
     size -= 1

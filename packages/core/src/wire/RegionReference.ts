@@ -22,7 +22,7 @@ export const parameterNames = {
   offset: "shared_memory_offset",
 } as const
 
-/** The reference that these parameters of a tensor make together; undefined where it has none of them. */
+/** The reference in these parameters of a tensor; undefined if it has none of them. */
 export const make = (
   name: string | undefined,
   byteSize: bigint | undefined,

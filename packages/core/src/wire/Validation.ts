@@ -76,7 +76,7 @@ export const validate = (
     }
   }
 
-  // Only now: a shape whose rows are refused above says little about its bytes.
+  // Checked last, because a shape with invalid rows does not determine the byte length.
   for (let index = 0; index < specs.length; index++) {
     const tensor = inputs[index]
     const problem = tensor && bytesProblem(model.name, specs[index]?.name ?? "", tensor)

@@ -35,9 +35,9 @@ export interface WireRequest {
   readonly inputs: ReadonlyArray<WireTensor>
   /** Empty for all outputs. */
   readonly outputs: ReadonlyArray<RequestedOutput>
-  /** Absent for a request whose way nobody follows. */
+  /** Absent for a request that is not traced. */
   readonly trace?: Trace | undefined
-  /** The span of its caller, elsewhere; absent where it has told none, or nobody traces. */
+  /** The span of a remote caller; absent if it sent none, or without tracing. */
   readonly parent?: Tracer.AnySpan
 }
 

@@ -64,7 +64,7 @@ export const decodeGenerate = (
 
 const keyword = "'parameters'"
 
-/** The members of the object under `parameters`, whose refusals say that they are of it. */
+/** Reads the members of the object under `parameters`. Errors name the object. */
 const readNested = (reader: JsonReader, member: (key: string) => void): void => {
   if (reader.kind() !== "object") {
     // A syntax error comes first.

@@ -24,7 +24,7 @@ export const readTensor = (reader: JsonReader, { name, datatype, dims }: TensorS
 }
 
 interface Layout {
-  /** Of the arrays, from the outermost; none for a value by itself. */
+  /** Extents of the arrays, from the outermost; empty for a single value. */
   readonly extents: ReadonlyArray<number>
   /** Elements in all. */
   readonly count: number
@@ -60,9 +60,9 @@ const measure = (reader: JsonReader): Layout | undefined => {
 }
 
 /**
- * The shape that `dims` leave to elements of this layout; undefined where there is none. Nested arrays are the innermost
- * axes, and what is before them is 1. Of a flat array, or a value, the innermost dim that may vary has all that the fixed
- * ones leave, and the others that may vary are 1.
+ * The shape of elements with this layout under `dims`; undefined if there is none. Nested arrays are the innermost
+ * axes, and the axes before them are 1. For a flat array or a single value, the innermost variable dim takes all
+ * elements that the fixed dims leave. Other variable dims are 1.
  */
 const complete = (dims: ReadonlyArray<number>, { extents, count }: Layout): ReadonlyArray<number> | undefined => {
   if (extents.length > 1) {

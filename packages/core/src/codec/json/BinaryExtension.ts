@@ -142,7 +142,7 @@ export const encodeRequest = (wire: WireRequest): { readonly headerLength: numbe
   return { headerLength: document.length, body }
 }
 
-/** Writes a request without binary data, which asks for none. Fails where an input has no JSON form. */
+/** Writes a request without binary data, which requests outputs as JSON. Fails if an input has no JSON form. */
 export const encodeJsonRequest = (wire: WireRequest): Result.Result<Uint8Array, InvalidRequest> =>
   writeJsonRequest(wire)
 

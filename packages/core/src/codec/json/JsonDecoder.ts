@@ -114,7 +114,7 @@ export const readResponse = (bytes: Uint8Array): Result.Result<ResponseDocument,
     let [modelName, modelVersion, id] = ["", "", ""]
     let parameters: Parameters = {}
     members(reader, ["outputs", "model_name", "model_version", "id", "parameters"], (key) => {
-      // Servers differ in what they leave out and what they set to null.
+      // Some servers omit unset members, others set them to null.
       if (reader.kind() === "null") return reader.null()
       switch (key) {
         case "model_name":

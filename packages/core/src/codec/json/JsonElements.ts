@@ -100,7 +100,7 @@ const integers: { readonly [D in "INT8" | "INT16" | "INT32" | "UINT8" | "UINT16"
 /** Where numbers are read many at once, on their way to their tensor. */
 const block = new Float64Array(1024)
 
-/** Integers into the block; none where one of them is out of range, for the reading one by one to say which. */
+/** Reads integers into the block. Returns 0 if one is out of range; reading them one by one then names it. */
 const readBlock = ({ reader }: Target, left: number, min: number, max: number): number => {
   const start = reader.position
   const read = readNumbers(reader, block, Math.min(left, block.length), "integer")

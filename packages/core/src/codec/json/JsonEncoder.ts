@@ -9,7 +9,7 @@ import { JsonWriter } from "./JsonWriter.ts"
 import * as RegionReference from "../../wire/RegionReference.ts"
 import type { WireRequest, WireResponse, WireTensor } from "../../wire/WireRequest.ts"
 
-/** The document of a request whose inputs all follow it as binary data, and which asks for its outputs that way. */
+/** Writes the document of a request with binary inputs after it, which requests binary outputs. */
 export const writeRequest = (wire: WireRequest): Uint8Array => {
   const writer = new JsonWriter()
   openRequest(writer, { ...wire.parameters, binary_data_output: true }, wire)

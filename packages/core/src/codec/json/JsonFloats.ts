@@ -7,7 +7,7 @@
  * closer than that, which is rare, a slower method decides.
  */
 
-/** Bytes that one value may take, and what is written behind it before it is cut off. */
+/** Bytes to reserve for one value, including excess digits that are cut off. */
 export const longest = 32
 
 /** Writes `count` of the values, and their bits, at `offset`; answers the offset behind them. */

@@ -3,7 +3,10 @@ import { InvalidRequest } from "../../error/InferenceError.ts"
 import type { Parameter } from "../../request/Request.ts"
 import type { JsonReader } from "./JsonReader.ts"
 
-/** Undefined where it is none. Integers of at most 64 bits are bigints, so that a double stays a double on its way. */
+/**
+ * Reads a parameter; undefined if the value is not a scalar. Integers of at most 64 bits are bigints, so that doubles
+ * remain doubles when encoded again.
+ */
 export const readParameter = (reader: JsonReader): Parameter | undefined => {
   switch (reader.kind()) {
     case "boolean":

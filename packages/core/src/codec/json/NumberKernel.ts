@@ -22,7 +22,7 @@ export interface NumberKernel {
   /** Elements that were read, or elements to write: the memory from the offset `elements`. */
   readonly elementBytes: Uint8Array<ArrayBuffer>
   readonly elements: number
-  /** The address behind what the last call has read or written; of reading, that of the delimiter. */
+  /** The end address of the last read or write; after a read, the address of the delimiter. */
   readonly end: () => number
   readonly functions: Functions
 }
@@ -51,7 +51,7 @@ export const margin = 64
 let instance: NumberKernel | undefined
 let isTried = false
 
-/** Made when it is first needed, in about 5 ms; undefined where there is none. */
+/** The kernel, created on first use in about 5 ms; undefined without WebAssembly. */
 export const numberKernel = (): NumberKernel | undefined => {
   if (isTried) return instance
   isTried = true

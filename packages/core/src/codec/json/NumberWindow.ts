@@ -37,8 +37,8 @@ export class NumberWindow {
   }
 
   /**
-   * Reads numbers from the reader's position on as elements from `index` on, and answers how many. The reader is then behind
-   * the last one, at its comma or bracket; where none was read, it has not moved.
+   * Reads numbers from the reader's position as elements from `index` on, and returns their count. The reader moves to
+   * the comma or bracket after the last number read, or stays if none was read.
    */
   read(index: number): number {
     const { elementBytes, text, elements, end } = this.#kernel

@@ -20,7 +20,7 @@ import {
   ModelStreamInferResponseSchema,
 } from "@nereid/protocol/grpc_service"
 
-/** Makes room for so many bytes, whose content may be anything. */
+/** Allocates the given number of bytes, with arbitrary content. */
 export type Allocate = (length: number) => Uint8Array
 
 const allocateZeros: Allocate = (length) => new Uint8Array(length)
@@ -40,8 +40,8 @@ export const decode = (bytes: Uint8Array): WireResponse =>
 export const decodeAny = (bytes: Uint8Array): WireResponse => response(fromBinary(ModelInferResponseSchema, bytes))
 
 /**
- * Of ModelStreamInfer. Without outputs where it tells of a failure.
- * @throws Error where the bytes are no such message, or its tensors cannot be read
+ * Decodes a response of ModelStreamInfer; it has no outputs if it reports an error.
+ * @throws Error if the bytes are not a valid message, or its tensors cannot be read
  */
 export const decodeStreamed = (bytes: Uint8Array): StreamResponse => {
   const plain = PlainResponse.readStreamed(bytes)

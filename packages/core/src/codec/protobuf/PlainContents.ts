@@ -13,7 +13,7 @@ interface Contents {
   readonly read: (run: Uint8Array) => Uint8Array | undefined
 }
 
-/** The bytes of what stands up to `end`; undefined where it is not in its usual form. */
+/** The bytes of the contents up to `end`; undefined if they are not in their usual form. */
 export const read = (reader: ProtobufReader.ProtobufReader, end: number, datatype: string): Uint8Array | undefined => {
   if (reader.position === end) return noBytes
   if (datatype === "BYTES") return elements(reader, end)

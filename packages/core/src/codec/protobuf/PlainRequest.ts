@@ -79,7 +79,7 @@ export const length = ({ modelName, modelVersion, id, parameters, inputs, output
   return sum
 }
 
-/** Writes it from `position` on, and returns the position behind it. Byte for byte what the general codec writes. */
+/** Writes the request from `position` on, and returns the end position. The bytes equal those of the general codec. */
 export const write = (request: WireRequest, bytes: Uint8Array, position: number): number => {
   const { modelName, modelVersion, id, parameters, inputs, outputs } = request
   const writer = new ProtobufWriter(bytes, position)

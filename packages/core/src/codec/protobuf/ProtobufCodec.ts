@@ -73,7 +73,7 @@ const parse = (bytes: Uint8Array, start: number, end: number): Result.Result<Mod
   })
 }
 
-/** Makes room for so many bytes, whose content may be anything. */
+/** Allocates the given number of bytes, with arbitrary content. */
 export type Allocate = (length: number) => Uint8Array<ArrayBuffer>
 
 const allocateZeros: Allocate = (length) => new Uint8Array(length)

@@ -20,7 +20,7 @@ export class ProtobufReader {
     return this.#bytes[this.position++] ?? 0
   }
 
-  /** Where the length-delimited field ends whose length stands here, within what ends at `limit`. */
+  /** Reads the length of a length-delimited field, and returns the field's end, which must not exceed `limit`. */
   end(limit = this.#end): number {
     const length = this.varint()
     const end = this.position + length

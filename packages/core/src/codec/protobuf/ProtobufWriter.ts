@@ -72,7 +72,7 @@ export class ProtobufWriter {
   }
 }
 
-/** Of a field with its tag and what says its length. */
+/** Bytes of a length-delimited field, including its tag and its length prefix. */
 export const delimitedLength = (length: number): number => 1 + varintLength(length) + length
 
 /** Of such a field with a text. */
