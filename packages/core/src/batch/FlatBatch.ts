@@ -75,7 +75,7 @@ export interface FlatBatch {
 
 type AnyDefinition = Definition<Fields, Fields>
 
-/** @throws TypeError where an option names what is not there, or does not go with the declaration */
+/** @throws TypeError if an option names an unknown tensor, or does not match the declaration */
 export const resolve = (
   { name, signature, maxBatchSize, batching }: AnyDefinition,
   options: FlatOptions,
@@ -152,7 +152,7 @@ export const join = (flat: FlatBatch, { requests }: Batch): Request => {
   return { id, inputs: [...joined, ...batchInputTensors], rows: 1, parameters: noParameters, deadline: undefined }
 }
 
-/** The response to `join` as those to the requests; or what is wrong with it. */
+/** Cuts the response to `join` into the responses to the requests; or describes the problem with it. */
 export const cut = (
   flat: FlatBatch,
   { name, signature }: Pick<AnyDefinition, "name" | "signature">,

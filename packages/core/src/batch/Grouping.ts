@@ -11,8 +11,8 @@ import { sameRow, type Shape, slice, type TypedTensor } from "../tensor/TypedTen
 export type GroupKey = (request: Request) => string
 
 /**
- * Which inputs are present, and the extents of their dynamic and symbolic dims, of ragged ones only the bucket. The same
- * constant for all requests where the signature fixes both.
+ * Groups requests by the inputs that are present, and by the extents of their dynamic and symbolic dims; for ragged
+ * dims only by the bucket. A constant key if the signature fixes both.
  */
 export const byShapes = ({ inputs }: Signature, ragged: ReadonlyArray<RaggedDim>): GroupKey | undefined => {
   const varying = inputs.flatMap(({ optional, default: preset, dims }, position) => {
@@ -79,7 +79,7 @@ const anything = () => ""
 
 /**
  * The rows of a request by their values in `groupBy`'s inputs, where these differ among them: then it is executed in these
- * parts. Undefined where all rows agree.
+ * parts. Undefined if all rows agree.
  */
 export const parts = (
   { inputs }: Pick<Batching["groupBy"], "inputs">,

@@ -46,7 +46,7 @@ export const rule = ({ padTo, ragged }: Pick<Batching, "padTo" | "ragged">): Rul
   }
 }
 
-/** The least of the dim's buckets that holds the extent, or the extent itself; undefined where all are one bucket. */
+/** The least of the dim's buckets that holds the extent, or the extent itself; undefined if all are one bucket. */
 export const bucket = ({ buckets }: RaggedDim, extent: number): number | undefined =>
   buckets.length === 0 ? undefined : (buckets.find((bucket) => bucket >= extent) ?? extent)
 
@@ -57,7 +57,10 @@ const padded = (dim: RaggedDim, requests: ReadonlyArray<Request>): PaddedDim | u
   return extents.every((one) => one === extent) ? undefined : { dim, extent, extents }
 }
 
-/** The same in all its inputs: that has been checked. 0 where a request has left them all out, and so have the others. */
+/**
+ * The extent of the dim, which was checked to be equal in all its inputs. 0 if the request, and thus all others,
+ * omitted the inputs.
+ */
 const extentOf = (dim: RaggedDim, inputs: Request["inputs"]): number => {
   for (const { position, axis } of dim.inputs) {
     const extent = inputs[position]?.shape[axis]
@@ -93,7 +96,7 @@ export const elements = (requests: ReadonlyArray<Request>, padding: Padding | un
   return { given, added: filled - given }
 }
 
-/** The tensors of one input, by request, as they are to be joined. */
+/** The padded tensors of one input, by request, ready to be joined. */
 export const fill = (
   { rows, dims }: Padding,
   position: number,

@@ -42,7 +42,7 @@ export type DeclaredModel = Context.Key<unknown, { readonly model: RunningModel 
  *   maxBatchSize: 32,
  * }) {}
  * ```
- * @throws TypeError where a number is out of range or a field does not encode to a tensor
+ * @throws TypeError if a number is out of range or a field does not encode to a tensor
  */
 export const Service =
   <Self>() =>

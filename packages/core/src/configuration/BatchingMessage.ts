@@ -42,7 +42,7 @@ const policy = (message: ModelQueuePolicy | undefined): QueuePolicy => {
   }
 }
 
-/** Undefined where no batch is ragged; or what is wrong. */
+/** The flat batching options; undefined if no input is ragged; or a description of the problem. */
 export const flat = ({
   maxBatchSize,
   input,

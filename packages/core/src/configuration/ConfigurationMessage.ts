@@ -108,6 +108,6 @@ const queuePolicy = ({
 
 const maxUint32 = 2 ** 32 - 1
 
-/** A delay without end has no number of its own. */
+/** The delay in microseconds; an infinite one becomes the largest safe integer. */
 const microseconds = (delay: Duration.Duration) =>
   BigInt(Math.min(Math.round(Duration.toMillis(delay) * 1000), Number.MAX_SAFE_INTEGER))

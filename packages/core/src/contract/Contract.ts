@@ -8,11 +8,11 @@ import { isDynamic } from "../tensor/TensorSpec.ts"
 
 /** A tensor as its source declares it, which may exceed what the protocol can express. */
 export interface ContractTensor extends Pick<TensorSpec, "name" | "labels" | "default"> {
-  /** Of the protocol; or what there is instead, such as `COMPLEX64`. */
+  /** A datatype of the protocol, or another name, such as `COMPLEX64`. */
   readonly datatype: string
-  /** Without the batch dimension; undefined where the source does not tell the shape. */
+  /** Dims without the batch dimension; undefined if the source does not declare the shape. */
   readonly dims: TensorSpec["dims"] | undefined
-  /** An input that a request may leave out; undefined where the source does not tell. */
+  /** Whether a request may omit the input; undefined if the source does not declare it. */
   readonly optional: boolean | undefined
 }
 
@@ -21,11 +21,11 @@ export interface Contract {
   readonly inputs: ReadonlyArray<ContractTensor>
   readonly outputs: ReadonlyArray<ContractTensor>
   /**
-   * The most rows of one batch, 0 for a model without a batch dimension. Undefined where the source does not tell: then dims
-   * are all there are, and the first may be that of the batch.
+   * Maximum rows of a batch; 0 for a model without a batch dimension. Undefined if the source does not declare it; dims
+   * are complete then, and the first may be the batch dimension.
    */
   readonly maxBatchSize: number | undefined
-  /** Whether a request has any number of responses; undefined where the source does not tell. */
+  /** Whether a request has any number of responses; undefined if the source does not declare it. */
   readonly decoupled?: boolean | undefined
 }
 

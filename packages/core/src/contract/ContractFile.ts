@@ -18,7 +18,7 @@ export interface ContractEntry {
 }
 
 export interface PrintOptions {
-  /** Whether BYTES of one element are texts: no source tells them from bytes. Default false. */
+  /** Whether single BYTES elements are text, as sources do not distinguish text from bytes. Default false. */
   readonly text?: boolean
 }
 
@@ -87,7 +87,7 @@ interface PrintedFields {
 
 type Kind = "input" | "output"
 
-/** Outputs that cannot be declared are left out, as a caller need not look at them; so are such inputs where they are optional. */
+/** Omits tensors that cannot be declared if they are outputs, which callers can ignore, or optional inputs. */
 const fields = (
   kind: Kind,
   tensors: ReadonlyArray<ContractTensor>,

@@ -32,7 +32,7 @@ export interface EnsembleOptions extends EnsembleDefinition {
   /** A positive integer, in digits. */
   readonly version: string
   readonly batching: Batching
-  /** Whether it answers repeated requests from a cache; not where it is decoupled. Default false. */
+  /** Whether repeated requests are answered from a cache; not for decoupled ensembles. Default false. */
   readonly responseCache?: boolean
   /**
    * Maximum number of pending responses of a decoupled step: in later steps, or on the way to the caller. The step is
@@ -40,7 +40,7 @@ export interface EnsembleOptions extends EnsembleDefinition {
    * otherwise deadlock.
    */
   readonly maxInflightRequests: number
-  /** The models of the steps as they are now, in their order; or why the ensemble cannot run with them. */
+  /** The current models of the steps, in their order; or the reason why the ensemble cannot run with them. */
   readonly resolve: () => Result.Result<ReadonlyArray<RunningModel>, string>
 }
 
@@ -112,14 +112,14 @@ export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
   return ensemble
 })
 
-/** The models of an ensemble as they are now. */
+/** The current models of an ensemble. */
 class EnsembleLinks {
   readonly #options: EnsembleOptions
   /** Undefined while it cannot run. */
   current: LinkedModels | undefined
   /** Counts the sets of models that it has had. */
   epoch = 0
-  /** Of the last models: what it is for callers that still have it when it is not linked any more. */
+  /** Whether the last models were decoupled, for callers that still hold the ensemble when it is no longer linked. */
   isDecoupled = false
 
   constructor(options: EnsembleOptions) {
@@ -204,7 +204,7 @@ class EnsembleCalls implements ModelCalls {
     return this.#openRequests.keep()
   }
 
-  /** Refuses what comes from now on. */
+  /** Rejects all future requests. */
   stop(): void {
     this.isStopped = true
   }
@@ -307,7 +307,7 @@ class EnsembleCalls implements ModelCalls {
   }
 }
 
-/** The graph for these outputs alone; all outputs where none are named. */
+/** The part of the graph that these outputs require; the whole graph if none are named. */
 const partOf = ({ graph, parts }: LinkedModels, requestedOutputs: ReadonlyArray<string>): EnsembleGraph => {
   if (requestedOutputs.length === 0 || graph.outputs.length === 1) return graph
   const key = JSON.stringify(requestedOutputs)
@@ -319,7 +319,7 @@ const partOf = ({ graph, parts }: LinkedModels, requestedOutputs: ReadonlyArray<
   return part
 }
 
-/** Whether a decoupled step that is held up may occupy the instance that a step behind it needs. */
+/** Whether a paused decoupled step may occupy the instance that a later step requires. */
 const mayWaitForItself = ({ steps }: EnsembleGraph): boolean => {
   const isNested = ({ description }: RunningModel) => description.platform === "ensemble"
   return steps.some(

@@ -51,7 +51,7 @@ export class EnsembleFlow {
     return true
   }
 
-  /** Those of a response are those of what it becomes part of. */
+  /** Adds the parameters of a response; they become parameters of the ensemble's response. */
   add(parameters: Parameters): void {
     if (parameters === noParameters) return
     this.#parameters = this.#parameters === noParameters ? parameters : { ...this.#parameters, ...parameters }

@@ -59,8 +59,8 @@ export interface EnsembleGraph {
 }
 
 /**
- * The graph with `models`, one for each step, in their order. Every tensor must be the input of the ensemble or the output of
- * one step, without a circle. Fails with what is wrong where tensors of several decoupled steps would have to meet.
+ * Links the graph with `models`, one for each step, in their order. Every tensor must be an input of the ensemble or
+ * the output of one step, without cycles. Fails if tensors of several decoupled steps would have to be joined.
  */
 export const link = (
   definition: EnsembleDefinition,

@@ -26,7 +26,7 @@ export interface EnsembleRequestOptions {
   readonly graph: EnsembleGraph
   readonly request: Request
   readonly cycles: CallCycleDetector
-  /** Whether it is answered by its `emit`, whatever the graph. */
+  /** Whether it is answered through `emit`, for any graph. */
   readonly decoupled: boolean
   /** Responses of one decoupled step that may be on their way to the caller before it is held up. */
   readonly maxInflight: number
@@ -132,7 +132,7 @@ export class EnsembleRequest {
     else this.#cancels.add(cancel)
   }
 
-  /** Takes the responses of a decoupled step, each to a level of its own. */
+  /** Receives the responses of a decoupled step, and opens a level for each. */
   #emit(flow: EnsembleFlow, step: LinkedStep) {
     const { maxInflight } = this.#options
     return (response: Response): Effect.Effect<void> =>
@@ -181,7 +181,7 @@ export class EnsembleRequest {
     this.#options.end(Result.succeed(flow.response))
   }
 
-  /** Hands over what is next in order. */
+  /** Releases the next responses in order. */
   #release(): void {
     if (this.#isOver || this.#isExhausted) return
     this.#isExhausted = this.#releaseFrom(this.#root)

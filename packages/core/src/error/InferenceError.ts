@@ -10,7 +10,7 @@ interface Message {
 }
 
 interface RetryableMessage extends Message {
-  /** Milliseconds after which a retry is worthwhile, where that is known. Callers get it as a header or trailer. */
+  /** Milliseconds after which a retry is worthwhile, if known. Callers receive it as a header or trailer. */
   readonly retryAfter?: number | undefined
 }
 
@@ -44,10 +44,10 @@ export class RegionExists extends Data.TaggedError("RegionExists")<Message> {}
 export class RegionFailed extends Data.TaggedError("RegionFailed")<Message> {}
 
 /**
- * A failure of a handler that only a new process can mend, such as a lost device. A handler fails with it, throws it or dies of
- * it. The model takes no more requests, readiness turns false, and the server drains and stops; its process exits with a code
- * other than 0, so that an orchestrator restarts it (`ServerOptions.onUnrecoverable`). Remote callers receive it as an
- * ExecutionFailed: their own process is fine.
+ * A failure of a handler that only a new process can repair, such as a lost device. A handler fails with it, throws it
+ * or dies of it. The model rejects further requests, readiness turns false, and the server drains and stops. Its
+ * process exits with a nonzero code, so that an orchestrator restarts it (`ServerOptions.onUnrecoverable`). Remote
+ * callers receive an ExecutionFailed.
  *
  * ```ts
  * Model.batch(M, (batch) => {
@@ -61,9 +61,9 @@ interface DeclaredFields extends Message {
   readonly kind: string
   readonly http: number
   readonly grpc: number
-  /** The error's fields as JSON in ASCII; undefined where they cannot travel. */
+  /** The error's fields as JSON in ASCII; undefined if they cannot be encoded. */
   readonly document: string | undefined
-  /** The error that the handler failed with; undefined where that happened in another process. */
+  /** The error that the handler failed with; undefined for a failure of another process. */
   readonly error: Error | undefined
 }
 
@@ -119,7 +119,7 @@ export const fromTag = (tag: string, message: string, retryAfter?: number): Infe
 export const withMessage = (error: InferenceError, message: string): InferenceError =>
   fromTag(error._tag, message, retryAfter(error)) ?? new ExecutionFailed({ message })
 
-/** Milliseconds after which the caller may retry; undefined where that is unknown. */
+/** Milliseconds after which the caller may retry; undefined if unknown. */
 export const retryAfter = (error: object): number | undefined => {
   const millis = "retryAfter" in error ? error.retryAfter : undefined
   return typeof millis === "number" && millis >= 0 && millis <= maxRetryAfter ? Math.ceil(millis) : undefined

@@ -81,7 +81,7 @@ export const codeOfHttpStatus = (status: number): number => {
   }
 }
 
-/** HTTP/2 error codes (RFC 9113, 7), as far as they map to codes of their own. */
+/** HTTP/2 error codes (RFC 9113, 7) that map to specific gRPC codes. */
 const refusedStream = 7
 const cancel = 8
 const enhanceYourCalm = 11

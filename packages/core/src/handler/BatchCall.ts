@@ -46,7 +46,7 @@ export const execute = <A, E, R, P extends Declared>(
 
     const failed = (cause: Cause.Cause<E | ThrownError>): Exit.Exit<never, InferenceError> => {
       const { error, unexpected } = Handler.failure(model, handling.instance, cause)
-      // Interruptions are the scheduler's business.
+      // The scheduler handles interruptions.
       if (unexpected === cause) return Exit.failCause(Cause.map(cause, () => error))
       if (unexpected !== undefined && !isInterrupted) fork(Handler.logUnexpected(model.name, unexpected))
       return Exit.fail(error)

@@ -17,7 +17,7 @@ import { isPromise, type HandlerResult } from "./UserCode.ts"
 import type { WarmUpErrorOf } from "../provide/WarmUp.ts"
 import type { WarmUps } from "../model/WarmUpOptions.ts"
 
-/** A field that is called after its position, or by a name of its own. */
+/** A field with a name by position, or with an explicit name. */
 export type Position = Field | readonly [name: string, field: Field]
 
 export type Positions = ReadonlyArray<Position>
@@ -40,7 +40,7 @@ export type Named<Side extends string, P extends Positions> = {
   readonly [K in keyof P & `${number}` as Extract<Names<Side, P>[K & keyof Names<Side, P>], string>]: FieldOf<P[K]>
 }
 
-/** The tensors of a whole batch by position, along axis 0; undefined where an optional one was left out. */
+/** The tensors of a whole batch by position, along axis 0; undefined for an omitted optional input. */
 export type Positional<P extends Positions> = {
   readonly [K in keyof P]: Only<Batched<{ readonly tensor: FieldOf<P[K]> }>>
 }
@@ -91,7 +91,7 @@ export interface BindOptions<N extends string, I extends Positions, O extends Po
     Omit<DefinitionOptions<Fields, Fields>, "inputs" | "outputs" | "batching">,
     Omit<Handler.HandlerOptions<Named<"INPUT", I>>, "warmUp" | "instances"> {
   readonly name: N
-  /** `INPUT_1` and so on, where they have no name of their own. */
+  /** Inputs; those without explicit names are `INPUT_1` and so on. */
   readonly inputs: I
   /** `OUTPUT_1` and so on. */
   readonly outputs: O
@@ -165,7 +165,7 @@ export function bind<
 ): BoundModel<N, Named<"INPUT", I>, Named<"OUTPUT", O>, EMake | WarmUpErrorOf<W>, Handler.Needs<RMake, R, {}>> {
   const inputNames = names("INPUT", inputs)
   const outputNames = names("OUTPUT", outputs)
-  // Each name of the types is made of its position, as those of `names` are.
+  // The type of each name is derived from its position, as in `names`.
   const inputFields = fields(name, inputNames, inputs) as Named<"INPUT", I>
   const outputFields = fields(name, outputNames, outputs) as Named<"OUTPUT", O>
   const model = Service<Bound<N>>()(name, { ...options, inputs: inputFields, outputs: outputFields })

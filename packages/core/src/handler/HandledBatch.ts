@@ -16,9 +16,9 @@ import { RequestScope } from "./RequestScope.ts"
 export interface HandledBatch<P extends Declared = undefined> {
   /** In the order of their rows. */
   readonly requests: ReadonlyArray<HandledRequest<P>>
-  /** Aborted once nobody waits for any of them. */
+  /** Aborted once no caller waits for any of the requests. */
   readonly signal: AbortSignal
-  /** Runs effects and streams, such as calls of other models, for functions that are no effects. */
+  /** Runs effects and streams, such as calls of other models, for functions that do not return effects. */
   readonly run: Run
 }
 

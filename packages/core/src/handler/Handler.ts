@@ -33,9 +33,8 @@ import * as UserCode from "./UserCode.ts"
 
 export interface HandlerOptions<I extends Fields = Fields> extends Provide.ServingOptions<I> {
   /**
-   * Batches that run at the same time, each in an instance that builds its own handler, and to which requests go whenever it is
-   * free: a number of them, or a list of groups, such as one per device; a layer in the list is one instance, which has the
-   * services of the layer for itself. Default 1.
+   * Number of instances, each of which builds a handler and executes one batch at a time; or a list of groups, such as
+   * one per device. A layer in the list is one instance with separate services. Default 1.
    */
   readonly instances?: InstancePlan.InstancesOption
   /**
@@ -132,7 +131,7 @@ const scopeOf = (instance: string) =>
     ),
   )
 
-/** The services of one instance: those of all, its own, and what it is. */
+/** The services of one instance: the shared ones, those of its layer, and its InstanceContext. */
 const instanceServices = Effect.fnUntraced(function* (
   { layer, details }: InstancePlan.PlannedInstance,
   shared: Context.Context<never>,
@@ -233,6 +232,6 @@ export const executionResult = (outcomes: ExecutionResult["outcomes"]): Executio
   outputDuration: 0,
 })
 
-/** Outputs are never optional, so none is missing where the codec has succeeded. */
+/** Removes the undefined type; outputs are never optional, so none is missing after successful encoding. */
 export const present = (tensors: ReadonlyArray<TypedTensor | undefined>): ReadonlyArray<TypedTensor> =>
   tensors.filter((tensor) => tensor !== undefined)

@@ -25,7 +25,7 @@ export interface JoinedBatch<I extends Fields, P extends Declared = undefined> e
 /** The inputs of a model, one by one. */
 export class JoinedInputs<I extends Fields> {
   readonly definition: Pick<Definition<I, Fields>, "name" | "inputs" | "signature">
-  /** Of those that have been asked for. */
+  /** Codecs of the inputs used so far. */
   readonly #codecs = new Map<string, SampleCodec.SampleCodec>()
 
   constructor(definition: JoinedInputs<I>["definition"]) {

@@ -19,11 +19,11 @@ export interface HandledRequest<P extends Declared = undefined> {
   readonly parameters: RequestParameters<P>
   /** The caller's deadline, in milliseconds since the epoch; undefined if the caller set none. */
   readonly deadline: number | undefined
-  /** Milliseconds until then, by now, at least 0; undefined where the caller set no deadline. */
+  /** Milliseconds until the deadline, at least 0; undefined if the caller set no deadline. */
   readonly remaining: () => number | undefined
   /** Names of the outputs that the caller wants; empty for all. The others may be anything, and are not sent. */
   readonly requestedOutputs: ReadonlyArray<string>
-  /** Aborted once nobody waits for its answer. */
+  /** Aborted once no caller waits for the response. */
   readonly signal: AbortSignal
   /**
    * Sets a parameter of the response: one that the model declares or, without a declaration, any. The last value
@@ -35,14 +35,15 @@ export interface HandledRequest<P extends Declared = undefined> {
     value: ResponseParameters<P>[K],
   ) => Effect.Effect<void>
   /**
-   * The same for functions that are no effects.
-   * @throws RangeError where an integer has more than 64 bits; TypeError where a value is none that travels or is declared
+   * Sets a parameter of the response, for functions that do not return effects.
+   * @throws RangeError if an integer exceeds 64 bits; TypeError if the wire has no form for the value, or it is not
+   * declared
    */
   readonly setParameterUnsafe: <K extends keyof ResponseParameters<P> & string>(
     name: K,
     value: ResponseParameters<P>[K],
   ) => void
-  /** Runs effects and streams, such as calls of other models, for functions that are no effects. */
+  /** Runs effects and streams, such as calls of other models, for functions that do not return effects. */
   readonly run: Run<RequestContext>
 }
 

@@ -79,7 +79,7 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
     ) as Context.Context<R>
   }
 
-  /** The same request with its parameters as they came, and those of its response as they go. */
+  /** The same request with untyped parameters as received, and untyped response parameters. */
   #undeclared(): HandledRequest {
     const { declared, parameters } = this.#request
     if (declared === undefined && this.#handling.responseParameters === undefined) {

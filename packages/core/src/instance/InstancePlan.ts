@@ -9,7 +9,7 @@ import type { BuiltInstance, DeviceKind, InstanceContext } from "./InstanceConte
 
 /** Some instances that are alike. */
 export interface GroupOptions<L = AnyLayer> {
-  /** How many; of each GPU, where there are several. Default 1. */
+  /** Number of instances, for each GPU if there are several. Default 1. */
   readonly count?: number
   /** Device kind, which the handler reads from InstanceContext and interprets. Default "CPU". */
   readonly kind?: DeviceKind
@@ -35,7 +35,7 @@ type LayerOf<Options> = "instances" extends keyof Options
     : Layer.Layer<never>
   : Layer.Layer<never>
 
-/** Services that all instances have of their own. */
+/** Services that the layers of instances provide. */
 export type Provided<Options> = [LayerOf<Options>] extends [Layer.Layer<infer Provides, infer _E, infer _R>]
   ? Provides
   : never

@@ -17,7 +17,7 @@ export interface RestartOptions {
 /** Executes batches until it ends. */
 export interface Supervised {
   readonly isAlive: boolean
-  /** Completed with the reason once it has ended, asked or not. */
+  /** Completes with the reason once the executor has ended, intentionally or not. */
   readonly exited: Deferred.Deferred<string>
   /** Whether its owner has ended it, so that it does not count as a death. Default no. */
   readonly wasEnded?: boolean
@@ -28,7 +28,7 @@ export interface Supervised {
 
 export interface SupervisorOptions<W extends Supervised, E extends { readonly message: string }, R> {
   readonly name: string
-  /** Batches that a worker takes at once; asked once the first one has started. */
+  /** Maximum concurrent batches of a worker; called once the first one has started. */
   readonly concurrency: () => number
   /** A worker that has started; not to be interrupted. */
   readonly start: Effect.Effect<W, E, R>

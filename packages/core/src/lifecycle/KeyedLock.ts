@@ -36,7 +36,7 @@ class Change {
   }
 }
 
-/** The lock of one name: the change that holds it, and behind it those that wait. */
+/** The lock of one name: the change that holds it, followed by the waiting ones. */
 class Lock {
   readonly #queue: Array<{ readonly change: Change; readonly acquired: Deferred.Deferred<void> }> = []
 
@@ -101,8 +101,8 @@ export class KeyedLock {
   }
 
   /**
-   * The same for an effect that finds out, once it holds names, which others it needs as well: where it returns such names, all
-   * are released, and held anew together with them. `undefined`: it has done its work.
+   * Holds names for an effect that may discover that it requires more. If it returns names, all are released, and
+   * acquired again together with them. It returns `undefined` when it is done.
    */
   holdAll<E, R>(
     names: ReadonlySet<string>,

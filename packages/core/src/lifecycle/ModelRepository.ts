@@ -20,20 +20,20 @@ export class RepositoryError extends Data.TaggedError("RepositoryError")<{ reado
 
 /** Loads and unloads models on demand. */
 export interface Control {
-  /** Completes once the model takes requests; a failure leaves what was there before. */
+  /** Completes once the model takes requests; after a failure, the earlier version remains. */
   readonly load: (name: string, overrides: LoadOverrides) => Effect.Effect<void, InferenceError>
   /** Completes once the model takes no more requests. `dependents`: with all models that it is made of. */
   readonly unload: (name: string, dependents: boolean) => Effect.Effect<void, InferenceError>
 }
 
 export interface OpenRepository {
-  /** Loads what is to be there from the start. Once, ahead of all but `index` and `isReady`. */
+  /** Loads the initial models. Called once, before all members except `index` and `isReady`. */
   readonly begin: Effect.Effect<void, RepositoryError, Scope.Scope>
   /** Every model there is, loaded or not. */
   readonly index: () => ReadonlyArray<IndexEntry>
   /** Whether every model that is to be there is. */
   readonly isReady: () => boolean
-  /** Undefined where the repository alone decides which models there are. */
+  /** Undefined if the repository alone determines its models. */
   readonly control: Control | undefined
 }
 

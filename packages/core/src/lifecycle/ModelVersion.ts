@@ -104,7 +104,7 @@ export class ModelVersion {
     this.#move("ready")
   }
 
-  /** Harmless where it has failed already, for another reason. */
+  /** Marks the version as failed, or replaces the reason if it has failed before. */
   fail(reason: string): void {
     if (this.#state === "failed") this.#reason = reason
     else this.#move("failed", reason)

@@ -32,7 +32,7 @@ export class Registry extends Context.Service<Registry, RegisteredModels & Loadi
   )
 }
 
-/** The registry of what is being loaded, which uses it as well. */
+/** The registry of the models being loaded, which they may use. */
 const Current = Context.Reference<Context.Context<Registry | Served> | undefined>("@nereid/core/Registry/Current", {
   defaultValue: () => undefined,
 })

@@ -27,7 +27,7 @@ export const retire = Effect.fn("Retirement.retire")(function* (
   const leaving = new Set(models.flatMap(({ calls }) => calls.cycles ?? []))
   for (const version of versions) version.drain()
   for (const model of models) model.setSuccessor(successor(model, leaving, find))
-  // They may call each other until none of them has anything left: one of them is done with each round.
+  // Models may call each other, so each round waits for all; every round completes at least one.
   const round = Effect.forEach(models, ({ life }) => life.drained, { discard: true })
   const drained = yield* Effect.timeoutOption(
     Effect.forEach(models, () => round, { discard: true }),

@@ -165,7 +165,7 @@ export class Variants<R = never> {
     return this.#runtime.alarms.clock.currentTimeMillisUnsafe()
   }
 
-  /** A new variant that is yet to be loaded; undefined where there is no room for it. */
+  /** Adds a new variant to load; undefined if there is no capacity. */
   #begin(key: string): Variant | undefined {
     if (this.#variants.size >= this.#options.capacity) {
       const leastRecentlyUsed = this.#variants
@@ -184,7 +184,7 @@ export class Variants<R = never> {
   #load(variant: Variant): Effect.Effect<void, never, R> {
     const { key, version, waiting } = variant
     const { lifecycle } = this.#runtime
-    // Waits for variants that still hold memory, such as the one that was unloaded for this one.
+    // Waits for unloading variants, which still hold memory, such as the one evicted for this one.
     const keys = [key, ...[...this.#unloading].map((unloading) => unloading.key)]
     return Effect.gen({ self: this }, function* () {
       const exit = yield* Effect.exit(lifecycle.change(keys, lifecycle.load([version], this.#build(variant))))
@@ -287,7 +287,7 @@ export class Variants<R = never> {
     waiter.reply(Result.fail(error))
   }
 
-  /** False where it has ended already. */
+  /** Ends a waiter; returns false if it had ended before. */
   #end(waiter: Waiter): boolean {
     if (waiter.isOver) return false
     waiter.isOver = true

@@ -31,7 +31,7 @@ export interface Histogram<L extends LabelValues> {
 }
 
 export interface MetricOptions<L extends LabelValues> {
-  /** One line for whoever reads /metrics; the same in all models that have a metric of this name. */
+  /** One line of help text in /metrics; the same in all models with a metric of this name. */
   readonly description: string
   /**
    * Names of labels, each with a list of the values that there are, or the number of different ones that there may be: any further

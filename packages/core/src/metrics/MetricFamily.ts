@@ -30,7 +30,7 @@ const labelName = /^[a-zA-Z_][a-zA-Z0-9_]*$/
 /** Added to every series, or Prometheus' own. */
 const reserved = new Set(["model", "version", "le", "quantile"])
 
-/** @throws TypeError where a name is none that Prometheus takes, or there may be too many series */
+/** @throws TypeError if Prometheus does not allow a name, or if there may be too many series */
 export const check = ({ name, labels, boundaries, kind }: FamilySpec): void => {
   const wrong = (text: string) => new TypeError(`Metric ${JSON.stringify(name)}: ${text}.`)
   if (!metricName.test(name)) throw wrong("a name has letters, digits, _ and :, and begins with no digit")

@@ -17,7 +17,7 @@ export interface FamilySeries {
   readonly release: () => void
 }
 
-/** @throws TypeError where the name is that of another metric */
+/** @throws TypeError if another metric has the name */
 export type Declare = (
   spec: FamilySpec,
   instance: Pick<BuiltInstance, "model" | "version">,
@@ -83,7 +83,7 @@ export const declare: Declare = (spec, { model, version }, registry) => {
   }
 }
 
-/** A family has one kind and one description, whoever its series are of. */
+/** Whether another metric of this name exists; all series of a family have one kind and one description. */
 const isOther = ({ name, kind, description }: FamilySpec, registry: Metric.MetricRegistry): boolean =>
   [...registry.values()].some(
     ({ id, type, description: other }) => id === name && (type.toLowerCase() !== kind || other !== description),

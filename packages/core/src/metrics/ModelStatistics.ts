@@ -86,7 +86,7 @@ export class ModelStatistics {
   executionCount = 0
   /** Elements of the inputs of batches that may be filled up: those of the requests, and those that were added. */
   readonly elements: ElementCounts = { given: 0, added: 0 }
-  /** Rows that nobody waited for any more: in the queue, or when an instance had them. */
+  /** Cancelled rows: in the queue, or in an instance. */
   readonly cancelledRows = { queue: 0, instance: 0 }
   /** Milliseconds since the epoch; 0 before the first. */
   lastInference = 0

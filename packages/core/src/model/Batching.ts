@@ -11,7 +11,7 @@ import type { Signature } from "../tensor/TensorSpec.ts"
 import { type Element, elementBytes } from "../tensor/Element.ts"
 
 interface ClosingOptions {
-  /** How long a request may wait for others. Default 0: a free instance takes what is there. */
+  /** Maximum time that a request waits for others. Default 0: a free instance takes all queued requests. */
   readonly maxQueueDelay?: Duration.Input
   /** Numbers of rows at which a batch goes at once; only of use together with a delay. */
   readonly preferredBatchSizes?: ReadonlyArray<number>
@@ -23,8 +23,8 @@ export type BatchingOptions<I extends Fields, P extends ParameterFields | undefi
 
 interface SharingOptions<I extends Fields, P extends ParameterFields | undefined> {
   /**
-   * Whether requests share batches at all. Where not, each is a batch of its own, of as many rows as it has, and goes to the next
-   * instance that is free. Default true.
+   * Whether requests share batches. If not, each request is a separate batch of all its rows, for the next free
+   * instance. Default true.
    */
   readonly shared?: boolean
   /**
@@ -72,8 +72,8 @@ export type Ragged<I extends Fields> = { readonly [N in SymbolsOf<I>]?: RaggedDi
 
 export interface RaggedDimOptions<I extends Fields, N extends string> {
   /**
-   * Requests share a batch where they fall between the same two of these extents. One that is longer than all of them
-   * shares its batch with those of its own extent alone. Default: requests of any extents share one.
+   * Requests share a batch if their extents fall into the same bucket. A request beyond the largest bucket shares its
+   * batch only with those of equal extent. Default: requests of any extents share one.
    */
   readonly buckets?: ReadonlyArray<number>
   /**
@@ -112,7 +112,7 @@ export interface Batching {
   readonly maxQueueDelay: Duration.Duration
   readonly preferredBatchSizes: ReadonlyArray<number>
   readonly maxQueueSize: number
-  /** Undefined where all requests are equal, and wait as long as they like. */
+  /** Undefined if all requests are equal, and wait as long as they like. */
   readonly queueing?: Queueing | undefined
   /** The smallest first; the last one is `maxBatchSize`. Empty: batches are never filled up. */
   readonly padTo: ReadonlyArray<number>
@@ -148,7 +148,7 @@ export interface RaggedAxis {
   readonly element: Uint8Array
 }
 
-/** @throws TypeError where an option is out of range, or names what is not there */
+/** @throws TypeError if an option is out of range, or names an unknown tensor */
 export const resolve = <I extends Fields, P extends ParameterFields | undefined>(
   model: string,
   maxBatchSize: number,
@@ -245,7 +245,7 @@ const requireSizes = (model: string, option: string, sizes: ReadonlyArray<number
   }
 }
 
-/** @throws TypeError where the option is not an integer of at least `least` */
+/** @throws TypeError if the option is not an integer of at least `minimum` */
 export const requireInteger = (model: string, option: string, value: number, minimum: number) => {
   if (!Number.isSafeInteger(value) || value < minimum) {
     throw new TypeError(

@@ -53,7 +53,7 @@ export interface DeclaredErrors {
   readonly withDeclaredStatus: (failure: InferenceError) => InferenceError
 }
 
-/** @throws TypeError where a tag is taken, or a status is none */
+/** @throws TypeError if a tag is reserved or duplicate, or if a status is invalid */
 export const make = (model: string, entries: ErrorEntries): DeclaredErrors => {
   const kinds = new Map<string, ErrorKind>()
   for (const entry of entries) {
@@ -154,7 +154,7 @@ const text = (tag: string, { message }: Error, json: string | undefined): string
   return fields === "{}" ? tag : `${tag}: ${fields}`
 }
 
-/** As a header field can carry it; undefined where it is too long for one. */
+/** The text of a header field; undefined if it is too long. */
 const headerText = (json: string | undefined): string | undefined => {
   const ascii = json?.replaceAll(/[\u007F-\uFFFF]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
   return ascii === undefined || ascii.length > maxDocumentLength ? undefined : ascii

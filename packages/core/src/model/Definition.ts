@@ -48,13 +48,13 @@ export interface DefinitionOptions<
   readonly inputs: I
   readonly outputs: O
   /**
-   * Schemas of parameters that requests may have, or must; by name, which is the lower-case one for a forwarded header. A
-   * request with one that does not fit is an InvalidRequest. Default: what comes reaches the handler as it is.
+   * Schemas of optional and required request parameters, by name; forwarded headers have lower-case names. A request
+   * with an invalid parameter fails with InvalidRequest. Default: handlers receive all parameters unchanged.
    */
   readonly parameters?: P
   /**
-   * Schemas of parameters that handlers set on responses, by name: typed for them, and for callers, by `withParameters`. Default:
-   * handlers may set any, and callers have them as they came.
+   * Schemas of parameters that handlers set on responses, by name. They are typed for handlers and, by
+   * `withParameters`, for callers. Default: handlers may set any, and callers receive them unchanged.
    */
   readonly responseParameters?: R
   /**
@@ -86,7 +86,7 @@ export interface Definition<I extends Fields, O extends Fields, P extends Declar
   readonly declared: P
   readonly parameters: ParameterFields | undefined
   readonly responseParameters: ParameterFields | undefined
-  /** Undefined where none are declared. */
+  /** Undefined if none are declared. */
   readonly errors: DeclaredErrors.DeclaredErrors | undefined
   readonly maxBatchSize: number
   readonly batching: Batching
@@ -95,8 +95,8 @@ export interface Definition<I extends Fields, O extends Fields, P extends Declar
 }
 
 /**
- * A declaration, checked.
- * @throws TypeError where a number is out of range or a field does not encode to a tensor
+ * Checks a declaration.
+ * @throws TypeError if a number is out of range or a field does not encode to a tensor
  */
 export const define = <
   I extends Fields,

@@ -52,7 +52,7 @@ const example = (node: Node, definitions: { readonly [name: string]: Node }, dep
     case "boolean":
       return true
     case "string":
-      // Also a date, which JSON Schema does not tell from a text.
+      // Strings include dates, which JSON Schema does not distinguish.
       return "2026-01-01"
     default:
       return null

@@ -26,7 +26,10 @@ export interface ParameterFields {
 export interface ParameterCodec {
   /** Encodes parameters that a caller gives for a request, or a handler for a response. */
   readonly encode: (given: object) => Result.Result<Parameters, SampleError>
-  /** The declared ones of a request's or response's. Others are not its business: headers and the protocol's own are among them. */
+  /**
+   * Decodes the declared parameters of a request or response. Ignores others, such as headers and parameters of the
+   * protocol.
+   */
   readonly decode: (parameters: Parameters) => Result.Result<{ readonly [name: string]: unknown }, SampleError>
   /** Adds the defaults of omitted parameters, for receivers that do not know them. */
   readonly complete: (parameters: Parameters) => Parameters

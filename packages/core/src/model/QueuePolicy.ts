@@ -11,7 +11,7 @@ export type TimeoutAction = "REJECT" | "DELAY"
 export interface QueuePolicyOptions {
   /** Requests that may wait; one more is refused. Default 1024. */
   readonly maxQueueSize?: number
-  /** How long a request may wait in the queue, whatever its caller's deadline is. Default: any time. */
+  /** Maximum time in the queue, in addition to the caller's deadline. Default unlimited. */
   readonly defaultTimeout?: Duration.Input
   /** Default "REJECT". */
   readonly timeoutAction?: TimeoutAction
@@ -29,7 +29,7 @@ export interface PriorityOptions {
 }
 
 interface Prioritized extends QueuePolicyOptions {
-  /** Whether answers leave in the order in which their requests came, and not as they are ready. Default false. */
+  /** Whether responses have the order of their requests. Default false: as soon as they are ready. */
   readonly preserveOrdering?: false
   /** Default: all requests are equal. `maxQueueSize` is that of each level then. */
   readonly priorities?: PriorityOptions
@@ -59,7 +59,7 @@ export interface Queueing {
   readonly preserveOrdering: boolean
   /** 0: all requests are equal. */
   readonly priorityLevels: bigint
-  /** 0 where there are no levels. */
+  /** 0 without levels. */
   readonly defaultPriorityLevel: bigint
   readonly defaultPolicy: QueuePolicy
   readonly policies: ReadonlyMap<bigint, QueuePolicy>
@@ -82,8 +82,8 @@ export const plain = (maxQueueSize: number): Queueing => ({
 })
 
 /**
- * Undefined where the options ask for no more than a size.
- * @throws TypeError where an option is out of range, or does not go with another
+ * The checked options; undefined if only a maximum size is set.
+ * @throws TypeError if an option is out of range, or conflicts with another
  */
 export const resolve = (model: string, options: QueueingOptions): Queueing | undefined => {
   const refuse = (text: string) => new TypeError(`Model "${model}": ${text}.`)
@@ -115,7 +115,7 @@ export const resolve = (model: string, options: QueueingOptions): Queueing | und
   return isPlain(queueing) ? undefined : queueing
 }
 
-/** Whether it asks for no more than a size. */
+/** Whether only a maximum size is set. */
 export const isPlain = ({ preserveOrdering, priorityLevels, defaultPolicy }: Queueing): boolean => {
   const { defaultTimeout, timeoutAction, allowTimeoutOverride } = defaultPolicy
   const isTimed = Duration.isFinite(defaultTimeout) || timeoutAction === "DELAY" || allowTimeoutOverride

@@ -7,9 +7,9 @@ import type { Parameter, Parameters } from "../request/Request.ts"
 import type { SampleError } from "./SampleCodec.ts"
 
 export interface QueuedCallOptions {
-  /** The level at which it waits, where the model has levels; 1 goes first. Default: the model's default. */
+  /** Priority level, if the model has levels; 1 is the highest. Default: the model's default. */
   readonly priority?: number | bigint
-  /** How long it may wait in the queue, where the model lets a call say so; no longer than the model's own time. */
+  /** Maximum time in the queue, if the model allows overrides; at most the model's timeout. */
   readonly queueTimeout?: Duration.Input
 }
 

@@ -60,7 +60,7 @@ export const make = (fields: Fields, specs: ReadonlyArray<TensorSpec>): SampleCo
 
 interface Column {
   readonly spec: TensorSpec
-  /** The tensor, or what is wrong. */
+  /** Returns the tensor, or a description of the problem. */
   readonly encode: (value: unknown) => TypedTensor | string
   readonly decode: (tensor: TypedTensor) => Result.Result<unknown, string>
 }

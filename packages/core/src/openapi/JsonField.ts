@@ -26,7 +26,7 @@ export interface JsonField {
   readonly jsonSchema: JsonSchema
 }
 
-/** @throws TypeError where the field has no JSON form */
+/** @throws TypeError if the field has no JSON form */
 export const make = (spec: TensorSpec, field: Field): JsonField => (isPlain(field) ? plain(spec) : typed(spec, field))
 
 /** A field of code's own type: JSON ─► what code has ─► tensor. */
@@ -35,7 +35,7 @@ const typed = (spec: TensorSpec, field: Field): JsonField => {
   const type: Schema.Codec<unknown, unknown> = Schema.toType(field as Field & Schema.Codec<unknown, unknown>)
   const json = jsonCodec(spec, type)
   const decode = Schema.decodeUnknownResult(json)
-  // A Schema that contains itself follows what it is given, which may go deeper than the stack.
+  // A recursive Schema may exceed the stack on deeply nested values.
   const decoded = (given: unknown) =>
     Result.flatMap(Result.try({ try: () => decode(given), catch: (error): unknown => error }), identity)
   const encode = Schema.encodeUnknownResult(json)
@@ -144,7 +144,7 @@ const printable = (datatype: DataType, nested: unknown): unknown => {
   return datatype === "FP32" ? shortest(nested) : nested
 }
 
-/** Of all that reads as the same single, what has the fewest digits: 0.1 and not 0.10000000149011612. */
+/** The shortest decimal that reads as the same single: 0.1 and not 0.10000000149011612. */
 const shortest = (single: number): number => {
   if (Math.fround(single) !== single) return single
   for (let digits = 6; digits < 9; digits++) {

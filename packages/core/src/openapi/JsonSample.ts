@@ -25,13 +25,13 @@ export interface JsonSample {
   readonly definition: AnyDefinition
   readonly inputs: ReadonlyArray<JsonField.JsonField>
   readonly outputs: ReadonlyArray<JsonField.JsonField>
-  /** The request that asks for the answer to this sample. */
+  /** Decodes a sample to a request. */
   readonly decode: (body: Uint8Array) => Result.Result<WireRequest, InferenceError>
   /** A response as JSON text. */
   readonly encode: (response: WireResponse) => Result.Result<Uint8Array, InferenceError>
 }
 
-/** @throws TypeError where an input or output has no JSON form */
+/** @throws TypeError if an input or output has no JSON form */
 export const make = (definition: AnyDefinition): JsonSample => {
   const { name, version, signature, maxBatchSize, parameters = {} } = definition
   const inputs = columns(definition, signature.inputs, definition.inputs)

@@ -25,7 +25,7 @@ import * as DefaultsStage from "./DefaultsStage.ts"
 import * as ParameterStage from "./ParameterStage.ts"
 import * as SplitStage from "./SplitStage.ts"
 
-/** How instances execute, whatever they are. */
+/** Options of execution, for instances of any kind. */
 export interface ExecutionOptions {
   /** Platform of the model, for metadata. */
   readonly platform: string
@@ -57,7 +57,7 @@ export interface LocalModelOptions {
   /** Default: no cache. */
   readonly cache?: ResponseCache.ResponseCacheOptions | undefined
   readonly warmUp?: WarmUps<Fields> | undefined
-  /** Default: statistics of its own. */
+  /** Default: separate statistics. */
   readonly statistics?: ModelStatistics | undefined
   /** Ends the instances. Default: they end with their scope. */
   readonly release?: Effect.Effect<void>

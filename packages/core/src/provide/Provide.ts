@@ -100,7 +100,7 @@ const build = Effect.fn("Provide.build")(function* <E, R, EW>(
 ): Effect.fn.Return<InstanceSet.InstanceSet<E | EW>, E | EW, R | Scope.Scope> {
   const context = yield* Effect.context<R>()
   const source = yield* execution.instances
-  // Each instance has a scope of its own, the last that is provided.
+  // Each instance has a separate scope, which is provided last.
   const buildInstance = (planned: InstancePlan.PlannedInstance) =>
     Effect.flatMap(Scope.Scope, (scope) =>
       Effect.provideContext(source.build(planned), Context.add(context, Scope.Scope, scope)),

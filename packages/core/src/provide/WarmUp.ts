@@ -34,7 +34,7 @@ export type SingleInstanceModel = (instance: Instance) => Effect.Effect<RunningM
 /** Warms up one instance after it was built. */
 export type InstanceWarmUp<E> = (instance: Instance, makeModel: SingleInstanceModel) => Effect.Effect<void, E>
 
-/** @throws TypeError where an option is out of range, or a size is that of no dim */
+/** @throws TypeError if an option is out of range, or a size names an unknown dim */
 export const make = <I extends Fields, O extends Fields, const W extends WarmUps<I> | undefined>(
   definition: Definition<I, O>,
   warmUp: W,
@@ -64,7 +64,7 @@ interface WarmUpSettings<I extends Fields> {
   readonly inputs: WarmUpInput.SyntheticValues | ReadonlyArray<Input<I>>
   readonly sizes: WarmUpInput.Sizes
   readonly batchSizes: ReadonlyArray<number>
-  /** Whether requests share batches where they may. */
+  /** Whether requests may share batches. */
   readonly sharesBatches: boolean
   readonly parameters: Parameters
   readonly count: number

@@ -15,14 +15,14 @@ export interface Parameters {
 export interface Request {
   /** The caller's id; empty if it gave none. */
   readonly id: string
-  /** By position in the signature's inputs; undefined where an optional input was left out. */
+  /** Inputs by position in the signature; undefined for an omitted optional input. */
   readonly inputs: ReadonlyArray<TypedTensor | undefined>
   /** Extent of the batch dimension; 1 for a model that does not batch. */
   readonly rows: number
   readonly parameters: Parameters
   /** The declared parameters, decoded; absent if the model declares none. */
   readonly declared?: { readonly [name: string]: unknown }
-  /** Milliseconds of the clock after which nobody waits for the answer any more. */
+  /** Deadline of the caller, in milliseconds of the clock. */
   readonly deadline: number | undefined
   /** Names of the outputs that the caller wants; absent or empty for all. A model answers all of them in any case. */
   readonly requestedOutputs?: ReadonlyArray<string>
@@ -66,7 +66,9 @@ export interface Response {
   readonly parameters: Parameters
 }
 
-/** Takes one of the responses of a request. Completes once the caller takes more; fails where the caller cannot receive it. */
+/**
+ * Receives one response of a request. Completes once the caller accepts more; fails if the caller cannot receive it.
+ */
 export type Emit = (response: Response) => Effect.Effect<void, InferenceError>
 
 /** Called once, with the outcome of a request. Of a decoupled model a success says that it was the last, without outputs. */

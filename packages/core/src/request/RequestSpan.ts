@@ -18,7 +18,7 @@ export interface SpanSource {
 export interface RequestSpanOptions extends SpanSource {
   readonly name: string
   readonly kind: Tracer.SpanKind
-  /** Undefined where the request begins a trace. */
+  /** Undefined if the request begins a trace. */
   readonly parent: Tracer.AnySpan | undefined
   readonly attributes: Readonly<Record<string, unknown>>
   /** Receives all points of this trace as well. */

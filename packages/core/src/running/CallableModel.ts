@@ -59,7 +59,10 @@ export const infer = (model: CallableModel, request: Request): Effect.Effect<Res
 /** Responses that wait for a reader; a model that is this far ahead waits too. */
 const ahead = 16
 
-/** The responses of one request, as they come: one of a model that is not decoupled. A reader that leaves cancels the request. */
+/**
+ * Streams the responses of one request; one response if the model is not decoupled. Closing the stream cancels the
+ * request.
+ */
 export const stream = (model: CallableModel, request: Request): Stream.Stream<Response, InferenceError> =>
   Stream.callback<Response, InferenceError>(
     (queue) =>

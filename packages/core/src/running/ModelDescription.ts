@@ -13,7 +13,7 @@ export interface ModelDescription extends ModelInterface {
   /** As declared. */
   readonly batching: Batching
   readonly statistics: ModelStatistics
-  /** How requests of different shapes share a flat batch; undefined where they do not. */
+  /** Batching of requests with different shapes in flat batches; undefined if disabled. */
   readonly flat: FlatBatch | undefined
   /** Whether the model answers a repeated request from its cache, without an execution. */
   readonly responseCache: boolean

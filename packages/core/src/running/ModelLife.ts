@@ -12,11 +12,11 @@ export interface ModelLife {
   readonly isReady: () => boolean
   /** Why it takes no requests, where `isReady` is false. */
   readonly problem: () => string
-  /** As `isReady`, and asks the model's own code as well. Ends in bounded time. */
+  /** Readiness, including the health check of the model's code. Ends in bounded time. */
   readonly probe: Effect.Effect<boolean>
   /** Requests that were accepted and that no instance has yet. */
   readonly pending: () => number
-  /** Waits for the failure after which the model, and its process, are of no use; undefined where none can happen. */
+  /** Waits for a failure after which the model, and its process, are unusable; undefined if none can happen. */
   readonly unrecoverable: Effect.Effect<Unrecoverable> | undefined
   /** Completes once every accepted request has been answered. For a model that receives no further ones. */
   readonly drained: Effect.Effect<void>

@@ -36,7 +36,7 @@ export class RunningModel {
   }
 }
 
-/** Receives every model that begins to run while it is provided, ahead of its first request. Default: nobody watches. */
+/** Receives every model that starts in its context, before its first request. Default: no effect. */
 export const Watcher = Context.Reference<(model: RunningModel) => void>("@nereid/core/Watcher", {
   defaultValue: () => () => {},
 })

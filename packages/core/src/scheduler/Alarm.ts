@@ -14,7 +14,7 @@ export class Alarm {
     this.#ring = ring
   }
 
-  /** Rings after so many milliseconds, at least 0; not at any time that was set before. */
+  /** Sets the alarm to this number of milliseconds, at least 0; replaces an earlier setting. */
   set(millis: number): void {
     this.clear()
     const fiber = this.#sleep(millis)

@@ -22,13 +22,13 @@ export interface DispatcherOptions {
   /** Takes turns of the event loop. */
   readonly tasks: Scheduler.SchedulerDispatcher
   readonly alarms: AlarmClock
-  /** No instance will ever take what is queued. */
+  /** Called when no instance will take the queued requests any more. */
   readonly onFailed: () => void
 }
 
 /**
- * Alarms come up to so many nanoseconds late. What is left of a delay then is waited for by taking turns; the event loop
- * does not sleep meanwhile.
+ * Maximum delay of alarms, in nanoseconds. The rest of a queue delay is waited for in turns of the event loop, without
+ * sleeping.
  */
 const lateness = 2e6
 

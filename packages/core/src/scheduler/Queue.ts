@@ -19,7 +19,7 @@ export const empty: Decision = { _tag: "Empty" }
 
 export interface Queue {
   readonly size: number
-  /** False where the queue is full. Requests with the same key may share a batch. */
+  /** False if the queue is full. Requests with the same key may share a batch. */
   offer(queued: QueuedRequest, key: string): boolean
   /** Queues requests again, as one batch ahead of all others; also where the queue is full. */
   retry(requests: ReadonlyArray<QueuedRequest>): void

@@ -47,7 +47,7 @@ export interface SchedulerOptions extends QueueOptions {
   readonly statistics: ModelStatistics
   /** Rows at which a batch goes at once; empty: only `maxBatchSize`. */
   readonly preferredBatchSizes: ReadonlyArray<number>
-  /** Undefined where all requests are equal, and wait as long as they like. */
+  /** Undefined if all requests are equal, and wait as long as they like. */
   readonly queueing?: Queueing | undefined
   /** Requests share a batch only where this agrees (Grouping.ts). */
   readonly groupKey: (request: Request) => string

@@ -73,7 +73,7 @@ export interface SimulatedModel {
 
 /**
  * An outcome for each policy, in the order of `over`. Blocks the thread until it is done: some microseconds for each request.
- * @throws RangeError where traffic runs backwards, or a number is out of range
+ * @throws RangeError if traffic runs backwards, or a number is out of range
  */
 export const run = (model: SimulatedModel, options: SimulationOptions): ReadonlyArray<Outcome> =>
   policies(model, options).map((policy) => simulate(model, options, policy))

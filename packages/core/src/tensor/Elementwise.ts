@@ -42,7 +42,7 @@ export type Broadcast<A extends Shape, B extends Shape, Behind extends Shape = r
 
 /**
  * A tensor of what `f` makes of each element.
- * @throws RangeError where the datatype cannot hold a result
+ * @throws RangeError if the datatype cannot hold a result
  */
 export const map = <D extends NumericDataType, S extends Shape>(
   tensor: TypedTensor<D, S>,
@@ -60,7 +60,7 @@ export const map = <D extends NumericDataType, S extends Shape>(
  * ```ts
  * Tensor.zipWith(a, b, (x, y) => x + y) // [3, 1] and [3, 5] are [3, 5]
  * ```
- * @throws RangeError where the shapes do not fit, or the datatype cannot hold a result
+ * @throws RangeError if the shapes do not fit, or the datatype cannot hold a result
  */
 export const zipWith = <D extends NumericDataType, A extends Shape, B extends Shape>(
   one: TypedTensor<D, A>,

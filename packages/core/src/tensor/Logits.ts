@@ -37,7 +37,7 @@ export const argmax = (values: Numbers): number => largest(values, 0, values.len
 
 /**
  * The same in each row of `classes` values, counted from the beginning of its row.
- * @throws RangeError where the values are no whole rows
+ * @throws RangeError if the values are no whole rows
  */
 export const argmaxRows = (values: Numbers, classes: number): ReadonlyArray<number> =>
   rows(values, classes).map((start) => {

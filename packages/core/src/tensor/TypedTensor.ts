@@ -40,7 +40,7 @@ export const elementCount = (shape: Shape): number => {
 /**
  * A tensor from elements. The shape's product must be the number of elements; typed arrays are used as they are, without
  * a copy.
- * @throws RangeError where the number of elements differs from the shape's
+ * @throws RangeError if the number of elements differs from the shape's
  */
 export const make = <D extends DataType.DataType, const S extends Shape>(
   datatype: D,
@@ -58,7 +58,7 @@ export const make = <D extends DataType.DataType, const S extends Shape>(
 
 /**
  * The same elements in another shape with the same number of them; no copy.
- * @throws RangeError where the number of elements differs
+ * @throws RangeError if the number of elements differs
  */
 export const reshape = <D extends DataType.DataType, const S extends Shape>(
   tensor: TypedTensor<D>,
@@ -135,7 +135,7 @@ export const split = <D extends DataType.DataType>(
 
 /**
  * The tensors one after another along axis 0: one copy, or none for a single tensor.
- * @throws RangeError where they do not agree in datatype and further dims
+ * @throws RangeError if they do not agree in datatype and further dims
  */
 export const concat = <D extends DataType.DataType>(tensors: readonly [TypedTensor<D>, ...Array<TypedTensor<D>>]) => {
   const [first] = tensors

@@ -34,7 +34,7 @@ const batchNote =
   "input shape. If you want to specify the full shape including the batch dim in your input dims config, try setting " +
   "max_batch_size to zero. See the model configuration docs for more info on max_batch_size."
 
-/** `deadline` in milliseconds of the clock, undefined where the caller set none. */
+/** `deadline` in milliseconds of the clock, undefined if the caller set none. */
 export const validate = (
   model: ModelInterface,
   wire: WireRequest,
@@ -105,7 +105,7 @@ export const validate = (
   })
 }
 
-/** The response as a codec writes it. Fails where an output has no class results and was asked for them. */
+/** The response as a codec writes it. Fails if an output has no class results and was asked for them. */
 export const wireResponse = (
   model: ModelInterface,
   validated: Validated,

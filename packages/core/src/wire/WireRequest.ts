@@ -18,7 +18,7 @@ export interface WireTensor {
 
 export interface RequestedOutput {
   readonly name: string
-  /** Whether HTTP sends it as binary data; undefined where the request leaves that to its default. */
+  /** Whether HTTP sends it as binary data; undefined if the request leaves that to its default. */
   readonly binary: boolean | undefined
   /** How many of its highest values are sent in its place (Classification.ts); absent for the tensor itself. */
   readonly classification?: number
@@ -52,7 +52,7 @@ export interface WireResponse {
 
 /** A message of a response stream: a response, or an error and the response to which it belongs. */
 export interface StreamResponse {
-  /** Empty where nothing has. */
+  /** Empty if nothing has. */
   readonly error: string
   readonly response: WireResponse
 }

@@ -24,7 +24,7 @@ export interface GenerateModel {
   readonly maxBatchSize: number
 }
 
-/** Why a model of this signature has no generate endpoint; undefined where it has one. */
+/** The reason why a model of this signature has no generate endpoint; undefined if it has one. */
 export const problem = ({ name, signature }: GenerateModel): Unsupported | undefined => {
   for (const { name: tensor, datatype, dims } of [...signature.inputs, ...signature.outputs]) {
     const subject = `'${tensor}' of model '${name}'`
@@ -41,7 +41,7 @@ export const problem = ({ name, signature }: GenerateModel): Unsupported | undef
 
 const varies = (dim: TensorSpec["dims"][number]) => typeof dim === "string" || isDynamic(dim)
 
-/** Fails where an input has no JSON form, as FP16 and bytes that are no text. */
+/** Encodes a request. Fails if an input has no JSON form, such as FP16 and bytes that are not text. */
 export const encode = (wire: WireRequest): Result.Result<Uint8Array, Unsupported> => {
   const writer = new JsonWriter()
   let before = "{"

@@ -10,7 +10,7 @@ import { matches, type TensorSpec, wireDims } from "../../tensor/TensorSpec.ts"
 import { elementCount } from "../../tensor/TypedTensor.ts"
 import type { WireTensor } from "../../wire/WireRequest.ts"
 
-/** Reads the value at the reader's position; `batched` where the model has a batch dimension before its dims. */
+/** Reads the value at the reader's position. `batched`: the model has a batch dimension before its dims. */
 export const readTensor = (reader: JsonReader, { name, datatype, dims }: TensorSpec, batched: boolean): WireTensor => {
   const start = reader.position
   const layout = measure(reader)
@@ -30,7 +30,7 @@ interface Layout {
   readonly count: number
 }
 
-/** Walks over a value; undefined where its arrays are not equally long, or not equally deep. */
+/** Walks over a value; undefined if its arrays are not equally long, or not equally deep. */
 const measure = (reader: JsonReader): Layout | undefined => {
   const extents: Array<number> = []
   let depthOfElements: number | undefined

@@ -28,11 +28,11 @@ export interface DecodedRequest {
 }
 
 export interface EncodedResponse {
-  /** Undefined where no output is binary: the body is the document. */
+  /** Undefined if no output is binary: the body is the document. */
   readonly headerLength: number | undefined
   /** Its memory is its own. */
   readonly document: Uint8Array
-  /** The binary outputs, to be sent behind it. */
+  /** Data of the binary outputs, sent after the document. */
   readonly tensors: ReadonlyArray<Uint8Array>
 }
 
@@ -68,9 +68,9 @@ export const decodeRequest = (
 }
 
 /**
- * Reads the body of a raw request: the elements of the model's one input, for one row where the model batches, in the
- * shape that its dims leave. A BYTES input has one element, which is the body without a length before it. All outputs are
- * sent as binary data. Whether the bytes fill the shape is for Validation.ts to say, as with any request.
+ * Reads the body of a raw request: the elements of the model's only input, with one row if the model batches. The
+ * body's length determines the variable dim. A BYTES input has one element, the body without a length prefix. All
+ * outputs are sent as binary data. Validation.ts checks whether the bytes match the shape.
  */
 export const decodeRawRequest = (
   body: Uint8Array,
@@ -114,7 +114,7 @@ export const binaryOutputs = (request: DecodedRequest, response: WireResponse): 
     return requested?.region === undefined && (requested?.binary ?? request.binaryOutputs)
   })
 
-/** Writes a response; `binary` by position in its outputs. Fails where an output has no JSON form. */
+/** Writes a response. `binary`: whether each output is sent as binary data. Fails if an output has no JSON form. */
 export const encodeResponse = (
   response: WireResponse,
   binary: ReadonlyArray<boolean>,
@@ -127,7 +127,7 @@ export const encodeResponse = (
   return Result.succeed({ headerLength: tensors.length > 0 ? document.length : undefined, document, tensors })
 }
 
-/** Writes a request with all inputs as binary data, which asks for all outputs as binary data. */
+/** Writes a request with all inputs as binary data, which requests all outputs as binary data. */
 export const encodeRequest = (wire: WireRequest): { readonly headerLength: number; readonly body: Uint8Array } => {
   const document = writeRequest(wire)
   let length = document.length

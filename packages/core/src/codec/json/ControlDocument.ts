@@ -6,7 +6,7 @@ import type { InferenceError } from "../../error/InferenceError.ts"
 import { caught, members, maxElements, tooMany, wrongKind } from "./JsonMembers.ts"
 import { JsonReader } from "./JsonReader.ts"
 
-/** A text, a truth value, or undefined for what is neither and so no parameter of anything. */
+/** Parameters by name: strings and booleans, or undefined for values of other types, which are invalid. */
 export type ControlParameters = ReadonlyMap<string, string | boolean | undefined>
 
 /** Where a name stands twice, the first counts; an empty body has no parameters. */

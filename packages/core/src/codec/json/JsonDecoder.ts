@@ -55,7 +55,7 @@ export interface ResponseDocument {
 /** The values of a document that differ from request to request, in its order. */
 export interface VaryingValues {
   readonly values: Array<VaryingValue>
-  /** False where the elements of an input are not among them. */
+  /** Whether the elements of all inputs were read. */
   isWhole: boolean
 }
 

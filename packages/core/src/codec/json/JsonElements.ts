@@ -78,7 +78,7 @@ interface Target {
   readonly name: string
   /** For many numbers. */
   readonly kernel: () => NumberKernel | undefined
-  /** The element that is read now, and where it stands. */
+  /** Index of the current element, and its position in the document. */
   index: number
   start: number
 }
@@ -217,7 +217,7 @@ const readFloat = (target: Target): number => {
   return text.startsWith("-") ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY
 }
 
-/** An integer of at most 15 digits; undefined where it has more, with the reader still before it. */
+/** Reads an integer of at most 15 digits. If it has more, returns undefined and leaves the reader before it. */
 const readInteger = (target: Target): number | undefined => {
   const { reader } = target
   const { bytes } = reader
@@ -238,7 +238,7 @@ const readInteger = (target: Target): number | undefined => {
   return negative ? 0 - value : value
 }
 
-/** 64-bit integers, as their two words: a bigint only where the digits do not fit a double. */
+/** Reads 64-bit integers as two words each. Uses bigint only if the digits do not fit a double. */
 const readLong = (target: Target, count: number): Uint8Array => {
   const { reader } = target
   const bytes = SmallMemory.allocate(count * 8)

@@ -22,7 +22,7 @@ export const writeRequest = (wire: WireRequest): Uint8Array => {
   return writer.written()
 }
 
-/** The document of a request that holds its inputs itself, and asks for its outputs that way. */
+/** Writes the document of a request with JSON inputs, which requests JSON outputs. */
 export const writeJsonRequest = (wire: WireRequest): Result.Result<Uint8Array, InvalidRequest> => {
   const writer = new JsonWriter()
   openRequest(writer, wire.parameters, wire)
@@ -106,7 +106,7 @@ export const writeResponse = (
   return Result.succeed(writer.written())
 }
 
-/** A tensor with its elements; a problem where they have no JSON form. */
+/** Writes a tensor with its elements; returns an error if they have no JSON form. */
 const writeData = (writer: JsonWriter, tensor: WireTensor): InvalidRequest | undefined => {
   writeTensor(writer, tensor)
   writer.ascii('"data":[')
@@ -116,7 +116,7 @@ const writeData = (writer: JsonWriter, tensor: WireTensor): InvalidRequest | und
   return undefined
 }
 
-/** The members that every tensor has, with a comma behind them. */
+/** Writes the members that all tensors have, followed by a comma. */
 const writeTensor = (writer: JsonWriter, { name, datatype, shape }: WireTensor): void => {
   writer.ascii('{"name":')
   writer.string(name)

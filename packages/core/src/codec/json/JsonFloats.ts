@@ -10,7 +10,7 @@
 /** Bytes to reserve for one value, including excess digits that are cut off. */
 export const longest = 32
 
-/** Writes `count` of the values, and their bits, at `offset`; answers the offset behind them. */
+/** Writes `count` values, given also as their bits, at `offset`; returns the end offset. */
 export const writeSingles = (
   values: Float32Array,
   bits: Int32Array,
@@ -41,11 +41,11 @@ const writeSingle = (value: number, word: number, bytes: Uint8Array, view: DataV
   const size = Math.abs(value)
   let exponent = exponents[binary] ?? 0
   if (size >= power10(exponent + 1)) exponent += 1
-  // Its digits as an integer, of which so many are decimals.
+  // The digits as an integer, and the number of decimals among them.
   let decimals = 7 - exponent
   const exact = size * power10(decimals)
   const far = (reaches[binary] ?? 0) * power10(decimals) * 1.000_001
-  // A power of two is half as far from what is below it.
+  // The distance from a power of two to the next lower value is half as large.
   const near = far * ((word & 0x7f_ffff) === 0 ? 0.499_998 : 0.999_998)
   let digits = (exact + 0.5) | 0
   let good = judge(Math.abs(digits - exact), near, far)
@@ -74,7 +74,7 @@ const writeSingle = (value: number, word: number, bytes: Uint8Array, view: DataV
   return writeNumber(digits, decimals, bytes, view, end)
 }
 
-/** 1 where digits so far from the value are good, -1 where they are not, 0 where that is too close to call. */
+/** 1 if digits at this distance from the value suffice, -1 if not, 0 if that is too close to call. */
 const judge = (distance: number, near: number, far: number): number => (distance < near ? 1 : distance > far ? -1 : 0)
 
 /** As JavaScript writes a number with these digits: with an exponent below 10^-6 and from 10^21 on. */
@@ -121,7 +121,7 @@ const writeDigits = (bytes: Uint8Array, view: DataView, offset: number, value: n
   return writePlaces(view, offset + 1, value - first * 1e8, 8)
 }
 
-/** The value with zeros in front of it, in so many places: at most 8, of which as many are written anyway. */
+/** Writes the value, zero-padded to `places` digits, at most 8. Always overwrites 8 bytes. */
 const writePlaces = (view: DataView, offset: number, value: number, places: number): number => {
   const all = Math.imul(value, integers[8 - places] ?? 1)
   const upper = (all / 10_000) | 0

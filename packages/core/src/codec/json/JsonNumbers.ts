@@ -12,7 +12,7 @@ export type NumberKind = "integer" | "single" | "double"
 /** Bytes that the longest number which is read here may take. */
 const longest = 48
 
-/** Where the last numbers of a document are read, so that whoever reads several bytes at once stays inside. */
+/** Copy of the document's end with padding, so that reads of several bytes at once stay within bounds. */
 const tail = new Uint8Array(2 * longest)
 const tailView = new DataView(tail.buffer)
 

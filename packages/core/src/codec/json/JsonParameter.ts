@@ -25,7 +25,7 @@ export const readParameter = (reader: JsonReader): Parameter | undefined => {
   }
 }
 
-/** The refusal of one that is none. */
+/** The error for a parameter that is not a scalar. */
 export const invalidType = (name: string) => {
   const rule = "It should be either 'int', 'bool', or 'string'."
   return new InvalidRequest({ message: `parameter '${name}' has invalid type. ${rule}` })

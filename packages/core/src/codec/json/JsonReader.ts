@@ -10,7 +10,7 @@ import { MalformedRequest } from "../../error/InferenceError.ts"
 /** Kind of the value at a position, determined by its first byte. */
 export type JsonKind = "object" | "array" | "string" | "number" | "boolean" | "null"
 
-/** Values inside values; more is refused. Only skipped values can come near it, and no recursion is behind it. */
+/** Maximum nesting depth. Only skipped values can come near it; skipping is not recursive. */
 const maxDepth = 1_000_000
 
 const quote = 0x22
@@ -215,7 +215,10 @@ export class JsonReader {
     }
   }
 
-  /** Writes a string's content as UTF-8, its escapes resolved; never longer than it was. Answers the offset behind it. */
+  /**
+   * Writes a string's content as UTF-8 with its escapes resolved, and returns the end offset. The output is never
+   * longer than the input.
+   */
   unescape(from: number, to: number, target: Uint8Array, offset: number): number {
     const { bytes } = this
     for (let position = from; position < to;) {

@@ -75,7 +75,7 @@ export class JsonWriter {
     else this.ascii(typeof value === "number" ? double(value) : String(value))
   }
 
-  /** A tensor's elements with commas between them; a message where they have no JSON form. */
+  /** Writes a tensor's elements, separated by commas; returns a message if they have no JSON form. */
   elements({ name, datatype, bytes, shape }: WireTensor): string | undefined {
     if (!isDataType(datatype) || datatype === "FP16" || datatype === "BF16") {
       return `sending ${datatype} data via JSON is not supported. Please use the binary data format for output ${name}`
@@ -141,7 +141,7 @@ export class JsonWriter {
     this.#digits(Math.abs(value))
   }
 
-  /** `high` is the upper word, signed as the datatype is: where it is small, the number is exact as a double. */
+  /** Writes a 64-bit integer. `high` is the upper word, with the datatype's sign; if it is small, a double is exact. */
   #long(view: DataView, index: number, high: number): void {
     const exact = high >= -0x20_0000 && high < 0x20_0000
     if (exact) this.#integer(high * 0x1_0000_0000 + view.getUint32(index * 8, true))
@@ -255,6 +255,6 @@ const singleBytes = new Uint8Array(singles.buffer)
 /** As JavaScript writes it, with the sign of a zero. */
 const float = (value: number): string => (Object.is(value, -0) ? "-0.0" : String(value))
 
-/** With a point even where it is whole, so that its reader takes it for a double too. */
+/** Formats whole numbers with a point too, so that readers parse them as doubles. */
 const double = (value: number): string =>
   Number.isInteger(value) && Math.abs(value) < 1e21 ? `${Object.is(value, -0) ? "-0" : value}.0` : String(value)

@@ -10,7 +10,7 @@
 import { kernel } from "../../gen/kernel.ts"
 import { shortest } from "./JsonFloats.ts"
 
-/** Elements of a tensor from which on the way over there pays well: from 8 to 16 on it does at all (docs/performance.md). */
+/** Minimum number of elements to use the kernel. It breaks even between 8 and 16 (docs/performance.md). */
 export const worthwhile = 32
 
 export interface NumberKernel {
@@ -40,7 +40,7 @@ interface Functions {
     width: number,
     signed: boolean,
   ) => number
-  /** A comma is behind each; fewer than `count` where the next one is left to the caller. */
+  /** Write each element followed by a comma. Return less than `count` if the caller must write the next element. */
   readonly writeSingles: (source: number, count: number, target: number) => number
   readonly writeDoubles: (source: number, count: number, target: number) => number
 }
@@ -130,9 +130,10 @@ const fillPowers = ({ memory, largestPower, powers, decimals }: Exports): void =
 }
 
 /**
- * For writing FP32, by the biased exponent of a value: the decimal exponent of the power of two that it begins at; the
- * bits from which on that is one more; for both, what scales its mantissa to 9 digits before the point, as an integer with
- * 32 + 24 bits behind it; and the digits of that power of two, which is half as far from what is below it as others are.
+ * Fills the tables for writing FP32, indexed by the biased exponent of a value. They have the decimal exponent at the
+ * start of the binade, and the bits from which on it is one more. For both, they have the factor that scales the
+ * mantissa to 9 digits before the point, with 32 + 24 fractional bits. The last table has the digits of the power of
+ * two, whose distance to the next lower value is half as large.
  */
 const fillSingles = ({ memory, exponents, thresholds, factors, powersOfTwo }: Exports): void => {
   const begins = new Int8Array(memory.buffer, exponents.value, 256)

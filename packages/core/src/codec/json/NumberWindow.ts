@@ -12,7 +12,7 @@ export type NumberDataType = Exclude<JsonDataType, "BOOL" | "BYTES">
 /** Typical bytes of an element; limits how much of the text behind a short array is copied. */
 const likelyLength = 24
 
-/** Up to which so many bytes are copied one by one. */
+/** Maximum length that is copied byte by byte. */
 const fewBytes = 64
 
 const comma = 0x2c
@@ -24,7 +24,7 @@ export class NumberWindow {
   readonly #width: number
   /** Of the tensor, all of it. */
   readonly #data: Uint8Array
-  /** The part of the document that is in the window, and where it may begin to read a number. */
+  /** The part of the document in the window, and the last position at which a number may begin. */
   #from = 0
   #limit = 0
 
@@ -79,7 +79,9 @@ export class NumberWindow {
     else for (let index = 0; index < length; index++) this.#data[offset + index] = elementBytes[index] ?? 0
   }
 
-  /** The window begins here, and has as much as so many elements may need, or as fits. */
+  /**
+   * Moves the start of the window, and fills it with the typical length of the given number of elements, if it fits.
+   */
   #move(from: number, elements: number): void {
     const { textBytes } = this.#kernel
     const { bytes } = this.#reader

@@ -10,7 +10,7 @@ import { JsonReader } from "./JsonReader.ts"
 export interface RegionDocument {
   /** Of the shared memory object, as `shm_open` takes it. */
   readonly key: string
-  /** Bytes from the start of the object; 0 where the document has none. */
+  /** Offset in the object, in bytes. Default 0. */
   readonly offset: number
   readonly byteSize: number
 }

@@ -32,7 +32,10 @@ export const encode = (wire: WireRequest, headroom: number, allocate = allocateZ
   return message
 }
 
-/** @throws Error where the bytes are no such message, or its tensors cannot be read */
+/**
+ * Decodes a response.
+ * @throws Error if the bytes are not a valid message, or its tensors cannot be read
+ */
 export const decode = (bytes: Uint8Array): WireResponse =>
   PlainResponse.read(bytes, 0, bytes.length) ?? decodeAny(bytes)
 

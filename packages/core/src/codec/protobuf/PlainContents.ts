@@ -7,7 +7,7 @@ import { encodeElements } from "../../tensor/TypedTensor.ts"
 
 type Integers = Int8Array | Int16Array | Int32Array | Uint8Array | Uint16Array | Uint32Array
 
-/** How the run of a datatype is read. Undefined where it is not in its usual form. */
+/** Decoder of a datatype's run. Returns undefined if the run is not in its usual form. */
 interface Contents {
   readonly tag: number
   readonly read: (run: Uint8Array) => Uint8Array | undefined
@@ -99,7 +99,7 @@ const elements = (reader: ProtobufReader.ProtobufReader, end: number): Uint8Arra
 
 const contents = (field: number, read: Contents["read"]): Contents => ({ tag: ProtobufReader.delimited(field), read })
 
-/** By datatype. The 8- and 16-bit integers have no field of their own. */
+/** Decoders by datatype. The 8- and 16-bit integers share the fields of 32-bit integers. */
 const fields: ReadonlyMap<string, Contents> = new Map([
   ["BOOL", contents(1, booleans)],
   [

@@ -10,7 +10,9 @@ import * as ProtobufReader from "./ProtobufReader.ts"
 import { delimitedLength, optionalLength, ProtobufWriter, shapeLength } from "./ProtobufWriter.ts"
 import type { RequestedOutput, WireRequest, WireTensor } from "../../wire/WireRequest.ts"
 
-/** The request that stands from `start` to `end`; undefined where it is not plain. Its tensors are views on `bytes`. */
+/**
+ * Reads the request from `start` to `end`; undefined if it is not in its common form. Its tensors are views on `bytes`.
+ */
 export const read = (bytes: Uint8Array, start: number, end: number): WireRequest | undefined => {
   const reader = new ProtobufReader.ProtobufReader(bytes, start, end)
   const inputs: Array<Input> = []
@@ -111,7 +113,7 @@ interface Input {
   bytes: Uint8Array
 }
 
-/** Of an input that has no contents of its own. */
+/** Marks an input without contents. */
 const unsent = new Uint8Array(0)
 
 const isUnsent = ({ bytes }: Input): boolean => bytes === unsent

@@ -44,7 +44,7 @@ export const decode = (
   return Result.fail(new InvalidRequest({ message: message.failure }))
 }
 
-/** A request on a stream, where one that is refused is answered by its id. */
+/** A request on a stream. The response to an invalid one has its id. */
 export interface StreamRequest {
   readonly id: string
   readonly request: Result.Result<WireRequest, InvalidRequest>
@@ -65,7 +65,7 @@ export const decodeStream = (
 
 /** Fails in words. */
 const parse = (bytes: Uint8Array, start: number, end: number): Result.Result<ModelInferRequest, string> => {
-  // Not a Buffer: its slice() is no copy, and whoever gets a tensor may count on one.
+  // A Uint8Array, because a Buffer's slice() does not copy, and receivers of a tensor rely on the copy.
   const plain = new Uint8Array(bytes.buffer, bytes.byteOffset + start, end - start)
   return Result.try({
     try: () => fromBinary(ModelInferRequestSchema, plain, { readUnknownFields: false }),
@@ -91,7 +91,7 @@ export const encode = (response: WireResponse, headroom = 0, allocate = allocate
 /** Of a ModelStreamInferResponse. */
 export const streamLength = PlainResponse.streamLength
 
-/** Writes it from `position` on, and returns the position behind it. */
+/** Writes a stream response from `position` on, and returns the end position. */
 export const writeStream = PlainResponse.writeStream
 
 /** A response of a stream, with a parameter for whether it is the last of its request. */
@@ -251,7 +251,7 @@ const contentsField = <K extends keyof InferTensorContents>(
 }
 
 /**
- * 8- and 16-bit integers have no field of their own in InferTensorContents, but share `int_contents` and `uint_contents`
+ * 8- and 16-bit integers share `int_contents` and `uint_contents` in InferTensorContents
  * (proto/inference/grpc_service.proto). Higher bits are dropped.
  */
 const contentsFields = [

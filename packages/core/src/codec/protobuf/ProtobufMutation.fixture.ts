@@ -30,7 +30,7 @@ const readVarint = (bytes: Uint8Array, from: number): readonly [value: number, e
   return undefined
 }
 
-/** The fields of a message; undefined where the bytes are none. */
+/** Splits a message into its fields; undefined if the bytes are not a message. */
 const split = (bytes: Uint8Array): ReadonlyArray<Field> | undefined => {
   const fields: Array<Field> = []
   for (let offset = 0; offset < bytes.length;) {

@@ -86,7 +86,7 @@ export class ProtobufReader {
     return name
   }
 
-  /** A text of its own. */
+  /** Reads a string without the cache of names. */
   text(end: number): string {
     const bytes = this.#bytes
     const from = this.position
@@ -135,10 +135,10 @@ export class ProtobufReader {
 /** Of field `field` where its length stands before it: texts, bytes, messages and packed numbers. */
 export const delimited = (field: number): number => (field << 3) | 2
 
-/** Of field `field` where it is a varint. */
+/** Tag of a varint field. */
 export const varint = (field: number): number => field << 3
 
-/** Of field `field` where it is eight bytes. */
+/** Tag of a field of eight bytes. */
 export const fixed64 = (field: number): number => (field << 3) | 1
 
 /** By a hash of their bytes; a name that has another's place takes it over. */
