@@ -27,7 +27,7 @@ export interface Overrides {
 
 export interface RepositoryClient {
   readonly index: (readyOnly?: boolean) => Promise<ReadonlyArray<Entry>>
-  /** Undefined where it is done. */
+  /** Loads a model; returns the error, or undefined if it succeeds. */
   readonly load: (name: string, overrides?: Overrides) => Promise<string | undefined>
   readonly unload: (name: string, dependents?: boolean) => Promise<string | undefined>
   /** With the names of config.pbtxt; 64-bit integers may be texts. */

@@ -1,6 +1,6 @@
 /**
- * The fences: which package may import which, in which order the folders of a package stand, and the modules that must stay
- * free of what they must not load. Tables, so that a new edge is a decision and not an accident.
+ * Import rules: which packages and folders may import each other, and which modules must not load certain others. The
+ * rules are tables, so that a new dependency is a deliberate change.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { builtinModules } from "node:module"

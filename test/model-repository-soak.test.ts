@@ -1,8 +1,9 @@
 /**
- * A repository under constant change and constant traffic: models are reloaded, loaded, given another instance and unloaded, over
- * both transports, while 16 callers without a pause ask one of them, over HTTP, and ensembles that are made of them, over gRPC.
- * Of what is to be there no request fails, and of what comes and goes none in another way than that it is not there; and
- * against what the process held after as much traffic before the first change, no thread, no file and no memory is left behind.
+ * A repository under constant change and load, over both transports. Models are reloaded, loaded, regrouped and
+ * unloaded, while 16 callers continuously call one of them over HTTP, and ensembles of them over gRPC.
+ *
+ * No request of a permanent model fails; requests of other models fail only because the model is not loaded. Compared
+ * with the process before the first change, after as much load, no thread, file or memory leaks.
  */
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { Effect, Exit, Scope } from "effect"

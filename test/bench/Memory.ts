@@ -60,7 +60,7 @@ export const measure = async (server: Child, bare: Child, full: boolean): Promis
   }
 }
 
-/** Of so many requests in the queue of a model that never answers, without their connections. */
+/** Memory of queued requests of a model that never answers, excluding their connections. */
 const waiting = async (
   server: Child,
   load: RequestLoad.RequestLoad,

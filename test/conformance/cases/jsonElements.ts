@@ -1,4 +1,7 @@
-/** The elements of JSON tensors: what each datatype takes, what it refuses, and how it is written back. HTTP only. */
+/**
+ * The elements of JSON tensors: accepted and rejected values of each datatype, and their encoding in responses. HTTP
+ * only.
+ */
 import type { Line } from "../Acceptance.ts"
 import { type HttpCase, type HttpExpected, http } from "../Case.ts"
 

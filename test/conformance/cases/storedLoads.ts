@@ -1,4 +1,4 @@
-/** Loading and unloading where callers may: what is refused, and what changes nothing. */
+/** Loads and unloads by clients: rejected requests, and requests without effect. */
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"

@@ -1,4 +1,4 @@
-/** Scripts of a repository: what they are told, what they may ask, and what becomes of their errors. */
+/** Scripts of a repository: their arguments, their calls, and their errors. */
 import type { codes } from "../Codes.ts"
 import type { Claim, InferCase } from "../Case.ts"
 import { tensor } from "../InferRequest.ts"

@@ -1,4 +1,4 @@
-/** One request of the fuzzing, made from its number: what is sent, and what it deserves. */
+/** One fuzzing request, generated from its number: the bytes to send, and the expected result. */
 import { deflateSync, gzipSync } from "node:zlib"
 import { toBinary } from "@bufbuild/protobuf"
 import { ModelInferRequestSchema } from "@nereid/protocol/grpc_service"

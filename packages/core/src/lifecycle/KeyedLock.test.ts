@@ -5,7 +5,7 @@ import { KeyedLock } from "./KeyedLock.ts"
 const refused = (name: string) =>
   `model '${name}' is being changed, which code that is part of a change cannot wait for`
 
-/** A lock, changes of it that last until they are let go, and what has begun and ended, in order. */
+/** A lock, changes that block until the test releases them, and their starts and ends in order. */
 const harness = Effect.sync(() => {
   const lock = new KeyedLock()
   const log: Array<string> = []

@@ -28,7 +28,7 @@ export class QueuedRequest {
   readonly statistics: RequestStatistics
   /** When it was submitted, in the scheduler's nanoseconds. */
   readonly queuedAt: number
-  /** Ended, in whatever way: its reply has been called, or never will be. */
+  /** Whether it has ended: its reply was called, or never will be. */
   done = false
   /** Set while it is in the queue; the group's own, as are the two neighbours in it. */
   group: RequestGroup | undefined = undefined

@@ -20,7 +20,8 @@ export const counted =
       return Effect.map(emit(response), () => {
         if (progress.done) return
         const counts = statistics.response(progress.responses)
-        // Only now: a response that could not be sent, or that its caller did not wait for, is where the request ended.
+        // Counted after `emit`: a response that could not be sent, or that its caller did not wait for, ended the
+        // request.
         progress.responses += 1
         progress.respondedAt = nanos()
         counts?.computeInfer.add(took)

@@ -125,7 +125,7 @@ export class RunningBatch {
       const outcome = outcomes[index]
       if (outcome !== undefined && Result.isSuccess(outcome)) rows += request.rows
     }
-    // Before the replies: a caller that asks for statistics next finds its own request in them.
+    // Before the replies, so that callers that read the statistics next find their requests counted.
     if (rows > 0) statistics.executed(rows, compute, currentTimeMillis())
     for (let index = 0; index < this.#requests.length; index++) {
       const queued = this.#requests[index]

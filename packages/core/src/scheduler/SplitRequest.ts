@@ -76,7 +76,7 @@ const pick = (rows: ReadonlyArray<TypedTensor>, indexes: ReadonlyArray<number>):
   return first && concat([first, ...rest])
 }
 
-/** The rows of all parts where they were in the request. */
+/** Joins the rows of all parts in the order of the request. */
 const join = (
   model: string,
   specs: ReadonlyArray<TensorSpec>,

@@ -19,7 +19,7 @@ export class Agenda {
   #soon: Array<() => void> = []
   #count = 0
 
-  /** Once everything has happened that happens at this moment, and ahead of what comes later. */
+  /** Schedules a task at the current time, after the pending ones and before later events. */
   soon(happen: () => void): Cancel {
     const task = { happen }
     this.#soon.push(() => task.happen())
@@ -28,7 +28,7 @@ export class Agenda {
     }
   }
 
-  /** After so many nanoseconds, at least 0. */
+  /** Schedules an event after this number of nanoseconds, at least 0. */
   after(nanos: number, happen: () => void): Cancel {
     const event: Event = { time: this.now + Math.max(0, nanos), order: this.#count++, happen }
     this.#push(event)

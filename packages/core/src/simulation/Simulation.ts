@@ -31,7 +31,7 @@ export { type Arrival, constant, poisson, type TrafficOptions } from "./Traffic.
 export interface SimulationOptions {
   /** Comes to an end, and is gone through once for each policy. */
   readonly traffic: Iterable<Arrival>
-  /** How long an instance has a batch of so many rows, those included that fill it up. A number is milliseconds. */
+  /** Duration of a batch with this number of rows, padding included. A number is in milliseconds. */
   readonly cost: (rows: number) => Duration.Input
   /** How many execute at the same time, each a batch. Default 1. */
   readonly instances?: number
@@ -55,7 +55,7 @@ export interface Outcome extends Policy {
   readonly answered: number
   /** They found the queue full, waited for longer than they may, or have more rows than a batch. */
   readonly refused: { readonly full: number; readonly late: number; readonly large: number }
-  /** Milliseconds from arrival to answer, of those that were answered; NaN where none was. */
+  /** Milliseconds from arrival to response, of the answered requests; NaN without any. */
   readonly latency: { readonly p50: number; readonly p90: number; readonly p99: number; readonly max: number }
   readonly batches: number
   /** Mean rows per batch; NaN without batches. */
@@ -130,7 +130,7 @@ const simulate = ({ definition }: SimulatedModel, { traffic, cost }: SimulationO
 const paddedTo = (sizes: ReadonlyArray<number>, maxBatchSize: number): ReadonlyArray<number> =>
   sizes.length === 0 ? [] : [...sizes.filter((size) => size < maxBatchSize), maxBatchSize]
 
-/** Its group stands for its shapes and values: there are none here. */
+/** A request of the simulation. Its group represents its shapes and values. */
 const request = ({ rows = 1, group = "", ...queued }: Arrival): Request => {
   requireInteger("rows", rows, 1)
   const requestParameters = parameters(noParameters, queued)

@@ -21,8 +21,8 @@ export const elementBytes = (datatype: DataType, value?: Element<DataType>): Uin
 }
 
 /**
- * Writes it at its place, and reads what has become of it: integers are not to be wrapped or cut. Whether it is one that the
- * datatype can hold.
+ * Writes the element and reads it back, because typed arrays wrap or truncate integers. Returns whether the datatype
+ * can hold it.
  */
 export const write = (
   datatype: FixedDataType,

@@ -25,7 +25,7 @@ export const softmax = (logits: Numbers, classes = logits.length): Float32Array<
   return probabilities
 }
 
-/** Each logit as a probability of its own, for classes that do not exclude each other. */
+/** Converts each logit to an independent probability, for classes that do not exclude each other. */
 export const sigmoid = (logits: Numbers): Float32Array<ArrayBuffer> => {
   const probabilities = new Float32Array(logits.length)
   for (let index = 0; index < logits.length; index++) probabilities[index] = 1 / (1 + Math.exp(-at(logits, index)))
@@ -36,8 +36,8 @@ export const sigmoid = (logits: Numbers): Float32Array<ArrayBuffer> => {
 export const argmax = (values: Numbers): number => largest(values, 0, values.length)
 
 /**
- * The same in each row of `classes` values, counted from the beginning of its row.
- * @throws RangeError if the values are no whole rows
+ * The index of the largest value in each row of `classes` values, relative to the start of the row.
+ * @throws RangeError if the length is not a multiple of `classes`
  */
 export const argmaxRows = (values: Numbers, classes: number): ReadonlyArray<number> =>
   rows(values, classes).map((start) => {
@@ -50,7 +50,10 @@ export interface Ranked {
   readonly value: number
 }
 
-/** The `count` largest values, the largest first and of equal ones the first; fewer where there are no more. No NaN. */
+/**
+ * The `count` largest values, in descending order, the first of equal ones first; fewer if there are not enough.
+ * Excludes NaN.
+ */
 export const topK = (values: Numbers, count: number): ReadonlyArray<Ranked> =>
   Array.from(values, (value, index): Ranked => ({ index, value }))
     .filter(({ value }) => !Number.isNaN(value))

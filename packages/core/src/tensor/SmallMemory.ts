@@ -16,7 +16,7 @@ const alignment = 8
 let slab = new ArrayBuffer(0)
 let used = 0
 
-/** So many bytes, all 0, of which the first is where an element of any datatype may begin. */
+/** Allocates this number of zero bytes, aligned for any datatype. */
 export const allocate = (length: number): Uint8Array<ArrayBuffer> => {
   if (length > largest) return new Uint8Array(length)
   if (used + length > slab.byteLength) {

@@ -25,9 +25,9 @@ export interface TensorSpec {
   readonly optional: boolean
   /** Default of an optional input; absent if the model handles the omitted input. */
   readonly default?: DefaultTensor
-  /** Names of the classes, where the tensor holds an index into them, or one score for each. */
+  /** Names of the classes, if the tensor holds an index into them, or one score for each. */
   readonly labels?: ReadonlyArray<string>
-  /** A text that the one BYTES element may be, where it may not be any. */
+  /** Generates a valid text for the single BYTES element, if not every text is valid. */
   readonly example?: () => string
 }
 
@@ -43,7 +43,7 @@ export const isDynamic = (dim: Dim): boolean => typeof dim === "string" || dim =
 export const wireDims = (dims: ReadonlyArray<Dim>): ReadonlyArray<number> =>
   dims.map((dim) => (typeof dim === "string" ? -1 : dim))
 
-/** Whether `shape`, from axis `from` on, fits the dims: same rank, and equal where a dim is fixed. */
+/** Whether `shape`, from axis `from` on, matches the dims: the same rank, and equal extents for fixed dims. */
 export const matches = (dims: ReadonlyArray<Dim>, shape: ReadonlyArray<number>, from = 0): boolean => {
   if (shape.length - from !== dims.length) return false
   for (let axis = 0; axis < dims.length; axis++) {

@@ -38,8 +38,8 @@ export const elementCount = (shape: Shape): number => {
 }
 
 /**
- * A tensor from elements. The shape's product must be the number of elements; typed arrays are used as they are, without
- * a copy.
+ * Makes a tensor from elements. The shape's product must be the number of elements. Typed arrays are used without a
+ * copy.
  * @throws RangeError if the number of elements differs from the shape's
  */
 export const make = <D extends DataType.DataType, const S extends Shape>(
@@ -57,7 +57,7 @@ export const make = <D extends DataType.DataType, const S extends Shape>(
 }
 
 /**
- * The same elements in another shape with the same number of them; no copy.
+ * Changes the shape without a copy.
  * @throws RangeError if the number of elements differs
  */
 export const reshape = <D extends DataType.DataType, const S extends Shape>(
@@ -113,7 +113,7 @@ export const slice = <D extends DataType.DataType>(
   return new TypedTensor(tensor.datatype, shape, tensor.bytes.subarray(from, to))
 }
 
-/** The tensor cut along axis 0 into parts of so many rows; views, found in one pass. */
+/** Splits the tensor along axis 0 into views with these numbers of rows. */
 export const split = <D extends DataType.DataType>(
   tensor: TypedTensor<D>,
   rows: ReadonlyArray<number>,
@@ -134,8 +134,8 @@ export const split = <D extends DataType.DataType>(
 }
 
 /**
- * The tensors one after another along axis 0: one copy, or none for a single tensor.
- * @throws RangeError if they do not agree in datatype and further dims
+ * Concatenates the tensors along axis 0: one copy, or none for a single tensor.
+ * @throws RangeError if they differ in datatype or in further dims
  */
 export const concat = <D extends DataType.DataType>(tensors: readonly [TypedTensor<D>, ...Array<TypedTensor<D>>]) => {
   const [first] = tensors

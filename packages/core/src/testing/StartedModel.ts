@@ -16,8 +16,8 @@ import { advance } from "./TestTime.ts"
 import type { GenerateDocument, InferDocument } from "./WireCalls.ts"
 
 /**
- * As a client of the model would have it (it is a Client.PromiseClient), over the wire, and what it has done. Calls reject with
- * the tagged errors of `Errors`.
+ * A model under test: a Client.PromiseClient that calls it over the wire, and its executions. Calls reject with the
+ * tagged errors of `Errors`.
  */
 export interface StartedModel<
   I extends Fields,

@@ -15,7 +15,7 @@ import { type RunningModel, Watcher } from "../running/RunningModel.ts"
 import { type AnyModel, type Execution, Journal } from "./Journal.ts"
 import * as WireCalls from "./WireCalls.ts"
 
-/** A model with the types of its declaration, over the wire, and what it has done. */
+/** A model under test: its typed calls, its calls over the wire, and its executions. */
 export interface TestModel<I extends Fields, O extends Fields, P extends Declared = undefined>
   extends Inference<I, O, P>, WireCalls.WireCalls {
   /** The batches that its instances were given so far, the first one first; also those that failed. */
@@ -33,7 +33,7 @@ export type ModelOf<Self> = Self extends { readonly Service: Inference<infer I, 
   : never
 
 /**
- * The model that a layer provides; `which` of them, where it provides several.
+ * Builds the model that a layer provides; `service` selects one if the layer provides several.
  *
  * ```ts
  * it.effect("a request waits for others, 5 ms at most", () =>
@@ -45,7 +45,7 @@ export type ModelOf<Self> = Self extends { readonly Service: Inference<infer I, 
  *   }))
  * ```
  *
- * Every call builds the layer anew, and the end of the scope unloads it.
+ * Every call builds a new instance of the layer, which the end of the scope unloads.
  */
 export const model = <Provides, E, R, Self extends Provides = Provides>(
   layer: Layer.Layer<Provides, E, R>,

@@ -39,7 +39,7 @@ export interface FailureHeaders {
   readonly retryAfter: number | undefined
 }
 
-/** The error that these header fields name; `closest`, which the status alone implies, where they name none. */
+/** The error in these header fields; `closest`, derived from the status, if they name none. */
 export const fromHeaders = (
   { tag, document, retryAfter }: FailureHeaders,
   closest: InferenceError,

@@ -18,7 +18,7 @@ import type { WireRequest, WireResponse, WireTensor } from "./WireRequest.ts"
 
 export interface Validated {
   readonly request: Request
-  /** In the order they were asked for. */
+  /** The requested outputs, in the requested order. */
   readonly outputs: ReadonlyArray<ValidatedOutput>
 }
 
@@ -34,7 +34,7 @@ const batchNote =
   "input shape. If you want to specify the full shape including the batch dim in your input dims config, try setting " +
   "max_batch_size to zero. See the model configuration docs for more info on max_batch_size."
 
-/** `deadline` in milliseconds of the clock, undefined if the caller set none. */
+/** Validates a request. `deadline` is in milliseconds of the clock; undefined if the caller set none. */
 export const validate = (
   model: ModelInterface,
   wire: WireRequest,
@@ -105,7 +105,7 @@ export const validate = (
   })
 }
 
-/** The response as a codec writes it. Fails if an output has no class results and was asked for them. */
+/** The response for a codec to write. Fails if classification was requested of an output that does not support it. */
 export const wireResponse = (
   model: ModelInterface,
   validated: Validated,

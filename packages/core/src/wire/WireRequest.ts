@@ -10,17 +10,19 @@ export interface WireTensor {
   readonly name: string
   readonly datatype: string
   readonly shape: ReadonlyArray<number>
-  /** Row-major, little endian; BYTES with length prefixes. A view on the received body where that is possible. */
+  /**
+   * Elements in row-major order, little endian; BYTES with length prefixes. A view on the received body if possible.
+   */
   readonly bytes: Uint8Array
-  /** Where the bytes are instead, then `bytes` is empty; absent for a tensor that travels itself. */
+  /** Shared memory that holds the elements, `bytes` being empty; absent for a tensor in the message. */
   readonly region?: RegionReference
 }
 
 export interface RequestedOutput {
   readonly name: string
-  /** Whether HTTP sends it as binary data; undefined if the request leaves that to its default. */
+  /** Whether HTTP sends the output as binary data; undefined for the request's default. */
   readonly binary: boolean | undefined
-  /** How many of its highest values are sent in its place (Classification.ts); absent for the tensor itself. */
+  /** Shared memory that the output is written to; absent for an output in the message. */
   readonly classification?: number
   /** Where it is written, to be sent without its bytes; absent for an output that travels itself. */
   readonly region?: RegionReference
@@ -52,7 +54,7 @@ export interface WireResponse {
 
 /** A message of a response stream: a response, or an error and the response to which it belongs. */
 export interface StreamResponse {
-  /** Empty if nothing has. */
+  /** Empty for a successful response. */
   readonly error: string
   readonly response: WireResponse
 }

@@ -13,7 +13,7 @@ const encoder = new TextEncoder()
 
 const datatypes = ["FP32", "FP64", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64"] as const
 
-/** The elements, and where the reader stands behind them; or what is wrong, and where. */
+/** The elements and the reader's position after them; or the error and its position. */
 const outcome = (text: string, datatype: JsonDataType, count: number, kernel = numberKernel) => {
   const reader = new JsonReader(encoder.encode(text), "request")
   try {
