@@ -12,8 +12,8 @@ import { concat, sameRow, slice, type TypedTensor } from "../tensor/TypedTensor.
 /** Options of calls with several samples. */
 export interface ChunkOptions {
   /**
-   * How many chunks of a batch are in flight at the same time, where the batch has more than `maxBatchSize` rows. With 0, such
-   * a batch is an InvalidRequest. Default 4.
+   * Maximum concurrent chunks of a batch with more than `maxBatchSize` rows. With 0, such batches fail with
+   * InvalidRequest. Default 4.
    */
   readonly concurrentChunks?: number
 }

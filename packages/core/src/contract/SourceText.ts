@@ -85,7 +85,7 @@ export const object = (
   return lines(`${before}{`, parts, `}${after}`, indent)
 }
 
-/** A call of one argument that does not fit stands in a line of its own. */
+/** Prints a member; a call of one argument that does not fit goes on a separate line. */
 const member = (name: string, value: Expression, indent: number): string => {
   const flat = `${name}: ${inline(value)},`
   const isCall = value.kind === "call" && value.arguments.length === 1 && value.arguments[0]?.kind !== "list"

@@ -88,7 +88,10 @@ export class EnsembleRequest {
     this.#complete(flow)
   }
 
-  /** At the step's level: for each of the responses that it follows from, where it is below this one. */
+  /**
+   * Starts a step at its level if its inputs are available. From a flow of an outer level, starts it for each response
+   * below.
+   */
   #startStep(flow: EnsembleFlow, step: LinkedStep): void {
     if (this.#isOver) return
     const { graph } = this.#options

@@ -26,7 +26,7 @@ const fullLevels = 64
 export class PolicyQueue implements Queue {
   readonly #options: PolicyQueueOptions
   readonly #preferred: ReadonlySet<number>
-  /** A batch of so many rows is not waited for any longer. */
+  /** Number of rows at which a batch closes immediately. */
   readonly #maxPreferred: number
   readonly #maxRequests: number
   readonly #lanes = new Map<string, PriorityLanes>()

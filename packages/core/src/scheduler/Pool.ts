@@ -39,7 +39,7 @@ export class Pool {
     return batches
   }
 
-  /** Whether none of them ever will. */
+  /** Whether all instances have failed. */
   get hasFailed(): boolean {
     return this.#loads.every(({ instance }) => instance.status() === "failed")
   }

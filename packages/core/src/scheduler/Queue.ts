@@ -21,7 +21,7 @@ export interface Queue {
   readonly size: number
   /** False if the queue is full. Requests with the same key may share a batch. */
   offer(queued: QueuedRequest, key: string): boolean
-  /** Queues requests again, as one batch ahead of all others; also where the queue is full. */
+  /** Queues requests again, as one batch ahead of all others, even if the queue is full. */
   retry(requests: ReadonlyArray<QueuedRequest>): void
   /** Does nothing for a request that is not queued. */
   remove(queued: QueuedRequest): void

@@ -181,7 +181,7 @@ export const encodeElements = (data: ReadonlyArray<Uint8Array>): Uint8Array => {
   return bytes
 }
 
-/** The offset after `count` length-prefixed elements; the bytes must hold that many (checked where they arrive). */
+/** The offset after `count` length-prefixed elements. The bytes must contain that many; this was checked on arrival. */
 const skipElements = (bytes: Uint8Array, from: number, count: number): number => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let offset = from

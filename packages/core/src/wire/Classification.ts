@@ -63,7 +63,7 @@ const ranked = (tensor: TypedTensor): Ranked | undefined =>
 const highest = (elements: Ranked, count: number): Uint32Array => {
   const heap = new Uint32Array(count)
   let size = 0
-  /** Puts `index` where the heap has a hole, at `hole` or below. */
+  /** Inserts `index` at the heap's hole, or below it. */
   const sink = (hole: number, index: number): void => {
     let at = hole
     for (;;) {

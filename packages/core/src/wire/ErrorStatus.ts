@@ -44,7 +44,7 @@ export const errorStatuses: { readonly [T in Tag]: ErrorStatus } = {
   RegionFailed: { grpc: GrpcCode.INTERNAL, http: 500 },
 }
 
-/** The tag of the table's row that holds the status of an error without a row of its own. */
+/** The tag whose row in the table has the status; errors without a separate row share that of ExecutionFailed. */
 export const statusTag = ({ _tag }: InferenceError): Tag =>
   _tag === "Unrecoverable" || _tag === "DeclaredFailure" ? "ExecutionFailed" : _tag
 

@@ -129,7 +129,7 @@ export const wireResponse = (
 
 const noOutputs: ReadonlyArray<string> = []
 
-/** All outputs of a signature that has so many: the same for each of its requests. */
+/** All outputs of a signature with `count` outputs; the array is shared by its requests. */
 const everything = (count: number): ReadonlyArray<ValidatedOutput> =>
   (all[count] ??= Array.from({ length: count }, (_, position) => ({ position, classification: undefined })))
 
