@@ -1,6 +1,6 @@
 /**
- * A guide's program: its TypeScript blocks as files, for as long as they are used. A block that begins with a comment like
- * `// name.ts` begins the file of that name; the blocks behind it continue that file.
+ * The program of a guide: writes its TypeScript blocks to temporary files. A block that begins with a comment like `//
+ * name.ts` starts the file of that name; later blocks continue it.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"

@@ -59,7 +59,9 @@ export const resolve = (file: string, specifier: string): string | undefined => 
   return target === undefined ? undefined : join(packagesFolder, name, target)
 }
 
-/** Every module that a file loads at run time, itself included: paths of files, and specifiers of what is from elsewhere. */
+/**
+ * Every module that a file loads at run time, including itself: paths of files, and specifiers of external packages.
+ */
 export const loaded = (file: string, seen = new Set<string>()): ReadonlySet<string> => {
   if (seen.has(file)) return seen
   seen.add(file)

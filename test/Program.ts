@@ -8,7 +8,7 @@ export const root = join(import.meta.dirname, "..")
 
 export interface Ended {
   readonly code: number | null
-  /** What killed it, where it did not exit by itself. */
+  /** Signal that ended the process; null if it exited by itself. */
   readonly signal: NodeJS.Signals | null
   readonly output: string
 }
@@ -21,7 +21,7 @@ export class Program {
   #output = ""
   readonly ended: Promise<Ended>
 
-  /** `variables`: what it has beside the environment of the tests. */
+  /** `variables`: additional environment variables. */
   constructor(args: ReadonlyArray<string>, variables: NodeJS.ProcessEnv = {}) {
     this.#process = spawn(process.execPath, [...args], {
       cwd: root,
@@ -74,7 +74,7 @@ export const shell = async (line: string): Promise<string> => (await promisify(e
 /** The lines that are shown to users call it; a machine that has Node need not have it. */
 export const hasCurl = spawnSync("curl", ["--version"]).status === 0
 
-/** One that nobody listens on. */
+/** A port that no process listens on. */
 export const freePort = () =>
   new Promise<number>((resolve) => {
     const probe = createServer().listen(0, () => {

@@ -1,6 +1,6 @@
 /**
- * What a caller has of a server's repository, over HTTP or over gRPC: the same calls, answered in the same form, so that a test is
- * written once for both. A refusal is a text, `InvalidRequest: what was wrong`, whose status is looked at here.
+ * Client of a server's repository, over HTTP or over gRPC. Both have the same calls and results, so that one test
+ * covers both. An error is a string, `InvalidRequest: message`; the client checks its status.
  */
 import type { DescMessage, DescMethodUnary, MessageInitShape, MessageShape } from "@bufbuild/protobuf"
 import { toJson } from "@bufbuild/protobuf"
@@ -27,14 +27,14 @@ export interface Overrides {
 
 export interface RepositoryClient {
   readonly index: (readyOnly?: boolean) => Promise<ReadonlyArray<Entry>>
-  /** Undefined where it is done. */
+  /** Loads a model; returns the error, or undefined if it succeeds. */
   readonly load: (name: string, overrides?: Overrides) => Promise<string | undefined>
   readonly unload: (name: string, dependents?: boolean) => Promise<string | undefined>
   /** With the names of config.pbtxt; 64-bit integers may be texts. */
   readonly config: (name: string, version?: string) => Promise<unknown>
   readonly isReady: () => Promise<boolean>
   readonly isModelReady: (name: string, version?: string) => Promise<boolean | string>
-  /** What a model with one FP32 of a batch, X → Y, makes of a number. */
+  /** The output of a model of one FP32 input X and output Y, or the error. */
   readonly infer: (name: string, x?: number, options?: { readonly signal?: AbortSignal }) => Promise<number | string>
   /** Requests that the model has answered. */
   readonly successes: (name: string) => Promise<number>

@@ -1,6 +1,6 @@
 /**
- * The fences: which package may import which, in which order the folders of a package stand, and the modules that must stay
- * free of what they must not load. Tables, so that a new edge is a decision and not an accident.
+ * Import rules: which packages and folders may import each other, and which modules must not load certain others. The
+ * rules are tables, so that a new dependency is a deliberate change.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { builtinModules } from "node:module"
@@ -29,7 +29,7 @@ const allowed: Readonly<Record<string, ReadonlyArray<string>>> = {
 const order: Readonly<Record<string, ReadonlyArray<string>>> = {
   core: [
     "gen",
-    // What travels: values, requests and how they are written.
+    // Wire data: values, requests and their encoding.
     "tensor",
     "synthetic",
     "error",
@@ -39,7 +39,7 @@ const order: Readonly<Record<string, ReadonlyArray<string>>> = {
     "codec/protobuf",
     "codec/json",
     "codec/generate",
-    // What is declared, and how it is called.
+    // Declarations and calls.
     "model",
     "contract",
     "batch",
@@ -49,7 +49,7 @@ const order: Readonly<Record<string, ReadonlyArray<string>>> = {
     "configuration",
     "openapi",
     "call",
-    // What executes.
+    // Execution.
     "scheduler",
     "cache",
     "provide",
@@ -58,7 +58,7 @@ const order: Readonly<Record<string, ReadonlyArray<string>>> = {
     "lifecycle",
     "simulation",
     "testing",
-    // What users import.
+    // The public exports.
     ".",
   ],
   server: ["error", "memory", "port", "dispatch", "trace", "log", "gateway", "http", "grpc", "metrics", "."],

@@ -1,10 +1,10 @@
-/** What models declare of their batches, over sockets: one model that has all of it, asked over gRPC and over HTTP. */
+/** Batching options of models, over sockets: one model with all options, called over gRPC and over HTTP. */
 import { Client } from "@nereid/client"
 import { Errors, Model, Tensor } from "@nereid/core"
 import { Server } from "@nereid/server"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 
-/** Rows of a batch, at which it goes at once: tests send exactly so many. */
+/** Rows at which a batch closes immediately; tests send exactly this number. */
 const together = 4
 
 class Sum extends Model.Service<Sum>()("sum", {
@@ -26,7 +26,7 @@ class Sum extends Model.Service<Sum>()("sum", {
   },
 }) {}
 
-/** Says of each row what its batch was. */
+/** Reports for each row the batch that it was part of. */
 const SumLive = Model.batch(Sum, ({ x, mask, note }, { value, requests }) => {
   if (x.data.includes(-1)) throw new Errors.InvalidRequest({ message: "poison" })
   const [rows, length] = x.shape

@@ -1,4 +1,4 @@
-/** `nereid check` as a user meets it: what it says of this machine, and of one on which something does not work. */
+/** `nereid check`: its output on this machine, and on one with a broken component. */
 import { availableParallelism } from "node:os"
 import { expect, it } from "vitest"
 import { nereid, Program } from "./Program.ts"

@@ -1,6 +1,6 @@
 /**
- * Client and server together, over sockets: one table of cases, run by the model in the same process, over gRPC and over
- * HTTP, so that a caller cannot tell where its model is.
+ * Client and server together, over sockets: one table of cases, run by the model in the same process, over gRPC and
+ * over HTTP. The results must be equal.
  */
 import { fromTag } from "@nereid/core/internal/error/InferenceError"
 import { describe, expect, it } from "@effect/vitest"
@@ -50,7 +50,7 @@ class Fail extends Model.Service<Fail>()("fail", {
   outputs: { Y: Tensor.utf8() },
 }) {}
 
-/** Tells what its handler knows of the request. */
+/** Reports its handler's view of the request. */
 class Told extends Model.Service<Told>()("told", { inputs: {}, outputs: { TOLD: Tensor.utf8() } }) {}
 
 /** Holds every request until it is let go, one at a time; two may wait. */
@@ -414,7 +414,7 @@ class OtherDatatype extends Model.Service<OtherDatatype>()("twice", {
   maxBatchSize: 16,
 }) {}
 
-/** What a promise client rejects with. */
+/** The error with which a promise client rejects, as text. */
 const rejection = (promise: Promise<unknown>) =>
   Effect.promise(() =>
     promise.then(

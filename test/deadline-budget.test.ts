@@ -1,4 +1,4 @@
-/** A caller's deadline as a budget: what is left of it goes with every call that a handler makes, and ends them with the request. */
+/** A caller's deadline as a budget: calls that a handler makes inherit the remaining time, and end with the request. */
 import { Client } from "@nereid/client"
 import { Model, Tensor } from "@nereid/core"
 import { Server } from "@nereid/server"

@@ -1,4 +1,4 @@
-/** What a client has a default for and a call leaves out, at a server that knows no defaults, as those of other makes. */
+/** Client-side defaults of omitted inputs, at a server that does not support defaults, such as Triton. */
 import { Client } from "@nereid/client"
 import { Model, Tensor } from "@nereid/core"
 import { Server } from "@nereid/server"

@@ -1,6 +1,8 @@
 /**
- * An ensemble of a repository over both transports: a script, ONNX files and a model in code as its steps, in the layout of
- * Triton's own example; its answers, its failures, what is shown of it, and what becomes of it when its models go (C32, C37).
+ * An ensemble of a repository over both transports: a script, ONNX files and a model in code as its steps. It has the
+ * layout of Triton's example. Covers responses, failures, metadata, and the unloading of its models.
+ *
+ * (C32, C37)
  */
 import { create, type DescMessage, type DescMethodUnary, type MessageInitShape } from "@bufbuild/protobuf"
 import { Client } from "@nereid/client"

@@ -1,4 +1,4 @@
-/** Every example as its README tells to run it: served by `nereid serve`, asked by its client, over both transports. */
+/** Every example as its README describes it: served by `nereid serve`, called by its client, over both transports. */
 import { readdirSync, readFileSync } from "node:fs"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { hasCurl, nereid, Program, root, shell } from "./Program.ts"

@@ -52,7 +52,7 @@ it("a repository is served as the module was, and a client verifies it", async (
 
 const { modelConfig, modelMetadata } = GRPCInferenceService.method
 
-/** What callers see of a server's models over each transport. */
+/** A server's models, as clients see them over each transport. */
 const seen = async (server: Program, names: ReadonlyArray<string>) => {
   const [, http] = await server.match(/HTTPService at .*:(\d+)/)
   const [, grpc] = await server.match(/GRPCInferenceService at .*:(\d+)/)

@@ -1,6 +1,7 @@
 /**
- * The last line of the compiler's message for programs with one mistake: it names what is wrong. One run of the real compiler
- * checks the programs of fixtures/messages/programs.ts and those of the tables below, every form of a handler with every mistake.
+ * The last line of the compiler's message for programs with one mistake must name the mistake. One run of the compiler
+ * checks the programs of fixtures/messages/programs.ts, and those of the tables below: every form of a handler with
+ * every mistake.
  */
 import { execFile } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"

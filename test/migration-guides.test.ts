@@ -1,4 +1,4 @@
-/** The programs of the guides for those who come from elsewhere, as they stand there: each says itself what comes out. */
+/** The programs of the migration guides, run unchanged; each checks its own results. */
 import { execFileSync } from "node:child_process"
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"

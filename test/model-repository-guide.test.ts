@@ -1,4 +1,4 @@
-/** The guide on model repositories: its program, beside models that lie where it looks for them. */
+/** The guide on model repositories: its program, with models in the directory that it expects. */
 import { execFileSync } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"

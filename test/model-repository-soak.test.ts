@@ -1,8 +1,9 @@
 /**
- * A repository under constant change and constant traffic: models are reloaded, loaded, given another instance and unloaded, over
- * both transports, while 16 callers without a pause ask one of them, over HTTP, and ensembles that are made of them, over gRPC.
- * Of what is to be there no request fails, and of what comes and goes none in another way than that it is not there; and
- * against what the process held after as much traffic before the first change, no thread, no file and no memory is left behind.
+ * A repository under constant change and load, over both transports. Models are reloaded, loaded, regrouped and
+ * unloaded, while 16 callers continuously call one of them over HTTP, and ensembles of them over gRPC.
+ *
+ * No request of a permanent model fails; requests of other models fail only because the model is not loaded. Compared
+ * with the process before the first change, after as much load, no thread, file or memory leaks.
  */
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { Effect, Exit, Scope } from "effect"
@@ -30,14 +31,14 @@ const ensemble = (first: string, second: string) => `platform: "ensemble" max_ba
 const [reloads, cycles, warmUp] = [200, 50, 8000]
 
 /**
- * What a process keeps for itself hides what is left behind: the C library an arena for each thread that has loaded a session, up
- * to eight for each core, none of which it gives back; V8 the pages of heaps that have ended, for some seconds, and garbage
- * until it comes to it. So there are two arenas and no such pages here, and garbage is collected before anything is measured.
+ * Settings that keep caches of the process from hiding leaks. The C library keeps an arena for each thread that has
+ * loaded a session, up to eight per core. V8 keeps the pages of ended heaps for some seconds, and delays garbage
+ * collection. So the process has two arenas, no page pool, and a collection before each measurement.
  */
 const environment = { MALLOC_ARENA_MAX: "2" }
 const node = ["--no-memory-pool", "--expose-gc", "--import", "./test/fixtures/programs/collecting.ts"]
 
-/** What a process holds, where the system tells. */
+/** Threads and open files of a process, from Linux's /proc. */
 const held = ({ pid }: Program) => {
   const status = readFileSync(`/proc/${pid}/status`, "utf8")
   const threads = Number(/Threads:\s+(\d+)/.exec(status)?.[1])

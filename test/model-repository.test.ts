@@ -20,7 +20,7 @@ const {
   serverReady,
 } = GRPCInferenceService.method
 
-/** What is there until the test ends. */
+/** Acquires a resource until the test ends. */
 const scoped = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>): Promise<A> => {
   const scope = Scope.makeUnsafe()
   onTestFinished(() => Effect.runPromise(Scope.close(scope, Exit.void)))
@@ -52,7 +52,7 @@ const serve = async (...args: ReadonlyArray<string>) => {
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
   ) => Effect.runPromise(call(method, request))
-  /** What a model makes of 0, or says instead. */
+  /** The model's output for the input 0, or the response body of an error. */
   const infer = async (name: string, version?: string) => {
     const path = version === undefined ? name : `${name}/versions/${version}`
     const { body } = await post(`models/${path}/infer`, {
@@ -395,7 +395,7 @@ it(
       { name: "comes", version: "7", state: "READY", reason: "" },
       { name: "stays", version: "1", state: "READY", reason: "" },
     ])
-    // What cannot be loaded leaves what is there, until it can be.
+    // A failed load keeps the running model, until a valid configuration replaces it.
     models.write("changes/config.pbtxt", "max_batch_size: -3")
     await server.match(/Failed to load model changes: 'max_batch_size' must be non-negative value for changes/)
     expect([await response("changes"), (await get("health/ready")).status]).toEqual([20, 200])

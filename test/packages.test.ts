@@ -1,4 +1,4 @@
-/** What npm shows of each package: its package.json and its README, whose program runs here as it stands there. */
+/** The npm page of each package: its package.json and its README, whose program is run unchanged. */
 import { execFileSync } from "node:child_process"
 import { copyFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"

@@ -1,6 +1,6 @@
 /**
- * What users may import: the modules of each package and what they export. Whatever else a package exports is for its siblings,
- * stands below `internal/`, and may change with any release.
+ * The public API: the modules of each package and their exports. Exports below `internal/` are for other packages of
+ * this repository, and may change in any release.
  */
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"

@@ -1,6 +1,6 @@
 /**
- * What a repository does over time, and what each option of it changes, once over each transport: servers of their own, with
- * repositories whose models are scripts where it does not matter what they are. Single questions are cases in conformance/.
+ * Repository behavior over time, and the effect of each option, over each transport. Each test has separate servers,
+ * with scripts as models if their content is irrelevant. Single requests are cases in conformance/.
  */
 import { Model, Registry, Tensor } from "@nereid/core"
 import { Repository } from "@nereid/repository"
@@ -41,7 +41,7 @@ const script = (fixture: RepositoryFixture, name: string, text: string, config =
   fixture.write(`${name}/config.pbtxt`, tensors + config)
 }
 
-/** What scripts say, who are imported into this process; and what they wait for until the test lets them go. */
+/** Values that scripts, imported into this process, report; and the gate that they wait for. */
 const received: Array<unknown> = []
 let gate = Promise.withResolvers<void>()
 Reflect.set(globalThis, "tell", (value: unknown) => received.push(value))

@@ -27,7 +27,7 @@ beforeAll(async () => {
     const file = guide.file(`${name}.ts`)
     writeFileSync(file, withPorts(readFileSync(file, "utf8")))
   }
-  // What the reader has himself.
+  // The guide's reader provides this module.
   writeFileSync(
     guide.file("device.ts"),
     `export const device = { isLost: false, run: ({ PIXELS }: { PIXELS: { data: Float32Array } }) => {
@@ -49,7 +49,7 @@ beforeAll(async () => {
   )
 })
 
-/** What the guide leaves to the programs that have its other models and layers. */
+/** Programs for the models and layers that the guide mentions without running them. */
 beforeAll(() => {
   writeFileSync(
     guide.file("started.ts"),

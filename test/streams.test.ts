@@ -13,7 +13,7 @@ class Count extends Model.Service<Count>()("count", {
     TO: Tensor.scalar("INT32"),
     /** Bytes beside each number. */
     SIZE: Tensor.optional(Tensor.scalar("INT32")),
-    /** What follows the last number. Default: the end. */
+    /** Behavior after the last number. Default: the stream ends. */
     THEN: Tensor.optional(Tensor.labels(["nothing", "failure"])),
   },
   outputs: { N: Tensor.scalar("INT32"), PAD: Tensor.UINT8("size") },
@@ -26,7 +26,7 @@ class Twice extends Model.Service<Twice>()("twice", {
   maxBatchSize: 4,
 }) {}
 
-/** What JSON has no form for: two dims that vary, halves, bytes that are no text. */
+/** Fields that JSON cannot express: two variable dims, FP16, and bytes that are not text. */
 const unspeakable = {
   inputs: { x: Tensor.FP32("rows", "columns"), half: Tensor.FP16("n"), raw: Tensor.BYTES(1) },
   outputs: { x: Tensor.FP32("rows", "columns"), half: Tensor.FP16("n"), raw: Tensor.BYTES(1) },

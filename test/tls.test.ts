@@ -159,7 +159,7 @@ const plain = (port: number) => opened(() => connect(port, "127.0.0.1"), "connec
 const secure = (port: number, options: ConnectionOptions = {}) =>
   opened<TLSSocket>(() => connectTls({ port, host: "127.0.0.1", ca: trusted.cert, ...options }), "secureConnect")
 
-/** What speaks no TLS, or ends before it does: each closes its own connection. */
+/** Clients that do not speak TLS, or close early: only their connections are closed. */
 const strangers: { readonly [name: string]: (socket: Socket) => void } = {
   "HTTP/1.1 without TLS": (socket) => socket.write("GET /v2 HTTP/1.1\r\nhost: x\r\n\r\n"),
   "HTTP/2 without TLS": (socket) => socket.write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),

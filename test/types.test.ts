@@ -114,7 +114,7 @@ export const tested = async () => {
   // @ts-expect-error Bert is not provided
   // @effect-diagnostics-next-line missingLayerContext:off
   await Testing.start(SentimentLive)
-  // What wants a client takes it.
+  // A started model is assignable to a client.
   const client: Client.PromiseClient<Fields["inputs"], Fields["outputs"]> = sentiment
   return { client, PROB }
 }

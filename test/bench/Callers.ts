@@ -1,4 +1,4 @@
-/** So many callers, each of which asks again when it has its answer: the load of a client that is measured itself. */
+/** A closed-loop load: each caller sends its next request after the response. Measures the client itself. */
 import { createHistogram } from "node:perf_hooks"
 import type { Measured } from "./Measured.ts"
 

@@ -1,4 +1,4 @@
-/** A process of its own, on a core of its own where there are two: the parent's side of Reporter.ts. */
+/** A child process, on a separate core if there are two: the parent's side of Reporter.ts. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { fileURLToPath } from "node:url"

@@ -21,7 +21,7 @@ export interface Comparison {
   readonly nereid: Figures
   readonly baseline: Figures
   readonly errors: ReadonlyArray<string>
-  /** What profiles say, where they were asked for. */
+  /** Summaries of the CPU profiles, if requested. */
   readonly notes: ReadonlyArray<string>
 }
 

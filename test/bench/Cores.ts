@@ -1,6 +1,6 @@
 /**
- * Who runs where: the servers on one core, the load on another, so that neither takes the other's time. Needs Linux's
- * taskset and two cores; without them, everything runs wherever the system puts it.
+ * Assignment of processes to cores: servers on one, load on another, so that they do not compete. Requires Linux's
+ * taskset and two cores; otherwise the system schedules all processes.
  */
 import { execFileSync } from "node:child_process"
 

@@ -9,7 +9,7 @@ function sendTrailers(this: ServerHttp2Stream) {
   this.sendTrailers(trailers)
 }
 
-/** The message stands behind its prefix. */
+/** Sends a message that includes its prefix. */
 export const send = (stream: ServerHttp2Stream, message: Buffer): void => {
   stream.on("wantTrailers", sendTrailers)
   stream.respond(headers, options)

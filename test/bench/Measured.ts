@@ -1,4 +1,4 @@
-/** What came of one round, in numbers that can be told from process to process. */
+/** Results of one round, as data that can be sent between processes. */
 import type { Measured as Round } from "@nereid/bench/internal/load/Round"
 
 export interface Measured {

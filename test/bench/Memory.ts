@@ -1,6 +1,6 @@
 /**
- * What a connection that does nothing costs in memory, and a small request that waits in the queue: the difference of what
- * the server holds before and after it has many of them.
+ * Memory of an idle connection, and of a small queued request: the difference of the server's memory before and after
+ * it has many of them.
  */
 import { setTimeout } from "node:timers/promises"
 import type { Connection, Replies, Target } from "@nereid/bench/internal/target/Load"
@@ -60,7 +60,7 @@ export const measure = async (server: Child, bare: Child, full: boolean): Promis
   }
 }
 
-/** Of so many requests in the queue of a model that never answers, without their connections. */
+/** Memory of queued requests of a model that never answers, excluding their connections. */
 const waiting = async (
   server: Child,
   load: RequestLoad.RequestLoad,

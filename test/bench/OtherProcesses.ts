@@ -1,4 +1,4 @@
-/** What other programs took of the machine while a case ran: without it nobody can tell noise from a result. */
+/** CPU use of other programs while a case runs, to distinguish noise from results. */
 import { cpus } from "node:os"
 import type { Child } from "./Child.ts"
 

@@ -1,6 +1,6 @@
 /**
- * What was measured last of each case, as numbers and texts: results.json, from which the page is made. Cases that are
- * measured one by one come together here, as long as it is on the same machine.
+ * The latest figures of each case: results.json, from which the page is generated. Cases measured separately are merged
+ * if they ran on the same machine.
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"

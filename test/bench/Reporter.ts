@@ -96,7 +96,7 @@ export const report = ({ ports = { http: 0, grpc: 0 }, models = [], run }: Repor
       memory: async () => {
         const { gc } = globalThis
         if (gc === undefined) throw new Error("There is no gc(). This is a bug of the benchmark.")
-        // What finalizers free goes with the second.
+        // The second collection frees the memory that finalizers release.
         gc()
         await new Promise((resolve) => setTimeout(resolve, 100))
         gc()

@@ -25,7 +25,7 @@ const vector = (name: string, from: number): Input => ({
 
 export const vectors = [vector("INPUT0", 0), vector("INPUT1", 100)]
 
-/** A stroke like a 1: what is in the picture does not change what it costs. */
+/** A stroke like a 1; the cost does not depend on the content of the picture. */
 const digit: Input = {
   name: "image",
   shape: [1, 1, 28, 28],

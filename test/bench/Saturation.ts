@@ -1,6 +1,6 @@
 /**
- * The proof that inference does not stall the server: `digits` called by as many clients as it can bear, while the server
- * watches its own event loop and counts what it puts into one execution.
+ * Shows that inference does not block the server: `digits` called by a saturating number of clients. The server
+ * measures the delay of its event loop and the rows per execution.
  */
 import * as RequestLoad from "./RequestLoad.ts"
 import type { Child } from "./Child.ts"
@@ -17,7 +17,7 @@ export interface Saturation {
 
 const clients = 64
 
-/** Every client has a connection of its own. */
+/** Every client has a separate connection. */
 export const saturate = async (
   server: Child,
   model: string,

@@ -13,11 +13,11 @@ export interface Side {
   /** The process whose CPU time counts, and of which a profile is made. */
   readonly child: Child
   readonly run: (seconds: number) => Promise<Measured.Measured>
-  /** CPU time, in microseconds, of what stands at the other end: where that is busy, it is what is measured. */
+  /** CPU time of the opposite process, in microseconds. If that process is saturated, it determines the result. */
   readonly otherCpu: () => Promise<number>
 }
 
-/** A server, called from this process over so many connections. */
+/** A server, called from this process over the given number of connections. */
 export const server = (child: Child, target: Target, connections: number, concurrency: number): Side => ({
   child,
   run: async (seconds) => {
@@ -34,7 +34,7 @@ export const server = (child: Child, target: Target, connections: number, concur
   },
 })
 
-/** A process that works by itself; `other` is what it asks, where it asks something. */
+/** A process that generates its own work; `other` is the process that it calls, if any. */
 export const worker = (child: Child, work: () => Omit<Work, "seconds">, other?: Child): Side => ({
   child,
   run: (seconds) => child.call("run", { ...work(), seconds }),

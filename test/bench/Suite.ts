@@ -1,6 +1,6 @@
 /**
- * The cases: what is measured, beside what, and what is to be reached. Each starts the processes that it needs; how they
- * are compared is the business of Comparison.ts, how results look that of Results.ts and Page.ts.
+ * The benchmark cases: the measured side, its baseline and its target. Each case starts its processes. Comparison.ts
+ * compares them; Results.ts and Page.ts format the results.
  */
 import * as RequestLoad from "./RequestLoad.ts"
 import type { Child } from "./Child.ts"
@@ -10,13 +10,13 @@ import * as Request from "./Request.ts"
 import { saturate } from "./Saturation.ts"
 import * as Side from "./Side.ts"
 
-/** Modules that are run as a child of their own. */
+/** Modules that run as a child process. */
 export type Program = "server" | "echo" | "json" | "grpc-js" | "session" | "fixed-replies" | "client" | "raw-client"
 
-/** What a case has to work with. */
+/** The environment of a case. */
 export interface Bench {
   readonly settings: Settings
-  /** Starts it where a server belongs, or where the load does. */
+  /** Starts a program on the server's core or on the load's. */
   readonly start: (
     program: Program,
     place?: "server" | "load" | "both",
@@ -27,9 +27,9 @@ export interface Bench {
 /** A line of the table. Pairs are `Nereid / baseline`. */
 export interface Result {
   readonly lines: ReadonlyArray<string>
-  /** The number that the target is about; empty where the lines are all. */
+  /** The figure that the target applies to; empty if the lines are the whole result. */
   readonly reached: string
-  /** Undefined where there is no target. */
+  /** Undefined without a target. */
   readonly met: boolean | undefined
   readonly cpu: string
   readonly busy: string
@@ -113,7 +113,7 @@ const served = (
 const side = (child: Child, load: RequestLoad.RequestLoad, replyLength: number): Side.Side =>
   Side.server(child, RequestLoad.target(child, load, replyLength), load.connections, load.concurrency)
 
-/** A server that answers so many bytes with as many as ours did. */
+/** A server that answers a body of the given length with `replyLength` bytes. */
 const echo = async (bench: Bench, load: RequestLoad.RequestLoad, replyLength: number) =>
   side(await bench.start("echo"), RequestLoad.echoed(load, replyLength), replyLength)
 

@@ -1,4 +1,4 @@
-/** The benchmark works: every case is there and no reply was wrong. Its numbers are nobody's business here. */
+/** Checks that the benchmark runs every case without wrong replies. Does not check its figures. */
 import { execFile } from "node:child_process"
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -25,7 +25,7 @@ it("the short form fills the whole table without an error", async () => {
     const row = rows.get(name)
     expect(row?.at(-2), name).toBe("0")
   }
-  // It measures for seconds whatever else the machine does, and starts programs besides.
+  // The benchmark measures for several seconds at any load of the machine, and starts programs.
 }, 240_000)
 
 it("refuses to publish the short form's numbers", async () => {

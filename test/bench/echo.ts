@@ -1,7 +1,7 @@
 /**
- * The baseline that does nothing, run as a child: bare node:http2 and node:http servers that take a body of the size that
- * the path gives first and answer with as many bytes as it gives second. A body of several chunks is copied once over
- * gRPC, as whoever wants to read it must; over HTTP not even that.
+ * The echo baseline, run as a child: bare node:http2 and node:http servers. They receive a body of the size that the
+ * path gives first, and answer with the number of bytes that it gives second. Over gRPC a body of several chunks is
+ * joined by one copy, which any reader requires; over HTTP it is not.
  */
 import { createServer as createHttp } from "node:http"
 import { createServer as createHttp2, type ServerHttp2Stream } from "node:http2"

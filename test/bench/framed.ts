@@ -1,6 +1,6 @@
 /**
- * A gRPC message behind its prefix. Alone in its file, so that the bare server loads nothing that makes messages: how often V8
- * collects its buffers depends on the size of its heap.
+ * A gRPC message with its prefix. In a separate file, so that the bare server does not load a protobuf library: the
+ * frequency of V8's garbage collection depends on the heap size.
  */
 import { frame } from "@nereid/core/internal/grpc/GrpcFrame"
 

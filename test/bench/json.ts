@@ -1,6 +1,6 @@
 /**
- * The baseline for JSON, run as a child: the models add_sub, glance and mirror as somebody would write them who has
- * node:http, JSON.parse and JSON.stringify, and trusts the requests.
+ * The baseline for JSON, run as a child: the models add_sub, glance and mirror, written with only node:http, JSON.parse
+ * and JSON.stringify, and without validation.
  */
 import { createServer } from "node:http"
 import { listen } from "./Listening.ts"

@@ -1,6 +1,6 @@
 /**
- * `npm run bench`: what the server and the client reach beside bare Node that does nothing but move the bytes.
- * docs/performance.md says what is measured and how to read it.
+ * `npm run bench`: measures the server and the client against bare Node.js programs that only move the bytes.
+ * docs/performance.md describes the cases and the figures.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { cpus } from "node:os"
@@ -59,7 +59,7 @@ const pinned =
 const machine = `${cpus().length} cores of ${cpus()[0]?.model ?? "unknown"}, Node ${process.version}; ${pinned}`
 console.log(`${machine}; medians of ${settings.rounds} × ${settings.seconds} s\n`)
 
-/** Every case has processes of its own: what one has made of them is not to show in another. */
+/** Every case runs in separate processes, so that it does not affect others. */
 const inItsOwnProcesses = async (
   run: Case["run"],
 ): Promise<{ result: Awaited<ReturnType<Case["run"]>>; taken: number }> => {

@@ -1,4 +1,4 @@
-/** Models that cost nothing, so that what is left is the way to them and back: of large tensors, and of waiting ones. */
+/** Models without computation, to measure only the transport: of large tensors, and of queued requests. */
 import { Model, Tensor } from "@nereid/core"
 import { Effect, Layer } from "effect"
 

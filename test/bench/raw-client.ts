@@ -1,6 +1,6 @@
 /**
- * The baseline of clients, run as a child and measured: the same call as somebody would write it who has node:http2 and
- * protobuf-es, one stream per call on one session, the tensors as typed arrays.
+ * The client baseline, run as a child: the same call written with node:http2 and protobuf-es, one stream per call on
+ * one session, the tensors as typed arrays.
  */
 import { type ClientHttp2Session, connect } from "node:http2"
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"

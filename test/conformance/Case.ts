@@ -1,4 +1,4 @@
-/** What a table of cases is made of. What runs them is in the tests beside it. */
+/** The types of conformance cases. The tests in this directory run them. */
 import { create, type DescMessage, type DescMethod, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import type { Tag } from "@nereid/core/Errors"
 import type { Line } from "./Acceptance.ts"
@@ -9,7 +9,7 @@ import type { Encoding, InferRequest, Outcome } from "./InferRequest.ts"
 import type { RepositoryLineName } from "./RepositoryLines.ts"
 import type { Ports, ServerName } from "./ServerUnderTest.ts"
 
-/** What a case may prove. */
+/** Claim that a case may prove. */
 export type Claim = Line | RepositoryLineName
 
 interface Named {
@@ -34,7 +34,7 @@ export interface HttpExpected {
   readonly headers?: { readonly [name: string]: string | RegExp | undefined }
   /** The whole body as text, or what it must look like. */
   readonly body?: string | RegExp
-  /** What the body has at least, as JSON. */
+  /** Subset that the JSON body must contain. */
   readonly shows?: unknown
   /** The text of `{"error": …}`, instead of a body. */
   readonly error?: string | RegExp
@@ -59,7 +59,7 @@ export interface GrpcExpected {
   readonly httpStatus?: number
   /** Each message of the answer as JSON. */
   readonly replies?: ReadonlyArray<string | RegExp>
-  /** What the only message has at least, as JSON with the names of the protocol, its defaults and all. */
+  /** Subset that the only message must contain, as JSON with the protocol's names, default values included. */
   readonly shows?: unknown
   readonly headers?: { readonly [name: string]: string | RegExp | undefined }
 }
@@ -68,7 +68,7 @@ export interface GrpcExpected {
 export interface GrpcCase extends Named {
   readonly call: GrpcCall
   readonly expected: GrpcExpected
-  /** What a message of the answer is. Default a ModelInferResponse. */
+  /** Message type of the response. Default ModelInferResponse. */
   readonly output?: DescMessage
 }
 

@@ -1,4 +1,4 @@
-/** What a server under test has counted, as its metrics and its statistics tell it, and waiting until it has. */
+/** Counters of a server under test, from its metrics and statistics, and waiting for their values. */
 import { setImmediate } from "node:timers/promises"
 import { assert } from "@effect/vitest"
 import type { Connections } from "./Connections.ts"

@@ -1,7 +1,7 @@
 /**
- * What the models share that a test holds while it looks at their queue: which requests have come to run, execution by
- * execution, and what ends the one called `hold`. A script of a repository is a module that no test imports: it finds this one
- * by the name that it has in the process.
+ * Shared state of the models that a test blocks to inspect their queue: the ids of the requests of each execution, and
+ * the gate of the request `hold`. Scripts of a repository cannot be imported by tests, so they find this object by its
+ * name in the process.
  */
 class GatedExecution {
   /** The ids of the requests of each execution that has begun. */

@@ -1,6 +1,6 @@
 /**
- * A connection to the gRPC port, in HTTP/2 as node has it: frames of any content, and what comes back as it comes. Not a
- * client: nothing is retried, checked or decoded.
+ * A raw connection to the gRPC port over node:http2: sends frames of any content, and returns the replies as received.
+ * Without retries, checks or decoding.
  */
 import { constants } from "node:http2"
 import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"
@@ -11,7 +11,7 @@ import { within } from "./within.ts"
 export interface GrpcCall {
   /** The name of an RPC of the service, or a whole path. Default ModelInfer. */
   readonly method?: string
-  /** Whole frames or parts of them, each a write of its own. */
+  /** Whole frames or parts of them; each chunk is a separate write. */
   readonly chunks: ReadonlyArray<Uint8Array>
   readonly headers?: { readonly [name: string]: string }
   /** Whether the stream stays open behind the last chunk. Default false. */

@@ -1,4 +1,4 @@
-/** A connection of HTTP/2 as node has it: opened, and gone. What is said on it is for who extends it. */
+/** The life of an HTTP/2 connection over node:http2; subclasses send the requests. */
 import { type ClientHttp2Session, connect } from "node:http2"
 
 export abstract class Http2Connection {

@@ -1,6 +1,6 @@
 /**
- * A connection to the HTTP port that stays open and takes requests before the answers to those before them are there. It
- * writes what it is given, right or wrong, and is strict with what comes back: an answer that is no HTTP/1.1 is an error.
+ * A persistent connection to the HTTP port, with pipelining. It writes arbitrary bytes, and checks replies strictly: a
+ * reply that is not valid HTTP/1.1 is an error.
  */
 import { connect, type Socket } from "node:net"
 import type { HttpRequest } from "./HttpEncoding.ts"
@@ -63,14 +63,14 @@ export class HttpConnection {
     return this.send(bytesOf(request), request.method === "HEAD")
   }
 
-  /** Sends bytes as they are and expects one answer to them. */
+  /** Sends raw bytes and expects one reply. */
   send(bytes: string | Uint8Array, bodiless = false): Promise<HttpReply> {
     const reply = new Promise<HttpReply>((resolve, fail) => this.#waiting.push({ resolve, fail, bodiless }))
     this.write(bytes)
     return within(10_000, "an answer over HTTP", reply)
   }
 
-  /** Sends bytes that are to have no answer of their own. */
+  /** Sends raw bytes without a separate reply. */
   write(bytes: string | Uint8Array): void {
     this.#socket.write(bytes)
   }

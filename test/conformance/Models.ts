@@ -1,6 +1,6 @@
 /**
- * The models that the cases ask. What they answer can be told from what they were asked, so that a case can say it without
- * them; the limits of what they take are the cases' subject.
+ * The models of the cases. Their outputs follow from their inputs, so that cases can state them directly; the cases
+ * also test the limits of valid inputs.
  */
 import { fromTag } from "@nereid/core/internal/error/InferenceError"
 import { Context, Effect, Layer, Stream } from "effect"
@@ -134,7 +134,7 @@ const stoppedLive = Layer.effect(
   })),
 )
 
-/** Fails with the failure whose tag it is asked for; with an error of its own for any other text. */
+/** Fails with the error whose tag it receives; with an error of the model for any other text. */
 class Fail extends Model.Service<Fail>()("fail", {
   inputs: { TAG: Tensor.utf8() },
   outputs: { TAG: Tensor.utf8() },
@@ -300,7 +300,7 @@ export const layer = Layer.mergeAll(
   ),
 )
 
-/** What every server under test serves. */
+/** Models of every server under test. */
 export const models = [
   Simple,
   OnnxSimple,

@@ -1,4 +1,4 @@
-/** What a server does over more than one request: what it counts, when it is full, and who has gone. */
+/** Server behavior over several requests: counters, full queues, and disconnected clients. */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { Connections } from "./Connections.ts"

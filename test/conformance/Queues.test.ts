@@ -1,6 +1,6 @@
 /**
- * Priorities, times in the queue and the order of answers, of models in code and of a repository, over every way in: who goes
- * first, who is refused, with what.
+ * Priorities, queue timeouts and response order, of models in code and of a repository, over every encoding: the order
+ * of execution, and rejections.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"

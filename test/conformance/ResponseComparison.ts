@@ -1,6 +1,6 @@
 /**
- * What came back for a neutral request, over either protocol, held against its outcome. Each difference is one line of
- * text; no line, no difference.
+ * Compares the response to a neutral request, over either protocol, with the expected outcome. Returns one line of text
+ * for each difference.
  */
 import { fromBinary } from "@bufbuild/protobuf"
 import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"

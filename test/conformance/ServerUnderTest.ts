@@ -1,8 +1,8 @@
 /**
- * The server that the cases talk to: the real one, on free ports, with the models of Models.ts. Four of them over the same
- * models: as it is by default, with gRPC inference through Connect, one whose limits are small enough to be met, and one with
- * what is off by default. All but the second once more, with HTTP and gRPC on one port. Others have no models in code but a
- * repository: that of StoredModels.ts, or that of StoredQueues.ts.
+ * The servers of the cases, on free ports, with the models of Models.ts. Four servers have the same models: one with
+ * default options, one with gRPC inference through Connect, one with small limits, and one with all optional features.
+ * All but the second also run with HTTP and gRPC on one port. Others serve a repository: that of StoredModels.ts, or
+ * that of StoredQueues.ts.
  */
 import { Context, Effect, Layer } from "effect"
 import { Server } from "@nereid/server"
@@ -10,7 +10,7 @@ import * as Models from "./Models.ts"
 import * as StoredModels from "./StoredModels.ts"
 import * as StoredQueues from "./StoredQueues.ts"
 
-/** What a case asks for; default the normal one. */
+/** Server that a case requires; default the normal one. */
 export type ServerName = "normal" | "small" | "guarded" | "stored"
 
 export interface Ports {

@@ -37,7 +37,7 @@ export const statistics = async (
   return found
 }
 
-/** What is counted of executions: rows, batches, and how many of them there were of each number of rows. */
+/** Execution counts of a model: rows, batches, and the number of batches of each size. */
 export const batches = async (connections: Connected, model: string, server: keyof Connected["servers"]) => {
   const { inferenceCount, executionCount, batchStats } = await statistics(connections, model, server)
   return {

@@ -1,6 +1,6 @@
 /**
- * Configurations of the repository that the cases ask which are taken, and what is shown of them: most of them of a script, which
- * costs nothing to load. What is refused is in StoredRefusals.ts.
+ * Valid configurations of the repository under test, and their reported form. Most belong to scripts, which load
+ * quickly. Invalid ones are in StoredRefusals.ts.
  */
 import { plus } from "../fixtures/repository.ts"
 import type { RepositoryLineName } from "./RepositoryLines.ts"

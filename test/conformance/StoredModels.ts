@@ -1,6 +1,6 @@
 /**
- * The repository that the cases ask: a directory of models, written node by node, with configurations and without. What they
- * answer can be told from what they were asked, as with Models.ts; what is wrong with some of them stands in the index.
+ * The repository under test: a directory of models, built node by node, with and without configurations. As in
+ * Models.ts, outputs follow from inputs. The index reports the errors of broken models.
  */
 import { Effect, Layer } from "effect"
 import { Repository } from "@nereid/repository"

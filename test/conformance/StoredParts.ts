@@ -1,4 +1,4 @@
-/** What the configurations and files of the repository that the cases ask are put together from. */
+/** Building blocks of the configurations and files of the repository under test. */
 import { type ElementTypeName, model, node, value } from "../fixtures/onnx.ts"
 
 type Dims = ReadonlyArray<number | string>

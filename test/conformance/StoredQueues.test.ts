@@ -1,4 +1,6 @@
-/** What a repository's models do with several requests, as their configuration says: who shares a batch, and what is counted. */
+/**
+ * Repository models under several requests, by their configuration: requests that share a batch, and the statistics.
+ */
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -81,7 +83,7 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues of a r
     it.effect(name, () => Effect.flatMap(Connections, (connections) => Effect.promise(() => test(connections))))
 
   for (const method of inferMethods("queues", "queuesConnect")) {
-    /** What the requests of a test have added to the statistics of a model. */
+    /** The increase of a model's statistics during a test. */
     const counting = async (connections: Connected, model: string, test: () => Promise<void>) => {
       const before = await batches(connections, model, method.server)
       await test()

@@ -1,7 +1,7 @@
 /**
- * A repository of models that wait and share batches by their configuration: scripts that a test holds (GatedExecution.ts), which are
- * those of Models.ts where they have the same name, and ONNX files. What is no question of more than one request is in
- * StoredModels.ts.
+ * A repository of models that queue and batch by their configuration. Some are scripts that a test blocks
+ * (GatedExecution.ts), named like those of Models.ts if they are equal; others are ONNX files. StoredModels.ts has the
+ * models for single requests.
  */
 import { Effect, Layer } from "effect"
 import { Repository } from "@nereid/repository"
@@ -21,7 +21,7 @@ const batching = (...more: ReadonlyArray<string>) => `dynamic_batching { ${more.
 
 const policy = (more: string) => `default_queue_policy { ${more} }`
 
-/** Longer than any test: what is answered has not waited for it. */
+/** Longer than any test, so that an answered request cannot have waited for the delay. */
 const forever = "max_queue_delay_microseconds: 600000000"
 
 /** Scripts that answer X with X, by their configurations. */
@@ -50,7 +50,7 @@ const held: Readonly<Record<string, string>> = {
   alone: `max_batch_size: 4 ${int32}`,
 }
 
-/** Answers with how many executions there have been, and fails where it is to. */
+/** Answers with the number of executions so far; fails on demand. */
 const executions = `
   let executions = 0
   export default {

@@ -45,7 +45,7 @@ const illegal: Readonly<Record<string, readonly [config: string, place: string, 
   two_separators: ["max_batch_size: 1;;", '1:19: expected a field name, got ";"', "A11.parser.separators-twice"],
 }
 
-/** Models that are not there, with what is wrong with them. */
+/** Models that fail to load, with the reason. */
 export const broken: Readonly<Record<string, BrokenModel>> = {
   ...wrongModels,
   ...wrongEnsembles,

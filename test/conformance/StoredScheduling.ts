@@ -1,6 +1,6 @@
 /**
- * Models of the repository of StoredModels.ts whose configurations say how they are executed: decoupled ones, those that are tried
- * before they take requests, and what is wrong with some of them. Those that take several requests to see are in StoredQueues.ts.
+ * Models of the repository of StoredModels.ts with execution settings: decoupled models, models with warm-ups, and
+ * broken ones. StoredQueues.ts has the models for several requests.
  */
 import type { BrokenModel } from "./BrokenModel.ts"
 import { initializer, model, node, ragged, value } from "../fixtures/onnx.ts"

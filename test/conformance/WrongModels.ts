@@ -4,7 +4,7 @@ import { plus } from "../fixtures/repository.ts"
 import type { BrokenModel } from "./BrokenModel.ts"
 import { fp32, identity, io, one, script, tensors } from "./StoredParts.ts"
 
-/** What the configuration says, the model file, or both. */
+/** Models with an error in the configuration, in the model file, or in both. */
 export const wrongModels: Readonly<Record<string, BrokenModel>> = {
   bad_batch: {
     config: "max_batch_size: -1",

@@ -1,6 +1,6 @@
 /**
- * The cases that only HTTP has: each on a connection that others have used, and that must work for others after it. On the
- * port of HTTP; and where gRPC is on the same port, over HTTP/1.1 and, where it has such requests, over HTTP/2.
+ * The cases that only HTTP has. Each uses a shared connection, which must remain usable. They run on the HTTP port and,
+ * on a port shared with gRPC, over HTTP/1.1 and over HTTP/2.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"

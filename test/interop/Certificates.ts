@@ -1,4 +1,4 @@
-/** What TLS needs, as files of a folder of its own: the servers' certificate, a client's, and two authorities. */
+/** Files for TLS in a temporary folder: the servers' certificate, a client's, and two authorities. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

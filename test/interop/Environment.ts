@@ -17,7 +17,7 @@ const oldest = [3, 10] as const
 const requirements = join(import.meta.dirname, "requirements.txt")
 const folder = join(import.meta.dirname, ".venv")
 const python = join(folder, "bin", "python")
-/** What is installed: a copy of the file, written last. */
+/** Copy of the requirements file, written after the installation. */
 const installed = join(folder, "requirements.txt")
 
 /** @throws Error where the clients cannot be installed although there is Python and its registry answers */
@@ -42,7 +42,7 @@ export const prepare = (): Environment => {
   return { python }
 }
 
-/** What pip says of a registry that it has not reached, as opposed to one that lacks something. */
+/** Messages of pip for an unreachable registry, as opposed to a missing package. */
 const unreachable = /connection broken by|ConnectTimeoutError|ReadTimeoutError|ProxyError/
 
 const isInstalled = () =>

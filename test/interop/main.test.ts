@@ -1,4 +1,4 @@
-/** The Python clients' tests where there is no Python: they say so, and are no failure. */
+/** The Python clients' tests without Python: they report the reason, and do not fail. */
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"
 import { expect, it } from "vitest"

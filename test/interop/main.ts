@@ -1,6 +1,6 @@
 /**
- * The protocol's own Python clients against our server: `npm run test:interop`. Ends with 1 where a test fails, and with 0
- * where none can run, saying why.
+ * Runs the protocol's Python clients against the server: `npm run test:interop`. Exits with 1 if a test fails, and with
+ * 0, with a reason, if none can run.
  */
 import { spawn } from "node:child_process"
 import { once } from "node:events"

@@ -1,6 +1,6 @@
 /**
- * The servers that the clients talk to, as a program: the same models behind several servers with options of their own. It
- * prints one line with all ports once they listen, and ends with SIGTERM.
+ * The servers for the clients, as a program: the same models behind several servers with different options. It prints
+ * one line with all ports once they listen, and ends with SIGTERM.
  */
 import { join } from "node:path"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"

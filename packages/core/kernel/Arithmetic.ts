@@ -1,4 +1,4 @@
-/** What reading and writing numbers have in common: eight digits at once in a word, and products of 128 bits. */
+/** Arithmetic shared by reading and writing numbers: eight digits at once in a word, and products of 128 bits. */
 
 /** The number that eight digits are, the first in the lowest byte; bytes of 0 in front of them are zeros. */
 export function eightOf(word: u64): u64 {

@@ -1,11 +1,11 @@
 /**
- * FP64 values as JSON, each as JavaScript writes it: the fewest digits that read back to it, and of those the nearest; a
- * comma behind each. To its host it leaves what is below 10^-60 or above 10^60, what has no digits, and what is too close to
- * call.
+ * Writes FP64 values as JSON, in JavaScript's format: the fewest digits that read back to the value and, of those, the
+ * nearest; each followed by a comma. The host writes values below 10^-60 or above 10^60, NaN and the infinities, and
+ * values too close to a rounding border.
  *
- * A value is scaled to 17 digits before the point, which tell every value from every other: a product with 128 bits of a
- * power of ten, of which 56 bits are kept behind the point. 16 or 15 digits are as good where rounding to them goes less far
- * than half of the value's own last place; fewer are as good where those 15 end with zeros.
+ * A value is scaled to 17 digits before the point, which distinguish all values. The scaling multiplies by a power of
+ * ten of 128 bits and keeps 56 bits behind the point. 16 or 15 digits suffice if rounding to them changes the value by
+ * less than half of its last place. Fewer digits suffice if those 15 end with zeros.
  */
 import { eightDigits, upperProduct } from "./Arithmetic"
 import { decimals, end, largestPower, powers } from "./Memory"
@@ -19,7 +19,7 @@ const zero: u8 = 0x30
 /** 1 in the last of 17 digits. */
 const unit: u64 = 1 << 56
 
-/** What is closer to a border than this is too close to call. */
+/** Minimum distance from a rounding border; closer values are left to the host. */
 const near: u64 = 1 << 8
 
 /** "0.000000" */

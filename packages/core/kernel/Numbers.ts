@@ -1,10 +1,10 @@
 /**
- * Numbers of a JSON array from their text, many at once: as they mostly stand there, digits, perhaps a fraction and an
- * exponent, with a comma or the closing bracket behind, and white space around. It stops before whatever stands
- * otherwise, or is too close to call, and leaves that to its host; it fails nowhere.
+ * Reads many numbers of a JSON array at once in their most common form: digits, an optional fraction and exponent, then
+ * a comma or the closing bracket, with optional white space. Stops before other forms, and before numbers too close to
+ * a rounding border, which the host reads. Never fails.
  *
- * 32 bytes are looked at together. Which of them are no digits says where the point is and where the number ends, so that
- * the next one begins before this one is worth anything.
+ * It examines 32 bytes together. The positions of non-digits determine the point and the end of the number, so that the
+ * next number starts before this one is evaluated.
  *
  *   -1.6829419696157930,0.33     the text
  *    ^^               ^          no digits, but for the sign: the point, the end
@@ -26,7 +26,7 @@ const lanes = memory.data<u8>([
   0, 0, 0,
 ])
 
-/** What an integer of 16 digits is to be multiplied with where the first 0 to 16 of them stand before the point. */
+/** Factors for an integer of 16 digits, indexed by how many of its digits precede the point (0 to 16). */
 const scales = memory.data<f64>([
   1e-16, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1,
 ])

@@ -1,11 +1,11 @@
 /**
- * FP32 values as JSON, each with the fewest digits that read back to it, a comma behind each. The same text as that of
- * JsonFloats.ts, to which it leaves what is rare: subnormal values, what has no digits (NaN, the infinities), and what is
- * too close to call.
+ * Writes FP32 values as JSON, each with the fewest digits that read back to it, followed by a comma. The text equals
+ * that of JsonFloats.ts, which writes the rare values: subnormals, NaN, the infinities, and values too close to a
+ * rounding border.
  *
- * A value is scaled to 9 digits before the point, as an integer of 64 bits of which 32 are behind it: one multiplication,
- * good to 2^-31. 9 digits tell every value of FP32 from every other, and fewer are as good where rounding to them goes
- * less far than half of the value's own last place. All of that is decided without branches, which would be guesses.
+ * A value is scaled to 9 digits before the point, as a 64-bit integer with 32 fractional bits: one multiplication,
+ * accurate to 2^-31. 9 digits distinguish all FP32 values. Fewer suffice if rounding to them changes the value by less
+ * than half of its last place. The decisions are branchless.
  */
 import { eightDigits } from "./Arithmetic"
 import { end, exponents, factors, powersOfTwo, thresholds } from "./Memory"
@@ -19,7 +19,9 @@ const zero: u8 = 0x30
 /** 1 in the last of 9 digits. */
 const unit: u64 = 1 << 32
 
-/** What is closer to a border than this is too close to call: the host reads back through a double, which rounds. */
+/**
+ * Minimum distance from a rounding border. Closer values are left to the host, which checks them by reading them back.
+ */
 const near: u64 = unit >> 20
 
 /**

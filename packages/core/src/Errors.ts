@@ -1,4 +1,4 @@
-/** The errors that a call can fail with. `Effect.catchTag` finds each by its name. */
+/** The errors of calls. `Effect.catchTag` handles each by its name. */
 export {
   AlreadyExists,
   Cancelled,

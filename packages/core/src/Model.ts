@@ -1,8 +1,7 @@
 /**
- * The vocabulary of models, for contracts and servers: `Model.Service` declares one, `Model.each`, `Model.batch`,
- * `Model.requests` and `Model.stream` provide one from code. The parts live in Definition.ts, EachHandler.ts,
- * BatchHandler.ts, RequestsHandler.ts and StreamHandler.ts; `Model.bind` does both
- * in one call (Bind.ts).
+ * The vocabulary of models, for contracts and servers. `Model.Service` declares a model; `Model.each`, `Model.batch`,
+ * `Model.requests` and `Model.stream` provide it from code. `Model.bind` declares and provides one in a single call.
+ * Defined in Definition.ts, EachHandler.ts, BatchHandler.ts, RequestsHandler.ts, StreamHandler.ts and Bind.ts.
  */
 export type { Batched, Definition, DefinitionOptions, Input, InputBatch, Sample } from "./model/Definition.ts"
 export { type ModelClass, Service } from "./call/ModelClass.ts"

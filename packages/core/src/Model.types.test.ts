@@ -77,7 +77,7 @@ export const SentimentLive = Model.each(
   }),
 )
 
-/** What a layer still needs shows in its type. */
+/** The type of a layer lists the models that it still requires. */
 export const layers = (sentiment: typeof SentimentLive) => {
   const needsBert: Layer.Layer<Sentiment, never, Bert> = sentiment
   // @ts-expect-error the inner model is not provided
@@ -116,7 +116,7 @@ export const needs = (withContext: typeof WithContext, built: typeof BuiltWithCo
   return { needsTokenizer, closed }
 }
 
-/** Whatever a function is, and however it returns: a label is a label. */
+/** Literal types of labels are inferred for every form of handler. */
 export const literals = [
   Model.each(Sentiment, () => ({ CLASS: "positive", PROB: 1 })),
   Model.each(Sentiment, ({ TEXT }) => ({ CLASS: TEXT === "" ? "negative" : "positive", PROB: 1 })),
@@ -175,7 +175,7 @@ export const wrongBatchRank = Model.batch(Bert, () =>
   Effect.succeed({ logits: Tensor.make("FP32", [2], Float32Array.of(1, 2)) }),
 )
 
-/** What building needs stays a need of the layer, but for the scope that the layer brings. */
+/** Requirements of `make` remain requirements of the layer, except for Scope, which the layer provides. */
 export const scoped: Layer.Layer<Bert> = Model.batch(
   Bert,
   Effect.acquireRelease(
@@ -263,7 +263,7 @@ export const TranslatedBatch = Model.batch(Translate, ({ LANGUAGE, STYLE }) => {
   return { TEXT: Tensor.make("BYTES", shape, LANGUAGE.data) }
 })
 
-/** What a batch has in common is as in samples. */
+/** `value` and `extents` of a batch have the same types as in single samples. */
 export const Common = Model.batch(Translate, ({ TEXT }, { value, extents }) => {
   const language: string = value("LANGUAGE")
   // @ts-expect-error without a default it may be missing

@@ -1,6 +1,7 @@
 /**
- * The vocabulary of tensors, for contracts and handlers: `Tensor.FP32("n")` declares one, `Tensor.make("FP32", [2], data)`
- * makes one, `Tensor.Tensor<"FP32", readonly [number]>` is its type. The parts live in Field.ts, TypedTensor.ts and Elementwise.ts.
+ * The vocabulary of tensors, for contracts and handlers. `Tensor.FP32("n")` declares a tensor, `Tensor.make("FP32",
+ * [2], data)` makes one, and `Tensor.Tensor<"FP32", readonly [number]>` is its type. Defined in Field.ts,
+ * TypedTensor.ts and Elementwise.ts.
  */
 export { type Broadcast, map, type NumericDataType, zipWith } from "./tensor/Elementwise.ts"
 export {

@@ -1,6 +1,6 @@
 /**
- * Tests of models without a port or a socket: `Testing.model` for tests in Effect, `Testing.start` for all others. The parts
- * live in TestModel.ts, TestTime.ts, StartedModel.ts and WireCalls.ts.
+ * Tests models without ports and sockets: `Testing.model` for tests in Effect, `Testing.start` for all others. Defined
+ * in TestModel.ts, TestTime.ts, StartedModel.ts and WireCalls.ts.
  */
 export type { AnyModel, Execution } from "./testing/Journal.ts"
 export { start, type StartedModel, type StartedModelOf } from "./testing/StartedModel.ts"

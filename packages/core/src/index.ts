@@ -1,4 +1,4 @@
-/** What users import: the vocabulary of models and tensors. Inside the repository, import the module itself. */
+/** The public exports: the vocabulary of models and tensors. Inside the repository, import the module itself. */
 export * as Errors from "./Errors.ts"
 export * as Logits from "./tensor/Logits.ts"
 export * as Metrics from "./metrics/HandlerMetrics.ts"

@@ -1,4 +1,7 @@
-/** /generate and /generate_stream: flat JSON in and out, one response or many, and where an error stands. HTTP only. */
+/**
+ * /generate and /generate_stream: flat JSON requests and responses, one response or several, and the position of
+ * errors. HTTP only.
+ */
 import type { Line } from "../Acceptance.ts"
 import { type HttpCase, type HttpExpected, http } from "../Case.ts"
 import { noWayDown } from "../Models.ts"

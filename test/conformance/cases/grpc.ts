@@ -1,4 +1,6 @@
-/** What only gRPC has: its RPCs beside inference, parts of a ModelInferRequest that HTTP has no words for. */
+/**
+ * Features that only gRPC has: RPCs other than inference, and fields of a ModelInferRequest that HTTP cannot express.
+ */
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import {

@@ -43,7 +43,7 @@ const responded: GrpcExpected = { code: 0, replies: [/"modelName":"single_fp32"/
 
 const bytes = Array.from(whole, (byte) => Uint8Array.of(byte))
 
-/** What is wrong in itself is Connect's to word, where it gets there; so these are for the way before it. */
+/** Cases for the normal server only, as Connect words the errors of malformed frames itself. */
 const normalServer = { server: "normal" } as const
 
 const framing: ReadonlyArray<GrpcCase> = [

@@ -1,4 +1,7 @@
-/** What is off by default, on a server where it is on: restricted APIs, forwarded headers, pages of other origins. */
+/**
+ * Features that are disabled by default, on a server that enables them: restricted APIs, forwarded headers, pages of
+ * other origins.
+ */
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { type GrpcCase, type GrpcExpected, type HttpCase, type HttpExpected, http, rpc } from "../Case.ts"

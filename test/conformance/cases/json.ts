@@ -27,7 +27,7 @@ const x = (data: string, shape = "[2]", more = "") =>
 
 const body = (input: string, more = "") => `{${more}"inputs":[${input}]}`
 
-/** What stands in the place of a whole body, and why it is none. */
+/** Invalid bodies, and the parser's message for each. */
 const broken: ReadonlyArray<readonly [string, string]> = [
   ["", "The document is empty. at 0"],
   [" \n ", ""],

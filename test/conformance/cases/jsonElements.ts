@@ -1,4 +1,7 @@
-/** The elements of JSON tensors: what each datatype takes, what it refuses, and how it is written back. HTTP only. */
+/**
+ * The elements of JSON tensors: accepted and rejected values of each datatype, and their encoding in responses. HTTP
+ * only.
+ */
 import type { Line } from "../Acceptance.ts"
 import { type HttpCase, type HttpExpected, http } from "../Case.ts"
 
@@ -59,7 +62,7 @@ const takes = taken.map(([datatype, data, back = data]) => {
 
 const notUnsigned = "attempt to access JSON non-unsigned-integer as unsigned-integer"
 
-/** What is no element, and as what it was read. */
+/** Invalid elements by datatype, and the error that names the expected type. */
 const refused: ReadonlyArray<readonly [string, ReadonlyArray<string>, string]> = [
   ["BOOL", ["1", "0", '"true"', "null", "1.0", "{}"], "attempt to access JSON non-boolean as boolean"],
   [

@@ -1,4 +1,4 @@
-/** What a request says beside its inputs: parameters, outputs as classes, and what models fail with. */
+/** Parts of a request other than inputs: parameters, classification of outputs; and failures of models. */
 import type { Tag } from "@nereid/core/Errors"
 import type { InferCase } from "../Case.ts"
 import { codes } from "../Codes.ts"

@@ -1,4 +1,4 @@
-/** Paths and methods of the HTTP port: health, metadata, configuration, statistics, and what is none of them. */
+/** Paths and methods of the HTTP port: health, metadata, configuration, statistics, and unknown paths. */
 import type { Line } from "../Acceptance.ts"
 import { type HttpCase, type HttpExpected, http } from "../Case.ts"
 

@@ -1,4 +1,4 @@
-/** What the cases that ask the repository under test share. */
+/** Shared definitions of the cases for the repository under test. */
 import type { Claim } from "../Case.ts"
 
 /** Of the repository under test. */

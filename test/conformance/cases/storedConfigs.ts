@@ -1,4 +1,4 @@
-/** What both protocols show of the configurations of a repository. */
+/** Configurations of a repository, over both protocols. */
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { type GrpcCase, type HttpCase, http, rpc } from "../Case.ts"
 import { configs } from "../StoredConfigs.ts"

@@ -1,4 +1,4 @@
-/** Loading and unloading where callers may: what is refused, and what changes nothing. */
+/** Loads and unloads by clients: rejected requests, and requests without effect. */
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
@@ -29,7 +29,7 @@ const loadFailed = (model: string, { reason }: { readonly reason: string | RegEx
 
 const file = addSub("FP32", ["n", 2])
 
-/** What both protocols refuse, in the same words. */
+/** Loads and unloads that both protocols reject, with the same message. */
 const refusals: ReadonlyArray<Refusal> = [
   {
     name: "a model that is not there",

@@ -1,4 +1,4 @@
-/** Models of a repository: what they answer, in every encoding. */
+/** Models of a repository: their responses in every encoding. */
 import type { Tag } from "@nereid/core/Errors"
 import type { Claim, InferCase } from "../Case.ts"
 import { type Element, type Tensor, tensor } from "../InferRequest.ts"

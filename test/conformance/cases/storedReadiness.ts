@@ -1,4 +1,4 @@
-/** Whether models of a repository are ready, and what is told of one that is not there. */
+/** Readiness of a repository's models, and the responses for unknown models. */
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { type GrpcCase, type HttpCase, http, rpc } from "../Case.ts"

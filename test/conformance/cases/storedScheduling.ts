@@ -1,6 +1,6 @@
 /**
- * What a repository's configurations say of executions, as one request shows it: decoupled models as those in code, warm-ups,
- * and how the configuration is told.
+ * Execution settings of a repository's configurations, checked by single requests: decoupled models, warm-ups, and the
+ * configurations that the server reports.
  */
 import type { MessageInitShape } from "@bufbuild/protobuf"
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"

@@ -1,10 +1,10 @@
-/** Scripts of a repository: what they are told, what they may ask, and what becomes of their errors. */
+/** Scripts of a repository: their arguments, their calls, and their errors. */
 import type { codes } from "../Codes.ts"
 import type { Claim, InferCase } from "../Case.ts"
 import { tensor } from "../InferRequest.ts"
 import { on } from "./stored.ts"
 
-/** What a script tells of its request, and of what it was given at first. */
+/** The request and the start arguments that a script receives. */
 const argumentsCase: InferCase = {
   ...on(
     "C21",

@@ -5,7 +5,7 @@ import { on, part } from "./stored.ts"
 
 const { method } = GRPCInferenceService
 
-/** What both protocols show of a model, by its metadata or its configuration. */
+/** Metadata or configuration of a model, over both protocols. */
 interface Shown {
   readonly name: string
   readonly of: "metadata" | "config"

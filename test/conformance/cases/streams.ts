@@ -198,7 +198,7 @@ const broken: ReadonlyArray<GrpcCase> = [
 
 export const streams: ReadonlyArray<GrpcCase> = [...inOrder, ...decoupled, ...errorMode, ...broken]
 
-/** What HTTP says to a decoupled model. */
+/** HTTP responses for a decoupled model. */
 export const decoupledHttp: ReadonlyArray<HttpCase> = [
   http(
     "inference of a decoupled model",

@@ -1,4 +1,7 @@
-/** What is refused before a model is asked: names, datatypes, shapes, sizes. The same words over both protocols. */
+/**
+ * Requests rejected before they reach a model: names, datatypes, shapes, sizes. Messages are the same over both
+ * protocols.
+ */
 import type { Line } from "../Acceptance.ts"
 import type { InferCase } from "../Case.ts"
 import { datatypes } from "../Elements.ts"

@@ -1,4 +1,4 @@
-/** One request of the fuzzing, made from its number: what is sent, and what it deserves. */
+/** One fuzzing request, generated from its number: the bytes to send, and the expected result. */
 import { deflateSync, gzipSync } from "node:zlib"
 import { toBinary } from "@bufbuild/protobuf"
 import { ModelInferRequestSchema } from "@nereid/protocol/grpc_service"
@@ -144,7 +144,7 @@ const overGrpc = (
   const stream = encoding === "gRPC stream"
   const method = stream ? "ModelStreamInfer" : "ModelInfer"
   const whole = Buffer.from(frame(bytes))
-  // What is wrong with a prefix is Connect's to say where it gets there.
+  // Wrong prefixes are not sent through Connect, which words their errors itself.
   if (through === "normal" && !stream && random.chance(0.05)) {
     done.push("prefix")
     whole[random.pick([0, 1, 2, 3, 4, 4])] = random.pick([0, 1, 2, 255, random.below(256)])

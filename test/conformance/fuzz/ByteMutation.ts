@@ -1,4 +1,4 @@
-/** One change to bytes that once were right, without a thought for what they mean; and one to a JSON tree. */
+/** Mutations of valid bytes, without regard to their meaning, and of JSON trees. */
 import type { JsonTree } from "./JsonTree.ts"
 import type { Random } from "./Random.ts"
 

@@ -1,6 +1,6 @@
 /**
- * The models of Models.ts as data: what they take, and what they answer to it. Written again, so that the product's
- * validation is held against something that is not itself.
+ * The models of Models.ts as data: valid inputs, and the outputs for them. Implemented independently, so that the
+ * product's validation is not checked against itself.
  */
 import { bytesOf, datatypes } from "../Elements.ts"
 import { type Tensor, tensor } from "../InferRequest.ts"

@@ -5,7 +5,7 @@ import type { Random } from "./Random.ts"
 
 export interface Mutated {
   readonly request: InferRequest
-  /** What was done, for the report of a failure. */
+  /** Description of the mutation, for failure reports. */
   readonly description: string
   /** It cannot be valid any more; where this is false, it may still be. */
   readonly breaks: boolean

@@ -40,8 +40,8 @@ const windowUpdate = (increment: number): Buffer => {
 }
 
 /**
- * What a client says first. Without a header table (setting 1) equal header blocks have equal bytes; no pushes (2), and
- * windows so wide that they never need to be opened again.
+ * The client's first bytes. Without a header table (setting 1), equal header blocks have equal bytes. Pushes are
+ * disabled (2), and the windows are large enough for the whole connection.
  */
 export const preface = Buffer.concat([
   Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),

@@ -1,4 +1,4 @@
-/** A sequence of pseudo-random choices that its seed decides, so that whatever it led to can be had again (mulberry32). */
+/** A seeded sequence of pseudo-random choices, so that failures are reproducible (mulberry32). */
 export class Random {
   #state: number
 

@@ -1,4 +1,4 @@
-/** What a request deserves, whatever protocol it came by: the outputs that its contract gives, or a refusal. */
+/** The expected result of a request, over any protocol: the outputs that its contract defines, or an error. */
 import { bytesOf, widths } from "../Elements.ts"
 import type { Tensor } from "../InferRequest.ts"
 import { type Contract, contracts, isUtf8, type Spec, strings } from "./Contract.ts"

@@ -1,9 +1,9 @@
 /**
- * Fuzzing by mutation: requests that are nearly right, over both protocols, many at a time on kept connections. Each gets
- * what it deserves by an oracle of its own (HttpOracle.ts, GrpcOracle.ts): its outputs, or an error that is one of the
- * protocol's. Afterwards the server is as healthy as before, its queues are empty, and its counters have counted all.
+ * Fuzzing by mutation: nearly valid requests over both protocols, many at a time on persistent connections. An
+ * independent oracle for each (HttpOracle.ts, GrpcOracle.ts) determines whether it must receive its outputs or an error
+ * of the protocol. Afterwards the server must be healthy, its queues empty, and its counters complete.
  *
- * NEREID_FUZZ_SEED and NEREID_FUZZ_COUNT choose which and how many; NEREID_FUZZ_FIRST is the number of the first.
+ * NEREID_FUZZ_SEED and NEREID_FUZZ_COUNT select the requests; NEREID_FUZZ_FIRST is the number of the first.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -39,7 +39,7 @@ interface Pool {
   readonly grpc: (through: "normal" | "connect") => Promise<GrpcConnection>
 }
 
-/** What all models together have counted, and that none of them has anything left to do. */
+/** The sum of all models' counters. Asserts that no model has pending requests. */
 const totals = async (connections: Connections["Service"]) => {
   const connection = await connections.http("normal")
   const { body } = await connection.request({ path: "/v2/models/stats" })

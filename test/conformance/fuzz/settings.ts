@@ -1,4 +1,4 @@
-/** What the environment says of the fuzzing: which requests, and how many. */
+/** Fuzzing settings from the environment: the seed, the first request, and the number of requests. */
 const number = (name: string, otherwise: number): number => {
   const text = process.env[name]
   if (text === undefined) return otherwise

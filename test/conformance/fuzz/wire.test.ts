@@ -1,7 +1,7 @@
 /**
- * Fuzzing below the protocol: whole conversations as bytes, headers and frames included, in which bytes were changed, each on
- * a connection of its own whose caller then sends no more. Nothing that is said in them need be answered; but each ends,
- * what comes back is of the protocol, and the server does not mind.
+ * Fuzzing below the protocol: conversations as bytes, including headers and frames, with random changes. Each uses a
+ * separate connection, which the client then half-closes. The server need not answer, but each connection must end,
+ * replies must be valid, and the server must stay healthy.
  */
 import { connect } from "node:net"
 import { assert, layer } from "@effect/vitest"

@@ -1,7 +1,9 @@
 /**
- * Requests that are executed together: how their rows become one tensor per input, and back. Which of them may be is
- * Grouping.ts's business, what their tensors lack to agree Padding.ts's, and when a batch is closed the scheduler's. Pure: no
+ * Combines requests into one batch: joins their rows into one tensor per input, and splits the outputs again. Pure: no
  * clock, no fiber.
+ *
+ * Grouping.ts decides which requests may share a batch, Padding.ts makes their shapes agree, and the scheduler closes
+ * batches.
  */
 import type { Tracer } from "effect"
 import type { Request, Response } from "../request/Request.ts"
@@ -13,9 +15,9 @@ export interface Batch {
   readonly requests: ReadonlyArray<Request>
   /** The sum of the requests' rows. */
   readonly rows: number
-  /** What their tensors are filled up to; undefined where they are as they came. */
+  /** Padding of the tensors; undefined if they are unpadded. */
   readonly padding: Padding.Padding | undefined
-  /** What the code that executes it is traced below; absent where nobody traces any of its requests. */
+  /** Parent span for the code that executes the batch; absent if none of its requests is traced. */
   readonly span?: Tracer.Span
 }
 

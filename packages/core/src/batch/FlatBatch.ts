@@ -1,13 +1,13 @@
 /**
- * Batches of requests whose inputs differ in shape, as Triton has them for models that know about it: the elements of a
- * ragged input lie one behind another in one flat tensor, inputs that no caller sends say which of them are whose, and
- * outputs may be flat in the same way. Padding.ts is for models that do not know.
+ * Flat batches of requests with different input shapes, as in Triton. The elements of a ragged input are concatenated
+ * in one flat tensor. Batch inputs, added by the server, tell the model where each request begins and ends. Outputs may
+ * be flat too. Padding.ts serves models without support for flat batches.
  *
  *   request A, X [1,3]  a a a  ─┐  X [5]    a a a b b  ─┐
  *                               ├► ENDS [2] 3 5         ├► Y [5]  y y y y y  ─► Y of A [1,3], Y of B [1,2]
  *   request B, X [1,2]  b b    ─┘                      ─┘
  *
- * To the instance such a batch is one request of a model without a batch dimension (`inner`).
+ * The instance executes the batch as one request of a model without a batch dimension (`inner`).
  */
 import { Result } from "effect"
 import type { Batch } from "./Batch.ts"
@@ -19,16 +19,17 @@ import type { TensorSpec } from "../tensor/TensorSpec.ts"
 import { concat, elementCount, make, reshape, split, TypedTensor } from "../tensor/TypedTensor.ts"
 
 /**
- * What an input tells of each request of the batch, by the requests' tensors of its source, batch dimension included:
+ * Kind of an input that the server adds to a batch. It is computed from the tensors of its source, one for each
+ * request, batch dimension included:
  *
- * | | shape | |
+ * | | shape | values |
  * |---|---|---|
- * | `BATCH_ELEMENT_COUNT` | [requests] | how many elements each has |
- * | `BATCH_ACCUMULATED_ELEMENT_COUNT` | [requests] | where each ends |
- * | `BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO` | [requests + 1] | where each begins, and the end |
- * | `BATCH_MAX_ELEMENT_COUNT_AS_SHAPE` | [most elements] | nothing but its shape; 0 |
+ * | `BATCH_ELEMENT_COUNT` | [requests] | number of elements of each request |
+ * | `BATCH_ACCUMULATED_ELEMENT_COUNT` | [requests] | end of each request |
+ * | `BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO` | [requests + 1] | 0, then the end of each request |
+ * | `BATCH_MAX_ELEMENT_COUNT_AS_SHAPE` | [most elements] | zeros; only the shape is significant |
  * | `BATCH_ITEM_SHAPE` | [rows, dims] | the shape of each row, without the batch dimension |
- * | `BATCH_ITEM_SHAPE_FLATTEN` | [rows × dims] | the same |
+ * | `BATCH_ITEM_SHAPE_FLATTEN` | [rows × dims] | the same, flattened |
  */
 export type BatchInputKind =
   | "BATCH_ELEMENT_COUNT"
@@ -74,7 +75,7 @@ export interface FlatBatch {
 
 type AnyDefinition = Definition<Fields, Fields>
 
-/** @throws TypeError where an option names what is not there, or does not go with the declaration */
+/** @throws TypeError if an option names an unknown tensor, or does not match the declaration */
 export const resolve = (
   { name, signature, maxBatchSize, batching }: AnyDefinition,
   options: FlatOptions,
@@ -112,7 +113,7 @@ export const resolve = (
   }
 }
 
-/** What the instance executes. */
+/** The definition of the model that the instance executes: flat inputs and outputs, and the added batch inputs. */
 export const flatDefinition = <D extends AnyDefinition>(flat: FlatBatch, definition: D): D => {
   const { signature } = definition
   const rows = (spec: TensorSpec): TensorSpec => ({ ...spec, dims: [-1, ...spec.dims] })
@@ -151,7 +152,7 @@ export const join = (flat: FlatBatch, { requests }: Batch): Request => {
   return { id, inputs: [...joined, ...batchInputTensors], rows: 1, parameters: noParameters, deadline: undefined }
 }
 
-/** The response to `join` as those to the requests; or what is wrong with it. */
+/** Cuts the response to `join` into the responses to the requests; or describes the problem with it. */
 export const cut = (
   flat: FlatBatch,
   { name, signature }: Pick<AnyDefinition, "name" | "signature">,

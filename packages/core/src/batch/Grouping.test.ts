@@ -1,4 +1,4 @@
-/** Batches by the values of inputs and parameters: who shares one, and requests whose rows differ. */
+/** Batches by the values of inputs and parameters: which requests share one, and requests whose rows differ. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Result, Schema } from "effect"
 import { InvalidRequest } from "../error/InferenceError.ts"

@@ -1,6 +1,6 @@
 /**
- * Which requests may share a batch: a key that they agree in. By their shapes where their tensors are joined, and by the
- * values that the model has in `groupBy`.
+ * Computes the key that requests must share to be batched together: their shapes, if their tensors are joined, and the
+ * values of the model's `groupBy` fields.
  */
 import type { Batching, RaggedDim } from "../model/Batching.ts"
 import type { Request } from "../request/Request.ts"
@@ -11,8 +11,8 @@ import { sameRow, type Shape, slice, type TypedTensor } from "../tensor/TypedTen
 export type GroupKey = (request: Request) => string
 
 /**
- * Which inputs are present, and the extents of their dynamic and symbolic dims, of ragged ones only the bucket. The same
- * constant for all requests where the signature fixes both.
+ * Groups requests by the inputs that are present, and by the extents of their dynamic and symbolic dims; for ragged
+ * dims only by the bucket. A constant key if the signature fixes both.
  */
 export const byShapes = ({ inputs }: Signature, ragged: ReadonlyArray<RaggedDim>): GroupKey | undefined => {
   const varying = inputs.flatMap(({ optional, default: preset, dims }, position) => {
@@ -37,7 +37,7 @@ export const byShapes = ({ inputs }: Signature, ragged: ReadonlyArray<RaggedDim>
   }
 }
 
-/** What `byShapes` looks at where the shapes of these inputs may differ. */
+/** The signature for `byShapes`, ignoring the shapes of the inputs at the positions in `differing`. */
 export const agreeing = (signature: Signature, differing: ReadonlySet<number>): Signature => ({
   ...signature,
   inputs: signature.inputs.map((spec, position) => (differing.has(position) ? { ...spec, dims: [] } : spec)),
@@ -79,7 +79,7 @@ const anything = () => ""
 
 /**
  * The rows of a request by their values in `groupBy`'s inputs, where these differ among them: then it is executed in these
- * parts. Undefined where all rows agree.
+ * parts. Undefined if all rows agree.
  */
 export const parts = (
   { inputs }: Pick<Batching["groupBy"], "inputs">,

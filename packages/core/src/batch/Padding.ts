@@ -1,6 +1,6 @@
 /**
- * What the tensors of a batch are filled up with, so that their shapes agree or are of sizes that the model knows, and how
- * that is taken away from its outputs again.
+ * Pads the tensors of a batch, so that their shapes agree or have a size that the model supports. Removes the padding
+ * from the outputs.
  *
  *   request A  a a a        ─┐  a a a .  ─┐
  *   request B  b b b b       ├► b b b b   ├─ rows: the last one again
@@ -20,14 +20,14 @@ export interface ElementCounts {
 export interface Padding {
   /** Of every tensor, along axis 0. */
   readonly rows: number
-  /** The ragged dims whose extents differ, or are none that the model knows. */
+  /** The ragged dims whose extents differ or are not a bucket size. */
   readonly dims: ReadonlyArray<PaddedDim>
 }
 
 interface PaddedDim {
   readonly dim: RaggedDim
   readonly extent: number
-  /** What each request had. */
+  /** Extent of each request before padding. */
   readonly extents: ReadonlyArray<number>
 }
 
@@ -46,7 +46,7 @@ export const rule = ({ padTo, ragged }: Pick<Batching, "padTo" | "ragged">): Rul
   }
 }
 
-/** The least of the dim's buckets that holds the extent, or the extent itself; undefined where all are one bucket. */
+/** The least of the dim's buckets that holds the extent, or the extent itself; undefined if all are one bucket. */
 export const bucket = ({ buckets }: RaggedDim, extent: number): number | undefined =>
   buckets.length === 0 ? undefined : (buckets.find((bucket) => bucket >= extent) ?? extent)
 
@@ -57,7 +57,10 @@ const padded = (dim: RaggedDim, requests: ReadonlyArray<Request>): PaddedDim | u
   return extents.every((one) => one === extent) ? undefined : { dim, extent, extents }
 }
 
-/** The same in all its inputs: that has been checked. 0 where a request has left them all out, and so have the others. */
+/**
+ * The extent of the dim, which was checked to be equal in all its inputs. 0 if the request, and thus all others,
+ * omitted the inputs.
+ */
 const extentOf = (dim: RaggedDim, inputs: Request["inputs"]): number => {
   for (const { position, axis } of dim.inputs) {
     const extent = inputs[position]?.shape[axis]
@@ -93,7 +96,7 @@ export const elements = (requests: ReadonlyArray<Request>, padding: Padding | un
   return { given, added: filled - given }
 }
 
-/** The tensors of one input, by request, as they are to be joined. */
+/** The padded tensors of one input, by request, ready to be joined. */
 export const fill = (
   { rows, dims }: Padding,
   position: number,
@@ -131,7 +134,9 @@ export const cut = (
     return result
   })
 
-/** What is wrong with outputs that cannot be cut, as they are not as long as what the model was given. */
+/**
+ * The first output that cannot be cut, because its extent differs from that of the padded input; undefined if all can.
+ */
 export const problem = (
   { dims }: Padding,
   outputs: ReadonlyArray<TypedTensor>,

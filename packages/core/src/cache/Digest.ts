@@ -1,8 +1,9 @@
 /**
- * A keyed hash of bytes, 128 bits: what stands for tensors in keys. It is Chaskey (Mouha et al., 2014; ISO/IEC 29192-6), a
- * message authentication code of 32-bit additions, rotations and exclusive ors, which JavaScript has. The key is secret and
- * random, so that nobody finds two requests with the same digest by thinking, as one could for a hash without; at random, two of
- * a billion have it with a probability below 10^-20. Not for anything that leaves the process.
+ * A keyed 128-bit hash that represents tensors in cache keys: Chaskey (Mouha et al., 2014; ISO/IEC 29192-6), a message
+ * authentication code of 32-bit additions, rotations and exclusive ors, which are fast in JavaScript.
+ *
+ * The key is secret and random, so that clients cannot construct two requests with the same digest. The probability of
+ * a random collision among a billion requests is below 10^-20. Digests must not leave the process.
  */
 
 /** Four words of 32 bits. */
@@ -53,7 +54,7 @@ export const make = (key: Key): Digest => {
   }
 }
 
-/** The bytes as words in the order of this machine, which has a digest of its own then: none is ever compared elsewhere. */
+/** The bytes as words in the machine's byte order. Digests differ between byte orders, but never leave the machine. */
 const words = (bytes: Uint8Array, offset: number, count: number): Int32Array => {
   const start = bytes.byteOffset + offset
   if (start % 4 === 0) return new Int32Array(bytes.buffer, start, count)

@@ -1,6 +1,6 @@
 /**
- * One execution and the requests that wait for its response, in the sense of Go's singleflight. Requests share a flight if
- * they have the same key and wait in the queue in the same way. Data alone; ResponseCache.ts starts and ends flights.
+ * One execution and the requests that wait for its response, as in Go's singleflight. Requests share a flight if they
+ * have the same key, priority and queue timeout. Data only; ResponseCache.ts starts and ends flights.
  */
 import { constVoid } from "effect/Function"
 import type { RequestStatistics } from "../metrics/ModelStatistics.ts"

@@ -1,6 +1,6 @@
 /**
- * Keys of requests in the response cache. Two requests have the same key if the model cannot tell them apart: equal bytes
- * in equal shapes, and equal parameters and requested outputs where the model sees those.
+ * Keys of requests in the response cache. Two requests have the same key if the model cannot distinguish them: equal
+ * tensors, and equal parameters and requested outputs if the model can read those.
  */
 import type { Request } from "../request/Request.ts"
 import * as Digest from "./Digest.ts"

@@ -1,4 +1,4 @@
-/** Models with a response cache: which requests are executed, what each caller gets, and what is counted. */
+/** Models with a response cache: executed requests, the response to each caller, and statistics. */
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Queue, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -68,7 +68,7 @@ it.effect("other values, extents, optional inputs, and the same bytes cut otherw
   }),
 )
 
-/** As a front end asks, which knows ids, parameters and requested outputs. */
+/** A request as a front end sends it, with id, parameters and requested outputs. */
 const request = (more: Partial<Request> = {}): Request => ({
   id: "",
   inputs: [make("FP32", [1, 1], Float32Array.of(1)), undefined],
@@ -179,7 +179,7 @@ it.effect("response parameters are part of an answer", () =>
   }),
 )
 
-/** A model that answers when it is told to, or fails; and what was asked and interrupted. */
+/** A model that blocks until the test releases or fails it, with its received and interrupted requests. */
 const gated = Effect.gen(function* () {
   const executed = yield* Queue.unbounded<string>()
   const gates = yield* Queue.unbounded<Result.Result<void, InvalidRequest>>()

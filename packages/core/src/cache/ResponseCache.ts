@@ -45,13 +45,13 @@ export interface ResponseCacheStageOptions extends ResponseCacheOptions {
   /** A number that changes whenever responses to equal requests may change. Default: they never do. */
   readonly epoch?: () => number
   readonly statistics: ModelStatistics
-  /** As declared; undefined where requests have neither priorities nor queue timeouts. */
+  /** As declared; undefined if requests have neither priorities nor queue timeouts. */
   readonly queueing: Queueing | undefined
 }
 
 const defaultMaxBytes = 64 * 2 ** 20
 
-/** @throws TypeError where an option is out of range */
+/** @throws TypeError if an option is out of range */
 export const check = (
   model: string,
   options: boolean | ResponseCacheOptions = false,

@@ -1,11 +1,11 @@
 /**
- * Responses by key, within so many bytes: what was not asked for the longest makes room. Pure; what a key is, and who asks, is
- * ResponseCache.ts's.
+ * Stores responses by key, up to a number of bytes, and evicts the least recently used. Pure; ResponseCache.ts computes
+ * the keys.
  */
 import { noParameters, type Response } from "../request/Request.ts"
 import { TypedTensor } from "../tensor/TypedTensor.ts"
 
-/** What an entry needs beside its keys, tensors and parameters, roughly. */
+/** Approximate bytes of an entry, excluding its keys, tensors and parameters. */
 const overhead = 512
 
 export class ResponseStore {
@@ -64,7 +64,7 @@ const size = (key: string, { outputs, parameters }: Response): number => {
   return bytes
 }
 
-/** With bytes of its own: what a caller or a handler does to the others does not show in it. */
+/** Copies the tensors, so that changes by a caller or a handler do not affect the stored response. */
 export const copy = ({ outputs, parameters }: Response): Response => ({
   outputs: outputs.map(({ datatype, shape, bytes }) => new TypedTensor(datatype, shape, new Uint8Array(bytes))),
   parameters,

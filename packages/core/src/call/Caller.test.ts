@@ -375,7 +375,7 @@ describe("as promises", () => {
 })
 
 describe("circles", () => {
-  /** Asks the model of this name, or answers itself where there is none. */
+  /** Calls the model of this name, or answers without a call if there is none. */
   const forwarding = <Self>(
     model: Model.ModelClass<Self, string, typeof numbers.inputs, typeof numbers.outputs>,
     next: (x: number) => string,

@@ -48,7 +48,7 @@ export interface HandlerEnvironment {
   readonly responseParameters: ParameterCodec | undefined
 }
 
-/** The request with the caller's id and deadline, where it has none or a later one. */
+/** The request with the caller's id if it has none, and with the earlier of the two deadlines. */
 export const inheritCaller = (request: Request, caller: CallerService | undefined): Request => {
   if (caller === undefined) return request
   const { deadline = Infinity } = caller

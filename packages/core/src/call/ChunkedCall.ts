@@ -1,7 +1,6 @@
 /**
- * One call with more rows than its model takes in a batch: submits the rows in chunks, several at a time, and joins their
- * responses. The model does not know of it, so it may run here or elsewhere. SplitRequest.ts is for rows of one request that
- * may not share a batch.
+ * Splits a call with more rows than the maximum batch size: submits the rows in chunks, several at a time, and joins
+ * the responses. Works for local and remote models. SplitRequest.ts splits requests whose rows may not share a batch.
  */
 import { Result } from "effect"
 import { ExecutionFailed, type InferenceError } from "../error/InferenceError.ts"
@@ -13,8 +12,8 @@ import { concat, sameRow, slice, type TypedTensor } from "../tensor/TypedTensor.
 /** Options of calls with several samples. */
 export interface ChunkOptions {
   /**
-   * How many chunks of a batch are in flight at the same time, where the batch has more than `maxBatchSize` rows. With 0, such
-   * a batch is an InvalidRequest. Default 4.
+   * Maximum concurrent chunks of a batch with more than `maxBatchSize` rows. With 0, such batches fail with
+   * InvalidRequest. Default 4.
    */
   readonly concurrentChunks?: number
 }

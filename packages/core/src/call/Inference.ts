@@ -40,7 +40,7 @@ export interface Answer<A, P extends Declared = undefined> {
 /** The typed calls of a model. */
 export interface Inference<I extends Fields, O extends Fields, P extends Declared = undefined> {
   readonly infer: (sample: Input<I>, ...options: CallArguments<P>) => Effect.Effect<Sample<O>, CallError<P>>
-  /** The responses of one sample, as they come: any number from a decoupled model, one from any other. */
+  /** Streams the responses of one sample: any number from a decoupled model, one from any other. */
   readonly stream: (sample: Input<I>, ...options: CallArguments<P>) => Stream.Stream<Sample<O>, CallError<P>>
   /** Several samples along axis 0. More than `maxBatchSize` go in chunks; see ChunkOptions. */
   readonly inferBatch: (

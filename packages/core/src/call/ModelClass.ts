@@ -1,6 +1,6 @@
 /**
- * The class of a model: its declaration, which is also the Effect service through which the model is called, for servers and
- * clients alike. A layer provides it: a handler, an ONNX file, a pipeline, or a remote server.
+ * The class of a model: its declaration and also the Effect service that calls the model, in servers and clients. A
+ * layer provides the service: a handler, an ONNX file, a pipeline, or a remote server.
  */
 import { Context } from "effect"
 import type { Declared, DeclarationOf } from "../model/Declared.ts"
@@ -11,7 +11,7 @@ import type { ParameterFields } from "../model/ParameterFields.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
 import type { Inference } from "./Inference.ts"
 
-/** What the keys of models, among other services, begin with. */
+/** Prefix of the service keys of models. */
 export const modelKeyPrefix = "@nereid/model/"
 
 export type ModelKey<N extends string> = `${typeof modelKeyPrefix}${N}`
@@ -27,7 +27,7 @@ export interface ModelClass<
   readonly definition: Definition<I, O, P>
 }
 
-/** Whatever `Model.Service` makes, its types forgotten. */
+/** Any class that `Model.Service` makes, with its types erased. */
 export type DeclaredModel = Context.Key<unknown, { readonly model: RunningModel }> & {
   readonly definition: Definition<Fields, Fields>
 }
@@ -42,7 +42,7 @@ export type DeclaredModel = Context.Key<unknown, { readonly model: RunningModel 
  *   maxBatchSize: 32,
  * }) {}
  * ```
- * @throws TypeError where a number is out of range or a field does not encode to a tensor
+ * @throws TypeError if a number is out of range or a field does not encode to a tensor
  */
 export const Service =
   <Self>() =>

@@ -39,13 +39,13 @@ export interface NamedCalls {
     sample: NamedTensors,
     options?: NamedCallOptions,
   ) => Effect.Effect<NamedAnswers, InferenceError>
-  /** The responses of one sample, as they come: any number from a decoupled model, one from any other. */
+  /** Streams the responses of one sample: any number from a decoupled model, one from any other. */
   readonly stream: (
     model: string,
     sample: NamedTensors,
     options?: NamedCallOptions,
   ) => Stream.Stream<NamedAnswers, InferenceError>
-  /** Several samples, along axis 0; one where the model does not batch. */
+  /** Several samples, along axis 0; only one if the model does not batch. */
   readonly inferBatch: (
     model: string,
     batch: NamedTensors,
@@ -59,7 +59,7 @@ export interface NamedCalls {
 interface Form {
   readonly input: (model: RunningModel, tensor: TypedTensor) => TypedTensor
   readonly output: (model: RunningModel, tensor: TypedTensor) => TypedTensor
-  /** Describes what is wrong with the inputs, if anything. */
+  /** Describes the problem with the inputs; undefined if they are valid. */
   readonly problem: (model: RunningModel, tensors: NamedTensors) => string | undefined
 }
 

@@ -1,6 +1,6 @@
 /**
- * How requests wait and share batches, as the protocol's configuration says it, in the terms of the engine. What it does not
- * say has its default there. Only what the engine needs to know is checked; the texts are Triton's.
+ * Converts the queue and batching settings of the protocol's configuration to the engine's options, with defaults for
+ * unset fields. Checks only what the engine requires; the error messages are Triton's.
  */
 import { Duration, Result } from "effect"
 import {
@@ -15,7 +15,8 @@ import type { BatchInputKind, BatchInputOptions, FlatOptions } from "../batch/Fl
 import { defaultMaxQueueSize, isPlain, plain, type Queueing, type QueuePolicy } from "../model/QueuePolicy.ts"
 
 /**
- * Undefined where it asks for no more than a size. A maximum size of 0 is the engine's default: no queue is without bound.
+ * The queue options; undefined if only a maximum size is set. A maximum size of 0 means the engine's default, because
+ * every queue is bounded.
  */
 export const queueing = (message: ModelDynamicBatching): Queueing | undefined => {
   const queueing = {
@@ -41,7 +42,7 @@ const policy = (message: ModelQueuePolicy | undefined): QueuePolicy => {
   }
 }
 
-/** Undefined where no batch is ragged; or what is wrong. */
+/** The flat batching options; undefined if no input is ragged; or a description of the problem. */
 export const flat = ({
   maxBatchSize,
   input,

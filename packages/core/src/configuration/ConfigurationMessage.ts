@@ -1,6 +1,6 @@
 /**
- * The configuration of a model in code as the protocol's message, normalised: what a configuration file would leave to a
- * default is filled in. A model of a repository has the configuration that it was loaded with.
+ * The configuration of a model in code as the protocol's message, normalized: unset fields have their defaults. A model
+ * of a repository has the configuration that it was loaded with.
  */
 import { create, type MessageInitShape } from "@bufbuild/protobuf"
 import { Duration } from "effect"
@@ -68,7 +68,7 @@ const ragged = ({ batchInputs, batchOutputs }: FlatBatch, { inputs, outputs }: S
   })),
 })
 
-/** Dims without the batch dimension, so none for what is one element without a shape. */
+/** A tensor of the configuration. Dims exclude the batch dimension, and are empty for a scalar. */
 const tensor = ({ name, datatype, dims }: TensorSpec) => ({
   name,
   dataType: datatype === "BYTES" ? DataType.TYPE_STRING : DataType[`TYPE_${datatype}`],
@@ -108,6 +108,6 @@ const queuePolicy = ({
 
 const maxUint32 = 2 ** 32 - 1
 
-/** A delay without end has no number of its own. */
+/** The delay in microseconds; an infinite one becomes the largest safe integer. */
 const microseconds = (delay: Duration.Duration) =>
   BigInt(Math.min(Math.round(Duration.toMillis(delay) * 1000), Number.MAX_SAFE_INTEGER))

@@ -1,6 +1,6 @@
 /**
- * A model's contract from what its server tells: metadata, which all servers of the protocol have, and the configuration,
- * which only some have, and without which nothing is known of batches and of inputs that may be left out.
+ * A model's contract from its server's metadata and configuration. All servers of the protocol have metadata, but only
+ * some have configurations. Without a configuration, batching and optional inputs are unknown.
  */
 import type { ModelMetadataResponse, ModelMetadataResponse_TensorMetadata } from "@nereid/protocol/grpc_service"
 import type { ModelConfig } from "@nereid/protocol/model_config"

@@ -1,6 +1,6 @@
-/** The names of the classes that declare models: `add_sub` is `AddSub`. */
+/** Names of the classes that declare models: `add_sub` becomes `AddSub`. */
 
-/** What a contract file imports. */
+/** Names that a contract file imports. */
 const taken = ["Model", "Tensor"]
 
 /** A class for each model, no two of the same name. */

@@ -1,18 +1,18 @@
 /**
- * What callers must know of a model, as data: its name, its tensors and whether they are batched. From a declaration, an ONNX
- * file, a repository or a live server. Not how the model is served (its queues, its instances), which is nothing to its callers.
+ * The contract of a model, as data for callers: its name, its tensors and whether it is batched. Sources are a
+ * declaration, an ONNX file, a repository or a live server. Queues and instances are not part of it.
  */
 import { Result } from "effect"
 import type { Signature, TensorSpec } from "../tensor/TensorSpec.ts"
 import { isDynamic } from "../tensor/TensorSpec.ts"
 
-/** As its source tells it, which may be more than the protocol can say. */
+/** A tensor as its source declares it, which may exceed what the protocol can express. */
 export interface ContractTensor extends Pick<TensorSpec, "name" | "labels" | "default"> {
-  /** Of the protocol; or what there is instead, such as `COMPLEX64`. */
+  /** A datatype of the protocol, or another name, such as `COMPLEX64`. */
   readonly datatype: string
-  /** Without the batch dimension; undefined where the source does not tell the shape. */
+  /** Dims without the batch dimension; undefined if the source does not declare the shape. */
   readonly dims: TensorSpec["dims"] | undefined
-  /** An input that a request may leave out; undefined where the source does not tell. */
+  /** Whether a request may omit the input; undefined if the source does not declare it. */
   readonly optional: boolean | undefined
 }
 
@@ -21,11 +21,11 @@ export interface Contract {
   readonly inputs: ReadonlyArray<ContractTensor>
   readonly outputs: ReadonlyArray<ContractTensor>
   /**
-   * The most rows of one batch, 0 for a model without a batch dimension. Undefined where the source does not tell: then dims
-   * are all there are, and the first may be that of the batch.
+   * Maximum rows of a batch; 0 for a model without a batch dimension. Undefined if the source does not declare it; dims
+   * are complete then, and the first may be the batch dimension.
    */
   readonly maxBatchSize: number | undefined
-  /** Whether a request has any number of responses; undefined where the source does not tell. */
+  /** Whether a request has any number of responses; undefined if the source does not declare it. */
   readonly decoupled?: boolean | undefined
 }
 
@@ -38,7 +38,10 @@ export const fromDefinition = (definition: {
 /** Whether the first dimension of every tensor may be that of the batch. */
 export const canBatch = ({ inputs, outputs }: Contract): boolean => unbatched([...inputs, ...outputs]) === undefined
 
-/** The same where so many rows share a batch, if its source does not tell; or why they cannot. */
+/**
+ * The contract with this maximum batch size, if its source does not declare one; or the reason why it cannot be
+ * batched.
+ */
 export const batched = (contract: Contract, maxBatchSize: number): Result.Result<Contract, string> => {
   if (contract.maxBatchSize !== undefined) return Result.succeed(contract)
   if (maxBatchSize === 0) return Result.succeed({ ...contract, maxBatchSize })
@@ -54,6 +57,6 @@ export const batched = (contract: Contract, maxBatchSize: number): Result.Result
   return Result.succeed({ ...contract, inputs: inputs.map(row), outputs: outputs.map(row), maxBatchSize })
 }
 
-/** The first tensor whose shape is known, and has no dimension for a batch. */
+/** The first tensor with a known shape that does not begin with a batch dimension. */
 const unbatched = (tensors: ReadonlyArray<ContractTensor>): ContractTensor | undefined =>
   tensors.find(({ dims }) => dims !== undefined && !(dims[0] !== undefined && isDynamic(dims[0])))

@@ -1,10 +1,10 @@
 /**
- * In what a contract is not the one that was found elsewhere: every difference at once, each with the tensor, what was
- * declared and what was found. Two relations can be checked: whether calls by the contract work (`callable`), and whether it
- * is what would be written from the source (`same`).
+ * Compares a contract with the one found at its source, and reports all differences, each with the tensor, the declared
+ * value and the found value. There are two relations: `callable` checks whether calls by the contract succeed, and
+ * `same` whether the source would generate this contract.
  *
- * A contract may know more than its source: what a dimension is called, and, to callers, how long one is that the source lets
- * vary, as every reply is held against the contract anyway. It must not let callers send what would be refused.
+ * A contract may be more precise than its source: it may name dimensions and, for `callable`, fix extents that vary at
+ * the source, as every reply is checked against the contract. It must not permit requests that the source would reject.
  */
 import { Data } from "effect"
 import { type Dim, isDynamic, print as printTensor } from "../tensor/TensorSpec.ts"
@@ -24,7 +24,7 @@ export interface Difference {
   readonly found: string | undefined
 }
 
-/** What was declared is not what is served. Every difference is in the message, and in `differences`. */
+/** The declared contract differs from the served one. `message` and `differences` have all differences. */
 export class ContractMismatch extends Data.TaggedError("ContractMismatch")<{
   readonly model: string
   readonly differences: ReadonlyArray<Difference>
@@ -74,7 +74,7 @@ const tensors = (
 ): ReadonlyArray<Difference> => {
   const [declaredTensors, foundTensors] =
     of === "input" ? [declared.inputs, found.inputs] : [declared.outputs, found.outputs]
-  // What nothing is known of has its batch dimension among the others.
+  // If batching at the source is unknown, its tensors include the batch dimension.
   const isWhole = found.maxBatchSize === undefined && (declared.maxBatchSize ?? 0) > 0
   const comparable = declaredTensors.map((tensor) =>
     isWhole && tensor.dims ? { ...tensor, dims: [-1, ...tensor.dims] } : tensor,
@@ -113,7 +113,7 @@ const differences = (
   if (declared.datatype !== found.datatype) add("datatype", text(declared), text(found))
   else if (!sameShape(of, declared.dims, found.dims, relation)) add("dims", text(declared), text(found))
   const [isDeclaredOptional, isFoundOptional] = [declared.optional === true, found.optional]
-  // What has a default is sent, or filled in, where it is required.
+  // An input with a default is always sent, so the source may require it.
   const isPreset = isDeclaredOptional && declared.default !== undefined
   const isRefused =
     isFoundOptional !== undefined &&

@@ -1,6 +1,6 @@
 /**
- * Contracts as a person writes them: a module of classes that declare models. Where the contracts come from is not its
- * business, nor where the text is written to.
+ * Writes contracts as a TypeScript module of model classes. Reading the contracts, and writing the file, are up to the
+ * caller.
  */
 import { Result } from "effect"
 import { isDataType } from "../tensor/DataType.ts"
@@ -18,7 +18,7 @@ export interface ContractEntry {
 }
 
 export interface PrintOptions {
-  /** Whether BYTES of one element are texts: no source tells them from bytes. Default false. */
+  /** Whether single BYTES elements are text, as sources do not distinguish text from bytes. Default false. */
   readonly text?: boolean
 }
 
@@ -81,13 +81,13 @@ const declaration = (
 
 interface PrintedFields {
   readonly expression: Expression
-  /** What there is beside them. */
+  /** Notes for the doc comment. */
   readonly notes: ReadonlyArray<string>
 }
 
 type Kind = "input" | "output"
 
-/** Outputs that cannot be declared are left out, as a caller need not look at them; so are such inputs where they are optional. */
+/** Omits tensors that cannot be declared if they are outputs, which callers can ignore, or optional inputs. */
 const fields = (
   kind: Kind,
   tensors: ReadonlyArray<ContractTensor>,
@@ -144,7 +144,7 @@ const classes = (output: string, labels: ReadonlyArray<string>): string => {
   return `Classes of '${output}', by their index: ${listed.join(", ")}${more}.`
 }
 
-/** Whatever a source is called, it does not end the comment, nor begin a line of its own. */
+/** A JSDoc comment with these notes. Control characters and comment ends in them are escaped. */
 const comment = (notes: ReadonlyArray<string>): string => {
   const texts = notes.map((note) => note.replaceAll(/\p{Cc}+/gu, " ").replaceAll("*/", "*\\/"))
   const line = `/** ${texts.join(" ")} */`

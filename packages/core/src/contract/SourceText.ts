@@ -1,6 +1,6 @@
 /**
- * TypeScript as this project formats it: in one line where it fits, else one part a line. Of calls, lists and objects alone,
- * as far as a contract file needs them.
+ * Formats TypeScript as this project does: on one line if it fits, otherwise one part per line. Supports only the
+ * calls, lists and objects of a contract file.
  */
 
 /** Columns of a line. */
@@ -74,7 +74,7 @@ const broken = (expression: Exclude<Expression, { kind: "word" }>, before: strin
   }
 }
 
-/** An object whose members stand in lines of their own, though they might fit in one. */
+/** Prints an object with each member on a separate line, even if one line would suffice. */
 export const object = (
   members: ReadonlyArray<readonly [name: string, value: Expression]>,
   before: string,
@@ -85,7 +85,7 @@ export const object = (
   return lines(`${before}{`, parts, `}${after}`, indent)
 }
 
-/** A call of one argument that does not fit stands in a line of its own. */
+/** Prints a member; a call of one argument that does not fit goes on a separate line. */
 const member = (name: string, value: Expression, indent: number): string => {
   const flat = `${name}: ${inline(value)},`
   const isCall = value.kind === "call" && value.arguments.length === 1 && value.arguments[0]?.kind !== "list"

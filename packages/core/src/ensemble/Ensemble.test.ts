@@ -1,4 +1,4 @@
-/** Ensembles of models in code: what runs when, what their callers get, and what is taken back. */
+/** Ensembles of models in code: order of execution, responses, and cancellation. */
 import { ModelStore } from "../lifecycle/ModelStore.ts"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Result, Stream } from "effect"

@@ -1,9 +1,9 @@
 /**
- * A model that is made of others: its steps, each of which calls a model that runs beside it, so that its requests share queues
- * and batches with all others of that model. Its models may change while it runs: a request ends with the models that it began
- * with, and none of them is released before.
+ * A model composed of other models: each step calls a model of the same server, and shares its queue and batches with
+ * other callers. The models may be replaced while the ensemble runs. A request keeps its models until it ends; they are
+ * released afterwards.
  *
- * What the steps of one request do is in EnsembleRequest.ts.
+ * EnsembleRequest.ts executes the steps of one request.
  */
 import { Clock, Effect, Result } from "effect"
 import { constVoid } from "effect/Function"
@@ -32,14 +32,15 @@ export interface EnsembleOptions extends EnsembleDefinition {
   /** A positive integer, in digits. */
   readonly version: string
   readonly batching: Batching
-  /** Whether it answers repeated requests from a cache; not where it is decoupled. Default false. */
+  /** Whether repeated requests are answered from a cache; not for decoupled ensembles. Default false. */
   readonly responseCache?: boolean
   /**
-   * Responses of a decoupled step that may be on their way through the steps behind it, and to the caller, before the step is
-   * held up; 0 for the default: 16, or unlimited where a step behind it may call the same model, which could wait for itself.
+   * Maximum number of pending responses of a decoupled step: in later steps, or on the way to the caller. The step is
+   * paused beyond it. 0 means the default: 16, or unlimited if a later step may call the same model, which could
+   * otherwise deadlock.
    */
   readonly maxInflightRequests: number
-  /** The models of the steps as they are now, in their order; or why the ensemble cannot run with them. */
+  /** The current models of the steps, in their order; or the reason why the ensemble cannot run with them. */
   readonly resolve: () => Result.Result<ReadonlyArray<RunningModel>, string>
 }
 
@@ -111,14 +112,14 @@ export const make = Effect.fnUntraced(function* (options: EnsembleOptions) {
   return ensemble
 })
 
-/** The models of an ensemble as they are now. */
+/** The current models of an ensemble. */
 class EnsembleLinks {
   readonly #options: EnsembleOptions
   /** Undefined while it cannot run. */
   current: LinkedModels | undefined
   /** Counts the sets of models that it has had. */
   epoch = 0
-  /** Of the last models: what it is for callers that still have it when it is not linked any more. */
+  /** Whether the last models were decoupled, for callers that still hold the ensemble when it is no longer linked. */
   isDecoupled = false
 
   constructor(options: EnsembleOptions) {
@@ -203,7 +204,7 @@ class EnsembleCalls implements ModelCalls {
     return this.#openRequests.keep()
   }
 
-  /** Refuses what comes from now on. */
+  /** Rejects all future requests. */
   stop(): void {
     this.isStopped = true
   }
@@ -306,7 +307,7 @@ class EnsembleCalls implements ModelCalls {
   }
 }
 
-/** The graph for these outputs alone; all outputs where none are named. */
+/** The part of the graph that these outputs require; the whole graph if none are named. */
 const partOf = ({ graph, parts }: LinkedModels, requestedOutputs: ReadonlyArray<string>): EnsembleGraph => {
   if (requestedOutputs.length === 0 || graph.outputs.length === 1) return graph
   const key = JSON.stringify(requestedOutputs)
@@ -318,7 +319,7 @@ const partOf = ({ graph, parts }: LinkedModels, requestedOutputs: ReadonlyArray<
   return part
 }
 
-/** Whether a decoupled step that is held up may occupy the instance that a step behind it needs. */
+/** Whether a paused decoupled step may occupy the instance that a later step requires. */
 const mayWaitForItself = ({ steps }: EnsembleGraph): boolean => {
   const isNested = ({ description }: RunningModel) => description.platform === "ensemble"
   return steps.some(

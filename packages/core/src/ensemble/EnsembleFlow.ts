@@ -1,6 +1,6 @@
 /**
- * What has come of a request so far, at one level of its graph: that of the request itself, or that of one response of a
- * decoupled step, which sees the tensors of the level above it. Data alone; EnsembleRequest.ts moves it.
+ * The progress of a request at one level of its graph. Level 0 is the request; each response of a decoupled step opens
+ * a level, which also sees the tensors of the levels above. Data only; EnsembleRequest.ts changes it.
  */
 import type { InferenceError } from "../error/InferenceError.ts"
 import { noParameters, type Parameters, type Response } from "../request/Request.ts"
@@ -10,7 +10,7 @@ import type { EnsembleGraph, LinkedStep } from "./EnsembleGraph.ts"
 export class EnsembleFlow {
   readonly parent: EnsembleFlow | undefined
   readonly level: number
-  /** By tensor, of this level alone: null where it was left out, undefined where it is yet to come. */
+  /** Tensors of this level, by position: null if omitted, undefined if pending. */
   readonly tensors: Array<TypedTensor | null | undefined> = []
   readonly started = new Set<LinkedStep>()
   /** Those of the responses that its tensors came with, the later ones over the earlier. */
@@ -51,7 +51,7 @@ export class EnsembleFlow {
     return true
   }
 
-  /** Those of a response are those of what it becomes part of. */
+  /** Adds the parameters of a response; they become parameters of the ensemble's response. */
   add(parameters: Parameters): void {
     if (parameters === noParameters) return
     this.#parameters = this.#parameters === noParameters ? parameters : { ...this.#parameters, ...parameters }

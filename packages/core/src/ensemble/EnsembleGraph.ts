@@ -1,12 +1,12 @@
 /**
- * The steps of an ensemble as a graph over its tensors, with the models that execute them. Pure: what becomes of a request
- * in it is EnsembleRequest.ts's business, and whether models and steps fit each other was looked at before.
+ * The steps of an ensemble as a graph over its tensors, with the models that execute them. Pure: EnsembleRequest.ts
+ * executes requests. Models and steps were checked for compatibility before.
  *
  *   tensors of the request ─► step ─► tensor ─┬─► step ─► output
  *                               └──► tensor ──┘
  *
- * A decoupled step gives its tensors any number of times, and all that follows from them happens as often: each time is a
- * level below the one of the step. Level 0 is the request itself.
+ * A decoupled step produces its tensors any number of times, and the steps that depend on them run as often. Each
+ * response opens a level below that of the step. Level 0 is the request itself.
  */
 import { Result } from "effect"
 import type { RunningModel } from "../running/RunningModel.ts"
@@ -23,7 +23,7 @@ export interface EnsembleStep {
   readonly outputs: ReadonlyMap<string, string>
 }
 
-/** What clients see of an ensemble, and what it does. */
+/** The declaration of an ensemble: the contract that clients see, and the steps. */
 export interface EnsembleDefinition {
   readonly name: string
   readonly signature: Signature
@@ -59,8 +59,8 @@ export interface EnsembleGraph {
 }
 
 /**
- * The graph with `models`, one for each step, in their order. Every tensor must be the input of the ensemble or the output of
- * one step, without a circle. Fails with what is wrong where tensors of several decoupled steps would have to meet.
+ * Links the graph with `models`, one for each step, in their order. Every tensor must be an input of the ensemble or
+ * the output of one step, without cycles. Fails if tensors of several decoupled steps would have to be joined.
  */
 export const link = (
   definition: EnsembleDefinition,

@@ -1,14 +1,14 @@
 /**
- * One request on its way through the graph of an ensemble. A step starts as soon as its tensors are there; steps that wait
- * for different ones run at the same time. All by plain calls: only the responses of a decoupled ensemble, for which a caller
- * may not be ready, take a fiber.
+ * Executes one request in the graph of an ensemble. A step starts as soon as its tensors are available, so independent
+ * steps run concurrently. Execution is by plain calls; only the responses of a decoupled ensemble require a fiber,
+ * because the caller may apply backpressure.
  *
  *   submit ─► level 0 ─► steps ─► all outputs ─────────────────────────────────► reply
- *                          └─ decoupled: each response, level 1 ─► … ─► answers, in order ─► emit ─► caller
- *                                 ▲                                                           │
- *                                 └────────── held up while too many are on their way ◄───────┘
+ *                          └─ decoupled: each response, level 1 ─► … ─► responses, in order ─► emit ─► caller
+ *                                 ▲                                                             │
+ *                                 └────────── paused while too many are pending ◄───────────────┘
  *
- * The first failure is that of the request, behind the responses before it, and cancels the other steps.
+ * The first failure fails the request, after the responses before it, and cancels the other steps.
  */
 import { Cause, Effect, type Fiber, Latch, Result } from "effect"
 import type { CallCycleDetector } from "../request/CallCycleDetector.ts"
@@ -26,7 +26,7 @@ export interface EnsembleRequestOptions {
   readonly graph: EnsembleGraph
   readonly request: Request
   readonly cycles: CallCycleDetector
-  /** Whether it is answered by its `emit`, whatever the graph. */
+  /** Whether it is answered through `emit`, for any graph. */
   readonly decoupled: boolean
   /** Responses of one decoupled step that may be on their way to the caller before it is held up. */
   readonly maxInflight: number
@@ -88,7 +88,10 @@ export class EnsembleRequest {
     this.#complete(flow)
   }
 
-  /** At the step's level: for each of the responses that it follows from, where it is below this one. */
+  /**
+   * Starts a step at its level if its inputs are available. From a flow of an outer level, starts it for each response
+   * below.
+   */
   #startStep(flow: EnsembleFlow, step: LinkedStep): void {
     if (this.#isOver) return
     const { graph } = this.#options
@@ -132,7 +135,7 @@ export class EnsembleRequest {
     else this.#cancels.add(cancel)
   }
 
-  /** Takes the responses of a decoupled step, each to a level of its own. */
+  /** Receives the responses of a decoupled step, and opens a level for each. */
   #emit(flow: EnsembleFlow, step: LinkedStep) {
     const { maxInflight } = this.#options
     return (response: Response): Effect.Effect<void> =>
@@ -181,7 +184,7 @@ export class EnsembleRequest {
     this.#options.end(Result.succeed(flow.response))
   }
 
-  /** Hands over what is next in order. */
+  /** Releases the next responses in order. */
   #release(): void {
     if (this.#isOver || this.#isExhausted) return
     this.#isExhausted = this.#releaseFrom(this.#root)
@@ -190,7 +193,7 @@ export class EnsembleRequest {
     if (this.#ready.length > 0) this.#emission ??= this.#options.runFork(this.#emitting)
   }
 
-  /** Whether nothing more comes of it. */
+  /** Releases the responses of a flow to the caller; returns whether the flow has completed. */
   #releaseFrom(flow: EnsembleFlow): boolean {
     if (flow.response !== undefined) {
       this.#ready.push(flow)

@@ -1,4 +1,4 @@
-/** How long the steps of one request took in their models, all of them together: what an ensemble's statistics say of it. */
+/** The total time that the steps of one request took in their models, for the ensemble's statistics. */
 import type { ComputeDurations } from "../metrics/ModelStatistics.ts"
 import type { Trace, TracePoint } from "../request/Request.ts"
 

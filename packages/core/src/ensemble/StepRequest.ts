@@ -1,6 +1,6 @@
 /**
- * What a step asks its model, made of the tensors of an ensemble: in the model's order, checked as a caller's would be, with
- * a batch dimension or without one. Pure.
+ * Builds the request of a step from the tensors of the ensemble. The inputs are in the order of the step's model,
+ * validated like those of a client, with or without a batch dimension. Pure.
  */
 import { Result } from "effect"
 import type { InvalidRequest } from "../error/InferenceError.ts"
@@ -41,8 +41,8 @@ export const make = (
 }
 
 /**
- * The rows of a request whose tensors are plainly what the model wants, which is nearly every one; undefined for what has to
- * be looked at more closely. Datatypes and bytes are right by where the tensors come from.
+ * The rows of a request whose tensors match the model, which is the common case; undefined if the request requires full
+ * validation. Datatypes and byte lengths are already valid.
  */
 const fittingRows = (
   { description: { signature, maxBatchSize } }: RunningModel,

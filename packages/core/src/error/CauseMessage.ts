@@ -1,4 +1,4 @@
-/** The text of what an effect failed with or died of. */
+/** The message of an effect's failure or defect. */
 import { Cause } from "effect"
 import { errorMessage } from "./ErrorMessage.ts"
 

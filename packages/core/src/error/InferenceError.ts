@@ -1,7 +1,7 @@
 /**
- * Every expected failure of a call, as a tagged error. A message says what came, what was allowed and which field, in the
- * words that clients of the protocol know. Status codes and headers are in wire/; defects are not here: they die, and are
- * logged.
+ * Every expected failure of a call, as a tagged error. Messages name the field, the received value and the allowed
+ * values, in the protocol's terms. Status codes and headers are in wire/. Defects are not part of this module: they
+ * interrupt the call and are logged.
  */
 import { Data } from "effect"
 
@@ -10,7 +10,7 @@ interface Message {
 }
 
 interface RetryableMessage extends Message {
-  /** Milliseconds after which a retry is worthwhile, where that is known. Callers get it as a header or trailer. */
+  /** Milliseconds after which a retry is worthwhile, if known. Callers receive it as a header or trailer. */
   readonly retryAfter?: number | undefined
 }
 
@@ -30,9 +30,9 @@ export class Unavailable extends Data.TaggedError("Unavailable")<RetryableMessag
 export class DeadlineExceeded extends Data.TaggedError("DeadlineExceeded")<Message> {}
 export class Cancelled extends Data.TaggedError("Cancelled")<Message> {}
 export class Unsupported extends Data.TaggedError("Unsupported")<Message> {}
-/** What the request would create exists already. */
+/** The request would create something that already exists. */
 export class AlreadyExists extends Data.TaggedError("AlreadyExists")<Message> {}
-/** A handler's failure that does not say whose fault it is. Other failures of handlers are ExecutionFailed. */
+/** A handler's failure of unknown cause. Other failures of handlers are ExecutionFailed. */
 export class Unknown extends Data.TaggedError("Unknown")<Message> {}
 /** The handler or the runtime failed while it executed the request. */
 export class ExecutionFailed extends Data.TaggedError("ExecutionFailed")<Message> {}
@@ -44,10 +44,10 @@ export class RegionExists extends Data.TaggedError("RegionExists")<Message> {}
 export class RegionFailed extends Data.TaggedError("RegionFailed")<Message> {}
 
 /**
- * A failure of a handler that only a new process can mend, such as a lost device. A handler fails with it, throws it or dies of
- * it. The model takes no more requests, readiness turns false, and the server drains and stops; its process exits with a code
- * other than 0, so that an orchestrator restarts it (`ServerOptions.onUnrecoverable`). Remote callers receive it as an
- * ExecutionFailed: their own process is fine.
+ * A failure of a handler that only a new process can repair, such as a lost device. A handler fails with it, throws it
+ * or dies of it. The model rejects further requests, readiness turns false, and the server drains and stops. Its
+ * process exits with a nonzero code, so that an orchestrator restarts it (`ServerOptions.onUnrecoverable`). Remote
+ * callers receive an ExecutionFailed.
  *
  * ```ts
  * Model.batch(M, (batch) => {
@@ -61,9 +61,9 @@ interface DeclaredFields extends Message {
   readonly kind: string
   readonly http: number
   readonly grpc: number
-  /** The error's fields as JSON in ASCII; undefined where they cannot travel. */
+  /** The error's fields as JSON in ASCII; undefined if they cannot be encoded. */
   readonly document: string | undefined
-  /** The error that the handler failed with; undefined where that happened in another process. */
+  /** The error that the handler failed with; undefined for a failure of another process. */
   readonly error: Error | undefined
 }
 
@@ -97,7 +97,7 @@ const constructors = {
 /** The tag of an error that travels under its own tag. */
 export type Tag = keyof typeof constructors
 
-/** Whatever a call can fail with, beside the errors that its model declares. */
+/** Any failure of a call, except for the errors that its model declares. */
 export type InferenceError = InstanceType<(typeof constructors)[Tag]> | Unrecoverable | DeclaredFailure
 
 export const isTag = (tag: string): tag is Tag => Object.hasOwn(constructors, tag)
@@ -119,7 +119,7 @@ export const fromTag = (tag: string, message: string, retryAfter?: number): Infe
 export const withMessage = (error: InferenceError, message: string): InferenceError =>
   fromTag(error._tag, message, retryAfter(error)) ?? new ExecutionFailed({ message })
 
-/** Milliseconds after which the caller may retry; undefined where that is unknown. */
+/** Milliseconds after which the caller may retry; undefined if unknown. */
 export const retryAfter = (error: object): number | undefined => {
   const millis = "retryAfter" in error ? error.retryAfter : undefined
   return typeof millis === "number" && millis >= 0 && millis <= maxRetryAfter ? Math.ceil(millis) : undefined

@@ -1,7 +1,7 @@
-/** Errors with which a model refuses requests, in the words of the protocol's clients. */
+/** Errors with which a model rejects requests, in the protocol's terms. */
 import { ModelNotReady, Unavailable } from "./InferenceError.ts"
 
-/** The version is loading, draining or failed, or none of its instances takes requests. */
+/** The error of a version that is loading, draining or failed, or without an available instance. */
 export const notReady = ({ name, version }: { readonly name: string; readonly version: string }): ModelNotReady =>
   new ModelNotReady({ message: `Request for unknown model: '${name}' version ${version} is not at ready state` })
 

@@ -24,7 +24,7 @@ export const writePrefix = (bytes: Uint8Array, position: number, length: number)
   bytes[position + 4] = length
 }
 
-/** A plain message behind its prefix, in a buffer of exactly that size. */
+/** An uncompressed message with its prefix, in a buffer of the exact size. */
 export const frame = (message: Uint8Array): Uint8Array<ArrayBuffer> => {
   const bytes = new Uint8Array(prefixLength + message.length)
   writePrefix(bytes, 0, message.length)

@@ -1,7 +1,7 @@
 /**
- * The end of a gRPC call: the trailers `grpc-status` and `grpc-message`, and the codes that stand for other ends of its
- * stream (PROTOCOL-HTTP2.md and http-grpc-status-mapping.md at https://github.com/grpc/grpc/tree/master/doc). Which error
- * has which code is in wire/ErrorStatus.ts.
+ * The end of a gRPC call: the trailers `grpc-status` and `grpc-message`, and the status codes for HTTP errors and
+ * stream resets (PROTOCOL-HTTP2.md and http-grpc-status-mapping.md at https://github.com/grpc/grpc/tree/master/doc).
+ * wire/ErrorStatus.ts maps errors to codes.
  */
 import { GrpcCode } from "./GrpcCode.ts"
 
@@ -81,7 +81,7 @@ export const codeOfHttpStatus = (status: number): number => {
   }
 }
 
-/** HTTP/2 error codes (RFC 9113, 7), as far as they map to codes of their own. */
+/** HTTP/2 error codes (RFC 9113, 7) that map to specific gRPC codes. */
 const refusedStream = 7
 const cancel = 8
 const enhanceYourCalm = 11

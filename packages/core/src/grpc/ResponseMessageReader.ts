@@ -1,7 +1,7 @@
 /**
- * Reads the messages of a gRPC response from chunks that may be cut anywhere. A message within one chunk stays where it is;
- * a message that arrives in parts is joined in memory of its own. Chunks may be overwritten after they have been read.
- * Servers read requests with another reader, which shares a memory budget between all calls.
+ * Reads the messages of a gRPC response from chunks with arbitrary boundaries. A message within one chunk is not
+ * copied; a message in several chunks is joined in separate memory. Chunks may be overwritten after they have been
+ * read. Servers read requests with another reader, which shares a memory budget between all calls.
  *
  *   add(chunk) ─► next() ─┬─ true: `bytes` holds a message from `start` to `end`; call next() again
  *                         └─ false: add the next chunk, unless `refusal` is set
@@ -118,7 +118,7 @@ export class ResponseMessageReader<B extends Uint8Array> {
     return true
   }
 
-  /** Keeps nothing of the chunk, and nothing of the last message. */
+  /** Drops the references to the chunk and to the last message. */
   #wait(): false {
     this.bytes = this.#chunk = this.#empty
     this.#offset = 0

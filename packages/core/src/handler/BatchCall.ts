@@ -1,4 +1,4 @@
-/** One call of a handler for all requests of a batch: its begin, end and cancellation, whatever the handler does. */
+/** One call of a handler for all requests of a batch: its start, end and cancellation. */
 import { constVoid } from "effect/Function"
 import { Cause, type Context, Effect, Exit, type Fiber, Result } from "effect"
 import type { Batch } from "../batch/Batch.ts"
@@ -46,7 +46,7 @@ export const execute = <A, E, R, P extends Declared>(
 
     const failed = (cause: Cause.Cause<E | ThrownError>): Exit.Exit<never, InferenceError> => {
       const { error, unexpected } = Handler.failure(model, handling.instance, cause)
-      // Interruptions are the scheduler's business.
+      // The scheduler handles interruptions.
       if (unexpected === cause) return Exit.failCause(Cause.map(cause, () => error))
       if (unexpected !== undefined && !isInterrupted) fork(Handler.logUnexpected(model.name, unexpected))
       return Exit.fail(error)

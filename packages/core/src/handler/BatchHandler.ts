@@ -1,4 +1,4 @@
-/** A model from a function of a whole batch. Functions of single samples are EachHandler.ts's. */
+/** A model from a function of a whole batch. EachHandler.ts has functions of single samples. */
 import { type Context, type Layer, Result } from "effect"
 import * as Batch from "../batch/Batch.ts"
 import * as BatchCall from "./BatchCall.ts"
@@ -43,8 +43,8 @@ type CheckedBatchHandler<
 >
 
 /**
- * A model from a function of a whole batch: one tensor per input, all rows along axis 0. A failure is the failure of
- * every request of the batch. Called with one row where the model does not batch.
+ * Provides a model from a function of a whole batch: one tensor per input, all rows along axis 0. A failure fails every
+ * request of the batch. Without batching, the function receives one row.
  */
 export function batch<
   Self,

@@ -172,7 +172,7 @@ it("two tensors of one side with the same name are refused when the model is mad
   )
 })
 
-/** What must not compile; `tsc` checks each. */
+/** Code that must not compile; `tsc` checks each `@ts-expect-error`. */
 export const refused = () => {
   const [FP32, INT64] = [Tensor.FP32(1), Tensor.INT64(1)] as const
   // @ts-expect-error another datatype

@@ -1,6 +1,6 @@
 /**
- * A model and its layer in one call, its tensors by position, as in PyTriton's `bind`: for one that is used where it is
- * made. A contract that clients import too is a class, of Definition.ts.
+ * Declares a model and its layer in one call, with tensors by position, as PyTriton's `bind`. For models that are used
+ * in the module that makes them; use a class (Definition.ts) to share the contract with clients.
  */
 import { Effect, Exit, type Layer } from "effect"
 import { uncheckedBatch } from "./BatchHandler.ts"
@@ -17,7 +17,7 @@ import { isPromise, type HandlerResult } from "./UserCode.ts"
 import type { WarmUpErrorOf } from "../provide/WarmUp.ts"
 import type { WarmUps } from "../model/WarmUpOptions.ts"
 
-/** A field that is called after its position, or by a name of its own. */
+/** A field with a name by position, or with an explicit name. */
 export type Position = Field | readonly [name: string, field: Field]
 
 export type Positions = ReadonlyArray<Position>
@@ -40,7 +40,7 @@ export type Named<Side extends string, P extends Positions> = {
   readonly [K in keyof P & `${number}` as Extract<Names<Side, P>[K & keyof Names<Side, P>], string>]: FieldOf<P[K]>
 }
 
-/** The tensors of a whole batch by position, along axis 0; undefined where an optional one was left out. */
+/** The tensors of a whole batch by position, along axis 0; undefined for an omitted optional input. */
 export type Positional<P extends Positions> = {
   readonly [K in keyof P]: Only<Batched<{ readonly tensor: FieldOf<P[K]> }>>
 }
@@ -67,7 +67,7 @@ type OutputName<O extends Positions, V extends ReadonlyArray<unknown>, K extends
   string
 >
 
-/** What a handler returns, by the names of its outputs; unknown for what has no positions. */
+/** The values that a handler returns, by the names of its outputs; unknown if the type is not a tuple. */
 type ByName<O extends Positions, V> =
   V extends ReadonlyArray<unknown>
     ? number extends V["length"]
@@ -91,7 +91,7 @@ export interface BindOptions<N extends string, I extends Positions, O extends Po
     Omit<DefinitionOptions<Fields, Fields>, "inputs" | "outputs" | "batching">,
     Omit<Handler.HandlerOptions<Named<"INPUT", I>>, "warmUp" | "instances"> {
   readonly name: N
-  /** `INPUT_1` and so on, where they have no name of their own. */
+  /** Inputs; those without explicit names are `INPUT_1` and so on. */
   readonly inputs: I
   /** `OUTPUT_1` and so on. */
   readonly outputs: O
@@ -103,7 +103,7 @@ export interface BindOptions<N extends string, I extends Positions, O extends Po
   readonly warmUp?: W
 }
 
-/** What a model of this name is to those that need it. */
+/** The service identifier of a bound model of this name. */
 export interface Bound<N extends string> {
   readonly bound: N
 }
@@ -165,7 +165,7 @@ export function bind<
 ): BoundModel<N, Named<"INPUT", I>, Named<"OUTPUT", O>, EMake | WarmUpErrorOf<W>, Handler.Needs<RMake, R, {}>> {
   const inputNames = names("INPUT", inputs)
   const outputNames = names("OUTPUT", outputs)
-  // Each name of the types is made of its position, as those of `names` are.
+  // The type of each name is derived from its position, as in `names`.
   const inputFields = fields(name, inputNames, inputs) as Named<"INPUT", I>
   const outputFields = fields(name, outputNames, outputs) as Named<"OUTPUT", O>
   const model = Service<Bound<N>>()(name, { ...options, inputs: inputFields, outputs: outputFields })
@@ -203,7 +203,7 @@ const fields = (model: string, names: ReadonlyArray<string>, positions: Position
 
 const isNamed = (position: Position): position is readonly [string, Field] => Array.isArray(position)
 
-/** What has no name is called after its position, so that the check says so. */
+/** The returned tensors by name. Extra tensors get names by position, so that the output check reports them. */
 const record = (names: ReadonlyArray<string>, returned: unknown): unknown =>
   Array.isArray(returned)
     ? Object.fromEntries(returned.map((tensor: unknown, index) => [names[index] ?? `OUTPUT_${index + 1}`, tensor]))

@@ -1,4 +1,4 @@
-/** That nobody waits for something any more, as an AbortSignal, which is made once somebody asks for it. */
+/** Cancellation as an AbortSignal, which is created on first use. */
 export class Cancellation {
   #controller: AbortController | undefined
   #isCancelled = false

@@ -1,6 +1,6 @@
 /**
- * A model from a function of one sample. How a request goes through it is EachRequest.ts's business; functions of whole
- * batches are BatchHandler.ts's.
+ * A model from a function of one sample. EachRequest.ts executes its requests; BatchHandler.ts has functions of whole
+ * batches.
  */
 import { type Context, Exit, type Layer } from "effect"
 import type { Literals, Sample } from "../model/Definition.ts"

@@ -1,6 +1,6 @@
 /**
- * The answer of a handler of single samples to one request: each of its rows is decoded, handled and encoded on its own, all
- * at the same time. They are answered or fail together.
+ * Executes one request with a handler of single samples. Each row is decoded, handled and encoded separately, all
+ * concurrently. The rows succeed or fail together.
  */
 import { Cause, type Context, Effect, Exit, Result } from "effect"
 import type { HandlerEnvironment } from "../call/Caller.ts"
@@ -18,7 +18,7 @@ import type { Signature, TensorSpec } from "../tensor/TensorSpec.ts"
 import { concat, sameRow, split, type TypedTensor } from "../tensor/TypedTensor.ts"
 import * as UserCode from "./UserCode.ts"
 
-/** What all answers of one instance have in common. */
+/** Options shared by all requests of one instance. */
 export interface EachOptions<I extends Fields, O extends Fields, E, R, P extends Declared> extends Handler.ModelErrors {
   readonly signature: Signature
   readonly batching: boolean

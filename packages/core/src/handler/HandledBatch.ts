@@ -1,4 +1,6 @@
-/** The requests of one batch while a handler has them all at once. A handler of single samples has RequestScope.ts. */
+/**
+ * The requests of one batch while a handler executes them together. RequestScope.ts is for handlers of single samples.
+ */
 import { Context, Tracer } from "effect"
 import type { Batch } from "../batch/Batch.ts"
 import { Caller, type CallerService, type HandlerEnvironment } from "../call/Caller.ts"
@@ -14,9 +16,9 @@ import { RequestScope } from "./RequestScope.ts"
 export interface HandledBatch<P extends Declared = undefined> {
   /** In the order of their rows. */
   readonly requests: ReadonlyArray<HandledRequest<P>>
-  /** Aborted once nobody waits for any of them. */
+  /** Aborted once no caller waits for any of the requests. */
   readonly signal: AbortSignal
-  /** Runs effects and streams, such as calls of other models, for functions that are no effects. */
+  /** Runs effects and streams, such as calls of other models, for functions that do not return effects. */
   readonly run: Run
 }
 
@@ -43,7 +45,7 @@ export class BatchScope<P extends Declared = Declared> implements HandledBatch<P
     return this.#handling.cycles
   }
 
-  /** The last of theirs; none where one of them has none. */
+  /** The latest deadline of the requests; undefined if any request has none. */
   get deadline(): number | undefined {
     let last = 0
     for (const { deadline } of this.#batch.requests) {

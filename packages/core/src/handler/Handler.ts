@@ -1,6 +1,6 @@
 /**
- * User code as instances: what all ways to provide a model from code have in common. The ways themselves are
- * EachHandler.ts, BatchHandler.ts, RequestsHandler.ts and StreamHandler.ts.
+ * Runs user code as instances: the part shared by all handlers. The kinds of handlers are in EachHandler.ts,
+ * BatchHandler.ts, RequestsHandler.ts and StreamHandler.ts.
  */
 import type { GivenOptions } from "../model/GivenOptions.ts"
 import { Cause, Clock, Context, Effect, Layer, Result, Scope, Tracer } from "effect"
@@ -33,9 +33,8 @@ import * as UserCode from "./UserCode.ts"
 
 export interface HandlerOptions<I extends Fields = Fields> extends Provide.ServingOptions<I> {
   /**
-   * Batches that run at the same time, each in an instance that builds its own handler, and to which requests go whenever it is
-   * free: a number of them, or a list of groups, such as one per device; a layer in the list is one instance, which has the
-   * services of the layer for itself. Default 1.
+   * Number of instances, each of which builds a handler and executes one batch at a time; or a list of groups, such as
+   * one per device. A layer in the list is one instance with separate services. Default 1.
    */
   readonly instances?: InstancePlan.InstancesOption
   /**
@@ -46,12 +45,15 @@ export interface HandlerOptions<I extends Fields = Fields> extends Provide.Servi
   readonly keepsInputs?: boolean
 }
 
-/** What the layer still needs: everything of building and of handling, but what it brings and what its instances have. */
+/**
+ * Services that the layer requires: those of building and handling, except those that the layer or its instances
+ * provide.
+ */
 export type Needs<RMake, RHandle, Options> =
   | Exclude<Exclude<RMake, Scope.Scope> | RHandle, InstanceContext | InstancePlan.Provided<Options>>
   | InstancePlan.Needs<Options>
 
-/** What its building may fail with, beside a handler's own. */
+/** Errors of building the layer, except for the handler's own. */
 export type Failure<Options> = Provide.Failure<Options> | InstancePlan.Failure<Options>
 
 /** The instances of a handler: each builds its own, and runs it with the services of the layer, `concurrency` at once. */
@@ -110,7 +112,7 @@ export const instances = <
     })
     return { plan, build }
   })
-  // What is needed, and fails, is that of `make` and of the layers of instances, as the types above have it.
+  // The types above limit errors and requirements to those of `make` and of the layers of instances.
   type Failures = EMake | InstancePlan.Failure<Options>
   type Services = Needs<RMake, R, Options> | Scope.Scope
   const instances = source as Effect.Effect<InstanceSet.InstanceSource<Failures, Services>>
@@ -119,8 +121,8 @@ export const instances = <
 }
 
 /**
- * What is closed when the model unloads, or when another instance cannot be built. What a finalizer fails with is logged, and
- * keeps nothing else from being released.
+ * The scope of an instance, closed when the model unloads or when another instance cannot be built. Failures of
+ * finalizers are logged and do not stop other releases.
  */
 const scopeOf = (instance: string) =>
   Effect.acquireRelease(Scope.make(), (scope, exit) =>
@@ -129,7 +131,7 @@ const scopeOf = (instance: string) =>
     ),
   )
 
-/** The services of one instance: those of all, its own, and what it is. */
+/** The services of one instance: the shared ones, those of its layer, and its InstanceContext. */
 const instanceServices = Effect.fnUntraced(function* (
   { layer, details }: InstancePlan.PlannedInstance,
   shared: Context.Context<never>,
@@ -150,8 +152,8 @@ const provided = <A, E, R>(effect: Effect.Effect<A, E, R>, context: Context.Cont
 export type ModelErrors = Pick<Definition<Fields, Fields>, "name" | "errors">
 
 /**
- * A handler's failure as the caller sees it: those of this protocol, and those that a model declares, keep their tag, also
- * through a chain of models of which others know nothing of it.
+ * A handler's failure as the caller sees it. Errors of the protocol, and errors that a model declares, keep their tags,
+ * also through a chain of models that do not declare them.
  */
 export const instanceError = (model: ModelErrors, instance: string, error: unknown): InferenceError => {
   const raised = error instanceof UserCode.ThrownError ? error.error : error
@@ -183,9 +185,9 @@ const errorText = (error: unknown): string => {
 }
 
 /**
- * What a caller sees of the end of a handler, and what of it belongs into the log. One rule for all of them, as the same line of
- * code may throw in a function, in a promise or inside an effect: its message is for the caller, and the rest of what nobody has
- * announced, with its stack, for the log.
+ * The error for the caller, and the part of the cause to log. The same rule applies whether code throws in a function,
+ * in a promise or in an effect. The caller receives the message; the cause of an undeclared failure, with its stack, is
+ * logged.
  */
 export const failure = (
   model: ModelErrors,
@@ -202,7 +204,7 @@ export const failure = (
   if (Result.isFailure(found)) return { error: unprocessed(instance, "its log says why"), unexpected: cause }
   const raised = found.success
   const error = instanceError(model, instance, raised)
-  // Nothing says whether what was thrown was meant to be: it is logged, with its stack, unless it is one of Errors or declared.
+  // The error may be unintended, so it is logged with its stack, unless it is one of Errors or declared.
   const original = raised instanceof UserCode.ThrownError ? raised.error : error
   const isKnown = original === error || error instanceof DeclaredFailure
   return { error, unexpected: isKnown ? undefined : Cause.fail(original) }
@@ -230,6 +232,6 @@ export const executionResult = (outcomes: ExecutionResult["outcomes"]): Executio
   outputDuration: 0,
 })
 
-/** Outputs are never optional, so none is missing where the codec has succeeded. */
+/** Removes the undefined type; outputs are never optional, so none is missing after successful encoding. */
 export const present = (tensors: ReadonlyArray<TypedTensor | undefined>): ReadonlyArray<TypedTensor> =>
   tensors.filter((tensor) => tensor !== undefined)

@@ -1,4 +1,7 @@
-/** How handlers of every mode come to be and end: built in a scope, once per instance, and finalized behind what runs. */
+/**
+ * The lifecycle of handlers of every kind: built in a scope, once per instance, and finalized after the running
+ * requests.
+ */
 import { expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Option, Result, Scope, Stream } from "effect"
 import * as Model from "../Model.ts"
@@ -11,7 +14,7 @@ class Echo extends Model.Service<Echo>()("echo", {
   maxBatchSize: 4,
 }) {}
 
-/** What has happened, and what handlers wait for. */
+/** Recorded events, and the gate that handlers wait for. */
 interface Life {
   readonly events: Array<string>
   readonly gate: PromiseWithResolvers<void>

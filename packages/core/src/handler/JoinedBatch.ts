@@ -1,4 +1,4 @@
-/** A batch as a handler of its joined tensors may ask about it: what all its rows have in common, and what they had before. */
+/** A batch as seen by a handler of its joined tensors: values that all rows share, and the shapes before padding. */
 import { Result } from "effect"
 import * as Batch from "../batch/Batch.ts"
 import { withoutBatch } from "../model/BatchedTensors.ts"
@@ -14,9 +14,8 @@ import { slice, type TypedTensor } from "../tensor/TypedTensor.ts"
 
 export interface JoinedBatch<I extends Fields, P extends Declared = undefined> extends HandledBatch<P> {
   /**
-   * The value that an input has in every row, as samples have it; undefined where it was left out. For what `groupBy` makes
-   * the same.
-   * @throws TypeError where rows differ
+   * The value of an input that all rows share, as in samples; undefined if it was omitted. For inputs of `groupBy`.
+   * @throws TypeError if rows differ
    */
   readonly value: <K extends keyof Sample<I> & string>(input: K) => Sample<I>[K]
   /** The extents of a symbolic dim, by row of the tensors, before ragged ones were padded. */
@@ -26,7 +25,7 @@ export interface JoinedBatch<I extends Fields, P extends Declared = undefined> e
 /** The inputs of a model, one by one. */
 export class JoinedInputs<I extends Fields> {
   readonly definition: Pick<Definition<I, Fields>, "name" | "inputs" | "signature">
-  /** Of those that have been asked for. */
+  /** Codecs of the inputs used so far. */
   readonly #codecs = new Map<string, SampleCodec.SampleCodec>()
 
   constructor(definition: JoinedInputs<I>["definition"]) {

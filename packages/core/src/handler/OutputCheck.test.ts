@@ -1,4 +1,4 @@
-/** What a handler returns against the signature: every way to miss it is told apart, and nothing is cast. */
+/** Checks of handler outputs against the signature: every mismatch has a distinct message, and no value is cast. */
 import { expect, it } from "@effect/vitest"
 import { Effect, type Layer, Result, Stream } from "effect"
 import * as Model from "../Model.ts"
@@ -21,7 +21,7 @@ const float = (...shape: ReadonlyArray<number>) =>
 
 type Variants<Output> = { readonly [variant: string]: (returned: Output) => Layer.Layer<Pair> }
 
-/** Returned by a handler, and what is said of it behind "output". */
+/** Returned values, and the error message for each after "output". */
 const samples: ReadonlyArray<readonly [string, unknown, string]> = [
   ["missing", { sum: x }, "'text' of model 'pair': missing: declared as BYTES[1]"],
   ["extra", { sum: x, text, more: x }, "'more' of model 'pair': not declared, unlike 'sum', 'text'"],

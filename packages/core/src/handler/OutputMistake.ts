@@ -1,7 +1,8 @@
 /**
- * A mistake in the outputs that a handler returns, as a type: a text that names the output, which the compiler prints in the last
- * line of its message. Assignability accepts an undeclared output, and reports a wrong datatype or extent without the output's
- * name. Types only: model/SampleCodec.ts and model/BatchedTensors.ts check the outputs at run time.
+ * A mistake in the outputs that a handler returns, as a type: a text with the name of the output, which the compiler
+ * prints in the last line of its message. Without it, an undeclared output is assignable, and a wrong datatype or
+ * extent is reported without the output's name. Types only: model/SampleCodec.ts and model/BatchedTensors.ts check the
+ * outputs at run time.
  */
 import type { Shape, TypedTensor } from "../tensor/TypedTensor.ts"
 
@@ -67,7 +68,7 @@ type WrongKind<N extends string, K extends string, Expected extends string, Give
   ? never
   : `output ${K} of model ${N} is ${Expected}, not ${Given}`
 
-/** A tensor as messages at run time print it: `FP32[-1,2]`. Never for objects, whose own message tells more. */
+/** A tensor in the format of run-time messages: `FP32[-1,2]`. Not for objects, whose own message has more detail. */
 type Kind<T> =
   T extends TypedTensor<infer D, infer S>
     ? `${D}[${Extents<S>}]`

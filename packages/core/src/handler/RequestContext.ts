@@ -1,6 +1,6 @@
 /**
- * What a handler may ask about a request that it answers, beside its tensors, and what it may say in the response beside
- * its outputs. Not a way to the caller: a handler answers by what it returns.
+ * The request context of a handler: properties of the request other than its tensors, and parameters of the response.
+ * Handlers send outputs only through their return value.
  */
 import { Context, type Effect } from "effect"
 import type { Run } from "../call/PromiseCall.ts"
@@ -13,42 +13,44 @@ export interface HandledRequest<P extends Declared = undefined> {
   /** Samples in it: the extent of the batch dimension, 1 for a model that does not batch. */
   readonly rows: number
   /**
-   * What the model declares, decoded. Where it declares none, all that came: integers are bigint, doubles number, and
-   * forwarded headers are among them, as strings, by their lower-case names.
+   * The declared parameters, decoded. Without a declaration, all received parameters: integers are bigint, doubles
+   * number. These include forwarded headers, as strings by lower-case name.
    */
   readonly parameters: RequestParameters<P>
-  /** Milliseconds since the epoch after which nobody waits for the answer; undefined where the caller set none. */
+  /** The caller's deadline, in milliseconds since the epoch; undefined if the caller set none. */
   readonly deadline: number | undefined
-  /** Milliseconds until then, by now, at least 0; undefined where the caller set no deadline. */
+  /** Milliseconds until the deadline, at least 0; undefined if the caller set no deadline. */
   readonly remaining: () => number | undefined
   /** Names of the outputs that the caller wants; empty for all. The others may be anything, and are not sent. */
   readonly requestedOutputs: ReadonlyArray<string>
-  /** Aborted once nobody waits for its answer. */
+  /** Aborted once no caller waits for the response. */
   readonly signal: AbortSignal
   /**
-   * Sets a parameter of the response, one that the model declares or, where it declares none, any; the last value counts,
-   * also among the rows of one request, which share it. Dies where an integer has more than 64 bits, and where a value is
-   * none that travels, or not what is declared.
+   * Sets a parameter of the response: one that the model declares or, without a declaration, any. The last value
+   * counts, also among the rows of one request. Dies if an integer exceeds 64 bits, if the wire has no form for the
+   * value, or if it does not match the declaration.
    */
   readonly setParameter: <K extends keyof ResponseParameters<P> & string>(
     name: K,
     value: ResponseParameters<P>[K],
   ) => Effect.Effect<void>
   /**
-   * The same for functions that are no effects.
-   * @throws RangeError where an integer has more than 64 bits; TypeError where a value is none that travels or is declared
+   * Sets a parameter of the response, for functions that do not return effects.
+   * @throws RangeError if an integer exceeds 64 bits; TypeError if the wire has no form for the value, or it is not
+   * declared
    */
   readonly setParameterUnsafe: <K extends keyof ResponseParameters<P> & string>(
     name: K,
     value: ResponseParameters<P>[K],
   ) => void
-  /** Runs effects and streams, such as calls of other models, for functions that are no effects. */
+  /** Runs effects and streams, such as calls of other models, for functions that do not return effects. */
   readonly run: Run<RequestContext>
 }
 
 /**
- * Provided to the effects of a handler of single samples for the time of one request, so that it is no need of the model's
- * layer. Any handler has the same as the second argument of its function, one that answers several at once a list of them.
+ * The context of one request, provided to the effects of a handler of single samples, so that the model's layer does
+ * not require it. All handlers receive the same as their function's second argument; handlers of several requests
+ * receive a list.
  *
  * ```ts
  * Model.each(Sentiment, Effect.fn(function* ({ TEXT }) {
@@ -58,7 +60,6 @@ export interface HandledRequest<P extends Declared = undefined> {
  * }))
  * ```
  *
- * Its parameters are as they came, and those of the response as they go: it does not know whose they are, and so what is
- * declared of them.
+ * Parameters are untyped and as received, because the service does not know the model and its declared parameters.
  */
 export class RequestContext extends Context.Service<RequestContext, HandledRequest>()("@nereid/core/RequestContext") {}

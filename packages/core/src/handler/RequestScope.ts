@@ -1,4 +1,7 @@
-/** One request while its handler has it: the handler's view of it (RequestContext.ts), and the response parameters so far. */
+/**
+ * One request during its handler's execution: the handler's view of it (RequestContext.ts), and the response parameters
+ * set so far.
+ */
 import { Context, Effect, Result, Tracer } from "effect"
 import { Caller, type CallerService, type HandlerEnvironment } from "../call/Caller.ts"
 import { Cancellation } from "./Cancellation.ts"
@@ -68,7 +71,7 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
 
   /** For the code that answers this request. */
   context<R>(context: Context.Context<Exclude<R, RequestContext>>): Context.Context<R> {
-    // R is what was given and what is added here, which no type can say of an R that is not known yet.
+    // R is the given context plus the services added here, which the type of an unknown R cannot express.
     const withServices = Context.add(Context.add(context, RequestContext, this.#undeclared()), Caller, this)
     const span = this.#request.trace?.span
     return (
@@ -76,7 +79,7 @@ export class RequestScope<P extends Declared = Declared> implements HandledReque
     ) as Context.Context<R>
   }
 
-  /** The same request with its parameters as they came, and those of its response as they go. */
+  /** The same request with untyped parameters as received, and untyped response parameters. */
   #undeclared(): HandledRequest {
     const { declared, parameters } = this.#request
     if (declared === undefined && this.#handling.responseParameters === undefined) {

@@ -29,7 +29,7 @@ const request = (values: ReadonlyArray<number>, rest: Partial<Request> = {}): Re
   ...rest,
 })
 
-/** `x` times the parameter `by`, told in the response; without one, an error. */
+/** Multiplies `x` by the parameter `by`, which the response repeats; an error without the parameter. */
 const scaled = Model.requests(Scale, (requests) =>
   requests.map(({ inputs: { x }, parameters: { by }, setParameterUnsafe }) => {
     if (typeof by !== "number") return Result.fail(new Errors.InvalidRequest({ message: "by how much?" }))

@@ -1,6 +1,6 @@
 /**
- * A model from a function of the requests of a batch, for handlers that answer each on its own: with its parameters in
- * mind, or with an error for it alone. Functions of all their rows at once are BatchHandler.ts's.
+ * A model from a function of the requests of a batch, for handlers that answer each request separately: by its
+ * parameters, or with an error for only that request. BatchHandler.ts has functions of all rows at once.
  */
 import { type Context, type Layer, Result } from "effect"
 import * as BatchCall from "./BatchCall.ts"
@@ -19,12 +19,14 @@ import type { Declared, Failing } from "../model/Declared.ts"
 import type { HandledRequest } from "./RequestContext.ts"
 import * as UserCode from "./UserCode.ts"
 
-/** One of the requests, with its tensors: its rows along axis 0, one where the model does not batch. */
+/** One of the requests, with its tensors: its rows along axis 0; one row without batching. */
 export interface ModelRequest<I extends Fields, P extends Declared = undefined> extends HandledRequest<P> {
   readonly inputs: Batched<I>
 }
 
-/** One Result per request, in their order, as a value, a promise or an effect; what they fail with is as in an effect. */
+/**
+ * Returns one Result per request, in order, as a value, a promise or an effect. Failures are those that effects have.
+ */
 export type RequestsHandler<I extends Fields, O extends Fields, E, R, P extends Declared = undefined> = (
   requests: ReadonlyArray<ModelRequest<I, P>>,
   context: Pick<HandledBatch, "signal">,

@@ -1,6 +1,6 @@
 /**
- * A decoupled model from a function of one sample: it answers with a Stream, or whatever can be iterated, of any number of
- * responses, at their own pace. Handlers that answer once are EachHandler.ts's and BatchHandler.ts's.
+ * A decoupled model from a function of one sample, which returns a Stream or an iterable of any number of responses.
+ * Handlers with one response are in EachHandler.ts and BatchHandler.ts.
  */
 import { type Context, Effect, Exit, type Layer, Result, Stream } from "effect"
 import type { HandlerEnvironment } from "../call/Caller.ts"
@@ -21,7 +21,7 @@ import { RequestScope } from "./RequestScope.ts"
 import * as SampleCodec from "../model/SampleCodec.ts"
 import { ThrownError } from "./UserCode.ts"
 
-/** What a handler may answer with: a generator, asynchronous or not, is one, and so is an array. */
+/** Return types of a handler. Generators, synchronous or asynchronous, and arrays are iterables. */
 export type Responses<A, E, R> = Stream.Stream<A, E, R> | AsyncIterable<A> | Iterable<A>
 
 /** One decoded sample in, any number out. */
@@ -76,13 +76,15 @@ type CheckedStreamHandler<
 export type StreamOptions<I extends Fields = Fields> = Omit<Handler.HandlerOptions<I>, "responseCache">
 
 /**
- * A model from a function that answers one sample with a stream. A reader that is slow slows it, and one that leaves
- * interrupts it: an iterator is asked to return, and `request.signal` is aborted. An instance answers as many requests
- * at the same time as the model has rows in a batch (one where it does not batch); a request has one row.
+ * Provides a model from a function that answers one sample with a stream. A slow reader applies backpressure. A reader
+ * that leaves interrupts the stream: `return` of the iterator is called, and `request.signal` is aborted. An instance
+ * executes as many requests concurrently as the model has rows in a batch (one if it does not batch); a request has one
+ * row.
  *
- * A handler has its RequestContext; a parameter that it sets is one of the responses from there on.
+ * A handler has its RequestContext. A parameter that it sets applies to the later responses.
  *
- * `make` is the handler, or an Effect that builds one, once per instance, in a scope that closes when the model unloads.
+ * `make` is the handler, or an Effect that builds one, once per instance, in a scope that closes when the model
+ * unloads.
  */
 export function stream<
   Self,
@@ -162,7 +164,7 @@ export function stream<
   )
 }
 
-/** What the handler answers, as a stream: it is pulled one by one, and what it throws is a failure. */
+/** The handler's responses as a stream, pulled one by one. Exceptions become failures. */
 const responses = <I, A, E, R, P extends Declared>(
   handler: (sample: I, request: HandledRequest<P>) => Responses<A, E, R>,
   sample: I,

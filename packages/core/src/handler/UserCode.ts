@@ -1,11 +1,11 @@
 /**
- * Calls of user code. What has ended when the call returns (a value, or an effect such as `Effect.succeed`) costs no fiber;
- * any other effect runs on a fiber of its own, which begins at once. A promise is waited for, in any case: to cancel
- * it, abort the signal that the code has.
+ * Calls user code. A result that is complete when the call returns (a value, or an effect such as `Effect.succeed`)
+ * requires no fiber. Any other effect runs on a separate fiber, which starts immediately. Promises are always awaited;
+ * to cancel one, abort the signal passed to the code.
  */
 import { Effect, Exit, type Fiber } from "effect"
 
-/** What a function of the user may return. */
+/** Return type of a user's function. */
 export type HandlerResult<A, E, R> = A | PromiseLike<A> | Effect.Effect<A, E, R>
 
 /** An error that a function has thrown, or its promise was rejected with. No type declares it. */

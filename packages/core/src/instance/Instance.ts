@@ -1,6 +1,6 @@
 /**
- * What executes batches: an ONNX session in a worker, or a handler. The scheduler hands it at most `concurrency` batches
- * at once, and none while its status is not `available`.
+ * An instance executes batches: an ONNX session in a worker, or a handler. The scheduler gives it at most `concurrency`
+ * batches at once, and none unless its status is `available`.
  */
 import { type Context, Effect, type Exit, type Result } from "effect"
 import type { CallCycleDetector } from "../request/CallCycleDetector.ts"
@@ -13,7 +13,7 @@ export interface ExecutionResult {
   readonly outcomes: ReadonlyArray<Result.Result<Response, InferenceError>>
   /** Nanoseconds spent on bringing the inputs in. */
   readonly inputDuration: number
-  /** Nanoseconds of the run itself, where it may have waited in the instance before; undefined: all other time. */
+  /** Nanoseconds of the execution, excluding waiting in the instance. Default: all other time. */
   readonly inferDuration?: number
   /** Nanoseconds spent on taking the outputs out. */
   readonly outputDuration: number
@@ -26,8 +26,8 @@ export type InstanceStatus = "available" | "restarting" | "failed"
 export type Settle = (exit: Exit.Exit<ExecutionResult, InferenceError>) => void
 
 /**
- * Nobody waits for the batch any more; or for the request at this place in it, where the instance takes care of single ones. What
- * may be interrupted ends soon; the batch settles in any case.
+ * Interrupts a batch for which no caller waits; or the request at this index, if the instance supports that.
+ * Interruptible work ends soon; the batch settles in any case.
  */
 export type Interrupt = (request?: number) => void
 
@@ -35,7 +35,7 @@ export type Interrupt = (request?: number) => void
 export interface InstanceGroup {
   readonly name: string
   readonly kind: "CPU" | "GPU"
-  /** Of each of the GPUs, where there are any. */
+  /** Number of instances; for each GPU, if there are any. */
   readonly count: number
   readonly gpus: ReadonlyArray<number>
 }
@@ -43,9 +43,9 @@ export interface InstanceGroup {
 export interface Instance {
   /** `<model>_<group>_<index>`, for the log. */
   readonly name: string
-  /** Batches it takes at once: 1, or 2 where the next is prepared while one runs. */
+  /** Maximum concurrent batches: 1, or 2 if the instance prepares the next batch during execution. */
   readonly concurrency: number
-  /** The model's, where the code of its instances may call other models. */
+  /** The model's call cycle detector, if the code of its instances may call other models. */
   readonly cycles?: CallCycleDetector
   /** Whether `Interrupt` may be called for single requests. Default false. */
   readonly interruptsRequests?: boolean
@@ -70,7 +70,7 @@ export const wrapInstance = (inner: Instance, execute: Instance["execute"]): Ins
   execute,
 })
 
-/** What an effect executes: on a fiber of its own, which begins at once. */
+/** An `execute` function from an effect, which runs on a separate fiber and starts immediately. */
 export const fromEffect =
   <R>(
     context: Context.Context<R>,

@@ -1,4 +1,4 @@
-/** What a handler may know of its instance while it is built. Not what executes (Instance.ts), nor of any request. */
+/** The properties of an instance that its handler can read while it is built. Instance.ts executes batches. */
 import { Context } from "effect"
 
 /** Where an instance is to run, as its group says. */

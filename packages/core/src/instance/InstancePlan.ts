@@ -1,6 +1,6 @@
 /**
- * The instances of a model, as its options declare them: each by itself, and in groups as the protocol's configuration shows
- * them. Pure: InstanceSet.ts builds the instances.
+ * The instances of a model, as its options declare them: individually, and in groups as in the protocol's
+ * configuration. Pure: InstanceSet.ts builds the instances.
  */
 import { Layer } from "effect"
 import { requireInteger } from "../model/Batching.ts"
@@ -9,13 +9,13 @@ import type { BuiltInstance, DeviceKind, InstanceContext } from "./InstanceConte
 
 /** Some instances that are alike. */
 export interface GroupOptions<L = AnyLayer> {
-  /** How many; of each GPU, where there are several. Default 1. */
+  /** Number of instances, for each GPU if there are several. Default 1. */
   readonly count?: number
-  /** Default "CPU". What it means is the handler's business, which is told (InstanceContext). */
+  /** Device kind, which the handler reads from InstanceContext and interprets. Default "CPU". */
   readonly kind?: DeviceKind
   /** Ids of the devices, for the kind "GPU". Default `[0]`. */
   readonly gpus?: ReadonlyArray<number>
-  /** What each of them has for itself, built and released with it. */
+  /** Services for each instance, built and released with it. */
   readonly layer?: L
 }
 
@@ -35,15 +35,15 @@ type LayerOf<Options> = "instances" extends keyof Options
     : Layer.Layer<never>
   : Layer.Layer<never>
 
-/** Services that all instances have of their own. */
+/** Services that the layers of instances provide. */
 export type Provided<Options> = [LayerOf<Options>] extends [Layer.Layer<infer Provides, infer _E, infer _R>]
   ? Provides
   : never
 
-/** What their layers may fail with. */
+/** Errors of the layers of instances. */
 export type Failure<Options> = Layer.Error<LayerOf<Options>>
 
-/** What their layers need, but for what each is told. */
+/** Services that the layers of instances require, except for InstanceContext. */
 export type Needs<Options> = Exclude<Layer.Services<LayerOf<Options>>, InstanceContext>
 
 /** One instance that is to be built. */
@@ -64,7 +64,10 @@ export const isAlike = (one: PlannedInstance, other: PlannedInstance): boolean =
   one.details.kind === other.details.kind &&
   one.details.gpu === other.details.gpu
 
-/** @throws TypeError where there is none, or a number is out of range */
+/**
+ * Plans the instances of a model.
+ * @throws TypeError if there is no instance, or if a number is out of range
+ */
 export const make = (model: string, version: string, option: InstancesOption = 1): InstancePlan => {
   if (typeof option === "number") requireInteger(model, "instances", option, 1)
   const given = typeof option === "number" ? [{ count: option }] : option

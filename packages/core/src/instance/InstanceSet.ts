@@ -1,6 +1,6 @@
 /**
- * The instances of a model over its life, each in a scope of its own: built as a plan says it, and exchanged for those of
- * another plan, in which those that are alike stay. Who gives them batches is Pool.ts's business.
+ * The instances of a model, each in a separate scope. They are built from a plan and can be exchanged for those of
+ * another plan; instances that are the same in both remain. Pool.ts assigns batches to them.
  */
 import { Effect, Exit, Scope } from "effect"
 import type { Instance, InstanceGroup } from "./Instance.ts"
@@ -21,9 +21,9 @@ interface Built {
   readonly scope: Scope.Closeable
 }
 
-/** Instances of another plan, loaded where there were none alike. */
+/** The instances of another plan, loaded unless an equal instance exists. */
 export interface PreparedInstances {
-  /** From now on they are the set; those that are none of it end what they have, and are gone. */
+  /** Replaces the set by these instances. Removed instances finish their batches, and are then released. */
   readonly commit: Effect.Effect<void>
 }
 
@@ -31,9 +31,9 @@ export interface InstanceSet<E> {
   readonly instances: ReadonlyArray<Instance>
   readonly groups: ReadonlyArray<InstanceGroup>
   /**
-   * What the plan has and is not there is built now, and is closed at the end of the scope, unless it is committed. That
-   * hands the set to `exchange`, which completes once those that are none of it have ended what they had; then their scopes
-   * are closed. Not for two plans at the same time.
+   * Builds the instances of the plan that do not exist yet, and closes them with the scope unless the result is
+   * committed. Committing passes the set to `exchange`, which completes once the removed instances have finished their
+   * batches. Then their scopes are closed. Not for concurrent plans.
    */
   readonly prepare: (
     plan: InstancePlan.InstancePlan,
@@ -46,7 +46,7 @@ export const make = Effect.fnUntraced(function* <E, EW = never>(
   { plan, build, isConcurrent = false }: InstanceSource<E, Scope.Scope>,
   warmUp: (instance: Instance) => Effect.Effect<void, EW> = () => Effect.void,
 ): Effect.fn.Return<InstanceSet<E | EW>, E | EW, Scope.Scope> {
-  // One for all, so that whatever uses the set and comes behind it in the scope ends before any of them.
+  // One scope for all instances, so that later finalizers that use the set run before any instance is released.
   const scope = yield* Scope.fork(yield* Scope.Scope)
 
   const buildOne = Effect.fn("InstanceSet.build")(function* (planned: InstancePlan.PlannedInstance) {

@@ -1,4 +1,4 @@
-/** Instances of a model from code: how many there are, what each has for itself, and who gets the next request. */
+/** Instances of a model in code: their number, their separate services, and the distribution of requests. */
 import { expect, it } from "@effect/vitest"
 import { Context, Data, Effect, Exit, Fiber, Layer, Logger, Scope } from "effect"
 import { TestClock } from "effect/testing"
@@ -22,7 +22,7 @@ const named = Effect.map(
       Effect.delay(Effect.succeed({ NAME: id }), "200 millis"),
 )
 
-/** The answers to so many requests at the same time, and how long they took in milliseconds. */
+/** The responses to this number of concurrent requests, and their duration in milliseconds. */
 const inferAll = Effect.fnUntraced(function* (layer: Layer.Layer<Where>, requests: number) {
   const { infer } = yield* Testing.model(layer, Where)
   const before = yield* Effect.clockWith((clock) => clock.currentTimeMillis)

@@ -1,7 +1,7 @@
 /**
- * An instance that outlives what executes its batches, such as a worker thread: when that dies, its batches fail, no other, and
- * it is started again with growing pauses, until it has died or failed to start too often in a row. What a worker is, and how it
- * starts and stops, is its owner's business.
+ * An instance that survives the executor of its batches, such as a worker thread. If the executor dies, only its
+ * batches fail. It restarts with increasing delays, until it dies or fails to start too often in a row. The owner
+ * starts and stops the executor.
  */
 import type { Batch } from "../batch/Batch.ts"
 import type { Instance, InstanceStatus, Interrupt, Settle } from "./Instance.ts"
@@ -14,10 +14,10 @@ export interface RestartOptions {
   readonly delay?: Duration.Input
 }
 
-/** What executes batches until it ends. */
+/** Executes batches until it ends. */
 export interface Supervised {
   readonly isAlive: boolean
-  /** Completed with the reason once it has ended, asked or not. */
+  /** Completes with the reason once the executor has ended, intentionally or not. */
   readonly exited: Deferred.Deferred<string>
   /** Whether its owner has ended it, so that it does not count as a death. Default no. */
   readonly wasEnded?: boolean
@@ -28,7 +28,7 @@ export interface Supervised {
 
 export interface SupervisorOptions<W extends Supervised, E extends { readonly message: string }, R> {
   readonly name: string
-  /** Batches that a worker takes at once; asked once the first one has started. */
+  /** Maximum concurrent batches of a worker; called once the first one has started. */
   readonly concurrency: () => number
   /** A worker that has started; not to be interrupted. */
   readonly start: Effect.Effect<W, E, R>
@@ -38,7 +38,7 @@ export interface SupervisorOptions<W extends Supervised, E extends { readonly me
 const defaultTimes = 5
 const defaultDelay = "100 millis"
 
-/** What is wrong with the options; undefined for nothing. */
+/** The problem with the options; undefined if they are valid. */
 export const wrongRestart = (options: RestartOptions = {}): string | undefined => {
   const { times = defaultTimes, delay = defaultDelay } = options
   if (!Number.isSafeInteger(times) || times < 0) {

@@ -1,4 +1,4 @@
-/** Failures after which only a new process helps: what callers and the model's owner are told, whatever the handler is. */
+/** Unrecoverable failures: the errors that callers and the model's owner receive, for any handler. */
 import { expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, type Layer, Result, Stream } from "effect"
 import { Unrecoverable } from "../error/InferenceError.ts"

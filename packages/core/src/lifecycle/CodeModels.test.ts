@@ -36,7 +36,7 @@ const watched = (log: Array<string>, name: string, factor = 1) => {
   return { layer: Model.each(Scale, handler), handler, entered, gate, open: Deferred.succeed(gate, undefined) }
 }
 
-/** A registry of its own, with a server that shows in `index` what is loaded and not ready. */
+/** A separate registry, with a server whose `index` shows the loaded models that are not ready. */
 const registry = Effect.gen(function* () {
   const context = yield* Layer.build(Layer.fresh(Registry.layer))
   const served = Context.get(context, Served)

@@ -1,9 +1,9 @@
 /**
- * Models in code that come and go while servers run: a source of the life cycle (Lifecycle.ts). The stores decide what requests
- * reach; models of a repository belong to the repository.
+ * Loads and unloads models in code while servers run: a source of the life cycle (Lifecycle.ts). The stores determine
+ * which models requests reach. Models of a repository belong to the repository.
  *
- *   load, replace:  names held ─► the layer is built, warm-up included ─► served ─► those that they replace retire
- *                                 └─ fails: nothing of it stays, and what was there does
+ *   load, replace:  names held ─► the layer is built, warm-up included ─► served ─► replaced models retire
+ *                                 └─ fails: the build is released, and earlier models remain
  *   unload:         name held ─► not served any more ─► retires
  */
 import { Context, type Duration, Effect, Exit, Fiber, Layer, Result, Scope } from "effect"
@@ -22,7 +22,7 @@ import * as Retirement from "./Retirement.ts"
 export type Models = readonly [DeclaredModel, ...ReadonlyArray<DeclaredModel>]
 
 export interface RetireOptions {
-  /** How long a model that leaves may take to answer what it has accepted. Default 30 seconds. */
+  /** Maximum time for a retired model to finish its accepted requests. Default 30 seconds. */
   readonly drain?: Duration.Input
 }
 
@@ -31,24 +31,24 @@ export interface UnloadOptions extends RetireOptions {
   readonly version?: string | number
 }
 
-/** What a change is refused with; `E`, what the layer fails with, comes beside it. */
+/** Reasons to reject a change; `E`, the layer's errors, come in addition. */
 export type Refusal = AlreadyExists | InvalidRequest | Unavailable
 
 /** How code loads models into the servers of a registry, and takes them out. */
 export interface Loading {
   /**
-   * Builds the layer, in a scope of its own, and serves these models of it; completes once they take requests. What the layer
-   * needs comes from the caller. A model of which this version is there already is an AlreadyExists; a layer that cannot be built
-   * leaves nothing behind.
+   * Builds the layer in a separate scope, and serves these models; completes once they take requests. The caller
+   * provides the layer's requirements. Fails with AlreadyExists if a model of this version exists. A failed build is
+   * released.
    */
   readonly load: <const M extends Models, E, R>(
     models: M,
     layer: Layer.Layer<NoInfer<M[number]["Identifier"]>, E, R>,
   ) => Effect.Effect<void, E | Refusal, R>
   /**
-   * The same in the place of all versions of these models, if there are any. They go on until the new ones take requests, then
-   * answer what they have accepted, and only then end; callers that hold one of them reach the new one from now on. Where the
-   * layer cannot be built, they stay.
+   * Replaces all versions of these models, if any. They run until the new ones take requests, finish their accepted
+   * requests, and then end. Callers that hold one of them reach the new one from now on. If the layer cannot be built,
+   * they remain.
    */
   readonly replace: <const M extends Models, E, R>(
     models: M,
@@ -56,15 +56,14 @@ export interface Loading {
     options?: RetireOptions,
   ) => Effect.Effect<void, E | Refusal, R>
   /**
-   * Loads a model of the server's model repository, where that is under explicit control, as its callers do over the wire.
-   * Completes once the model takes requests; a failure leaves what was there before.
+   * Loads a model of the server's model repository, which must be under explicit control, as over the wire. Completes
+   * once the model takes requests; after a failure, the earlier version remains.
    */
   readonly loadStored: (name: string, overrides?: Partial<LoadOverrides>) => Effect.Effect<void, InferenceError>
   /**
-   * Takes a model out, which answers what it has accepted and ends; completes once it has ended. Code that the model waits for
-   * does not wait for the model in return. Callers that hold the model are refused with ModelNotReady, until there is one of its
-   * name again. A model of a repository under explicit control is unloaded as its callers would unload it; other models of a
-   * repository stay.
+   * Unloads a model; completes once it has finished its accepted requests and ended. Does not wait for code that waits
+   * for this unload. Callers that hold the model receive ModelNotReady until a model of its name is loaded. Also
+   * unloads models of a repository under explicit control; other models of a repository remain.
    */
   readonly unload: (name: string, options?: UnloadOptions) => Effect.Effect<void, InferenceError>
 }
@@ -77,13 +76,13 @@ export class CodeModels implements Loading {
   /** Those of all servers. */
   readonly models: ModelLookup.RegisteredModels
   readonly #parentScope: Scope.Scope
-  /** What is loaded, for the time without a server. */
+  /** Loaded models while no server is attached. */
   readonly #base = new ModelStore()
   readonly #servers = new Map<ModelStore, () => Control | undefined>()
   #scope: Scope.Closeable
   #lifecycle: Lifecycle
 
-  /** What is loaded lives at most as long as `parentScope`. */
+  /** Loaded models live at most as long as `parentScope`. */
   constructor(parentScope: Scope.Scope) {
     this.#parentScope = parentScope
     this.#scope = Scope.forkUnsafe(parentScope)
@@ -125,8 +124,9 @@ export class CodeModels implements Loading {
     })
 
   /**
-   * Serves what is loaded by this store, too, until the scope closes; with the last store goes all that is loaded. `control` of the
-   * server's repository is looked up when it is needed. Fails where a loaded model has the name and version of one of the store.
+   * Also serves the loaded models in this store until the scope closes. Closing the last store unloads all models.
+   * `control` of the server's repository is evaluated on demand. Fails if a loaded model has the name and version of
+   * one in the store.
    */
   include(
     store: ModelStore,
@@ -201,7 +201,7 @@ export class CodeModels implements Loading {
     return isKnown
   }
 
-  /** `drain`: how long those that are replaced may take; undefined where none is. */
+  /** `drain`: maximum time for the replaced models to finish; undefined if none is replaced. */
   #install<const M extends Models, E, R>(
     models: M,
     layer: Layer.Layer<NoInfer<M[number]["Identifier"]>, E, R>,
@@ -220,7 +220,7 @@ export class CodeModels implements Loading {
           ({ definition: { name, version } }) => new ModelVersion({ name, version, origin: "code" }),
         )
         for (const version of versions) for (const store of this.#stores) store.add(version)
-        // Nothing of what is loaded belongs to the server already, so all of it is built anew.
+        // The build shares no resources with the server, so all layers are built anew.
         const built = Effect.flatMap(Scope.Scope, (modelsScope) =>
           Layer.buildWithMemoMap(layer, Layer.makeMemoMapUnsafe(), modelsScope).pipe(
             Effect.tap(admit),

@@ -1,6 +1,6 @@
 /**
- * What a user's module exports: models, which are classes, and the layers that provide them. Which layer provides which model
- * shows only when they are built. How a module is found and imported is not known here.
+ * The exports of a user's module: models, which are classes, and the layers that provide them. Only building a layer
+ * shows which models it provides. Finding and importing the module is up to the caller.
  */
 import { Context, Data, Effect, Layer, Option, type Scope } from "effect"
 import type { Definition } from "../model/Definition.ts"
@@ -11,7 +11,7 @@ import { Registry } from "./Registry.ts"
 /** A module whose models cannot be had, and why. */
 export class ModuleError extends Data.TaggedError("ModuleError")<{ readonly message: string }> {}
 
-/** What `Model.Service` makes, its types forgotten. */
+/** A class that `Model.Service` makes, with its types erased. */
 export type ExportedModel = Context.Key<unknown, Inference<Fields, Fields>> & {
   readonly definition: Definition<Fields, Fields>
 }
@@ -23,7 +23,7 @@ export type ExportedLayers = readonly [ExportedLayer, ...ReadonlyArray<ExportedL
 export const isModel = (value: unknown): value is ExportedModel =>
   Context.isKey(value) && "definition" in value && typeof value.definition === "object"
 
-/** What this export is as a layer: itself, or that of a model that `Model.bind` has made. Undefined for neither. */
+/** The layer of an export: itself, or the layer of a model made by `Model.bind`. Undefined for other values. */
 export const layerOf = (value: unknown): ExportedLayer | undefined => {
   if (isLayer(value)) return value
   return isModel(value) && "layer" in value && isLayer(value.layer) ? value.layer : undefined

@@ -1,4 +1,4 @@
-/** Variants of a model that are loaded by requests and go when nobody asks them, on the clock of the test. */
+/** Variants of a model that requests load and that are unloaded when idle, on the test clock. */
 import { expect, it } from "@effect/vitest"
 import { Context, Data, Deferred, type Duration, Effect, Fiber, Layer, Schema, Stream } from "effect"
 import { Unrecoverable } from "../error/InferenceError.ts"
@@ -17,7 +17,7 @@ class Writer extends Model.Service<Writer>()("writer", {
 
 class NoAdapter extends Data.TaggedError("NoAdapter")<{ readonly message: string }> {}
 
-/** Notes what is loaded and unloaded. A load waits for the gate of its variant, if there is one, and an unload for its release. */
+/** Records loads and unloads. A load waits for the gate of its variant, if any, and an unload for its release. */
 const writer = (
   log: Array<string>,
   options: { readonly capacity?: number; readonly idleTimeToLive?: Duration.Input } = {},

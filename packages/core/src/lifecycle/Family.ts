@@ -1,6 +1,6 @@
 /**
- * One model of many variants, the same code with other weights: a parameter of its requests says which one they ask. To its
- * callers it is a model like any other; which variants are loaded at a time is Variants.ts's business.
+ * One model with many variants: the same code with different weights. A request parameter selects the variant. Callers
+ * see one model; Variants.ts decides which variants are loaded.
  */
 import { Context, Duration, Effect, Exit, Layer, Option, Result, Scope } from "effect"
 import { constVoid } from "effect/Function"
@@ -24,7 +24,7 @@ import type { Submit } from "../scheduler/SubmitPipeline.ts"
 import * as Variants from "./Variants.ts"
 
 export interface OnDemandOptions {
-  /** How long a variant that nobody asks stays loaded. Default: until there is no room for another one. */
+  /** How long an idle variant stays loaded. Default: until another variant requires its place. */
   readonly idleTimeToLive?: Duration.Input
   /** Whether its layers provide decoupled models (`Model.stream`). Default false. */
   readonly decoupled?: boolean
@@ -32,8 +32,8 @@ export interface OnDemandOptions {
 
 export interface FamilyOptions<P extends Declared, Self, E, R> extends OnDemandOptions {
   /**
-   * Which variant a request asks, by its parameters: those that the model declares, or as they came. What it throws is what the
-   * request fails with.
+   * Selects the variant of a request by its parameters: those that the model declares, or as received. A thrown error
+   * fails the request.
    */
   readonly key: (parameters: RequestParameters<P>) => string
   /** Provides the model as this variant. What it fails with is what the requests fail with that wait for it. */
@@ -43,7 +43,7 @@ export interface FamilyOptions<P extends Declared, Self, E, R> extends OnDemandO
 }
 
 /**
- * A model whose variants are loaded by the requests that ask them, each with instances, queue and batches of its own:
+ * A model whose variants are loaded on demand, each with separate instances, queue and batches:
  *
  * ```ts
  * const WriterLive = Model.family(Writer, {
@@ -54,9 +54,9 @@ export interface FamilyOptions<P extends Declared, Self, E, R> extends OnDemandO
  * })
  * ```
  *
- * The first request of a variant waits until it is loaded and warmed up; a variant that cannot be loaded is tried again with the
- * next request. The model counts as ready from the start.
- * @throws TypeError where the capacity is no positive integer, or the time none
+ * The first request of a variant waits until it is loaded and warmed up. The next request retries a variant that failed
+ * to load. The model is ready from the start.
+ * @throws TypeError if the capacity is not a positive integer, or if the duration is invalid or negative
  */
 export const family = <Self, N extends string, I extends Fields, O extends Fields, P extends Declared, E, R>(
   model: ModelClass<Self, N, I, O, P>,
@@ -72,7 +72,7 @@ export const family = <Self, N extends string, I extends Fields, O extends Field
 
   const load = Effect.fn("Family.load")(function* (key: string, statistics: ModelStatistics) {
     const watch = yield* Watcher
-    // What it shares with others is what the family was built with.
+    // Shared services are those that the family was built with.
     const context = yield* Layer.build(layer(key)).pipe(
       Effect.provideService(SharedStatistics, { model: name, statistics }),
       // Watchers see the family in the place of its variants.
@@ -149,7 +149,7 @@ export const family = <Self, N extends string, I extends Fields, O extends Field
 }
 
 /**
- * A model that is loaded by the first request that asks it, which waits for it, and goes when nobody has asked it for a while:
+ * A model that its first request loads, and that is unloaded after it has been idle for the given time:
  *
  * ```ts
  * const BertLive = Model.onDemand(Bert, Onnx.layer(Bert, { file: "bert.onnx" }), { idleTimeToLive: "10 minutes" })

@@ -5,7 +5,7 @@ import { KeyedLock } from "./KeyedLock.ts"
 const refused = (name: string) =>
   `model '${name}' is being changed, which code that is part of a change cannot wait for`
 
-/** A lock, changes of it that last until they are let go, and what has begun and ended, in order. */
+/** A lock, changes that block until the test releases them, and their starts and ends in order. */
 const harness = Effect.sync(() => {
   const lock = new KeyedLock()
   const log: Array<string> = []
@@ -176,7 +176,7 @@ describe("a change within a change", () => {
     Effect.gen(function* () {
       const { lock } = yield* harness
       const gate = yield* Deferred.make<void>()
-      // What a change has built keeps its context.
+      // Fibers started during a change keep its context.
       const later = yield* lock.hold(
         ["a"],
         Effect.forkDetach(Effect.andThen(Deferred.await(gate), lock.hold(["a"], Effect.succeed("held")))),

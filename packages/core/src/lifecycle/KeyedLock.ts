@@ -1,10 +1,9 @@
 /**
- * One lock for each name: changes of a name run one after the other, in the order in which they were requested. Changes may
- * nest: code that runs inside a change may begin another one, which waits for its names unless that wait could never end. Then
- * it is refused.
+ * A lock for each name: changes of a name run one after the other, in the order of their requests. Changes may nest:
+ * code in a change may begin another one, which waits for its names. If that wait could never end, it is rejected.
  *
  *   change of A ─ holds A ─ its code begins ─► change of B ─ waits for B
- *                                                            └─ held by a change that waits for A: refused
+ *                                                            └─ held by a change that waits for A: rejected
  */
 import { Context, Deferred, Effect } from "effect"
 import { Unavailable } from "../error/InferenceError.ts"
@@ -37,7 +36,7 @@ class Change {
   }
 }
 
-/** The lock of one name: the change that holds it, and behind it those that wait. */
+/** The lock of one name: the change that holds it, followed by the waiting ones. */
 class Lock {
   readonly #queue: Array<{ readonly change: Change; readonly acquired: Deferred.Deferred<void> }> = []
 
@@ -102,8 +101,8 @@ export class KeyedLock {
   }
 
   /**
-   * The same for an effect that finds out, once it holds names, which others it needs as well: where it returns such names, all
-   * are released, and held anew together with them. `undefined`: it has done its work.
+   * Holds names for an effect that may discover that it requires more. If it returns names, all are released, and
+   * acquired again together with them. It returns `undefined` when it is done.
    */
   holdAll<E, R>(
     names: ReadonlySet<string>,

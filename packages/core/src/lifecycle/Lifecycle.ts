@@ -1,12 +1,12 @@
 /**
- * Loads and ends versions of models, for all sources: models in code (CodeModels.ts), directories (the package `repository`) and
- * variants that requests load (Variants.ts).
+ * Loads and ends versions of models, for all sources: models in code (CodeModels.ts), directories (the package
+ * `repository`) and variants that requests load (Variants.ts).
  *
  *   change ─ holds the names ─┬─ load:   wanted ─► loading ─┬─► ready, and the source serves it
- *                             │                             └─► failed, and nothing of the build stays
+ *                             │                             └─► failed, and the build is released
  *                             └─ retire: draining ─► gone
  *
- * All that is loaded lives in one scope. The end of the scope also ends a change that is under way, and waits for it.
+ * All loaded versions live in one scope. Closing the scope also ends a running change, and waits for it.
  */
 import { Cause, type Duration, Effect, Exit, Fiber, Scope } from "effect"
 import { Unavailable } from "../error/InferenceError.ts"
@@ -20,7 +20,10 @@ export class Lifecycle {
   readonly #scope: Scope.Closeable | Scope.Scope
   readonly #lock: KeyedLock
 
-  /** What is loaded lives at most as long as the scope. Changes of one name run one after the other where they share a lock. */
+  /**
+   * Loaded versions live at most as long as the scope. Changes of one name run one after the other if they share a
+   * lock.
+   */
   constructor(scope: Scope.Scope, lock: KeyedLock) {
     this.#scope = scope
     this.#lock = lock
@@ -40,8 +43,9 @@ export class Lifecycle {
   }
 
   /**
-   * Builds what these versions need, in a scope of its own, which ends with the last of them. Where the build fails, nothing of it
-   * stays and they have failed; where it is interrupted, they are gone. To be made ready by the caller, with the result's scope.
+   * Builds the resources of these versions in a separate scope, which ends with the last of them. A failed build is
+   * released, and the versions have failed; after an interruption they are gone. The caller makes them ready, with the
+   * result's scope.
    */
   load<A, E, R>(
     versions: ReadonlyArray<ModelVersion>,
@@ -79,7 +83,10 @@ export class Lifecycle {
     return Effect.forkIn(Retirement.retire(versions, find, drain), this.#scope, { startImmediately: true })
   }
 
-  /** As part of the scope, whose end waits until the change has ended, so that nothing ends the process while native code runs. */
+  /**
+   * Runs the change in the scope, whose end waits for the change, so that the process does not end while native code
+   * runs.
+   */
   #runInScope<A, E, R>(change: Effect.Effect<A, E, R>): Effect.Effect<A, E | Unavailable, R> {
     const scope = this.#scope
     return Effect.uninterruptibleMask((restore) =>

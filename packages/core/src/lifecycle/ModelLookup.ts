@@ -1,4 +1,4 @@
-/** Models by name and version, as callers look them up: which model answers, and the protocol's words where none does. */
+/** Looks up models by name and version. A failed lookup has the protocol's error message. */
 import { Result } from "effect"
 import * as NamedCalls from "../call/NamedCalls.ts"
 import { type InferenceError, InvalidRequest, ModelNotFound } from "../error/InferenceError.ts"

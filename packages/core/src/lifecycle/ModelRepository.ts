@@ -1,13 +1,13 @@
 /**
- * A model repository as its server sees it: a source of models that loads and unloads them, by itself or on request. Where they
- * come from, and how they are loaded, is up to the repository.
+ * A model repository, as its server sees it: a source of models that loads and unloads them, by itself or on request.
+ * The repository determines where models come from and how they are loaded.
  */
 import { Context, Data, Effect, type Scope } from "effect"
 import type { InferenceError } from "../error/InferenceError.ts"
 import type { KeyedLock } from "./KeyedLock.ts"
 import type { IndexEntry, ModelStore } from "./ModelStore.ts"
 
-/** What a caller that loads a model wants of it that its directory does not say. */
+/** Settings of a load request that override the model's directory. */
 export interface LoadOverrides {
   /** A configuration as JSON, in place of the one in the directory. */
   readonly config?: string
@@ -18,22 +18,22 @@ export interface LoadOverrides {
 /** A repository that cannot be opened, or with models that must be there and cannot be loaded. */
 export class RepositoryError extends Data.TaggedError("RepositoryError")<{ readonly message: string }> {}
 
-/** What loads and unloads models on demand. */
+/** Loads and unloads models on demand. */
 export interface Control {
-  /** Completes once the model takes requests; a failure leaves what was there before. */
+  /** Completes once the model takes requests; after a failure, the earlier version remains. */
   readonly load: (name: string, overrides: LoadOverrides) => Effect.Effect<void, InferenceError>
   /** Completes once the model takes no more requests. `dependents`: with all models that it is made of. */
   readonly unload: (name: string, dependents: boolean) => Effect.Effect<void, InferenceError>
 }
 
 export interface OpenRepository {
-  /** Loads what is to be there from the start. Once, ahead of all but `index` and `isReady`. */
+  /** Loads the initial models. Called once, before all members except `index` and `isReady`. */
   readonly begin: Effect.Effect<void, RepositoryError, Scope.Scope>
   /** Every model there is, loaded or not. */
   readonly index: () => ReadonlyArray<IndexEntry>
   /** Whether every model that is to be there is. */
   readonly isReady: () => boolean
-  /** Undefined where the repository alone decides which models there are. */
+  /** Undefined if the repository alone determines its models. */
   readonly control: Control | undefined
 }
 

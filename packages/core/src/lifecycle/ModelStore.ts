@@ -15,7 +15,7 @@ export interface IndexEntry {
   readonly name: string
   readonly version?: string
   readonly state?: IndexState
-  /** Why it is in that state; empty where there is nothing to say. */
+  /** Reason for the state; empty or absent without one. */
   readonly reason?: string
 }
 
@@ -23,7 +23,7 @@ export interface IndexEntry {
 const maxFailures = 100
 
 export class ModelStore implements ModelLookup.RegisteredModels {
-  /** Every version that is not forgotten, whatever its state, by name. */
+  /** All versions by name, in any state except forgotten. */
   readonly #known = new Map<string, Set<ModelVersion>>()
   /** Those that requests reach, the lowest version first, by name. */
   readonly #serving = new Map<string, ReadonlyArray<ModelVersion>>()
@@ -37,7 +37,7 @@ export class ModelStore implements ModelLookup.RegisteredModels {
   readonly stream: ModelLookup.RegisteredModels["stream"]
   readonly isReady: ModelLookup.RegisteredModels["isReady"]
 
-  /** @throws TypeError where two of them have the same name and version */
+  /** @throws TypeError if two of them have the same name and version */
   constructor(versions: ReadonlyArray<ModelVersion> = []) {
     const lookup = ModelLookup.make(this)
     this.get = lookup.get
@@ -56,7 +56,7 @@ export class ModelStore implements ModelLookup.RegisteredModels {
 
   /**
    * Models that are ready.
-   * @throws TypeError where two of them have the same name and version
+   * @throws TypeError if two of them have the same name and version
    */
   static of(models: ReadonlyArray<RunningModel>): ModelStore {
     return new ModelStore(models.map((model) => ModelVersion.ready(model)))
@@ -152,7 +152,7 @@ export class ModelStore implements ModelLookup.RegisteredModels {
       .flatMap((version) => entryOf(version) ?? [])
   }
 
-  /** Of each version that requests do not reach, the load whose state says most. */
+  /** For each version that requests do not reach, the load with the most informative state. */
   #others(name: string, origin: Origin): ReadonlyArray<ModelVersion> {
     const serving = this.serving(name)
     const best = new Map<string, ModelVersion>()

@@ -1,13 +1,13 @@
 /**
- * One load of a version of a model, from the request for it to its end: the state machine of ModelState.ts and what belongs to
- * each state. A version that is reloaded is another ModelVersion. Which of them requests reach is up to ModelStore.ts.
+ * One load of a version of a model, from the request to its end: the state machine of ModelState.ts with the data of
+ * each state. Reloading a version makes another ModelVersion. ModelStore.ts decides which versions requests reach.
  */
 import { Effect, Exit, Scope } from "effect"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 import type { RunningModel } from "../running/RunningModel.ts"
 import { mayFollow, type ModelState } from "./ModelState.ts"
 
-/** What decides about a model: code, or a repository. */
+/** Source that controls a model: code, or a repository. */
 export type Origin = "code" | "repository"
 
 export interface ModelVersionOptions {
@@ -82,7 +82,7 @@ export class ModelVersion {
     return this.#configuration
   }
 
-  /** What requests reach; undefined before it is there and after it has gone. */
+  /** The model that requests reach; undefined before it is loaded and after it is removed. */
   get running(): RunningModel | undefined {
     return this.#running
   }
@@ -104,13 +104,13 @@ export class ModelVersion {
     this.#move("ready")
   }
 
-  /** Harmless where it has failed already, for another reason. */
+  /** Marks the version as failed, or replaces the reason if it has failed before. */
   fail(reason: string): void {
     if (this.#state === "failed") this.#reason = reason
     else this.#move("failed", reason)
   }
 
-  /** What it had lost is there again. Harmless where it had lost nothing. */
+  /** Returns a failed version that was loaded to "ready". Has no effect in other states. */
   restore(): void {
     if (this.#state !== "failed") return
     if (!this.#isLoaded) throw this.#wrongMove("ready")
@@ -122,7 +122,7 @@ export class ModelVersion {
     this.#move("draining")
   }
 
-  /** Ends its instances, and what was built with it where it is the last that uses it. */
+  /** Releases its instances, and also the shared resources of its build if it is the last version that uses them. */
   readonly release: Effect.Effect<void> = Effect.suspend(() => {
     const build = this.#build
     const release = this.#running?.life.release ?? Effect.void

@@ -1,6 +1,6 @@
 /**
- * A model that is declared and not there: it shows what is known from the declaration and refuses all requests. Not for a model
- * whose instances are away for a while.
+ * A model that is declared but not loaded: it shows the properties in its declaration and rejects all requests. Not for
+ * models whose instances are temporarily unavailable.
  */
 import { Effect, Result } from "effect"
 import { constVoid } from "effect/Function"

@@ -1,6 +1,7 @@
 /**
- * The registry as code has it: models by name, to be called and inspected, and to be loaded, replaced and unloaded while servers
- * run. What each server serves is in its ModelStore; how models in code come and go is in CodeModels.ts.
+ * The registry as an API for code: calls and inspects models by name, and loads, replaces and unloads them while
+ * servers run. ModelStore.ts has the models that each server serves, and CodeModels.ts the life cycle of models in
+ * code.
  */
 import { Context, Effect, Layer, Scope } from "effect"
 import { CodeModels, type Loading } from "./CodeModels.ts"
@@ -31,7 +32,7 @@ export class Registry extends Context.Service<Registry, RegisteredModels & Loadi
   )
 }
 
-/** The registry of what is being loaded, which uses it as well. */
+/** The registry of the models being loaded, which they may use. */
 const Current = Context.Reference<Context.Context<Registry | Served> | undefined>("@nereid/core/Registry/Current", {
   defaultValue: () => undefined,
 })

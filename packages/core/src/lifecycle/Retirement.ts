@@ -1,6 +1,7 @@
 /**
- * The end of versions that requests do not reach any more: they answer what they have accepted, then their instances end, and
- * with the last version of a build ends whatever else it has brought. Typed callers that still hold such a model are passed on.
+ * Retires versions that requests no longer reach: they finish their accepted requests, then their instances end. The
+ * last version of a build also releases the build's other resources. Typed callers that still hold the model are
+ * redirected to its successor.
  */
 import { Duration, Effect, Option, Result } from "effect"
 import { constVoid } from "effect/Function"
@@ -26,7 +27,7 @@ export const retire = Effect.fn("Retirement.retire")(function* (
   const leaving = new Set(models.flatMap(({ calls }) => calls.cycles ?? []))
   for (const version of versions) version.drain()
   for (const model of models) model.setSuccessor(successor(model, leaving, find))
-  // They may call each other until none of them has anything left: one of them is done with each round.
+  // Models may call each other, so each round waits for all; every round completes at least one.
   const round = Effect.forEach(models, ({ life }) => life.drained, { discard: true })
   const drained = yield* Effect.timeoutOption(
     Effect.forEach(models, () => round, { discard: true }),

@@ -1,4 +1,4 @@
-/** Where servers say which models they serve, for the registry (Registry.ts). */
+/** Records which models each server serves, for the registry (Registry.ts). */
 import { Context } from "effect"
 import type { CodeModels } from "./CodeModels.ts"
 

@@ -1,4 +1,4 @@
-/** A model whose layer cannot be built: what is said of it, and that nothing of it stays. */
+/** A model whose layer cannot be built: its reported state, and the release of its resources. */
 import { expect, it } from "@effect/vitest"
 import { Context, Data, Effect, Exit, Fiber, Layer } from "effect"
 import * as Model from "../Model.ts"

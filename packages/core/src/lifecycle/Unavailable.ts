@@ -1,6 +1,6 @@
 /**
- * A model that does not come to run, in the place of one that was to: a server that has it lives, says that the model is
- * unavailable and why, and refuses its requests. Not a model whose instances are away for a while.
+ * Replaces a model that failed to load. The server starts, reports the model as unavailable with the reason, and
+ * rejects its requests. Not for models whose instances are temporarily unavailable.
  */
 import { Cause, Context, Effect, Exit, Layer, Scope } from "effect"
 import * as PlaceholderModel from "./PlaceholderModel.ts"
@@ -11,13 +11,13 @@ import { inference } from "../call/EffectCalls.ts"
 import { causeMessage } from "../error/CauseMessage.ts"
 
 /**
- * The model of this layer, or one that is unavailable where the layer cannot be built, whose failure is logged:
+ * The model of this layer. If the layer cannot be built, an unavailable model replaces it, and the failure is logged:
  *
  * ```ts
  * Server.layer([Digits, Bert]).pipe(Layer.provide([DigitsLive, Model.orUnavailable(Bert, BertLive)]))
  * ```
  *
- * What the layer has begun to build is released at once. The server is not ready as long as one of its models is not.
+ * The partial build is released immediately. The server is not ready while one of its models is unavailable.
  */
 export const orUnavailable = <Self, N extends string, I extends Fields, O extends Fields, P extends Declared, E, R>(
   model: ModelClass<Self, N, I, O, P>,

@@ -1,7 +1,7 @@
 /**
- * Models that are loaded by the requests that reach them: a source of the life cycle (Lifecycle.ts). Of many variants, by key,
- * some are loaded at a time: a request loads its variant and waits for that with others for the same one; where there is no room,
- * the variant that has been idle for longest is unloaded. What a variant is, and which one a request needs, is in Family.ts.
+ * Models that requests load on demand: a source of the life cycle (Lifecycle.ts). A limited number of variants, by key,
+ * is loaded at a time. A request loads its variant, or waits for a load in progress. If there is no capacity, the least
+ * recently used idle variant is unloaded. Family.ts defines the variants and selects one for each request.
  *
  *   submit ─► ready ───────────────────────────────► its model
  *         ├─► loading: waits  ─► ready ──────────────┘
@@ -155,7 +155,7 @@ export class Variants<R = never> {
     return Deferred.await(this.#unrecoverable)
   }
 
-  /** Refuses what waits, and what comes from now on. */
+  /** Rejects all pending and future requests. */
   stop(): void {
     this.#isStopped = true
     for (const { waiting } of this.#variants.values()) for (const waiter of waiting) this.#refuse(waiter, stopping())
@@ -165,7 +165,7 @@ export class Variants<R = never> {
     return this.#runtime.alarms.clock.currentTimeMillisUnsafe()
   }
 
-  /** A new variant that is yet to be loaded; undefined where there is no room for it. */
+  /** Adds a new variant to load; undefined if there is no capacity. */
   #begin(key: string): Variant | undefined {
     if (this.#variants.size >= this.#options.capacity) {
       const leastRecentlyUsed = this.#variants
@@ -184,7 +184,7 @@ export class Variants<R = never> {
   #load(variant: Variant): Effect.Effect<void, never, R> {
     const { key, version, waiting } = variant
     const { lifecycle } = this.#runtime
-    // Waits for variants that still hold memory, such as the one that was unloaded for this one.
+    // Waits for unloading variants, which still hold memory, such as the one evicted for this one.
     const keys = [key, ...[...this.#unloading].map((unloading) => unloading.key)]
     return Effect.gen({ self: this }, function* () {
       const exit = yield* Effect.exit(lifecycle.change(keys, lifecycle.load([version], this.#build(variant))))
@@ -287,7 +287,7 @@ export class Variants<R = never> {
     waiter.reply(Result.fail(error))
   }
 
-  /** False where it has ended already. */
+  /** Ends a waiter; returns false if it had ended before. */
   #end(waiter: Waiter): boolean {
     if (waiter.isOver) return false
     waiter.isOver = true

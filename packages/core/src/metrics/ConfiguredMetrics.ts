@@ -1,4 +1,4 @@
-/** What a configuration says of the metrics of its model, as far as there is something of it here. */
+/** The supported metrics settings of a model's configuration. */
 import type { ModelConfig, ModelMetrics_MetricControl } from "@nereid/protocol/model_config"
 
 /** The labels that its metric_tags are. */
@@ -13,7 +13,7 @@ const taken: ReadonlySet<string> = new Set(["model", "version", "le", "quantile"
 /** The histogram whose buckets a model may have otherwise. */
 export const firstResponse = "nv_inference_first_response_histogram_ms"
 
-/** Upper ends in milliseconds; undefined where it says nothing of them. */
+/** Upper bounds of the histogram of the first response, in milliseconds; undefined if unset. */
 export const buckets = (config: ModelConfig): ReadonlyArray<number> | undefined =>
   config.modelMetrics?.metricControl.find(isOfFirstResponse)?.metricOptions.value?.buckets
 

@@ -10,7 +10,7 @@ const fields = { inputs: { TEXT: Tensor.utf8() }, outputs: { TEXT: Tensor.utf8()
 
 class Echo extends Model.Service<Echo>()("echo", { ...fields, version: 3 }) {}
 
-/** A registry for this test, and what is in it. */
+/** A separate registry, and its content. */
 const registry = () => {
   const own: Metric.MetricRegistry = new Map()
   const context = Context.make(Metric.MetricRegistry, own)

@@ -1,6 +1,6 @@
 /**
- * The vocabulary of metrics for handlers: counters, gauges and histograms of a model, declared where the handler is built and
- * shown by the server's /metrics beside its own, with the model's name and version as labels.
+ * Metrics of handlers: counters, gauges and histograms of a model, declared where the handler is built. The server's
+ * /metrics includes them, with the model's name and version as labels.
  */
 import { Effect, Metric, type Scope } from "effect"
 import { InstanceContext } from "../instance/InstanceContext.ts"
@@ -9,16 +9,16 @@ import { MetricSink } from "./MetricSink.ts"
 
 export type { LabelValues } from "./MetricFamily.ts"
 
-/** What an update has to say of its labels. */
+/** The label values of an update. */
 export type Labels<L extends LabelValues> = {
   readonly [K in keyof L]: L[K] extends ReadonlyArray<infer V extends string> ? V : string
 }
 
-/** The labels last; no argument where there are none. */
+/** The optional last argument: absent for a metric without labels. */
 type LabelArguments<L extends LabelValues> = keyof L extends never ? readonly [] : readonly [labels: Labels<L>]
 
 export interface Counter<L extends LabelValues> {
-  /** @throws RangeError where it is less than nothing */
+  /** @throws RangeError if the count is negative */
   readonly add: (count: number, ...labels: LabelArguments<L>) => void
 }
 
@@ -31,7 +31,7 @@ export interface Histogram<L extends LabelValues> {
 }
 
 export interface MetricOptions<L extends LabelValues> {
-  /** One line for whoever reads /metrics; the same in all models that have a metric of this name. */
+  /** One line of help text in /metrics; the same in all models with a metric of this name. */
   readonly description: string
   /**
    * Names of labels, each with a list of the values that there are, or the number of different ones that there may be: any further
@@ -49,7 +49,7 @@ export interface HistogramOptions<L extends LabelValues> extends MetricOptions<L
 export type Declared<A> = Effect.Effect<A, never, InstanceContext | Scope.Scope>
 
 /**
- * What only becomes more:
+ * Declares a counter, whose value only increases:
  *
  * ```ts
  * Model.each(Translate, Effect.gen(function* () {
@@ -61,7 +61,8 @@ export type Declared<A> = Effect.Effect<A, never, InstanceContext | Scope.Scope>
  *     words.add(TEXT.split(" ").length, { language: "en" })
  *     ...
  * ```
- * @throws TypeError where a name is none that Prometheus takes, or there may be too many series; as the others do
+ * @throws TypeError if Prometheus does not allow a name, or if there may be too many series; also for gauges and
+ * histograms
  */
 export const counter = <const L extends LabelValues = {}>(
   name: string,
@@ -74,7 +75,7 @@ export const counter = <const L extends LabelValues = {}>(
     },
   }))
 
-/** What is now so, and then otherwise. */
+/** Declares a gauge, whose value can increase and decrease. */
 export const gauge = <const L extends LabelValues = {}>(name: string, options: MetricOptions<L>): Declared<Gauge<L>> =>
   Effect.map(declared("gauge", name, options, []), (update) => ({
     set: (value, ...labels) => update(value, labels),

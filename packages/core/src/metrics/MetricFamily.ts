@@ -1,6 +1,6 @@
 /**
- * A metric that a model's code declares: its name, its kind, its labels, and the series of their values, which are bounded. Data
- * and checks; where the series are kept is MetricSink.ts's, and how code says it HandlerMetrics.ts's.
+ * A metric that a model's code declares: its name, kind and labels, and its series, which are bounded. Data and checks
+ * only; MetricSink.ts stores the series, and HandlerMetrics.ts is the API for handlers.
  */
 
 /** Values of each label: a list of those there are, or the number of different ones that there may be. */
@@ -21,7 +21,7 @@ export interface FamilySpec {
 /** Series of one metric of one model. */
 const maxSeries = 1000
 
-/** What the value of a label is called when there are more different ones than there may be. */
+/** Label value that replaces further values beyond the maximum. */
 export const other = "other"
 
 const metricName = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/
@@ -30,7 +30,7 @@ const labelName = /^[a-zA-Z_][a-zA-Z0-9_]*$/
 /** Added to every series, or Prometheus' own. */
 const reserved = new Set(["model", "version", "le", "quantile"])
 
-/** @throws TypeError where a name is none that Prometheus takes, or there may be too many series */
+/** @throws TypeError if Prometheus does not allow a name, or if there may be too many series */
 export const check = ({ name, labels, boundaries, kind }: FamilySpec): void => {
   const wrong = (text: string) => new TypeError(`Metric ${JSON.stringify(name)}: ${text}.`)
   if (!metricName.test(name)) throw wrong("a name has letters, digits, _ and :, and begins with no digit")

@@ -1,6 +1,6 @@
 /**
- * Where metrics that a model's code declares are kept: in the registry of Effect's metrics, which /metrics shows, under the
- * model's name and version, for as long as one of its instances is there. In a worker thread they are told to the main thread.
+ * Stores the metrics that a model's code declares in Effect's metric registry, which /metrics shows, by the model's
+ * name and version. They exist as long as one of its instances. A worker thread sends its metrics to the main thread.
  */
 import { Context, Metric } from "effect"
 import type { BuiltInstance } from "../instance/InstanceContext.ts"
@@ -8,13 +8,16 @@ import { type FamilySpec, initialSeries, LabelBounds } from "./MetricFamily.ts"
 
 /** The series of one metric of one model. */
 export interface FamilySeries {
-  /** Label values in the order of the declaration; of a counter by how much, of a gauge what it is, of a histogram what was seen. */
+  /**
+   * Records a value; labels are in the order of the declaration. A counter adds it, a gauge takes it, and a histogram
+   * observes it.
+   */
   readonly update: (labels: ReadonlyArray<string>, value: number) => void
-  /** No instance uses it any more that has it from here. */
+  /** Releases the metric; no instance that got it here uses it any more. */
   readonly release: () => void
 }
 
-/** @throws TypeError where the name is that of another metric */
+/** @throws TypeError if another metric has the name */
 export type Declare = (
   spec: FamilySpec,
   instance: Pick<BuiltInstance, "model" | "version">,
@@ -80,7 +83,7 @@ export const declare: Declare = (spec, { model, version }, registry) => {
   }
 }
 
-/** A family has one kind and one description, whoever its series are of. */
+/** Whether another metric of this name exists; all series of a family have one kind and one description. */
 const isOther = ({ name, kind, description }: FamilySpec, registry: Metric.MetricRegistry): boolean =>
   [...registry.values()].some(
     ({ id, type, description: other }) => id === name && (type.toLowerCase() !== kind || other !== description),

@@ -1,7 +1,8 @@
 /**
- * What a model version has done: the counts and durations of the protocol's statistics extension, in plain counters that
- * the front ends read when asked. Success counts requests, `inferenceCount` rows, `executionCount` batches; a failed
- * request shows only in `fail` and in its reason, and one that the cache answers not in the parts of an execution.
+ * Statistics of a model version: the counts and durations of the protocol's statistics extension, in plain counters
+ * that the front ends read on demand. Success counts requests, `inferenceCount` rows, `executionCount` batches. A
+ * failed request counts only in `fail` and by its reason. A request answered by the cache does not count in the
+ * execution's parts.
  */
 import type { ElementCounts } from "../batch/Padding.ts"
 
@@ -47,7 +48,10 @@ export interface ComputeDurations {
   readonly output: number
 }
 
-/** Is told of single requests and batches, for what sums cannot tell; with what the methods of Statistics are told. */
+/**
+ * Observes single requests and batches, for distributions that sums cannot represent. The arguments are those of the
+ * Statistics methods.
+ */
 export interface Observer {
   readonly executing?: (rows: number, requests: number) => void
   readonly succeeded?: (total: number, queued: number, compute: ComputeDurations) => void
@@ -56,7 +60,7 @@ export interface Observer {
   readonly missed?: (duration: number) => void
 }
 
-/** What is told of single requests. */
+/** The statistics that single requests report. */
 export type RequestStatistics = Pick<ModelStatistics, "succeeded" | "failed">
 
 export class ModelStatistics {
@@ -82,7 +86,7 @@ export class ModelStatistics {
   executionCount = 0
   /** Elements of the inputs of batches that may be filled up: those of the requests, and those that were added. */
   readonly elements: ElementCounts = { given: 0, added: 0 }
-  /** Rows that nobody waited for any more: in the queue, or when an instance had them. */
+  /** Cancelled rows: in the queue, or in an instance. */
   readonly cancelledRows = { queue: 0, instance: 0 }
   /** Milliseconds since the epoch; 0 before the first. */
   lastInference = 0

@@ -1,4 +1,4 @@
-/** Batched tensors by their names, in the order of a signature and back: what `inferBatch` and batch handlers take and give. */
+/** Converts batched tensors by name to the order of a signature and back, for `inferBatch` and batch handlers. */
 import { Result } from "effect"
 import * as SampleCodec from "./SampleCodec.ts"
 import type { TensorSpec } from "../tensor/TensorSpec.ts"

@@ -1,6 +1,6 @@
 /**
- * How requests come to share a batch, as a model declares it: the options, typed by the model's inputs, and what they are
- * with their defaults, once they have been checked. What is done by them is the business of RequestQueue.ts and Batch.ts.
+ * The batching options of a model, typed by its inputs, and the checked options with their defaults. RequestQueue.ts
+ * and Batch.ts implement them.
  */
 import { Duration } from "effect"
 import type { DataType } from "../tensor/DataType.ts"
@@ -11,7 +11,7 @@ import type { Signature } from "../tensor/TensorSpec.ts"
 import { type Element, elementBytes } from "../tensor/Element.ts"
 
 interface ClosingOptions {
-  /** How long a request may wait for others. Default 0: a free instance takes what is there. */
+  /** Maximum time that a request waits for others. Default 0: a free instance takes all queued requests. */
   readonly maxQueueDelay?: Duration.Input
   /** Numbers of rows at which a batch goes at once; only of use together with a delay. */
   readonly preferredBatchSizes?: ReadonlyArray<number>
@@ -23,19 +23,20 @@ export type BatchingOptions<I extends Fields, P extends ParameterFields | undefi
 
 interface SharingOptions<I extends Fields, P extends ParameterFields | undefined> {
   /**
-   * Whether requests share batches at all. Where not, each is a batch of its own, of as many rows as it has, and goes to the next
-   * instance that is free. Default true.
+   * Whether requests share batches. If not, each request is a separate batch of all its rows, for the next free
+   * instance. Default true.
    */
   readonly shared?: boolean
   /**
-   * Numbers of rows that batches are filled up to, the smallest that holds them, behind the largest `maxBatchSize`: their
-   * last row is repeated, and what comes out of the copies is dropped. For what is slow at sizes that it has not seen.
-   * "preferred": `preferredBatchSizes`. Only where whole batches are executed: by `Model.batch` and ONNX. Default: never.
+   * Row counts that batches are padded to: the smallest that holds the batch, the largest being `maxBatchSize`. The
+   * last row is repeated, and the outputs of the copies are dropped. For executors that are slow at new sizes.
+   * "preferred" means `preferredBatchSizes`. Requires execution of whole batches: `Model.batch` and ONNX. Default: no
+   * padding.
    */
   readonly padTo?: ReadonlyArray<number> | "preferred"
   /**
-   * Symbolic dims whose extents may differ among the requests of a batch: tensors are padded at their end, and outputs
-   * with the same dim are cut back to what each request had. Only where whole batches are executed. Default: none may.
+   * Symbolic dims whose extents may differ among the requests of a batch. Tensors are padded at their end, and outputs
+   * with the same dim are cut back to each request's extent. Requires execution of whole batches. Default none.
    *
    * ```ts
    * ragged: { sequence: { buckets: [32, 64, 128], pad: { input_ids: 1n } } }
@@ -43,9 +44,10 @@ interface SharingOptions<I extends Fields, P extends ParameterFields | undefined
    */
   readonly ragged?: Ragged<I>
   /**
-   * Requests share a batch only where these agree: the values of inputs, byte by byte, and of request parameters (those that the
-   * model declares, or any, where it declares none), of which missing is one. A request whose rows differ in such an input is executed in parts, each with others of its value, and
-   * answered as one. Without effect on `Model.each`, which has one sample at a time. Default none.
+   * Fields that must be equal within a batch: values of inputs, byte by byte, and of request parameters. Parameters are
+   * those that the model declares or, without a declaration, any; a missing parameter is a value too. A request whose
+   * rows differ in these inputs is executed in parts, and answered as one. No effect on `Model.each`, which has one
+   * sample at a time. Default none.
    *
    * ```ts
    * groupBy: { inputs: ["temperature"], parameters: ["language"] }
@@ -53,9 +55,9 @@ interface SharingOptions<I extends Fields, P extends ParameterFields | undefined
    */
   readonly groupBy?: GroupBy<I, P>
   /**
-   * What becomes of a batch that fails: its requests fail with it, or it is executed again in halves, until those that
-   * fail are alone and all others have their answers. Only for models that may execute a request twice; n requests that
-   * all fail take 2n - 1 executions. Default "fail".
+   * Handling of a failed batch. "fail" fails all its requests. "bisect" executes it again in halves, until each failing
+   * request is isolated and all others have their responses. Only for models that may execute a request twice; n
+   * requests that all fail take 2n - 1 executions. Default "fail".
    */
   readonly onFailure?: "fail" | "bisect"
 }
@@ -70,13 +72,13 @@ export type Ragged<I extends Fields> = { readonly [N in SymbolsOf<I>]?: RaggedDi
 
 export interface RaggedDimOptions<I extends Fields, N extends string> {
   /**
-   * Requests share a batch where they fall between the same two of these extents. One that is longer than all of them
-   * shares its batch with those of its own extent alone. Default: requests of any extents share one.
+   * Requests share a batch if their extents fall into the same bucket. A request beyond the largest bucket shares its
+   * batch only with those of equal extent. Default: requests of any extents share one.
    */
   readonly buckets?: ReadonlyArray<number>
   /**
-   * What tensors are padded to: the extent of their bucket, for what is slow at shapes that it has not seen, or the longest
-   * extent of their batch, which computes less. Default "bucket" where there are buckets.
+   * Target extent of padding: that of the bucket, for executors that are slow at new shapes, or the longest of the
+   * batch, which computes less. Default "bucket" if there are buckets.
    */
   readonly to?: "bucket" | "longest"
   /** The element that each input is padded with. Default 0, false, or no bytes. */
@@ -103,14 +105,14 @@ interface UntypedDimOptions {
   readonly pad?: { readonly [input: string]: Element<DataType> | undefined }
 }
 
-/** The options with their defaults; what is optional here is said by configurations alone. */
+/** The options with their defaults. Optional members are set only by configurations. */
 export interface Batching {
   /** Whether requests share batches. */
   readonly shared: boolean
   readonly maxQueueDelay: Duration.Duration
   readonly preferredBatchSizes: ReadonlyArray<number>
   readonly maxQueueSize: number
-  /** Undefined where all requests are equal, and wait as long as they like. */
+  /** Undefined if all requests are equal, and wait as long as they like. */
   readonly queueing?: Queueing | undefined
   /** The smallest first; the last one is `maxBatchSize`. Empty: batches are never filled up. */
   readonly padTo: ReadonlyArray<number>
@@ -119,8 +121,8 @@ export interface Batching {
   readonly groupBy: { readonly inputs: ReadonlyArray<number>; readonly parameters: ReadonlyArray<string> }
   readonly onFailure: "fail" | "bisect"
   /**
-   * Inputs, by position, whose shapes may differ among the requests of a batch though nothing joins their tensors; those of all
-   * others agree then. Default: any may differ.
+   * Positions of inputs whose shapes may differ among the requests of a batch, although their tensors are not joined.
+   * All other inputs must agree. Default: any may differ.
    */
   readonly differing?: ReadonlySet<number>
 }
@@ -146,7 +148,7 @@ export interface RaggedAxis {
   readonly element: Uint8Array
 }
 
-/** @throws TypeError where an option is out of range, or names what is not there */
+/** @throws TypeError if an option is out of range, or names an unknown tensor */
 export const resolve = <I extends Fields, P extends ParameterFields | undefined>(
   model: string,
   maxBatchSize: number,
@@ -243,7 +245,7 @@ const requireSizes = (model: string, option: string, sizes: ReadonlyArray<number
   }
 }
 
-/** @throws TypeError where the option is not an integer of at least `least` */
+/** @throws TypeError if the option is not an integer of at least `minimum` */
 export const requireInteger = (model: string, option: string, value: number, minimum: number) => {
   if (!Number.isSafeInteger(value) || value < minimum) {
     throw new TypeError(

@@ -19,7 +19,7 @@ export interface Declaration<
   readonly errors: E
 }
 
-/** Undefined for a model that declares none of them. */
+/** Undefined for a model without these declarations. */
 export type Declared = Declaration | undefined
 
 export type DeclarationOf<

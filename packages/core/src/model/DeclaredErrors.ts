@@ -1,14 +1,13 @@
 /**
- * Errors that a model declares, by Schemas as its inputs are: what a handler fails with on one side, and a caller catches by
- * its tag on the other. Between the two, such a failure is a DeclaredFailure, which is also what code receives that does not know
- * the class.
+ * Errors that a model declares by Schemas, like its inputs. A handler fails with them, and a caller catches them by
+ * their tags. In between, the failure is a DeclaredFailure, which callers without the class receive as it is.
  */
 import { Exit, Result, Schema } from "effect"
 import { DeclaredFailure, type InferenceError, isReservedTag } from "../error/InferenceError.ts"
 import { GrpcCode } from "../grpc/GrpcCode.ts"
 import { isErrorKind, maxDocumentLength } from "../wire/ErrorHeaders.ts"
 
-/** What a declared error is on the wire for clients that know nothing of it. */
+/** Status of a declared error, for clients that do not know the class. */
 export interface DeclaredStatus {
   /** The status of its answer over HTTP, 400 to 599. Default 500. */
   readonly http?: number
@@ -35,7 +34,7 @@ export type ErrorOf<E extends ErrorEntry> = E extends readonly [infer C extends 
     ? E["Type"]
     : never
 
-/** What the failures of handlers and models were before they were failures of this protocol, and in which form they travel. */
+/** The DeclaredFailure of each error that was encoded or decoded. */
 const origins = new WeakMap<object, DeclaredFailure>()
 
 /** The failure that a caller received as this error, if the called model declares it. */
@@ -43,15 +42,18 @@ export const originOf = (error: unknown): DeclaredFailure | undefined =>
   typeof error === "object" && error !== null ? origins.get(error) : undefined
 
 export interface DeclaredErrors {
-  /** A handler's failure, as it travels; undefined where it is none of these. */
+  /** Encodes a handler's failure; undefined if it is not a declared error. */
   readonly encode: (error: unknown) => DeclaredFailure | undefined
-  /** A failure as the caller has it: an instance of the class, or the failure itself where it is none, or cannot be read. */
+  /**
+   * Decodes a failure to an instance of its class. Returns the failure itself if it is not declared or cannot be
+   * decoded.
+   */
   readonly decode: (failure: InferenceError) => unknown
   /** A failure of another process, with the status that is declared here. */
   readonly withDeclaredStatus: (failure: InferenceError) => InferenceError
 }
 
-/** @throws TypeError where a tag is taken, or a status is none */
+/** @throws TypeError if a tag is reserved or duplicate, or if a status is invalid */
 export const make = (model: string, entries: ErrorEntries): DeclaredErrors => {
   const kinds = new Map<string, ErrorKind>()
   for (const entry of entries) {
@@ -139,7 +141,7 @@ const makeKind = (model: string, error: ErrorClass, { http = 500, grpc = "INTERN
   }
 }
 
-/** What its instances have. */
+/** The tag that instances of this class have. */
 const tagOf = (error: ErrorClass): string | undefined => {
   const { ast }: { readonly ast?: { readonly literal?: unknown } } = Object(error.fields?._tag)
   return typeof ast?.literal === "string" ? ast.literal : undefined
@@ -152,7 +154,7 @@ const text = (tag: string, { message }: Error, json: string | undefined): string
   return fields === "{}" ? tag : `${tag}: ${fields}`
 }
 
-/** As a header field can carry it; undefined where it is too long for one. */
+/** The text of a header field; undefined if it is too long. */
 const headerText = (json: string | undefined): string | undefined => {
   const ascii = json?.replaceAll(/[\u007F-\uFFFF]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
   return ascii === undefined || ascii.length > maxDocumentLength ? undefined : ascii

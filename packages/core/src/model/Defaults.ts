@@ -1,13 +1,13 @@
 /**
- * The inputs that a request has left out and that have a default (`Tensor.optional`), filled in before anything looks at
- * them: requests with and without them share batches, and handlers see no difference.
+ * Fills in omitted inputs that have a default (`Tensor.optional`) before any other processing. Requests with and
+ * without these inputs share batches, and handlers see no difference.
  */
 import { byteWidth } from "../tensor/DataType.ts"
 import type { Request } from "../request/Request.ts"
 import type { DefaultTensor, Signature, TensorSpec } from "../tensor/TensorSpec.ts"
 import { concat, elementCount, encodeElements, reshape, type Shape, TypedTensor } from "../tensor/TypedTensor.ts"
 
-/** What fills requests to a model with this signature; undefined where no input has a default. */
+/** A function that fills in the defaults of a request; undefined if no input has a default. */
 export const filler = ({ inputs }: Signature, batching: boolean): ((request: Request) => Request) | undefined => {
   const presets = inputs.flatMap((spec, position) =>
     spec.default === undefined ? [] : [{ position, tensor: maker(inputs, spec, spec.default, batching) }],
@@ -66,7 +66,7 @@ const every = (datatype: TypedTensor["datatype"], shape: Shape, element: Uint8Ar
   return new TypedTensor(datatype, shape, bytes)
 }
 
-/** What is wrong with the defaults of a signature: extents that nothing tells. Undefined for nothing. */
+/** The first default with an extent that no required input determines; undefined if there is none. */
 export const problem = ({ inputs }: Signature): string | undefined => {
   for (const { name, dims, default: preset } of inputs) {
     if (preset === undefined) continue

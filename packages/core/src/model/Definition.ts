@@ -1,6 +1,6 @@
 /**
- * The declaration of a model as a value: name, inputs, outputs, parameters, errors and batching. The class that is made of it,
- * through which the model is called, is in call/ModelClass.ts.
+ * The declaration of a model as a value: name, inputs, outputs, parameters, errors and batching. The class for calls is
+ * in call/ModelClass.ts.
  */
 import type { Schema } from "effect"
 import { type Batching, type BatchingOptions, requireInteger, resolve } from "./Batching.ts"
@@ -12,7 +12,7 @@ import type { ParameterFields } from "./ParameterFields.ts"
 import type { Signature } from "../tensor/TensorSpec.ts"
 import type { TypedTensor } from "../tensor/TypedTensor.ts"
 
-/** What one sample of these fields is in code: `{ TEXT: string }`. Optional fields without a default are optional keys. */
+/** One sample of these fields in code: `{ TEXT: string }`. Optional fields without a default are optional keys. */
 export type Sample<F extends Fields> = Schema.Struct.Type<F>
 
 /** The same as callers give it: a field with a default is an optional key too. */
@@ -48,19 +48,20 @@ export interface DefinitionOptions<
   readonly inputs: I
   readonly outputs: O
   /**
-   * Schemas of parameters that requests may have, or must; by name, which is the lower-case one for a forwarded header. A
-   * request with one that does not fit is an InvalidRequest. Default: what comes reaches the handler as it is.
+   * Schemas of optional and required request parameters, by name; forwarded headers have lower-case names. A request
+   * with an invalid parameter fails with InvalidRequest. Default: handlers receive all parameters unchanged.
    */
   readonly parameters?: P
   /**
-   * Schemas of parameters that handlers set on responses, by name: typed for them, and for callers, by `withParameters`. Default:
-   * handlers may set any, and callers have them as they came.
+   * Schemas of parameters that handlers set on responses, by name. They are typed for handlers and, by
+   * `withParameters`, for callers. Default: handlers may set any, and callers receive them unchanged.
    */
   readonly responseParameters?: R
   /**
-   * Classes of errors, as `Schema.TaggedError` makes them, that handlers fail with: their callers catch the same class by its
-   * tag, with its fields, wherever the model runs. With a status, for clients that do not know the class. Handlers of a model
-   * that declares any fail with these and those of `Errors` alone. Default: what handlers fail with is an ExecutionFailed.
+   * Classes of errors that handlers fail with, made by `Schema.TaggedError`. Callers catch the same class by its tag,
+   * with its fields, for local and remote models. A status is for clients that do not know the class. If a model
+   * declares errors, its handlers fail only with these and with those of `Errors`. Default: failures of handlers are
+   * ExecutionFailed.
    *
    * ```ts
    * class BadImage extends Schema.TaggedError<BadImage>()("BadImage", { reason: Schema.String }) {}
@@ -85,7 +86,7 @@ export interface Definition<I extends Fields, O extends Fields, P extends Declar
   readonly declared: P
   readonly parameters: ParameterFields | undefined
   readonly responseParameters: ParameterFields | undefined
-  /** Undefined where none are declared. */
+  /** Undefined if none are declared. */
   readonly errors: DeclaredErrors.DeclaredErrors | undefined
   readonly maxBatchSize: number
   readonly batching: Batching
@@ -94,8 +95,8 @@ export interface Definition<I extends Fields, O extends Fields, P extends Declar
 }
 
 /**
- * A declaration, checked.
- * @throws TypeError where a number is out of range or a field does not encode to a tensor
+ * Checks a declaration.
+ * @throws TypeError if a number is out of range or a field does not encode to a tensor
  */
 export const define = <
   I extends Fields,
@@ -134,7 +135,9 @@ export const define = <
   }
 }
 
-/** What one part of a URL's path can be: any text but what clients take for a way through the path, and what no line shows. */
+/**
+ * Whether the name can be one segment of a URL's path: not empty, "." or "..", and without "/" and control characters.
+ */
 const isName = (name: string): boolean => !/^\.{0,2}$|[/\p{Cc}]/u.test(name) && name.isWellFormed()
 
 const specs = (fields: { readonly [name: string]: Field }) =>

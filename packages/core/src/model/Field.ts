@@ -18,7 +18,7 @@ declare module "effect/Schema" {
     interface Annotations {
       /** Datatype and dims of the tensor that this Schema stands for on the wire. */
       readonly tensor?: TensorAnnotation | undefined
-      /** What an optional input is where a request leaves it out. */
+      /** Default of an optional input that a request omits. */
       readonly tensorDefault?: DefaultTensor | undefined
     }
   }
@@ -102,9 +102,9 @@ export const BF16 = plain("BF16")
 export const BYTES = plain("BYTES")
 
 /**
- * By the name that a datatype has in the protocol ("FP32"), in Triton's configurations ("TYPE_FP32") or in numpy ("float32"):
- * `Tensor.of("float32", 3)` is `Tensor.FP32(3)`. What is of 32 bits for some and of 64 for others, as `float`, is none.
- * @throws TypeError for a name that no datatype has
+ * A tensor of a datatype by its name in the protocol ("FP32"), in Triton's configurations ("TYPE_FP32") or in numpy
+ * ("float32"): `Tensor.of("float32", 3)` is `Tensor.FP32(3)`. Ambiguous names such as `float` are rejected.
+ * @throws TypeError for an unknown name
  */
 export const of = <const N extends DataTypeName, const Dims extends ReadonlyArray<Dim>>(
   name: N,
@@ -143,7 +143,7 @@ const text = (bytes: Plain<"BYTES", readonly [1]>) =>
     ),
   )
 
-/** What `scalar` shows in code: bigint for 64-bit integers, boolean for BOOL, number for the rest. */
+/** Type of `scalar` in code: bigint for 64-bit integers, boolean for BOOL, number for other datatypes. */
 export type ScalarType<D extends FixedDataType> = D extends "BOOL"
   ? boolean
   : D extends "INT64" | "UINT64"
@@ -248,8 +248,8 @@ type DefaultOf<F extends Field> =
     : F["Type"]
 
 /**
- * An input that a request may leave out. Its key is optional in code, unless there is a default: then handlers have that in
- * its place, in each row.
+ * An input that a request may omit. Its key is optional in code. With a default, handlers receive the default instead,
+ * in each row.
  *
  * ```ts
  * inputs: {
@@ -259,8 +259,8 @@ type DefaultOf<F extends Field> =
  * }
  * ```
  *
- * Of symbolic dims the default is one element; their extents are those of the request's other inputs.
- * @throws TypeError where the default does not fit the field
+ * For symbolic dims the default is one element; their extents are those of the request's other inputs.
+ * @throws TypeError if the default does not match the field
  */
 export const optional: {
   <F extends Field>(field: F): Schema.optionalKey<F>
@@ -312,7 +312,7 @@ export const spec = (name: string, field: Field): TensorSpec => {
   }
 }
 
-/** Whether the field shows the tensor itself, so that code may pass it on without asking Schema. */
+/** Whether the field is a plain tensor, which needs no Schema to encode and decode. */
 export const isPlain = (field: Field): boolean =>
   field.ast.annotations?.["tensor"] !== undefined && field.ast.encoding === undefined && field.ast.checks === undefined
 

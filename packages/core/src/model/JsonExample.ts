@@ -1,6 +1,6 @@
 /**
- * A JSON text that a Schema takes, for showing how a model is called. It follows the Schema's JSON Schema, so what only
- * code can check may refuse it; annotate the Schema with `examples` then.
+ * An example JSON text that a Schema accepts, for documentation. It is generated from the JSON Schema, so checks in
+ * code may reject it; if so, annotate the Schema with `examples`.
  */
 import { Schema } from "effect"
 
@@ -52,7 +52,7 @@ const example = (node: Node, definitions: { readonly [name: string]: Node }, dep
     case "boolean":
       return true
     case "string":
-      // Also a date, which JSON Schema does not tell from a text.
+      // Strings include dates, which JSON Schema does not distinguish.
       return "2026-01-01"
     default:
       return null

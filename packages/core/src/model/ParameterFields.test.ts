@@ -1,4 +1,4 @@
-/** Declared parameters: what a handler has of them, in every mode, and what is refused. */
+/** Declared parameters: their values in every kind of handler, and rejected ones. */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, type Layer, Result, Schema, Stream } from "effect"
 import type { Parameters } from "../request/Request.ts"

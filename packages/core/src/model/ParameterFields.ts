@@ -1,10 +1,10 @@
 /**
- * Parameters of requests and responses that a model declares, by Schemas as its inputs are: typed for callers and handlers
- * (Declared.ts); those of a request are decoded once, before it is queued. Those of a model that declares none are what came
- * (Request.ts).
+ * Parameters of requests and responses, declared by Schemas like inputs, and typed for callers and handlers
+ * (Declared.ts). Request parameters are decoded once, before the request is queued. Without a declaration, parameters
+ * are passed on unchanged (Request.ts).
  *
- * On the wire a parameter is a boolean, an integer, a double or a string; here integers are bigint and doubles number. A
- * Schema of numbers takes both, as callers write 1 for 1.0.
+ * On the wire a parameter is a boolean, an integer, a double or a string; here integers are bigint and doubles number.
+ * A Schema of numbers takes both, as callers write 1 for 1.0.
  */
 import { Cause, Exit, Result, Schema } from "effect"
 import { InvalidRequest } from "../error/InferenceError.ts"
@@ -24,11 +24,14 @@ export interface ParameterFields {
 }
 
 export interface ParameterCodec {
-  /** What a caller gives, as parameters of a request; or what a handler sets, as some of its response's. */
+  /** Encodes parameters that a caller gives for a request, or a handler for a response. */
   readonly encode: (given: object) => Result.Result<Parameters, SampleError>
-  /** The declared ones of a request's or response's. Others are not its business: headers and the protocol's own are among them. */
+  /**
+   * Decodes the declared parameters of a request or response. Ignores others, such as headers and parameters of the
+   * protocol.
+   */
   readonly decode: (parameters: Parameters) => Result.Result<{ readonly [name: string]: unknown }, SampleError>
-  /** With the defaults of those that were left out, for whoever does not know them. */
+  /** Adds the defaults of omitted parameters, for receivers that do not know them. */
   readonly complete: (parameters: Parameters) => Parameters
 }
 
@@ -80,9 +83,9 @@ export const wrongParameter = (model: string, request: Pick<Request, "id">, { fi
 
 interface Column {
   readonly name: string
-  /** The parameter, undefined for none; or what is wrong. */
+  /** The encoded parameter, undefined for an absent value; or a description of the problem. */
   readonly encode: (value: unknown) => Result.Result<Parameter | undefined, string>
-  /** A record with the value, without it where there is none; or what is wrong. */
+  /** A record with the decoded value, or without it if the parameter is absent; or a description of the problem. */
   readonly decode: (raw: Parameter | undefined) => Result.Result<{ readonly [name: string]: unknown }, string>
 }
 

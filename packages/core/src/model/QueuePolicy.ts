@@ -1,18 +1,17 @@
 /**
- * How requests wait for a model, as it declares it: how many may, for how long, who goes first, and whether answers keep
- * the order of their requests. The options, and what they are with their defaults once they have been checked. What is
- * done by them is the business of PolicyQueue.ts.
+ * The queue options of a model: maximum size, timeouts, priorities, and whether responses keep the order of their
+ * requests. Includes the checked options with their defaults. PolicyQueue.ts implements them.
  */
 import { Duration } from "effect"
 import type { Parameters } from "../request/Request.ts"
 
-/** What becomes of a request whose time in the queue is over: refused, or served after all those whose time is not. */
+/** Handling of a request that exceeds its queue timeout: reject it, or serve it after all requests within theirs. */
 export type TimeoutAction = "REJECT" | "DELAY"
 
 export interface QueuePolicyOptions {
   /** Requests that may wait; one more is refused. Default 1024. */
   readonly maxQueueSize?: number
-  /** How long a request may wait in the queue, whatever its caller's deadline is. Default: any time. */
+  /** Maximum time in the queue, in addition to the caller's deadline. Default unlimited. */
   readonly defaultTimeout?: Duration.Input
   /** Default "REJECT". */
   readonly timeoutAction?: TimeoutAction
@@ -25,12 +24,12 @@ export interface PriorityOptions {
   readonly levels: number | bigint
   /** The level of requests that name none, or one that there is not. */
   readonly default: number | bigint
-  /** Levels that have a policy of their own, in place of the model's; none of its options is taken from that. */
+  /** Policies of single levels, each of which replaces the model's policy entirely. */
   readonly policies?: { readonly [level: number]: QueuePolicyOptions }
 }
 
 interface Prioritized extends QueuePolicyOptions {
-  /** Whether answers leave in the order in which their requests came, and not as they are ready. Default false. */
+  /** Whether responses have the order of their requests. Default false: as soon as they are ready. */
   readonly preserveOrdering?: false
   /** Default: all requests are equal. `maxQueueSize` is that of each level then. */
   readonly priorities?: PriorityOptions
@@ -43,7 +42,7 @@ interface Ordered extends QueuePolicyOptions {
   readonly timeoutAction?: "REJECT"
 }
 
-/** The policy of the model, or of the levels that have none of their own, and what holds between levels. */
+/** The policy of the model, for all levels without a separate policy, and the rules between levels. */
 export type QueueingOptions = Prioritized | Ordered
 
 /** A policy with its defaults. */
@@ -60,7 +59,7 @@ export interface Queueing {
   readonly preserveOrdering: boolean
   /** 0: all requests are equal. */
   readonly priorityLevels: bigint
-  /** 0 where there are no levels. */
+  /** 0 without levels. */
   readonly defaultPriorityLevel: bigint
   readonly defaultPolicy: QueuePolicy
   readonly policies: ReadonlyMap<bigint, QueuePolicy>
@@ -83,8 +82,8 @@ export const plain = (maxQueueSize: number): Queueing => ({
 })
 
 /**
- * Undefined where the options ask for no more than a size.
- * @throws TypeError where an option is out of range, or does not go with another
+ * The checked options; undefined if only a maximum size is set.
+ * @throws TypeError if an option is out of range, or conflicts with another
  */
 export const resolve = (model: string, options: QueueingOptions): Queueing | undefined => {
   const refuse = (text: string) => new TypeError(`Model "${model}": ${text}.`)
@@ -116,7 +115,7 @@ export const resolve = (model: string, options: QueueingOptions): Queueing | und
   return isPlain(queueing) ? undefined : queueing
 }
 
-/** Whether it asks for no more than a size. */
+/** Whether only a maximum size is set. */
 export const isPlain = ({ preserveOrdering, priorityLevels, defaultPolicy }: Queueing): boolean => {
   const { defaultTimeout, timeoutAction, allowTimeoutOverride } = defaultPolicy
   const isTimed = Duration.isFinite(defaultTimeout) || timeoutAction === "DELAY" || allowTimeoutOverride
@@ -153,7 +152,7 @@ export const levelOf = ({ priorityLevels, defaultPriorityLevel }: Queueing, { pr
 /** How long a request with these parameters may wait, in nanoseconds; infinite for any time. */
 export const timeoutOf = ({ defaultTimeout, allowTimeoutOverride }: QueuePolicy, { timeout }: Parameters): number => {
   const limit = Duration.toMillis(defaultTimeout) * 1e6
-  // No time at all means none of its own, and whatever is longer is not an override.
+  // A timeout of 0 is unset, and a longer one does not override the limit.
   if (!allowTimeoutOverride || typeof timeout !== "bigint" || timeout <= 0n) return limit
   return Math.min(limit, Number(timeout) * 1e3)
 }

@@ -1,4 +1,4 @@
-/** What a call in code says of its place in the queue, with and without parameters of its own. */
+/** Queue options of calls in code, with and without declared parameters. */
 import { expect, it } from "@effect/vitest"
 import { Duration, Effect, Layer, Result, Schema } from "effect"
 import * as Model from "../Model.ts"

@@ -1,19 +1,19 @@
 /**
- * How a call in code asks to wait in a model's queue: the protocol's parameters `priority` and `timeout` with types of their
- * own, so that a model need not declare them. What a queue makes of them is QueuePolicy.ts's.
+ * Queue options of a call in code: the protocol's parameters `priority` and `timeout` with types, so that a model need
+ * not declare them. QueuePolicy.ts has the options of the queue.
  */
 import { Duration, Result } from "effect"
 import type { Parameter, Parameters } from "../request/Request.ts"
 import type { SampleError } from "./SampleCodec.ts"
 
 export interface QueuedCallOptions {
-  /** The level at which it waits, where the model has levels; 1 goes first. Default: the model's default. */
+  /** Priority level, if the model has levels; 1 is the highest. Default: the model's default. */
   readonly priority?: number | bigint
-  /** How long it may wait in the queue, where the model lets a call say so; no longer than the model's own time. */
+  /** Maximum time in the queue, if the model allows overrides; at most the model's timeout. */
   readonly queueTimeout?: Duration.Input
 }
 
-/** The parameters of a call together with what it asks for. */
+/** The parameters of a call, including its queue options. */
 export const parameters = (
   given: Parameters,
   { priority, queueTimeout }: QueuedCallOptions,

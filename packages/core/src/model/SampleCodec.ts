@@ -1,13 +1,13 @@
 /**
- * Samples to tensors and back, for the fields of one side of a signature. A field that shows its tensor is only checked
- * against its spec; every other one goes through its Schema, one small value at a time.
+ * Converts samples to tensors and back, for the inputs or the outputs of a signature. A field of tensors is only
+ * checked against its spec; the Schemas of other fields convert one value at a time.
  */
 import { Cause, Exit, Result, Schema } from "effect"
 import { type Fields, isPlain, type Field } from "./Field.ts"
 import { matches, print, type TensorSpec } from "../tensor/TensorSpec.ts"
 import { reshape, sizeProblem, TypedTensor } from "../tensor/TypedTensor.ts"
 
-/** What is wrong with a value, and in which field. */
+/** The problem with a value, and its field. */
 export interface SampleError {
   readonly field: string
   readonly message: string
@@ -60,7 +60,7 @@ export const make = (fields: Fields, specs: ReadonlyArray<TensorSpec>): SampleCo
 
 interface Column {
   readonly spec: TensorSpec
-  /** The tensor, or what is wrong. */
+  /** Returns the tensor, or a description of the problem. */
   readonly encode: (value: unknown) => TypedTensor | string
   readonly decode: (tensor: TypedTensor) => Result.Result<unknown, string>
 }
@@ -88,7 +88,7 @@ const column = (spec: TensorSpec, field: Field | undefined): Column => {
   }
 }
 
-/** What is wrong with the names of values: one that is not declared, or one that is and not there. */
+/** The first undeclared or missing name; undefined if there is none. */
 export const namesProblem = (specs: ReadonlyArray<TensorSpec>, values: unknown): SampleError | undefined => {
   if (typeof values !== "object" || values === null) {
     return {
@@ -109,7 +109,10 @@ export const namesProblem = (specs: ReadonlyArray<TensorSpec>, values: unknown):
   return undefined
 }
 
-/** What is wrong with a value that should be a tensor of this spec, its dims beginning at axis `from`. */
+/**
+ * The mismatch between a value and the spec of a tensor; undefined if it matches. The dims of the spec begin at axis
+ * `from`.
+ */
 export const mismatch = (spec: TensorSpec, value: unknown, from: number): string | undefined => {
   if (value instanceof TypedTensor && value.datatype === spec.datatype && matches(spec.dims, value.shape, from)) {
     return sizeProblem(value)

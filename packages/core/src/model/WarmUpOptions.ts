@@ -1,4 +1,7 @@
-/** Options of the warm-up: requests that an instance executes before its model takes others. They run in provide/WarmUp.ts. */
+/**
+ * Options of the warm-up: requests that an instance executes before its model takes requests. provide/WarmUp.ts
+ * executes them.
+ */
 import type { Duration } from "effect"
 import type { Parameters } from "../request/Request.ts"
 import type { SyntheticValues } from "../synthetic/SyntheticTensor.ts"
@@ -7,15 +10,15 @@ import type { Fields, SymbolsOf } from "./Field.ts"
 
 export interface WarmUpOptions<I extends Fields> {
   /**
-   * Inputs of the requests: samples, each a request, which share batches where they may; or synthetic tensors of the
-   * signature, without the optional ones. Default zeros: numbers 0, texts that are empty. Random ones are the same at
-   * each start.
+   * Inputs of the requests: samples, each of which is a request and may share batches; or synthetic tensors of the
+   * required inputs. Default zeros: numbers 0, empty texts. Random values are the same at each start.
    */
   readonly inputs?: SyntheticValues | ReadonlyArray<Input<I>>
   /** Extents of symbolic dims in synthetic tensors, by their name. Default 1, as always that of dims of -1. */
   readonly sizes?: { readonly [N in SymbolsOf<I>]?: number }
   /**
-   * Rows of a request, which is a batch of its own then; of several, one request of each. A sample is repeated as often. Default 1.
+   * Rows of a request, which is a separate batch; for several numbers, one request of each. Samples are repeated to
+   * this number of rows. Default 1.
    */
   readonly batchSize?: number | ReadonlyArray<number>
   /** Of each request, as on the wire: integers are bigint, doubles number. Default none. */

@@ -1,7 +1,7 @@
 /**
- * The value of one field as JSON: what code has, not what travels in its place. A text is a string, a label is its name, a
- * `Tensor.json` what its Schema says, a tensor its nested arrays. Integers of 64 bits are strings of digits, which JSON's
- * readers leave alone; NaN and the infinities are strings too. The tensors of the protocol are JsonElements.ts's.
+ * The value of one field as JSON, as code sees it: text is a string, a label its name, a `Tensor.json` as its Schema
+ * defines, a tensor nested arrays. 64-bit integers are strings of digits, as JSON readers lose precision; NaN and the
+ * infinities are strings too. JsonElements.ts handles the tensors of the protocol.
  */
 import { identity, Result, Schema } from "effect"
 import { type Field, isPlain } from "../model/Field.ts"
@@ -20,13 +20,13 @@ export interface JsonSchema {
 
 export interface JsonField {
   readonly spec: TensorSpec
-  /** What is wrong, where it fails. */
+  /** Fails with a description of the problem. */
   readonly decode: (json: unknown) => Result.Result<TypedTensor, string>
   readonly encode: (tensor: TypedTensor) => Result.Result<unknown, string>
   readonly jsonSchema: JsonSchema
 }
 
-/** @throws TypeError where the field has no JSON form */
+/** @throws TypeError if the field has no JSON form */
 export const make = (spec: TensorSpec, field: Field): JsonField => (isPlain(field) ? plain(spec) : typed(spec, field))
 
 /** A field of code's own type: JSON ─► what code has ─► tensor. */
@@ -35,7 +35,7 @@ const typed = (spec: TensorSpec, field: Field): JsonField => {
   const type: Schema.Codec<unknown, unknown> = Schema.toType(field as Field & Schema.Codec<unknown, unknown>)
   const json = jsonCodec(spec, type)
   const decode = Schema.decodeUnknownResult(json)
-  // A Schema that contains itself follows what it is given, which may go deeper than the stack.
+  // A recursive Schema may exceed the stack on deeply nested values.
   const decoded = (given: unknown) =>
     Result.flatMap(Result.try({ try: () => decode(given), catch: (error): unknown => error }), identity)
   const encode = Schema.encodeUnknownResult(json)
@@ -109,7 +109,7 @@ const untyped = fromNested as (datatype: DataType, nested: unknown) => TypedTens
 /** No tensor has as many axes; what goes deeper would end the stack. */
 const maxAxes = 64
 
-/** What JSON has, as what a tensor has; undefined for what is none of it. */
+/** Converts parsed JSON to tensor elements; undefined if the value is not an element of this datatype. */
 const element = (datatype: DataType, json: unknown, axis = 0): Nested<unknown> | undefined => {
   if (Array.isArray(json)) {
     if (axis === maxAxes) return undefined
@@ -144,7 +144,7 @@ const printable = (datatype: DataType, nested: unknown): unknown => {
   return datatype === "FP32" ? shortest(nested) : nested
 }
 
-/** Of all that reads as the same single, what has the fewest digits: 0.1 and not 0.10000000149011612. */
+/** The shortest decimal that reads as the same single: 0.1 and not 0.10000000149011612. */
 const shortest = (single: number): number => {
   if (Math.fround(single) !== single) return single
   for (let digits = 6; digits < 9; digits++) {

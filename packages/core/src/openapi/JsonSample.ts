@@ -1,6 +1,6 @@
 /**
- * A sample of a model as one JSON object, a member for each input (with those parameters that the model declares) or
- * output, each as code has it (JsonField.ts). One sample alone: what travels in batches is the protocol's own JSON.
+ * A sample of a model as one JSON object, with a member for each input and declared parameter, or for each output.
+ * Values are as in JsonField.ts. Single samples only; batches use the protocol's JSON.
  */
 import { Result } from "effect"
 import { ExecutionFailed, type InferenceError, InvalidRequest } from "../error/InferenceError.ts"
@@ -15,7 +15,7 @@ import { TypedTensor } from "../tensor/TypedTensor.ts"
 import * as JsonField from "./JsonField.ts"
 import { errorMessage } from "../error/ErrorMessage.ts"
 
-/** What `Model.Service` declares, whatever its types. */
+/** The definition of any model that `Model.Service` declares. */
 export type AnyDefinition = Pick<
   Definition<Fields, Fields>,
   "name" | "version" | "inputs" | "outputs" | "parameters" | "maxBatchSize" | "signature"
@@ -25,13 +25,13 @@ export interface JsonSample {
   readonly definition: AnyDefinition
   readonly inputs: ReadonlyArray<JsonField.JsonField>
   readonly outputs: ReadonlyArray<JsonField.JsonField>
-  /** The request that asks for the answer to this sample. */
+  /** Decodes a sample to a request. */
   readonly decode: (body: Uint8Array) => Result.Result<WireRequest, InferenceError>
   /** A response as JSON text. */
   readonly encode: (response: WireResponse) => Result.Result<Uint8Array, InferenceError>
 }
 
-/** @throws TypeError where an input or output has no JSON form */
+/** @throws TypeError if an input or output has no JSON form */
 export const make = (definition: AnyDefinition): JsonSample => {
   const { name, version, signature, maxBatchSize, parameters = {} } = definition
   const inputs = columns(definition, signature.inputs, definition.inputs)

@@ -1,6 +1,6 @@
 /**
- * Routes of samples (JsonSample.ts) as an OpenAPI 3.1 document, for whoever makes clients or pages from one. Its schemas are
- * those of the model's fields.
+ * Generates an OpenAPI 3.1 document of the sample routes (JsonSample.ts), for client generators and API pages. Its
+ * schemas are those of the model's fields.
  */
 import { Schema } from "effect"
 import type { JsonField, JsonSchema } from "./JsonField.ts"

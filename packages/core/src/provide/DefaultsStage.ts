@@ -1,4 +1,4 @@
-/** Fills in the inputs that a request has left out and that have a default, so that no later stage sees a difference. */
+/** Fills in omitted inputs that have a default, so that no later stage sees a difference. */
 import * as Defaults from "../model/Defaults.ts"
 import type { Stage } from "../scheduler/SubmitPipeline.ts"
 import type { ModelInterface } from "../wire/ModelInterface.ts"

@@ -1,6 +1,6 @@
 /**
- * A running model of instances in this process: a scheduler that gives them batches, and the stages of the way to it. What
- * builds the instances is in Provide.ts.
+ * A running model with instances in this process: a scheduler that gives them batches, and the stages before it.
+ * Provide.ts builds the instances.
  */
 import { Duration, Effect } from "effect"
 import * as Batch from "../batch/Batch.ts"
@@ -25,9 +25,9 @@ import * as DefaultsStage from "./DefaultsStage.ts"
 import * as ParameterStage from "./ParameterStage.ts"
 import * as SplitStage from "./SplitStage.ts"
 
-/** How instances execute, whatever they are. */
+/** Options of execution, for instances of any kind. */
 export interface ExecutionOptions {
-  /** What runs the model, for metadata. */
+  /** Platform of the model, for metadata. */
   readonly platform: string
   /**
    * Whether the instances answer a request by any number of responses, through its `emit`; each batch is one request then. A
@@ -57,7 +57,7 @@ export interface LocalModelOptions {
   /** Default: no cache. */
   readonly cache?: ResponseCache.ResponseCacheOptions | undefined
   readonly warmUp?: WarmUps<Fields> | undefined
-  /** Default: statistics of its own. */
+  /** Default: separate statistics. */
   readonly statistics?: ModelStatistics | undefined
   /** Ends the instances. Default: they end with their scope. */
   readonly release?: Effect.Effect<void>

@@ -1,5 +1,5 @@
 /**
- * Decodes the parameters that a model declares, ahead of its queue, so that a request whose parameters do not fit fails alone.
+ * Decodes the declared parameters of a request before it is queued, so that invalid parameters fail only that request.
  */
 import { Result } from "effect"
 import { constVoid } from "effect/Function"

@@ -1,7 +1,4 @@
-/**
- * From instances to a service: the layer that provides a model. Every way to provide a model that executes here ends in it,
- * whatever its instances are.
- */
+/** Turns instances into a service: the layer that provides a model. All models that execute in this process use it. */
 import { Context, Duration, Effect, Exit, Layer, Scope } from "effect"
 import * as ResponseCache from "../cache/ResponseCache.ts"
 import { inference } from "../call/EffectCalls.ts"
@@ -24,9 +21,9 @@ export interface InstancesOptions<E, R> extends LocalModel.ExecutionOptions {
   readonly instances: Effect.Effect<InstanceSet.InstanceSource<E, R>, E, R>
 }
 
-/** What every model may have around its instances. Plain data: it may come from a file. */
+/** Serving options of every model. Plain data: it may come from a file. */
 export interface ServingOptions<I extends Fields = Fields> {
-  /** What each instance is tried with before the model takes requests. Default nothing. */
+  /** Warm-up requests that each instance executes before the model takes requests. Default none. */
   readonly warmUp?: WarmUps<I>
   /**
    * Whether a repeated request receives the answer of the earlier one, without an execution; for models whose answers depend on
@@ -35,7 +32,7 @@ export interface ServingOptions<I extends Fields = Fields> {
   readonly responseCache?: boolean | ResponseCache.ResponseCacheOptions
 }
 
-/** What a model with these ServingOptions may fail with. */
+/** Errors of building a model with these ServingOptions. */
 export type Failure<Options> = WarmUp.Errors<Options>
 
 /** Statistics that all models of one name share while it is provided. Default: each model has its own. */
@@ -43,7 +40,7 @@ export const SharedStatistics = Context.Reference<
   { readonly model: string; readonly statistics: ModelStatistics } | undefined
 >("@nereid/core/SharedStatistics", { defaultValue: () => undefined })
 
-/** The layer of a model that these instances execute, behind a scheduler of its own. */
+/** The layer of a model that these instances execute, with a separate scheduler. */
 export const fromInstances = <
   Self,
   N extends string,
@@ -67,7 +64,7 @@ export const fromInstances = <
   const layer = Layer.effect(
     model,
     Effect.gen(function* () {
-      // A scope of its own, so that the model may leave a server before what was built with it.
+      // A separate scope, so that the model may leave a server before the other resources of its build.
       const modelScope = yield* Scope.fork(yield* Scope.Scope)
       const loaded = Effect.gen(function* () {
         const [loading, instances] = yield* Effect.timed(build(definition, execution, warmUp))
@@ -91,7 +88,7 @@ export const fromInstances = <
       return inference(definition, running)
     }),
   )
-  // Without a warm-up, or with one whose failure is ignored, none can fail.
+  // Without a warm-up, or with one whose failure is ignored, the layer has no warm-up errors.
   return layer as Layer.Layer<Self, E | Failure<Options>, Exclude<R, Scope.Scope>>
 }
 
@@ -103,7 +100,7 @@ const build = Effect.fn("Provide.build")(function* <E, R, EW>(
 ): Effect.fn.Return<InstanceSet.InstanceSet<E | EW>, E | EW, R | Scope.Scope> {
   const context = yield* Effect.context<R>()
   const source = yield* execution.instances
-  // Each instance has a scope of its own, the last that is provided.
+  // Each instance has a separate scope, which is provided last.
   const buildInstance = (planned: InstancePlan.PlannedInstance) =>
     Effect.flatMap(Scope.Scope, (scope) =>
       Effect.provideContext(source.build(planned), Context.add(context, Scope.Scope, scope)),

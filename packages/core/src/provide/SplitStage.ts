@@ -1,4 +1,4 @@
-/** Submits a request whose rows may not share a batch in parts, and answers it as one (SplitRequest.ts). */
+/** Splits a request whose rows may not share a batch, and joins the responses (SplitRequest.ts). */
 import * as Grouping from "../batch/Grouping.ts"
 import type { ModelStatistics } from "../metrics/ModelStatistics.ts"
 import type { Definition } from "../model/Definition.ts"

@@ -1,4 +1,4 @@
-/** What instances are tried with before their model is there; what of it is counted (nothing), and how it fails. */
+/** Warm-up of instances before the model takes requests: it does not count in the statistics, and its failures. */
 import { expect, it } from "@effect/vitest"
 import { Data, Deferred, Effect, Exit, Fiber, Layer, Result, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"

@@ -1,7 +1,7 @@
 /**
- * Warms up the instances of a model before it takes requests, so that the first request does not pay for what is made at first
- * use (compiled code, allocated memory, opened connections), and a broken model is detected. Each instance executes the warm-up
- * requests by itself, through a scheduler like the model's; statistics exclude them.
+ * Warms up the instances of a model before it takes requests. The first request then does not pay for compiled code,
+ * memory allocation or connections, and broken models are detected. Each instance executes all warm-up requests,
+ * through a scheduler like the model's; statistics exclude them.
  */
 import { Clock, Duration, Effect, Option, Result, type Scope, Stream } from "effect"
 import { requireInteger } from "../model/Batching.ts"
@@ -34,7 +34,7 @@ export type SingleInstanceModel = (instance: Instance) => Effect.Effect<RunningM
 /** Warms up one instance after it was built. */
 export type InstanceWarmUp<E> = (instance: Instance, makeModel: SingleInstanceModel) => Effect.Effect<void, E>
 
-/** @throws TypeError where an option is out of range, or a size is that of no dim */
+/** @throws TypeError if an option is out of range, or a size names an unknown dim */
 export const make = <I extends Fields, O extends Fields, const W extends WarmUps<I> | undefined>(
   definition: Definition<I, O>,
   warmUp: W,
@@ -43,7 +43,7 @@ export const make = <I extends Fields, O extends Fields, const W extends WarmUps
   if (settings.length === 0) return undefined
   const instanceWarmUp: InstanceWarmUp<WarmUpFailed> = (instance, makeModel) =>
     Effect.forEach(settings, (one) => warmUpInstance(definition, one, instance, makeModel), { discard: true })
-  // What is ignored does not fail, as the type has it.
+  // The type excludes the errors of warm-ups whose failures are ignored.
   return instanceWarmUp as InstanceWarmUp<WarmUpErrorOf<W>>
 }
 
@@ -64,7 +64,7 @@ interface WarmUpSettings<I extends Fields> {
   readonly inputs: WarmUpInput.SyntheticValues | ReadonlyArray<Input<I>>
   readonly sizes: WarmUpInput.Sizes
   readonly batchSizes: ReadonlyArray<number>
-  /** Whether requests share batches where they may. */
+  /** Whether requests may share batches. */
   readonly sharesBatches: boolean
   readonly parameters: Parameters
   readonly count: number

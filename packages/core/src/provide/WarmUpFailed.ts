@@ -1,4 +1,4 @@
-/** Why a model does not come to run: what it was tried with failed. Not an answer to a request, so not one of InferenceError.ts. */
+/** The error of a model whose warm-up failed. It is not an InferenceError, as no request receives it. */
 import { Data } from "effect"
 
 export class WarmUpFailed extends Data.TaggedError("WarmUpFailed")<{

@@ -1,7 +1,7 @@
 /**
- * A model whose code may call other models, and the calls that it waits for. Models that wait for each other in a cycle hold
- * each other's instances for ever, so the call that would close a cycle is refused. That includes two models that call each
- * other for different requests: it takes no chain of calls, only that all instances are taken.
+ * A model whose code may call other models, and its pending calls. Models that wait for each other in a cycle block
+ * each other's instances forever, so a call that would close a cycle is rejected. The calls of a cycle may belong to
+ * different requests: two models that call each other deadlock if all their instances are busy.
  */
 import { ExecutionFailed } from "../error/InferenceError.ts"
 

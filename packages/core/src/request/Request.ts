@@ -1,6 +1,6 @@
 /**
- * One request to a model and its response, behind the edge: tensors stand in the order of the signature, shapes and byte
- * lengths are checked, no wire type is in scope. Where the model batches, axis 0 of every tensor is the batch dimension.
+ * One request to a model and its response, inside the server: tensors in the order of the signature, with shapes and
+ * byte lengths checked, and no wire types. If the model batches, axis 0 of every tensor is the batch dimension.
  */
 import type { Effect, Exit, Result, Tracer } from "effect"
 import type { InferenceError } from "../error/InferenceError.ts"
@@ -15,14 +15,14 @@ export interface Parameters {
 export interface Request {
   /** The caller's id; empty if it gave none. */
   readonly id: string
-  /** By position in the signature's inputs; undefined where an optional input was left out. */
+  /** Inputs by position in the signature; undefined for an omitted optional input. */
   readonly inputs: ReadonlyArray<TypedTensor | undefined>
   /** Extent of the batch dimension; 1 for a model that does not batch. */
   readonly rows: number
   readonly parameters: Parameters
-  /** Those that the model declares, decoded; absent where it declares none. */
+  /** The declared parameters, decoded; absent if the model declares none. */
   readonly declared?: { readonly [name: string]: unknown }
-  /** Milliseconds of the clock after which nobody waits for the answer any more. */
+  /** Deadline of the caller, in milliseconds of the clock. */
   readonly deadline: number | undefined
   /** Names of the outputs that the caller wants; absent or empty for all. A model answers all of them in any case. */
   readonly requestedOutputs?: ReadonlyArray<string>
@@ -66,7 +66,9 @@ export interface Response {
   readonly parameters: Parameters
 }
 
-/** Takes one of the responses of a request. Completes once the caller takes more; fails where the caller cannot receive it. */
+/**
+ * Receives one response of a request. Completes once the caller accepts more; fails if the caller cannot receive it.
+ */
 export type Emit = (response: Response) => Effect.Effect<void, InferenceError>
 
 /** Called once, with the outcome of a request. Of a decoupled model a success says that it was the last, without outputs. */
@@ -78,6 +80,6 @@ export type Cancel = () => void
 /** Parameters of a request or response that has none. */
 export const noParameters: Parameters = {}
 
-/** What error texts of request checks and schedulers begin with, so that a caller finds its request in them. */
+/** Prefix of error messages of request checks and schedulers, by which a caller finds the request. */
 export const errorPrefix = (request: { readonly id: string }): string =>
   `[request id: ${request.id === "" ? "<id_unknown>" : request.id}] `

@@ -1,10 +1,10 @@
 /**
- * One request as a span of the program's tracer, with its time in the queue and in an instance as spans below it. For tracers that
- * somebody has provided; Triton's own trace files are the server's.
+ * Traces one request as a span of the program's tracer, with child spans for its time in the queue and in an instance.
+ * Requires a tracer in the context; the server writes Triton's trace files.
  *
  *   caller's span ─► request ─┬─ queue
  *                             ├─ compute ··· links to the batch that the request was part of
- *                             └─ whatever the handler has with Effect.withSpan, where it sees one request at a time
+ *                             └─ spans of the handler (Effect.withSpan), if it executes one request at a time
  */
 import { type Clock, Context, type Exit, Option, Tracer } from "effect"
 import type { CallTrace, Trace, TracePoint } from "./Request.ts"
@@ -18,14 +18,14 @@ export interface SpanSource {
 export interface RequestSpanOptions extends SpanSource {
   readonly name: string
   readonly kind: Tracer.SpanKind
-  /** Undefined where the request begins a trace. */
+  /** Undefined if the request begins a trace. */
   readonly parent: Tracer.AnySpan | undefined
   readonly attributes: Readonly<Record<string, unknown>>
   /** Receives all points of this trace as well. */
   readonly secondary?: Trace | undefined
 }
 
-/** The tracer of these services; undefined for that of Effect itself, whose spans nobody ever sees. */
+/** The tracer of these services; undefined for Effect's native tracer, whose spans are not exported. */
 export const tracerOf = (context: Context.Context<never>): Tracer.Tracer | undefined => {
   const tracer = Context.get(context, Tracer.Tracer)
   return tracer === Tracer.nativeTracer ? undefined : tracer
@@ -34,7 +34,7 @@ export const tracerOf = (context: Context.Context<never>): Tracer.Tracer | undef
 export class RequestSpan implements CallTrace {
   readonly span: Tracer.Span
   readonly #options: RequestSpanOptions
-  /** Of both clocks, when it began: what is told by one is ended by the other. */
+  /** The start on both clocks, to convert times between them. */
   readonly #startedAt: { readonly epoch: bigint; readonly monotonic: number }
   readonly #points = new Map<TracePoint, number>()
   #batch: Tracer.AnySpan | undefined
@@ -84,7 +84,7 @@ export class RequestSpan implements CallTrace {
     this.span.end(endedAt, exit)
   }
 
-  /** What has not ended by itself ends with the request. */
+  /** Records a part of the request; a part without an end ends with the request. */
   #part(
     name: "queue" | "compute",
     from: number,
@@ -108,7 +108,7 @@ export class RequestSpan implements CallTrace {
 
 const unfollowed: Trace = { at: () => {} }
 
-/** The span of a batch. Where it has several requests it is a trace of its own, which links to theirs. */
+/** The span of a batch. With several requests it is a separate trace, which links to theirs. */
 export const ofBatch = (
   tracer: Tracer.Tracer,
   clock: Clock.Clock,

@@ -1,7 +1,4 @@
-/**
- * What can be called: requests in, responses out, untyped. Typed calls are in call/TypedCalls.ts; what is known of the model,
- * and its life, are elsewhere.
- */
+/** The untyped calls of a model: requests in, responses out. Typed calls are in call/TypedCalls.ts. */
 import { Cause, Effect, Queue, Result, Stream } from "effect"
 import { ExecutionFailed, type InferenceError } from "../error/InferenceError.ts"
 import type { CallCycleDetector } from "../request/CallCycleDetector.ts"
@@ -62,7 +59,10 @@ export const infer = (model: CallableModel, request: Request): Effect.Effect<Res
 /** Responses that wait for a reader; a model that is this far ahead waits too. */
 const ahead = 16
 
-/** The responses of one request, as they come: one of a model that is not decoupled. A reader that leaves cancels the request. */
+/**
+ * Streams the responses of one request; one response if the model is not decoupled. Closing the stream cancels the
+ * request.
+ */
 export const stream = (model: CallableModel, request: Request): Stream.Stream<Response, InferenceError> =>
   Stream.callback<Response, InferenceError>(
     (queue) =>

@@ -1,4 +1,4 @@
-/** What is known of a running model, wherever it runs. Nothing here changes while it runs, but for the counts. */
+/** The description of a running model, local or remote. Only its statistics change while it runs. */
 import type { FlatBatch } from "../batch/FlatBatch.ts"
 import type { ModelStatistics } from "../metrics/ModelStatistics.ts"
 import type { Batching } from "../model/Batching.ts"
@@ -8,18 +8,18 @@ import type { ModelInterface } from "../wire/ModelInterface.ts"
 import type { ModelFile } from "./ModelFile.ts"
 
 export interface ModelDescription extends ModelInterface {
-  /** What runs the model, for metadata: `onnxruntime_onnx`, `nereid`. */
+  /** Platform of the model, for metadata: `onnxruntime_onnx`, `nereid`. */
   readonly platform: string
   /** As declared. */
   readonly batching: Batching
   readonly statistics: ModelStatistics
-  /** How requests of different shapes share a flat batch; undefined where they do not. */
+  /** Batching of requests with different shapes in flat batches; undefined if disabled. */
   readonly flat: FlatBatch | undefined
   /** Whether the model answers a repeated request from its cache, without an execution. */
   readonly responseCache: boolean
   /** The file that the model was loaded from; undefined for a model in code or on another server. */
   readonly modelFile: ModelFile | undefined
-  /** What its instances were tried with before the model took requests. */
+  /** Warm-up requests that its instances executed before the model took requests. */
   readonly warmUp: WarmUps<Fields> | undefined
 }
 

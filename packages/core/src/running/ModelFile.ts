@@ -1,4 +1,4 @@
-/** The file that a model is loaded from, and how, for the export to a repository. */
+/** The file of a model and its load options, for the export to a repository. */
 export interface ModelFile {
   readonly path: string
   /** Parameters of a configuration that say how it is loaded, without those that are at their defaults. */

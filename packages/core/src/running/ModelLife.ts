@@ -1,4 +1,4 @@
-/** The life of a running model: whether it takes requests, how it ends, and what may change while it runs. */
+/** The life of a running model: its readiness, its end, and changes while it runs. */
 import { Effect, type Scope } from "effect"
 import { constVoid } from "effect/Function"
 import type { Unrecoverable } from "../error/InferenceError.ts"
@@ -12,11 +12,11 @@ export interface ModelLife {
   readonly isReady: () => boolean
   /** Why it takes no requests, where `isReady` is false. */
   readonly problem: () => string
-  /** As `isReady`, and asks the model's own code as well. Ends in bounded time. */
+  /** Readiness, including the health check of the model's code. Ends in bounded time. */
   readonly probe: Effect.Effect<boolean>
   /** Requests that were accepted and that no instance has yet. */
   readonly pending: () => number
-  /** Waits for the failure after which the model, and its process, are of no use; undefined where none can happen. */
+  /** Waits for a failure after which the model, and its process, are unusable; undefined if none can happen. */
   readonly unrecoverable: Effect.Effect<Unrecoverable> | undefined
   /** Completes once every accepted request has been answered. For a model that receives no further ones. */
   readonly drained: Effect.Effect<void>
@@ -24,12 +24,12 @@ export interface ModelLife {
   readonly keep: () => Release
   /** Ends its instances, ahead of the scope in which it was built. */
   readonly release: Effect.Effect<void>
-  /** What executes its batches here; empty for a model that runs elsewhere. */
+  /** Groups of the instances that execute its batches here; empty for a remote model. */
   readonly instanceGroups: () => ReadonlyArray<InstanceGroup>
   /**
-   * Replaces the instances by these groups; instances that are the same in both stay. New ones are loaded and warmed up now, and
-   * take batches once the result is committed; without that they are released with the scope. Undefined for a model without
-   * instances of its own. Not concurrently, nor where instances have layers of their own.
+   * Replaces the instances by these groups; equal instances remain. New ones are loaded and warmed up now, and take
+   * batches once the result is committed. Otherwise they are released with the scope. Undefined for a model without
+   * local instances. Not for concurrent use, or for instances with separate layers.
    */
   readonly regroup:
     | ((groups: ReadonlyArray<GroupOptions>) => Effect.Effect<PreparedInstances, unknown, Scope.Scope>)

@@ -1,8 +1,8 @@
-/** Counts the requests that a model has accepted and that have not ended. */
+/** Counts the pending requests of a model: accepted and not ended. */
 import type { Effect } from "effect"
 import { Latch } from "effect"
 
-/** Releases what was kept. Harmless when it is called again. */
+/** Releases a `keep`. Idempotent. */
 export type Release = () => void
 
 export class OpenRequests {
@@ -13,7 +13,7 @@ export class OpenRequests {
     return this.#count
   }
 
-  /** Completes once there are none, and every `keep` is released. */
+  /** Completes once no request is pending and every `keep` is released. */
   readonly drained: Effect.Effect<void> = this.#isEmpty.await
 
   begin(): void {

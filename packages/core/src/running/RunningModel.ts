@@ -1,6 +1,6 @@
 /**
- * A model that runs, on ONNX instances, in a handler or on another server. The store of a server holds it, front ends call it, and
- * a typed service wraps it.
+ * A running model: on ONNX instances, in a handler or on another server. The store of a server holds it, front ends
+ * call it, and a typed service wraps it.
  */
 import { Context } from "effect"
 import type { CallCycleDetector } from "../request/CallCycleDetector.ts"
@@ -12,7 +12,7 @@ import type { ModelLife } from "./ModelLife.ts"
 export type Successor = (caller: CallCycleDetector | undefined) => RunningModel
 
 export class RunningModel {
-  /** What is known of it. */
+  /** Name, signature and other static properties. */
   readonly description: ModelDescription
   /** How it is called. */
   readonly calls: ModelCalls
@@ -36,7 +36,7 @@ export class RunningModel {
   }
 }
 
-/** Receives every model that begins to run while it is provided, ahead of its first request. Default: nobody watches. */
+/** Receives every model that starts in its context, before its first request. Default: no effect. */
 export const Watcher = Context.Reference<(model: RunningModel) => void>("@nereid/core/Watcher", {
   defaultValue: () => () => {},
 })

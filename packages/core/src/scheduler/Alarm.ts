@@ -1,6 +1,6 @@
 /**
- * One call at a time to come, on the clock of whoever made it: the test clock in tests. Whole milliseconds at best, as
- * that is what timers of an event loop count; who needs it sooner asks the clock itself.
+ * A timer for one call, on the clock of its owner: the test clock in tests. The resolution is that of event loop
+ * timers, one millisecond; owners that need more read the clock.
  */
 import { Exit, type Fiber } from "effect"
 
@@ -14,7 +14,7 @@ export class Alarm {
     this.#ring = ring
   }
 
-  /** Rings after so many milliseconds, at least 0; not at any time that was set before. */
+  /** Sets the alarm to this number of milliseconds, at least 0; replaces an earlier setting. */
   set(millis: number): void {
     this.clear()
     const fiber = this.#sleep(millis)

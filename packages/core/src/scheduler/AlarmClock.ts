@@ -1,4 +1,4 @@
-/** The clock that alarms ring by, and where they end. */
+/** The clock of alarms, and the scope that ends them. */
 import { Clock, Context, Duration, Effect, type Fiber, type Scope } from "effect"
 import { Alarm } from "./Alarm.ts"
 

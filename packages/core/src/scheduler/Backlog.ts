@@ -1,6 +1,6 @@
 /**
- * Estimates how long the queue takes to drain, from the durations of earlier batches. A refused request carries the estimate as the
- * time after which its caller may retry. Computed only for a refusal.
+ * Estimates how long the queue takes to drain, from the durations of earlier batches. A rejected request carries the
+ * estimate as its retry delay. Computed only for a rejection.
  */
 import type { ModelStatistics } from "../metrics/ModelStatistics.ts"
 
@@ -10,7 +10,7 @@ const bounds = { min: 1, max: 60_000 }
 /** The estimate before the first batch, in milliseconds: the smallest Retry-After of HTTP. */
 export const unknownDrainTime = 1000
 
-/** Milliseconds until `queued` requests are gone, with so many batches at one time. */
+/** Milliseconds until `queued` requests have drained, at this number of concurrent batches. */
 export const drainTime = (
   queued: number,
   concurrency: number,

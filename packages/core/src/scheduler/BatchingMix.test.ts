@@ -1,6 +1,6 @@
 /**
- * All that a model may declare of its batches at once, and requests of every kind among each other: each has its own rows back,
- * whatever its batches were, and is counted once.
+ * All batching options at once, with concurrent requests of every kind: each receives its own rows from any batch, and
+ * counts once.
  */
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber, Result } from "effect"

@@ -1,4 +1,4 @@
-/** Batches that fail, of models that may try again: what is executed, and who gets an answer. */
+/** Failed batches of models with `onFailure: "bisect"`: the executions, and the requests that succeed. */
 import { expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, type Layer, Result, Scope } from "effect"
 import { InvalidRequest } from "../error/InferenceError.ts"
@@ -24,7 +24,7 @@ const batchOf = (...values: ReadonlyArray<number>) => ({
   x: Tensor.make("FP32", [values.length, 1], Float32Array.from(values)),
 })
 
-/** Requests of these rows, sent at once; their outcomes, and the rows of what was executed. */
+/** Sends requests with these rows at once; returns their outcomes, and the rows of each execution. */
 const exchange = (layer: Layer.Layer<Root>, ...requests: ReadonlyArray<ReadonlyArray<number>>) =>
   Effect.gen(function* () {
     const model = yield* Testing.model(layer)

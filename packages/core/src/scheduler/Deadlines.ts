@@ -23,7 +23,7 @@ export class Deadlines<T extends PendingRequest> {
     this.#expire = expire
   }
 
-  /** Harmless where it has none. */
+  /** Has no effect for a request without a deadline. */
   add(entry: T): void {
     const { deadline } = entry.request
     if (deadline === undefined) return

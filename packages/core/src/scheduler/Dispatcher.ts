@@ -1,7 +1,7 @@
 /**
- * Brings batches from the queue to free instances, by plain calls: no fiber waits for either. Whatever wakes it (a request,
- * an instance that is free or restarted, a delay that is over) only schedules a turn of the event loop, so that requests
- * of the current turn can share the batch.
+ * Moves batches from the queue to free instances, by plain calls without fibers. A wake-up is a request, a free or
+ * restarted instance, or an elapsed delay. It only schedules a turn of the event loop, so that requests of the current
+ * turn can share the batch.
  *
  *   wake ─► turn ─┬─ an instance is free, a batch is closed ─► RunningBatch ─┐
  *     ▲           └─ a batch waits for more ─► alarm ─┐                      │ settled
@@ -22,13 +22,13 @@ export interface DispatcherOptions {
   /** Takes turns of the event loop. */
   readonly tasks: Scheduler.SchedulerDispatcher
   readonly alarms: AlarmClock
-  /** No instance will ever take what is queued. */
+  /** Called when no instance will take the queued requests any more. */
   readonly onFailed: () => void
 }
 
 /**
- * Alarms come up to so many nanoseconds late. What is left of a delay then is waited for by taking turns; the event loop
- * does not sleep meanwhile.
+ * Maximum delay of alarms, in nanoseconds. The rest of a queue delay is waited for in turns of the event loop, without
+ * sleeping.
  */
 const lateness = 2e6
 
@@ -55,7 +55,7 @@ export class Dispatcher {
     this.#options.tasks.scheduleTask(this.#turn, 0)
   }
 
-  /** Interrupts what runs, and waits for its end. To be called when nothing is queued any more. */
+  /** Interrupts the running batches, and waits for their end. Requires an empty queue. */
   get stop(): Effect.Effect<void> {
     return Effect.suspend(() => {
       for (const batch of this.#running) batch.interrupt()
@@ -100,7 +100,7 @@ export class Dispatcher {
       pool.end(load)
       this.#running.delete(batch)
       if (this.#running.size === 0) this.#ended.openUnsafe()
-      // In a turn of its own: where it ended at once, others have theirs in between.
+      // In a separate turn, so that other callbacks run in between if the batch ended immediately.
       if (queue.size > 0) this.wake()
     })
   }

@@ -1,9 +1,9 @@
-/** What expires, by the time at which it does. Pure data, in whatever unit of time its owner counts. */
+/** Entries by the time at which they expire. Pure data, in any unit of time. */
 export class Expiries<T> {
   readonly #times = new Map<T, number>()
   #earliest = Infinity
 
-  /** No entry expires before it; perhaps none does at it, where the one that would have has left. */
+  /** A lower bound of all expiry times; not exact after the earliest entry has been deleted. */
   get earliest(): number {
     return this.#earliest
   }
@@ -13,7 +13,7 @@ export class Expiries<T> {
     if (time < this.#earliest) this.#earliest = time
   }
 
-  /** Harmless where it is not there (any more). */
+  /** Deletes an entry; no effect if it does not exist. */
   delete(entry: T): void {
     this.#times.delete(entry)
   }

@@ -1,4 +1,4 @@
-/** Answers in the order of their requests, on the test clock: who is ready first, and who is told. */
+/** Responses in the order of their requests, on the test clock: the order of completion and of replies. */
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Result, Stream } from "effect"
 import { TestClock } from "effect/testing"
@@ -8,7 +8,7 @@ import { type QueuePolicyOptions, resolve } from "../model/QueuePolicy.ts"
 import * as Fixture from "./Scheduler.fixture.ts"
 import * as Tensor from "../Tensor.ts"
 
-/** Two instances that take one request at a time; `told` is what callers have been told, in that order. */
+/** Two instances with one request at a time each; `told` has the replies in their order. */
 const harness = Effect.fnUntraced(function* (options: Omit<QueuePolicyOptions, "timeoutAction"> = {}) {
   const queueing = resolve("m", { ...options, preserveOrdering: true })
   const { maxQueueSize = 100 } = options

@@ -1,6 +1,6 @@
 /**
- * Replies of a model that preserves the order of its requests: a ready outcome waits until every earlier request has its reply,
- * or was refused or cancelled.
+ * Orders the replies of a model that preserves the order of its requests: an outcome waits until every earlier request
+ * has its reply, or was rejected or cancelled.
  */
 import { Effect, type Result } from "effect"
 import type { QueuedRequest } from "./QueuedRequest.ts"

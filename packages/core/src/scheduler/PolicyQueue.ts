@@ -1,9 +1,10 @@
 /**
- * The queue of a model with priority levels, queue timeouts, preferred batch sizes or preserved order (QueuePolicy.ts). As in
- * Triton, a batch may take requests of several levels, and each level has its own maximum size. Pure: time is an argument.
+ * The queue of a model with priority levels, queue timeouts, preferred batch sizes or preserved order (QueuePolicy.ts).
+ * As in Triton, a batch may take requests of several levels, and each level has a separate maximum size. Pure: time is
+ * an argument.
  *
- * Requests that may share a batch form lanes (PriorityLanes.ts). The lanes whose first request has the highest level, and is the
- * oldest of that level, go next, behind retried batches.
+ * Requests that may share a batch form lanes (PriorityLanes.ts). The lanes whose first request has the highest level,
+ * and is the oldest of that level, go next, after retried batches.
  */
 import type { QueuedRequest } from "./QueuedRequest.ts"
 import { Expiries } from "./Expiries.ts"
@@ -25,7 +26,7 @@ const fullLevels = 64
 export class PolicyQueue implements Queue {
   readonly #options: PolicyQueueOptions
   readonly #preferred: ReadonlySet<number>
-  /** A batch of so many rows is not waited for any longer. */
+  /** Number of rows at which a batch closes immediately. */
   readonly #maxPreferred: number
   readonly #maxRequests: number
   readonly #lanes = new Map<string, PriorityLanes>()
@@ -88,7 +89,7 @@ export class PolicyQueue implements Queue {
     if (lanes.first === undefined) this.#lanes.delete(lanes.key)
   }
 
-  /** Those whose time is over are rejected, or go behind the others of their level. */
+  /** Rejects the requests that have exceeded their queue timeout, or moves them behind the others of their level. */
   expire(now: number): void {
     for (const queued of this.#expirations.take(now)) {
       const lane = queued.group
@@ -153,7 +154,7 @@ export class PolicyQueue implements Queue {
     let isFull = false
     for (const queued of lanes) {
       const more = rows + queued.request.rows
-      // What there is comes no closer to a preferred size.
+      // This request exceeds the largest preferred size, and none was reached: the batch may end before it.
       if (fitting.length > 0 && preferred === 0 && more > this.#maxPreferred) preferred = fitting.length
       if (fitting.length > 0 && more > maxBatchSize) {
         isFull = true

@@ -1,6 +1,6 @@
 /**
- * The instances of a model that take batches, and how many each of them has. They may be exchanged for others at any time.
- * Which batch goes next is Dispatcher.ts's business; how instances come to be is InstanceSet.ts's.
+ * The active instances of a model, and the number of batches on each. They may be replaced at any time. Dispatcher.ts
+ * chooses the next batch; InstanceSet.ts builds the instances.
  */
 import { Effect, Latch } from "effect"
 import type { Instance } from "../instance/Instance.ts"
@@ -39,7 +39,7 @@ export class Pool {
     return batches
   }
 
-  /** Whether none of them ever will. */
+  /** Whether all instances have failed. */
   get hasFailed(): boolean {
     return this.#loads.every(({ instance }) => instance.status() === "failed")
   }

@@ -1,4 +1,4 @@
-/** The interface of the scheduler's queues. Time comes in as a number, nothing waits in it. */
+/** The interface of the scheduler's queues. Time is an argument; nothing blocks. */
 import type { QueuedRequest } from "./QueuedRequest.ts"
 
 export interface QueueOptions {
@@ -19,9 +19,9 @@ export const empty: Decision = { _tag: "Empty" }
 
 export interface Queue {
   readonly size: number
-  /** False where the queue is full. Requests with the same key may share a batch. */
+  /** False if the queue is full. Requests with the same key may share a batch. */
   offer(queued: QueuedRequest, key: string): boolean
-  /** Queues requests again, as one batch ahead of all others; also where the queue is full. */
+  /** Queues requests again, as one batch ahead of all others, even if the queue is full. */
   retry(requests: ReadonlyArray<QueuedRequest>): void
   /** Does nothing for a request that is not queued. */
   remove(queued: QueuedRequest): void

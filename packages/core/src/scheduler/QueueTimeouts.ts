@@ -1,4 +1,4 @@
-/** The alarm of a queue with queue timeouts, for the time in which no instance takes batches. The queue expires the requests. */
+/** The alarm of a queue with queue timeouts, used while no instance takes batches. The queue expires the requests. */
 import type { Alarm } from "./Alarm.ts"
 import type { AlarmClock } from "./AlarmClock.ts"
 import type { PolicyQueue } from "./PolicyQueue.ts"

@@ -1,6 +1,6 @@
 /**
- * One request on its way through the scheduler: it waits in the queue, or an instance executes it, or it has ended. Data alone:
- * its queue moves it (RequestGroup.ts), RunningBatch.ts executes it, and RequestCompletion.ts ends it.
+ * One request in the scheduler: queued, executing or ended. Data only: its queue moves it (RequestGroup.ts),
+ * RunningBatch.ts executes it, and RequestCompletion.ts ends it.
  */
 import type { Reply, Request } from "../request/Request.ts"
 import type { RequestStatistics } from "../metrics/ModelStatistics.ts"
@@ -15,7 +15,7 @@ export interface RequestGroup {
   rows: number
 }
 
-/** What executes a request. */
+/** The execution of a request. */
 export interface Executing {
   /** The request has ended: its caller waits no longer. */
   readonly leave: (request: QueuedRequest) => void
@@ -28,7 +28,7 @@ export class QueuedRequest {
   readonly statistics: RequestStatistics
   /** When it was submitted, in the scheduler's nanoseconds. */
   readonly queuedAt: number
-  /** Ended, in whatever way: its reply has been called, or never will be. */
+  /** Whether it has ended: its reply was called, or never will be. */
   done = false
   /** Set while it is in the queue; the group's own, as are the two neighbours in it. */
   group: RequestGroup | undefined = undefined

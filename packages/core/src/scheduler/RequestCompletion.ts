@@ -26,7 +26,7 @@ export interface RequestCompletionOptions {
 }
 
 export class RequestCompletion {
-  /** Undefined where replies need no order. */
+  /** Undefined if replies need no order. */
   readonly ordering: Ordering | undefined
   readonly #options: RequestCompletionOptions
 

@@ -1,4 +1,4 @@
-/** Counts the responses of a decoupled model on their way to the caller, up to the end of their request. */
+/** Counts the responses of a decoupled model until the end of their request. */
 import { Effect } from "effect"
 import type { QueuedRequest } from "./QueuedRequest.ts"
 import type { Emit } from "../request/Request.ts"
@@ -12,7 +12,7 @@ export const counted =
   (response) =>
     Effect.suspend(() => {
       const progress = queued()
-      // What runs may not have noticed yet.
+      // The instance may not have noticed the end of the request yet.
       if (progress.done) return Effect.void
       const now = nanos()
       const took = now - progress.respondedAt
@@ -20,7 +20,8 @@ export const counted =
       return Effect.map(emit(response), () => {
         if (progress.done) return
         const counts = statistics.response(progress.responses)
-        // Only now: a response that could not be sent, or that its caller did not wait for, is where the request ended.
+        // Counted after `emit`: a response that could not be sent, or that its caller did not wait for, ended the
+        // request.
         progress.responses += 1
         progress.respondedAt = nanos()
         counts?.computeInfer.add(took)

@@ -1,6 +1,6 @@
 /**
- * The requests that an instance executes together, from the start to their replies. Each request of a batch has a reply of its own;
- * once no caller waits for any of them, the batch is interrupted.
+ * The requests that an instance executes together, from the start to their replies. Each request has a separate reply.
+ * Once no caller waits for any of them, the batch is interrupted.
  */
 import { Cause, Exit, Result, type Tracer } from "effect"
 import type { RequestCompletion } from "./RequestCompletion.ts"
@@ -24,9 +24,9 @@ export interface RunningBatchOptions {
   readonly batchOf: (requests: ReadonlyArray<Request>) => Batch.Batch
   /** Executes requests again, as one batch; undefined for a model without retries. */
   readonly retry: ((requests: ReadonlyArray<QueuedRequest>) => void) | undefined
-  /** What makes the model of no use. */
+  /** Receives an error that makes the model unusable. */
   readonly onUnrecoverable: (error: Unrecoverable) => void
-  /** What an instance dies of. */
+  /** Receives a defect that ends an instance. */
   readonly onDefect: (instance: string, cause: Cause.Cause<InferenceError>) => void
   /** Undefined without a tracer. */
   readonly spans?: RequestSpan.SpanSource | undefined
@@ -74,7 +74,7 @@ export class RunningBatch {
       this.#interrupt = interrupt
       if (this.#isInterrupted) interrupt()
     } catch (defect) {
-      // What an instance throws is a failure of this batch alone.
+      // An exception of an instance fails only this batch.
       settle(Exit.die(defect))
     }
   }
@@ -125,7 +125,7 @@ export class RunningBatch {
       const outcome = outcomes[index]
       if (outcome !== undefined && Result.isSuccess(outcome)) rows += request.rows
     }
-    // Before the replies: a caller that asks for statistics next finds its own request in them.
+    // Before the replies, so that callers that read the statistics next find their requests counted.
     if (rows > 0) statistics.executed(rows, compute, currentTimeMillis())
     for (let index = 0; index < this.#requests.length; index++) {
       const queued = this.#requests[index]
@@ -148,7 +148,10 @@ export class RunningBatch {
     if (Cause.hasDies(cause)) this.#options.onDefect(this.#instance.name, cause)
   }
 
-  /** Whether its halves are tried by themselves. Not where it is the instance that has gone, and takes what comes next along. */
+  /**
+   * Whether to execute the halves separately. Not if the instance itself has died, which would fail further batches
+   * too.
+   */
   #bisect(cause: Cause.Cause<InferenceError>): boolean {
     const { retry } = this.#options
     if (retry === undefined || this.#waiting < 2 || this.#isInterrupted || Cause.hasInterruptsOnly(cause)) return false

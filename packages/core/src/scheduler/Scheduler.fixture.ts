@@ -1,6 +1,4 @@
-/**
- * A scheduler whose instances note what they are given and run it until the test lets it go. Time is the test clock's.
- */
+/** A scheduler whose instances record their batches and block until the test releases them. Uses the test clock. */
 import { Deferred, Effect, Exit, identity, Result } from "effect"
 import { TestClock } from "effect/testing"
 import * as Batch from "../batch/Batch.ts"
@@ -12,7 +10,7 @@ import * as Scheduler from "./Scheduler.ts"
 import { ModelStatistics } from "../metrics/ModelStatistics.ts"
 import { make as tensor } from "../tensor/TypedTensor.ts"
 
-/** A request of so many rows; its only value comes back as the answer. */
+/** A request with this number of rows; the response repeats its values. */
 export const request = (rows: number, overrides: Partial<Request> = {}): Request => ({
   id: "",
   inputs: [tensor("INT32", [rows], new Int32Array(rows).fill(rows))],
@@ -28,7 +26,7 @@ interface Run {
   readonly gate: Deferred.Deferred<void, InferenceError>
 }
 
-/** Instances that note what they are given and wait for `complete`. */
+/** Instances that record their batches and wait for `complete`. */
 export const harness = Effect.fnUntraced(function* (
   options: Partial<Scheduler.SchedulerOptions> & {
     instanceCount?: number
@@ -78,7 +76,7 @@ export const harness = Effect.fnUntraced(function* (
     ...options,
   })
   const model = { decoupled: false, emits: false, submit: scheduler.submit }
-  /** Sends a request on a fiber of its own. */
+  /** Sends a request on a separate fiber. */
   const send = (rows: number, overrides?: Partial<Request>) =>
     Effect.forkChild(infer(model, request(rows, overrides)), { startImmediately: true })
   /** Lets every other fiber go as far as it can. */

@@ -47,7 +47,7 @@ export interface SchedulerOptions extends QueueOptions {
   readonly statistics: ModelStatistics
   /** Rows at which a batch goes at once; empty: only `maxBatchSize`. */
   readonly preferredBatchSizes: ReadonlyArray<number>
-  /** Undefined where all requests are equal, and wait as long as they like. */
+  /** Undefined if all requests are equal, and wait as long as they like. */
   readonly queueing?: Queueing | undefined
   /** Requests share a batch only where this agrees (Grouping.ts). */
   readonly groupKey: (request: Request) => string
@@ -179,7 +179,7 @@ export class Scheduler {
   /** These execute batches from now on, and no others; completes once the others have ended theirs. */
   readonly replaceInstances = (instances: ReadonlyArray<Instance>): Effect.Effect<void> => this.#pool.replace(instances)
 
-  /** Refuses what is queued, interrupts what runs and waits for its end. */
+  /** Rejects the queued requests, interrupts the running batches, and waits for their end. */
   get stop(): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.#isStopped = true

@@ -1,6 +1,6 @@
 /**
- * Splits a request whose rows may not share a batch with one another: each part is submitted by itself, and their responses are
- * joined. For the caller, and in statistics, it is one request.
+ * Splits a request whose rows may not share a batch: submits each part separately and joins the responses. The caller
+ * and the statistics see one request.
  */
 import { Result } from "effect"
 import { ExecutionFailed, type InferenceError } from "../error/InferenceError.ts"
@@ -76,7 +76,7 @@ const pick = (rows: ReadonlyArray<TypedTensor>, indexes: ReadonlyArray<number>):
   return first && concat([first, ...rest])
 }
 
-/** The rows of all parts where they were in the request. */
+/** Joins the rows of all parts in the order of the request. */
 const join = (
   model: string,
   specs: ReadonlyArray<TensorSpec>,

@@ -7,7 +7,7 @@ import * as SubmitPipeline from "./SubmitPipeline.ts"
 
 const response: Response = { outputs: [], parameters: {} }
 
-/** A pipeline with these stages, the names of those that a request has passed, and what it was answered. */
+/** A pipeline with these stages: the names of the stages that a request passed, and its reply. */
 const pass = (
   names: ReadonlyArray<keyof SubmitPipeline.SubmitStages>,
   own: Partial<SubmitPipeline.SubmitStages> = {},

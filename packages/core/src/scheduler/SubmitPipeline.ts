@@ -1,6 +1,6 @@
 /**
- * The path of an accepted request to the scheduler of its model, as a list of stages. A stage may change the request, answer it,
- * or submit it in parts. A stage that a model does not need is absent and costs its requests nothing. The pipeline of a family
+ * The path of an accepted request to the scheduler of its model, as a list of stages. A stage may change the request,
+ * answer it, or submit it in parts. Stages that a model does not need are absent, at no cost. The pipeline of a family
  * ends at its variants, that of an ensemble at its steps.
  *
  *   submit ─► parameters ─► defaults ─► cache ─► split ─► scheduler

@@ -1,6 +1,6 @@
 /**
- * What is going to happen, on a clock of its own that stands still while it does: time passes only from one thing to the next.
- * Plain calls; who needs Effect's clock and scheduler has them from VirtualTime.ts.
+ * Future events on a virtual clock: time advances only from one event to the next. Plain calls; VirtualTime.ts builds
+ * Effect's clock and scheduler on it.
  */
 import type { Cancel } from "../request/Request.ts"
 
@@ -19,7 +19,7 @@ export class Agenda {
   #soon: Array<() => void> = []
   #count = 0
 
-  /** Once everything has happened that happens at this moment, and ahead of what comes later. */
+  /** Schedules a task at the current time, after the pending ones and before later events. */
   soon(happen: () => void): Cancel {
     const task = { happen }
     this.#soon.push(() => task.happen())
@@ -28,7 +28,7 @@ export class Agenda {
     }
   }
 
-  /** After so many nanoseconds, at least 0. */
+  /** Schedules an event after this number of nanoseconds, at least 0. */
   after(nanos: number, happen: () => void): Cancel {
     const event: Event = { time: this.now + Math.max(0, nanos), order: this.#count++, happen }
     this.#push(event)
@@ -37,7 +37,7 @@ export class Agenda {
     }
   }
 
-  /** Everything up to this time, itself included, and what comes of it. It is this time then. */
+  /** Runs all events up to this time, inclusive, and the events that they add. Then sets the clock to this time. */
   runUntil(time: number): void {
     if (time > this.now) this.#settle()
     for (let next = this.#events[0]; next !== undefined && next.time <= time; next = this.#events[0]) {

@@ -1,7 +1,7 @@
 /**
- * What a model's batching would do with some traffic, before it is deployed: the same queue, dispatcher and policies as on a
- * server, on a clock of their own, an hour in seconds. What a batch takes is the caller's to say; sockets, codecs and what
- * else shares the machine are not in it, so measure with `nereid bench` what has been chosen here.
+ * Simulates the batching of a model under a given traffic, before deployment, with the server's queue, dispatcher and
+ * policies on a virtual clock. An hour takes seconds. The caller gives the cost of a batch. Sockets, codecs and other
+ * load on the machine are excluded, so measure the chosen settings with `nereid bench`.
  *
  * ```ts
  * const outcomes = Simulation.run(Digits, {
@@ -31,11 +31,11 @@ export { type Arrival, constant, poisson, type TrafficOptions } from "./Traffic.
 export interface SimulationOptions {
   /** Comes to an end, and is gone through once for each policy. */
   readonly traffic: Iterable<Arrival>
-  /** How long an instance has a batch of so many rows, those included that fill it up. A number is milliseconds. */
+  /** Duration of a batch with this number of rows, padding included. A number is in milliseconds. */
   readonly cost: (rows: number) => Duration.Input
   /** How many execute at the same time, each a batch. Default 1. */
   readonly instances?: number
-  /** What is tried in place of what the model declares: every one with every other. Default: the model as it is. */
+  /** Values to try in place of the declared ones, in every combination. Default: the model as declared. */
   readonly over?: {
     readonly maxQueueDelay?: ReadonlyArray<Duration.Input>
     readonly maxBatchSize?: ReadonlyArray<number>
@@ -55,10 +55,10 @@ export interface Outcome extends Policy {
   readonly answered: number
   /** They found the queue full, waited for longer than they may, or have more rows than a batch. */
   readonly refused: { readonly full: number; readonly late: number; readonly large: number }
-  /** Milliseconds from arrival to answer, of those that were answered; NaN where none was. */
+  /** Milliseconds from arrival to response, of the answered requests; NaN without any. */
   readonly latency: { readonly p50: number; readonly p90: number; readonly p99: number; readonly max: number }
   readonly batches: number
-  /** Rows of requests in a batch, on average; NaN where there was none. */
+  /** Mean rows per batch; NaN without batches. */
   readonly meanRows: number
   /** The part of the time in which the instances worked, from 0 to 1. */
   readonly busy: number
@@ -66,14 +66,14 @@ export interface Outcome extends Policy {
   readonly took: number
 }
 
-/** What `Model.Service` makes, whatever its types. */
+/** Any class that `Model.Service` makes. */
 export interface SimulatedModel {
   readonly definition: Pick<Definition<Fields, Fields>, "name" | "maxBatchSize" | "batching">
 }
 
 /**
  * An outcome for each policy, in the order of `over`. Blocks the thread until it is done: some microseconds for each request.
- * @throws RangeError where traffic runs backwards, or a number is out of range
+ * @throws RangeError if traffic runs backwards, or a number is out of range
  */
 export const run = (model: SimulatedModel, options: SimulationOptions): ReadonlyArray<Outcome> =>
   policies(model, options).map((policy) => simulate(model, options, policy))
@@ -130,7 +130,7 @@ const simulate = ({ definition }: SimulatedModel, { traffic, cost }: SimulationO
 const paddedTo = (sizes: ReadonlyArray<number>, maxBatchSize: number): ReadonlyArray<number> =>
   sizes.length === 0 ? [] : [...sizes.filter((size) => size < maxBatchSize), maxBatchSize]
 
-/** Its group stands for its shapes and values: there are none here. */
+/** A request of the simulation. Its group represents its shapes and values. */
 const request = ({ rows = 1, group = "", ...queued }: Arrival): Request => {
   requireInteger("rows", rows, 1)
   const requestParameters = parameters(noParameters, queued)

@@ -1,6 +1,6 @@
 /**
- * The requests of a simulation, the first one first: made up, by a rate, or whatever can be iterated, such as what a log has
- * of a day. What becomes of them is Simulation.ts's.
+ * The requests of a simulation, in order of time: generated at a rate, or from any iterable, such as a log.
+ * Simulation.ts executes them.
  */
 import type { Duration } from "effect"
 import * as Random from "../synthetic/Random.ts"
@@ -31,7 +31,7 @@ export interface TrafficOptions {
 /** One every so often. */
 export const constant = (options: TrafficOptions): Iterable<Arrival> => arrivals(options, Gaps.constant)
 
-/** As of many callers who know nothing of one another: the same ones each time, of another seed others. Default seed 1. */
+/** Poisson arrivals, as from many independent callers; reproducible by seed. Default seed 1. */
 export const poisson = ({ seed = 1, ...options }: TrafficOptions & { readonly seed?: number }): Iterable<Arrival> =>
   arrivals(options, (perSecond) => Gaps.poisson(perSecond, Random.make(seed)))
 

@@ -1,11 +1,11 @@
 /**
- * Effect's clock and scheduler on an agenda: fibers and timers take no time but what they sleep for. Unlike the test clock's,
- * its time passes by plain calls, as fast as the machine can; nothing waits for the event loop.
+ * Effect's clock and scheduler on an agenda: fibers and timers take no time except for sleeps. Plain calls advance the
+ * time, as fast as the machine allows, without waiting for the event loop.
  */
 import { Clock, Context, Duration, Effect, Scheduler } from "effect"
 import type { Agenda } from "./Agenda.ts"
 
-/** What an effect is to be given so that it lives on the agenda. */
+/** The context for an effect that runs on the agenda. */
 export const context = (agenda: Agenda): Context.Context<never> => {
   const scheduler = new Scheduler.MixedScheduler("async", (happen) => agenda.soon(happen))
   return Context.make(Scheduler.Scheduler, scheduler).pipe(Context.add(Clock.Clock, clock(agenda)))

@@ -1,4 +1,4 @@
-/** When requests come that do not wait for one another: the times between them. */
+/** Inter-arrival times of independent requests. */
 import type { Random } from "./Random.ts"
 
 export interface Arrivals {
@@ -11,7 +11,7 @@ export type Distribution = "constant" | "poisson"
 /** One every so often. */
 export const constant = (perSecond: number): Arrivals => ({ next: () => 1000 / perSecond })
 
-/** As of many callers who know nothing of one another. */
+/** Poisson arrivals, as from many independent callers. */
 export const poisson = (perSecond: number, random: Random): Arrivals => ({
   next: () => (-Math.log(1 - random.next()) / perSecond) * 1000,
 })

@@ -1,4 +1,4 @@
-/** Random numbers that are the same again for the same seed: what two runs send is to be the same. Not for secrets. */
+/** Seeded random numbers, so that two runs send the same values. Not cryptographically secure. */
 export interface Random {
   /** At least 0 and below 1. */
   readonly next: () => number

@@ -1,6 +1,6 @@
 /**
- * Synthetic tensors of a signature: zeros, or random values that are the same each time. The user's own values are encoded
- * as any others (SampleCodec.ts).
+ * Synthetic tensors for a signature: zeros, or reproducible random values. SampleCodec.ts encodes values that users
+ * provide.
  */
 import { make, type Random } from "./Random.ts"
 import { byteWidth, type FixedDataType, view } from "../tensor/DataType.ts"
@@ -22,8 +22,9 @@ export const shape = (dims: ReadonlyArray<Dim>, sizes: Sizes): Shape =>
   dims.map((dim) => (typeof dim === "string" ? (sizes[dim] ?? 1) : Math.abs(dim)))
 
 /**
- * Random numbers are from 0 to 1, integers one of both: indices of most vocabularies. Indices of labels are any of these. Texts
- * are empty, or a few letters; where the field knows an example (`Tensor.json`), this.
+ * A synthetic tensor. Random floats are from 0 to 1, and integers are 0 or 1, which are valid indices of most
+ * vocabularies. Indices of labels cover all labels. Texts are empty, or a few letters; if the field has an example
+ * (`Tensor.json`), they are the example.
  */
 export const tensor = (spec: TensorSpec, shape: Shape, from: SyntheticValues, random: Random): TypedTensor => {
   const count = elementCount(shape)
@@ -39,7 +40,7 @@ export const tensor = (spec: TensorSpec, shape: Shape, from: SyntheticValues, ra
 const fill = (datatype: FixedDataType, bytes: Uint8Array<ArrayBuffer>, below: number, random: Random) => {
   const width = byteWidth(datatype) ?? 1
   if (datatype === "FP16" || datatype === "BF16") {
-    // As 16 bits, also where there is no Float16Array: exponents of numbers below 1, and any fraction.
+    // Writes 16-bit patterns, as Float16Array may be missing: exponents of numbers below 1, and any fraction.
     const [exponent, fraction] = datatype === "FP16" ? [14 << 10, 2 ** 10] : [126 << 7, 2 ** 7]
     const halves = new Uint16Array(bytes.buffer)
     for (let index = 0; index < halves.length; index++) halves[index] = exponent | Math.floor(random.next() * fraction)

@@ -1,9 +1,11 @@
 /**
- * The element types of the v2 protocol, in one table: wire name, bytes per element and typed array.
- * Not here: shapes (TensorSpec.ts) and values (TypedTensor.ts).
+ * The element types of the v2 protocol: wire name, bytes per element and typed array. Shapes are in TensorSpec.ts, and
+ * values in TypedTensor.ts.
  */
 
-/** What `tensor.data` is, by datatype. BF16 has no typed array: its raw 16 bits. BYTES: one array of bytes per element. */
+/**
+ * Type of `tensor.data`, by datatype. BF16 has no typed array: its raw 16 bits. BYTES: one array of bytes per element.
+ */
 export interface ElementArrays {
   BOOL: Uint8Array
   UINT8: Uint8Array

@@ -1,6 +1,6 @@
 /**
- * What else datatypes are called: in Triton's configurations, in numpy and in PyTorch. For declarations that are written or
- * made with those words; behind them a datatype has one name, that of DataType.ts.
+ * Other names of datatypes: in Triton's configurations, in numpy and in PyTorch. They are accepted in declarations;
+ * everywhere else a datatype has its name of DataType.ts.
  */
 import { all, type DataType } from "./DataType.ts"
 

@@ -1,4 +1,4 @@
-/** One element of a tensor as a plain value, for options that name one: what tensors are padded with, or filled. */
+/** One element of a tensor as a plain value, for options such as padding and fill values. */
 import { type DataType, type FixedDataType, view } from "./DataType.ts"
 
 /** bigint for integers of 64 bits, boolean for BOOL, text for BYTES; number for the rest, of BF16 its 16 bits. */
@@ -21,8 +21,8 @@ export const elementBytes = (datatype: DataType, value?: Element<DataType>): Uin
 }
 
 /**
- * Writes it at its place, and reads what has become of it: integers are not to be wrapped or cut. Whether it is one that the
- * datatype can hold.
+ * Writes the element and reads it back, because typed arrays wrap or truncate integers. Returns whether the datatype
+ * can hold it.
  */
 export const write = (
   datatype: FixedDataType,

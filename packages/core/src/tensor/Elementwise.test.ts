@@ -80,7 +80,7 @@ it.effect("a model that adds (1,) to (-1,), of a batch of 3", () =>
   }).pipe(Effect.provide(Add.layer)),
 )
 
-/** What must not compile; `tsc` checks each. */
+/** Code that must not compile; `tsc` checks each `@ts-expect-error`. */
 export const refused = () => {
   const [two, three] = [floats([2], 0, 0), floats([3], 0, 0, 0)]
   // @ts-expect-error 2 and 3 are neither equal nor 1

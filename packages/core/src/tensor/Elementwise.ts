@@ -1,12 +1,12 @@
 /**
- * Functions of the elements of tensors, for handlers: what numpy's `a + b` is, shapes included. Not for what looks at more than
- * one element at a time (Logits.ts has some of that), and nothing is cast: a result that the datatype cannot hold is an error.
+ * Elementwise functions of tensors, for handlers, such as numpy's `a + b`, with its broadcasting. Nothing is cast: a
+ * result beyond the range of the datatype is an error. Logits.ts has functions of several elements.
  */
 import { type FixedDataType, byteWidth, view } from "./DataType.ts"
 import type { Element } from "./Element.ts"
 import { elementCount, make, type Shape, type TypedTensor } from "./TypedTensor.ts"
 
-/** Datatypes whose elements are numbers: BF16 has raw bits, BOOL and BYTES have none. */
+/** Datatypes with numeric elements: not BF16 (raw bits), BOOL and BYTES. */
 export type NumericDataType = Exclude<FixedDataType, "BF16" | "BOOL">
 
 /** Two extents at the end of each other: equal, or one of them is 1. */
@@ -24,7 +24,7 @@ type Extent<A extends number, B extends number> = number extends A
         ? A
         : never
 
-/** The shape of both together; never where they do not fit. */
+/** The broadcast shape of both; never if they are incompatible. */
 export type Broadcast<A extends Shape, B extends Shape, Behind extends Shape = readonly []> = A extends readonly [
   ...infer OfA extends Shape,
   infer LastOfA extends number,
@@ -41,8 +41,8 @@ export type Broadcast<A extends Shape, B extends Shape, Behind extends Shape = r
     : Shape
 
 /**
- * A tensor of what `f` makes of each element.
- * @throws RangeError where the datatype cannot hold a result
+ * Applies `f` to each element.
+ * @throws RangeError if the datatype cannot hold a result
  */
 export const map = <D extends NumericDataType, S extends Shape>(
   tensor: TypedTensor<D, S>,
@@ -54,13 +54,13 @@ export const map = <D extends NumericDataType, S extends Shape>(
 }
 
 /**
- * A tensor of what `f` makes of the elements of two, at the same place of each. Shapes are put together as numpy does: from the
- * last extent on they are equal, or one is 1 or missing, and then counts for all of the other.
+ * Applies `f` to the elements of two tensors, position by position. Shapes broadcast as in numpy: from the last extent
+ * on they are equal, or one is 1 or missing, and is repeated along the other.
  *
  * ```ts
  * Tensor.zipWith(a, b, (x, y) => x + y) // [3, 1] and [3, 5] are [3, 5]
  * ```
- * @throws RangeError where the shapes do not fit, or the datatype cannot hold a result
+ * @throws RangeError if the shapes are incompatible, or the datatype cannot hold a result
  */
 export const zipWith = <D extends NumericDataType, A extends Shape, B extends Shape>(
   one: TypedTensor<D, A>,
@@ -84,12 +84,12 @@ export const zipWith = <D extends NumericDataType, A extends Shape, B extends Sh
   return make(one.datatype, shape as Broadcast<A, B>, output.data)
 }
 
-/** The elements as what they are to code: typed arrays of numbers, or of bigints, by datatype. */
+/** The elements as typed arrays of numbers or bigints, by datatype. */
 type Values<D extends NumericDataType> = { readonly length: number; [index: number]: Element<D> }
 
 const read = <D extends NumericDataType>(tensor: TypedTensor<D>): Values<D> => tensor.data as unknown as Values<D>
 
-/** Elements as they are made, each checked. */
+/** Collects the output elements, and checks each. */
 class OutputTensor<D extends NumericDataType> {
   readonly data: ReturnType<typeof view<D>>
   readonly #datatype: D
@@ -124,7 +124,7 @@ const broadcastShapes = (one: Shape, other: Shape): Shape => {
   })
 }
 
-/** How far the next element along each axis of the whole is in a tensor of `shape`: nowhere along what it has one of. */
+/** Strides of a tensor of `shape` along each axis of the broadcast shape; 0 along axes with one element. */
 const steps = (shape: Shape, whole: Shape): ReadonlyArray<number> => {
   const ahead = whole.length - shape.length
   return whole.map((_, axis) => ((shape[axis - ahead] ?? 1) === 1 ? 0 : elementCount(shape.slice(axis - ahead + 1))))

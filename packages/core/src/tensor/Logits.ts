@@ -1,16 +1,16 @@
 /**
- * What a classifier's outputs become: probabilities, and the classes that they speak for. Functions of plain numbers, for
- * handlers; the class results that a caller asks of any output are Classification.ts's.
+ * Converts a classifier's outputs to probabilities and classes. Functions of plain numbers, for handlers;
+ * Classification.ts implements the classification extension.
  *
- * Each takes a typed array, as `tensor.data` is one, or an array. `softmax` and `argmax` of a whole batch take the number of
- * classes too, the length of one row.
+ * Each takes a typed array, such as `tensor.data`, or an array. For a whole batch, `softmax` and `argmax` also take the
+ * number of classes, the length of one row.
  */
 export type Numbers = ArrayLike<number>
 
 /**
- * Logits as probabilities, which add up to 1 in each row of `classes` values. Default: all are one row. Of any size: what
- * exp cannot hold is never asked of it.
- * @throws RangeError where the values are no whole rows
+ * Converts logits to probabilities, which add up to 1 in each row of `classes` values. Default: one row. Large logits
+ * do not overflow.
+ * @throws RangeError if the length is not a multiple of `classes`
  */
 export const softmax = (logits: Numbers, classes = logits.length): Float32Array<ArrayBuffer> => {
   const probabilities = new Float32Array(logits.length)
@@ -25,19 +25,19 @@ export const softmax = (logits: Numbers, classes = logits.length): Float32Array<
   return probabilities
 }
 
-/** Each logit as a probability of its own, for classes that do not exclude each other. */
+/** Converts each logit to an independent probability, for classes that do not exclude each other. */
 export const sigmoid = (logits: Numbers): Float32Array<ArrayBuffer> => {
   const probabilities = new Float32Array(logits.length)
   for (let index = 0; index < logits.length; index++) probabilities[index] = 1 / (1 + Math.exp(-at(logits, index)))
   return probabilities
 }
 
-/** The index of the largest value: of equal ones the first, and never of NaN. -1 where there is none. */
+/** The index of the largest value, the first of equal ones; NaN is ignored. -1 if there is none. */
 export const argmax = (values: Numbers): number => largest(values, 0, values.length)
 
 /**
- * The same in each row of `classes` values, counted from the beginning of its row.
- * @throws RangeError where the values are no whole rows
+ * The index of the largest value in each row of `classes` values, relative to the start of the row.
+ * @throws RangeError if the length is not a multiple of `classes`
  */
 export const argmaxRows = (values: Numbers, classes: number): ReadonlyArray<number> =>
   rows(values, classes).map((start) => {
@@ -50,7 +50,10 @@ export interface Ranked {
   readonly value: number
 }
 
-/** The `count` largest values, the largest first and of equal ones the first; fewer where there are no more. No NaN. */
+/**
+ * The `count` largest values, in descending order, the first of equal ones first; fewer if there are not enough.
+ * Excludes NaN.
+ */
 export const topK = (values: Numbers, count: number): ReadonlyArray<Ranked> =>
   Array.from(values, (value, index): Ranked => ({ index, value }))
     .filter(({ value }) => !Number.isNaN(value))

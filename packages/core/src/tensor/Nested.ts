@@ -1,6 +1,6 @@
 /**
- * Tensors as the nested arrays that people write and print, one level for each axis; numpy's `tolist` and `array`. For samples,
- * tests and small outputs: each element becomes a value of its own, which the typed array `tensor.data` does without.
+ * Tensors as nested arrays, one level for each axis, like numpy's `tolist` and `array`. For samples, tests and small
+ * outputs: each element becomes a separate value, unlike in the typed array `tensor.data`.
  */
 import * as DataType from "./DataType.ts"
 import { type Element, write } from "./Element.ts"
@@ -8,7 +8,7 @@ import { elementCount, encodeElements, type Shape, TypedTensor } from "./TypedTe
 
 export type Nested<V> = V | ReadonlyArray<Nested<V>>
 
-/** What an array may have for an element: texts, beside bytes, for BYTES. */
+/** Elements that an array may have: for BYTES, texts or bytes. */
 type Given<D extends DataType.DataType> = D extends "BYTES" ? string | Uint8Array : Element<D>
 
 /** Bytes stay bytes: whether they are text is not known here. */
@@ -25,7 +25,7 @@ type NestedIn<V, S extends Shape> = S extends readonly []
 /**
  * A tensor whose shape is that of the arrays: `fromNested("FP32", [[1, 2, 3], [4, 5, 6]])` is FP32[2,3]. Elements are boolean
  * (BOOL), bigint (64-bit), text or bytes (BYTES), number (others; of BF16 its 16 bits).
- * @throws RangeError where arrays of one level differ in length, or the datatype cannot hold an element
+ * @throws RangeError if arrays of one level differ in length, or the datatype cannot hold an element
  */
 export const fromNested = <D extends DataType.DataType, const N extends Nested<Given<D>>>(
   datatype: D,

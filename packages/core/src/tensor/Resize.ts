@@ -1,4 +1,4 @@
-/** A tensor with another extent along one of its axes. Rows, along axis 0, are TypedTensor.ts's to cut and to join. */
+/** Changes the extent of a tensor along one axis. TypedTensor.ts slices and joins rows, along axis 0. */
 import { byteWidth } from "./DataType.ts"
 import { elementCount, encodeElements, type TypedTensor, TypedTensor as Tensor } from "./TypedTensor.ts"
 

@@ -1,13 +1,13 @@
 /**
- * Memory for small tensors and documents, many of which share one buffer: a buffer of its own costs about a microsecond,
- * whatever its size, and the garbage collector as much again. Not for what is large, or given back at once
- * (the server's RequestMemory.ts).
+ * Allocates memory for small tensors and documents, many of which share one buffer. A separate buffer costs about a
+ * microsecond at any size, and as much for the garbage collector. Not for large tensors, or for memory that is returned
+ * immediately (the server's RequestMemory.ts).
  */
 
 /** Bytes up to which memory is shared. */
 const largest = 1024
 
-/** What a tensor that somebody keeps holds of its neighbours', at most. */
+/** Maximum memory that one retained tensor keeps alive, in bytes. */
 const slabSize = 8 * 1024
 
 /** The widest element: where tensors begin at its multiples, nothing has to copy them to read them. */
@@ -16,7 +16,7 @@ const alignment = 8
 let slab = new ArrayBuffer(0)
 let used = 0
 
-/** So many bytes, all 0, of which the first is where an element of any datatype may begin. */
+/** Allocates this number of zero bytes, aligned for any datatype. */
 export const allocate = (length: number): Uint8Array<ArrayBuffer> => {
   if (length > largest) return new Uint8Array(length)
   if (used + length > slab.byteLength) {

@@ -1,8 +1,8 @@
-/** The rule of symbolic dims: a name stands for one extent in all inputs of one request. */
+/** Checks symbolic dims: a name represents the same extent in all inputs of one request. */
 import type { TensorSpec } from "./TensorSpec.ts"
 import type { TypedTensor } from "./TypedTensor.ts"
 
-/** What breaks the rule, or undefined. Ranks must have been checked; a batch dimension in front does not matter. */
+/** The first violation, or undefined. Ranks must have been checked; a leading batch dimension is allowed. */
 export const symbolMismatch = (
   model: string,
   specs: ReadonlyArray<TensorSpec>,

@@ -1,6 +1,6 @@
 /**
- * What a signature says of one tensor: name, datatype and dims. Derived from a Schema's annotation (Field.ts), read from
- * an ONNX file, or taken from a server's metadata. Not the value: that is TypedTensor.ts.
+ * The declaration of one tensor in a signature: name, datatype and dims. Derived from a Schema's annotation (Field.ts),
+ * read from an ONNX file, or taken from a server's metadata. Values are in TypedTensor.ts.
  */
 import type { DataType } from "./DataType.ts"
 import type { TypedTensor } from "./TypedTensor.ts"
@@ -23,11 +23,11 @@ export interface TensorSpec {
   readonly dims: ReadonlyArray<Dim>
   /** An input that a request may leave out. */
   readonly optional: boolean
-  /** What it is then; absent where the model is to see that it is missing. */
+  /** Default of an optional input; absent if the model handles the omitted input. */
   readonly default?: DefaultTensor
-  /** Names of the classes, where the tensor holds an index into them, or one score for each. */
+  /** Names of the classes, if the tensor holds an index into them, or one score for each. */
   readonly labels?: ReadonlyArray<string>
-  /** A text that the one BYTES element may be, where it may not be any. */
+  /** Generates a valid text for the single BYTES element, if not every text is valid. */
   readonly example?: () => string
 }
 
@@ -43,7 +43,7 @@ export const isDynamic = (dim: Dim): boolean => typeof dim === "string" || dim =
 export const wireDims = (dims: ReadonlyArray<Dim>): ReadonlyArray<number> =>
   dims.map((dim) => (typeof dim === "string" ? -1 : dim))
 
-/** Whether `shape`, from axis `from` on, fits the dims: same rank, and equal where a dim is fixed. */
+/** Whether `shape`, from axis `from` on, matches the dims: the same rank, and equal extents for fixed dims. */
 export const matches = (dims: ReadonlyArray<Dim>, shape: ReadonlyArray<number>, from = 0): boolean => {
   if (shape.length - from !== dims.length) return false
   for (let axis = 0; axis < dims.length; axis++) {

@@ -1,7 +1,7 @@
 /**
- * A tensor value: datatype, shape and bytes in row-major order, little endian, as they travel. Slices along axis 0 are
- * views; nothing is copied until somebody needs a typed array that the bytes are not aligned for.
- * Not the declaration of a tensor (Field.ts) and not its place in a signature (TensorSpec.ts).
+ * A tensor value: datatype, shape and bytes in row-major order, little endian, as on the wire. Slices along axis 0 are
+ * views. Bytes are copied only if a typed array requires another alignment. The declaration of a tensor is in Field.ts,
+ * its place in a signature in TensorSpec.ts.
  */
 import * as DataType from "./DataType.ts"
 import * as SmallMemory from "./SmallMemory.ts"
@@ -27,7 +27,7 @@ export class TypedTensor<D extends DataType.DataType = DataType.DataType, S exte
   }
 }
 
-/** A tensor of any datatype, which says what `data` is once it has been looked at: `if (x.datatype === "FP32") …`. */
+/** A tensor of any datatype. Checking `datatype` narrows the type of `data`: `if (x.datatype === "FP32") …`. */
 export type AnyTensor = { readonly [D in DataType.DataType]: TypedTensor<D> }[DataType.DataType]
 
 /** The number of elements of a shape; 1 for a scalar's empty shape. */
@@ -38,9 +38,9 @@ export const elementCount = (shape: Shape): number => {
 }
 
 /**
- * A tensor from elements. The shape's product must be the number of elements; typed arrays are used as they are, without
- * a copy.
- * @throws RangeError where the number of elements differs from the shape's
+ * Makes a tensor from elements. The shape's product must be the number of elements. Typed arrays are used without a
+ * copy.
+ * @throws RangeError if the number of elements differs from the shape's
  */
 export const make = <D extends DataType.DataType, const S extends Shape>(
   datatype: D,
@@ -57,8 +57,8 @@ export const make = <D extends DataType.DataType, const S extends Shape>(
 }
 
 /**
- * The same elements in another shape with the same number of them; no copy.
- * @throws RangeError where the number of elements differs
+ * Changes the shape without a copy.
+ * @throws RangeError if the number of elements differs
  */
 export const reshape = <D extends DataType.DataType, const S extends Shape>(
   tensor: TypedTensor<D>,
@@ -70,7 +70,7 @@ export const reshape = <D extends DataType.DataType, const S extends Shape>(
   return new TypedTensor(tensor.datatype, shape, tensor.bytes)
 }
 
-/** What is wrong with a tensor whose bytes are not those that its shape needs; undefined for a sound one. */
+/** The mismatch between the size of a tensor's bytes and its shape; undefined if they match. */
 export const sizeProblem = ({ datatype, shape, bytes }: TypedTensor): string | undefined => {
   const count = elementCount(shape)
   const width = DataType.byteWidth(datatype)
@@ -113,7 +113,7 @@ export const slice = <D extends DataType.DataType>(
   return new TypedTensor(tensor.datatype, shape, tensor.bytes.subarray(from, to))
 }
 
-/** The tensor cut along axis 0 into parts of so many rows; views, found in one pass. */
+/** Splits the tensor along axis 0 into views with these numbers of rows. */
 export const split = <D extends DataType.DataType>(
   tensor: TypedTensor<D>,
   rows: ReadonlyArray<number>,
@@ -134,8 +134,8 @@ export const split = <D extends DataType.DataType>(
 }
 
 /**
- * The tensors one after another along axis 0: one copy, or none for a single tensor.
- * @throws RangeError where they do not agree in datatype and further dims
+ * Concatenates the tensors along axis 0: one copy, or none for a single tensor.
+ * @throws RangeError if they differ in datatype or in further dims
  */
 export const concat = <D extends DataType.DataType>(tensors: readonly [TypedTensor<D>, ...Array<TypedTensor<D>>]) => {
   const [first] = tensors
@@ -181,7 +181,7 @@ export const encodeElements = (data: ReadonlyArray<Uint8Array>): Uint8Array => {
   return bytes
 }
 
-/** The offset after `count` length-prefixed elements; the bytes must hold that many (checked where they arrive). */
+/** The offset after `count` length-prefixed elements. The bytes must contain that many; this was checked on arrival. */
 const skipElements = (bytes: Uint8Array, from: number, count: number): number => {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   let offset = from

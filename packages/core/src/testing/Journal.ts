@@ -1,4 +1,4 @@
-/** Which batches were executed: a note of each, by the model whose instance it was given to. */
+/** Records the executed batches, by the model whose instance received each. */
 import type { Definition } from "../model/Definition.ts"
 import type { Fields } from "../model/Field.ts"
 import type { RunningModel } from "../running/RunningModel.ts"
@@ -9,7 +9,7 @@ export interface Execution {
   readonly requests: number
 }
 
-/** What `Model.Service` makes, whatever its types. */
+/** Any class that `Model.Service` makes. */
 export interface AnyModel {
   readonly definition: Pick<Definition<Fields, Fields>, "name" | "version">
 }

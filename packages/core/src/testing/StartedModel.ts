@@ -1,6 +1,6 @@
 /**
- * A model under test by promises, on a clock of its own that moves only when it is told to: for any test runner, and for
- * tests that know no Effect. The same in Effect is TestModel.ts.
+ * A model under test by promises, with a clock that the test controls, for any test runner. TestModel.ts is the same in
+ * Effect.
  */
 import { type Context, type Duration, Effect, Exit, Layer, Scope, Stream } from "effect"
 import * as TestClock from "effect/testing/TestClock"
@@ -16,8 +16,8 @@ import { advance } from "./TestTime.ts"
 import type { GenerateDocument, InferDocument } from "./WireCalls.ts"
 
 /**
- * As a client of the model would have it (it is a Client.PromiseClient), over the wire, and what it has done. Calls reject with
- * the tagged errors of `Errors`.
+ * A model under test: a Client.PromiseClient that calls it over the wire, and its executions. Calls reject with the
+ * tagged errors of `Errors`.
  */
 export interface StartedModel<
   I extends Fields,
@@ -52,11 +52,11 @@ export interface StartedModel<
   /** The batches that its instances were given so far, the first one first; also those that failed. */
   readonly executions: ReadonlyArray<Execution>
   /**
-   * Those of another model that its layer brings, such as one that it calls.
-   * @throws TypeError where there is none of this name
+   * Executions of another model that the layer provides, such as one that the model calls.
+   * @throws TypeError if there is no model of this name
    */
   readonly executionsOf: (model: AnyModel) => ReadonlyArray<Execution>
-  /** Lets so much time pass, and whatever has waited for it run. By 0: what can run without it. */
+  /** Advances the clock and runs the fibers that waited for it. With 0, runs all fibers that need no time. */
   readonly advance: (duration: Duration.Input) => Promise<void>
   /** Unloads the model. */
   readonly close: () => Promise<void>
@@ -68,8 +68,8 @@ export type StartedModelOf<Self> = Self extends { readonly Service: Inference<in
   : never
 
 /**
- * The model that a layer provides; `which` of them, where it provides several. Rejects with the error of a layer that cannot
- * be built.
+ * Starts the model that a layer provides; `service` selects one if the layer provides several. Rejects with the error
+ * of a layer that cannot be built.
  *
  * ```ts
  * await using model = await Testing.start(AddSubLive)
@@ -78,7 +78,7 @@ export type StartedModelOf<Self> = Self extends { readonly Service: Inference<in
  * expect(model.executions).toEqual([{ rows: 3, requests: 3 }])
  * ```
  *
- * Only what waits by Effect's clock waits for `advance`: queues, deadlines, `Effect.sleep`. Timers of Node go on as ever.
+ * `advance` affects only waits on Effect's clock: queues, deadlines, `Effect.sleep`. Timers of Node.js are unaffected.
  */
 export const start = async <Provides, E, Self extends Provides = Provides>(
   layer: Layer.Layer<Provides, E>,

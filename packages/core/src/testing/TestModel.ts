@@ -1,6 +1,6 @@
 /**
- * A model under test, without a port or a socket: built from its layer, behind the scheduler and the codecs that it has on a
- * server, and watched. Time is the clock of the test. The same by promises is StartedModel.ts.
+ * A model under test, without ports and sockets: built from its layer, with a server's scheduler and codecs, and a
+ * journal of its batches. It uses the test clock. StartedModel.ts is the same by promises.
  */
 import { Context, Effect, Layer, Scope } from "effect"
 import { modelKeyPrefix } from "../call/ModelClass.ts"
@@ -15,12 +15,15 @@ import { type RunningModel, Watcher } from "../running/RunningModel.ts"
 import { type AnyModel, type Execution, Journal } from "./Journal.ts"
 import * as WireCalls from "./WireCalls.ts"
 
-/** A model with the types of its declaration, over the wire, and what it has done. */
+/** A model under test: its typed calls, its calls over the wire, and its executions. */
 export interface TestModel<I extends Fields, O extends Fields, P extends Declared = undefined>
   extends Inference<I, O, P>, WireCalls.WireCalls {
   /** The batches that its instances were given so far, the first one first; also those that failed. */
   readonly executions: Effect.Effect<ReadonlyArray<Execution>>
-  /** Those of another model that its layer brings, such as one that it calls. Dies where there is none of this name. */
+  /**
+   * Executions of another model that the layer provides, such as one that the model calls. Dies if there is no model of
+   * this name.
+   */
   readonly executionsOf: (model: AnyModel) => Effect.Effect<ReadonlyArray<Execution>>
 }
 
@@ -30,7 +33,7 @@ export type ModelOf<Self> = Self extends { readonly Service: Inference<infer I, 
   : never
 
 /**
- * The model that a layer provides; `which` of them, where it provides several.
+ * Builds the model that a layer provides; `service` selects one if the layer provides several.
  *
  * ```ts
  * it.effect("a request waits for others, 5 ms at most", () =>
@@ -42,7 +45,7 @@ export type ModelOf<Self> = Self extends { readonly Service: Inference<infer I, 
  *   }))
  * ```
  *
- * Every call builds the layer anew, and the end of the scope unloads it.
+ * Every call builds a new instance of the layer, which the end of the scope unloads.
  */
 export const model = <Provides, E, R, Self extends Provides = Provides>(
   layer: Layer.Layer<Provides, E, R>,
@@ -59,7 +62,7 @@ export const untyped = Effect.fnUntraced(function* <Provides, E, R, Self extends
   service: Which<Self> | undefined,
 ): Effect.fn.Return<TestModel<Fields, Fields>, E, R | Scope.Scope> {
   const journal = new Journal()
-  // A memo map of its own: nobody has watched what the test has built before.
+  // A separate memo map, because layers that the test has built before are not observed.
   const memoMap = Layer.makeMemoMapUnsafe()
   const scope = yield* Scope.Scope
   const served = Context.get(yield* Layer.buildWithMemoMap(Registry.layer, memoMap, scope), Served)

@@ -1,6 +1,6 @@
 /**
- * The bodies of the protocol, to a model and back, through the codecs and the checks that a server has them pass; without
- * its ports, and so without headers and status codes. The same calls with types are Provide.ts's.
+ * Calls a model with protocol bodies, through the codecs and checks of a server; without ports, headers and status
+ * codes. Provide.ts has the typed calls.
  */
 import { Effect, Result, Stream } from "effect"
 import { binaryOutputs, decodeRequest, encodeResponse } from "../codec/json/BinaryExtension.ts"
@@ -14,7 +14,7 @@ import { infer, stream } from "../running/CallableModel.ts"
 import { validate, wireResponse } from "../wire/Validation.ts"
 import type { WireRequest } from "../wire/WireRequest.ts"
 
-/** What HTTP answers to `infer`. */
+/** HTTP response to `infer`. */
 export interface InferDocument {
   readonly model_name: string
   readonly model_version: string
@@ -24,25 +24,25 @@ export interface InferDocument {
     readonly name: string
     readonly datatype: string
     readonly shape: ReadonlyArray<number>
-    /** Absent where it was asked for as binary data. */
+    /** Absent if binary data was requested. */
     readonly data?: ReadonlyArray<unknown>
   }>
 }
 
-/** What HTTP answers to `generate`: one value per output, beside the model's name and version. */
+/** HTTP response to `generate`: one value per output, beside the model's name and version. */
 export interface GenerateDocument {
   readonly [name: string]: unknown
 }
 
 export interface WireCalls {
   /**
-   * What `POST …/infer` would answer to this JSON, a text or an object. Both ways as JSON.parse and JSON.stringify have it:
-   * integers beyond 53 bits, and NaN, are for `inferProtobuf`.
+   * The response of `POST …/infer` to this JSON, a text or an object. JSON.parse and JSON.stringify convert it; use
+   * `inferProtobuf` for NaN, and for integers beyond 53 bits.
    */
   readonly inferJson: (document: string | object) => Effect.Effect<InferDocument, InferenceError>
-  /** What gRPC's ModelInfer would answer to the bytes of this ModelInferRequest: those of a ModelInferResponse. */
+  /** The response of gRPC's ModelInfer: the bytes of a ModelInferResponse for those of a ModelInferRequest. */
   readonly inferProtobuf: (message: Uint8Array) => Effect.Effect<Uint8Array, InferenceError>
-  /** What `POST …/generate_stream` would answer to this JSON: every response of the model, as it comes. */
+  /** The responses of `POST …/generate_stream` to this JSON, as the model sends them. */
   readonly generate: (document: string | object) => Stream.Stream<GenerateDocument, InferenceError>
 }
 

@@ -1,6 +1,6 @@
 /**
- * The classification extension: an output as its highest values, each with its index and, where the output has labels, its
- * label. Texts, as the protocol has them: `0.982011:3:cat`.
+ * The classification extension: the highest values of an output, each with its index and, if the output has labels, its
+ * label. The protocol has them as texts: `0.982011:3:cat`.
  */
 import { Result } from "effect"
 import type { DataType, ElementArrays } from "../tensor/DataType.ts"
@@ -63,7 +63,7 @@ const ranked = (tensor: TypedTensor): Ranked | undefined =>
 const highest = (elements: Ranked, count: number): Uint32Array => {
   const heap = new Uint32Array(count)
   let size = 0
-  /** Puts `index` where the heap has a hole, at `hole` or below. */
+  /** Inserts `index` at the heap's hole, or below it. */
   const sink = (hole: number, index: number): void => {
     let at = hole
     for (;;) {
@@ -81,7 +81,7 @@ const highest = (elements: Ranked, count: number): Uint32Array => {
   for (let index = count; index < elements.length; index++) {
     if (precedes(elements, index, heap[0] ?? 0)) sink(0, index)
   }
-  // Takes the last of what is left, time after time, and puts it behind.
+  // Sorts the heap: repeatedly moves the smallest remaining value behind the heap.
   while (size > 1) {
     const last = heap[0] ?? 0
     size -= 1

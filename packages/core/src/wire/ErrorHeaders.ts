@@ -1,6 +1,6 @@
 /**
- * Errors as header fields or trailers, beside the protocol's own code and text: our clients restore from them the error that
- * the server had. Status codes are in ErrorStatus.ts.
+ * Errors as header fields or trailers, beside the protocol's code and message: Nereid's clients restore the server's
+ * error from them. ErrorStatus.ts has the status codes.
  */
 import { DeclaredFailure, fromTag, type InferenceError } from "../error/InferenceError.ts"
 import { errorStatuses, statusTag } from "./ErrorStatus.ts"
@@ -39,7 +39,7 @@ export interface FailureHeaders {
   readonly retryAfter: number | undefined
 }
 
-/** The error that these header fields name; `closest`, which the status alone implies, where they name none. */
+/** The error in these header fields; `closest`, derived from the status, if they name none. */
 export const fromHeaders = (
   { tag, document, retryAfter }: FailureHeaders,
   closest: InferenceError,

@@ -1,6 +1,6 @@
 /**
- * Errors as status codes: the gRPC code and the HTTP status of each, in one table, and the error that comes closest to a
- * status of another server. Header fields are in ErrorHeaders.ts.
+ * Errors as status codes: a table of the gRPC code and HTTP status of each error, and the closest error for a status of
+ * another server. ErrorHeaders.ts has the header fields.
  */
 import {
   Cancelled,
@@ -44,7 +44,7 @@ export const errorStatuses: { readonly [T in Tag]: ErrorStatus } = {
   RegionFailed: { grpc: GrpcCode.INTERNAL, http: 500 },
 }
 
-/** The tag of the table's row that holds the status of an error without a row of its own. */
+/** The tag whose row in the table has the status; errors without a separate row share that of ExecutionFailed. */
 export const statusTag = ({ _tag }: InferenceError): Tag =>
   _tag === "Unrecoverable" || _tag === "DeclaredFailure" ? "ExecutionFailed" : _tag
 

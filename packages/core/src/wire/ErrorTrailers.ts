@@ -1,6 +1,6 @@
 /**
- * Errors as the trailers of a gRPC call, beside its status: the fields of ErrorHeaders.ts, and gRPC's own trailer for when
- * to retry. The status itself is in grpc/GrpcStatus.ts.
+ * Errors as the trailers of a gRPC call: the fields of ErrorHeaders.ts, and gRPC's trailer for the retry delay.
+ * grpc/GrpcStatus.ts has the status.
  */
 import type { InferenceError } from "../error/InferenceError.ts"
 import { documentHeader, type FailureHeaders, fromHeaders, tagHeader } from "./ErrorHeaders.ts"

@@ -41,7 +41,7 @@ export const forModel = (parameters: Parameters): Parameters => {
   return others
 }
 
-/** What is wrong with a parameter of a JSON document; undefined for nothing. `wrongType` in the decoder's own words. */
+/** The problem with a parameter of a JSON document; undefined if it is valid. `wrongType` makes the decoder's error. */
 export const jsonProblem = (
   name: string,
   value: Parameter,
@@ -67,7 +67,7 @@ export const jsonProblem = (
   }
 }
 
-/** What is wrong with a parameter of a gRPC message; undefined for nothing. */
+/** The problem with a parameter of a gRPC message; undefined if it is valid. */
 export const messageProblem = (name: string, { case: type, value }: Choice): InvalidRequest | undefined => {
   if (name.startsWith(prefix) && name !== emptyFinalResponse) {
     const rule = `Only the following keys starting with 'triton_' are allowed: ${emptyFinalResponse}`

@@ -1,4 +1,4 @@
-/** What requests to a model are checked against, and responses named by. */
+/** The properties of a model that requests are checked against, and that responses name. */
 import type { Signature } from "../tensor/TensorSpec.ts"
 
 export interface ModelInterface {

@@ -1,6 +1,6 @@
 /**
- * A part of a shared memory region in place of a tensor's bytes: an input is read from it, an output written into it. As a
- * request names it; whether there is such a region, and what lies behind it, the server knows.
+ * A part of a shared memory region that replaces a tensor's bytes: an input is read from it, an output written to it.
+ * The server checks whether the region exists.
  */
 import { Result } from "effect"
 import { InvalidRequest } from "../error/InferenceError.ts"
@@ -22,7 +22,7 @@ export const parameterNames = {
   offset: "shared_memory_offset",
 } as const
 
-/** The reference that these parameters of a tensor make together; undefined where it has none of them. */
+/** The reference in these parameters of a tensor; undefined if it has none of them. */
 export const make = (
   name: string | undefined,
   byteSize: bigint | undefined,

@@ -1,8 +1,8 @@
 /**
- * The edge behind the codecs: a wire request against a model's signature. What passes has every required input, in the
- * right datatype and shape, with exactly the bytes that its shape needs, so nothing behind it checks again.
+ * Validates a wire request against a model's signature. A valid request has every required input with the right
+ * datatype, shape and byte length, so later stages do not check again.
  *
- * The messages are Triton's, because clients match them.
+ * Error messages are Triton's, because clients match them.
  */
 import { Result } from "effect"
 import { classify } from "./Classification.ts"
@@ -18,7 +18,7 @@ import type { WireRequest, WireResponse, WireTensor } from "./WireRequest.ts"
 
 export interface Validated {
   readonly request: Request
-  /** In the order they were asked for. */
+  /** The requested outputs, in the requested order. */
   readonly outputs: ReadonlyArray<ValidatedOutput>
 }
 
@@ -34,7 +34,7 @@ const batchNote =
   "input shape. If you want to specify the full shape including the batch dim in your input dims config, try setting " +
   "max_batch_size to zero. See the model configuration docs for more info on max_batch_size."
 
-/** `deadline` in milliseconds of the clock, undefined where the caller set none. */
+/** Validates a request. `deadline` is in milliseconds of the clock; undefined if the caller set none. */
 export const validate = (
   model: ModelInterface,
   wire: WireRequest,
@@ -76,7 +76,7 @@ export const validate = (
     }
   }
 
-  // Only now: a shape whose rows are refused above says little about its bytes.
+  // Checked last, because a shape with invalid rows does not determine the byte length.
   for (let index = 0; index < specs.length; index++) {
     const tensor = inputs[index]
     const problem = tensor && bytesProblem(model.name, specs[index]?.name ?? "", tensor)
@@ -105,7 +105,7 @@ export const validate = (
   })
 }
 
-/** The response as a codec writes it. Fails where an output has no class results and was asked for them. */
+/** The response for a codec to write. Fails if classification was requested of an output that does not support it. */
 export const wireResponse = (
   model: ModelInterface,
   validated: Validated,
@@ -129,7 +129,7 @@ export const wireResponse = (
 
 const noOutputs: ReadonlyArray<string> = []
 
-/** All outputs of a signature that has so many: the same for each of its requests. */
+/** All outputs of a signature with `count` outputs; the array is shared by its requests. */
 const everything = (count: number): ReadonlyArray<ValidatedOutput> =>
   (all[count] ??= Array.from({ length: count }, (_, position) => ({ position, classification: undefined })))
 

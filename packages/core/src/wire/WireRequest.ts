@@ -1,6 +1,6 @@
 /**
- * An inference request as a codec reads it: names and texts as they came, tensors as bytes. Nothing is known to be right
- * yet; Validation.ts turns it into a Request.
+ * An inference request as a codec reads it: names and texts as received, tensors as bytes. Nothing is validated yet;
+ * Validation.ts turns it into a Request.
  */
 import type { Tracer } from "effect"
 import type { Parameters, Trace } from "../request/Request.ts"
@@ -10,17 +10,19 @@ export interface WireTensor {
   readonly name: string
   readonly datatype: string
   readonly shape: ReadonlyArray<number>
-  /** Row-major, little endian; BYTES with length prefixes. A view on the received body where that is possible. */
+  /**
+   * Elements in row-major order, little endian; BYTES with length prefixes. A view on the received body if possible.
+   */
   readonly bytes: Uint8Array
-  /** Where the bytes are instead, then `bytes` is empty; absent for a tensor that travels itself. */
+  /** Shared memory that holds the elements, `bytes` being empty; absent for a tensor in the message. */
   readonly region?: RegionReference
 }
 
 export interface RequestedOutput {
   readonly name: string
-  /** Whether HTTP sends it as binary data; undefined where the request leaves that to its default. */
+  /** Whether HTTP sends the output as binary data; undefined for the request's default. */
   readonly binary: boolean | undefined
-  /** How many of its highest values are sent in its place (Classification.ts); absent for the tensor itself. */
+  /** Shared memory that the output is written to; absent for an output in the message. */
   readonly classification?: number
   /** Where it is written, to be sent without its bytes; absent for an output that travels itself. */
   readonly region?: RegionReference
@@ -35,13 +37,13 @@ export interface WireRequest {
   readonly inputs: ReadonlyArray<WireTensor>
   /** Empty for all outputs. */
   readonly outputs: ReadonlyArray<RequestedOutput>
-  /** Absent for a request whose way nobody follows. */
+  /** Absent for a request that is not traced. */
   readonly trace?: Trace | undefined
-  /** The span of its caller, elsewhere; absent where it has told none, or nobody traces. */
+  /** The span of a remote caller; absent if it sent none, or without tracing. */
   readonly parent?: Tracer.AnySpan
 }
 
-/** What a codec writes: the outputs that were asked for, in that order. */
+/** A response for a codec to write: the requested outputs, in the requested order. */
 export interface WireResponse {
   readonly modelName: string
   readonly modelVersion: string
@@ -50,9 +52,9 @@ export interface WireResponse {
   readonly outputs: ReadonlyArray<WireTensor>
 }
 
-/** What a stream carries for each of its requests: a response, or what has gone wrong and whose response it would be. */
+/** A message of a response stream: a response, or an error and the response to which it belongs. */
 export interface StreamResponse {
-  /** Empty where nothing has. */
+  /** Empty for a successful response. */
   readonly error: string
   readonly response: WireResponse
 }

@@ -1,7 +1,7 @@
 /**
- * The JSON of the generate extension, read: any object. A key that names an input of the model is a tensor
- * (GenerateTensor.ts), `id` is the request's, any other key a parameter, whether it stands in the object itself or in its
- * `parameters`. What infer takes is JsonDecoder.ts's.
+ * Decodes requests of the generate extension: any JSON object. A key that names an input is a tensor
+ * (GenerateTensor.ts), and `id` is the request's id. Any other key is a parameter, at the top level or in `parameters`.
+ * JsonDecoder.ts decodes `infer` requests.
  */
 import type { Result } from "effect"
 import { type InferenceError, InvalidRequest } from "../../error/InferenceError.ts"
@@ -64,7 +64,7 @@ export const decodeGenerate = (
 
 const keyword = "'parameters'"
 
-/** The members of the object under `parameters`, whose refusals say that they are of it. */
+/** Reads the members of the object under `parameters`. Errors name the object. */
 const readNested = (reader: JsonReader, member: (key: string) => void): void => {
   if (reader.kind() !== "object") {
     // A syntax error comes first.

@@ -1,4 +1,4 @@
-/** What a response of the generate extension looks like (C30). */
+/** Responses of the generate extension (C30). */
 import { assert, expect, it } from "@effect/vitest"
 import { Result } from "effect"
 import { encodeGenerated } from "./GenerateEncoder.ts"

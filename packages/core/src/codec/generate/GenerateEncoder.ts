@@ -1,6 +1,6 @@
 /**
- * The JSON of the generate extension, written: one flat object, in which an output has its elements alone. What infer
- * answers is JsonEncoder.ts's.
+ * Encodes responses of the generate extension: one flat JSON object with the elements of each output. JsonEncoder.ts
+ * encodes `infer` responses.
  */
 import { Result } from "effect"
 import { InvalidRequest } from "../../error/InferenceError.ts"
@@ -10,9 +10,9 @@ import { elementCount } from "../../tensor/TypedTensor.ts"
 import type { WireResponse } from "../../wire/WireRequest.ts"
 
 /**
- * Writes a response: its id (where it has one), model and version, each output, each parameter. An output of one element
- * is a value, any other an array of its elements. No name stands twice: an output wins over the names of the protocol, and
- * both over a parameter. Fails where an output has no JSON form.
+ * Writes a response: its id (if any), model and version, each output, each parameter. An output of one element is a
+ * value, any other an array. Names are unique: an output takes precedence over the names of the protocol, and both over
+ * a parameter. Fails if an output has no JSON form.
  */
 export const encodeGenerated = (response: WireResponse): Result.Result<Uint8Array, InvalidRequest> => {
   const { id, modelName, modelVersion, outputs } = response

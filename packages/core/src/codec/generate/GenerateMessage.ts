@@ -1,8 +1,8 @@
 /**
- * The JSON of the generate extension as its callers have it: requests written, responses read. What a server reads and
- * writes is GenerateDecoder.ts's and GenerateEncoder.ts's.
+ * The JSON of the generate extension on the client side: writes requests and reads responses. The server side is in
+ * GenerateDecoder.ts and GenerateEncoder.ts.
  *
- * The JSON has elements and no shapes, which follow from the signature where at most one dim varies.
+ * The JSON has elements but no shapes. The signature determines the shapes if at most one dim varies.
  */
 import { Result } from "effect"
 import { ExecutionFailed, type InferenceError, Unsupported } from "../../error/InferenceError.ts"
@@ -16,7 +16,7 @@ import { readParameter } from "../json/JsonParameter.ts"
 import { JsonReader } from "../json/JsonReader.ts"
 import { JsonWriter } from "../json/JsonWriter.ts"
 
-/** What of a model must be known to both. */
+/** The properties of a model that both directions require. */
 export interface GenerateModel {
   readonly name: string
   readonly signature: Signature
@@ -24,7 +24,7 @@ export interface GenerateModel {
   readonly maxBatchSize: number
 }
 
-/** Why a model of this signature has no generate endpoint; undefined where it has one. */
+/** The reason why a model of this signature has no generate endpoint; undefined if it has one. */
 export const problem = ({ name, signature }: GenerateModel): Unsupported | undefined => {
   for (const { name: tensor, datatype, dims } of [...signature.inputs, ...signature.outputs]) {
     const subject = `'${tensor}' of model '${name}'`
@@ -41,7 +41,7 @@ export const problem = ({ name, signature }: GenerateModel): Unsupported | undef
 
 const varies = (dim: TensorSpec["dims"][number]) => typeof dim === "string" || isDynamic(dim)
 
-/** Fails where an input has no JSON form, as FP16 and bytes that are no text. */
+/** Encodes a request. Fails if an input has no JSON form, such as FP16 and bytes that are not text. */
 export const encode = (wire: WireRequest): Result.Result<Uint8Array, Unsupported> => {
   const writer = new JsonWriter()
   let before = "{"

@@ -1,6 +1,6 @@
 /**
- * A tensor of the generate extension: the JSON has its elements alone, as one value or as an array, and the model's
- * signature says what they are. Other tensors say it themselves (JsonDecoder.ts).
+ * A tensor of the generate extension. The JSON has only the elements, as one value or as an array; the signature
+ * determines datatype and shape. Other tensors declare both (JsonDecoder.ts).
  */
 import { InvalidRequest } from "../../error/InferenceError.ts"
 import { maxDepth, readElements, tooDeep } from "../json/JsonElements.ts"
@@ -10,7 +10,7 @@ import { matches, type TensorSpec, wireDims } from "../../tensor/TensorSpec.ts"
 import { elementCount } from "../../tensor/TypedTensor.ts"
 import type { WireTensor } from "../../wire/WireRequest.ts"
 
-/** Reads the value at the reader's position; `batched` where the model has a batch dimension before its dims. */
+/** Reads the value at the reader's position. `batched`: the model has a batch dimension before its dims. */
 export const readTensor = (reader: JsonReader, { name, datatype, dims }: TensorSpec, batched: boolean): WireTensor => {
   const start = reader.position
   const layout = measure(reader)
@@ -24,13 +24,13 @@ export const readTensor = (reader: JsonReader, { name, datatype, dims }: TensorS
 }
 
 interface Layout {
-  /** Of the arrays, from the outermost; none for a value by itself. */
+  /** Extents of the arrays, from the outermost; empty for a single value. */
   readonly extents: ReadonlyArray<number>
   /** Elements in all. */
   readonly count: number
 }
 
-/** Walks over a value; undefined where its arrays are not equally long, or not equally deep. */
+/** Walks over a value; undefined if its arrays are not equally long, or not equally deep. */
 const measure = (reader: JsonReader): Layout | undefined => {
   const extents: Array<number> = []
   let depthOfElements: number | undefined
@@ -60,9 +60,9 @@ const measure = (reader: JsonReader): Layout | undefined => {
 }
 
 /**
- * The shape that `dims` leave to elements of this layout; undefined where there is none. Nested arrays are the innermost
- * axes, and what is before them is 1. Of a flat array, or a value, the innermost dim that may vary has all that the fixed
- * ones leave, and the others that may vary are 1.
+ * The shape of elements with this layout under `dims`; undefined if there is none. Nested arrays are the innermost
+ * axes, and the axes before them are 1. For a flat array or a single value, the innermost variable dim takes all
+ * elements that the fixed dims leave. Other variable dims are 1.
  */
 const complete = (dims: ReadonlyArray<number>, { extents, count }: Layout): ReadonlyArray<number> | undefined => {
   if (extents.length > 1) {

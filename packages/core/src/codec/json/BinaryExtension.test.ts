@@ -20,7 +20,7 @@ import type { WireResponse, WireTensor } from "../../wire/WireRequest.ts"
 const encoder = new TextEncoder()
 const model = { name: "m", version: "" }
 
-/** A document and the bytes behind it, as a request with its header. */
+/** Decodes a request with its header: a document, followed by bytes. */
 const decode = (document: string, ...blobs: ReadonlyArray<Uint8Array>) => {
   const header = encoder.encode(document)
   return decodeRequest(concat([header, ...blobs]), header.length, model)

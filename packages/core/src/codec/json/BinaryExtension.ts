@@ -1,7 +1,7 @@
 /**
- * Bodies of `infer` over HTTP, as servers and clients exchange them: a JSON document and, behind it, the bytes of the
- * tensors that it announces as binary data, in its order. `Inference-Header-Content-Length` says where the document ends.
- * Tensors are views on the body; nothing is copied. Where it is 0, there is no document, and the body is the only input.
+ * HTTP bodies of `infer`, for servers and clients: a JSON document, followed by the bytes of its binary tensors in
+ * document order. `Inference-Header-Content-Length` is the length of the document; 0 means that the body is the data of
+ * the only input. Tensors are views on the body, without copies.
  */
 import { Result } from "effect"
 import { byteWidth } from "../../tensor/DataType.ts"
@@ -28,11 +28,11 @@ export interface DecodedRequest {
 }
 
 export interface EncodedResponse {
-  /** Undefined where no output is binary: the body is the document. */
+  /** Undefined if no output is binary: the body is the document. */
   readonly headerLength: number | undefined
   /** Its memory is its own. */
   readonly document: Uint8Array
-  /** The binary outputs, to be sent behind it. */
+  /** Data of the binary outputs, sent after the document. */
   readonly tensors: ReadonlyArray<Uint8Array>
 }
 
@@ -68,9 +68,9 @@ export const decodeRequest = (
 }
 
 /**
- * Reads the body of a raw request: the elements of the model's one input, for one row where the model batches, in the
- * shape that its dims leave. A BYTES input has one element, which is the body without a length before it. All outputs are
- * sent as binary data. Whether the bytes fill the shape is for Validation.ts to say, as with any request.
+ * Reads the body of a raw request: the elements of the model's only input, with one row if the model batches. The
+ * body's length determines the variable dim. A BYTES input has one element, the body without a length prefix. All
+ * outputs are sent as binary data. Validation.ts checks whether the bytes match the shape.
  */
 export const decodeRawRequest = (
   body: Uint8Array,
@@ -114,7 +114,7 @@ export const binaryOutputs = (request: DecodedRequest, response: WireResponse): 
     return requested?.region === undefined && (requested?.binary ?? request.binaryOutputs)
   })
 
-/** Writes a response; `binary` by position in its outputs. Fails where an output has no JSON form. */
+/** Writes a response. `binary`: whether each output is sent as binary data. Fails if an output has no JSON form. */
 export const encodeResponse = (
   response: WireResponse,
   binary: ReadonlyArray<boolean>,
@@ -127,7 +127,7 @@ export const encodeResponse = (
   return Result.succeed({ headerLength: tensors.length > 0 ? document.length : undefined, document, tensors })
 }
 
-/** Writes a request with all inputs as binary data, which asks for all outputs as binary data. */
+/** Writes a request with all inputs as binary data, which requests all outputs as binary data. */
 export const encodeRequest = (wire: WireRequest): { readonly headerLength: number; readonly body: Uint8Array } => {
   const document = writeRequest(wire)
   let length = document.length
@@ -142,7 +142,7 @@ export const encodeRequest = (wire: WireRequest): { readonly headerLength: numbe
   return { headerLength: document.length, body }
 }
 
-/** Writes a request without binary data, which asks for none. Fails where an input has no JSON form. */
+/** Writes a request without binary data, which requests outputs as JSON. Fails if an input has no JSON form. */
 export const encodeJsonRequest = (wire: WireRequest): Result.Result<Uint8Array, InvalidRequest> =>
   writeJsonRequest(wire)
 

@@ -1,13 +1,12 @@
 /**
- * The JSON that loads or unloads a model over HTTP, read: parameters by name, or nothing. What they mean, and which there
- * are, is the server's business.
+ * Decodes the JSON body of a model load or unload over HTTP: optional parameters by name. The server interprets them.
  */
 import type { Result } from "effect"
 import type { InferenceError } from "../../error/InferenceError.ts"
 import { caught, members, maxElements, tooMany, wrongKind } from "./JsonMembers.ts"
 import { JsonReader } from "./JsonReader.ts"
 
-/** A text, a truth value, or undefined for what is neither and so no parameter of anything. */
+/** Parameters by name: strings and booleans, or undefined for values of other types, which are invalid. */
 export type ControlParameters = ReadonlyMap<string, string | boolean | undefined>
 
 /** Where a name stands twice, the first counts; an empty body has no parameters. */

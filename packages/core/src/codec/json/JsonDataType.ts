@@ -1,4 +1,4 @@
-/** The datatypes that JSON can carry: all but the two 16-bit floats, which travel as binary data only. */
+/** The datatypes with a JSON form: all except the two 16-bit floats, which require binary data. */
 import { InvalidRequest } from "../../error/InferenceError.ts"
 import type { DataType } from "../../tensor/DataType.ts"
 

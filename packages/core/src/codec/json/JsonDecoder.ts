@@ -1,7 +1,7 @@
 /**
- * The JSON of the v2 protocol, read: what stands in a request or response document. Tensors whose bytes follow the
- * document are announced here and cut out in BinaryExtension.ts, which is what front ends and clients call. Where a key
- * stands twice, the first counts. Written it is in JsonEncoder.ts.
+ * Decodes the JSON of the v2 protocol: request and response documents. Tensors in binary form are only declared in the
+ * document; BinaryExtension.ts extracts their bytes, and is the entry point for front ends and clients. The first of
+ * duplicate keys counts. JsonEncoder.ts encodes.
  */
 import { Result } from "effect"
 import { byteWidth, isDataType } from "../../tensor/DataType.ts"
@@ -55,7 +55,7 @@ export interface ResponseDocument {
 /** The values of a document that differ from request to request, in its order. */
 export interface VaryingValues {
   readonly values: Array<VaryingValue>
-  /** False where the elements of an input are not among them. */
+  /** Whether the elements of all inputs were read. */
   isWhole: boolean
 }
 
@@ -114,7 +114,7 @@ export const readResponse = (bytes: Uint8Array): Result.Result<ResponseDocument,
     let [modelName, modelVersion, id] = ["", "", ""]
     let parameters: Parameters = {}
     members(reader, ["outputs", "model_name", "model_version", "id", "parameters"], (key) => {
-      // Servers differ in what they leave out and what they set to null.
+      // Some servers omit unset members, others set them to null.
       if (reader.kind() === "null") return reader.null()
       switch (key) {
         case "model_name":

@@ -1,6 +1,6 @@
 /**
- * The numbers, booleans or strings of a JSON array, flat or nested, straight from its bytes into the bytes of a tensor.
- * How deep the array nests says nothing here: only the shape counts. One number is read in JsonNumber.ts.
+ * Decodes the numbers, booleans or strings of a JSON array, flat or nested, from its bytes into the bytes of a tensor.
+ * The nesting depth is ignored: only the shape counts. JsonNumber.ts decodes a single number.
  */
 import * as DataType from "../../tensor/DataType.ts"
 import { InvalidRequest, MalformedRequest } from "../../error/InferenceError.ts"
@@ -78,7 +78,7 @@ interface Target {
   readonly name: string
   /** For many numbers. */
   readonly kernel: () => NumberKernel | undefined
-  /** The element that is read now, and where it stands. */
+  /** Index of the current element, and its position in the document. */
   index: number
   start: number
 }
@@ -100,7 +100,7 @@ const integers: { readonly [D in "INT8" | "INT16" | "INT32" | "UINT8" | "UINT16"
 /** Where numbers are read many at once, on their way to their tensor. */
 const block = new Float64Array(1024)
 
-/** Integers into the block; none where one of them is out of range, for the reading one by one to say which. */
+/** Reads integers into the block. Returns 0 if one is out of range; reading them one by one then names it. */
 const readBlock = ({ reader }: Target, left: number, min: number, max: number): number => {
   const start = reader.position
   const read = readNumbers(reader, block, Math.min(left, block.length), "integer")
@@ -217,7 +217,7 @@ const readFloat = (target: Target): number => {
   return text.startsWith("-") ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY
 }
 
-/** An integer of at most 15 digits; undefined where it has more, with the reader still before it. */
+/** Reads an integer of at most 15 digits. If it has more, returns undefined and leaves the reader before it. */
 const readInteger = (target: Target): number | undefined => {
   const { reader } = target
   const { bytes } = reader
@@ -238,7 +238,7 @@ const readInteger = (target: Target): number | undefined => {
   return negative ? 0 - value : value
 }
 
-/** 64-bit integers, as their two words: a bigint only where the digits do not fit a double. */
+/** Reads 64-bit integers as two words each. Uses bigint only if the digits do not fit a double. */
 const readLong = (target: Target, count: number): Uint8Array => {
   const { reader } = target
   const bytes = SmallMemory.allocate(count * 8)

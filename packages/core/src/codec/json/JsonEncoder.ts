@@ -1,6 +1,6 @@
 /**
- * The JSON of the v2 protocol, written: requests, with their tensors in it or behind it, and responses. Read it is in
- * JsonDecoder.ts; BinaryExtension.ts is what front ends and clients call.
+ * Encodes the JSON of the v2 protocol: responses, and requests with their tensors inside or after the document.
+ * JsonDecoder.ts decodes; BinaryExtension.ts is the entry point for front ends and clients.
  */
 import { Result } from "effect"
 import { InvalidRequest } from "../../error/InferenceError.ts"
@@ -9,7 +9,7 @@ import { JsonWriter } from "./JsonWriter.ts"
 import * as RegionReference from "../../wire/RegionReference.ts"
 import type { WireRequest, WireResponse, WireTensor } from "../../wire/WireRequest.ts"
 
-/** The document of a request whose inputs all follow it as binary data, and which asks for its outputs that way. */
+/** Writes the document of a request with binary inputs after it, which requests binary outputs. */
 export const writeRequest = (wire: WireRequest): Uint8Array => {
   const writer = new JsonWriter()
   openRequest(writer, { ...wire.parameters, binary_data_output: true }, wire)
@@ -22,7 +22,7 @@ export const writeRequest = (wire: WireRequest): Uint8Array => {
   return writer.written()
 }
 
-/** The document of a request that holds its inputs itself, and asks for its outputs that way. */
+/** Writes the document of a request with JSON inputs, which requests JSON outputs. */
 export const writeJsonRequest = (wire: WireRequest): Result.Result<Uint8Array, InvalidRequest> => {
   const writer = new JsonWriter()
   openRequest(writer, wire.parameters, wire)
@@ -106,7 +106,7 @@ export const writeResponse = (
   return Result.succeed(writer.written())
 }
 
-/** A tensor with its elements; a problem where they have no JSON form. */
+/** Writes a tensor with its elements; returns an error if they have no JSON form. */
 const writeData = (writer: JsonWriter, tensor: WireTensor): InvalidRequest | undefined => {
   writeTensor(writer, tensor)
   writer.ascii('"data":[')
@@ -116,7 +116,7 @@ const writeData = (writer: JsonWriter, tensor: WireTensor): InvalidRequest | und
   return undefined
 }
 
-/** The members that every tensor has, with a comma behind them. */
+/** Writes the members that all tensors have, followed by a comma. */
 const writeTensor = (writer: JsonWriter, { name, datatype, shape }: WireTensor): void => {
   writer.ascii('{"name":')
   writer.string(name)

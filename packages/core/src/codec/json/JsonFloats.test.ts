@@ -1,4 +1,4 @@
-/** FP32 values as JSON: what is written reads back to the same value, and nothing shorter does. */
+/** FP32 values as JSON: the text reads back to the same value, and no shorter one does. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { longest, writeSingles } from "./JsonFloats.ts"

@@ -1,17 +1,16 @@
 /**
- * Many FP32 values as JSON at once, each with the fewest digits that read back to it, and commas between them. Bytes out,
- * no strings on the way. Not here: what has no digits (NaN, the infinities), and how a document is put together
- * (JsonWriter.ts).
+ * Writes many FP32 values as JSON at once, separated by commas, each with the fewest digits that read back to it.
+ * Writes bytes without intermediate strings. JsonWriter.ts writes NaN and the infinities, and the document.
  *
- * A value has 8 significant digits, fewer where 7 or 6 of them are as good, 9 where 8 are not. Whether digits are good is
- * told by how far they are from the value, in units of their last place: less than half of its own last place. The two
- * are doubles and known to 2^-50; where they come closer than that, which is rare, the slow way decides.
+ * A value has 8 significant digits: fewer if 7 or 6 suffice, or 9 if 8 do not. Digits suffice if their distance from
+ * the value is less than half of the value's last place. Both are doubles with an error of at most 2^-50. If they are
+ * closer than that, which is rare, a slower method decides.
  */
 
-/** Bytes that one value may take, and what is written behind it before it is cut off. */
+/** Bytes to reserve for one value, including excess digits that are cut off. */
 export const longest = 32
 
-/** Writes `count` of the values, and their bits, at `offset`; answers the offset behind them. */
+/** Writes `count` values, given also as their bits, at `offset`; returns the end offset. */
 export const writeSingles = (
   values: Float32Array,
   bits: Int32Array,
@@ -42,11 +41,11 @@ const writeSingle = (value: number, word: number, bytes: Uint8Array, view: DataV
   const size = Math.abs(value)
   let exponent = exponents[binary] ?? 0
   if (size >= power10(exponent + 1)) exponent += 1
-  // Its digits as an integer, of which so many are decimals.
+  // The digits as an integer, and the number of decimals among them.
   let decimals = 7 - exponent
   const exact = size * power10(decimals)
   const far = (reaches[binary] ?? 0) * power10(decimals) * 1.000_001
-  // A power of two is half as far from what is below it.
+  // The distance from a power of two to the next lower value is half as large.
   const near = far * ((word & 0x7f_ffff) === 0 ? 0.499_998 : 0.999_998)
   let digits = (exact + 0.5) | 0
   let good = judge(Math.abs(digits - exact), near, far)
@@ -75,7 +74,7 @@ const writeSingle = (value: number, word: number, bytes: Uint8Array, view: DataV
   return writeNumber(digits, decimals, bytes, view, end)
 }
 
-/** 1 where digits so far from the value are good, -1 where they are not, 0 where that is too close to call. */
+/** 1 if digits at this distance from the value suffice, -1 if not, 0 if that is too close to call. */
 const judge = (distance: number, near: number, far: number): number => (distance < near ? 1 : distance > far ? -1 : 0)
 
 /** As JavaScript writes a number with these digits: with an exponent below 10^-6 and from 10^21 on. */
@@ -122,7 +121,7 @@ const writeDigits = (bytes: Uint8Array, view: DataView, offset: number, value: n
   return writePlaces(view, offset + 1, value - first * 1e8, 8)
 }
 
-/** The value with zeros in front of it, in so many places: at most 8, of which as many are written anyway. */
+/** Writes the value, zero-padded to `places` digits, at most 8. Always overwrites 8 bytes. */
 const writePlaces = (view: DataView, offset: number, value: number, places: number): number => {
   const all = Math.imul(value, integers[8 - places] ?? 1)
   const upper = (all / 10_000) | 0

@@ -1,6 +1,6 @@
 /**
- * What every document of the protocol is read with: members of objects by name, elements of arrays, and the errors that
- * name a field. Over JsonReader.ts, which knows JSON only; what the documents are is not here.
+ * Shared reading of the protocol's JSON documents: members of objects by name, elements of arrays, and errors that name
+ * a field. Built on JsonReader.ts, which handles plain JSON; the decoders define the documents.
  */
 import { Result } from "effect"
 import { type InferenceError, isInferenceError, MalformedRequest } from "../../error/InferenceError.ts"

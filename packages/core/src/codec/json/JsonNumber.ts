@@ -1,7 +1,7 @@
 /**
- * A JSON number as the nearest double, from its bytes. Most numbers are exact in double arithmetic; most of the others are
- * in twice its precision. What remains is left to `Number`, which costs several times as much. FP32 is the nearest to that
- * double, as it is for every parser of JSON.
+ * Converts the bytes of a JSON number to the nearest double. Most numbers are exact in double arithmetic, and most
+ * others in twice its precision. `Number` converts the rest, at several times the cost. FP32 is the float nearest to
+ * that double, as in other JSON parsers.
  */
 import type { JsonReader } from "./JsonReader.ts"
 
@@ -70,10 +70,10 @@ const powers = Float64Array.from({ length: 23 }, (_, exponent) => Number(`1e${ex
 export const power10 = (exponent: number): number => powers[exponent] ?? 1
 
 /**
- * `(head * 10^tailDigits + tail) * 10^exponent` to the nearest double, or NaN where that is too close to call.
+ * Computes `(head * 10^tailDigits + tail) * 10^exponent` to the nearest double, or NaN if that is too close to call.
  *
- * In double-double arithmetic: a double and the error of its rounding (Dekker, 1971), good to more than 2^-100 of the
- * value. Where adding or taking away 2^-98 of it makes no difference to the rounded sum, the sum is the nearest double.
+ * Uses double-double arithmetic: a double and its rounding error (Dekker, 1971), accurate to more than 2^-100 of the
+ * value. If adding or subtracting 2^-98 of the value does not change the rounded sum, the sum is the nearest double.
  */
 export const longDouble = (head: number, tail: number, tailDigits: number, exponent: number): number => {
   const product = head * power10(tailDigits)

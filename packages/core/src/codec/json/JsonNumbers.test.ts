@@ -1,4 +1,4 @@
-/** Many numbers at once are what JSON.parse reads, to the last bit, and refused where it refuses them. */
+/** Arrays of numbers: the results equal those of JSON.parse bit by bit, and the same texts are rejected. */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { readElements } from "./JsonElements.ts"
@@ -18,7 +18,7 @@ const read = (datatype: "FP32" | "FP64" | "INT32" | "UINT8" | "INT64", texts: Re
 const digits = (minLength: number, maxLength: number) =>
   fc.array(fc.constantFrom(..."0123456789"), { minLength, maxLength }).map((some) => some.join(""))
 
-/** Whatever JSON calls a number, of any length. */
+/** Any valid JSON number, of any length. */
 const written = fc
   .record({
     sign: fc.constantFrom("", "-"),

@@ -1,7 +1,7 @@
 /**
- * Many JSON numbers at once, as they mostly stand in an array: digits, perhaps a fraction and an exponent, then a comma.
- * Four digits are read in one go. It stops before whatever stands otherwise, which JsonElements.ts reads one by one with
- * JsonNumber.ts; it fails nowhere.
+ * Reads many JSON numbers at once in their most common form: digits, an optional fraction and exponent, then a comma.
+ * It reads four digits at a time, stops before any other form, and never fails. JsonElements.ts reads the other forms
+ * one by one with JsonNumber.ts.
  */
 import { longDouble, power10 } from "./JsonNumber.ts"
 import type { JsonReader } from "./JsonReader.ts"
@@ -12,13 +12,13 @@ export type NumberKind = "integer" | "single" | "double"
 /** Bytes that the longest number which is read here may take. */
 const longest = 48
 
-/** Where the last numbers of a document are read, so that whoever reads several bytes at once stays inside. */
+/** Copy of the document's end with padding, so that reads of several bytes at once stay within bounds. */
 const tail = new Uint8Array(2 * longest)
 const tailView = new DataView(tail.buffer)
 
 /**
- * Reads numbers into `block`, at most `most`, and answers how many. The reader is at a value, and then behind the last one
- * that was read, at its comma or bracket; where none was, it has not moved.
+ * Reads up to `maxCount` numbers into `block` and returns their count. The reader must be at a value. It moves to the
+ * comma or bracket after the last number read, or stays if none was read.
  */
 export const readNumbers = (reader: JsonReader, block: Float64Array, maxCount: number, kind: NumberKind): number => {
   const { bytes } = reader
@@ -33,7 +33,7 @@ export const readNumbers = (reader: JsonReader, block: Float64Array, maxCount: n
   return scan(reader, tail, tailView, next, 0, bytes.length - next, block, count, maxCount, kind)
 }
 
-/** Where the next value begins, after a comma; the end of the bytes where there is none. */
+/** The start of the next value after a comma; the end of the bytes if there is no comma. */
 const behindComma = (bytes: Uint8Array, position: number): number => {
   if (bytes[position] !== comma) return bytes.length
   let next = position + 1
@@ -42,8 +42,8 @@ const behindComma = (bytes: Uint8Array, position: number): number => {
 }
 
 /**
- * The same from a part of the document, whose first byte is the one at `base` in that: from a position of this part to its
- * `limit`, behind as many numbers as were read before. Answers how many there are now.
+ * Reads numbers from a part of the document, up to its `limit`. `base` is the offset of the part in the document.
+ * Returns the count, including the numbers read before.
  */
 const scan = (
   reader: JsonReader,

@@ -1,9 +1,12 @@
-/** The value of a parameter, read from JSON: a scalar. What its name asks of it, KnownParameters.ts knows. */
+/** Reads the value of a parameter from JSON: a scalar. KnownParameters.ts validates it. */
 import { InvalidRequest } from "../../error/InferenceError.ts"
 import type { Parameter } from "../../request/Request.ts"
 import type { JsonReader } from "./JsonReader.ts"
 
-/** Undefined where it is none. Integers of at most 64 bits are bigints, so that a double stays a double on its way. */
+/**
+ * Reads a parameter; undefined if the value is not a scalar. Integers of at most 64 bits are bigints, so that doubles
+ * remain doubles when encoded again.
+ */
 export const readParameter = (reader: JsonReader): Parameter | undefined => {
   switch (reader.kind()) {
     case "boolean":
@@ -22,7 +25,7 @@ export const readParameter = (reader: JsonReader): Parameter | undefined => {
   }
 }
 
-/** The refusal of one that is none. */
+/** The error for a parameter that is not a scalar. */
 export const invalidType = (name: string) => {
   const rule = "It should be either 'int', 'bool', or 'string'."
   return new InvalidRequest({ message: `parameter '${name}' has invalid type. ${rule}` })

@@ -1,16 +1,16 @@
 /**
- * A reader of JSON text that stays in bytes: it walks a document once and hands out its parts where the caller asks for
- * them, so that a picture's numbers never become JavaScript arrays (JsonElements.ts). NaN, Infinity and -Infinity are
- * numbers here. It knows JSON only; what a request is, JsonDecoder.ts knows.
+ * Reads JSON text from bytes: it traverses a document once and returns the parts that the caller requests. The numbers
+ * of a large tensor never become JavaScript arrays (JsonElements.ts). NaN, Infinity and -Infinity are numbers here.
+ * JsonDecoder.ts defines the structure of requests.
  *
- * Failures are thrown, as a parser's are, and become a Result at the codec's edge.
+ * The reader throws its failures; the codec converts them to a Result.
  */
 import { MalformedRequest } from "../../error/InferenceError.ts"
 
-/** What stands at a position, told by its first byte. */
+/** Kind of the value at a position, determined by its first byte. */
 export type JsonKind = "object" | "array" | "string" | "number" | "boolean" | "null"
 
-/** Values inside values; more is refused. Only skipped values can come near it, and no recursion is behind it. */
+/** Maximum nesting depth. Only skipped values can come near it; skipping is not recursive. */
 const maxDepth = 1_000_000
 
 const quote = 0x22
@@ -215,7 +215,10 @@ export class JsonReader {
     }
   }
 
-  /** Writes a string's content as UTF-8, its escapes resolved; never longer than it was. Answers the offset behind it. */
+  /**
+   * Writes a string's content as UTF-8 with its escapes resolved, and returns the end offset. The output is never
+   * longer than the input.
+   */
   unescape(from: number, to: number, target: Uint8Array, offset: number): number {
     const { bytes } = this
     for (let position = from; position < to;) {

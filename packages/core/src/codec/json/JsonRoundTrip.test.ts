@@ -1,6 +1,6 @@
 /**
- * The JSON of tensors as a whole: what JSON.parse reads, where it can read it at all, and back again, for every datatype
- * that has a JSON form, every shape and every kind of value. Single numbers, to the last bit, are in JsonDecoder.test.ts.
+ * Round trips of tensors through JSON, compared with JSON.parse where it can read the text: every datatype with a JSON
+ * form, every shape and kind of value. JsonDecoder.test.ts checks single numbers to the last bit.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
@@ -145,7 +145,7 @@ it("FP64: written with the fewest digits that read back, which are JavaScript's 
 })
 
 describe("documents", () => {
-  /** What JSON.parse reads without loss. */
+  /** Datatypes that JSON.parse reads without loss. */
   const parsable = ["BOOL", "UINT8", "UINT16", "UINT32", "INT8", "INT16", "INT32", "FP64", "BYTES"] as const
   const finite = {
     ...kinds,

@@ -1,6 +1,6 @@
 /**
- * Writes JSON as bytes: strings, and the elements of tensors with the fewest digits that read back to the same value.
- * NaN and the infinities are written as such. It knows JSON only; what a response is, JsonEncoder.ts knows.
+ * Writes JSON as bytes: strings, and tensor elements with the fewest digits that read back to the same value. NaN and
+ * the infinities are written by name. JsonEncoder.ts defines the structure of responses.
  */
 import { byteWidth, isDataType } from "../../tensor/DataType.ts"
 import type { JsonDataType } from "./JsonDataType.ts"
@@ -16,7 +16,7 @@ const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 /** The longest number: `-1.7976931348623157e+308,` and 64-bit integers are shorter than this. */
 const longestNumber = 32
 
-/** What documents are written in until they turn out to be large; undefined while a writer has it. */
+/** Shared buffer for small documents; undefined while a writer uses it. */
 let scratch: DataView<ArrayBuffer> | undefined
 const scratchSize = 16 * 1024
 
@@ -31,7 +31,7 @@ export class JsonWriter {
     scratch = undefined
   }
 
-  /** What was written, in memory of its own; nothing can be written afterwards. */
+  /** Returns the written bytes, which no later writer overwrites. Nothing can be written afterwards. */
   written(): Uint8Array {
     const bytes = this.#bytes.subarray(0, this.#length)
     if (this.#bytes.length > scratchSize) return bytes
@@ -75,7 +75,7 @@ export class JsonWriter {
     else this.ascii(typeof value === "number" ? double(value) : String(value))
   }
 
-  /** A tensor's elements with commas between them; a message where they have no JSON form. */
+  /** Writes a tensor's elements, separated by commas; returns a message if they have no JSON form. */
   elements({ name, datatype, bytes, shape }: WireTensor): string | undefined {
     if (!isDataType(datatype) || datatype === "FP16" || datatype === "BF16") {
       return `sending ${datatype} data via JSON is not supported. Please use the binary data format for output ${name}`
@@ -84,7 +84,8 @@ export class JsonWriter {
     if (datatype === "FP32" || datatype === "FP64") {
       const kernel = count < worthwhile ? undefined : numberKernel()
       if (kernel !== undefined) {
-        // What most of them take, and not twice as much, which would have to be cleared; where it is too little, it grows.
+        // Enough for most arrays. Reserving the maximum would clear twice as much memory; the buffer grows if
+        // necessary.
         this.#reserve(count * (datatype === "FP32" ? 12 : 20), 16 * longestNumber)
         this.#throughKernel(kernel, datatype, bytes, count)
         return undefined
@@ -140,7 +141,7 @@ export class JsonWriter {
     this.#digits(Math.abs(value))
   }
 
-  /** `high` is the upper word, signed as the datatype is: where it is small, the number is exact as a double. */
+  /** Writes a 64-bit integer. `high` is the upper word, with the datatype's sign; if it is small, a double is exact. */
   #long(view: DataView, index: number, high: number): void {
     const exact = high >= -0x20_0000 && high < 0x20_0000
     if (exact) this.#integer(high * 0x1_0000_0000 + view.getUint32(index * 8, true))
@@ -174,7 +175,7 @@ export class JsonWriter {
   }
 
   #singles(bytes: Uint8Array, count: number): void {
-    // What most of them take; where it is too little, it grows.
+    // Enough for most arrays; the buffer grows if necessary.
     this.#reserve(count * 12)
     for (let from = 0; from < count; from += singles.length) {
       const several = Math.min(singles.length, count - from)
@@ -254,6 +255,6 @@ const singleBytes = new Uint8Array(singles.buffer)
 /** As JavaScript writes it, with the sign of a zero. */
 const float = (value: number): string => (Object.is(value, -0) ? "-0.0" : String(value))
 
-/** With a point even where it is whole, so that its reader takes it for a double too. */
+/** Formats whole numbers with a point too, so that readers parse them as doubles. */
 const double = (value: number): string =>
   Number.isInteger(value) && Math.abs(value) < 1e21 ? `${Object.is(value, -0) ? "-0" : value}.0` : String(value)

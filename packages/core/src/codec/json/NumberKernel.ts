@@ -1,26 +1,28 @@
 /**
- * Many numbers at once from text, and into text, by WebAssembly: it has what JavaScript lacks here, integers of 64 bits and
- * vectors. Its source is packages/core/kernel. This is the memory that both sides know, with its tables filled, and the
- * functions as they are there; NumberWindow.ts and JsonWriter.ts know how to use them. Not for small tensors, whose numbers
- * JavaScript has read before they are over there.
+ * Converts many numbers at once from text and to text, by WebAssembly, which has 64-bit integers and vectors. Its
+ * source is packages/core/kernel. This module has the shared memory, with its tables filled, and the functions of the
+ * kernel; NumberWindow.ts and JsonWriter.ts use them. For small tensors, JavaScript is faster than the copy into that
+ * memory.
  *
- * Where there is no WebAssembly, as under `node --jitless` or where a page's policy forbids it, there is no kernel, and
- * JavaScript does it all.
+ * Without WebAssembly, as under `node --jitless` or where a page's policy forbids it, there is no kernel, and
+ * JavaScript converts all numbers.
  */
 import { kernel } from "../../gen/kernel.ts"
 import { shortest } from "./JsonFloats.ts"
 
-/** Elements of a tensor from which on the way over there pays well: from 8 to 16 on it does at all (docs/performance.md). */
+/** Minimum number of elements to use the kernel. It breaks even between 8 and 16 (docs/performance.md). */
 export const worthwhile = 32
 
 export interface NumberKernel {
-  /** What is read, or was written, from `text` in the memory. Behind what is read, a margin of it has to be 0. */
+  /**
+   * Text to read, or the written text: the memory from the offset `text`. Text to read must end with a margin of zeros.
+   */
   readonly textBytes: Uint8Array<ArrayBuffer>
   readonly text: number
-  /** What was read, or is to be written, from `elements` in the memory. */
+  /** Elements that were read, or elements to write: the memory from the offset `elements`. */
   readonly elementBytes: Uint8Array<ArrayBuffer>
   readonly elements: number
-  /** The address behind what the last call has read or written; of reading, that of the delimiter. */
+  /** The end address of the last read or write; after a read, the address of the delimiter. */
   readonly end: () => number
   readonly functions: Functions
 }
@@ -38,7 +40,7 @@ interface Functions {
     width: number,
     signed: boolean,
   ) => number
-  /** A comma is behind each; fewer than `count` where the next one is left to the caller. */
+  /** Write each element followed by a comma. Return less than `count` if the caller must write the next element. */
   readonly writeSingles: (source: number, count: number, target: number) => number
   readonly writeDoubles: (source: number, count: number, target: number) => number
 }
@@ -49,7 +51,7 @@ export const margin = 64
 let instance: NumberKernel | undefined
 let isTried = false
 
-/** Made when it is first needed, in about 5 ms; undefined where there is none. */
+/** The kernel, created on first use in about 5 ms; undefined without WebAssembly. */
 export const numberKernel = (): NumberKernel | undefined => {
   if (isTried) return instance
   isTried = true
@@ -128,9 +130,10 @@ const fillPowers = ({ memory, largestPower, powers, decimals }: Exports): void =
 }
 
 /**
- * For writing FP32, by the biased exponent of a value: the decimal exponent of the power of two that it begins at; the
- * bits from which on that is one more; for both, what scales its mantissa to 9 digits before the point, as an integer with
- * 32 + 24 bits behind it; and the digits of that power of two, which is half as far from what is below it as others are.
+ * Fills the tables for writing FP32, indexed by the biased exponent of a value. They have the decimal exponent at the
+ * start of the binade, and the bits from which on it is one more. For both, they have the factor that scales the
+ * mantissa to 9 digits before the point, with 32 + 24 fractional bits. The last table has the digits of the power of
+ * two, whose distance to the next lower value is half as large.
  */
 const fillSingles = ({ memory, exponents, thresholds, factors, powersOfTwo }: Exports): void => {
   const begins = new Int8Array(memory.buffer, exponents.value, 256)

@@ -1,4 +1,7 @@
-/** Numbers that the kernel reads are the ones that JavaScript reads, and refused where it refuses them, in the same words. */
+/**
+ * Numbers read by the kernel: the values equal those of JavaScript, and the same texts are rejected with the same
+ * messages.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { readElements } from "./JsonElements.ts"
@@ -10,7 +13,7 @@ const encoder = new TextEncoder()
 
 const datatypes = ["FP32", "FP64", "INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64"] as const
 
-/** The elements, and where the reader stands behind them; or what is wrong, and where. */
+/** The elements and the reader's position after them; or the error and its position. */
 const outcome = (text: string, datatype: JsonDataType, count: number, kernel = numberKernel) => {
   const reader = new JsonReader(encoder.encode(text), "request")
   try {
@@ -32,7 +35,7 @@ const agree = (text: string, datatype: JsonDataType, count: number) =>
 
 const bytes = (data: Float32Array | Float64Array) => new Uint8Array(data.buffer)
 
-/** What JSON.parse makes of it. */
+/** Asserts that the elements equal those of JSON.parse. */
 const parsed = (texts: ReadonlyArray<string>) => {
   const values: Array<number> = JSON.parse(`[${texts.join()}]`)
   const text = `[${texts.join()}]`
@@ -51,7 +54,7 @@ const many = { minLength: worthwhile, maxLength: 64 }
 const digits = (minLength: number, maxLength: number) =>
   fc.array(fc.constantFrom(..."0123456789"), { minLength, maxLength }).map((some) => some.join(""))
 
-/** Whatever JSON calls a number that a double can hold, of any length. */
+/** Any valid JSON number within the range of a double, of any length. */
 const written = fc
   .record({
     sign: fc.constantFrom("", "-"),

@@ -1,6 +1,6 @@
 /**
- * The numbers of one array through the kernel's memory, piece by piece, so that it does not grow with the document. What the
- * kernel leaves is left to whoever asks, JsonElements.ts, as is everything between brackets.
+ * Reads the numbers of one array through the kernel's memory, in pieces, so that the memory does not grow with the
+ * document. JsonElements.ts reads the numbers that the kernel cannot, and nested arrays.
  */
 import { byteWidth } from "../../tensor/DataType.ts"
 import type { JsonDataType } from "./JsonDataType.ts"
@@ -9,10 +9,10 @@ import { margin, type NumberKernel } from "./NumberKernel.ts"
 
 export type NumberDataType = Exclude<JsonDataType, "BOOL" | "BYTES">
 
-/** What an element takes, mostly: so that of a short array no more is copied than is read. */
+/** Typical bytes of an element; limits how much of the text behind a short array is copied. */
 const likelyLength = 24
 
-/** Up to which so many bytes are copied one by one. */
+/** Maximum length that is copied byte by byte. */
 const fewBytes = 64
 
 const comma = 0x2c
@@ -24,7 +24,7 @@ export class NumberWindow {
   readonly #width: number
   /** Of the tensor, all of it. */
   readonly #data: Uint8Array
-  /** The part of the document that is in the window, and where it may begin to read a number. */
+  /** The part of the document in the window, and the last position at which a number may begin. */
   #from = 0
   #limit = 0
 
@@ -37,8 +37,8 @@ export class NumberWindow {
   }
 
   /**
-   * Reads numbers from the reader's position on as elements from `index` on, and answers how many. The reader is then behind
-   * the last one, at its comma or bracket; where none was read, it has not moved.
+   * Reads numbers from the reader's position as elements from `index` on, and returns their count. The reader moves to
+   * the comma or bracket after the last number read, or stays if none was read.
    */
   read(index: number): number {
     const { elementBytes, text, elements, end } = this.#kernel
@@ -79,7 +79,9 @@ export class NumberWindow {
     else for (let index = 0; index < length; index++) this.#data[offset + index] = elementBytes[index] ?? 0
   }
 
-  /** The window begins here, and has as much as so many elements may need, or as fits. */
+  /**
+   * Moves the start of the window, and fills it with the typical length of the given number of elements, if it fits.
+   */
   #move(from: number, elements: number): void {
     const { textBytes } = this.#kernel
     const { bytes } = this.#reader

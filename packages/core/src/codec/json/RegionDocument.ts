@@ -1,6 +1,6 @@
 /**
- * The JSON that registers a region of system shared memory over HTTP, read. Its name is in the path; whether there is such
- * a region, the server finds out.
+ * Decodes the JSON body that registers a system shared memory region over HTTP. The name is in the path; the server
+ * checks whether the region exists.
  */
 import type { Result } from "effect"
 import type { InferenceError } from "../../error/InferenceError.ts"
@@ -10,7 +10,7 @@ import { JsonReader } from "./JsonReader.ts"
 export interface RegionDocument {
   /** Of the shared memory object, as `shm_open` takes it. */
   readonly key: string
-  /** Bytes from the start of the object; 0 where the document has none. */
+  /** Offset in the object, in bytes. Default 0. */
   readonly offset: number
   readonly byteSize: number
 }

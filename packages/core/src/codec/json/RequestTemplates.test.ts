@@ -1,4 +1,6 @@
-/** Whatever came before, a document says what it says: a reader with templates is compared with one that has none. */
+/**
+ * Templates do not change results: readers with and without templates are compared after arbitrary earlier documents.
+ */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
@@ -7,7 +9,7 @@ import { RequestTemplates } from "./RequestTemplates.ts"
 
 const encoder = new TextEncoder()
 
-/** What is read, or the refusal's words; tensors as plain numbers, wherever their memory is. */
+/** The document with its tensors as plain numbers, or the tag and message of the error. */
 const outcome = (read: ReturnType<typeof readRequest>) =>
   Result.match(read, {
     onFailure: ({ _tag, message }) => `${_tag}: ${message}`,

@@ -27,7 +27,7 @@ const maxDocumentLength = 16 * 1024
 /** The largest text of a template, in bytes, without the values. */
 const maxTextLength = 2 * 1024
 
-/** After so many requests in a row that fit no template, only every 16th becomes one. */
+/** Consecutive misses after which only every 16th request becomes a template. */
 const maxMisses = 16
 
 /** The templates of one model. */
@@ -60,7 +60,7 @@ interface Template {
   readonly document: RequestDocument
 }
 
-/** What is read between two texts: the id, or the elements of an input. */
+/** Value between two texts: the id, or the elements of an input. */
 type Value = "id" | ElementsValue
 
 interface ElementsValue {

@@ -1,6 +1,6 @@
 /**
- * Small JSON objects of the protocol that are not about tensors, read: settings by name, as logging, tracing and the
- * repository's index take them. Which names there are, and what they may be, is for whoever asks.
+ * Decodes small JSON objects of settings by name, as in the logging, trace and repository index extensions. The caller
+ * validates names and values.
  */
 import type { Result } from "effect"
 import { type InferenceError, MalformedRequest } from "../../error/InferenceError.ts"

@@ -1,4 +1,6 @@
-/** A client's half of the messages, against protobuf-es: requests byte for byte, responses as they are read from any bytes. */
+/**
+ * The client's messages, compared with protobuf-es: requests byte for byte, and responses decoded from arbitrary bytes.
+ */
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
@@ -89,7 +91,7 @@ const response: fc.Arbitrary<Init> = fc
 
 const encode = (init: Init) => toBinary(ModelInferResponseSchema, create(ModelInferResponseSchema, init))
 
-/** What it was read as, or that it could not be. */
+/** The decoded response, or "no response" if decoding throws. */
 const readBy = (decode: typeof InferMessage.decode, bytes: Uint8Array) => {
   try {
     return decode(bytes)

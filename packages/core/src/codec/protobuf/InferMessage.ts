@@ -1,7 +1,7 @@
 /**
- * Wire requests and responses as the messages of gRPC's ModelInfer. Requests send their tensors raw; a response may
- * bring them raw, as Triton does, or as typed contents, as some other servers do. What is plain is read and written by hand
- * (PlainRequest.ts, PlainResponse.ts).
+ * Converts between wire requests and responses and the messages of gRPC's ModelInfer. Requests have raw tensors.
+ * Responses have raw tensors, as from Triton, or typed contents, as from some other servers. PlainRequest.ts and
+ * PlainResponse.ts read and write the common forms.
  */
 import { create, fromBinary } from "@bufbuild/protobuf"
 import { isDataType } from "../../tensor/DataType.ts"
@@ -20,7 +20,7 @@ import {
   ModelStreamInferResponseSchema,
 } from "@nereid/protocol/grpc_service"
 
-/** Makes room for so many bytes, whose content may be anything. */
+/** Allocates the given number of bytes, with arbitrary content. */
 export type Allocate = (length: number) => Uint8Array
 
 const allocateZeros: Allocate = (length) => new Uint8Array(length)
@@ -32,7 +32,10 @@ export const encode = (wire: WireRequest, headroom: number, allocate = allocateZ
   return message
 }
 
-/** @throws Error where the bytes are no such message, or its tensors cannot be read */
+/**
+ * Decodes a response.
+ * @throws Error if the bytes are not a valid message, or its tensors cannot be read
+ */
 export const decode = (bytes: Uint8Array): WireResponse =>
   PlainResponse.read(bytes, 0, bytes.length) ?? decodeAny(bytes)
 
@@ -40,8 +43,8 @@ export const decode = (bytes: Uint8Array): WireResponse =>
 export const decodeAny = (bytes: Uint8Array): WireResponse => response(fromBinary(ModelInferResponseSchema, bytes))
 
 /**
- * Of ModelStreamInfer. Without outputs where it tells of a failure.
- * @throws Error where the bytes are no such message, or its tensors cannot be read
+ * Decodes a response of ModelStreamInfer; it has no outputs if it reports an error.
+ * @throws Error if the bytes are not a valid message, or its tensors cannot be read
  */
 export const decodeStreamed = (bytes: Uint8Array): StreamResponse => {
   const plain = PlainResponse.readStreamed(bytes)

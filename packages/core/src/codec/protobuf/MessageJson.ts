@@ -1,7 +1,7 @@
 /**
- * Messages of the protocol as Triton prints them: field names as in the proto file, fields at their default too, enums by
- * name, and 64-bit integers as numbers of all their digits, where protobuf's own JSON has strings. For JSON.stringify
- * alone. Not the JSON of inference, which is JsonDecoder.ts's.
+ * Protocol messages as JSON in Triton's format, for JSON.stringify: field names as in the proto file, default values
+ * included, enums by name, 64-bit integers as numbers. Protobuf's standard JSON has strings for these integers.
+ * JsonDecoder.ts has the JSON of inference.
  */
 import {
   type DescField,
@@ -39,7 +39,9 @@ const single = ({ message, scalar }: DescField, value: JsonValue): JsonValue => 
   return scalar !== undefined && longs.has(scalar) ? long(String(value)) : value
 }
 
-/** What a double cannot hold is told digit by digit: JSON.stringify prints such an object as the number that it stands for. */
+/**
+ * A 64-bit integer as JSON. Beyond the safe range of a double it is raw JSON, so that JSON.stringify keeps all digits.
+ */
 const long = (digits: string): JsonValue => {
   const number = Number(digits)
   return Number.isSafeInteger(number) ? number : rawJSON(digits)

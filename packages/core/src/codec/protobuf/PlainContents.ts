@@ -1,19 +1,19 @@
 /**
- * Typed contents of an input in their usual form, one packed run of the field that its datatype has, as the bytes that a raw
- * tensor would have. Floats are views on what came. Any other form is left to ProtobufCodec.ts.
+ * Decodes typed contents of an input in their usual form, one packed run of its datatype's field, to the bytes of a raw
+ * tensor. Floats are views on the received bytes. ProtobufCodec.ts decodes all other forms.
  */
 import * as ProtobufReader from "./ProtobufReader.ts"
 import { encodeElements } from "../../tensor/TypedTensor.ts"
 
 type Integers = Int8Array | Int16Array | Int32Array | Uint8Array | Uint16Array | Uint32Array
 
-/** How the run of a datatype is read. Undefined where it is not in its usual form. */
+/** Decoder of a datatype's run. Returns undefined if the run is not in its usual form. */
 interface Contents {
   readonly tag: number
   readonly read: (run: Uint8Array) => Uint8Array | undefined
 }
 
-/** The bytes of what stands up to `end`; undefined where it is not in its usual form. */
+/** The bytes of the contents up to `end`; undefined if they are not in their usual form. */
 export const read = (reader: ProtobufReader.ProtobufReader, end: number, datatype: string): Uint8Array | undefined => {
   if (reader.position === end) return noBytes
   if (datatype === "BYTES") return elements(reader, end)
@@ -99,7 +99,7 @@ const elements = (reader: ProtobufReader.ProtobufReader, end: number): Uint8Arra
 
 const contents = (field: number, read: Contents["read"]): Contents => ({ tag: ProtobufReader.delimited(field), read })
 
-/** By datatype. The 8- and 16-bit integers have no field of their own. */
+/** Decoders by datatype. The 8- and 16-bit integers share the fields of 32-bit integers. */
 const fields: ReadonlyMap<string, Contents> = new Map([
   ["BOOL", contents(1, booleans)],
   [

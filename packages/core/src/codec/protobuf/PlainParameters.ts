@@ -1,6 +1,6 @@
 /**
- * Parameters, which messages have as a map, in their usual form: entries of a name and a value. Whether a request may have
- * them is for KnownParameters.ts to say, in what form else they may come for ProtobufCodec.ts.
+ * Reads and writes the parameter maps of messages in their usual form: entries of a name and a value.
+ * KnownParameters.ts validates them; ProtobufCodec.ts decodes all other forms.
  */
 import type { Parameter, Parameters } from "../../request/Request.ts"
 import * as KnownParameters from "../../wire/KnownParameters.ts"
@@ -13,7 +13,7 @@ interface Entry {
   readonly choice: Choice
 }
 
-/** The parameter whose entry stands up to `end`; undefined where it is not in its usual form. */
+/** Reads the entry of a parameter up to `end`; undefined if it is not in its usual form. */
 export const read = (reader: ProtobufReader.ProtobufReader, end: number): Entry | undefined => {
   if (reader.tag() !== tags.name) return undefined
   const name = reader.name(reader.end(end))
@@ -24,7 +24,7 @@ export const read = (reader: ProtobufReader.ProtobufReader, end: number): Entry 
   return { name, choice }
 }
 
-/** The same of a request; undefined also where it is none that one may have. */
+/** Reads the entry of a request parameter; undefined also if a request must not have it. */
 export const readOfRequest = (reader: ProtobufReader.ProtobufReader, end: number): Entry | undefined => {
   const entry = read(reader, end)
   if (entry === undefined || KnownParameters.messageProblem(entry.name, entry.choice) !== undefined) return undefined

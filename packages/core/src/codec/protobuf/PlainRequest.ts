@@ -1,7 +1,7 @@
 /**
- * A ModelInferRequest in its plain form, which is nearly every one there is: names, datatypes, shapes and parameters, tensors
- * raw or as typed contents. Read and written by hand, at a fraction of what a general codec costs; what is not plain (parameters of
- * tensors, unknown fields, whatever is malformed) is left to ProtobufCodec.ts, whose verdict counts.
+ * Reads and writes a ModelInferRequest in its common form: names, datatypes, shapes and parameters, and tensors as raw
+ * bytes or typed contents. This costs a fraction of a general codec. ProtobufCodec.ts decodes everything else
+ * (parameters of tensors, unknown fields, malformed messages).
  */
 import { noParameters, type Parameter } from "../../request/Request.ts"
 import * as PlainContents from "./PlainContents.ts"
@@ -10,7 +10,9 @@ import * as ProtobufReader from "./ProtobufReader.ts"
 import { delimitedLength, optionalLength, ProtobufWriter, shapeLength } from "./ProtobufWriter.ts"
 import type { RequestedOutput, WireRequest, WireTensor } from "../../wire/WireRequest.ts"
 
-/** The request that stands from `start` to `end`; undefined where it is not plain. Its tensors are views on `bytes`. */
+/**
+ * Reads the request from `start` to `end`; undefined if it is not in its common form. Its tensors are views on `bytes`.
+ */
 export const read = (bytes: Uint8Array, start: number, end: number): WireRequest | undefined => {
   const reader = new ProtobufReader.ProtobufReader(bytes, start, end)
   const inputs: Array<Input> = []
@@ -79,7 +81,7 @@ export const length = ({ modelName, modelVersion, id, parameters, inputs, output
   return sum
 }
 
-/** Writes it from `position` on, and returns the position behind it. Byte for byte what the general codec writes. */
+/** Writes the request from `position` on, and returns the end position. The bytes equal those of the general codec. */
 export const write = (request: WireRequest, bytes: Uint8Array, position: number): number => {
   const { modelName, modelVersion, id, parameters, inputs, outputs } = request
   const writer = new ProtobufWriter(bytes, position)
@@ -111,7 +113,7 @@ interface Input {
   bytes: Uint8Array
 }
 
-/** Of an input that has no contents of its own. */
+/** Marks an input without contents. */
 const unsent = new Uint8Array(0)
 
 const isUnsent = ({ bytes }: Input): boolean => bytes === unsent

@@ -1,4 +1,4 @@
-/** Against protobuf-es: byte for byte what it writes, without one byte that was in the buffer before. */
+/** Plain responses equal those of protobuf-es byte for byte, and contain none of the bytes previously in the buffer. */
 import { toBinary } from "@bufbuild/protobuf"
 import { expect, it } from "@effect/vitest"
 import { Result } from "effect"
@@ -41,7 +41,7 @@ const response: fc.Arbitrary<WireResponse> = fc.record({
   outputs: fc.array(output, { maxLength: 4 }),
 })
 
-/** What was written, into bytes that were not clear. */
+/** The written bytes. The buffer is filled with 0xa5 before, which bytes outside the message must keep. */
 const written = (length: number, headroom: number, write: (bytes: Uint8Array, position: number) => number) => {
   const bytes = new Uint8Array(headroom + length + 3).fill(0xa5)
   expect(write(bytes, headroom)).toBe(headroom + length)

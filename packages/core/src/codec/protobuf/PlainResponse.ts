@@ -1,7 +1,7 @@
 /**
- * A ModelInferResponse, and the ModelStreamInferResponse around it, written by hand: each byte once, behind a length that is
- * known beforehand. Byte for byte what the general codec writes. A response whose tensors are raw, as servers send them, is
- * read by hand too; any other form of it is left to InferMessage.ts.
+ * Writes a ModelInferResponse, and the ModelStreamInferResponse around it, in one pass with precomputed lengths. The
+ * bytes equal those of the general codec. Also reads responses with raw tensors, as servers send them; InferMessage.ts
+ * reads all other forms.
  */
 import { noParameters, type Parameter } from "../../request/Request.ts"
 import * as PlainParameters from "./PlainParameters.ts"
@@ -18,7 +18,7 @@ export const length = ({ modelName, modelVersion, id, parameters, outputs }: Wir
   return sum
 }
 
-/** Writes it from `position` on, and returns the position behind it. */
+/** Writes the response from `position` on, and returns the end position. */
 export const write = (response: WireResponse, bytes: Uint8Array, position: number): number => {
   const writer = new ProtobufWriter(bytes, position)
   writeResponse(writer, response)
@@ -62,14 +62,17 @@ const outputLength = ({ name, datatype, shape, region }: WireTensor): number => 
   return optionalLength(name) + optionalLength(datatype) + shapeLength(shape) + parameters
 }
 
-/** The response of a message of ModelStreamInfer that has no error; undefined where it is not in its plain form. */
+/** Reads the response of a ModelStreamInfer message without an error; undefined if it is not in its common form. */
 export const readStreamed = (bytes: Uint8Array): WireResponse | undefined => {
   const reader = new ProtobufReader.ProtobufReader(bytes, 0, bytes.length)
   if (reader.tag() !== streamTags.response || reader.end() !== bytes.length || reader.failed) return undefined
   return read(bytes, reader.position, bytes.length)
 }
 
-/** The response that stands there in its plain form; undefined where it is not. Its tensors are views on `bytes`. */
+/**
+ * Reads the response from `start` to `end`; undefined if it is not in its common form. Its tensors are views on
+ * `bytes`.
+ */
 export const read = (bytes: Uint8Array, start: number, end: number): WireResponse | undefined => {
   const reader = new ProtobufReader.ProtobufReader(bytes, start, end)
   const outputs: Array<Output> = []

@@ -1,9 +1,9 @@
 /**
- * The protobuf form of an inference: bytes or messages to a WireRequest, a WireResponse to bytes or a message. Pure, and
- * not a check against any model: that is Validation.ts. Frames, status codes and sockets belong to the transports.
+ * The protobuf form of an inference: decodes bytes or messages to a WireRequest, and encodes a WireResponse. Pure.
+ * Validation.ts checks requests against a model; frames, status codes and sockets belong to the transports.
  *
- * Bytes are read and written by hand (PlainRequest.ts, PlainResponse.ts), and read as messages where a request is not plain.
- * Raw tensors stay views on the received bytes. Typed `contents` become the same bytes as a raw tensor would have.
+ * PlainRequest.ts and PlainResponse.ts handle the common forms; all other requests are decoded as messages. Raw tensors
+ * remain views on the received bytes. Typed `contents` become the bytes of a raw tensor.
  */
 import { create, fromBinary } from "@bufbuild/protobuf"
 import { Result } from "effect"
@@ -44,7 +44,7 @@ export const decode = (
   return Result.fail(new InvalidRequest({ message: message.failure }))
 }
 
-/** A request on a stream, where one that is refused is answered by its id. */
+/** A request on a stream. The response to an invalid one has its id. */
 export interface StreamRequest {
   readonly id: string
   readonly request: Result.Result<WireRequest, InvalidRequest>
@@ -65,7 +65,7 @@ export const decodeStream = (
 
 /** Fails in words. */
 const parse = (bytes: Uint8Array, start: number, end: number): Result.Result<ModelInferRequest, string> => {
-  // Not a Buffer: its slice() is no copy, and whoever gets a tensor may count on one.
+  // A Uint8Array, because a Buffer's slice() does not copy, and receivers of a tensor rely on the copy.
   const plain = new Uint8Array(bytes.buffer, bytes.byteOffset + start, end - start)
   return Result.try({
     try: () => fromBinary(ModelInferRequestSchema, plain, { readUnknownFields: false }),
@@ -73,7 +73,7 @@ const parse = (bytes: Uint8Array, start: number, end: number): Result.Result<Mod
   })
 }
 
-/** Makes room for so many bytes, whose content may be anything. */
+/** Allocates the given number of bytes, with arbitrary content. */
 export type Allocate = (length: number) => Uint8Array<ArrayBuffer>
 
 const allocateZeros: Allocate = (length) => new Uint8Array(length)
@@ -91,7 +91,7 @@ export const encode = (response: WireResponse, headroom = 0, allocate = allocate
 /** Of a ModelStreamInferResponse. */
 export const streamLength = PlainResponse.streamLength
 
-/** Writes it from `position` on, and returns the position behind it. */
+/** Writes a stream response from `position` on, and returns the end position. */
 export const writeStream = PlainResponse.writeStream
 
 /** A response of a stream, with a parameter for whether it is the last of its request. */
@@ -251,7 +251,7 @@ const contentsField = <K extends keyof InferTensorContents>(
 }
 
 /**
- * 8- and 16-bit integers have no field of their own in InferTensorContents, but share `int_contents` and `uint_contents`
+ * 8- and 16-bit integers share `int_contents` and `uint_contents` in InferTensorContents
  * (proto/inference/grpc_service.proto). Higher bits are dropped.
  */
 const contentsFields = [

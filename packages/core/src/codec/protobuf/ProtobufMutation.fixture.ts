@@ -1,6 +1,6 @@
 /**
- * Protobuf messages that are nearly what an encoder writes: taken apart into their fields, changed, and put together again.
- * Every change is one that decoders must take or refuse, and about which two of them could differ.
+ * Generates nearly valid protobuf messages: splits a message into its fields, changes them, and joins them again.
+ * Decoders must accept or reject each change, and two decoders might differ about it.
  */
 import * as fc from "fast-check"
 
@@ -30,7 +30,7 @@ const readVarint = (bytes: Uint8Array, from: number): readonly [value: number, e
   return undefined
 }
 
-/** The fields of a message; undefined where the bytes are none. */
+/** Splits a message into its fields; undefined if the bytes are not a message. */
 const split = (bytes: Uint8Array): ReadonlyArray<Field> | undefined => {
   const fields: Array<Field> = []
   for (let offset = 0; offset < bytes.length;) {

@@ -1,7 +1,7 @@
 /**
- * A cursor over the bytes of a protobuf message, for codecs that are written by hand for one message. It reads what such a
- * message has in its usual form and says of anything else that it has failed, which is no verdict on the message: a general
- * codec is to be asked then. What was read after a failure is nothing.
+ * A cursor over the bytes of a protobuf message, for hand-written codecs of a single message type. It reads the usual
+ * encodings, and sets a failure flag for any other. A failure does not mean that the message is invalid: a general
+ * codec must decode it. Values read after a failure are meaningless.
  */
 export class ProtobufReader {
   position: number
@@ -20,7 +20,7 @@ export class ProtobufReader {
     return this.#bytes[this.position++] ?? 0
   }
 
-  /** Where the length-delimited field ends whose length stands here, within what ends at `limit`. */
+  /** Reads the length of a length-delimited field, and returns the field's end, which must not exceed `limit`. */
   end(limit = this.#end): number {
     const length = this.varint()
     const end = this.position + length
@@ -86,7 +86,7 @@ export class ProtobufReader {
     return name
   }
 
-  /** A text of its own. */
+  /** Reads a string without the cache of names. */
   text(end: number): string {
     const bytes = this.#bytes
     const from = this.position
@@ -135,10 +135,10 @@ export class ProtobufReader {
 /** Of field `field` where its length stands before it: texts, bytes, messages and packed numbers. */
 export const delimited = (field: number): number => (field << 3) | 2
 
-/** Of field `field` where it is a varint. */
+/** Tag of a varint field. */
 export const varint = (field: number): number => field << 3
 
-/** Of field `field` where it is eight bytes. */
+/** Tag of a field of eight bytes. */
 export const fixed64 = (field: number): number => (field << 3) | 1
 
 /** By a hash of their bytes; a name that has another's place takes it over. */

@@ -1,6 +1,6 @@
 /**
- * A cursor that writes the fields of a protobuf message into bytes of exactly their length, which is known beforehand from
- * the lengths below: nothing grows and nothing is moved. For codecs that are written by hand for one message.
+ * A cursor that writes the fields of a protobuf message into bytes of the exact length, computed in advance by the
+ * length functions below. For hand-written codecs of a single message type.
  */
 export class ProtobufWriter {
   position: number
@@ -72,10 +72,10 @@ export class ProtobufWriter {
   }
 }
 
-/** Of a field with its tag and what says its length. */
+/** Bytes of a length-delimited field, including its tag and its length prefix. */
 export const delimitedLength = (length: number): number => 1 + varintLength(length) + length
 
-/** Of such a field with a text. */
+/** Bytes of a string field, including its tag and its length prefix. */
 export const textLength = (text: string): number => delimitedLength(utf8Length(text))
 
 /** An empty text is the default, and not written. */
@@ -105,7 +105,7 @@ export const varint64Length = (value: bigint): number => {
 
 const encoder = new TextEncoder()
 
-/** As long as the text itself only where it is all ASCII. */
+/** The length in UTF-8; equal to the string's length only for ASCII. */
 const utf8Length = (text: string): number => {
   for (let index = 0; index < text.length; index++) {
     if (text.charCodeAt(index) >= 0x80) return encoder.encode(text).length
