@@ -42,7 +42,8 @@ export const make = Effect.fnUntraced(function* (
     response.on("error", constVoid)
     grpc.limit(request)
     request.stream.on("finish", () => {
-      // What is left of a body that nobody wants: callers such as curl see no answer while they cannot go on sending.
+      // Discards the rest of an unread body. Clients such as curl do not read the response while their sending is
+      // blocked.
       request.resume()
       HalfOpen.closeSoon(request.stream)
     })

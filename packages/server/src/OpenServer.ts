@@ -88,7 +88,7 @@ export const open = Effect.fnUntraced(function* <E, R>(
   const loaded = yield* Scope.provide(load, models)
   serve(store, expected, loaded.models)
   if (loaded.repository !== undefined) yield* openRepository(loaded.repository)
-  // What the repository goes on with, such as polling its directories, ends with the listeners.
+  // Background work of the repository, such as polling, ends with the listeners.
   yield* Effect.mapError(Scope.provide(repository.begin, frontEnds), ({ message }) => {
     const index = RepositoryIndex.all(store, repository)
     return new ServeError({ message, found: { index: () => index, models: store.models } })
@@ -145,7 +145,7 @@ const becomeReady = (expected: ReadonlyArray<ModelVersion>, model: RunningModel)
 
 const failed = ({ message }: { readonly message: string }) => new ServeError({ message })
 
-/** What models may take to end, once their requests have. */
+/** Time limit for models to unload after their requests have ended. */
 const grace = Duration.seconds(5)
 
 /** Memory of the machine, or of the container if that is less, in bytes. */

@@ -85,7 +85,7 @@ const requestsTo = Effect.fnUntraced(function* ({ http, grpc }: Ports) {
       },
       { concurrency: "unbounded" },
     )
-  /** What both answer to it. */
+  /** Returns the value that both protocols respond with. */
   const value = (name: string) =>
     Effect.map(infer(name), ({ overHttp, overGrpc }) => {
       expect(overHttp.status, overHttp.text).toBe(200)

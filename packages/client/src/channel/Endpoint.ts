@@ -8,7 +8,7 @@ export interface Endpoint {
   /** IPv6 addresses in brackets, as in the URL. */
   readonly hostname: string
   readonly port: number
-  /** What stands before `/v2`, without a slash at its end; empty for gRPC. */
+  /** Path before `/v2`, without a trailing slash; empty for gRPC. */
   readonly path: string
 }
 
@@ -46,5 +46,5 @@ export const parse = (url: string): Endpoint => {
 /** For messages. */
 export const address = ({ hostname, port }: Endpoint): string => `${hostname}:${port}`
 
-/** What sockets connect to, as URL. */
+/** Returns the URL that sockets connect to. */
 export const origin = (endpoint: Endpoint): string => `${endpoint.secure ? "https" : "http"}://${address(endpoint)}`

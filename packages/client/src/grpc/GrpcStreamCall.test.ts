@@ -16,7 +16,7 @@ class Count extends Model.Service<Count>()("count", {
 
 type Handler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, calls: number) => void
 
-/** What a reader gets of a server that handles its stream so: the numbers, and how they end where that is a failure. */
+/** Reads a stream from a server with this handler. Returns the numbers, and the failure if there is one. */
 const read = async (handler: Handler, options: Partial<Client.ClientOptions> = {}) => {
   const server = createServer()
   let calls = 0

@@ -77,7 +77,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
-    // Whatever begins with 1 announces the response and is not it.
+    // Ignores informational responses (1xx), which precede the response.
     if (status < 200) return
     this.#status = status
     this.#headers = headers
@@ -99,7 +99,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#reply === undefined) return
     const [first = Buffer.alloc(0), ...rest] = this.#chunks
     const { buffer, byteOffset, length } = rest.length === 0 ? first : Buffer.concat(this.#chunks, this.#received)
-    // Whoever gets a tensor may count on slice() being a copy, which a Buffer's is not.
+    // Copies into a Uint8Array: callers may rely on slice() to copy, which a Buffer's slice() does not.
     const body = new Uint8Array(buffer, byteOffset, length)
     this.#settle(HttpRequests.decodeReply(this.#status, this.#headers, body))
   }

@@ -1,6 +1,6 @@
 /**
- * What is asked of a server over HTTP, and what its answers say: paths, header fields and bodies, whoever sends them
- * (HttpChannel.ts in Node, FetchChannel.ts in browsers).
+ * HTTP requests and responses of inference: paths, header fields and bodies. HttpChannel.ts (Node) and FetchChannel.ts
+ * (browsers) send them.
  */
 import type { IncomingHttpHeaders } from "node:http"
 import { Result } from "effect"

@@ -34,7 +34,7 @@ const serve = async (handler: Handler) => {
   }
 }
 
-/** What a reader gets of a server that answers so: the words, and how they end where that is a failure. */
+/** Reads a stream from a server with this handler. Returns the words, and the failure if there is one. */
 const read = async (handler: Handler, options: Partial<Client.ClientOptions> = {}) => {
   await using server = await serve(handler)
   await using client = await Client.connect(Words, { url: server.url, ...options })

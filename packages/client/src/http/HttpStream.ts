@@ -50,7 +50,7 @@ export class HttpStream implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
-    // Whatever begins with 1 announces the response and is not it.
+    // Ignores informational responses (1xx), which precede the response.
     if (status < 200) return
     this.#status = status
     this.#headers = headers

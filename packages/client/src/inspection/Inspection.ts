@@ -1,6 +1,6 @@
 /**
- * What a server of any make tells of its models, over either protocol: metadata, the configuration where it offers that,
- * readiness and the index. Of no use to inference, which is the business of channels.
+ * Information about the models of a v2 server, over either protocol: metadata, configuration if available, readiness
+ * and index. Inference uses channels instead.
  */
 import { Effect, Result, type Scope } from "effect"
 import type { Contract } from "@nereid/core/internal/contract/Contract"
@@ -35,7 +35,10 @@ export const open = (options: ClientOptions): Effect.Effect<Inspection, never, S
   return Effect.suspend(() => make(settings))
 }
 
-/** What callers of the model must know, as far as the server tells it; `unconfigured` says why it tells no configuration. */
+/**
+ * Returns the contract of a model from the server's metadata and configuration. `unconfigured` is the reason for a
+ * missing configuration.
+ */
 export const contract = (
   inspection: Inspection,
   model: string,

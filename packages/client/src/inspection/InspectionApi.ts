@@ -1,4 +1,4 @@
-/** What a client asks a server about its models, over whichever protocol. */
+/** Requests for information about a server's models, over either protocol. */
 import type { Effect, Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
 import type { ModelMetadataResponse, RepositoryIndexResponse_ModelIndex } from "@nereid/protocol/grpc_service"

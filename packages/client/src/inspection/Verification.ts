@@ -15,7 +15,7 @@ import * as Inspection from "./Inspection.ts"
 /** The server cannot be asked, or its model is not there or not ready: an InferenceError, as of a call. */
 export type VerificationError = ContractMismatch | InferenceError
 
-/** What options may fail with: nothing where nobody asks for it. */
+/** Errors that options with `verify` add; never without it. */
 export type Errors<Options> = "verify" extends keyof Options
   ? Options["verify"] extends false | undefined
     ? never

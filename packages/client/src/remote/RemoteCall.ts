@@ -21,7 +21,7 @@ import type { Channel } from "../channel/Channel.ts"
 import { receive } from "./Emission.ts"
 import * as OutputCheck from "./OutputCheck.ts"
 
-/** What all calls of a model have in common. */
+/** Options shared by all calls of a model. */
 export interface RemoteCallOptions {
   readonly definition: Definition<Fields, Fields>
   readonly channel: Channel

@@ -70,5 +70,5 @@ const compile = (pattern: string): Result.Result<RegExp, string> =>
     catch: (error) => errorMessage(error),
   })
 
-/** What is the front end's own: HTTP/2's pseudo headers, and how a stream says its errors. */
+/** Tells whether a header belongs to the transport: a pseudo header of HTTP/2, or the error format of a stream. */
 const isTransports = (name: string): boolean => name.startsWith(":") || name === "triton_grpc_error"

@@ -1,6 +1,6 @@
 /**
- * What the server can do, once, for every transport: metadata, readiness, statistics, configuration and inference over
- * the store. The front ends only translate; none of them knows a scheduler.
+ * Operations of the server, shared by every transport: metadata, readiness, statistics, configuration and inference.
+ * The front ends only translate between a protocol and this interface.
  */
 import { Effect, Result } from "effect"
 import * as ConfigurationMessage from "@nereid/core/internal/configuration/ConfigurationMessage"
@@ -58,16 +58,16 @@ export interface Gateway extends InferenceDispatch.InferenceDispatch {
   readonly repositoryIndex: (
     request: RepositoryIndex.IndexRequest,
   ) => Result.Result<ReadonlyArray<IndexEntry>, InferenceError>
-  /** What loads and unloads the models of a repository, empty for the only one. */
+  /** Returns the control of a repository; an empty name selects the only repository. */
   readonly repositoryControl: (repository: string) => Result.Result<Control, InferenceError>
   /** The trace settings of a model, of all models where its name is empty; after these changes. */
   readonly traceSettings: (model: string, changes: TraceChanges) => Result.Result<TraceSettings, InferenceError>
   readonly tracing: Tracing.Tracing
   /** Undefined where requests have none. */
   readonly spans: SpanSource | undefined
-  /** What is logged; may be changed. */
+  /** Log settings of the server; they can change. */
   readonly logging: LogSettings.LogControl
-  /** What its callers have registered. */
+  /** Shared memory regions that clients have registered. */
   readonly sharedMemory: SharedMemory.SharedMemory
   /** The models that requests reach now, and their changes. */
   readonly models: Pick<ModelStore, "models" | "onChange" | "versionOf">
@@ -75,7 +75,7 @@ export interface Gateway extends InferenceDispatch.InferenceDispatch {
   readonly model: (name: string, version: string) => Result.Result<RunningModel, InferenceError>
   /** Aborted when a stop begins. */
   readonly stopping: AbortSignal
-  /** What was to be there from the start is. */
+  /** Marks the startup as complete: all initial models are loaded. */
   readonly started: () => void
   /** Readiness off, for good. What still comes is the front ends' to answer or to refuse. */
   readonly beginDrain: () => void

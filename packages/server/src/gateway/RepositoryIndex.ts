@@ -32,7 +32,7 @@ export const all = (store: ModelStore, repository: OpenRepository): ReadonlyArra
   ...repository.index(),
 ]
 
-/** What loads and unloads models, where anything does. */
+/** Returns the control that loads and unloads models, or the error if loading is not allowed. */
 export const control = (repository: OpenRepository, chosen: string): Result.Result<Control, InferenceError> => {
   if (chosen !== "") return Result.fail(noChoice())
   if (repository.control !== undefined) return Result.succeed(repository.control)
@@ -52,7 +52,7 @@ export const readyOnly = (document: SettingsDocument): Result.Result<boolean, In
 /** Of either transport: files are base64 in a document, bytes in a message. */
 export type RepositoryParameters = ReadonlyMap<string, string | boolean | Uint8Array | undefined>
 
-/** What is neither text, truth nor bytes is no parameter of anything. */
+/** Converts the parameters of a message. Values other than text, booleans and bytes are dropped. */
 export const fromMessage = (parameters: { readonly [name: string]: ModelRepositoryParameter }): RepositoryParameters =>
   new Map(
     Object.entries(parameters).map(

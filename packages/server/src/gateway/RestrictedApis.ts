@@ -29,7 +29,7 @@ export interface Restriction {
   readonly value: string
 }
 
-/** What stands before an API. */
+/** Access check of an API. */
 export interface Guard {
   /** In lower case. */
   readonly header: string
@@ -90,7 +90,10 @@ export const parse = (text: string, port: keyof typeof wording): Result.Result<R
   return Result.succeed({ apis: names.filter(isApi), key, value })
 }
 
-/** What may be shown of it: anybody may read what is said of a wrong one, where a key alone may be the secret. */
+/**
+ * Replaces the secret in a restriction with an ellipsis, for error messages. Without a value, the key itself may be the
+ * secret.
+ */
 export const withoutValue = (text: string): string =>
   text.replace(text.includes("=") ? /(?<==).*$/s : /(?<=:).*$/s, "…")
 

@@ -1,4 +1,4 @@
-/** What is counted, as both protocols tell it over their sockets. */
+/** Model statistics, read over both protocols from real sockets. */
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Queue, Stream } from "effect"
 import { Model, Tensor } from "@nereid/core"

@@ -37,7 +37,7 @@ interface Encoding {
   readonly decompress: (bytes: Uint8Array, limit: number) => Promise<Uint8Array<ArrayBuffer>>
 }
 
-/** What requests may be compressed with, and answers where there is a level. gRPC's "deflate" is with the zlib wrapper. */
+/** Encodings that requests may use, and responses if a level is set. gRPC's "deflate" has the zlib wrapper. */
 export const encodings = (response: ResponseCompression): Array<Encoding> => {
   const level = levels[response === "none" ? "low" : response]
   const encoding = (

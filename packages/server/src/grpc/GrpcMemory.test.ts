@@ -1,4 +1,4 @@
-/** What becomes of the memory of a large message: where its tensor begins, when it is given back, and when it is not. */
+/** Memory of large gRPC messages: alignment of the tensor, and when the memory is released. */
 import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { fromBinary } from "@bufbuild/protobuf"
 import { assert, describe, it } from "@effect/vitest"

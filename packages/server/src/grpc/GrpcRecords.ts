@@ -1,4 +1,7 @@
-/** What is kept of the calls that Connect answers: an interceptor around all others, and the record in their context. */
+/**
+ * Log records of the calls that Connect handles: an interceptor around all others, and the record in the call's
+ * context.
+ */
 import { Code, ConnectError, createContextKey, type Interceptor, type StreamResponse } from "@connectrpc/connect"
 import type { CallRecord, CallRecords } from "../log/CallRecord.ts"
 import * as CallStatus from "./CallStatus.ts"

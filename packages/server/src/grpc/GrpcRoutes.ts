@@ -115,7 +115,7 @@ export const make =
     Reflection.route(router, [GRPCInferenceService, Health], gateway.stopping)
   }
 
-/** What no handler fails with on purpose: an RPC that is in the contract and not here gets its tag, a defect is logged. */
+/** Converts errors that no handler raises on purpose. An RPC without a handler gets its tag; a defect is logged. */
 export const failures =
   (logDefect: (defect: unknown) => void): Interceptor =>
   (next) =>
@@ -138,7 +138,7 @@ export const failures =
     }
   }
 
-/** What breaks the messages of a caller off, and is not about them, is the caller's going. */
+/** Treats every error while reading the client's messages as a cancellation, unless the error is about a message. */
 async function* received(messages: StreamRequest["message"]): StreamRequest["message"] {
   try {
     yield* messages

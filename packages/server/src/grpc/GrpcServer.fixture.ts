@@ -1,6 +1,6 @@
 /**
- * What the gRPC tests share: a few models behind a real socket, every client there is as one function, and raw HTTP/2
- * for what no client sends. No test is in here.
+ * Fixture of the gRPC tests: a few models behind a real socket, each kind of client as a function, and raw HTTP/2 for
+ * malformed requests.
  */
 import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { connect as connectHttp2, type ClientHttp2Session } from "node:http2"
@@ -256,7 +256,7 @@ export const seen = (session: ClientHttp2Session): Effect.Effect<void> =>
     session.ping(() => resume(Effect.void))
   })
 
-/** What a plain socket is sent back, until it closes; `first` is called with what came first. */
+/** Sends bytes over a plain socket and returns the response once it closes. `first` is called with the first chunk. */
 export const rawSocket = (port: number, sent: Uint8Array | string, first: () => void = () => {}) =>
   Effect.callback<string>((resume) => {
     const received: Array<Uint8Array> = []

@@ -26,7 +26,7 @@ import * as RestrictedApis from "../gateway/RestrictedApis.ts"
 import { ServeError } from "../error/ServeError.ts"
 import type { Tls } from "../port/Tls.ts"
 
-/** What it answers, and to whom. */
+/** Limits, features and access rules of the gRPC front end. */
 export interface FrontEndOptions {
   /** The most bytes of a message, either way. Default 256 MiB; at most 2 GiB - 1, which is the protocol's own limit. */
   readonly maxMessageSize?: number
@@ -36,13 +36,16 @@ export interface FrontEndOptions {
   readonly maxIncompleteSize?: number
   /** Of the answers to inferences, where the caller accepts it. Default "none". */
   readonly responseCompression?: ResponseCompression | undefined
-  /** What becomes of HTTP/2 connections that are dead, that ping too much or that are old. Defaults in Keepalive.ts. */
+  /**
+   * Keepalive of HTTP/2 connections: pings, limits on the client's pings, and maximum age. Defaults are in
+   * Keepalive.ts.
+   */
   readonly keepalive?: Keepalive.Keepalive | undefined
   /** Whether plain inference, unary and streams, is answered before Connect. Default true; false is for comparison. */
   readonly fastInference?: boolean
   /** Metadata that become parameters of their request, as a pattern of their names (ForwardedHeaders.ts). Default none. */
   readonly forwardHeaders?: string | undefined
-  /** What answers only to those who have a secret. Default nothing. */
+  /** APIs that require a secret header. Default: none. */
   readonly restrictedApis?: ReadonlyArray<RestrictedApis.Restriction> | undefined
   /** Default: none, browsers keep pages of other origins away. */
   readonly cors?: Cors.CorsPolicy | undefined

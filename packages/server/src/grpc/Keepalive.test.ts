@@ -25,7 +25,7 @@ const ping = (session: ClientHttp2Session) =>
     else send()
   })
 
-/** What the server said when it ended a connection. */
+/** Waits for the GOAWAY of a connection. */
 const goaway = (session: ClientHttp2Session) => {
   const received = Deferred.makeUnsafe<{ readonly code: number; readonly reason: string }>()
   session.once("goaway", (code, _, data) =>
@@ -41,7 +41,7 @@ const pingsOf = (session: ClientHttp2Session) => {
   return pings
 }
 
-/** What begins a connection of HTTP/2, with empty settings. */
+/** HTTP/2 connection preface, with empty settings. */
 const preface = Buffer.concat([
   Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
   Uint8Array.of(0, 0, 0, 4, 0, 0, 0, 0, 0),

@@ -149,7 +149,7 @@ const sendPings = (
     })
     timer = Timer.start(() => {
       if (session.destroyed) return
-      // Whatever came: the answer may wait behind a large message.
+      // Any received bytes count: the ping's acknowledgement may be queued behind a large message.
       if (hasReceived()) timer = Timer.start(check, time)
       else session.destroy()
     }, timeout)

@@ -16,7 +16,7 @@ export interface MessageLimits {
   readonly receiveBudget: ReceiveBudget
 }
 
-/** What a kept chunk costs beside its bytes, so that the budget also limits chunks of single bytes. */
+/** Overhead of a kept chunk, in bytes. With it, the budget also limits chunks of single bytes. */
 const chunkCost = 256
 
 /** A chunk is a view on all that was read from its socket. A part below this share of that is copied, to free the rest. */

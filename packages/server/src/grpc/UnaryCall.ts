@@ -34,7 +34,7 @@ export interface GrpcCallOptions extends MessageLimits {
   readonly logDefect: (defect: unknown) => void
 }
 
-/** What the headers of a call say about it. */
+/** Values from the headers of a call. */
 export interface CallMetadata {
   /** Deadline in milliseconds since the epoch; undefined for none. */
   readonly deadline: number | undefined

@@ -40,7 +40,7 @@ export const deadline = ({ request }: HttpCall): Result.Result<number | undefine
   return Result.fail(new InvalidRequest({ message }))
 }
 
-/** What is done with its inference ahead of the gateway. */
+/** Returns the preparation of the call's inference requests, which runs before the gateway. */
 export const preparation = (
   { request, record }: HttpCall,
   { forward }: InferOptions,

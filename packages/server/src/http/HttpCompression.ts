@@ -14,7 +14,7 @@ import * as ZlibPool from "../port/ZlibPool.ts"
 /** As HTTP has them: "deflate" is with the zlib wrapper. */
 export type Encoding = "identity" | "gzip" | "deflate"
 
-/** What a refused request may use instead. */
+/** Supported encodings, for the error message of an unsupported one. */
 export const supported = "gzip, deflate"
 
 /** The encoding that a Content-Encoding header names; undefined for one that is unknown, and for several. */

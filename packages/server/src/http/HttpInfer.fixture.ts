@@ -1,4 +1,4 @@
-/** What the tests of `infer` over HTTP share: models behind a real socket, and a caller. No test is in here. */
+/** Fixture of the tests of inference over HTTP: models behind a real socket, and a client. */
 import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request as httpRequest } from "node:http"
 import { Effect, Layer } from "effect"

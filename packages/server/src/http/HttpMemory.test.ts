@@ -1,4 +1,4 @@
-/** What becomes of the memory of large requests once they are answered, and that nothing of it is missed before. */
+/** Memory of large HTTP requests: released after the response, and not before. */
 import { gzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"

@@ -468,7 +468,7 @@ describe("broken and vanishing callers", () => {
         return raw(port, `POST ${infer} HTTP/1.1\r\nhost: x\r\n${field}\r\n${body}`)
       }
       assert.match(yield* announced(body.length - 1), /^HTTP\/1.1 500 .*Missing a comma or } after an object member/s)
-      // What is missing may still come, until the caller ends.
+      // The server waits for the missing bytes until the client closes.
       assert.match(yield* announced(body.length + 1), /^HTTP\/1.1 400 .*malformed HTTP/s)
       assert.match(yield* announced(undefined), /^HTTP\/1.1 500 .*The document is empty\. at 0/s)
       assert.strictEqual((yield* send(port, infer, { body })).status, 200)

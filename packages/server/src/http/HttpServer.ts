@@ -17,13 +17,13 @@ import type { ServeError } from "../error/ServeError.ts"
 import * as Spans from "../trace/Spans.ts"
 import type { Tls } from "../port/Tls.ts"
 
-/** What it answers, and to whom. */
+/** Limits, routes and access rules of the HTTP front end. */
 export interface FrontEndOptions {
   /** The largest body, in bytes. Default 64 MiB. */
   readonly maxInputSize?: number | undefined
   /** Headers that become parameters of their request, as a pattern of their names (ForwardedHeaders.ts). Default none. */
   readonly forwardHeaders?: string | undefined
-  /** What answers only to those who have a secret. Default nothing. */
+  /** APIs that require a secret header. Default: none. */
   readonly restrictedApis?: ReadonlyArray<RestrictedApis.Restriction> | undefined
   /** Paths of one's own. Default none. */
   readonly routes?: HttpModelRoutes.ModelRoutes | undefined

@@ -60,5 +60,5 @@ export const make = ({ logging, tracing }: CallRecordOptions): Effect.Effect<Cal
     }
   })
 
-/** What callers send may be of any length. */
+/** Truncates text from clients, which has no length limit. */
 const short = (text: string): string => (text.length <= 200 ? text : `${text.slice(0, 200)}…`)

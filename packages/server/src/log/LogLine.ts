@@ -27,7 +27,7 @@ export const print = (event: LogEvent, format: LogFormat, pid: number): string =
   return `${letter}${iso.slice(5, 7)}${iso.slice(8, 10)} ${iso.slice(11, 23)}000 ${rest}`
 }
 
-/** What is verbose has the letter of information. */
+/** Letters of the log levels. Verbose lines have the letter of information. */
 const letters: { readonly [L in LogLevel.LogLevel]: string } = {
   All: "I",
   Trace: "I",

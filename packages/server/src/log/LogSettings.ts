@@ -35,7 +35,7 @@ export interface LogControl {
   readonly isOn: (level: LogLevel.LogLevel) => boolean
 }
 
-/** What may change while the server runs. */
+/** Settings that can change while the server runs. */
 export type LogChanges = Partial<Omit<LogSettings, "file">>
 
 const defaults: LogSettings = {
@@ -168,7 +168,7 @@ const flag =
 
 const fileIsFixed = "log file location can not be updated through network protocol"
 
-/** What a value of each setting changes, or why not. */
+/** Parsers of the settings: each returns the change, or the reason for a refusal. */
 const known: { readonly [name: string]: Change } = {
   log_file: () => Result.fail(new Unsupported({ message: fileIsFixed })),
   log_info: flag("log_info", (info) => ({ info })),

@@ -166,7 +166,7 @@ describe("settings", () => {
   )
 })
 
-/** What a program has written to its log file by its end. */
+/** Returns the log file that a program has written by its end. */
 const logged = Effect.fnUntraced(function* <E>(
   program: (file: string) => Effect.Effect<void, E, Scope.Scope>,
   before = "",

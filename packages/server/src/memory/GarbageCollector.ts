@@ -59,7 +59,7 @@ export const allocated = (length: number, diesYoung: boolean): void => {
   if (bytes < checkInterval) return
   bytes = 0
   const external = getHeapStatistics().external_memory
-  // What a collection has found is given back a little later, by another thread.
+  // V8 frees collected buffers a little later, on another thread.
   minExternal = Math.min(minExternal, external)
   if (external - minExternal < youngLimit) return
   minExternal = Infinity
@@ -72,7 +72,7 @@ const countBuffers = (length: number): void => {
   setFlagsFromString("--external-memory-accounted-in-global-limit")
 }
 
-/** What `--expose-gc` would have made a global. */
+/** Returns the `gc` function that `--expose-gc` would define as a global. */
 const exposed = (): NodeJS.GCFunction => {
   setFlagsFromString("--expose-gc")
   const gc: NodeJS.GCFunction = runInNewContext("gc")

@@ -1,7 +1,7 @@
 /**
- * What one model version contributes to the metrics, under the names that the protocol's dashboards know: counters and
- * gauges that are read from its statistics when asked, and, where turned on, summaries and a histogram that observe its
- * requests. What is counted, and when, is core's ModelStatistics.ts.
+ * Metrics of one model version, under the names of Triton's metrics. Counters and gauges are read from the model's
+ * statistics at each scrape. Optional summaries and a histogram observe its requests. ModelStatistics.ts of core
+ * defines the counts.
  */
 import { constVoid } from "effect/Function"
 import { type Context, Effect, Metric, Schedule, type Scope } from "effect"
@@ -240,7 +240,10 @@ export const register = Effect.fnUntraced(function* (
   }
 })
 
-/** What a summary is of; of the kinds of requests that it does not know it sees nothing. In nanoseconds. */
+/**
+ * Summary of durations, in nanoseconds. Each function returns the duration of one kind of request; other kinds are
+ * ignored.
+ */
 interface Summarized {
   readonly family: string
   readonly words: string

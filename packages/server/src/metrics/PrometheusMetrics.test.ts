@@ -1,4 +1,4 @@
-/** What is counted, and how it is written, as Prometheus scrapes it (C38). */
+/** Prometheus metrics: their values and their text format, scraped over HTTP (C38). */
 import { altered } from "../../../../test/fixtures/runningModel.ts"
 import { ModelVersion } from "@nereid/core/internal/lifecycle/ModelVersion"
 import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"

@@ -1,6 +1,6 @@
 /**
- * What a server tells Prometheus: its models and its machine, in a registry of its own, and every other Effect metric of
- * the program, in its text format. What is off is neither observed nor written.
+ * Prometheus' text format of all metrics: those of the models and the machine, in a separate registry, and every other
+ * Effect metric of the program. Metrics that are turned off are neither collected nor written.
  */
 import { Context, Duration, Effect, Exit, Metric, Queue, Scope } from "effect"
 import { formatUnsafe } from "effect/observability/PrometheusMetrics"

@@ -1,6 +1,6 @@
 /**
- * What pages of other origins may ask of a port, and see of its answers: browsers keep them from it unless the server says
- * otherwise (CORS, in the Fetch standard). Off where it is not configured, and no protection of anything but browsers' users.
+ * CORS of a port, as in the Fetch standard: cross-origin requests that browsers may send, and response headers that
+ * pages may read. Off by default. CORS restricts only browsers and does not authenticate clients.
  */
 import { cors as connect } from "@connectrpc/connect"
 import { Duration, Result } from "effect"

@@ -19,7 +19,7 @@ import * as Tls from "./Tls.ts"
 
 export type Http1Handler = (request: IncomingMessage, response: ServerResponse, guard: DefectGuard.DefectGuard) => void
 
-/** What speaks HTTP/2 with those callers of a port who do. */
+/** HTTP/2 handler for connections of a port that negotiate HTTP/2. */
 export interface Http2 {
   readonly accept: (socket: Socket) => void
   /** Takes no new calls; a connection closes once its calls are answered. */
@@ -28,7 +28,7 @@ export interface Http2 {
 }
 
 export interface ListenerOptions {
-  /** What listens, for messages. */
+  /** Name of the listener in messages. */
   readonly name: string
   readonly host: string
   /** 0 for any free port. */
@@ -136,7 +136,7 @@ export const make = Effect.fnUntraced(function* (
   return { host: address.address, port: address.port }
 })
 
-/** What identifies a connection, below TLS and above it. */
+/** Identifies a connection by the remote address and port, which are the same below TLS and above it. */
 const peer = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
 
 /** `serve` is called for requests of HTTP/1.1, `handOver` for connections of HTTP/2, where the port speaks it. */
@@ -202,7 +202,7 @@ const begin = (socket: Socket, open: Open): Array<ServerResponse> => {
 /** Whether there is a request that has come completely and is not answered. */
 const isAwaited = (socket: Socket, open: Open): boolean => open.get(socket)?.some(({ req }) => req.complete) === true
 
-/** What is no HTTP. Where an answer is on its way already, another one in its middle would only confuse. */
+/** Responds to bytes that are not HTTP. If a response has already begun, the socket is destroyed instead. */
 const refuse = (error: NodeJS.ErrnoException, socket: Socket, open: Open): void => {
   const isResponding = open.get(socket)?.some((response) => response.socket === socket && response.headersSent) === true
   if (isResponding) return void socket.destroy()

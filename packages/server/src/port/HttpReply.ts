@@ -101,7 +101,7 @@ export const sendErrorAndClose = (
     ...failureHeaders(error),
   })
   response.write(body)
-  // Who asked first sends nothing after a refusal.
+  // A client that sent `Expect` sends no body after a refusal.
   if (request.headers.expect !== undefined) return void response.end()
   const close = () => {
     clearTimeout(timer)

@@ -11,7 +11,7 @@ export class ReceiveBudget {
     this.#limit = limit
   }
 
-  /** What this would exceed, in words, and then nothing is taken; undefined where there is room. */
+  /** Takes bytes from the budget. Returns an error message, and takes nothing, if the limit would be exceeded. */
   take(bytes: number): string | undefined {
     if (this.#used + bytes > this.#limit) {
       return `requests that have not arrived completely hold ${this.#used} bytes on this server, at most ${this.#limit}`

@@ -1,4 +1,4 @@
-/** What is refused at the start, and when the files count as changed. The ports that use them: test/tls.test.ts. */
+/** TLS files: options that are refused at the start, and detection of changes. test/tls.test.ts covers the ports. */
 import { mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

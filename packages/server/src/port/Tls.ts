@@ -24,7 +24,7 @@ export interface Tls {
   readonly mutual?: boolean
 }
 
-/** What Node's TLS takes. */
+/** Credentials for Node's TLS. */
 export type Credentials = Pick<SecureContextOptions, "cert" | "key" | "ca">
 
 export interface TlsFiles {
@@ -68,7 +68,7 @@ export const load = Effect.fnUntraced(function* (port: string, tls: Tls): Effect
   return { credentials, follow }
 })
 
-/** What is in the files. */
+/** Contents of the certificate files. */
 interface Contents {
   readonly cert: Buffer
   readonly key: Buffer

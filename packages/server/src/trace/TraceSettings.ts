@@ -32,7 +32,7 @@ export interface TraceSettings {
 
 export const defaults: TraceSettings = { levels: [], rate: 1000, count: -1, logFrequency: 0, file: "" }
 
-/** What a request changes: new values, and undefined for those that fall back to what is behind them. */
+/** Changes of one request: new values, or undefined to reset a setting to its fallback. */
 export interface TraceChanges {
   readonly levels?: ReadonlyArray<TraceLevel> | undefined
   readonly rate?: number | undefined
