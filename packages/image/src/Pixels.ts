@@ -1,6 +1,6 @@
 /**
- * The pixels of a JPEG or PNG picture, decoded by sharp outside the event loop, and the tensors that networks want of them.
- * Whatever is wrong with a picture is an InvalidRequest. What pixels mean to a model is the model's own business.
+ * Decodes JPEG and PNG pictures with sharp, outside the event loop, and converts their pixels to tensors. An invalid
+ * picture fails with InvalidRequest.
  */
 import { Errors, Tensor } from "@nereid/core"
 import type { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
@@ -83,7 +83,7 @@ const reason = (error: unknown): string => {
   return line.includes("pixel limit") ? `it has more than ${maxPixels} pixels` : line
 }
 
-/** What becomes of a byte: `(byte - mean) / deviation`, of all channels alike or each its own. */
+/** Normalization of a byte: `(byte - mean) / deviation`, with one value for all channels or one for each. */
 export interface Normalization {
   /** Default 127.5: with its deviation, -1 is dark and 1 is bright. */
   readonly mean?: number | ReadonlyArray<number>
@@ -118,7 +118,7 @@ export const channelsFirst = <W extends number, H extends number, C extends 1 | 
   return Tensor.make("FP32", [channels, height, width], values)
 }
 
-/** What each byte becomes. */
+/** Returns the normalized value of each byte, for one channel. */
 const normalized = ({ mean = 127.5, deviation = 127.5 }: Normalization, channel: number): Float32Array => {
   const of = (value: number | ReadonlyArray<number>) => (typeof value === "number" ? value : (value[channel] ?? 0))
   return Float32Array.from({ length: 256 }, (_, byte) => (byte - of(mean)) / of(deviation))

@@ -20,8 +20,8 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 const encoder = new TextEncoder()
 
 /**
- * What keeps one request from being run at all: bytes that are no text for ONNX Runtime, whose strings are UTF-8 and end,
- * in its Node binding, at the first NUL.
+ * Returns an error for a request with strings that ONNX Runtime cannot take. Its strings are UTF-8, and its Node
+ * binding truncates them at the first NUL.
  */
 export const refusal = ({ name, signature }: Model, request: Request): InvalidRequest | undefined => {
   for (const [index, spec] of signature.inputs.entries()) {

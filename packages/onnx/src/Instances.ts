@@ -95,7 +95,7 @@ export const session = (
   return Supervisor.make({ name, concurrency: () => Slots.slotCount, start, restart: options.restart ?? {} })
 }
 
-/** What is wrong with the options that count something; undefined for nothing. */
+/** Returns an error message if a numeric option is invalid, otherwise undefined. */
 const wrongCount = (options: OnnxOptions): string | undefined => {
   for (const option of ["intraOpThreads", "interOpThreads"] as const) {
     const wrong = SessionPlan.countProblem(option, options[option] ?? 1)

@@ -1,6 +1,6 @@
 /**
- * What ONNX Runtime can do on this machine, for `nereid check`. Models run in workers of their own
- * (WorkerInstance.ts); this is one run of a graph of two nodes, on the thread of the caller.
+ * Test of ONNX Runtime on this machine, for `nereid check`: runs a graph of two nodes on the calling thread. Models run
+ * in worker threads instead (WorkerInstance.ts).
  */
 import { create, toBinary } from "@bufbuild/protobuf"
 import {

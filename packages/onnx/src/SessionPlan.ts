@@ -46,7 +46,7 @@ const device = ([provider]: ReadonlyArray<Provider.Provider>): Pick<InstanceGrou
   return { kind: "GPU", gpus: [typeof provider === "string" ? 0 : (provider.deviceId ?? 0)] }
 }
 
-/** What is wrong with the option; undefined for nothing. */
+/** Returns an error message if the option is invalid, otherwise undefined. */
 export const problem = (option: SessionsOption = 1): string | undefined => {
   if (typeof option === "number") return countProblem("instances", option)
   if (option.length === 0) return "instances must name at least one group, but none was given"

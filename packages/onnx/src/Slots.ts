@@ -24,7 +24,7 @@ const OUTCOME = 17
 const DURATION = 12
 const wordCount = 4
 
-/** What was handed over: rows in the slot if positive, else one of these. */
+/** Kinds of handover. A positive number is the number of rows in the slot. */
 export const GENERAL = -1
 export const STOP = 0
 
@@ -40,7 +40,7 @@ export const durationWord = (sequence: number): number => DURATION + (sequence &
 /** Sequence numbers wrap at 32 bits, like the words that hold them. */
 export const next = (sequence: number): number => (sequence + 1) | 0
 
-/** What ONNX Runtime and typed arrays of any width can work on, and one cache line. */
+/** Alignment of tensors, in bytes: a cache line, which suits ONNX Runtime and all typed arrays. */
 const alignment = 64
 const controlBytes = 128
 

@@ -230,7 +230,7 @@ export class WorkerInstance implements Supervised {
     }
   }
 
-  /** What has become of the batch at #done; after this its slot may be used again. */
+  /** Returns the outcome of the batch at #done. After this call, its slot may be used again. */
   #outcome({ batch, inputDuration }: InFlight): Exit.Exit<ExecutionResult, InferenceError> {
     const startedAt = performance.now()
     const inferDuration = this.#durations[Slots.durationWord(this.#done)] ?? 0

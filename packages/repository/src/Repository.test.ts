@@ -576,7 +576,7 @@ it.effect("polling follows what is added, changed and removed, and leaves alone 
     fixture.adding("stays", 1, 1)
     fixture.adding("changes", 1, 2)
     fixture.adding("goes", 1, 3)
-    // What cannot be read is no reason to look at nothing else.
+    // An unreadable model does not stop polling of the others.
     fixture.link("circle/1/model.onnx", "circle/1/model.onnx")
     const { registry, index, control } = yield* open(fixture, { control: "poll", pollInterval: "1 minute" })
     const [stays] = registry.versions("stays")

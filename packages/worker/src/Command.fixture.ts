@@ -1,4 +1,4 @@
-/** What the tests' models are, for both sides of a thread. No test is in here. */
+/** Model declarations of the tests, for both the main thread and the worker. */
 import { Model, Tensor } from "@nereid/core"
 import { Schema } from "effect"
 

@@ -10,7 +10,7 @@ export interface ThreadStart {
   /** URL of the module. */
   readonly module: string
   readonly instance: BuiltInstance
-  /** Whatever can be cloned. */
+  /** Any cloneable value. */
   readonly data: unknown
 }
 

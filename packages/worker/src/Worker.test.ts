@@ -22,7 +22,7 @@ const module = (name: string) => new URL(`./${name}.fixture.ts`, import.meta.url
 const command = (options: Worker.LayerOptions<(typeof Command)["definition"]["inputs"]> = {}) =>
   Worker.layer<typeof commandHandler>()(Command, module("CommandHandler"), options)
 
-/** What is logged, as it comes. */
+/** Queues log messages as they are logged. */
 const logs = Effect.gen(function* () {
   const lines = yield* Queue.unbounded<string>()
   const layer = Logger.layer([

@@ -1,4 +1,4 @@
-/** What a module is told by whoever loads it, for one that provides more models than it can know of. */
+/** Data that a thread's module receives from `Worker.layer`, for modules whose models depend on it. */
 import { Context } from "effect"
 
 /** The `data` of Worker.layer, in the thread: what its layers are built with. Undefined where there is none. */

@@ -188,7 +188,9 @@ export class WorkerThread implements Supervised {
     return () => this.#cancel(number)
   }
 
-  /** What does not end soon is ended with its thread: no code can be interrupted that does not look. */
+  /**
+   * Cancels a batch. If it does not end in time, the thread is terminated, because running code cannot be interrupted.
+   */
   #cancel(number: number): void {
     const entry = this.#inFlight.get(number)
     if (entry === undefined || entry.timer !== undefined || this.#state === "exited") return

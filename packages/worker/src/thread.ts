@@ -14,7 +14,7 @@ const { module, instance, data }: ThreadStart = workerData
 const post = (message: FromThread, transfer: ReadonlyArray<ArrayBuffer> = []) =>
   parentPort?.postMessage(message, [...transfer])
 
-/** What is logged here goes through the logger of the main thread. */
+/** Forwards log messages to the logger of the main thread. */
 const logging = Logger.layer([
   Logger.make(({ cause, logLevel, message }) => {
     const parts = (Array.isArray(message) ? message : [message]).map((part) =>
@@ -54,7 +54,7 @@ const stop = async () => {
     const message = `Instance ${instance.name} failed while it was released ${Cause.pretty(closed.cause)}`
     post({ _tag: "Log", level: "Error", message })
   }
-  // What the module has left open, such as a timer, does not keep the thread.
+  // Exits even if the module has left timers or handles open.
   process.exit(0)
 }
 

@@ -99,7 +99,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#reply === undefined) return
     const [first = Buffer.alloc(0), ...rest] = this.#chunks
     const { buffer, byteOffset, length } = rest.length === 0 ? first : Buffer.concat(this.#chunks, this.#received)
-    // Copies into a Uint8Array: callers may rely on slice() to copy, which a Buffer's slice() does not.
+    // Views the bytes as a Uint8Array, whose slice() copies; callers may rely on it. A Buffer's slice() does not copy.
     const body = new Uint8Array(buffer, byteOffset, length)
     this.#settle(HttpRequests.decodeReply(this.#status, this.#headers, body))
   }

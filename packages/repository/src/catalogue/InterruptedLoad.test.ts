@@ -4,7 +4,7 @@ import { Effect, Fiber } from "effect"
 import { repository } from "../../../../test/fixtures/repository.ts"
 import { open } from "../Repository.fixture.ts"
 
-/** What the scripts report to this test, which runs in the same process. */
+/** Events that the scripts report to this test, which runs in the same process. */
 const events: Array<string> = []
 let onEvent = () => {}
 Reflect.set(globalThis, "report", (event: string) => {

@@ -30,7 +30,7 @@ interface PreparedModel {
 /** The directories of each model, by its name. */
 export type FoundDirectories = ReadonlyMap<string, ReadonlyArray<string>>
 
-/** What a load uses of the catalogue. */
+/** Part of the catalogue that a load uses. */
 export interface LoadedCatalogue {
   /** The directories of each model that there is now. */
   readonly scan: Effect.Effect<FoundDirectories, LoadFailure>
@@ -41,7 +41,7 @@ export interface LoadedCatalogue {
   readonly isServed: (name: string) => boolean
   /** Records that the model was requested by its name. */
   readonly markRequested: (name: string) => void
-  /** What it is to be loaded from. `isForeign`: its files come from a caller. */
+  /** Returns the source of a model. `isForeign`: its files come from a client. */
   readonly source: (
     name: string,
     paths: ReadonlyArray<string>,

@@ -19,7 +19,7 @@ import type { OtherModels } from "../plan/OtherModels.ts"
 import type { StoredVersion } from "../plan/StoredVersion.ts"
 import * as VersionLoader from "./VersionLoader.ts"
 
-/** What a model is loaded from. */
+/** Source that a model is loaded from. */
 export interface ModelSource {
   /** Versions that there are, for the index, whatever the plan makes of them. */
   readonly versions: ReadonlyArray<number>
@@ -301,7 +301,7 @@ const unavailable = (versions: ReadonlyArray<VersionFailure>) =>
     message: versions.map(({ version, reason }) => `version ${version} is at UNAVAILABLE state: ${reason};`).join(" "),
   })
 
-/** What keeps versions from taking requests, though they are loaded. */
+/** Returns the versions that are loaded but cannot take requests, with the reason. */
 const problemsOf = (versions: ReadonlyArray<LoadedVersion>): ReadonlyArray<VersionFailure> =>
   versions.flatMap(({ version, problem }) => {
     const reason = problem?.()

@@ -1,6 +1,6 @@
 /**
- * What a configuration leaves out and the protocol has defaults for, filled in: what the config endpoint then shows. What
- * only the model file tells is ConfigCompletion.ts's business.
+ * Fills in the protocol's defaults of a configuration, as the config endpoint shows them. ConfigCompletion.ts adds
+ * values from the model file.
  */
 import { create } from "@bufbuild/protobuf"
 import {
@@ -107,7 +107,7 @@ const scheduling = ({ schedulingChoice, maxBatchSize }: ModelConfig): ModelConfi
   return schedulingChoice
 }
 
-/** What the completion from a model file turns on. */
+/** Scheduling that the completion from a model file turns on. */
 export const dynamicBatching: ModelConfig["schedulingChoice"] = {
   case: "dynamicBatching",
   value: create(ModelDynamicBatchingSchema),

@@ -36,7 +36,7 @@ const position = (text: string, message: string): Pick<ConfigTextError, "line" |
     const parsed = read(text.slice(0, end))
     return Result.isFailure(parsed) && parsed.failure === message
   }
-  // What can be said only of the end of a text is said of other things once more follows.
+  // An error about the end of the text becomes a different error once more text follows.
   const continued = read(`${text}\n]`)
   if (Result.isFailure(continued) && continued.failure !== message) return lineAndColumn(text, text.length)
   const ends = [...text.matchAll(/\n/g)].map(({ index }) => index + 1)

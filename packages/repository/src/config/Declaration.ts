@@ -73,7 +73,7 @@ const fields = <T extends ModelInput | ModelOutput>(
     }),
   )
 
-/** What the model itself takes and gives, where the configuration reshapes; undefined where it does not. */
+/** Returns the definition of the model itself if the configuration reshapes a tensor, otherwise undefined. */
 export const reshapedDefinition = (
   { input, output }: ModelConfig,
   definition: Definition<Field.Fields, Field.Fields>,

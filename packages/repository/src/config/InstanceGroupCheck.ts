@@ -1,4 +1,4 @@
-/** What is wrong with the instance groups of a configuration. Part of ConfigCheck.ts. */
+/** Validates the instance groups of a configuration. Part of ConfigCheck.ts. */
 import {
   type ModelConfig,
   type ModelInstanceGroup,

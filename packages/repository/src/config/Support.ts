@@ -1,6 +1,6 @@
 /**
- * What of a configuration is not done here: what would change answers makes a model unavailable, with the reason; what would
- * not is told once, as a warning.
+ * Unsupported parts of a configuration. A part that would change responses makes the model unavailable, with the
+ * reason. Any other part is logged once as a warning.
  */
 import * as ConfiguredMetrics from "@nereid/core/internal/metrics/ConfiguredMetrics"
 import type {

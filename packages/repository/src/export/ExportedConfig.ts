@@ -93,7 +93,7 @@ const withDims = <T extends ModelInput | ModelOutput>(tensor: T, isFile: boolean
   return Result.succeed({ ...tensor, dims: [1n], reshape: create(ModelTensorReshapeSchema) })
 }
 
-/** What has a default in code is required by a file. */
+/** Tells whether an input is optional. An input with a default in code is required by the model file. */
 const isOptional = ({ description: { modelFile, signature } }: RunningModel, input: string): boolean =>
   modelFile === undefined ||
   signature.inputs.some(({ name, default: preset }) => name === input && preset === undefined)

@@ -34,7 +34,7 @@ export interface ModelToExport {
 
 export interface RepositoryExport {
   readonly files: ReadonlyArray<RepositoryFile>
-  /** What the repository does not have of the models, each with the model's name. */
+  /** Notes on features of the models that the repository lacks, each with the model's name. */
   readonly notes: ReadonlyArray<string>
 }
 

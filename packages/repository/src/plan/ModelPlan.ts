@@ -1,6 +1,6 @@
 /**
- * What a model is to be, before anything of it is loaded: its configuration as it is written, and the versions that are to be
- * there, each with its own plan (VersionPlan.ts). Loading is VersionLoader.ts's business.
+ * Plans a model before it is loaded: its configuration, and its versions, each with a plan (VersionPlan.ts).
+ * VersionLoader.ts loads the versions.
  */
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { create, equals, fromJson } from "@bufbuild/protobuf"
@@ -26,7 +26,7 @@ export interface ModelPlan {
   readonly config: ModelConfig
   /** At least one, the lowest first. */
   readonly versions: ReadonlyArray<PlannedVersion>
-  /** What the configuration asks for and is not done. */
+  /** Warnings about unsupported settings of the configuration. */
   readonly warnings: ReadonlyArray<string>
 }
 
@@ -76,13 +76,13 @@ export const make = Effect.fnUntraced(function* (
   )
   const failures = versions.flatMap(({ plan }) => (Result.isFailure(plan) ? [plan.failure] : []))
   const [first] = failures
-  // What is wrong with all of them, whatever their files are, is wrong with the model.
+  // If all versions fail, and the first failure is not about a version's files, the model fails.
   if (first !== undefined && failures.length === versions.length && first.version === undefined) return yield* first
   const config = ConfigDefaults.filled(identified, options.gpus)
   return { config, versions, warnings: Support.warnings(config) }
 })
 
-/** What runs nothing, such as an ensemble, has a directory alone; that of an ensemble has nothing in it. */
+/** Returns the files of a version. Models without a model file, such as ensembles, have only a directory. */
 const filesOf = Effect.fnUntraced(function* (
   version: number,
   folder: string,
@@ -124,7 +124,7 @@ const asLoadedBy = (config: ModelConfig, { versionPolicy, instanceGroup }: Model
   ...(versionPolicy === undefined ? {} : { versionPolicy }),
 })
 
-/** What the directory's own configuration says. */
+/** Parses the configuration in the directory. */
 export const written = ({ config }: ModelDirectory.ModelDirectory): Result.Result<ModelConfig, LoadFailure> =>
   Result.flatMap(config, (found) => {
     if (found === undefined) return Result.succeed(create(ModelConfigSchema))

@@ -1,4 +1,4 @@
-/** What a configuration wants a model to be tried with before it takes requests, as warm-ups of its declaration. */
+/** Converts the warm-up samples of a configuration to the warm-ups of a model declaration. */
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { Effect } from "effect"
 import { readFile } from "node:fs/promises"

@@ -74,7 +74,10 @@ const signature = Effect.fnUntraced(function* (
   return input.length > 0 && output.length > 0 && !existsSync(file) ? undefined : yield* VersionPlan.signature(file)
 })
 
-/** What a complete configuration says; `file` is that of an ONNX model, which may know more. */
+/**
+ * Returns the contract of a complete configuration. `file` is the signature of an ONNX model, which may be more
+ * precise.
+ */
 export const fromConfig = (
   { name, input, output, maxBatchSize, modelTransactionPolicy }: ModelConfig,
   labels: ReadonlyMap<string, ReadonlyArray<string>>,

@@ -38,7 +38,7 @@ export interface VersionPlan extends VersionFiles {
   readonly config: ModelConfig
   /** By the name of the output. */
   readonly labels: ReadonlyMap<string, ReadonlyArray<string>>
-  /** What it is tried with before it takes requests. */
+  /** Warm-ups that run before the version takes requests. */
   readonly warmUp: ReadonlyArray<ModelWarmUp.ModelWarmUp>
 }
 

@@ -57,7 +57,7 @@ export const layer = (
   return Layer.effectContext(built)
 }
 
-/** What the configuration says, and the model is not. */
+/** Returns the settings of the configuration that the module's model does not have. */
 const withoutEffect = (config: ModelConfig, running: RunningModel): ReadonlyArray<string> => {
   const configured = ConfigDefaults.filled(ConfigurationMessage.make(running), [])
   const differs = (
@@ -65,7 +65,7 @@ const withoutEffect = (config: ModelConfig, running: RunningModel): ReadonlyArra
   ) => !equals(ModelConfigSchema, create(ModelConfigSchema, part(config)), create(ModelConfigSchema, part(configured)))
   const isCached = running.description.responseCache
   const isScheduled = config.schedulingChoice.case !== undefined
-  // What it has where it lists none has the name of the model.
+  // An instance group without a name in the configuration has the name of the model.
   const isListed = config.instanceGroup.some(({ name }) => name !== config.name)
   return [
     ...(isScheduled && differs(({ schedulingChoice }) => ({ schedulingChoice })) ? ["dynamic_batching"] : []),

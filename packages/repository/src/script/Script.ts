@@ -24,7 +24,7 @@ interface Options extends ServingOptions {
   readonly instances?: ReadonlyArray<GroupOptions>
 }
 
-/** What a script needs beside its module. */
+/** Dependencies of a script. */
 export interface ScriptEnvironment {
   readonly plan: Omit<VersionPlan, "warmUp">
   readonly declared: RepositoryModelClass
@@ -103,7 +103,7 @@ const instanceState = Effect.fnUntraced(function* (
   return state
 })
 
-/** What a module exports, by name. */
+/** Exports of a module, by name. */
 export type Module = Readonly<Record<string, unknown>>
 
 export const load = Effect.fn("Script.load")(function* ({
@@ -151,7 +151,7 @@ const responses = async function* (outputs: Iterable<Outputs> | AsyncIterable<Ou
 const isIterable = (value: unknown): boolean =>
   typeof value === "object" && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value)
 
-/** What is no tensor is told by its name later. */
+/** Removes the row axis. Values that are not tensors are reported later, by name. */
 const withoutRow = (outputs: Outputs) =>
   Object.fromEntries(
     Object.entries(outputs).map(([name, tensor]) => {

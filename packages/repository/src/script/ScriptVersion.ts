@@ -16,7 +16,7 @@ import * as ScriptThreads from "./ScriptThreads.ts"
 
 export interface ScriptVersion {
   readonly layer: Layer.Layer<unknown, { readonly message: string }>
-  /** What its instances say of their readiness; absent where nobody asks them. */
+  /** Reports whether the instances are ready; absent if the script has no `isReady`. */
   readonly probe?: Effect.Effect<boolean>
 }
 

@@ -138,7 +138,7 @@ export const failures =
     }
   }
 
-/** Treats every error while reading the client's messages as a cancellation, unless the error is about a message. */
+/** Treats an error while reading the client's messages as a cancellation, unless it is a ConnectError. */
 async function* received(messages: StreamRequest["message"]): StreamRequest["message"] {
   try {
     yield* messages
