@@ -11,7 +11,7 @@ export interface Ink {
   readonly height: number
 }
 
-/** What is dark and thinner than this share of the picture's longer side is a stroke; what is wider is shadow. */
+/** Maximum width of a dark stroke, as a share of the picture's longer side. Anything wider is shadow. */
 const widestStroke = 0.2
 
 /**

@@ -25,7 +25,7 @@ export class Bert extends Model.Service<Bert>()("bert", {
   batching: { ragged: { sequence: { buckets: [16, 32, 64, 128], to: "longest" } } },
 }) {}
 
-/** What the network's answer means. */
+/** Converts the network's logits to a verdict. */
 export class Verdict extends Model.Service<Verdict>()("verdict", {
   inputs: { logits: Tensor.FP32(2) },
   outputs: verdict,

@@ -52,7 +52,7 @@ const texts = (...data: ReadonlyArray<string>) => ({
   inputs: [{ name: "TEXT", datatype: "BYTES", shape: [data.length, 1], data }],
 })
 
-/** What the server counts of a model: requests, and the batches that they ran in. */
+/** Returns the server's counts of a model: rows, and executed batches. */
 const counts = (name: string) => {
   const model = server.models.find((model) => model.description.name === name)
   if (model === undefined) throw new Error(`no model '${name}'`)

@@ -24,7 +24,7 @@ export const learn = (text: string): Bigrams => {
   return { first, followers }
 }
 
-/** What may follow a text. A word that nothing follows, or that is not known, is followed by a new sentence. */
+/** Returns the words that may follow a text. After the last or an unknown word, a new sentence begins. */
 export const after = ({ first, followers }: Bigrams, text: string): Readonly<Followers> =>
   followers.get(words(text).at(-1) ?? "") ?? first
 

@@ -1,4 +1,7 @@
-/** What a start prints: the models as a table, where the server listens, and for each that is ready a request that works. */
+/**
+ * Text printed at the start: a table of the models, the server's addresses, and an example request for each ready
+ * model.
+ */
 import type { Server } from "@nereid/server"
 import type { IndexEntry } from "@nereid/core/internal/lifecycle/ModelStore"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"

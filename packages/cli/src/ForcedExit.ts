@@ -38,7 +38,7 @@ export const install = (drainTimeout: number): ForcedExit => {
     stop: (cause) => {
       if (first !== undefined) return
       reason = cause
-      // Whoever waits for signals has to end.
+      // Notifies everything that waits for a signal.
       process.emit("SIGTERM", "SIGTERM")
     },
   }

@@ -28,7 +28,7 @@ export const check = Command.make(
     yield* Console.log(json ? JSON.stringify(report, null, 2) : Finding.text(report))
     if (report.ok) return
     process.exitCode = 1
-    // What hangs does not keep the process.
+    // Exits even if a check hangs.
     setTimeout(() => process.exit(), 1000).unref()
   }),
 ).pipe(
@@ -37,7 +37,7 @@ export const check = Command.make(
   ),
 )
 
-/** What rejects, or takes too long, has failed. */
+/** Runs a check. A rejection or a timeout is a failed finding. */
 const attempt = (
   name: string,
   run: () => Promise<ReadonlyArray<Finding.Finding>>,

@@ -12,9 +12,9 @@ import type { ModelTraits } from "../target/ModelTraits.ts"
 export interface TrialResult {
   readonly requests: readonly [ExpectedRequest, ...ReadonlyArray<ExpectedRequest>]
   readonly traits: Traits
-  /** What came back for the first request. */
+  /** Responses to the first request. */
   readonly responses: ReadonlyArray<WireResponse>
-  /** What is odd, and yet no error. */
+  /** Remarks on unexpected responses that are not errors. */
   readonly remarks: ReadonlyArray<string>
 }
 

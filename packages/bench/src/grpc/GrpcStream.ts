@@ -15,7 +15,7 @@ import * as GrpcRequest from "./GrpcRequest.ts"
 import * as ReplyProblem from "./ReplyProblem.ts"
 import * as StreamReply from "./StreamReply.ts"
 
-/** What stands in a message for the id that it gets when it is sent: as many digits. */
+/** Placeholder in a message for the request id, with as many digits; replaced before sending. */
 export const idPlaceholder = "00000000"
 
 /** Bytes of a reply that are kept: its id and parameters are in them. */

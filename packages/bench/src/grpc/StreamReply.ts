@@ -24,7 +24,7 @@ export const read = (bytes: Buffer, start: number, end: number): StreamReply | u
     walk(bytes, from, to, (inner, at, until) => {
       if (inner === 3) id = bytes.toString("latin1", at, until)
       if (inner === 4) final = readFinal(bytes, at, until) ?? final
-      // What is wanted stands before the outputs: servers write fields in the order of their numbers.
+      // Stops at the outputs: servers write fields in the order of their numbers, and later fields are not needed.
       return inner < 5
     })
     return true

@@ -19,7 +19,7 @@ export const encode = (address: Address, { method, path, headers, body }: HttpRe
   return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), body])
 }
 
-/** What is wrong with a reply; undefined where nothing is. */
+/** Returns an error message for a failed reply, otherwise undefined. */
 export const problem = ({ status, body }: HttpReply): string | undefined => {
   if (status === 200) return undefined
   const text = errorText(body)

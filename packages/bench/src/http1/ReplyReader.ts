@@ -38,7 +38,7 @@ export class ReplyReader {
   #known: Head | undefined
   /** Bytes of the body, or of the chunk, that are to come. */
   #left = 0
-  /** What comes next in a body of chunks. */
+  /** Next part of a chunked body. */
   #next: "size" | "data" | "line end" | "trailers" = "size"
   #length = 0
   readonly #bodyParts: Array<Buffer> = []
@@ -54,7 +54,7 @@ export class ReplyReader {
     return this.#head === undefined && this.#rest.length === 0
   }
 
-  /** What has come that is no HTTP/1.1, if anything; then nothing more can be read. */
+  /** Reads bytes. Returns an error message if they are not HTTP/1.1; nothing more can be read after that. */
   read(chunk: Buffer): string | undefined {
     let bytes: Buffer = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     this.#rest = noBytes
@@ -117,7 +117,7 @@ export class ReplyReader {
     if (this.#left === 0 && head.length !== "chunks") this.#finish()
   }
 
-  /** What follows the part of the body, or of the chunk, that is there. */
+  /** Consumes bytes of the body, or of the current chunk, and returns the rest. */
   #take(bytes: Buffer): Buffer {
     const part = bytes.subarray(0, this.#left)
     this.#left -= part.length
@@ -130,7 +130,7 @@ export class ReplyReader {
     return bytes.subarray(part.length)
   }
 
-  /** What follows, a problem, or nothing where more has to come first. */
+  /** Reads part of a chunked body. Returns the rest, an error message, or undefined if more bytes are needed. */
   #readChunked(bytes: Buffer): Buffer | string | undefined {
     if (this.#next === "data") {
       const rest = this.#take(bytes)

@@ -10,7 +10,7 @@ export interface FrameHandler {
   readonly onFrame: (type: number, flags: number, stream: number, payload: Buffer) => void
 }
 
-/** What is no HTTP/2, or breaks its rules. */
+/** Error for bytes that are not HTTP/2 or violate its rules. */
 export class FrameError extends Error {}
 
 const noBytes = Buffer.alloc(0)

@@ -22,7 +22,7 @@ interface Known {
 const remembered = 8
 
 export class HeaderReader {
-  /** What the server has added, the newest last. */
+  /** Dynamic table of the server, the newest entry last. */
   readonly #table: Array<HeaderField> = []
   #size = 0
   #limit: number = defaults.headerTable

@@ -12,7 +12,7 @@ import { type Headers, HeaderReader } from "./HeaderReader.ts"
 import { type HeaderFields, HeaderWriter } from "./HeaderWriter.ts"
 import { Outbox } from "./Outbox.ts"
 
-/** What becomes of one request. `last`: nothing more comes. */
+/** Callbacks of one request. `last` marks the end of the response. */
 export interface Http2StreamHandler {
   readonly onHeaders: (headers: Headers, last: boolean) => void
   /** A part of the body, which is overwritten later: what is to be kept has to be copied. */
@@ -44,7 +44,7 @@ export class Http2Stream {
   id = 0
   /** Bytes that the server is ready to take. */
   window = 0
-  /** What could not be sent yet, and how much of its first part could. */
+  /** Parts that wait for flow control. `sent` counts the bytes already sent of the first one. */
   readonly unsent: Array<Buffer> = []
   sent = 0
   /** Whether nothing follows what is unsent. */
@@ -159,7 +159,7 @@ export class Http2Connection {
     this.#outbox.add(goaway())
     this.#outbox.flush()
     this.#socket.end()
-    // Who does not close its side in turn is not waited for.
+    // Destroys the socket if the server does not close its side in time.
     this.#socket.once("end", () => this.#socket.destroy())
     setTimeout(() => this.#socket.destroy(), 1000).unref()
   }
@@ -228,7 +228,7 @@ export class Http2Connection {
       this.#lose(`the server breaks the protocol: ${Address.reason(error)}`)
     }
     this.#reading = false
-    // What the replies of one read set off leaves in one write.
+    // Sends everything that the frames of one read caused in one write.
     if (!this.#lost) this.#outbox.flush()
   }
 
@@ -365,7 +365,7 @@ export class Http2Connection {
     }
   }
 
-  /** What the server has ended or reset. Where it does not want the rest of a request it does not get it. */
+  /** Ends a stream that the server has completed or reset. The rest of an incomplete request is not sent. */
   #end(stream: Http2Stream): void {
     this.#streams.delete(stream.id)
     this.#blocked.delete(stream)

@@ -1,6 +1,6 @@
 /**
- * What a connection writes: many small frames in few pieces of memory, and large payloads as they are, without a copy.
- * All that is added in one turn leaves in one write.
+ * Write buffer of a connection. Small frames are packed into slabs; large payloads are not copied. Everything added in
+ * one turn of the event loop is sent in one write.
  */
 import type { Writable } from "node:stream"
 

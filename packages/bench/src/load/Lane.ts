@@ -5,7 +5,7 @@
 import * as Address from "../target/Address.ts"
 import type { Connection, Target } from "../target/Load.ts"
 
-/** What a load does with the replies; `lane` is where the next request may go. */
+/** Callback of a load for each reply. The next request may use `lane`. */
 export type OnReply = (lane: Lane, startedAt: number, problem: string | undefined) => void
 
 /** Milliseconds until a place is tried again at which no request has ever been answered, or no server is. */

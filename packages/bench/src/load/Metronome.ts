@@ -9,7 +9,7 @@ import type { Clock } from "./Clock.ts"
 /** Milliseconds that a sleep may end late. */
 const lead = 0.08
 
-/** What both sides know; worker.ts is the other. */
+/** State shared with the worker thread, worker.ts. */
 export interface Shared {
   /** How often a sleep was asked for, and how often one has ended. */
   readonly cells: Int32Array
@@ -26,7 +26,7 @@ export const start = (): Clock => {
     delay: new Float64Array(new SharedArrayBuffer(8)),
   }
   const worker = new Worker(new URL(import.meta.resolve("@nereid/bench/internal/load/worker")), { workerData: shared })
-  // Whoever waits for replies keeps the process; nobody else need.
+  // The clock does not keep the process alive; sockets that wait for replies do.
   worker.unref()
   let current: { readonly at: number; readonly call: () => void } | undefined
   let isPending = false

@@ -34,7 +34,7 @@ class TestClock implements Clock {
   close(): void {}
 }
 
-/** What was sent: connections by number, and when each request was to be. */
+/** Records the requests that were sent: connection number and scheduled time. */
 const start = async (options: Partial<OpenLoop.OpenLoopOptions> & { readonly lanes?: number }) => {
   const sent: Array<{ readonly connection: number; readonly startedAt: number; readonly replies: Replies }> = []
   let connections = 0

@@ -29,7 +29,7 @@ export interface SweepOptions {
   readonly patience: number
   readonly seed: number
   readonly clock: Clock
-  /** What the server has counted; undefined where it does not tell. */
+  /** Reads the counters of the server; undefined if it does not provide them. */
   readonly statistics: () => Promise<ServerCounters.Counters | undefined>
   /** Before the warm-up, which is round 0, and each round. */
   readonly onRound?: (level: Level.Level, round: number) => void

@@ -21,7 +21,7 @@ export interface Summary {
   /** Shares of one core and of the time: Usage.ts. */
   readonly cpu: number
   readonly busy: number
-  /** What puts the figures into another light. */
+  /** Remarks that qualify the figures. */
   readonly remarks: ReadonlyArray<string>
 }
 

@@ -16,7 +16,7 @@ export interface InputOptions {
   /** By name, with the batch axis or without it. For axes of any extent, which need one. */
   readonly shapes: ReadonlyMap<string, ReadonlyArray<number>>
   readonly values: "random" | "zero"
-  /** What every element of BYTES is; undefined for letters. */
+  /** Value of every BYTES element; undefined for random letters. */
   readonly text: string | undefined
   /** Letters of an element of BYTES. */
   readonly textLength: number
@@ -39,7 +39,7 @@ export const make = (model: ModelTraits, options: InputOptions, random: Random):
   }
   return model.inputs.flatMap((input) => {
     const given = shapes.get(input.name)
-    // What may be missing is, where nobody says how large it is.
+    // Omits an optional input if its shape is unknown and not given.
     if (input.optional && given === undefined && defaultShape(input, model).includes(-1)) return []
     const shape = shapeOf(input, model, batchSize, given)
     return [

@@ -22,7 +22,7 @@ export const members = (text: string): ReadonlyMap<string, string> | undefined =
   return found
 }
 
-/** What a string says; undefined for anything else. */
+/** Parses a JSON string; returns undefined for any other value. */
 export const string = (text: string): string | undefined => {
   try {
     const value: unknown = JSON.parse(text)

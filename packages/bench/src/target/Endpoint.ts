@@ -6,7 +6,7 @@ export interface Endpoint {
   /** A name or an IP address, without brackets. */
   readonly host: string
   readonly port: number
-  /** What stands before `/v2`, without a slash at its end; empty for gRPC. */
+  /** Path before `/v2`, without a trailing slash; empty for gRPC. */
   readonly path: string
 }
 

@@ -1,10 +1,9 @@
 /**
- * What a load is made of: a target that is asked, over connections on which requests are sent and their replies checked.
- * How a request travels is the business of GrpcUnary.ts, GrpcStream.ts and HttpInfer.ts; when the next one is sent, of
- * ClosedLoop.ts and OpenLoop.ts.
+ * Interfaces of a load: a target, and connections that send requests and check their replies. GrpcUnary.ts,
+ * GrpcStream.ts and HttpInfer.ts implement the transport. ClosedLoop.ts and OpenLoop.ts decide when to send requests.
  */
 
-/** Each is called once per request; `startedAt` is what `send` was given. */
+/** Callbacks of a connection, called once per request. `startedAt` is the argument of `send`. */
 export interface Replies {
   /** `problem`: what was wrong with the reply, if anything. */
   readonly onReply: (startedAt: number, problem: string | undefined) => void

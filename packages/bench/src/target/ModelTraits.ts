@@ -1,4 +1,7 @@
-/** What a load has to know of a model, from what its server says: inputs, outputs, and how requests may be batched. */
+/**
+ * Properties of a model that a load needs, from the server's metadata: inputs, outputs, and how requests may be
+ * batched.
+ */
 import { isDataType, type DataType } from "@nereid/core/internal/tensor/DataType"
 import type {
   ModelMetadataResponse,

@@ -40,7 +40,7 @@ export const read = (response: ModelStatisticsResponse | undefined, model: strin
 
 const milliseconds = (duration: StatisticDuration | undefined): number => Number(duration?.ns ?? 0) / 1e6
 
-/** What a request got of the server, on average. */
+/** Average server time of a request. */
 export interface ServerShare {
   readonly requests: number
   /** Milliseconds of a request: waiting for an instance, and in one, from its first input to its last output. */

@@ -1,4 +1,4 @@
-/** What a benchmark says before its table: who is asked for what, and how. */
+/** Text before the table of a benchmark: the server, the requests, and the load. */
 import type { Benchmark, BenchmarkOptions } from "@nereid/bench/internal/benchmark/Benchmark"
 import * as Level from "@nereid/bench/internal/load/Level"
 import type { Protocol } from "@nereid/bench/internal/target/ModelClient"

@@ -19,7 +19,7 @@ export class Progress {
     this.#total = total
   }
 
-  /** What was before is done. `duration` in milliseconds. */
+  /** Begins a part and completes the previous one. `duration` is in milliseconds. */
   begin(text: string, duration: number): void {
     if (this.#terminal === undefined) return
     this.#done += this.#part?.duration ?? 0

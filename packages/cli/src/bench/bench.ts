@@ -34,7 +34,7 @@ export const bench = Command.make(
   }),
 ).pipe(Command.withDescription("Load a server with requests to one of its models, and measure how it bears that"))
 
-/** What a shell gives for a program that was stopped by SIGINT. */
+/** Exit code of a program that SIGINT stopped, as in shells. */
 const interrupted = 130
 
 interface Files {
@@ -61,7 +61,7 @@ const run = async (
   const { percentages } = load
   const results: Array<Sweep.LevelResult> = []
   const summaries: Array<Summary.Summary> = []
-  /** What ended the sweep; the levels before it are results all the same. */
+  /** Error that ended the sweep. The levels before it are still results. */
   let broken: unknown
   try {
     for (const line of Heading.lines(benchmark, options, load)) say(line)

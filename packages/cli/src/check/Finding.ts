@@ -1,7 +1,7 @@
-/** What a check has found, and how a report of such shows it: lines for people, one document for programs. */
+/** Findings of a check, and their reports: lines for people, one JSON document for programs. */
 
 export interface Finding {
-  /** What was looked at. */
+  /** Subject of the check. */
   readonly name: string
   /** `warning`: it works, but not as somebody may expect. */
   readonly status: "ok" | "warning" | "failed"

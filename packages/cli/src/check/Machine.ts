@@ -1,4 +1,4 @@
-/** What a server finds on this machine: Node, processors, memory, its default ports, ONNX Runtime. */
+/** Checks of this machine for a server: Node, processors, memory, default ports, ONNX Runtime. */
 import { createServer } from "node:net"
 import { arch, availableParallelism, platform, totalmem } from "node:os"
 import * as Runtime from "@nereid/onnx/internal/Runtime"
@@ -22,7 +22,7 @@ const isAtLeast = (version: string, minimum: string): boolean => {
   return true
 }
 
-/** What the process may use of it, which a container may have made less. */
+/** Reports the resources that the process may use; a container may limit them. */
 export const machine = (): Finding => {
   const constrained = process.constrainedMemory()
   const memory = constrained > 0 && constrained < totalmem() ? constrained : totalmem()

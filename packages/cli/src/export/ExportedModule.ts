@@ -13,7 +13,7 @@ import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 export interface BuiltModel {
   readonly model: ExportedModel
   readonly running: RunningModel
-  /** What the module exports it and its layer as. */
+  /** Export names of the model and its layer. */
   readonly names: ReadonlyArray<string>
   /** Models that its layer provides as well. */
   readonly otherModels: ReadonlyArray<string>

@@ -1,13 +1,13 @@
 /**
- * What a flag takes, in the spelling of tritonserver: always a value, behind `=` or as the next argument, and where a flag
- * comes more than once the last counts, except for those that collect. A flag that is not there has the value of its environment
- * variable, if that is. A bad value is refused with the flag or the variable, the value and what is allowed.
+ * Flags in the syntax of tritonserver. A flag always has a value, after `=` or as the next argument. The last of
+ * repeated flags wins, except for flags that collect values. A missing flag takes its value from its environment
+ * variable. An invalid value is an error that names the flag or variable, the value, and the allowed values.
  */
 import { Effect, identity, Result } from "effect"
 import { CliError, Flag } from "effect/cli"
 import { nameOf, type Variable, Variables } from "./Variables.ts"
 
-/** What a text stands for, or what was expected instead. */
+/** Parses a text. Fails with a description of the expected values. */
 export type Parse<A> = (text: string) => Result.Result<A, string>
 
 interface Description {
@@ -27,7 +27,7 @@ export interface Given {
   readonly variable?: Variable
 }
 
-/** What was given: on the command line, else by environment variables. */
+/** Values of a flag from the command line, or otherwise from environment variables. */
 const given = (flag: Flag.Flag<string>, name: string): Flag.Flag<ReadonlyArray<Given>> =>
   flag.pipe(
     Flag.atLeast(0),
@@ -145,7 +145,7 @@ export const choice = <const W extends string>(
 export const text = (name: string, takes: string, description: string): Flag.Flag<string | undefined> =>
   optional(name, { takes, description }, Result.succeed).pipe(Flag.map((text) => (text === "" ? undefined : text)))
 
-/** What stands between commas; of all times that it comes. */
+/** Comma-separated list; repeated flags add to it. */
 export const list = (name: string, takes: string, description: string): Flag.Flag<ReadonlyArray<string>> =>
   collected(name, { takes, description }, (text) => {
     const items = text.split(",").map((item) => item.trim())

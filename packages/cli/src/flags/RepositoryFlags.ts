@@ -7,7 +7,7 @@ import { Effect, Result } from "effect"
 import { CliError, type Command } from "effect/cli"
 import * as FlagKind from "./FlagKind.ts"
 
-/** What `--backend-config` says of the backend that there is, or the setting of another one. */
+/** Setting of `--backend-config`: the default batch size of the one backend, or the text of a foreign setting. */
 type BackendSetting = { readonly defaultMaxBatchSize: number } | { readonly foreign: string }
 
 const parseBackendSetting: FlagKind.Parse<BackendSetting> = (text) => {

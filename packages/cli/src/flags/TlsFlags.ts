@@ -6,7 +6,7 @@ import * as FlagKind from "./FlagKind.ts"
 
 type Tls = NonNullable<NonNullable<ServerOptions["tls"]>["grpc"]>
 
-/** What their names begin with. */
+/** Prefix of the flag names. */
 type Port = keyof NonNullable<ServerOptions["tls"]>
 
 export const make = (port: Port) => ({

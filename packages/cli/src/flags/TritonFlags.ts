@@ -77,7 +77,7 @@ export const refused: ReadonlyArray<Flag.Flag<unknown>> = refusals.map(({ name, 
   })
 })
 
-/** Whatever their case; and the words for a boolean are one. */
+/** Compares two values without regard to case. All spellings of a boolean are equal. */
 const isSame = (value: string, accepted: string): boolean => {
   const [given, expected] = [value, accepted].map((text) => Result.getOrElse(FlagKind.parseBoolean(text), () => text))
   return value.toLowerCase() === accepted || given === expected

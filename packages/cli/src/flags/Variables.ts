@@ -17,7 +17,7 @@ export interface Variable {
 export interface Environment {
   /** By the name of their flag, in their order. */
   readonly given: ReadonlyMap<string, ReadonlyArray<Variable>>
-  /** What was wanted by those whose name is no flag's: a line for each. */
+  /** Variables without a matching flag, with the suggested flag: a line for each. */
   readonly unknown: ReadonlyArray<string>
 }
 

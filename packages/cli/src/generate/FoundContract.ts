@@ -25,6 +25,6 @@ export interface FoundContracts {
   readonly contracts: ReadonlyArray<FoundContract>
   /** Whether these are all models of the source; false for the model of a file, or for selected models. */
   readonly isComplete: boolean
-  /** What a reader of the contracts should know of how they came to be. */
+  /** Notes for readers of the contracts, on how they were found. */
   readonly notes: ReadonlyArray<string>
 }

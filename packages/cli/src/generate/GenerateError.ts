@@ -3,6 +3,6 @@ import { Data } from "effect"
 
 export class GenerateError extends Data.TaggedError("GenerateError")<{ readonly message: string }> {}
 
-/** What went wrong with some of several models, all of it. */
+/** Combines the problems of several models in one error. */
 export const ofModels = (problems: ReadonlyArray<readonly [model: string, problem: string]>): GenerateError =>
   new GenerateError({ message: problems.map(([model, problem]) => `model '${model}': ${problem}`).join("\n") })

@@ -11,14 +11,14 @@ import { Effect, Layer } from "effect"
 export interface ModelModule {
   readonly models: ReadonlyArray<ExportedModels.ExportedModel>
   readonly layers: ExportedModels.ExportedLayers
-  /** What it exports as `routes`. */
+  /** Routes that the module exports as `routes`. */
   readonly routes: Server.ModelRoutes
 }
 
-/** What is served beside it comes from elsewhere. Its layer provides nothing, which is all that no model needs. */
+/** Empty module, for servers whose models come from elsewhere. Its layer provides nothing. */
 export const none: ModelModule = { models: [], layers: [Layer.empty as Layer.Layer<unknown>], routes: {} }
 
-/** What a module exports, by its names. */
+/** Imports a module and returns its exports, by name. */
 export const exported = (path: string): Effect.Effect<Readonly<Record<string, unknown>>, ExportedModels.ModuleError> =>
   Effect.tryPromise({
     try: (): Promise<Record<string, unknown>> => import(pathToFileURL(path).href),

@@ -36,7 +36,7 @@ const position = (text: string, message: string): Pick<ConfigTextError, "line" |
     const parsed = read(text.slice(0, end))
     return Result.isFailure(parsed) && parsed.failure === message
   }
-  // An error about the end of the text becomes a different error once more text follows.
+  // If appended text changes the message, the error is about the end of the text.
   const continued = read(`${text}\n]`)
   if (Result.isFailure(continued) && continued.failure !== message) return lineAndColumn(text, text.length)
   const ends = [...text.matchAll(/\n/g)].map(({ index }) => index + 1)

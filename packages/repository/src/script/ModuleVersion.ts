@@ -65,7 +65,7 @@ const withoutEffect = (config: ModelConfig, running: RunningModel): ReadonlyArra
   ) => !equals(ModelConfigSchema, create(ModelConfigSchema, part(config)), create(ModelConfigSchema, part(configured)))
   const isCached = running.description.responseCache
   const isScheduled = config.schedulingChoice.case !== undefined
-  // An instance group without a name in the configuration has the name of the model.
+  // A group with the name of the model is a default, filled in because the configuration lists none.
   const isListed = config.instanceGroup.some(({ name }) => name !== config.name)
   return [
     ...(isScheduled && differs(({ schedulingChoice }) => ({ schedulingChoice })) ? ["dynamic_batching"] : []),

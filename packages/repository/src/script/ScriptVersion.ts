@@ -16,7 +16,7 @@ import * as ScriptThreads from "./ScriptThreads.ts"
 
 export interface ScriptVersion {
   readonly layer: Layer.Layer<unknown, { readonly message: string }>
-  /** Reports whether the instances are ready; absent if the script has no `isReady`. */
+  /** Reports whether the instances are ready; absent for instances in threads, whose `isReady` is not called. */
   readonly probe?: Effect.Effect<boolean>
 }
 
