@@ -1,4 +1,4 @@
-/** The figures of all packages as Markdown: a table, then what stands behind its figures. */
+/** Formats the figures of all packages as Markdown: a table, then the details of its figures. */
 import { relative } from "node:path"
 import * as Exports from "./Exports.ts"
 import * as Graph from "./Graph.ts"

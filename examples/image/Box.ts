@@ -1,4 +1,4 @@
-/** A rectangle that a detector proposes, and which of many proposals stand for the same thing. */
+/** Bounding boxes of a detector, and non-maximum suppression. */
 export interface Box {
   readonly left: number
   readonly top: number

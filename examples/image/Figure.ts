@@ -1,6 +1,6 @@
 /**
- * The one figure on a paper, cut out and placed as MNIST places its digits: 20 pixels in its longer direction, its centre of
- * mass in the middle of 28x28. No idea of what the figure is.
+ * Crops the single figure on a paper and places it as MNIST does: 20 pixels in its longer direction, with its centre of
+ * mass in the middle of 28x28.
  */
 import type { Ink } from "./Ink.ts"
 

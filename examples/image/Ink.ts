@@ -1,6 +1,6 @@
 /**
- * How much ink is where on a photographed paper, whatever light falls on it: strokes are darker than the paper on both their
- * sides, a shadow has paper under it as far as it goes. No idea of what is written there.
+ * Measures the ink at each pixel of a photographed paper, independent of the lighting. A stroke is darker than the
+ * paper on both of its sides; a shadow is not.
  */
 import type { Pixels } from "@nereid/image"
 

@@ -1,4 +1,4 @@
-/** The image models as a caller meets them: a file's bytes over the network, whatever those bytes are. */
+/** The image models over the network, with valid and invalid files. */
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { crc32 } from "node:zlib"

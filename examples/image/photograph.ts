@@ -1,7 +1,6 @@
 /**
- * Makes photographs/ out of ../digits/pictures, the held-out digits of MNIST: no camera was there. Each digit is drawn with
- * a pen on squared paper, which lies askew under uneven light with a shadow across it, and is taken by a small camera that
- * blurs and adds noise:
+ * Generates photographs/ from ../digits/pictures, the held-out digits of MNIST. Each digit is drawn with a pen on
+ * squared paper, skewed, under uneven light with a shadow. A simulated small camera adds blur and noise:
  *
  *   node examples/image/photograph.ts
  *

@@ -1,4 +1,4 @@
-/** Two models in code over one way to read pictures; the second one asks a third, the network of ../digits. */
+/** Two models in code that decode pictures. The second one calls a third model, the network of ../digits. */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Errors, Logits, Model, Tensor } from "@nereid/core"
 import { Pixels } from "@nereid/image"

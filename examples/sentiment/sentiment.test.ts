@@ -1,4 +1,4 @@
-/** The pipeline and its parts as a caller meets them, and what the model is worth. */
+/** The sentiment pipeline and its parts over the network, and the accuracy of the model. */
 import { existsSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { Client } from "@nereid/client"

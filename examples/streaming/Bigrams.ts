@@ -1,4 +1,4 @@
-/** Which words follow which in a text: a Markov chain of first order, and all that this model knows. Not how one is chosen. */
+/** First-order Markov chain: counts which words follow each word of a text. The model chooses among them. */
 type Followers = [string, ...Array<string>]
 
 export interface Bigrams {

@@ -1,6 +1,6 @@
 /**
- * The same digit, drawn a little differently: turned, slanted, resized and moved at random, because 9,000 pictures are
- * few. The limits keep a digit the same digit (a 6 never becomes a 9).
+ * Augments the training digits by random rotation, shear, scale and translation, because there are only 9,000 pictures.
+ * The limits keep the label valid: a 6 never becomes a 9.
  */
 import type { Random } from "./Random.ts"
 

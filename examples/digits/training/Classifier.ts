@@ -1,6 +1,6 @@
 /**
- * Asks the finished ONNX file itself, through ONNX Runtime on this thread. For measuring and tests: a server has a
- * worker for it.
+ * Runs the finished ONNX file with ONNX Runtime on the calling thread, for measurements and tests. Servers use a worker
+ * instead.
  */
 import { InferenceSession, Tensor } from "onnxruntime-node"
 import { side } from "./Mnist.ts"

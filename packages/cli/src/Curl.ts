@@ -1,7 +1,7 @@
 /**
- * A curl line that asks a model something its signature allows: ones and short texts. Small inputs as JSON; large ones,
- * and datatypes that JSON cannot carry, as the binary tensor extension with zeros. A decoupled model is asked for a stream
- * of responses, which takes JSON alone.
+ * Builds a curl command with a valid request for a model: ones and short texts. Small inputs are JSON. Large inputs,
+ * and datatypes that JSON cannot represent, are zeros in the binary tensor extension. The request for a decoupled model
+ * is a stream, always in JSON.
  */
 import { byteWidth } from "@nereid/core/internal/tensor/DataType"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"

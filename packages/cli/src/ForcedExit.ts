@@ -1,7 +1,8 @@
 /**
- * The last resort of a stop. SIGTERM or SIGINT lets requests in flight finish, at most for the drain timeout; code that
- * cannot be interrupted (a model that hangs in native code) could still keep the process for ever. So it ends by force a
- * grace time after the limit, or at once on a second signal. A model that cannot recover stops it in the same way.
+ * Forces the exit of a process whose graceful stop hangs. SIGTERM or SIGINT lets requests in flight finish, up to the
+ * drain timeout. A model that hangs in native code could still keep the process alive. The process is therefore killed
+ * a grace period after the limit, or at once on a second signal. An unrecoverable model error stops the process in the
+ * same way.
  *
  * By SIGKILL, because `process.exit` while ONNX Runtime runs aborts with a core dump.
  */

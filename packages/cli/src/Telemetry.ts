@@ -1,6 +1,6 @@
 /**
- * Traces to a collector, by the environment variables of OpenTelemetry (`OTEL_EXPORTER_OTLP_ENDPOINT`); nothing where they name
- * none. Metrics are Prometheus' to fetch, and the log goes where its flags say.
+ * Exports traces to a collector if OpenTelemetry's environment variables name one (`OTEL_EXPORTER_OTLP_ENDPOINT`).
+ * Prometheus collects metrics, and flags configure the log.
  */
 import { ConfigProvider, Effect, Layer } from "effect"
 import { CliError } from "effect/cli"

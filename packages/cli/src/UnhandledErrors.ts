@@ -1,6 +1,6 @@
 /**
- * Handles errors in the code of models outside of requests: thrown by a timer or an event, or the rejection of a promise that is
- * never awaited. Node would end the process at once, and with it the requests of all models.
+ * Handles errors in model code outside of requests: errors thrown in timers or events, and rejected promises without a
+ * handler. By default, Node would end the process at once, with all requests in flight.
  */
 import { Effect, Layer } from "effect"
 

@@ -1,4 +1,4 @@
-/** `nereid check`: whether all that a server needs works on this machine; what to send along with a report of a bug. */
+/** `nereid check`: checks that this machine can run a server. Bug reports should include its output. */
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import packageJson from "../package.json" with { type: "json" }

@@ -1,6 +1,6 @@
 /**
- * `nereid serve [module] [--model-repository DIR]…`: serves the models that a module exports, and those of repositories, until
- * it is told to stop.
+ * `nereid serve [module] [--model-repository DIR]…`: serves the models of a module and of repositories until it is
+ * stopped.
  */
 import { Repository } from "@nereid/repository"
 import { Logging, ServeError, Server } from "@nereid/server"

@@ -1,6 +1,4 @@
-/**
- * grpcs:// and https:// against servers whose certificate nobody but the client's `tls.ca` knows.
- */
+/** grpcs:// and https:// to servers with a certificate that only the client's `tls.ca` trusts. */
 import { once } from "node:events"
 import { createSecureServer, type ServerHttp2Stream } from "node:http2"
 import { createServer } from "node:https"

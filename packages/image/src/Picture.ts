@@ -1,6 +1,6 @@
 /**
- * A JPEG or PNG picture as a model's input or output: the bytes of its file, which travel as they are. For contracts: what
- * is in it, a server finds out (Pixels.ts).
+ * Field type of a JPEG or PNG picture, for contracts. The value is the unchanged bytes of the file; servers decode them
+ * with Pixels.ts.
  */
 import { Tensor } from "@nereid/core"
 import { Schema, SchemaTransformation } from "effect"

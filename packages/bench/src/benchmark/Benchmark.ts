@@ -1,6 +1,6 @@
 /**
- * A benchmark of one model on one server: finds out what the model takes, makes the requests, tries each of them in full,
- * and gives the load that is to be put on the server (Sweep.ts).
+ * Benchmarks one model of a server: reads the model's metadata, makes requests, sends each once as a trial, and returns
+ * the load for Sweep.ts.
  */
 import type { Parameters } from "@nereid/core/internal/request/Request"
 import { emptyFinalResponse } from "@nereid/core/internal/wire/KnownParameters"

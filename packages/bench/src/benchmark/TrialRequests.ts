@@ -1,6 +1,6 @@
 /**
- * Sends each request once before the load and reads its reply in full, to check what the load does not. The lengths of these
- * replies are those that the load expects.
+ * Sends each request once before the load and reads the whole reply, for checks that the load does not make. The load
+ * expects replies of the same lengths.
  */
 import { isDataType } from "@nereid/core/internal/tensor/DataType"
 import { print } from "@nereid/core/internal/tensor/TensorSpec"

@@ -1,7 +1,4 @@
-/**
- * A few gRPC calls, one reply each, read in full: what a load has to know of a server before and after it. Not for the
- * load itself.
- */
+/** Unary gRPC calls for information about the server, before and after a load. The load itself uses other modules. */
 import { ResponseMessageReader } from "@nereid/core/internal/grpc/ResponseMessageReader"
 import type { Address } from "../target/Address.ts"
 import type { Headers } from "../http2/HeaderReader.ts"

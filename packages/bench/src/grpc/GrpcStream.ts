@@ -1,7 +1,7 @@
 /**
- * ModelStreamInfer as a target: one stream per connection, on which requests follow one another without waiting for
- * replies. A reply is told by the id that its request has had; of its tensors only the length is checked. A request to a
- * decoupled model ends with the reply that says it is the last one.
+ * ModelStreamInfer as a target: one stream per connection, on which requests do not wait for replies. A reply is
+ * matched to its request by id; of its tensors, only the length is checked. A request to a decoupled model ends with
+ * its final reply.
  */
 import { prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
 import { ResponseMessageReader } from "@nereid/core/internal/grpc/ResponseMessageReader"

@@ -1,6 +1,6 @@
 /**
- * Unary gRPC calls as a target: each a stream of its own, many at a time on a connection. Of a reply it checks HTTP status,
- * content type and gRPC status, that it is one whole message, and how long that is; not what is in it.
+ * Unary gRPC calls as a target: one stream per call, many at a time on a connection. The checks of a reply are HTTP
+ * status, content type, gRPC status, and a single complete message of the expected length. The content is not checked.
  */
 import { isWhole, prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
 import { ResponseMessageReader } from "@nereid/core/internal/grpc/ResponseMessageReader"

@@ -1,7 +1,6 @@
 /**
- * The beginning of a ModelStreamInferResponse, as far as a load has to know it: whether it is an error, which request it
- * answers, and whether more answers follow. Walked over in place, without a message being made of it; the tensors, which
- * come behind, are not looked at.
+ * Reads the beginning of a ModelStreamInferResponse in place: its error, its request id, and whether it is the final
+ * response. The tensors after it are not decoded.
  */
 export interface StreamReply {
   /** Empty where the reply is none. */

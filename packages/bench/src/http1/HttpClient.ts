@@ -1,6 +1,6 @@
 /**
- * A few HTTP requests, each on a connection of its own, their replies read in full: what a load has to know of a server
- * before and after it. Not for the load itself.
+ * HTTP requests for information about the server, before and after a load, each on a separate connection. The load
+ * itself uses other modules.
  */
 import * as Address from "../target/Address.ts"
 import * as HttpRequest from "./HttpRequest.ts"

@@ -1,4 +1,4 @@
-/** Requests to node:http, and what is said of replies that are not what they should be. */
+/** Requests to node:http, and the problems reported for unexpected replies. */
 import { once } from "node:events"
 import { createServer, type RequestListener, type Server } from "node:http"
 import { type AddressInfo, createServer as createTcp } from "node:net"

@@ -1,6 +1,6 @@
 /**
- * HTTP/1.1 requests as a target: one at a time on a connection. Of a reply it checks the status and, where that is known,
- * the length of the body; not what is in it.
+ * HTTP/1.1 requests as a target: one at a time on a connection. The checks of a reply are its status and, if known, the
+ * length of its body. The content is not checked.
  */
 import type { Socket } from "node:net"
 import * as Address from "../target/Address.ts"

@@ -1,4 +1,4 @@
-/** A request of HTTP/1.1 as bytes, and what an error's reply says. */
+/** Encodes HTTP/1.1 requests as bytes, and reads the message of an error reply. */
 import { type Address, print } from "../target/Address.ts"
 import type { HttpReply } from "./ReplyReader.ts"
 

@@ -1,7 +1,6 @@
 /**
- * The replies on an HTTP/1.1 connection (RFC 9112), cut out of what its socket reads: with a length, in chunks, or until
- * the connection ends. A body is only counted, unless it is wanted. To requests with GET and POST: others have replies
- * without the body that they announce.
+ * Parses the replies on an HTTP/1.1 connection (RFC 9112): bodies with a length, in chunks, or until the connection
+ * closes. Bodies are counted, and kept only on request. Requests must be GET or POST.
  */
 export interface HttpReply {
   readonly status: number

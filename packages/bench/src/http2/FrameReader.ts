@@ -1,6 +1,6 @@
 /**
- * The frames of HTTP/2 (RFC 9113, 4.1) that come on a connection, cut out of what its socket reads. The payload of DATA
- * is handed on as it comes, without its padding, in as many parts as that is; other payloads in one.
+ * Parses the HTTP/2 frames of a connection (RFC 9113, 4.1). The payload of DATA is passed on as it arrives, without
+ * padding, in any number of parts. Other payloads are passed on whole.
  */
 import { defaults, Flag, headLength, Type } from "./Frame.ts"
 

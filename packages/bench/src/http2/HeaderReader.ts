@@ -1,7 +1,6 @@
 /**
- * Header blocks of HTTP/2 (HPACK, RFC 7541), read: the whole of it, with a table of our own of what the server has asked
- * to be remembered. A server's replies are nearly all the same, so a block that has been read before, while the table was
- * the same, gives the same object again: who asks about it can remember the answer by it.
+ * Decodes HTTP/2 header blocks (HPACK, RFC 7541), with a dynamic table. Most replies of a server repeat a header block.
+ * A block that was decoded before, with the same table, returns the same object, so callers can cache by identity.
  */
 import { defaults } from "./Frame.ts"
 import * as HuffmanCode from "./HuffmanCode.ts"

@@ -1,6 +1,6 @@
 /**
- * The header block of requests that all have the same headers (HPACK, RFC 7541), as clients write it: in full the first
- * time, for the server to remember, and from then on as the places where it has them. No Huffman code.
+ * Encodes the header block of requests with equal headers (HPACK, RFC 7541). The first block is literal and adds to the
+ * dynamic table; later blocks are table indices. Without Huffman coding.
  */
 import { defaults } from "./Frame.ts"
 import { staticTable } from "./StaticTable.ts"

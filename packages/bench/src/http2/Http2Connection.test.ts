@@ -1,4 +1,4 @@
-/** Against node:http2 for what a server does every day, and against a scripted one for what it may do besides. */
+/** Connections to node:http2 for common behaviour, and to a scripted server for rare behaviour. */
 import { once } from "node:events"
 import { createServer, type ServerHttp2Stream, type ServerOptions } from "node:http2"
 import { type AddressInfo, createServer as createTcp } from "node:net"

@@ -1,7 +1,7 @@
 /**
- * A connection over which a client asks an HTTP/2 server (RFC 9113), many requests at a time. Its own implementation
- * because node:http2's costs more per request than its bare server does: with it a load would measure itself. It keeps to
- * everything a server may say (windows, settings, limits, GOAWAY); what a reply means is its handler's business.
+ * Client connection to an HTTP/2 server (RFC 9113), with many requests at a time. node:http2 costs more per request
+ * than a bare server, so a load would measure itself. The connection handles flow control, settings, limits and GOAWAY;
+ * handlers interpret the replies.
  */
 import type { Socket } from "node:net"
 import * as Address from "../target/Address.ts"

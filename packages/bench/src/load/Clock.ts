@@ -1,4 +1,4 @@
-/** Time as an open loop needs it: what it is, and a call at a moment that is to be kept to the microsecond. */
+/** Clock of an open loop: the current time, and a callback at a given time, accurate to the microsecond. */
 export interface Clock {
   /** Milliseconds, as `performance.now()` counts. */
   readonly now: () => number

@@ -1,6 +1,6 @@
 /**
- * A closed loop: so many requests are always under way, and each reply sends the next. It shows what a server can do; not
- * what callers wait who do not wait for one another, which OpenLoop.ts shows.
+ * Closed loop: keeps a fixed number of requests in flight; each reply sends the next request. It measures a server's
+ * maximum throughput. OpenLoop.ts measures the latency of independent clients.
  */
 import type { Lane } from "./Lane.ts"
 import { type Extent, type Measured, Round } from "./Round.ts"

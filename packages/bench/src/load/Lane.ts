@@ -1,6 +1,6 @@
 /**
- * A place for a connection, which is replaced when it ends: what a load sends on. Requests that a connection ended before
- * the server began with them are sent again on the next one, their time still running.
+ * Slot for a connection, which is replaced when it ends. Requests that the server had not begun are sent again on the
+ * next connection, and their latency continues to count.
  */
 import * as Address from "../target/Address.ts"
 import type { Connection, Target } from "../target/Load.ts"

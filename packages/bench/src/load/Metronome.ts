@@ -1,7 +1,6 @@
 /**
- * The clock that loads run by. Timers of an event loop come up to a millisecond late, and asking the time over and over
- * takes a whole core from the server that is measured. So a thread sleeps until shortly before, and only what is left is
- * waited for by asking.
+ * Clock of the loads. Timers of the event loop are up to a millisecond late, and busy waiting would take a core from
+ * the server. A worker thread therefore sleeps until shortly before the time, and only the rest is a busy wait.
  */
 import { Worker } from "node:worker_threads"
 import type { Clock } from "./Clock.ts"

@@ -1,4 +1,4 @@
-/** Against a target that answers when it is told to, by a clock that goes when it is told to. */
+/** Open loops with a target and a clock that the test controls. */
 import { expect, it, onTestFinished, vi } from "vitest"
 import * as Arrivals from "@nereid/core/internal/synthetic/Arrivals"
 import type { Clock } from "./Clock.ts"

@@ -1,7 +1,7 @@
 /**
- * An open loop: requests are sent when their time comes, whether or not those before them are answered, as callers come
- * who do not wait for one another. The time that a request takes counts from when it was to be sent: a server that stops
- * for a while is charged with all who would have come meanwhile.
+ * Open loop: sends requests at their scheduled times, whether or not earlier ones have replies, like independent
+ * clients. Latency counts from the scheduled time, so a pause of the server counts for all requests scheduled during
+ * it.
  */
 import type { Arrivals } from "@nereid/core/internal/synthetic/Arrivals"
 import type { Clock } from "./Clock.ts"

@@ -1,6 +1,5 @@
 /**
- * The books of one round, which all loads keep alike: what was answered and how fast, what went wrong, and how busy the
- * load was until it stopped sending.
+ * Records one round of any load: replies, latencies, problems, and the CPU use of the load until it stopped sending.
  */
 import type { Lane, OnReply } from "./Lane.ts"
 import { Latencies } from "./Latencies.ts"

@@ -1,6 +1,6 @@
 /**
- * A load at several levels, one after the other: each is warmed up, and then measured in rounds, whose medians count. What
- * the server has counted meanwhile is asked of it before and after each round.
+ * Runs a load at several levels in turn. Each level has a warm-up and then measured rounds, whose medians count. The
+ * server's counters are read before and after each round.
  */
 import * as Arrivals from "@nereid/core/internal/synthetic/Arrivals"
 import type { Clock } from "./Clock.ts"

@@ -1,4 +1,4 @@
-/** Sleeps for as long as it is asked to, and says when it has: the other side of Metronome.ts, in a thread of its own. */
+/** Worker thread of Metronome.ts: sleeps for the requested time, then notifies the main thread. */
 import { workerData } from "node:worker_threads"
 import { asked, ended, type Shared } from "./Metronome.ts"
 

@@ -1,4 +1,4 @@
-/** Where numbers lie on a line of a picture, and which of them are written beside it. */
+/** Axis of a chart: positions of values, and the values with labels. */
 export interface Axis {
   /** From 0 at the beginning to 1 at the end. */
   readonly at: (value: number) => number

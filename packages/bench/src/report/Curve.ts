@@ -1,6 +1,6 @@
 /**
- * The curve of a sweep as a picture: what the server answers against what each request waits, a line for every percentile.
- * An SVG that stands alone, and follows its reader's light or dark mode.
+ * Draws a sweep as an SVG chart: throughput against latency, with a line for each percentile. The SVG is standalone,
+ * and follows the reader's light or dark mode.
  */
 import * as Axis from "./Axis.ts"
 import * as Level from "../load/Level.ts"

@@ -1,4 +1,4 @@
-/** Everything that a benchmark has found out, as JSON: what was asked, of whom, and every round at every level. */
+/** Formats all results of a benchmark as JSON: the requests, the server, and every round at every level. */
 import { cpus } from "node:os"
 import type { Benchmark, BenchmarkOptions } from "../benchmark/Benchmark.ts"
 import * as Level from "../load/Level.ts"

@@ -1,4 +1,4 @@
-/** A level's rounds as one: medians of what was measured, sums of what went wrong, and what has to be said besides. */
+/** Summarizes the rounds of a level: medians of measurements, sums of errors, and remarks. */
 import type { Latencies } from "../load/Latencies.ts"
 import * as Level from "../load/Level.ts"
 import type { ServerShare } from "../target/ServerCounters.ts"

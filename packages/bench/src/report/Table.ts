@@ -1,4 +1,7 @@
-/** Summaries as lines of text, one a level, in columns whose widths are known before any of them is. */
+/**
+ * Formats summaries as lines of a table, one per level. The column widths are fixed, so lines can be printed as they
+ * come.
+ */
 import * as Level from "../load/Level.ts"
 import type { Summary } from "./Summary.ts"
 

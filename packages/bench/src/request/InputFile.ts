@@ -1,7 +1,7 @@
 /**
- * Inputs that a user gives: a document of the v2 protocol over HTTP, `{"inputs": […]}`, or an array of such; or the form of
- * perf_analyzer, `{"data": [{"NAME": […]}]}`, whose datatypes are the model's, and whose shapes are where they are not
- * given. Several requests take turns.
+ * Reads the user's inputs from a file. The format is that of v2 over HTTP, `{"inputs": […]}`, or an array of such
+ * documents. The format of perf_analyzer also works: `{"data": [{"NAME": […]}]}`, with datatypes, and omitted shapes,
+ * from the model. Several requests are sent in turn.
  */
 import * as BinaryExtension from "@nereid/core/internal/codec/json/BinaryExtension"
 import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"

@@ -1,6 +1,6 @@
 /**
- * Inputs made up for a model: the shapes that it says it takes, with random elements, or zeros. What only the model knows,
- * such as which texts or which numbers make sense, has to be given instead (InputFile.ts).
+ * Generates inputs for a model: shapes from its metadata, with random elements or zeros. Models that need meaningful
+ * values require a file (InputFile.ts).
  */
 import { byteWidth, type DataType } from "@nereid/core/internal/tensor/DataType"
 import { elementCount, encodeElements } from "@nereid/core/internal/tensor/TypedTensor"

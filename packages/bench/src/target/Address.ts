@@ -1,4 +1,4 @@
-/** Where a server is, and how a socket gets there. */
+/** Address of a server, and how to open a socket to it. */
 import { once } from "node:events"
 import { connect as connectTcp, type Socket } from "node:net"
 import { connect as connectTls, type ConnectionOptions } from "node:tls"

@@ -1,4 +1,4 @@
-/** Where a server is and how it is spoken to, read from what a user writes: `localhost:8001`, `https://host/prefix`. */
+/** Parses the server's address and protocol from user input such as `localhost:8001` or `https://host/prefix`. */
 
 export interface Endpoint {
   readonly protocol: "grpc" | "http"

@@ -1,6 +1,6 @@
 /**
- * Where requests spent their time in the server, from what it has counted before a round and after it. All are of the
- * server's own making: requests of others in that time are in them, too.
+ * Server-side times of requests, from the difference of the server's counters before and after a round. Requests of
+ * other clients during the round are included.
  */
 import type { ModelStatistics, ModelStatisticsResponse, StatisticDuration } from "@nereid/protocol/grpc_service"
 

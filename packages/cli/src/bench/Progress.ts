@@ -1,4 +1,4 @@
-/** How far a benchmark is, as a bar on a terminal; nothing where the output goes elsewhere. */
+/** Progress bar of a benchmark on a terminal; silent if the output is not a terminal. */
 import type { WriteStream } from "node:tty"
 
 const width = 24

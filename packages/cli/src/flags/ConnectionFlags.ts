@@ -1,4 +1,4 @@
-/** The flags of commands that ask a server: what they send along, and how they know whom they speak to. */
+/** Flags of commands that call a server: request headers and TLS. */
 import { readFileSync } from "node:fs"
 import { Result } from "effect"
 import type { Command } from "effect/cli"

@@ -1,6 +1,6 @@
 /**
- * The flags of the model repository: where models are, which of them are loaded and when. Without a directory there is no
- * repository, and models are those of the module alone.
+ * Flags of the model repository: its directories, and which models are loaded when. Without a directory, only the
+ * models of the module are served.
  */
 import type { Repository } from "@nereid/repository"
 import { Effect, Result } from "effect"

@@ -1,6 +1,6 @@
 /**
- * The flags of tracing, and the server's options that they are. `--trace-config` takes one setting at a time, some of them
- * of a mode: `rate=100`, `triton,file=trace.json`. The older flags, one for each setting, are the same.
+ * Flags of tracing, and the server options they set. `--trace-config` takes one setting at a time, optionally with a
+ * mode: `rate=100`, `triton,file=trace.json`. The older flags set the same options, one each.
  */
 import type { ServerOptions } from "@nereid/server/Server"
 import { Effect, Result } from "effect"

@@ -1,6 +1,6 @@
 /**
- * The flags of tritonserver that nothing here answers to. Those that cannot matter are taken, and a line says so; those
- * that would change what is served are refused, except with the value that stands for what happens here anyway.
+ * Flags of tritonserver without an effect here. Harmless flags are accepted with a warning. Flags that would change
+ * responses are refused, unless their value is the behaviour of this server.
  */
 import { Effect, Result } from "effect"
 import { CliError, type Flag } from "effect/cli"

@@ -1,7 +1,7 @@
 /**
- * The environment variables that stand for flags: `NEREID_HTTP_PORT` for `--http-port`, and with numbers behind it where the flag may
- * come several times, `NEREID_LOAD_MODEL_0`. Which there are follows from the flags. What values mean is the flags' own (FlagKind.ts),
- * which ask here when they are not on the command line.
+ * Environment variables for flags: `NEREID_HTTP_PORT` sets `--http-port`. Repeatable flags have numbered variables:
+ * `NEREID_LOAD_MODEL_0`. Flags define the variables, and parse their values if the command line lacks the flag
+ * (FlagKind.ts).
  */
 import { Context, Effect, Layer, Predicate } from "effect"
 import { CliError, Param } from "effect/cli"

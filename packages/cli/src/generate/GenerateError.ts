@@ -1,4 +1,4 @@
-/** Why no contract is there, or not the one that was expected: for the user, in full. */
+/** Error of `nereid generate` for the user: no contract could be generated, or the file differs from it. */
 import { Data } from "effect"
 
 export class GenerateError extends Data.TaggedError("GenerateError")<{ readonly message: string }> {}

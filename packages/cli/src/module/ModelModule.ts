@@ -1,6 +1,6 @@
 /**
- * A user's module as the CLI reads it: every export that is a model, every one that is or has a layer, and its `routes`. What
- * becomes of models and layers is core's ExportedModels.ts.
+ * Imports a user's module: exported models, exported layers, and its `routes`. ExportedModels.ts of core combines
+ * models and layers.
  */
 import { pathToFileURL } from "node:url"
 import * as ExportedModels from "@nereid/core/internal/lifecycle/ExportedModels"

@@ -1,6 +1,6 @@
 /**
- * The way to a server: a wire request in, a wire response out. Everything that a remote model needs of a protocol, and
- * all that it knows of one: GrpcChannel.ts and HttpChannel.ts are the two there are.
+ * Interface of a remote model to its protocol: sends a wire request and returns a wire response. GrpcChannel.ts and
+ * HttpChannel.ts implement it, and FetchChannel.ts for browsers.
  */
 import type { Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"

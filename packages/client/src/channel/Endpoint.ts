@@ -1,6 +1,4 @@
-/**
- * Where a server is, read from a URL. Nothing is looked up or connected here.
- */
+/** Parses the URL of a server, without resolving or connecting. */
 
 export interface Endpoint {
   readonly protocol: "grpc" | "http"

@@ -1,4 +1,4 @@
-/** The span that a request is part of, as servers are told of it: W3C's traceparent, a header or a part of gRPC's metadata. */
+/** Formats the current span as W3C's traceparent, for an HTTP header or gRPC metadata. */
 import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
 
 /** Nothing where nobody traces. */

@@ -1,6 +1,6 @@
 /**
- * One HTTP/2 session to a server: opened at once, and told why when it is lost. What keeps one open is GrpcConnection.ts.
- * While no call is in flight it is unref'd, so that a finished program exits.
+ * One HTTP/2 session to a server, with the reason if it is lost. GrpcConnection.ts opens and replaces sessions. A
+ * session without calls in flight is unref'd, so that a finished program exits.
  */
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, type OutgoingHttpHeaders } from "node:http2"
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"

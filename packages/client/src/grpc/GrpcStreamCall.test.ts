@@ -1,4 +1,4 @@
-/** Streams against a server that does what a test tells it to: the wire as it may come from other servers. */
+/** Streams from a scripted server, which can behave like servers of other vendors. */
 import { once } from "node:events"
 import { constants, createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2"
 import type { AddressInfo } from "node:net"

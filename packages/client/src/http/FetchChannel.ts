@@ -1,6 +1,6 @@
 /**
- * The same as HttpChannel.ts by `fetch`, which browsers have, and which knows no pool, no TLS options and no trailers: what a
- * failure behind the first response of a stream is, its text alone says.
+ * Implements HttpChannel.ts with `fetch`, for browsers: no connection pool, TLS options or trailers. A failure after
+ * the first response of a stream therefore has only its text.
  */
 import { Result } from "effect"
 import { ExecutionFailed, type InferenceError, Unavailable } from "@nereid/core/Errors"

@@ -1,6 +1,7 @@
 /**
- * `POST /v2/models/{model}/infer`, and `generate_stream`, as a channel, over a pool of HTTP/1.1 connections, with binary tensors both ways. It
- * drives undici's dispatcher itself: a cancel needs no abort signal, and a body is collected once and within its limit.
+ * Channel over `POST /v2/models/{model}/infer` and `generate_stream`: a pool of HTTP/1.1 connections, with binary
+ * tensors in both directions. It uses undici's dispatcher directly, so a cancel needs no abort signal, and a body is
+ * collected once, within its limit.
  */
 import type { IncomingHttpHeaders } from "node:http"
 import { Result } from "effect"

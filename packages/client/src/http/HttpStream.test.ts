@@ -1,4 +1,4 @@
-/** Events from a server that does what a test tells it to: the wire as it may come from other servers. */
+/** Server-sent events from a scripted server, which can behave like servers of other vendors. */
 import { once } from "node:events"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"

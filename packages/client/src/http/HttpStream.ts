@@ -1,6 +1,6 @@
 /**
- * One request to `generate_stream` and its events, each a response. Whoever reads them may have them wait: then the
- * connection fills, and the server waits too. Answers of `infer` are HttpChannel.ts's.
+ * One request to `generate_stream`, and its events as responses. A slow reader applies backpressure to the server
+ * through the connection. HttpChannel.ts handles `infer`.
  */
 import type { IncomingHttpHeaders } from "node:http"
 import { Result } from "effect"

@@ -1,6 +1,6 @@
 /**
- * Whether what is served is what was declared, asked once: the contract against metadata, and against the configuration where
- * the server offers it. A server that changes later is not noticed; every reply is checked for itself (OutputCheck.ts).
+ * Verifies once that the server's model matches the declaration: compares the contract with the metadata, and with the
+ * configuration if available. Later changes go unnoticed here; OutputCheck.ts checks every reply.
  */
 import { Effect } from "effect"
 import * as Contract from "@nereid/core/internal/contract/Contract"

@@ -1,6 +1,6 @@
 /**
- * The responses of one request on their way from a channel to the caller, who takes them one at a time: while one is not
- * taken, the channel waits.
+ * Passes the responses of one request from a channel to the caller, one at a time. The channel waits until a response
+ * is taken.
  */
 import { type Effect, Exit, type Fiber, Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"

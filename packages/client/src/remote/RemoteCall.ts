@@ -1,7 +1,4 @@
-/**
- * One request on its way to a server and back. It ends once: with a response, with an error, at its deadline, or when its
- * caller cancels it.
- */
+/** One request to a server. It ends once: with a response, an error, at its deadline, or when the caller cancels it. */
 import { constVoid } from "effect/Function"
 import { type Effect, type Fiber, Result } from "effect"
 import type { Definition } from "@nereid/core/internal/model/Definition"
