@@ -1,6 +1,6 @@
 /**
- * Batches as messages, for what does not fit a slot: dynamic shapes, strings, and more rows than a slot has. Slower than
- * SlotBatch.ts, but right for every tensor that ONNX Runtime takes.
+ * Batches as messages, for batches that do not fit a slot: dynamic shapes, strings, and too many rows. Slower than
+ * SlotBatch.ts, but supports every tensor that ONNX Runtime takes.
  */
 import * as Batch from "@nereid/core/internal/batch/Batch"
 import type { Definition } from "@nereid/core/internal/model/Definition"

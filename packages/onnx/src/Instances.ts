@@ -1,6 +1,6 @@
 /**
- * From a file and options to instances: reads the file's signature, compares it with the declaration, and starts a
- * supervised worker for each instance. What one of them does is Supervisor.ts's and WorkerInstance.ts's business.
+ * Creates instances from a file and options: reads the file's signature, compares it with the declaration, and starts a
+ * supervised worker for each instance. Supervisor.ts restarts workers; WorkerInstance.ts communicates with one.
  */
 import type { Definition } from "@nereid/core/internal/model/Definition"
 import type { Fields } from "@nereid/core/internal/model/Field"

@@ -1,6 +1,6 @@
 /**
- * The signature of an .onnx file: names, element types and dims of what goes in and out of its graph. Read from the
- * protobuf, without ONNX Runtime; whether it is the declared one is SignatureCheck.ts's business.
+ * Reads the signature of an .onnx file from its protobuf, without ONNX Runtime: names, element types and dims of the
+ * graph's inputs and outputs. SignatureCheck.ts compares it with the declaration.
  */
 import { fromBinary } from "@bufbuild/protobuf"
 import type { DataType } from "@nereid/core/internal/tensor/DataType"

@@ -1,6 +1,6 @@
 /**
- * Whether a file is the model that was declared. All differences at once, each with the tensor's name, what was declared
- * and what the file has, so that a contract is corrected in one go.
+ * Compares a file's signature with the declaration. Reports all differences at once, each with the tensor's name, the
+ * declared value and the file's value.
  */
 import { type Dim, isDynamic, print, type Signature, type TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
 import type { FileSignature, FileTensor } from "./OnnxFile.ts"

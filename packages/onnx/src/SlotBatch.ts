@@ -1,6 +1,6 @@
 /**
- * Batches in slots: requests into their rows of shared memory, and the outputs of a slot as responses. Which slot, and
- * when it may be used, is WorkerInstance.ts's business.
+ * Encodes requests into the rows of a shared memory slot, and decodes the outputs of a slot as responses.
+ * WorkerInstance.ts decides which slot to use, and when.
  */
 import * as Batch from "@nereid/core/internal/batch/Batch"
 import type { Response } from "@nereid/core/internal/request/Request"

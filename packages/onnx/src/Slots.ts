@@ -1,6 +1,6 @@
 /**
- * The shared memory between an instance and its worker: control words, and slots that hold one whole batch each. Both
- * sides compute the same addresses from the same layout. Effect-free: the worker reads it too.
+ * Layout of the shared memory between an instance and its worker: control words, and slots that each hold a whole
+ * batch. Both sides compute addresses from the same layout. The worker loads this module, so it does not import Effect.
  *
  *   | control, 128 bytes | slot 0: input A │ input B │ output C | slot 1: input A │ input B │ output C |
  *

@@ -1,5 +1,5 @@
 /**
- * One worker thread of an ONNX session, as the main thread sees it: passes batches to the thread, receives their outcomes and
+ * Main thread's side of one worker thread of an ONNX session: passes batches to the thread, receives their outcomes and
  * stops the thread. Supervisor.ts starts another thread after this one has ended.
  *
  *   execute ─► slot or message ─► HEAD + 1, notify ─► worker ─► DONE + 1, notify ─► outcome ─► settle

@@ -1,7 +1,7 @@
 /**
- * The thread of one instance: loads one session, then runs one batch after the other until the stop word. It blocks,
- * in `Atomics.wait` or in the runtime, and never polls. Nobody else may end it: `terminate()` during a run or a load
- * aborts the whole process. Effect is not imported here: it would cost every worker its load time again.
+ * Worker thread of one instance: loads a session, then runs batches until the stop word. It blocks in `Atomics.wait` or
+ * in the runtime, and never polls. The thread must end itself: `terminate()` during a run or a load aborts the whole
+ * process. The module does not import Effect, which would add to the start time of every worker.
  */
 import { env, InferenceSession, listSupportedBackends, type Tensor } from "onnxruntime-node"
 import { readFile } from "node:fs/promises"

@@ -1,4 +1,4 @@
-/** A server in the background, as a program without Effect has it: started, asked, stopped, and started again. */
+/** `Server.start` without Effect: start, requests, stop, and another start. */
 import { createServer, type AddressInfo } from "node:net"
 import { expect, it, onTestFinished } from "vitest"
 import { Errors, Model, Tensor } from "@nereid/core"

@@ -1,6 +1,6 @@
 /**
- * A model inside a worker thread: built from the layer that its module exports, called by the messages of WorkerThread.ts, to
- * which it responds. What a handler is, and how a batch is executed, is core's business, here as elsewhere.
+ * Model inside a worker thread: built from the layer that its module exports, and called by the messages of
+ * WorkerThread.ts. Core executes the batches, as on the main thread.
  */
 import { modelKeyPrefix } from "@nereid/core/internal/call/ModelClass"
 import type { Inference as Service } from "@nereid/core/internal/call/Inference"

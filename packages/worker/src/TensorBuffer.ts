@@ -1,6 +1,6 @@
 /**
- * Tensors of one message in one buffer, which is transferred: their bytes are copied once, into it, as their
- * makers may go on using them, and not again on the other side.
+ * Encodes the tensors of one message in one buffer, which is transferred. Bytes are copied once, because their owners
+ * may still use them, and not again on the receiving side.
  */
 import type { DataType } from "@nereid/core/internal/tensor/DataType"
 import { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"

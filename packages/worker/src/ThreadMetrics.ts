@@ -1,4 +1,7 @@
-/** The metrics of one thread, where /metrics finds them: as long as the thread lives. What it sends is ForwardedMetrics.ts's. */
+/**
+ * Metrics of one thread on the main thread, for /metrics. They are removed when the thread ends. ForwardedMetrics.ts
+ * sends them.
+ */
 import type { BuiltInstance } from "@nereid/core/InstanceContext"
 import { declare, type FamilySeries } from "@nereid/core/internal/metrics/MetricSink"
 import type { Metric } from "effect"

@@ -1,4 +1,4 @@
-/** Models whose handlers run in worker threads: that they are what they are elsewhere, and what becomes of a thread that dies. */
+/** Models whose handlers run in worker threads: the same behaviour as on the main thread, and threads that die. */
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { assert, describe, expect, it } from "@effect/vitest"
 import { type Model, Tensor } from "@nereid/core"

@@ -1,6 +1,6 @@
 /**
- * One worker thread with a handler, from its start to its exit, as the main thread sees it: hands it batches, takes outcomes
- * and responses, cancels batches, stops it. It lives once: core's Supervisor.ts starts the next one.
+ * Main thread's side of one worker thread with a handler, from its start to its exit: sends batches, receives outcomes
+ * and responses, cancels batches, and stops the thread. Supervisor.ts of core starts a replacement.
  */
 import type { Batch } from "@nereid/core/internal/batch/Batch"
 import type { Definition } from "@nereid/core/internal/model/Definition"

@@ -1,4 +1,4 @@
-/** The thread of one instance: loads the module, executes batches until "Stop", and releases what the module's layer has. */
+/** Worker thread of one instance: loads the module, executes batches until "Stop", and releases the module's layer. */
 import { Cause, Effect, Exit, Layer, Logger, Scope } from "effect"
 import { parentPort, workerData } from "node:worker_threads"
 import { inspect } from "node:util"

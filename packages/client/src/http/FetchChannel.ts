@@ -1,6 +1,6 @@
 /**
- * Implements HttpChannel.ts with `fetch`, for browsers: no connection pool, TLS options or trailers. A failure after
- * the first response of a stream therefore has only its text.
+ * HTTP channel for browsers, with `fetch`: unlike HttpChannel.ts, it has no connection pool, TLS options or trailers. A
+ * failure after the first response of a stream therefore has only its text.
  */
 import { Result } from "effect"
 import { ExecutionFailed, type InferenceError, Unavailable } from "@nereid/core/Errors"

@@ -1,6 +1,6 @@
 /**
- * The models of some directories by their names: where each of them is, whether it may be loaded from there, and what has changed
- * since the last look. A source of the server's models; Repository.ts decides when something is loaded.
+ * Catalogue of the models in the repository's directories: their paths, whether they may be loaded, and changes since
+ * the last scan. Repository.ts decides when to load them.
  */
 import { Effect, Result, type Scope } from "effect"
 import { join, resolve } from "node:path"

@@ -1,4 +1,4 @@
-/** A load of several versions whose caller leaves while one of them is built already. */
+/** Interruption of a load of several versions, after one of them is built. */
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { repository } from "../../../../test/fixtures/repository.ts"

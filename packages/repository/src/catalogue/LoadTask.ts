@@ -1,6 +1,6 @@
 /**
- * One load of some models. A model is loaded while its name is held; an ensemble is loaded while its name and those of all models
- * that it is made of are held, so that none of them changes meanwhile:
+ * One load of several models. A model is loaded under the lock of its name. An ensemble is loaded under the locks of
+ * its name and of all models that it consists of, so that none of them changes during the load:
  *
  *   each name ─► held alone ─► prepared ─┬─ made of no others ─► loaded
  *                                        └─ ensemble ─► left for the second step

@@ -1,6 +1,6 @@
 /**
- * One model of a repository over its life: which versions take requests, and what becomes of those that come after them. Its
- * callers hold the lock of its name, so changes run one after the other, each to its end.
+ * One model of a repository during its life: its active versions and their replacement. Callers hold the lock of the
+ * model's name, so changes run one after the other, each to its end.
  *
  *   load:    plan ─► every new version loads ─► served ─► those that they replace answer what they have, and end
  *                 │  and every new instance of

@@ -1,4 +1,4 @@
-/** Any configuration, as JSON, for tests that hold for all of them. No test is in here. */
+/** Arbitrary configurations as JSON, for property tests. */
 import type { DescField, DescMessage, DescOneof, JsonObject, JsonValue, ScalarType } from "@bufbuild/protobuf"
 import * as fc from "fast-check"
 import { ModelConfigSchema } from "@nereid/protocol/model_config"

@@ -1,6 +1,6 @@
 /**
- * config.pbtxt, read: protobuf's text format into our ModelConfig. Where it is wrong is told by line and column, which the
- * library's parser does not tell. What the configuration means is not looked at here: that is ConfigCheck.ts.
+ * Parses config.pbtxt from protobuf's text format. Errors have a line and column, which the library's parser lacks.
+ * ConfigCheck.ts validates the parsed configuration.
  */
 import { fromText } from "@bufbuild/protobuf/txtpb"
 import { Result } from "effect"

@@ -1,6 +1,6 @@
 /**
- * The model class that a configuration stands for: as if somebody had declared it in code. So a model of a repository has
- * all that a model in code has, and nothing of its own.
+ * Converts a configuration to a model class, as if it were declared in code. Models in repositories and models in code
+ * thus behave alike.
  */
 import { Duration } from "effect"
 import * as BatchingMessage from "@nereid/core/internal/configuration/BatchingMessage"

@@ -1,4 +1,4 @@
-/** The instances that a configuration asks for, as those of a model in code. */
+/** Converts the instance groups of a configuration to the `instances` option of models in code. */
 import type { GroupOptions } from "@nereid/core/internal/instance/InstancePlan"
 import { type ModelConfig, ModelInstanceGroup_Kind as Kind } from "@nereid/protocol/model_config"
 

@@ -1,6 +1,6 @@
 /**
- * A model's directory as it is on disk: the text of its configuration, and the files of its versions. What they mean is
- * ModelPlan.ts's business.
+ * Reads a model's directory: the text of its configuration, and the files of its versions. ModelPlan.ts interprets
+ * them.
  *
  *   <repository>/<model>/config.pbtxt            or configs/<configName>.pbtxt
  *                       /<label file>

@@ -1,6 +1,6 @@
 /**
- * The configuration of a model in code, as a person would write it: without what is a default, and with what only a file can
- * say, such as labels. Notes name what a configuration cannot express.
+ * Configuration of a model in code, as a person would write it: without defaults, and with settings of a file, such as
+ * labels. Notes name features that a configuration cannot express.
  */
 import { create } from "@bufbuild/protobuf"
 import { Result } from "effect"

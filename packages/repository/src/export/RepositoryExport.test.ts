@@ -1,4 +1,4 @@
-/** From models in code to a repository, and back to models that are the same. */
+/** Exports models in code to a repository, and loads the same models from it. */
 import { altered } from "../../../../test/fixtures/runningModel.ts"
 import { expect, it } from "@effect/vitest"
 import { join } from "node:path"

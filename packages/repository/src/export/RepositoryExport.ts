@@ -1,6 +1,6 @@
 /**
- * Models in code as a repository: the files that a directory in Triton's layout has for them. Pure: what is copied is named,
- * and written by RepositoryFiles.ts.
+ * Exports models in code as a repository in Triton's layout. The export is pure: it names the files to copy, and
+ * RepositoryFiles.ts writes everything.
  *
  *   <model>/config.pbtxt
  *          /<output>.labels.txt

@@ -1,4 +1,4 @@
-/** The models beside one of a repository: those that an ensemble consists of, and those that a script may call. */
+/** Other models that a model of a repository uses: the steps of an ensemble, or the models that a script may call. */
 import type { NamedCalls } from "@nereid/core/internal/call/NamedCalls"
 import type { RegisteredModels } from "@nereid/core/Registry"
 

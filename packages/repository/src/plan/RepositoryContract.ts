@@ -1,6 +1,6 @@
 /**
- * The contract of a model in a repository: what its configuration says, completed from its file where that is an ONNX graph.
- * Nothing is loaded, so models that only other servers can run have one too, from a configuration that is complete.
+ * Contract of a model in a repository, from its configuration, and from its file if that is an ONNX graph. Nothing is
+ * loaded, so models of other backends also have a contract if their configuration is complete.
  */
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { Effect, Result } from "effect"

@@ -1,4 +1,4 @@
-/** A version of a model of a repository that has been loaded, whatever runs it. */
+/** Loaded version of a model of a repository, for any backend. */
 import type { Effect, Scope } from "effect"
 import type * as InstanceSet from "@nereid/core/internal/instance/InstanceSet"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"

@@ -1,6 +1,6 @@
 /**
- * All that is decided before a version of a model is loaded: its configuration, completed from its own file, checked and with its
- * defaults, the labels of its classes and what it is tried with. Which versions there are is ModelPlan.ts's business.
+ * Plans a version of a model before it is loaded: its configuration, completed from its file and checked, the labels of
+ * its classes, and its warm-ups. ModelPlan.ts decides which versions there are.
  */
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { Effect, Result } from "effect"

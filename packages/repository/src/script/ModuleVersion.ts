@@ -1,6 +1,6 @@
 /**
- * A version of a model whose file exports its declaration and the layer that provides it, as a module for `nereid serve` does:
- * the model runs as that layer has it. Its configuration says nothing of its own, and is there for those who read it.
+ * Version of a model whose file exports its declaration and layer, like a module for `nereid serve`. The layer defines
+ * the behaviour of the model; its configuration is only documentation.
  */
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { create, equals } from "@bufbuild/protobuf"

@@ -1,4 +1,4 @@
-/** The script of a module, made the layer that any handler in code is: on whatever thread the module is imported. */
+/** Converts the script of a module to a model layer, on the thread that imports the module. */
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { Effect, type Layer, Result } from "effect"
 import { createHash } from "node:crypto"

@@ -1,4 +1,4 @@
-/** The readiness of a script: `isReady` of all its instances, at the same time. */
+/** Readiness of a script: calls `isReady` of all its instances concurrently. */
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { Effect, type Scope } from "effect"
 

@@ -1,4 +1,4 @@
-/** Scripts of a repository in threads of their own. */
+/** Scripts of a repository in separate threads. */
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { Tensor } from "@nereid/core"

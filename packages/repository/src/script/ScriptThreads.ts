@@ -1,6 +1,6 @@
 /**
- * A script whose instances have threads of their own, so that what it computes keeps no other model from its callers. What such a
- * thread does is thread.ts's business.
+ * Runs the instances of a script in worker threads, so that their computation does not block other models. thread.ts is
+ * the module of the threads.
  */
 import { fromBinary, toBinary } from "@bufbuild/protobuf"
 import { Effect, Layer, Result } from "effect"

@@ -1,6 +1,6 @@
 /**
- * Headers of a call (over gRPC: its metadata) that become parameters of its request, so that a model can see its caller or
- * which trace it belongs to. Which ones is the operator's choice, one pattern per port; without one, none.
+ * Forwards HTTP headers, or gRPC metadata, as parameters of their request, so that a model can see its client or trace.
+ * The operator configures one pattern per port; by default, nothing is forwarded.
  *
  * A parameter has the header's name in lower case, as names of headers have no case, and its value as a string; several
  * values are joined. It wins over a parameter of that name in the request itself, which anybody could have written.

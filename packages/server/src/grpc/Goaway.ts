@@ -1,5 +1,5 @@
 /**
- * How an HTTP/2 connection is told to end. When that is so is not here: Keepalive.ts, and the stop of a server.
+ * Ends an HTTP/2 connection with GOAWAY. Keepalive.ts and the stop of a server decide when.
  *
  * A call that comes after a GOAWAY is dropped, and its client tries it on another connection. gRPC's own servers announce
  * the end with a GOAWAY that still takes calls, so that fewer are tried twice. On node there is no such thing: its HTTP/2

@@ -1,6 +1,6 @@
 /**
- * HTTP/2 on the gRPC port, by node:http2: takes inference off before Connect and leaves everything else to it. Not here: the
- * port (GrpcServer.ts), and what an RPC does (UnaryCall.ts, StreamCall.ts, GrpcRoutes.ts).
+ * HTTP/2 on the gRPC port, with node:http2: handles inference before Connect, and passes everything else to Connect.
+ * GrpcServer.ts opens the port. UnaryCall.ts, StreamCall.ts and GrpcRoutes.ts implement the RPCs.
  *
  *   stream ─┬─ plain inference (InferenceCalls.ts) ─► NodeCallStream ─┬─► UnaryCall ──┬─► gateway
  *           │                                                         └─► StreamCall ─┘

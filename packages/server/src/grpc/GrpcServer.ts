@@ -1,6 +1,5 @@
 /**
- * The gRPC port: gRPC over HTTP/2; Connect and gRPC-Web over HTTP/2 and HTTP/1.1, all on the same port. It puts the parts
- * together; what they do is in them.
+ * The gRPC port: gRPC over HTTP/2; Connect and gRPC-Web over HTTP/2 and HTTP/1.1. This module connects the parts.
  *
  *   connection ─► HttpListener ─┬─ HTTP/2 ────► GrpcHttp2 ─┬─ plain inference ─► UnaryCall, StreamCall
  *                               │                          └─┐

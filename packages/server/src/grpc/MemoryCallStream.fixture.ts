@@ -1,6 +1,6 @@
 /**
- * The other implementation of Call.ts: no HTTP/2 and no socket, a call is what a test says and hears. It proves that a call
- * needs nothing of node:http2, and keeps to what Call.ts promises: no bytes while paused, nothing behind the last word.
+ * In-memory implementation of Call.ts for tests, without HTTP/2 or a socket. It shows that calls do not depend on
+ * node:http2, and keeps the guarantees of Call.ts: no bytes while paused, and nothing after the end.
  */
 import type { Call, CallHandler, CallStream, CallHeaders } from "./Call.ts"
 import { messageLength, prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"

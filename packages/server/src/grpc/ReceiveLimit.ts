@@ -1,7 +1,7 @@
 /**
- * Limits what Connect collects, out of reach, of messages that are not whole: their bytes are counted on their way there,
- * and a message that takes too long, or one too many, is cut off without a text. A stream may be idle between messages, and
- * ahead of the first, for as long as it likes.
+ * Limits the memory of incomplete messages that Connect collects, by counting their bytes before Connect reads them. A
+ * message that takes too long, or exceeds the budget, is cut off without an error message. A stream may be idle between
+ * messages.
  */
 import type { IncomingMessage } from "node:http"
 import { constants, type Http2ServerRequest } from "node:http2"

@@ -1,7 +1,6 @@
 /**
- * gRPC's server reflection, v1 and v1alpha: which services there are, and the descriptors of the files that declare them.
- * Tools such as grpcurl and grpcui work from it, without our .proto files. What there is to say is known from the start
- * and never changes; extensions there are none.
+ * gRPC server reflection, v1 and v1alpha: lists services and the descriptors of their files, for tools such as grpcurl
+ * and grpcui. All responses are constant. There are no extensions.
  *
  * A query without a result gets an error response, and the stream goes on.
  */

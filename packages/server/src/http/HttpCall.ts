@@ -1,4 +1,4 @@
-/** A request at a route of the HTTP port, and what its headers say of an inference, whichever route it is. */
+/** Request at a route of the HTTP port, and its headers about inference. */
 import { Result } from "effect"
 import { timeoutHeader } from "@nereid/core/internal/codec/json/BinaryExtension"
 import { InvalidRequest } from "@nereid/core/Errors"

@@ -1,6 +1,6 @@
 /**
- * Compressed bodies of `infer`, off the event loop: which encoding a request has, which one its answer gets, and both
- * directions with zlib's thread pool. Not gRPC's compression of messages, which is Connect's.
+ * Compresses and decompresses bodies of `infer` over HTTP in zlib's thread pool, off the event loop, and selects the
+ * encodings. GrpcCompression.ts handles gRPC messages.
  *
  * Lengths beside a body, as Inference-Header-Content-Length, are of what it is uncompressed.
  */

@@ -1,4 +1,6 @@
-/** The generate extension over real sockets (C30, C31): what callers that read, stop reading, err or leave get. */
+/**
+ * The generate extension over real sockets (C30, C31), with clients that read, stop reading, send errors or disconnect.
+ */
 import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request as httpRequest } from "node:http"
 import { connect } from "node:net"

@@ -1,6 +1,7 @@
 /**
- * POST …/generate and …/generate_stream: one flat JSON object in, and out either the only response of the model, or all of
- * them as server-sent events. For any model, decoupled or not. Tensors as such are HttpInfer.ts's.
+ * POST …/generate and …/generate_stream: the request is one flat JSON object. The response is the model's only
+ * response, or all responses as server-sent events. Both work for any model, decoupled or not. HttpInfer.ts handles
+ * binary tensors.
  *
  *   headers ─► body ─► decode ─► gateway.stream ─┬─ generate: the first response; a second one refuses ─► {…}
  *     │          │        │          │           └─ generate_stream: each ─► data: {…}, as fast as the caller reads

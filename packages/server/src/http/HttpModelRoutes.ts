@@ -1,6 +1,6 @@
 /**
- * Routes of the server's owner, beside those of the protocol: a path of its own for a model, which takes one sample as plain
- * JSON and respond with JSON, and /openapi.json, which describes them. What the JSON is like is JsonSample.ts's.
+ * Custom routes of the operator: a path for a model that takes one sample as plain JSON and responds with JSON.
+ * /openapi.json describes them. JsonSample.ts defines the JSON.
  */
 import { Result } from "effect"
 import * as JsonSample from "@nereid/core/internal/openapi/JsonSample"

@@ -1,4 +1,4 @@
-/** The HTTP port over real sockets: what well-behaved, wrong, broken and vanishing callers get. */
+/** The HTTP port over real sockets, with correct, invalid, broken and disconnecting clients. */
 import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { Agent, type IncomingHttpHeaders, request as httpRequest, type RequestOptions } from "node:http"
 import { connect } from "node:net"

@@ -1,7 +1,4 @@
-/**
- * The HTTP port of the v2 protocol. Not here: what a path answers (HttpRoutes.ts), and how the port starts and stops
- * (HttpListener.ts).
- */
+/** The HTTP port of the v2 protocol. HttpRoutes.ts has the routes; HttpListener.ts starts and stops the port. */
 import { Effect, type Scope } from "effect"
 import * as CallRecord from "../log/CallRecord.ts"
 import type * as Cors from "../port/Cors.ts"

@@ -1,6 +1,6 @@
 /**
- * Routes of the shared memory extension, for regions of system memory and of CUDA memory. What a region is, is in
- * SharedMemory.ts.
+ * Routes of the shared memory extension, for regions of system memory and of CUDA memory. SharedMemory.ts defines
+ * regions.
  */
 import { Result } from "effect"
 import * as RegionDocument from "@nereid/core/internal/codec/json/RegionDocument"

@@ -1,5 +1,5 @@
 /**
- * One event of the log as one line, in the format of Triton's log, so that what reads that reads this:
+ * Formats a log event as one line, in the format of Triton's log, for compatibility with its parsers:
  *
  *   default   I1121 04:29:49.123000 4242 fiber:12] "message"
  *   ISO8601   2026-11-21T04:29:49Z I 4242 fiber:12] "message"

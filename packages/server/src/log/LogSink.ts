@@ -1,6 +1,6 @@
 /**
- * Where lines of the log go: stderr, or the end of a file. A file is written behind the server's back; what a disk is too
- * slow for is dropped and counted, and a file that fails is told of once and given up for stderr.
+ * Destination of log lines: stderr, or the end of a file. A file is written asynchronously. Lines that a slow disk
+ * cannot take are dropped and counted. After a failure of the file, reported once, lines go to stderr.
  */
 import { createWriteStream, type WriteStream } from "node:fs"
 import { Effect, type Scope } from "effect"

@@ -1,4 +1,4 @@
-/** The log of a server: settings over both ports, their effect on what is written, and where (C39). */
+/** The log of a server: settings over both ports, and their effect on the lines and their destination (C39). */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

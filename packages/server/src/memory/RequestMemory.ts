@@ -1,7 +1,6 @@
 /**
- * Large memory that belongs to one request, freed at once. Left to the garbage collector it costs several times what
- * the request does otherwise: V8 marks the whole heap again for every 64 MB of array buffers that have come and gone,
- * however short they lived.
+ * Large memory of a single request, freed explicitly at its end. Garbage collection of it would cost several times the
+ * rest of the request: V8 marks the whole heap for every 64 MB of array buffers, however short-lived.
  */
 import * as GarbageCollector from "./GarbageCollector.ts"
 

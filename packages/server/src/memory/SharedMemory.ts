@@ -1,7 +1,7 @@
 /**
- * Regions of shared memory that callers register by name and then name in requests, in place of tensors' bytes: what the
- * gateway asks for, and the server that does not allow it, which is the default. The regions themselves are in
- * SystemSharedMemory.ts; references to them in core's RegionReference.ts.
+ * Shared memory regions that clients register by name, and then use in requests in place of tensor bytes. This module
+ * has the interface, and the default implementation, which refuses registration. SystemSharedMemory.ts implements the
+ * regions, and RegionReference.ts of core the references to them.
  */
 import { Result } from "effect"
 import { type InferenceError, RegionNotFound, Unsupported } from "@nereid/core/Errors"

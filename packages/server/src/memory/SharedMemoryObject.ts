@@ -1,7 +1,7 @@
 /**
- * A POSIX shared memory object, open as the file that Linux shows for it. What was opened stays, as a mapping of it would,
- * also where its name is removed or taken by another object. Once closed, it is never read or written again: the number of
- * its file may be another one's by then.
+ * POSIX shared memory object, opened as the file that Linux shows for it. Like a mapping, it stays open if its name is
+ * removed or reused. After it is closed, it is never read or written, because its file descriptor may belong to another
+ * file.
  */
 import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from "node:fs"
 import { join } from "node:path"

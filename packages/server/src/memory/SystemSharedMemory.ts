@@ -1,7 +1,6 @@
 /**
- * Regions of POSIX shared memory on this machine, through the files that Linux shows for them in /dev/shm. Reading and
- * writing these files moves the same pages that other processes have mapped, so no mapping of our own is needed, nor could
- * a region that shrinks end the process, as it would with one.
+ * Regions of POSIX shared memory, read and written through their files in /dev/shm on Linux. Those files are the same
+ * pages that other processes map. No mapping is needed here, and a region that shrinks cannot crash the process.
  *
  * The calls are synchronous on purpose: nothing waits for a disk, each is one copy in memory like the one from a socket
  * that it replaces, and a hand-off to another thread costs more than copying most tensors does.

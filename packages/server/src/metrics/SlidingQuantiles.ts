@@ -1,7 +1,7 @@
 /**
- * Quantiles of the durations of the last minute, all of them, in memory that does not grow: counts by logarithmic bins, in
- * slots of which the oldest is emptied in turn. A quantile is right within one per cent. Time comes from outside, as
- * `rotate`. Effect's own summary keeps single observations instead, so under load it would know only the latest instants.
+ * Quantiles of all durations of the last minute, in constant memory. Durations are counted in logarithmic bins, in time
+ * slots of which `rotate` empties the oldest. Quantiles are accurate to one per cent. Effect's own summary keeps a
+ * limited number of observations, so under load it would cover only the last instants.
  */
 
 /** A slot stands for `rotationSeconds`; together they are the minute. */

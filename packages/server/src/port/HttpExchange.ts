@@ -1,6 +1,6 @@
 /**
- * An HTTP request and its response, over HTTP/1.1 or HTTP/2: the common part of node's two kinds of them, and the
- * differences. HttpListener.ts receives requests, HttpRoutes.ts has the routes.
+ * HTTP request and response over HTTP/1.1 or HTTP/2: the common part of Node's types, and their differences.
+ * HttpListener.ts receives requests, HttpRoutes.ts has the routes.
  */
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http"
 import type { Http2ServerRequest, ServerHttp2Stream } from "node:http2"

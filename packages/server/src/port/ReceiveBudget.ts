@@ -1,7 +1,7 @@
 /**
- * The bytes that requests may hold together until they have arrived completely: many of them, each within its own limit
- * and never finished, would otherwise fill the memory. Whoever collects one takes before it keeps and gives back
- * everything once the request is whole, refused or gone. It counts only; how long a request may take is the collector's.
+ * Memory budget for incomplete requests, in bytes. Without it, many unfinished requests, each within its limit, would
+ * fill the memory. Readers take bytes before they keep them, and give back everything once the request is complete,
+ * refused or cancelled. Timeouts are up to the readers.
  */
 export class ReceiveBudget {
   readonly #limit: number

@@ -1,4 +1,4 @@
-/** Timers of any length. Node's own fire after 1 ms where they are to take more than 2^31 - 1, about 24 days. */
+/** Timers of any length. Node's timers fire after 1 ms if the delay exceeds 2^31 - 1 ms, about 24 days. */
 
 export const maxDelay = 2 ** 31 - 1
 

@@ -1,6 +1,5 @@
 /**
- * The certificates of a port, from files, and again from these whenever what is in them changes. Not here: who listens
- * with them (HttpListener.ts).
+ * TLS certificates of a port, read from files, and reloaded when their contents change. HttpListener.ts uses them.
  *
  * The files are read again every few seconds and compared. That also sees what a watch of a file misses: a replacement by
  * renaming, the swapped link of a Kubernetes secret, a file system over a network.

@@ -1,4 +1,4 @@
-/** Requests as parts of their callers' traces, on every way in, and what of them is traced below. */
+/** Spans of requests over every protocol: their parents in the clients' traces, and their child spans. */
 import { assert, describe, expect, it } from "@effect/vitest"
 import { Model, Tensor } from "@nereid/core"
 import { Deferred, Effect, Exit, Fiber, Layer, Option, Tracer } from "effect"

@@ -1,6 +1,6 @@
 /**
- * A file of traces: a JSON array, written as its elements come, behind the server's back. What a disk is too slow for is
- * dropped; a file that fails takes no more. Each file reports at most one problem.
+ * Trace file: a JSON array, written asynchronously as its elements come. Elements that a slow disk cannot take are
+ * dropped, and a file that fails takes no more. Each file reports at most one problem.
  */
 import { createWriteStream, type WriteStream } from "node:fs"
 

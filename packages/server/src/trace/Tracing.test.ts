@@ -1,4 +1,4 @@
-/** Traces as they are written: which requests, into which files, and what is in them (C39). */
+/** Trace files: the selection of requests, the files, and their contents (C39). */
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
