@@ -10,7 +10,10 @@ const beginnings = [Uint8Array.of(0xff, 0xd8, 0xff), Uint8Array.of(0x89, 0x50, 0
 const isPicture = (bytes: Uint8Array): boolean =>
   beginnings.some((beginning) => beginning.every((byte, index) => bytes[index] === byte))
 
-/** BYTES [1] on the wire; in code a Uint8Array, known to begin like a JPEG or PNG file. Anything else is an InvalidRequest. */
+/**
+ * Field of a picture: BYTES [1] on the wire, a Uint8Array in code. Without the signature of a JPEG or PNG file, it is
+ * an InvalidRequest.
+ */
 export const field = Tensor.BYTES(1).pipe(
   Schema.decodeTo(
     Schema.Uint8Array,

@@ -5,14 +5,14 @@
 import { Worker } from "node:worker_threads"
 import type { Clock } from "./Clock.ts"
 
-/** Milliseconds that a sleep may end late. */
+/** Milliseconds by which a sleep may end late. */
 const lead = 0.08
 
 /** State shared with the worker thread, worker.ts. */
 export interface Shared {
-  /** How often a sleep was asked for, and how often one has ended. */
+  /** Counts of requested and completed sleeps. */
   readonly cells: Int32Array
-  /** Milliseconds of the sleep. */
+  /** Duration of the sleep, in milliseconds. */
   readonly delay: Float64Array
 }
 

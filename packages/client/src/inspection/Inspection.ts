@@ -14,7 +14,7 @@ import type { Inspection } from "./InspectionApi.ts"
 
 export type { Inspection } from "./InspectionApi.ts"
 
-/** For as long as the scope is open. Models are of the version that the options name. */
+/** Makes an inspection for the lifetime of the scope, for the model version in the options. */
 export const make = (settings: ClientSettings): Effect.Effect<Inspection, never, Scope.Scope> =>
   Effect.map(
     settings.endpoint.protocol === "grpc" ? GrpcInspection.make(settings) : HttpInspection.make(settings),
@@ -29,7 +29,7 @@ export const make = (settings: ClientSettings): Effect.Effect<Inspection, never,
     },
   )
 
-/** @throws TypeError where the URL or another option is none */
+/** @throws TypeError if the URL or another option is invalid */
 export const open = (options: ClientOptions): Effect.Effect<Inspection, never, Scope.Scope> => {
   const settings = read(options)
   return Effect.suspend(() => make(settings))

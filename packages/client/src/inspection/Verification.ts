@@ -12,7 +12,7 @@ import type { ClientSettings } from "../channel/ClientOptions.ts"
 import * as Endpoint from "../channel/Endpoint.ts"
 import * as Inspection from "./Inspection.ts"
 
-/** The server cannot be asked, or its model is not there or not ready: an InferenceError, as of a call. */
+/** ContractMismatch, or the InferenceError of an unreachable server or an unready model. */
 export type VerificationError = ContractMismatch | InferenceError
 
 /** Errors that options with `verify` add; never without it. */

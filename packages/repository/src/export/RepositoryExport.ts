@@ -18,7 +18,7 @@ import { ModelConfigSchema } from "@nereid/protocol/model_config"
 import * as ExportedConfig from "./ExportedConfig.ts"
 
 export interface RepositoryFile {
-  /** Below the repository, with slashes. */
+  /** Path relative to the repository, with slashes. */
   readonly path: string
   readonly content: string | Uint8Array | { readonly copyOf: string }
 }
@@ -26,9 +26,11 @@ export interface RepositoryFile {
 export interface ModelToExport {
   readonly definition: Definition<Fields, Fields>
   readonly running: RunningModel
-  /** The files beside its file that it needs, by their paths from there; of an .onnx file those of its weights. Default none. */
+  /**
+   * Paths, relative to the model file, of the files that it needs, such as the weights of an .onnx file. Default: none.
+   */
   readonly companions?: ReadonlyArray<string>
-  /** The text of a module that exports the declaration and its layer, for a model in code. Default: its directory has none. */
+  /** Source of a module that exports the declaration and its layer, for a model in code. Default: no module. */
   readonly module?: string | undefined
 }
 

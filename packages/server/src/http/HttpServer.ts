@@ -16,27 +16,27 @@ import type { Tls } from "../port/Tls.ts"
 
 /** Limits, routes and access rules of the HTTP front end. */
 export interface FrontEndOptions {
-  /** The largest body, in bytes. Default 64 MiB. */
+  /** Maximum size of a body, in bytes. Default 64 MiB. */
   readonly maxInputSize?: number | undefined
-  /** Headers that become parameters of their request, as a pattern of their names (ForwardedHeaders.ts). Default none. */
+  /** Pattern of the header names that are forwarded as request parameters (ForwardedHeaders.ts). Default: none. */
   readonly forwardHeaders?: string | undefined
   /** APIs that require a secret header. Default: none. */
   readonly restrictedApis?: ReadonlyArray<RestrictedApis.Restriction> | undefined
-  /** Paths of one's own. Default none. */
+  /** Custom routes. Default: none. */
   readonly routes?: HttpModelRoutes.ModelRoutes | undefined
-  /** Default: none, browsers keep pages of other origins away. */
+  /** CORS of the port. Default: none. */
   readonly cors?: Cors.CorsPolicy | undefined
 }
 
 export interface HttpServerOptions extends FrontEndOptions {
   readonly host: string
-  /** 0 for any free port. */
+  /** Port to listen on; 0 picks a free port. */
   readonly port: number
-  /** Connections at one time; one more is closed at once. Default 10 000. */
+  /** Maximum open connections; further connections are closed at once. Default 10,000. */
   readonly maxConnections?: number | undefined
-  /** Default: none, the port speaks plaintext. */
+  /** TLS files. Default: none, the port is plaintext. */
   readonly tls?: Tls | undefined
-  /** How long a stop waits for answers in flight. Default 30 s. */
+  /** Maximum time that a stop waits for responses in flight. Default 30 s. */
   readonly stopTimeoutMillis?: number | undefined
 }
 
@@ -48,7 +48,7 @@ export const make = Effect.fnUntraced(function* (
   return yield* HttpListener.make(handler, { name: "HTTP", host, port, maxConnections, tls, stopTimeoutMillis })
 })
 
-/** For whatever port its requests come to. */
+/** Makes the HTTP front end, for any port. */
 export const frontEnd = Effect.fnUntraced(function* (
   gateway: Gateway,
   options: FrontEndOptions,

@@ -22,7 +22,7 @@ export type Http1Handler = (request: IncomingMessage, response: ServerResponse, 
 /** HTTP/2 handler for connections of a port that negotiate HTTP/2. */
 export interface Http2 {
   readonly accept: (socket: Socket) => void
-  /** Takes no new calls; a connection closes once its calls are answered. */
+  /** Accepts no new calls; each connection closes once its calls have responses. */
   readonly drain: () => void
   readonly cutOff: () => void
 }
@@ -31,17 +31,17 @@ export interface ListenerOptions {
   /** Name of the listener in messages. */
   readonly name: string
   readonly host: string
-  /** 0 for any free port. */
+  /** Port to listen on; 0 picks a free port. */
   readonly port: number
-  /** Connections at one time; one more is closed at once. Default 10 000. */
+  /** Maximum open connections; further connections are closed at once. Default 10,000. */
   readonly maxConnections?: number | undefined
-  /** How long a stop waits for answers in flight. Default 30 s. */
+  /** Maximum time that a stop waits for responses in flight. Default 30 s. */
   readonly stopTimeoutMillis?: number | undefined
-  /** Default: none, the port speaks plaintext. */
+  /** TLS files. Default: none, the port is plaintext. */
   readonly tls?: Tls.Tls | undefined
-  /** How long a new connection may take for its TLS handshake, or to show which protocol it speaks. Default 60 s. */
+  /** Maximum time for the TLS handshake and protocol detection of a connection. Default 60 s. */
   readonly greetingTimeoutMillis?: number | undefined
-  /** Default: none, the port speaks HTTP/1.1 alone. */
+  /** HTTP/2 implementation. Default: none, the port speaks only HTTP/1.1. */
   readonly http2?: Http2 | undefined
 }
 
@@ -50,7 +50,7 @@ export interface Address {
   readonly port: number
 }
 
-/** Longer than the minute after which common proxies and pools give up an idle connection, so that they close first. */
+/** Longer than the idle timeout of common proxies and pools, one minute, so that they close first. */
 const keepAliveTimeout = 75_000
 
 export const make = Effect.fnUntraced(function* (
@@ -59,13 +59,13 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Address, ServeError, Scope.Scope> {
   const { name, maxConnections = 10_000, stopTimeoutMillis = 30_000, http2 } = options
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
-  /** All there are: as accepted, and so below TLS. */
+  /** All open sockets, as accepted: below TLS. */
   const connections = new Set<Socket>()
-  /** Those that speak HTTP/2. */
+  /** Sockets of HTTP/2 connections. */
   const handedOver = new Set<Socket>()
   /** Responses that have not ended, by connection: over HTTP/1.1 a response waits for those before it. */
   const open: Open = new Map()
-  /** Connections on which something came that is no HTTP, behind requests that are yet to be answered. */
+  /** Connections that received invalid HTTP while earlier responses were pending. */
   const broken = new WeakSet<Socket>()
   let stopping = false
 
@@ -80,15 +80,15 @@ export const make = Effect.fnUntraced(function* (
       const isLast = stopping && ofConnection.length === 0
       if (isLast || (broken.has(socket) && !isAwaited(socket, open))) socket.destroySoon()
     })
-    // A caller that breaks off is an error on both, and one without a listener would end the process.
+    // Both emit an error if the client disconnects; without a listener, it would end the process.
     request.on("error", constVoid)
     response.on("error", constVoid)
     const guard = DefectGuard.make(name, runFork, request, response, () => response.destroy())
     guard(() => handler(request, response, guard))
   }
 
-  // Not httpAllowHalfOpen: a caller that is gone and one that only has sent everything look the same until something is
-  // written, and the former is to give up its place in the queue (HttpServer.test.ts).
+  // Without httpAllowHalfOpen: it would hide a disconnect until the next write, and the request would keep its place in
+  // the queue (HttpServer.test.ts).
   const server = yield* create(options, serve, (socket) => {
     handedOver.add(socket)
     socket.on("close", () => handedOver.delete(socket))
@@ -105,7 +105,7 @@ export const make = Effect.fnUntraced(function* (
     const awaited = isAwaited(socket, open)
     const gone = error.code === "ECONNRESET" || !socket.writable || (awaited && socket.readableEnded)
     if (gone) socket.destroy()
-    // An answer of ours would be taken for the one to a request before it.
+    // A response would be taken for that of an earlier request.
     else if (awaited) broken.add(socket)
     else refuse(error, socket, open)
   })
@@ -122,7 +122,7 @@ export const make = Effect.fnUntraced(function* (
       clearTimeout(timer)
       resume(Effect.void)
     })
-    // Not closeIdleConnections: it spares connections without any request, as pools open them in advance.
+    // closeIdleConnections() is not sufficient: it skips connections without any request, which pools open in advance.
     const responding = [...open].flatMap(([socket, responses]) => (responses.length > 0 ? [socket] : []))
     const busy = new Set([...responding, ...handedOver].map(peer))
     for (const socket of connections) if (!busy.has(peer(socket))) socket.destroy()
@@ -139,7 +139,10 @@ export const make = Effect.fnUntraced(function* (
 /** Identifies a connection by the remote address and port, which are the same below TLS and above it. */
 const peer = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
 
-/** `serve` is called for requests of HTTP/1.1, `handOver` for connections of HTTP/2, where the port speaks it. */
+/**
+ * Creates the Node server. `serve` takes HTTP/1.1 requests, `handOver` takes HTTP/2 connections if the port supports
+ * them.
+ */
 const create = Effect.fnUntraced(function* (
   { name, tls, http2, greetingTimeoutMillis = 60_000 }: ListenerOptions,
   serve: RequestListener,
@@ -166,7 +169,7 @@ const create = Effect.fnUntraced(function* (
   )
   if (http2) Protocol.divert(server, "secureConnection", greetingTimeoutMillis, handOver)
   yield* follow((changed) => server.setSecureContext(changed))
-  // Node's own would have us answer a caller with whom there is no connection yet.
+  // Node's listener would respond to a client without a connection.
   server.removeAllListeners("tlsClientError")
   server.on("tlsClientError", (_, socket) => void socket.destroy())
   return server
