@@ -57,7 +57,7 @@ export const make = Effect.fnUntraced(function* (
   return yield* HttpListener.make(http1, { name: "HTTP and gRPC", ...listener, http2 })
 })
 
-/** Its path names a method of a service, whether there is one or not; or it is gRPC, whatever its path. */
+/** Tells whether a request is an RPC: its path names a method of a known service, or its content type is gRPC. */
 const isRpc = ({ url = "", headers }: IncomingRequest): boolean => {
   if (url.startsWith("/v2/")) return false
   return /^\/[\w.]+\.\w+\/\w/.test(url) || GrpcContentType.isGrpc(headers["content-type"])

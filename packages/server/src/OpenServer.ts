@@ -67,7 +67,7 @@ export const open = Effect.fnUntraced(function* <E, R>(
   yield* openRepository(yield* ModelRepository)
   const gateway = yield* makeGateway(store, repository, options)
 
-  // In parallel: all listeners close at once, and no listener waits for the calls of another.
+  // Listeners close in parallel, so that no listener waits for the calls of another.
   const frontEnds = yield* Scope.make("parallel")
   const drain = stop(gateway, frontEnds, drainTimeout, options.onDrainTimeout)
   yield* Effect.addFinalizer(() => drain)
@@ -163,7 +163,8 @@ const stop = Effect.fn("OpenServer.stop")(function* (
   onDrainTimeout: () => void = () => {},
 ) {
   gateway.beginDrain()
-  // A fiber of its own: finalizers cannot be interrupted, so a timeout around them would wait for them all the same.
+  // Finalizers cannot be interrupted, so a timeout around them would wait for them. A separate fiber makes the timeout
+  // effective.
   const closing = yield* Effect.forkDetach(Scope.close(frontEnds, Exit.void), { startImmediately: true })
   const drained = yield* Fiber.join(closing).pipe(Effect.timeoutOption(limit))
   if (Option.isNone(drained)) {

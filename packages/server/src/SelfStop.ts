@@ -11,7 +11,7 @@ export interface SelfStopOptions {
   readonly readinessOff: () => void
   /** Answers what is in flight, and ends the models. */
   readonly stop: Effect.Effect<void>
-  /** How long the process may take to end. */
+  /** Time limit for the process to end. */
   readonly limit: Duration.Duration
   readonly onUnrecoverable: ((error: Unrecoverable) => void) | undefined
 }

@@ -30,7 +30,7 @@ export const make = (post: (message: FromThread) => void): ForwardedMetrics => {
         if (updates.length === 0) queueMicrotask(flush)
         updates.push({ metric, labels, value })
       },
-      // With the thread, which its owner sees.
+      // Released with the thread.
       release: () => {},
     }
   }

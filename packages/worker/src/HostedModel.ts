@@ -15,7 +15,7 @@ import { Effect, Layer, Result, type Scope } from "effect"
 import { TensorBufferWriter, unpack } from "./TensorBuffer.ts"
 import type { FromThread, OutcomeMessage, RequestMessage, ResponseMessage, ToThread } from "./ThreadProtocol.ts"
 
-/** Builds the model; dies where the module exports no layer of it. */
+/** Builds the model. Dies if the module does not export its layer. */
 export const load = Effect.fn("HostedModel.load")(function* (
   module: string,
   instance: BuiltInstance,
@@ -34,7 +34,7 @@ export const load = Effect.fn("HostedModel.load")(function* (
   return yield* Effect.fail(new TypeError(`the layer that it exports provides no ${expected}`))
 })
 
-/** Whether it is a layer. A missing service cannot be detected here: then the build dies. */
+/** Whether a value is a layer. A missing service cannot be detected here; it fails the build. */
 const isClosed = (layer: unknown): layer is Layer.Layer<never, unknown> => Layer.isLayer(layer)
 
 export class HostedModel {

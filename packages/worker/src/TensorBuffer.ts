@@ -5,7 +5,7 @@
 import type { DataType } from "@nereid/core/internal/tensor/DataType"
 import { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 
-/** Where a tensor stands in the buffer. */
+/** Position of a tensor in the buffer. */
 export interface PackedTensor {
   readonly datatype: DataType
   readonly shape: ReadonlyArray<number>
@@ -20,7 +20,7 @@ export class TensorBufferWriter {
   readonly #tensors: Array<readonly [tensor: TypedTensor, offset: number]> = []
   #length = 0
 
-  /** Not to be changed before the end. */
+  /** Adds a tensor, which must not change until the end. */
   add(tensor: TypedTensor): PackedTensor {
     const { datatype, shape, bytes } = tensor
     const offset = this.#length

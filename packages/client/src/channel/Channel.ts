@@ -26,9 +26,9 @@ export interface ChannelStream {
 
 export interface Channel {
   /**
-   * Opens a connection where there is none. The reply is called once, perhaps before this returns, and not after the
-   * returned cancel, which also cancels the request on the server. `timeoutMs` is sent to the server; the caller enforces the
-   * timeout itself.
+   * Sends a request, and opens a connection if necessary. Calls `reply` once, possibly before this returns. Returns a
+   * function that cancels the request, also on the server; `reply` is not called after it. `timeoutMs` is sent to the
+   * server; the caller enforces the timeout.
    */
   readonly infer: (wire: WireRequest, timeoutMs: number | undefined, reply: ChannelReply) => Cancel
   /**

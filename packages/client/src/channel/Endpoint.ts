@@ -10,7 +10,7 @@ export interface Endpoint {
   readonly path: string
 }
 
-/** TLS usually ends at a proxy in front of the servers, hence 443; the other two are the servers' own ports. */
+/** Default ports. With TLS it is 443, because TLS usually ends at a proxy; the others are the servers' own ports. */
 const schemes: { readonly [scheme: string]: Pick<Endpoint, "protocol" | "secure" | "port"> } = {
   "grpc:": { protocol: "grpc", secure: false, port: 8001 },
   "grpcs:": { protocol: "grpc", secure: true, port: 443 },
@@ -28,7 +28,7 @@ export const parse = (url: string): Endpoint => {
   if (defaults === undefined) {
     throw refuse(`it must begin with grpc://, grpcs://, http:// or https://${scheme === "" ? "" : `, not ${scheme}//`}`)
   }
-  // As grpc: whatever it is, because URL drops the port of http://host:80, which is not the default here.
+  // Parsed with the scheme grpc:, because URL drops port 80 of http: URLs, which is not the default here.
   const rest = `grpc:${url.slice(scheme.length)}`
   if (!URL.canParse(rest)) throw refuse("its host or port cannot be read")
   const { hostname, port, pathname, search, hash, username, password } = new URL(rest)
@@ -41,7 +41,7 @@ export const parse = (url: string): Endpoint => {
   return { ...defaults, hostname, port: port === "" ? defaults.port : Number(port), path }
 }
 
-/** For messages. */
+/** Formats an endpoint for messages. */
 export const address = ({ hostname, port }: Endpoint): string => `${hostname}:${port}`
 
 /** Returns the URL that sockets connect to. */

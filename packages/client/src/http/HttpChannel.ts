@@ -24,7 +24,7 @@ export const make = (settings: ClientSettings): Channel => {
     connections,
     pipelining: 1,
     allowH2: false,
-    // How long an answer may take is the caller's deadline, nothing else.
+    // The caller's deadline is the only timeout of responses.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: { ...tls, timeout: connectTimeout },
@@ -53,7 +53,7 @@ export const make = (settings: ClientSettings): Channel => {
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #settings: ClientSettings
   #reply: ChannelReply | undefined
-  /** There from the moment the request has a connection. */
+  /** Set once the request has a connection. */
   #controller: Dispatcher.DispatchController | undefined
   #status = 0
   #headers: IncomingHttpHeaders = {}

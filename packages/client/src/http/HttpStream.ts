@@ -16,11 +16,11 @@ export class HttpStream implements Dispatcher.DispatchHandler {
   readonly #settings: ClientSettings
   readonly #model: GenerateMessage.GenerateModel
   #receiver: ChannelReceiver | undefined
-  /** There from the moment the request has a connection. */
+  /** Set once the request has a connection. */
   #controller: Dispatcher.DispatchController | undefined
   #status = 0
   #headers: IncomingHttpHeaders = {}
-  /** Parts of an incomplete event, or of a reply that is no event stream. */
+  /** Parts of an incomplete event, or of a response that is not an event stream. */
   #chunks: Array<Buffer> = []
   #bufferedBytes = 0
   /** The failure of an event; the trailers add its kind. */

@@ -52,7 +52,10 @@ const callServer = <A>(call: (signal: AbortSignal) => Promise<A>): Effect.Effect
 const failure = ({ code, rawMessage, metadata }: ConnectError): InferenceError =>
   fromTrailers(code, rawMessage, (name) => metadata.get(name) ?? undefined)
 
-/** Of a model that has metadata. What is restricted says so in this text where it is Triton's. */
+/**
+ * Whether the server offers no configuration, for a model with metadata. Triton's text for a restricted API is
+ * excluded.
+ */
 const isNotOffered = ({ code, rawMessage }: ConnectError): boolean =>
   [Code.Unimplemented, Code.NotFound, Code.InvalidArgument, Code.PermissionDenied, Code.Unauthenticated].includes(
     code,

@@ -119,7 +119,7 @@ export class RemoteCall {
     statistics.succeeded(endedAt - this.#startedAt, 0, compute)
   }
 
-  /** With the error that the model declares in place of the error that stands for it on the wire. */
+  /** Replaces the wire form of a declared error by that error. */
   #declared<A>(outcome: Result.Result<A, InferenceError>): Result.Result<A, InferenceError> {
     const { errors } = this.#options.definition
     return Result.mapError(outcome, (error) => errors?.withDeclaredStatus(error) ?? error)

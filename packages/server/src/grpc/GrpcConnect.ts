@@ -108,7 +108,7 @@ const dropEndlessTimeout = (headers: IncomingHttpHeaders): void => {
   if (Number(connect) > Timer.maxDelay && /^[0-9]{1,10}$/.test(String(connect))) delete headers["connect-timeout-ms"]
 }
 
-/** Connect makes a URL of it, and throws where it is none (GrpcBroken.test.ts). */
+/** Connect parses the authority as a URL, and throws if it is invalid (GrpcBroken.test.ts). */
 const authority = (request: IncomingRequest): string | undefined =>
   "authority" in request ? request.authority : request.headers.host
 

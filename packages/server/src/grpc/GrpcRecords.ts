@@ -6,7 +6,7 @@ import { Code, ConnectError, createContextKey, type Interceptor, type StreamResp
 import type { CallRecord, CallRecords } from "../log/CallRecord.ts"
 import * as CallStatus from "./CallStatus.ts"
 
-/** Of the call, for its handler; undefined where nothing is kept. */
+/** Context key of the call's record; undefined if none is kept. */
 export const record = createContextKey<CallRecord | undefined>(undefined)
 
 export const recorded =
@@ -37,7 +37,7 @@ async function* ended(messages: StreamResponse["message"], end: (status: string)
     end(status(error))
     throw error
   } finally {
-    // Where nobody reads to the end.
+    // The client stopped reading before the end.
     end("CANCELLED")
   }
 }

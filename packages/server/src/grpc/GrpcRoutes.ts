@@ -101,7 +101,7 @@ export const make =
         return {}
       },
       cudaSharedMemoryRegister: ({ name }) => orThrow(CudaSharedMemory.register(name)),
-      // There are none to forget.
+      // No regions can be registered, so this always succeeds.
       cudaSharedMemoryUnregister: () => ({}),
     })
     router.service(Health, {
@@ -125,7 +125,7 @@ export const failures =
         if (error.code === Code.Unimplemented) error.metadata.set(tagHeader, "Unsupported")
         return error
       }
-      // The caller is gone, and what could not be sent to it is no defect.
+      // The client has disconnected, so a failure to send is not a defect.
       if (request.stream && request.signal.aborted) return error
       logDefect(error)
       return connectError(internal)
@@ -168,7 +168,7 @@ const infer = (gateway: Gateway, wire: WireRequest, context: HandlerContext): Pr
       if (Result.isFailure(outcome)) reject(toError(outcome.failure))
       else resolve(outcome.success)
     })
-    // Connect aborts at the end of every call: then there is nothing left to cancel.
+    // Connect aborts the signal at the end of every call; then there is nothing left to cancel.
     const { signal } = context
     const onAbort = () => {
       const error = ConnectError.from(signal.reason, Code.Canceled)

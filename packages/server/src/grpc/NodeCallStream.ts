@@ -149,10 +149,10 @@ class NodeCallStream implements CallStream {
 /** Bytes that are read and dropped after the response. */
 const maxBytesAfterEnd = 16 * 1024 * 1024
 
-/** As an array, which node does not copy. */
+/** Header array, which node does not copy. */
 const replyHeaders = [":status", "200", "content-type", GrpcContentType.protobuf]
 
-/** Without a date, as gRPC's own servers answer. */
+/** Without a date header, like gRPC's own servers. */
 const replyOptions = { waitForTrailers: true, sendDate: false }
 
 const failureHeaders = { ":status": 200, "content-type": GrpcContentType.protobuf }

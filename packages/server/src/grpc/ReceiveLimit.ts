@@ -40,7 +40,7 @@ export const limitReceiving = (
     if (envelopes.incomplete === 0) clearTimeout(timer)
     else if (wasWhole && (isStream || envelopes.count > 0)) timer = Timer.start(cutOff, timeout)
   }
-  // Together with the first listener: an earlier one would make the body flow while nobody collects it.
+  // Added with the first other listener. An earlier listener would start the flow of the body while nothing reads it.
   const onNewListener = (event: string | symbol) => {
     if (event !== "data" && event !== "readable") return
     body.off("newListener", onNewListener)
@@ -51,5 +51,5 @@ export const limitReceiving = (
   body.on("close", release)
 }
 
-/** All but the unary calls of the Connect protocol, whose body is the message. */
+/** Tells whether messages have envelopes: always, except in unary calls of the Connect protocol. */
 export const isEnveloped = (contentType = ""): boolean => /^application\/(grpc|connect\+)/.test(contentType)

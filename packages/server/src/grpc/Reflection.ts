@@ -62,7 +62,7 @@ const untilStopped = async function* <R>(stopping: AbortSignal, requests: AsyncI
   }
 }
 
-/** As both versions have it. */
+/** Request of both versions. */
 interface Request {
   readonly host: string
   readonly messageRequest: ReflectionQuery
@@ -84,7 +84,7 @@ type ReflectionResult =
   | { readonly case: "errorResponse"; readonly value: { errorCode: number; errorMessage: string } }
 
 interface Index {
-  /** By the path under which others import it. */
+  /** Files by their import path. */
   readonly files: ReadonlyMap<string, DescFile>
   /** The file that declares a full name. */
   readonly symbols: ReadonlyMap<string, DescFile>
@@ -101,7 +101,7 @@ const makeIndex = (services: ReadonlyArray<DescService>): Index => {
     }
     const addEnums = (scope: string, enums: ReadonlyArray<EnumDescriptorProto>) => {
       add(scope, enums)
-      // A value stands beside its enum, not in it.
+      // In protobuf, values are in the scope of the enum's parent.
       for (const { value } of enums) add(scope, value)
     }
     const addMessages = (scope: string, types: ReadonlyArray<DescriptorProto>) => {
@@ -115,7 +115,7 @@ const makeIndex = (services: ReadonlyArray<DescService>): Index => {
         addMessages(typeName, nestedType)
       }
     }
-    // Of the proto and not of its descriptors, which leave out the messages that are entries of maps.
+    // Reads the proto and not its descriptors, which lack the entry messages of maps.
     const { package: scope, service, enumType, messageType } = file.proto
     add(scope, service)
     for (const { name, method } of service) add(`${scope}.${name}`, method)

@@ -16,7 +16,7 @@ export interface HttpCall {
   readonly model: { readonly name: string; readonly version: string }
   /** Empty where the path names none. */
   readonly repository: string
-  /** Undefined where nothing is kept of it. */
+  /** Record of the call; undefined if none is kept. */
   readonly record: CallRecord | undefined
 }
 
@@ -31,7 +31,7 @@ export interface InferOptions {
 export const single = (header: string | ReadonlyArray<string> | undefined): string | undefined =>
   typeof header === "string" || header === undefined ? header : header[0]
 
-/** When its caller stops waiting, in milliseconds since the epoch; undefined where it does not say. */
+/** Returns the deadline in milliseconds since the epoch; undefined if the client sets none. */
 export const deadline = ({ request }: HttpCall): Result.Result<number | undefined, InvalidRequest> => {
   const text = single(request.headers[timeoutHeader])
   if (text === undefined) return Result.succeed(undefined)

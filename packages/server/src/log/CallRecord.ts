@@ -17,7 +17,7 @@ export interface CallRecord {
 }
 
 export interface CallRecords {
-  /** `port` is where a call of at most one request has come from. Undefined where nothing is kept. */
+  /** Begins the record of a call; undefined if none is kept. `port` is given for calls of at most one request. */
   readonly begin: (port: Port | undefined) => CallRecord | undefined
 }
 

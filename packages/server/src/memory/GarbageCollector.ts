@@ -26,7 +26,10 @@ const sinceMajor = 14
 /** Bytes of garbage after which the young are collected, in 0.4 ms. V8 by itself waits for 64 MiB. */
 const youngLimit = 16 * 2 ** 20
 
-/** Of a buffer. Requests with larger ones would outlive several such collections, and be old before they are garbage. */
+/**
+ * Maximum size of a buffer, in bytes. Requests with larger ones would outlive several young collections and be
+ * promoted.
+ */
 const maxYoungBuffer = youngLimit / 8
 
 /** Bytes of allocations between two checks of the external memory, each of 2 µs. */
@@ -40,7 +43,7 @@ let minExternal = Infinity
 /** Undefined until buffers come in masses. */
 let collect: NodeJS.GCFunction | undefined
 
-/** Once for a process. */
+/** Tunes V8; further calls have no effect. */
 export const tune = (): void => {
   if (tuned) return
   tuned = true

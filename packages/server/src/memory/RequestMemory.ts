@@ -7,7 +7,7 @@ import * as GarbageCollector from "./GarbageCollector.ts"
 /** Buffers below this size, in bytes, are left to the garbage collector. */
 const minLargeSize = 16 * 1024
 
-/** The widest element: where tensors begin at its multiples, nothing has to copy them to read them. */
+/** Size of the widest element. Tensors at its multiples can be read without a copy. */
 const alignment = 8
 
 /** Whether the memory can be freed; a small tensor shares its buffer with others. */
@@ -25,8 +25,7 @@ export const allocate = (length: number, aligned: number, diesYoung = false): Ui
 }
 
 /**
- * Frees the memory under these bytes, unless it is shared. Other views of it become empty; a write
- * of it must not be under way.
+ * Frees the memory of these bytes, unless it is shared. Other views of it become empty; no write of it may be pending.
  */
 export const free = (bytes: Uint8Array): void => {
   const { buffer, byteOffset, byteLength } = bytes

@@ -22,7 +22,7 @@ import { notFound, type Region, type SharedMemory } from "./SharedMemory.ts"
 import { objectName, SharedMemoryObject } from "./SharedMemoryObject.ts"
 
 export interface SystemSharedMemoryOptions {
-  /** Where the shared memory objects are files. Default /dev/shm. */
+  /** Directory of the shared memory files. Default /dev/shm. */
   readonly directory?: string
   /** Regions at one time, each of which keeps a file open. Default 1024. */
   readonly maxRegions?: number
@@ -116,7 +116,7 @@ export class SystemSharedMemory implements SharedMemory {
       }
       used.clear()
     }
-    /** Every region that is named, found before the first of them is read. */
+    /** Finds all named regions before it reads the first. */
     const regions = new Map<RegionReference, OpenRegion>()
     for (const { region: reference } of [...request.inputs, ...request.outputs]) {
       if (reference === undefined) continue

@@ -7,13 +7,13 @@
 /** A slot stands for `rotationSeconds`; together they are the minute. */
 const slotCount = 5
 
-/** How often `rotate` is due. */
+/** Interval between calls of `rotate`, in seconds. */
 export const rotationSeconds = 12
 
 /** From one bin to the next, a factor. Its middle is at most one per cent from its ends. */
 const growth = 1.02
 
-/** Of the last bin, in microseconds: an hour. */
+/** Upper bound of the last bin, in microseconds: an hour. */
 const maxMicroseconds = 3.6e9
 
 const perBin = 1 / Math.log(growth)
@@ -28,7 +28,7 @@ const middleOf = (bin: number): number => (bin === 0 ? 0 : growth ** (bin - 0.5)
 export class SlidingQuantiles {
   readonly #slots = Array.from({ length: slotCount }, () => new Uint32Array(binCount))
   #current = 0
-  /** Of all that was ever observed. */
+  /** Number of observations since the start. */
   count = 0
   sum = 0
 

@@ -202,7 +202,7 @@ const begin = (socket: Socket, open: Open): Array<ServerResponse> => {
   return responses
 }
 
-/** Whether there is a request that has come completely and is not answered. */
+/** Whether a complete request has no response yet. */
 const isAwaited = (socket: Socket, open: Open): boolean => open.get(socket)?.some(({ req }) => req.complete) === true
 
 /** Responds to bytes that are not HTTP. If a response has already begun, the socket is destroyed instead. */

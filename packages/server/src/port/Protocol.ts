@@ -7,7 +7,7 @@ import type { Server } from "node:http"
 import type { Socket } from "node:net"
 import { TLSSocket } from "node:tls"
 
-/** In the order in which the server prefers them. */
+/** Protocols in the server's order of preference. */
 export const alpnProtocols = ["h2", "http/1.1"]
 
 /**

@@ -21,8 +21,8 @@ export class ReceiveBudget {
   }
 
   /**
-   * Takes them for memory that is ahead of what has come: of the first half only, so that who announces much and sends
-   * little keeps nobody out. False, and nothing is taken, where there is no room.
+   * Takes bytes ahead of their arrival, from the first half of the budget only. Clients that announce much and send
+   * little thus do not block others. Returns false, and takes nothing, if the limit would be exceeded.
    */
   reserve(bytes: number): boolean {
     if (this.#used + bytes > this.#limit / 2) return false

@@ -2,6 +2,6 @@
 
 export const maxDelay = 2 ** 31 - 1
 
-/** Undefined where it is longer than a timer can be, which is never; `clearTimeout` takes that as well. */
+/** Starts a timer. Returns undefined if the delay is too long for a timer; `clearTimeout` accepts that. */
 export const start = (run: () => void, milliseconds: number): NodeJS.Timeout | undefined =>
   milliseconds > maxDelay ? undefined : setTimeout(run, milliseconds)

@@ -3,7 +3,7 @@
  * decompressions is the default number of threads. HttpCompression.ts and GrpcCompression.ts use it.
  */
 
-/** Of one round, for so many bytes to come; small data without a large buffer. */
+/** Returns the size of one chunk, for an expected number of bytes. Small data does not allocate a large buffer. */
 export const chunkSize = (expected: number): number => Math.min(Math.max(expected, 1024), 2 ** 20)
 
 const maxRunning = 4

@@ -19,7 +19,7 @@ export const make: Effect.Effect<SpanSource | undefined> = Effect.clockWith((clo
   }),
 )
 
-/** Also takes the caller's span from the headers, where there are spans. */
+/** Also reads the client's span from the headers, if there is a tracer. */
 export const joining = (
   spans: SpanSource | undefined,
   forward: ForwardedHeaders | undefined,

@@ -35,7 +35,7 @@ export class TraceFile {
     this.#separator = ",\n"
   }
 
-  /** Resolves once all of it is written, or never will be. */
+  /** Closes the file. Resolves once everything is written, or the file has failed. */
   close(): Promise<void> {
     return (this.#closed ??= new Promise((resolve) => {
       if (this.#stream.closed) return resolve()
