@@ -6,7 +6,7 @@
 import { fromBinary, toBinary } from "@bufbuild/protobuf"
 import { ModelProtoSchema } from "@nereid/protocol/onnx"
 
-/** The file without the values of these inputs. */
+/** Returns the file without the values of these inputs. */
 export const make = (bytes: Uint8Array, names: ReadonlyArray<string>): Uint8Array => {
   const model = fromBinary(ModelProtoSchema, bytes)
   const { graph } = model

@@ -35,7 +35,7 @@ const compare = (
       : [`${kind} '${spec.name}': expected ${print(spec.datatype, expected)}, found ${found}${reason}`]
   })
 
-/** Why the tensor is not as declared: text to add to `expected …, found …`, empty where these say it all. */
+/** Returns the reason for a mismatch, as an addition to `expected …, found …`; empty if no addition is needed. */
 const difference = (kind: Kind, spec: TensorSpec, maxBatchSize: number, tensor: FileTensor): string | undefined => {
   if (spec.datatype !== tensor.datatype) return ""
   if (spec.datatype === "BF16") return ", but onnxruntime-node has no BF16 tensors"

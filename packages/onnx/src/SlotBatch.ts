@@ -26,9 +26,8 @@ export const write = (layout: Slots.Layout, slot: Uint8Array, batch: Batch.Batch
 }
 
 /**
- * The responses of a batch. The outputs of its own rows are copied, once for the whole batch, and each response views that copy: callers
- * keep tensors for as long as they like, while the slot is used again at once, and neither sockets nor TextDecoder take
- * shared memory.
+ * Reads the responses of a batch. The outputs are copied once per batch, and each response is a view of the copy.
+ * Callers may keep tensors, while the slot is reused at once. Sockets and TextDecoder do not accept shared memory.
  */
 export const read = (layout: Slots.Layout, slot: Uint8Array, batch: Batch.Batch): ReadonlyArray<Response> => {
   const { rows } = batch

@@ -57,7 +57,7 @@ export const make = Effect.fnUntraced(function* (
   return yield* HttpListener.make(http1, { name: "HTTP and gRPC", ...listener, http2 })
 })
 
-/** Tells whether a request is an RPC: its path names a method of a known service, or its content type is gRPC. */
+/** Tells whether a request is an RPC: its path has the form of a method, known or not, or its content type is gRPC. */
 const isRpc = ({ url = "", headers }: IncomingRequest): boolean => {
   if (url.startsWith("/v2/")) return false
   return /^\/[\w.]+\.\w+\/\w/.test(url) || GrpcContentType.isGrpc(headers["content-type"])

@@ -53,8 +53,8 @@ const failure = ({ code, rawMessage, metadata }: ConnectError): InferenceError =
   fromTrailers(code, rawMessage, (name) => metadata.get(name) ?? undefined)
 
 /**
- * Whether the server offers no configuration, for a model with metadata. Triton's text for a restricted API is
- * excluded.
+ * Whether an error means that the server offers no configuration, for a model with metadata. Includes Triton's error
+ * for a restricted API.
  */
 const isNotOffered = ({ code, rawMessage }: ConnectError): boolean =>
   [Code.Unimplemented, Code.NotFound, Code.InvalidArgument, Code.PermissionDenied, Code.Unauthenticated].includes(

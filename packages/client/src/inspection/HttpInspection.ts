@@ -107,7 +107,9 @@ const message = <Desc extends DescMessage>(
     catch: (error) => errorMessage(error),
   })
 
-/** Parses the configuration of a model with metadata. An unusable response means that the server offers none. */
+/**
+ * Reads the configuration of a model with metadata. A refusal or an unusable body means that the server offers none.
+ */
 const configuration = ({ status, headers, body }: HttpReply): ReturnType<Inspection["configuration"]> => {
   const isRefused = (status >= 400 && status < 500) || status === 501
   if (!isSuccess(status)) {

@@ -15,7 +15,7 @@ import * as ScriptVersion from "../script/ScriptVersion.ts"
 import type { StoredVersion } from "../plan/StoredVersion.ts"
 import type { VersionPlan } from "../plan/VersionPlan.ts"
 
-/** Nobody asks the code of a model that takes no requests. */
+/** Does not probe a model that takes no requests. */
 const whileReady = ({ isReady }: ModelLife, probe: Effect.Effect<boolean>): Effect.Effect<boolean> =>
   Effect.suspend(() => (isReady() ? probe : Effect.succeed(false)))
 

@@ -17,7 +17,7 @@ export type RepositoryModelClass = ModelClass<unknown, string, Field.Fields, Fie
 export interface DeclaredVersion {
   readonly version: number
   readonly config: ModelConfig
-  /** The labels of its outputs' classes, by the names of these. */
+  /** Labels of the classes, by output. */
   readonly labels: ReadonlyMap<string, ReadonlyArray<string>>
 }
 
@@ -43,7 +43,7 @@ export const make = ({ config, labels, version }: DeclaredVersion): RepositoryMo
   })
 }
 
-/** The same model, of which these inputs have a value where a request leaves them out: a row of it, where it batches. */
+/** Adds default values to inputs of a model: one row for a model that batches. */
 export const withDefaults = (
   declared: RepositoryModelClass,
   values: ReadonlyMap<string, TypedTensor>,
@@ -87,13 +87,13 @@ export const reshapedDefinition = (
   return { ...definition, signature }
 }
 
-/** By name: an object's keys that are numbers do not keep the order of the configuration. */
+/** Looked up by name, because numeric keys of an object do not keep their order. */
 const reshaped = (spec: TensorSpec, tensors: ReadonlyArray<ModelInput | ModelOutput>): TensorSpec => {
   const shape = tensors.find(({ name }) => name === spec.name)?.reshape?.shape
   return shape === undefined ? spec : { ...spec, dims: shape.map(Number) }
 }
 
-/** In the words of the protocol; undefined where there is none. */
+/** Returns the protocol's datatype; undefined if there is none. */
 export const datatypeOf = ({ dataType }: Pick<ModelInput, "dataType">): DataType | undefined => {
   const name = DataTypeSchema.value[dataType]?.name.replace(/^TYPE_/, "")
   if (name === "STRING") return "BYTES"

@@ -2,7 +2,7 @@
 import type { GroupOptions } from "@nereid/core/internal/instance/InstancePlan"
 import { type ModelConfig, ModelInstanceGroup_Kind as Kind } from "@nereid/protocol/model_config"
 
-/** Of a configuration that has been looked at, so at least one. */
+/** Returns the groups of a checked configuration; at least one. */
 export const options = ({ instanceGroup }: ModelConfig): ReadonlyArray<GroupOptions> =>
   instanceGroup
     .filter(({ passive }) => !passive)

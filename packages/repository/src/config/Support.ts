@@ -8,7 +8,7 @@ import type {
   ModelOptimizationPolicy_ExecutionAccelerators_Accelerator as Accelerator,
 } from "@nereid/protocol/model_config"
 
-/** Why nothing here runs a version of a model of this backend, if it has one; undefined where something does. */
+/** Returns an error if this backend is not supported, otherwise undefined. */
 export const backendProblem = ({ backend }: ModelConfig): string | undefined => {
   if (backend === "python")
     return "model.py needs Triton's Python backend, which is no part of this server: a model.ts has the same"
@@ -72,7 +72,7 @@ export const warnings = (config: ModelConfig): ReadonlyArray<string> => {
 const hasParameters = (accelerators: ReadonlyArray<Accelerator> = []): boolean =>
   accelerators.some(({ parameters }) => Object.keys(parameters).length > 0)
 
-/** Of the backend, and not of a script, which has its own. */
+/** Returns the names of backend parameters; a script has its own. */
 const parameters = ({ backend }: ModelConfig): ReadonlyArray<string> =>
   backend === "onnxruntime"
     ? ["memory.enable_memory_arena_shrinkage", "TRITON_BATCH_STRATEGY_PATH"]

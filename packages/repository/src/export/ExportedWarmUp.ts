@@ -36,7 +36,7 @@ export const make = (definition: Definition<Fields, Fields>, running: RunningMod
   }
 }
 
-/** Its names begin with the prefix. */
+/** Exports a warm-up under names with this prefix. */
 const exported = (
   definition: Definition<Fields, Fields>,
   running: RunningModel,

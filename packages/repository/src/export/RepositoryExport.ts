@@ -40,7 +40,7 @@ export interface RepositoryExport {
   readonly notes: ReadonlyArray<string>
 }
 
-/** The files of all models; or what of one of them no configuration can say. */
+/** Exports all models. Fails with the first feature that a configuration cannot express. */
 export const exportRepository = (models: ReadonlyArray<ModelToExport>): Result.Result<RepositoryExport, string> =>
   Result.map(Result.all(models.map(one)), (exports) => ({
     files: exports.flatMap(({ files }) => files),
@@ -57,7 +57,7 @@ const one = ({
     description: { name, version },
   } = running
   const named = (text: string) => `model '${name}': ${text}`
-  // Hidden directories are none of a repository.
+  // Repositories ignore hidden directories.
   if (name.startsWith(".") || name.includes("\\"))
     return Result.fail(named("no directory of a repository can be called so"))
   const outside = companions.find((file) => isAbsolute(file) || normalize(file).startsWith(".."))

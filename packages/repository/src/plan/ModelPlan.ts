@@ -17,12 +17,12 @@ import * as VersionPlan from "./VersionPlan.ts"
 import * as VersionPolicy from "../config/VersionPolicy.ts"
 
 export interface PlannedVersion extends VersionPlan.VersionFiles {
-  /** Or why it cannot be loaded. */
+  /** Plan of the version, or the reason why it cannot be loaded. */
   readonly plan: Result.Result<VersionPlan.VersionPlan, LoadFailure>
 }
 
 export interface ModelPlan {
-  /** With its defaults, and without what files tell. */
+  /** Configuration with defaults, without values from model files. */
   readonly config: ModelConfig
   /** At least one, the lowest first. */
   readonly versions: ReadonlyArray<PlannedVersion>
@@ -33,7 +33,7 @@ export interface ModelPlan {
 export interface Override {
   /** A configuration as JSON, in place of the directory's. */
   readonly config: string
-  /** Whether the directory has come from the caller, too, whom nobody trusts with code. */
+  /** Whether the directory is from a client too, which must not provide code. */
   readonly isForeign: boolean
 }
 
@@ -93,14 +93,14 @@ const filesOf = Effect.fnUntraced(function* (
   return { version, file, stamp: yield* ModelDirectory.stamp(folder) }
 })
 
-/** Whether the same would be loaded. */
+/** Whether both plans load the same model. */
 export const isSame = (one: ModelPlan, other: ModelPlan): boolean =>
   isSameModel(one, other) &&
   hasSameInstances(one, other) &&
   one.versions.length === other.versions.length &&
   one.versions.every((version, index) => isSameVersion(version, other.versions[index]))
 
-/** Whether a version that is the same in both would be loaded in the same way, but for its instances. */
+/** Whether a version in both plans would be loaded in the same way, except for its instances. */
 export const isSameModel = (one: ModelPlan, other: ModelPlan): boolean =>
   equals(ModelConfigSchema, one.config, asLoadedBy(other.config, one.config))
 
@@ -117,7 +117,7 @@ export const isSameVersion = (one: PlannedVersion, other: PlannedVersion | undef
 const labels = (plan: PlannedVersion["plan"]): string | undefined =>
   Result.isSuccess(plan) ? JSON.stringify([...plan.success.labels]) : undefined
 
-/** With what says nothing of how a version is loaded: which ones are, and in how many instances. */
+/** Removes settings that do not affect how a version is loaded: version policy and instance groups. */
 const asLoadedBy = (config: ModelConfig, { versionPolicy, instanceGroup }: ModelConfig): ModelConfig => ({
   ...config,
   instanceGroup,

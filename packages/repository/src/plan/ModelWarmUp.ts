@@ -18,7 +18,7 @@ export interface ModelWarmUp {
   readonly count: number
 }
 
-/** In their order; `path` is that of the model's directory. */
+/** Reads all warm-ups in order; `path` is the model's directory. */
 export const all = Effect.fn("ModelWarmUp.all")(function* (
   { name: model, maxBatchSize, modelWarmup, modelTransactionPolicy, input: inputs }: ModelConfig,
   path: string,

@@ -3,7 +3,7 @@ import type { NamedCalls } from "@nereid/core/internal/call/NamedCalls"
 import type { RegisteredModels } from "@nereid/core/Registry"
 
 export interface OtherModels extends Pick<RegisteredModels, "versions"> {
-  /** Whether there is such a model, loaded or not. */
+  /** Whether the model exists, loaded or not. */
   readonly isKnown: (name: string) => boolean
   readonly calls: NamedCalls
 }

@@ -22,11 +22,11 @@ import * as TensorCheck from "../config/TensorCheck.ts"
 import * as VersionPolicy from "../config/VersionPolicy.ts"
 
 export interface ContractOptions {
-  /** As of Repository. */
+  /** The option `configName` of Repository. */
   readonly configName?: string | undefined
   /** Rows of a batch of a model that can batch, and whose configuration does not say how many. Default 4. */
   readonly defaultMaxBatchSize?: number | undefined
-  /** Default: the latest of those that are served. */
+  /** Version. Default: the latest version that would be served. */
   readonly version?: number | undefined
 }
 
@@ -37,7 +37,7 @@ export const models = (directory: string): Effect.Effect<ReadonlyArray<string>, 
     catch: (error) => failure(errorMessage(error)),
   })
 
-/** Of the model of this name. */
+/** Reads the contract of the model with this name. */
 export const read = Effect.fn("RepositoryContract.read")(function* (
   directory: string,
   name: string,
@@ -63,7 +63,7 @@ export const read = Effect.fn("RepositoryContract.read")(function* (
   return fromConfig(config, yield* VersionPlan.labels(config, path), file)
 })
 
-/** Undefined where the configuration tells all, and the file is not here. */
+/** Reads the signature of the file; undefined if it is absent and the configuration is complete. */
 const signature = Effect.fnUntraced(function* (
   { input, output, defaultModelFilename }: ModelConfig,
   path: string,
@@ -102,7 +102,7 @@ export const fromConfig = (
   }
 }
 
-/** Dims that vary are called as in the file, where they are those of the file. */
+/** Names variable dims as in the file, if they agree with it. */
 const named = (
   { dims, reshape }: ModelInput | ModelOutput,
   file: ContractTensor["dims"],

@@ -42,7 +42,7 @@ export const layer = (
         return Effect.fail(new LoadFailure({ message }))
       }
       const useless = withoutEffect(config, running)
-      // Its instances are those of the layer, also when the configuration has others later.
+      // The instances are those of the layer, even if a later configuration differs.
       const { description, calls, life } = running
       const fixed = new RunningModel({ description, calls, life: { ...life, regroup: undefined } })
       const provided = Effect.succeed(Context.add(context, model, { ...typed, model: fixed }))

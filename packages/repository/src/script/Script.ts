@@ -30,7 +30,7 @@ export interface ScriptEnvironment {
   readonly declared: RepositoryModelClass
   /** The models that the script may call. */
   readonly models: NamedCalls
-  /** Checks whether its instances are ready; absent in a thread of its own. */
+  /** Readiness probe of the instances; absent in a worker thread. */
   readonly probe?: ScriptProbe
 }
 
@@ -122,7 +122,7 @@ export const load = Effect.fn("Script.load")(function* ({
   })
 })
 
-/** Which kind of script it is, its configuration says: they look the same. */
+/** Both kinds of script look alike, so the configuration decides. */
 const scriptOf = <S extends ModelScript | StreamScript>(
   { default: script }: Module,
   { file }: VersionFiles,

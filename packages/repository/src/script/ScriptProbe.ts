@@ -28,7 +28,7 @@ export class ScriptProbe {
   )
 }
 
-/** As in Triton's Python backend. */
+/** Timeout of a readiness check, as in Triton's Python backend. */
 const checkTimeout = "5 seconds"
 
 const checkReadiness = (name: string, check: ReadinessCheck): Effect.Effect<boolean> =>

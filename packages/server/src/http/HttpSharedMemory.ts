@@ -13,7 +13,7 @@ import { sendEmpty, sendError, sendResult } from "../port/HttpReply.ts"
 import * as CudaSharedMemory from "../memory/CudaSharedMemory.ts"
 import type { Region, SharedMemory } from "../memory/SharedMemory.ts"
 
-/** The name precedes the operation, as in the paths of models. */
+/** Name of the region, in place of a model's name in other paths. */
 const region = "(?:/region/(?<name>[^/]+))?"
 
 /** `maxInputSize`: the largest body of a registration, in bytes. */
