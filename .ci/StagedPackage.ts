@@ -44,7 +44,10 @@ export const packageJson = (manifest: PackageJson, folder: string, repository: s
   }
 }
 
-/** With absolute links, as the repository's other files are not in the package; without an address, with their texts alone. */
+/**
+ * Returns the README with absolute links, because the package lacks the repository's other files. Without an address,
+ * links become plain text.
+ */
 export const readme = (text: string, folder: string, repository: string | undefined): string =>
   text.replaceAll(/\[([^\]]+)\]\((?![a-z]+:|#)([^)\s]+)\)/g, (_, title: string, link: string) =>
     repository === undefined

@@ -92,7 +92,7 @@ const details = (projects: ReadonlyArray<Project.Project>): ReadonlyArray<string
       : [lists.map(([heading, list]) => `- ${project.name}, ${heading}: ${list}`).join("\n")]
   })
 
-/** All functions above the limit, and at least ten. */
+/** Lists all functions above the limit, and at least ten. */
 const functionList = (projects: ReadonlyArray<Project.Project>): string => {
   const all = projects.flatMap(({ name, folder, sources }) =>
     [...sources.values()].flatMap(({ functions }) =>

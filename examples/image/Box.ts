@@ -4,7 +4,7 @@ export interface Box {
   readonly top: number
   readonly right: number
   readonly bottom: number
-  /** How sure the detector is, 0..1. */
+  /** Confidence of the detector, 0..1. */
   readonly score: number
 }
 

@@ -41,7 +41,7 @@ const smooth = (x: number): number => x * x * (3 - 2 * x)
 /** 0 below `from`, 1 above `to`, smooth between. */
 const edge = (from: number, to: number, x: number): number => smooth(Math.min(1, Math.max(0, (x - from) / (to - from))))
 
-/** How much of the pen's ink a digit has at a place, in pixels of MNIST. */
+/** Returns the ink of a digit at a position, in pixels of MNIST. */
 const stroke = (digit: Uint8Array, x: number, y: number): number => {
   const [column, row] = [Math.floor(x - 0.5), Math.floor(y - 0.5)]
   const at = (column: number, row: number) =>

@@ -17,7 +17,7 @@ export const PreprocessLive = Model.each(Preprocess, ({ IMAGE }) =>
   Effect.map(Pixels.colours(IMAGE, size), (pixels) => ({ PIXELS: Pixels.channelsLast(pixels) })),
 )
 
-/** Of a photograph's longer side: enough to see a pen's stroke on a page. */
+/** Maximum length of a photograph's longer side, in pixels; enough for a pen's stroke on a page. */
 const longest = 320
 
 export const PhotographedDigitLive = Model.each(

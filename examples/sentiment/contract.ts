@@ -32,7 +32,7 @@ export class Verdict extends Model.Service<Verdict>()("verdict", {
   maxBatchSize: 32,
 }) {}
 
-/** All three in one request. */
+/** Ensemble of the three models. */
 export class Sentiment extends Model.Service<Sentiment>()("sentiment", {
   inputs: { TEXT: text },
   outputs: verdict,

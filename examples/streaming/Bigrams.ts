@@ -4,7 +4,7 @@ type Followers = [string, ...Array<string>]
 export interface Bigrams {
   /** The first words of sentences. */
   readonly first: Readonly<Followers>
-  /** By the word before. A word that came twice is there twice, and so twice as likely. */
+  /** Following words by word. A word that follows twice is listed twice, and is thus twice as likely. */
   readonly followers: ReadonlyMap<string, Readonly<Followers>>
 }
 

@@ -9,7 +9,10 @@ const slant = 0.2
 const resize = 0.15
 const move = 2.5 // pixels
 
-/** A new 28×28 picture (side = 28), sampled bilinearly from `image`; outside the picture there is no ink. */
+/**
+ * Returns a distorted 28×28 picture (side = 28), sampled bilinearly from `image`. There is no ink outside of the
+ * picture.
+ */
 export const distort = (image: Float32Array, side: number, random: Random): Float32Array => {
   const angle = random.around(turn)
   const shear = random.around(slant)

@@ -7,7 +7,7 @@ import { side } from "./Mnist.ts"
 
 export interface Classification {
   readonly digit: number
-  /** How far the digit's logit is above the runner-up's. */
+  /** Difference between the logits of the digit and the runner-up. */
   readonly margin: number
 }
 

@@ -73,7 +73,7 @@ const row = (entry: IndexEntry, models: ReadonlyArray<RunningModel>) => {
 const reasonOf = ({ name, version, state, reason = "" }: IndexEntry): ReadonlyArray<string> =>
   reason === "" ? [] : [`${name}${version === undefined ? "" : ` version ${version}`} is ${state}: ${reason}`]
 
-/** With a question mark where it may be left out. */
+/** Formats a tensor, with a question mark if it is optional. */
 const tensor = ({ name, datatype, dims, optional }: TensorSpec): string =>
   `${name}${optional ? "?" : ""} ${print(datatype, dims)}`
 

@@ -59,7 +59,7 @@ const count = (spec: TensorSpec): number => extents(spec).reduce((product, exten
 
 const needsBinary = (spec: TensorSpec): boolean => {
   if (spec.datatype === "FP16" || spec.datatype === "BF16") return true
-  // Texts of any number: zeros are none.
+  // Strings are always JSON, because zeros are not valid strings.
   return spec.datatype !== "BYTES" && count(spec) > maxElementsAsJson
 }
 
@@ -71,5 +71,5 @@ const element = ({ datatype, labels, example }: TensorSpec): unknown => {
   return datatype === "BOOL" ? true : 1
 }
 
-/** For a POSIX shell. */
+/** Quotes text for a POSIX shell. */
 const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`

@@ -8,7 +8,7 @@
  */
 import { writeSync } from "node:fs"
 
-/** Milliseconds that models have to unload after the drain timeout. */
+/** Milliseconds for models to unload after the drain timeout. */
 const grace = 5_000
 
 const signals = ["SIGTERM", "SIGINT"] as const
@@ -55,6 +55,6 @@ const say = (message: string): void => {
   try {
     writeSync(process.stderr.fd, `${message}\n`)
   } catch {
-    // Nobody reads it.
+    // stderr is closed.
   }
 }

@@ -46,7 +46,7 @@ export const grouped = (flags: ReadonlyArray<HelpDoc.FlagDoc>, groups: ReadonlyA
 
 const widest = 48
 
-/** Descriptions stand in one column, but for those of flags that reach beyond it. */
+/** Aligns descriptions in one column, except for longer flags. */
 const rows = (flags: ReadonlyArray<HelpDoc.FlagDoc>): string => {
   const heads = flags.map(({ name, aliases, type }) => `  ${[`--${name}`, ...aliases].join(", ")} ${type}  `)
   const column = Math.min(widest, Math.max(...heads.map((head) => head.length)))

@@ -11,7 +11,7 @@ import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 /** Timeout of each part, in milliseconds. */
 const partTimeout = 20_000
 
-/** Those that `nereid serve` has by default, by their flags. */
+/** Default ports of `nereid serve`, by flag. */
 const ports = { "http-port": 8000, "grpc-port": 8001, "metrics-port": 8002 }
 
 export const check = Command.make(

@@ -16,7 +16,7 @@ import * as RepositoryFlags from "./flags/RepositoryFlags.ts"
 import * as ServerFlags from "./flags/ServerFlags.ts"
 import * as Variables from "./flags/Variables.ts"
 
-/** Of a start that some of them have ended, as the reasons do not tell which others there are. */
+/** Shows the state of all models after a failed start, because the errors name only the failed ones. */
 const showModels = (error: unknown) =>
   error instanceof ServeError && error.found !== undefined
     ? Console.log(`${Banner.models(error.found)}\n`)

@@ -19,7 +19,10 @@ export class ThreadMetrics {
     this.#registry = registry
   }
 
-  /** @throws TypeError where a name is that of another metric */
+  /**
+   * Applies a message of the thread.
+   * @throws TypeError if the name belongs to another metric
+   */
   receive(message: MetricMessage): void {
     if (message._tag === "Metric") {
       this.#families.set(message.metric, declare(message.spec, this.#instance, this.#registry))

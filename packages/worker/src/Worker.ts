@@ -148,7 +148,10 @@ type Settings = Omit<WorkerThread.ThreadOptions, "definition" | "module" | "inst
 /** Smallest heap in which a thread can start; V8 would end the process below it. */
 const minHeapBytes = 16 * 2 ** 20
 
-/** @throws TypeError where an option is out of range */
+/**
+ * Checks the options.
+ * @throws TypeError if an option is out of range
+ */
 const check = (model: string, options: LayerOptions): Settings => {
   const wrong = (text: string) => new TypeError(`Model "${model}": ${text}.`)
   const restart = Supervisor.wrongRestart(options.restart)

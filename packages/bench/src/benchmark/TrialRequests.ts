@@ -19,8 +19,8 @@ export interface TrialResult {
 }
 
 /**
- * `hasLengths`: whether the length of a reply says something, which it does not where numbers are written as text.
- * @throws Error where a reply is not what the model's own description says
+ * Sends the requests. `hasLengths`: replies have a predictable length, which numbers as text do not.
+ * @throws Error if a reply contradicts the model's metadata
  */
 export const run = async (
   client: Pick<ModelClient, "infer">,

@@ -3,16 +3,16 @@
  * response. The tensors after it are not decoded.
  */
 export interface StreamReply {
-  /** Empty where the reply is none. */
+  /** Error message; empty for a successful reply. */
   readonly error: string
   readonly id: string
-  /** Whether it is the last one to its request; undefined where it does not say. */
+  /** Whether this is the final reply to its request; undefined if the reply does not say. */
   readonly final: boolean | undefined
 }
 
 const finalParameter = "triton_final_response"
 
-/** Reads the message in `bytes` from `start` to `end`. Returns undefined if it is no such message. */
+/** Reads the message in `bytes` from `start` to `end`. Returns undefined if it is malformed. */
 export const read = (bytes: Buffer, start: number, end: number): StreamReply | undefined => {
   let error = ""
   let id = ""
@@ -31,7 +31,7 @@ export const read = (bytes: Buffer, start: number, end: number): StreamReply | u
   return whole ? { error, id, final } : undefined
 }
 
-/** Of an entry of the parameters: a name, and a parameter that may be a boolean. */
+/** Reads the final flag from a map entry of the parameters: a name and a boolean. */
 const readFinal = (bytes: Buffer, start: number, end: number): boolean | undefined => {
   let name = ""
   let value: boolean | undefined

@@ -32,7 +32,7 @@ const errorText = (body: Buffer): string => {
     const parsed: unknown = JSON.parse(body.toString())
     if (typeof parsed === "object" && parsed !== null && "error" in parsed) return String(parsed.error)
   } catch {
-    // It is no JSON.
+    // The body is not JSON.
   }
   return body.toString("utf8", 0, 200).trim()
 }

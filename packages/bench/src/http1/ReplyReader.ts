@@ -10,7 +10,7 @@ export interface HttpReply {
   readonly length: number
   /** Empty where it was not wanted; of an error its first 64 KB. */
   readonly body: Buffer
-  /** Whether the connection takes another request. */
+  /** Whether the connection can be reused. */
   readonly keepsAlive: boolean
 }
 
@@ -19,7 +19,7 @@ interface Head {
   readonly text: string
   readonly status: number
   readonly keepsAlive: boolean
-  /** Of the body, or how else its end is found. */
+  /** Length of the body in bytes, or how its end is found. */
   readonly length: number | "chunks" | "end"
 }
 
@@ -48,7 +48,7 @@ export class ReplyReader {
     this.#onReply = onReply
   }
 
-  /** Whether nothing has come of the next reply. */
+  /** Whether no byte of the next reply has arrived. */
   get idle(): boolean {
     return this.#head === undefined && this.#rest.length === 0
   }
@@ -163,7 +163,7 @@ export class ReplyReader {
   }
 }
 
-/** RFC 9112, 6.3; undefined for a length that is none. */
+/** Returns the body length by RFC 9112, 6.3; undefined if it is invalid. */
 const bodyLength = (status: number, head: string): Head["length"] | undefined => {
   if (status < 200 || status === 204 || status === 304) return 0
   if (header(head, "transfer-encoding") !== undefined) return "chunks"

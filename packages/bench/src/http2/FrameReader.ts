@@ -19,7 +19,7 @@ export class FrameReader {
   readonly #handler: FrameHandler
   /** The beginning of a frame whose rest has not come. */
   #rest: Buffer = noBytes
-  /** Of the DATA frame that is being read: payload and padding that are still to come. */
+  /** Remaining payload and padding of the current DATA frame, in bytes. */
   #payload = 0
   #padding = 0
   #stream = 0
@@ -62,7 +62,9 @@ export class FrameReader {
     this.#rest = offset === bytes.length ? noBytes : bytes.subarray(offset)
   }
 
-  /** The offset behind what has come of the DATA frame that is being read; `counted` were before it. */
+  /**
+   * Passes on part of a DATA frame and returns the offset after it. `counted`: bytes of the frame before the payload.
+   */
   #readData(bytes: Buffer, start: number, counted: number): number {
     const part = bytes.subarray(start, start + this.#payload)
     this.#payload -= part.length
@@ -75,7 +77,7 @@ export class FrameReader {
   }
 }
 
-/** Without the padding and the priority that only HEADERS may have (RFC 9113, 6.2). */
+/** Removes padding, and the priority of HEADERS (RFC 9113, 6.2). */
 const unpadded = (type: number, flags: number, payload: Buffer): Buffer => {
   if (type !== Type.HEADERS) return payload
   const padding = (flags & Flag.PADDED) === 0 ? 0 : (payload[0] ?? 0)

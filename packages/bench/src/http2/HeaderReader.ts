@@ -90,7 +90,7 @@ export class HeaderReader {
     return field
   }
 
-  /** Also what has just come, where it alone is larger than the table (RFC 7541, 4.4). */
+  /** Also evicts the newest entry, if that alone exceeds the table (RFC 7541, 4.4). */
   #evict(): void {
     while (this.#size > this.#limit) {
       const oldest = this.#table.shift()

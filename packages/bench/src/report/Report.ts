@@ -5,7 +5,7 @@ import * as Level from "../load/Level.ts"
 import * as Summary from "./Summary.ts"
 import type { LevelResult, RoundResult } from "../load/Sweep.ts"
 
-/** Besides those that were asked for. */
+/** Percentiles in every report, in addition to the requested ones. */
 const percentages: ReadonlyArray<number> = [1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9, 99.99]
 
 export interface ReportOptions {

@@ -11,7 +11,10 @@ import * as JsonParts from "./JsonParts.ts"
 import type { ModelName } from "../target/ModelClient.ts"
 import type { ModelTraits } from "../target/ModelTraits.ts"
 
-/** @throws Error where the text is none of these */
+/**
+ * Parses the file.
+ * @throws Error if the text has none of these formats
+ */
 export const read = (text: string, model: ModelName, traits: ModelTraits): ReadonlyArray<WireRequest> => {
   const data = JsonParts.members(text)?.get("data")
   const documents =

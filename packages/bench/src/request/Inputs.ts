@@ -9,11 +9,11 @@ import type { ModelTraits, TensorTraits } from "../target/ModelTraits.ts"
 import type { Random } from "@nereid/core/internal/synthetic/Random"
 
 export interface InputOptions {
-  /** How many requests take turns that differ in their elements. */
+  /** Number of requests with different elements, sent in turn. */
   readonly variants: number
   /** Rows of each request. */
   readonly batchSize: number
-  /** By name, with the batch axis or without it. For axes of any extent, which need one. */
+  /** Shapes by input, with or without the batch axis. Required for variable axes. */
   readonly shapes: ReadonlyMap<string, ReadonlyArray<number>>
   readonly values: "random" | "zero"
   /** Value of every BYTES element; undefined for random letters. */
@@ -22,7 +22,10 @@ export interface InputOptions {
   readonly textLength: number
 }
 
-/** @throws Error where the model has no such inputs */
+/**
+ * Generates the requests.
+ * @throws Error if the model lacks an input of the options
+ */
 export const make = (model: ModelTraits, options: InputOptions, random: Random): ReadonlyArray<WireTensor> => {
   const { batchSize, shapes } = options
   if (model.inputs.length === 0) throw new Error(`the server names no inputs of the model '${model.name}'`)
@@ -48,11 +51,14 @@ export const make = (model: ModelTraits, options: InputOptions, random: Random):
   })
 }
 
-/** Without the batch axis. */
+/** Returns the model's shape without the batch axis. */
 const defaultShape = ({ shape }: TensorTraits, { maxBatchSize }: ModelTraits): ReadonlyArray<number> =>
   maxBatchSize > 0 ? shape.slice(1) : shape
 
-/** Of one request, with the batch axis. @throws Error where it is not known, or not possible */
+/**
+ * Returns the shape of an input of a request, with the batch axis.
+ * @throws Error if the shape is unknown or invalid
+ */
 export const shapeOf = (
   input: TensorTraits,
   model: ModelTraits,

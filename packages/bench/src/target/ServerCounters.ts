@@ -4,14 +4,14 @@
  */
 import type { ModelStatistics, ModelStatisticsResponse, StatisticDuration } from "@nereid/protocol/grpc_service"
 
-/** All versions of a model together. */
+/** Counters of a model, summed over its versions. */
 export interface Counters {
   /** Requests that succeeded. */
   readonly requests: number
-  /** Milliseconds of all of these. */
+  /** Total time of all requests, in milliseconds. */
   readonly queue: number
   readonly compute: number
-  /** Rows, and how often the model was run for them. */
+  /** Numbers of inferred rows and of executions. */
   readonly inferences: number
   readonly executions: number
   /** Requests that were answered without the model being run. */

@@ -8,7 +8,7 @@ const refresh = 200
 
 export class Progress {
   readonly #terminal: WriteStream | undefined
-  /** Milliseconds that all of it takes; 0 where nobody knows. */
+  /** Total duration in milliseconds; 0 if unknown. */
   readonly #total: number
   #done = 0
   #part: { readonly text: string; readonly began: number; readonly duration: number } | undefined

@@ -3,9 +3,9 @@
 export interface Finding {
   /** Subject of the check. */
   readonly name: string
-  /** `warning`: it works, but not as somebody may expect. */
+  /** Result. `warning`: works, but possibly not as expected. */
   readonly status: "ok" | "warning" | "failed"
-  /** In a line. */
+  /** Description in one line. */
   readonly message: string
   /** The same for programs. */
   readonly details?: Readonly<Record<string, unknown>>
@@ -13,7 +13,7 @@ export interface Finding {
 
 export interface Report {
   readonly nereid: string
-  /** Whether nothing has failed. */
+  /** Whether no check has failed. */
   readonly ok: boolean
   readonly findings: ReadonlyArray<Finding>
 }

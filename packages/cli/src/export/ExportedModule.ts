@@ -32,7 +32,7 @@ export const build = Effect.fn("ExportedModule.build")(function* (
   for (const [name, value] of Object.entries(exported)) {
     const exportedLayer = layerOf(value)
     if (exportedLayer === undefined) continue
-    // With one memory of what is built for all of them, as in a server.
+    // Builds all layers with one memo map, as in a server.
     const layer = Layer.provide(exportedLayer, Registry.layer)
     layers.push({ name, context: yield* withServices(Layer.buildWithMemoMap(layer, memoMap, scope)) })
   }

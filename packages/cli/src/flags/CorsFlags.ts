@@ -20,7 +20,7 @@ export const flags = {
 
 type Values = Command.Command.Config.Infer<typeof flags>
 
-/** Nothing where no origin is let in. */
+/** Returns the CORS options; none without an allowed origin. */
 export const options = ({ origins, headers, exposedHeaders, maxAge }: Values): Pick<ServerOptions, "cors"> =>
   origins.length === 0
     ? {}

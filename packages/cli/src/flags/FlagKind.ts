@@ -14,9 +14,9 @@ interface Description {
   /** The kind of its value, in the help. */
   readonly takes: string
   readonly description: string
-  /** The part of a bad value that an error text may show. Default all of it. */
+  /** Returns the part of an invalid value that errors may show. Default: the whole value. */
   readonly display?: (value: string) => string
-  /** Its other names, those of a letter for one dash. */
+  /** Aliases; one of a single letter has one dash. */
   readonly aliases?: ReadonlyArray<string>
 }
 
@@ -39,7 +39,7 @@ const given = (flag: Flag.Flag<string>, name: string): Flag.Flag<ReadonlyArray<G
     ),
   )
 
-/** How its user knows it. */
+/** Returns the name of the flag or variable, for messages. */
 export const sourceOf = (name: string, { variable }: Given): string => variable?.name ?? `--${name}`
 
 const described = (name: string, { takes, description, aliases = [] }: Description): Flag.Flag<string> =>
@@ -79,13 +79,13 @@ export const optional = <A>(name: string, description: Description, parse: Parse
   }).pipe(Flag.map((values) => values.at(-1)))
 }
 
-/** The last value, or the default, which the description then tells. */
+/** Flag whose last value counts, with a default that its description shows. */
 export const withDefault = <A>(name: string, description: Description, fallback: A, parse: Parse<A>): Flag.Flag<A> =>
   optional(name, { ...description, description: `${description.description} (${String(fallback)})` }, parse).pipe(
     Flag.map((value) => value ?? fallback),
   )
 
-/** One that takes no value, and is on where it is there; its environment variable takes a boolean. */
+/** Flag without a value; its environment variable takes a boolean. */
 export const present = (name: string, description: string): Flag.Flag<boolean> => {
   const flag = Flag.Boolean(name).pipe(Flag.withoutNegation, Flag.withDescription(description), Flag.map(String))
   const parse = parsed(name, { takes: "boolean", description }, parseBoolean)
@@ -129,7 +129,7 @@ export const optionalInteger = (name: string, description: string, range: Range)
 export const port = (name: string, protocols: string, fallback: number): Flag.Flag<number> =>
   integer(name, `Port of ${protocols}, 0 for a free one`, fallback, { minimum: 0, maximum: 65_535 })
 
-/** One of these words, whatever their case. */
+/** Flag that takes one of these words, in any case. */
 export const choice = <const W extends string>(
   name: string,
   description: string,

@@ -72,11 +72,14 @@ export const flags = {
 
 type Values = Command.Command.Config.Infer<typeof flags>
 
-/** Those that were given for backends that are not here. */
+/** Returns the given settings of backends that are not supported. */
 export const ignored = ({ backendConfig }: Values): ReadonlyArray<string> =>
   backendConfig.flatMap((setting) => ("foreign" in setting ? [`--backend-config=${setting.foreign}`] : []))
 
-/** The repository; undefined where there is none. Fails where flags would have no effect without one. */
+/**
+ * Returns the options of the repository; undefined without one. Fails if flags would have no effect without a
+ * repository.
+ */
 export const options = (values: Values): Effect.Effect<Repository.Options | undefined, CliError.UserError> => {
   const { directories, control, load, pollSeconds, configName, backendConfig } = values
   const refuse = (message: string) => Effect.fail(new CliError.UserError({ cause: message }))

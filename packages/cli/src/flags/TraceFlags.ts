@@ -69,7 +69,7 @@ export const flags = {
 
 type Values = Command.Command.Config.Infer<typeof flags>
 
-/** Fails where there is something to be traced and nowhere to write it. */
+/** Returns the trace options. Fails if tracing is on without a file. */
 export const options = (values: Values): Effect.Effect<Pick<ServerOptions, "trace">, CliError.UserError> => {
   const given = Object.values(values).flat()
   const { level: _, ...trace } = given.reduce<Setting>((all, setting) => ({ ...all, ...setting }), {})

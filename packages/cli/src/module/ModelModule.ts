@@ -30,7 +30,7 @@ export const exported = (path: string): Effect.Effect<Readonly<Record<string, un
 
 export const load = (path: string) => Effect.flatMap(exported(path), (module) => read(path, module))
 
-/** Of what the module at this path exports. */
+/** Reads the models, layers and routes of a module's exports. */
 export const read = Effect.fn("ModelModule.read")(function* (path: string, module: Readonly<Record<string, unknown>>) {
   const exports = [...new Set(Object.values(module))]
   const models = exports.filter(ExportedModels.isModel)
@@ -64,6 +64,6 @@ export const build = ({ models, layers }: ModelModule) => ExportedModels.build(m
 const reason = (error: unknown, url: string): string =>
   error instanceof Error && "url" in error && error.url === url ? "there is no such file" : ImportProblem.text(error)
 
-/** Whether the paths are right is for the server to say. */
+/** Checks the type only; the server validates the paths. */
 const isRoutes = (value: unknown): value is Server.ModelRoutes =>
   typeof value === "object" && value !== null && Object.values(value).every(ExportedModels.isModel)

@@ -117,7 +117,10 @@ export const isSameVersion = (one: PlannedVersion, other: PlannedVersion | undef
 const labels = (plan: PlannedVersion["plan"]): string | undefined =>
   Result.isSuccess(plan) ? JSON.stringify([...plan.success.labels]) : undefined
 
-/** Removes settings that do not affect how a version is loaded: version policy and instance groups. */
+/**
+ * Replaces the settings that do not affect how a version is loaded, version policy and instance groups, by those of
+ * another configuration.
+ */
 const asLoadedBy = (config: ModelConfig, { versionPolicy, instanceGroup }: ModelConfig): ModelConfig => ({
   ...config,
   instanceGroup,

@@ -23,7 +23,7 @@ export class MemoryCallStream implements CallStream {
   readonly #done = Promise.withResolvers<"OK" | CallStatus>()
   #onSent = () => {}
 
-  /** @throws Error where it is none of these calls */
+  /** @throws Error if the call is not one of these */
   constructor(calls: CallHandler, headers: CallHeaders) {
     const all = { ":method": "POST", "content-type": "application/grpc", ...headers }
     if (!calls.handles(all)) throw new Error(`not taken: ${JSON.stringify(all)}`)
