@@ -32,7 +32,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.stop())
 
-/** As `curl --data-binary @file` sends it: the client's own checks would not let everything through. */
+/** Posts bytes like `curl --data-binary @file`, without the client's own checks. */
 const post = async (model: string, bytes: Uint8Array) => {
   const response = await fetch(`http://127.0.0.1:${server.http.port}/v2/models/${model}/infer`, {
     method: "POST",

@@ -22,7 +22,7 @@ afterAll(() => server.stop())
 type Transport = "grpc" | "http"
 const url = (transport: Transport = "grpc") => `${transport}://127.0.0.1:${server[transport].port}`
 
-/** Sentences of SST-2 and their labels; the model was trained with none of those that are read here. */
+/** Reads sentences of SST-2 and their labels; the model was trained on none of them. */
 const read = (file: string) =>
   readFileSync(file, "utf8")
     .trimEnd()
@@ -64,7 +64,7 @@ it("is small enough to live in the repository", () => {
   expect(size).toBeLessThan(2_000_000)
 })
 
-/** How many of the sentences the served model tells right, all of them asked at once. */
+/** Counts the correct classifications of the served model, with all sentences in flight at once. */
 const right = async (sentences: typeof sample, transport: Transport) => {
   await using model = await Client.connect(Sentiment, { url: url(transport) })
   const verdicts = await Promise.all(sentences.map(({ TEXT }) => model.infer({ TEXT })))

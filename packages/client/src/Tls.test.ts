@@ -18,7 +18,7 @@ const trusted = authority()
 
 const { cert, key } = trusted.issue("server")
 
-/** Servers that get as far as HTTP have shown that TLS works; what they answer is an error that tells them apart. */
+/** Servers that identify themselves by an error. Any HTTP response shows that TLS works. */
 const servers: { readonly [scheme: string]: () => Server } = {
   grpcs: () =>
     createSecureServer({ cert, key }).on("stream", (stream: ServerHttp2Stream) => {

@@ -11,7 +11,7 @@ import * as Repository from "./Repository.ts"
 
 const noOverrides: LoadOverrides = { files: new Map() }
 
-/** A repository with a registry of its own, as a server has it, beside these models in code. */
+/** Opens a repository with a separate registry, as a server does, in addition to these models in code. */
 export const open = Effect.fnUntraced(function* (
   fixture: { readonly path: string },
   options: Partial<Repository.Options> = {},
@@ -69,7 +69,7 @@ const control = ({ control }: OpenRepository) => {
   return control
 }
 
-/** The outputs for these inputs, in the order of the signature; of as many rows as the first one has. */
+/** Calls a model and returns the outputs in signature order. The first input determines the number of rows. */
 export const callModel = (model: RunningModel, inputs: ReadonlyArray<TypedTensor | undefined>) => {
   const rows = model.description.maxBatchSize > 0 ? (inputs.find((tensor) => tensor !== undefined)?.shape[0] ?? 1) : 1
   return Effect.map(

@@ -35,7 +35,7 @@ const serve = Effect.fnUntraced(function* (options: Partial<OnePort.OnePortOptio
 
 interface TestRequest {
   readonly path: string
-  /** A GET where there is none. */
+  /** Body of a POST; a request without a body is a GET. */
   readonly body?: string | Uint8Array
   readonly headers?: { readonly [name: string]: string }
 }

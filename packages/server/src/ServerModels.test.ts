@@ -58,7 +58,7 @@ interface Ports {
   readonly grpc: Server.Address | undefined
 }
 
-/** Asks both ports. */
+/** Calls a model over both ports. */
 const requestsTo = Effect.fnUntraced(function* ({ http, grpc }: Ports) {
   const call: Call = yield* clients["grpc-js"]({ port: grpc?.port ?? 0 })
   const fetched = (path: string, init: RequestInit = {}) =>

@@ -27,7 +27,7 @@ interface LoadOptions {
   readonly patience?: number
 }
 
-/** 4 at a time, each on a connection of its own. */
+/** Sends requests on 4 connections, one at a time on each. */
 const load = async (
   address: Address,
   { body = Buffer.from("hello"), requests = 4, patience = 5000, ...rest }: LoadOptions,

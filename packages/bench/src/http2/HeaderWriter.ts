@@ -12,7 +12,7 @@ export type HeaderFields = ReadonlyArray<readonly [name: string, value: string]>
 export class HeaderWriter {
   readonly #fields: HeaderFields
   readonly #references: Buffer
-  /** State of the fields in the server's table: not yet added, added, or too large. */
+  /** State of the fields in the server's table: not yet added, added, or table not used. */
   #memory: "empty" | "full" | "none"
   /** Whether the next block must announce a smaller table. */
   #owesUpdate = false

@@ -102,8 +102,8 @@ export class Http2Connection {
   }
 
   /**
-   * Opens a connection. Resolves after the server's settings arrive, which apply to every request. `fields` are the default
-   * headers of requests.
+   * Opens a connection. Resolves after the server's settings arrive, which apply to every request. `fields` are the
+   * default headers of requests.
    * @throws Error if the server is unreachable or does not support HTTP/2
    */
   static async open(address: Address.Address, fields: HeaderFields): Promise<Http2Connection> {

@@ -61,7 +61,7 @@ export class ScriptedServer {
     return server
   }
 
-  /** Once there are frames for which it holds. */
+  /** Waits for frames that satisfy a condition. */
   async received(holds: (frames: ReadonlyArray<Received>) => boolean): Promise<void> {
     while (!holds(this.frames)) await this.#received.promise
   }

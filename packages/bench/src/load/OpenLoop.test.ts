@@ -19,7 +19,7 @@ class TestClock implements Clock {
     this.#wake = { at, call }
   }
 
-  /** `late`: by how much it calls later than it was asked to. */
+  /** Advances the clock. `late`: delay of the callback. */
   advance(by: number, late = 0): void {
     const until = this.time + by
     while (this.#wake !== undefined && this.#wake.at + late <= until) {
@@ -157,7 +157,7 @@ it("arrivals come as often as they are to, and the same again for the same seed"
   expect(gaps(2)).not.toEqual(some)
   const mean = some.reduce((sum, gap) => sum + gap, 0) / some.length
   expect(mean).toBeCloseTo(1, 1)
-  // Of an exponential distribution, whose deviation is its mean.
+  // Variance of an exponential distribution, whose deviation is its mean.
   const variance = some.reduce((sum, gap) => sum + (gap - mean) ** 2, 0) / some.length
   expect(Math.sqrt(variance)).toBeCloseTo(1, 1)
 })

@@ -3,7 +3,7 @@ import type { DescField, DescMessage, DescOneof, JsonObject, JsonValue, ScalarTy
 import * as fc from "fast-check"
 import { ModelConfigSchema } from "@nereid/protocol/model_config"
 
-/** The values of the fields that are no messages and no enums, by their types. */
+/** Arbitrary values of scalar fields, by type. */
 export type Scalars = (type: ScalarType | undefined) => fc.Arbitrary<string | number | boolean>
 
 export const json = (scalars: Scalars): fc.Arbitrary<JsonObject> => message(ModelConfigSchema, 4, scalars)

@@ -72,7 +72,7 @@ export const warnings = (config: ModelConfig): ReadonlyArray<string> => {
 const hasParameters = (accelerators: ReadonlyArray<Accelerator> = []): boolean =>
   accelerators.some(({ parameters }) => Object.keys(parameters).length > 0)
 
-/** Returns the names of backend parameters; a script has its own. */
+/** Returns the names of unsupported parameters. All other parameters of a script are its own. */
 const parameters = ({ backend }: ModelConfig): ReadonlyArray<string> =>
   backend === "onnxruntime"
     ? ["memory.enable_memory_arena_shrinkage", "TRITON_BATCH_STRATEGY_PATH"]

@@ -38,7 +38,7 @@ interface Route {
   readonly path: string
   /** Undefined for GET. */
   readonly body?: string
-  /** For those who may. Default 200. */
+  /** Status of a permitted call. Default 200. */
   readonly status?: number
 }
 

@@ -224,8 +224,8 @@ describe("a connection that is too old", () => {
 
   it.live("is replaced by its client, who loses no call", () =>
     Effect.gen(function* () {
-      // Not so short that a busy machine lets the next one get old too before a call that was refused is on it: grpc-js
-      // tries such a call once more, and no oftener.
+      // Long enough that a busy machine does not expire the next connection before the refused call is retried on it;
+      // grpc-js retries once.
       const server = yield* serve({ keepalive: { maxConnectionAge: 200 } })
       const call = yield* clients["grpc-js"](server)
       const responses = yield* Effect.forEach(Array.from({ length: 1000 }), () => call(modelInfer, addSub()), {

@@ -9,12 +9,12 @@ import type { CallStatus } from "./CallStatus.ts"
 export class MemoryCallStream implements CallStream {
   /** Messages that have been sent. */
   readonly sent: Array<Uint8Array> = []
-  /** How often something was sent. */
+  /** Number of writes. */
   writes = 0
-  /** "OK", or what it failed with; undefined while it goes on. */
+  /** "OK" or the failure; undefined before the end. */
   ending: "OK" | CallStatus | undefined
   paused = false
-  /** Whether the caller takes what is sent. */
+  /** Whether the client reads. */
   #reads = true
   #isFull = false
   #waiting: Array<Uint8Array> = []
@@ -58,12 +58,12 @@ export class MemoryCallStream implements CallStream {
     this.#call.onDrain()
   }
 
-  /** How it ended. */
+  /** Resolves with the status at the end. */
   get ended(): Promise<"OK" | CallStatus> {
     return this.#done.promise
   }
 
-  /** Once so many messages have been sent. */
+  /** Resolves once this many messages were sent. */
   async messages(count: number): Promise<ReadonlyArray<Uint8Array>> {
     while (this.sent.length < count) {
       await new Promise<void>((resolve) => {

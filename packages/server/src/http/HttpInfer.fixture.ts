@@ -24,7 +24,7 @@ export interface HttpReply {
   readonly body: Buffer
 }
 
-/** Asks a model. An interrupt breaks the connection off. */
+/** Sends an inference request. An interrupt closes the connection. */
 export const inferModel = (
   { port }: { readonly port: number },
   model: string,

@@ -16,7 +16,7 @@ const picture = Float32Array.from({ length: count }, (_, index) => index / 8)
 
 const bytesOf = ({ buffer }: Float32Array) => new Uint8Array(buffer)
 
-/** As binary data, behind a document of so many characters more. */
+/** Request with binary data, after a JSON document that is `more` characters longer. */
 const binary = (data: Float32Array, more = 0) => {
   const bytes = bytesOf(data)
   const inputs = [{ name: "X", datatype: "FP32", shape: [data.length], bytes }]

@@ -250,7 +250,7 @@ describe("summaries", () => {
   )
 })
 
-/** Two responses, each so many milliseconds after the one before it; none where that is 0. */
+/** Model with two responses, each this many milliseconds after the previous one; none for 0. */
 class Slow extends Model.Service<Slow>()("slow", {
   inputs: { MILLIS: Tensor.scalar("INT32") },
   outputs: { N: Tensor.scalar("INT32") },
