@@ -107,7 +107,7 @@ interface InFlight {
 }
 
 export class WorkerInstance implements Supervised {
-  /** Completed with the reason once the thread has ended, whatever ended it. */
+  /** Completed with the reason once the thread has ended. */
   readonly exited = Deferred.makeUnsafe<string>()
 
   readonly #definition: Definition<Fields, Fields>

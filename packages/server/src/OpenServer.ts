@@ -6,7 +6,7 @@
  *           ─► repository, if any, loads its models ─► ready
  *   stop:   readiness off ─► listeners close, the repository loads no more, in-flight requests finish (at most `drainTimeout`) ─►
  *           models unload, those of the repository, too
- *   a model fails unrecoverably:  readiness off ─► stop, by whoever holds the server
+ *   a model fails unrecoverably:  readiness off ─► stop, by the owner of the server
  */
 import { totalmem } from "node:os"
 import { Duration, Effect, Exit, Fiber, Option, Scope } from "effect"

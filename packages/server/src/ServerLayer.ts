@@ -46,8 +46,8 @@ export type ServerLayer<M extends ReadonlyArray<AnyModel>, L extends Layer.Any |
  * Server.layer([Digits], { http: 8000, grpc: 8001, provide: DigitsLive }).pipe(Layer.launch, NodeRuntime.runMain)
  * ```
  *
- * While the models load, the server is then live but not ready, and refuses requests to them as ModelNotReady (gRPC
- * UNAVAILABLE, HTTP 503). The layer is built once they are loaded, and provides them beside the server.
+ * While the models load, the server is live but not ready, and refuses requests to them with ModelNotReady (gRPC
+ * UNAVAILABLE, HTTP 503). The layer completes after the models are loaded, and provides them together with the server.
  */
 export function layer<
   const M extends ReadonlyArray<L extends undefined ? AnyModel : DeclaredModel>,

@@ -303,7 +303,7 @@ describe("a thread that dies", () => {
     Effect.gen(function* () {
       const { infer: call, model } = yield* running({ instances: 2 })
       const dying = yield* Effect.forkChild(Effect.flip(call("exit 1")), { startImmediately: true })
-      // In a batch of their own.
+      // Waits, so that the next request is in a separate batch.
       yield* Effect.yieldNow.pipe(Effect.repeat({ until: () => model.life.pending() === 0 }))
       const texts = ["echo a", "echo b", "echo c", "echo d", "echo e"]
       const responses = yield* Effect.forEach(texts, call, { concurrency: "unbounded" })

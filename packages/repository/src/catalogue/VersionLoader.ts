@@ -19,7 +19,7 @@ import type { VersionPlan } from "../plan/VersionPlan.ts"
 const whileReady = ({ isReady }: ModelLife, probe: Effect.Effect<boolean>): Effect.Effect<boolean> =>
   Effect.suspend(() => (isReady() ? probe : Effect.succeed(false)))
 
-/** Instances that are those of a module's layer, whatever a configuration says. */
+/** Instances of a module's layer, which a configuration cannot change. */
 const fixed = Effect.succeed<InstanceSet.PreparedInstances>({ commit: Effect.void })
 
 export const load = Effect.fn("VersionLoader.load")(function* (

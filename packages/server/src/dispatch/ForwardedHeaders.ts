@@ -2,8 +2,8 @@
  * Forwards HTTP headers, or gRPC metadata, as parameters of their request, so that a model can see its client or trace.
  * The operator configures one pattern per port; by default, nothing is forwarded.
  *
- * A parameter has the header's name in lower case, as names of headers have no case, and its value as a string; several
- * values are joined. It wins over a parameter of that name in the request itself, which anybody could have written.
+ * A parameter has the header's name in lower case, and its value as a string; several values are joined. It overrides a
+ * parameter of the same name in the request body.
  */
 import { Result } from "effect"
 import { InvalidRequest } from "@nereid/core/Errors"
@@ -27,9 +27,8 @@ export const fromRaw = function* (rawHeaders: ReadonlyArray<string>): Generator<
 }
 
 /**
- * `pattern` is a regular expression that matches any part of a name, whatever the case unless it begins with `(?-i)`; none
- * forwards nothing.
- * `option` is where it came from, for the message.
+ * Makes the forwarding of a port. `pattern` is a regular expression that matches any part of a name; it ignores case
+ * unless it begins with `(?-i)`. Without a pattern, nothing is forwarded. `option` is its source, for messages.
  */
 export const make = (
   pattern: string | undefined,

@@ -1,9 +1,9 @@
 /**
- * Compression of gRPC messages, which Connect calls and which runs off the event loop: how each encoding is read and
- * written, and which answers may be compressed at all. Not HTTP's compression of bodies: HttpCompression.ts.
+ * Compression of gRPC messages for Connect, off the event loop: the encodings, and which responses may be compressed.
+ * HttpCompression.ts compresses HTTP bodies.
  *
- * Requests may always be compressed. Answers are where there is a level for them, they are to an inference, and the caller
- * accepts it. Connect would compress whatever a caller accepts, which for grpc-js and Python is every answer above 1 KiB.
+ * Requests may always be compressed. A response is compressed only if a level is set, the RPC is an inference, and the
+ * client accepts it. By default, Connect would compress every response above 1 KiB to grpc-js and Python.
  */
 import type { IncomingHttpHeaders } from "node:http"
 import { promisify } from "node:util"

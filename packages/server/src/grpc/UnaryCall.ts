@@ -55,7 +55,7 @@ export class UnaryCall extends ReceivingCall implements Call {
   /** Set from the last byte of the message to the response. */
   #cancel: Cancel | undefined
   #hasMessage = false
-  /** The message if it arrived in parts, and so has memory of its own. */
+  /** Message that arrived in parts, in separate memory. */
   #joined: Uint8Array | undefined
   /** Whether the call is over. Later events are ignored. */
   #done = false

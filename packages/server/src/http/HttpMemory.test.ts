@@ -39,7 +39,7 @@ const floats = (response: HttpReply): Float32Array => {
   return new Tensor.Tensor("FP32", [count], output.bytes).data
 }
 
-/** A handler that keeps what it was asked and answers that; both as it should not be done without saying so. */
+/** Handler that keeps its input and returns it, which requires the option `keepsInputs`. */
 const served = Effect.fnUntraced(function* (options: Pick<Model.HandlerOptions, "keepsInputs"> = {}) {
   const kept: Array<Uint8Array> = []
   const layer = Model.each(

@@ -551,7 +551,7 @@ describe("start and stop", () => {
       const agent = new Agent({ keepAlive: true })
       yield* Effect.addFinalizer(() => Effect.sync(() => agent.destroy()))
       yield* send(port, "/v2", { agent })
-      // One that never asks anything, one in the middle of its headers.
+      // An idle connection, and one in the middle of its headers.
       for (const sent of ["", "GET /v2 HTTP/1.1\r\n"]) yield* opened(port, sent)
       const waiting = yield* Effect.forkChild(send(port, "/v2/models/gated/infer", { body: gatedBody, agent }))
       const gate = yield* Queue.take(started)

@@ -88,7 +88,7 @@ export const routes = (gateway: Gateway, maxInputSize: number): ReadonlyArray<Ro
   },
 ]
 
-/** The most bytes of such a body. */
+/** Maximum size of a settings body, in bytes. */
 const maxBodySize = 1024 * 1024
 
 const withSettings = (

@@ -4,8 +4,8 @@
  *   default   I1121 04:29:49.123000 4242 fiber:12] "message"
  *   ISO8601   2026-11-21T04:29:49Z I 4242 fiber:12] "message"
  *
- * Level, time (UTC), process, and where Triton has a source file and line: the fiber that logged. The message is quoted as
- * JSON quotes a string, so that nothing that a caller sent can begin a line of its own or steer a terminal.
+ * The fields are level, time (UTC) and process. In place of Triton's source file and line, the fiber follows. The
+ * message is quoted as in JSON, so that text from clients cannot start a new line or control a terminal.
  */
 import { Cause, type Fiber, type LogLevel, References } from "effect"
 import { inspect } from "node:util"

@@ -2,8 +2,8 @@
  * Regions of POSIX shared memory, read and written through their files in /dev/shm on Linux. Those files are the same
  * pages that other processes map. No mapping is needed here, and a region that shrinks cannot crash the process.
  *
- * The calls are synchronous on purpose: nothing waits for a disk, each is one copy in memory like the one from a socket
- * that it replaces, and a hand-off to another thread costs more than copying most tensors does.
+ * The calls are synchronous on purpose. No disk is involved, each call is one memory copy, and a hand-off to another
+ * thread costs more than copying most tensors.
  */
 import { existsSync } from "node:fs"
 import { Result } from "effect"

@@ -68,7 +68,7 @@ const page = "https://app.example.com"
 
 const live = "/inference.GRPCInferenceService/ServerLive"
 
-/** Where, and what a page asks there. */
+/** Requests of a page, by port and protocol. */
 const places: ReadonlyArray<readonly [name: string, port: "http" | "grpc", send: Send, request: TestRequest]> = [
   [
     "HTTP inference",

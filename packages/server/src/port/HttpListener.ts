@@ -189,9 +189,9 @@ const listen = (server: Server, { name, host, port }: ListenerOptions): Effect.E
   })
 
 /**
- * Responses by their connection, in arrays that stay as long as that does. In one table of all responses they would survive
- * their requests: a table that has been replaced refers to its successor, and once one is old, all are until the heap is
- * marked, with whatever their responses held.
+ * Responses by connection, in arrays that live as long as the connection. In one table of all responses, they would
+ * outlive their requests: a replaced table refers to its successor, so old tables keep all responses until a full
+ * collection.
  */
 type Open = Map<Socket, Array<ServerResponse>>
 

@@ -46,7 +46,7 @@ export const sendResult = (response: OutgoingResponse, result: Result.Result<obj
   else sendJson(response, 200, result.success)
 }
 
-/** Below this, a body goes out as text of one byte per character: node writes such a text together with its headers. */
+/** Size below which a body is sent as a latin1 string, which node writes together with the headers. */
 const tinyBody = 8 * 1024
 
 /** Size below which parts are joined; a copy is cheaper than another write. */
