@@ -1,6 +1,7 @@
 /**
- * The package.json and the README of a published package, from those of its workspace. In the repository `exports` point at
- * sources, so a staged package.json points them at the emitted files; npm ignores `publishConfig.exports`.
+ * Writes the package.json and README of a published package, from those of its workspace. In the repository, `exports`
+ * point at sources. A staged package.json points them at the emitted files, because npm ignores
+ * `publishConfig.exports`.
  *
  * The address of the repository is `repository` of the root package.json, and of no other file. While it is absent, staged
  * packages have no `repository`, `homepage` or `bugs`.
@@ -43,7 +44,10 @@ export const packageJson = (manifest: PackageJson, folder: string, repository: s
   }
 }
 
-/** With absolute links, as the repository's other files are not in the package; without an address, with their texts alone. */
+/**
+ * Returns the README with absolute links, because the package lacks the repository's other files. Without an address,
+ * links become plain text.
+ */
 export const readme = (text: string, folder: string, repository: string | undefined): string =>
   text.replaceAll(/\[([^\]]+)\]\((?![a-z]+:|#)([^)\s]+)\)/g, (_, title: string, link: string) =>
     repository === undefined

@@ -1,5 +1,5 @@
 /**
- * Publishable packages: every workspace as JavaScript and declarations, in dist/<package>, and its tarball beside it.
+ * Builds the publishable packages: each workspace as JavaScript and declarations in dist/<package>, and its tarball.
  * StagedPackage.ts writes their package.json and README.
  */
 import { execFileSync } from "node:child_process"

@@ -59,7 +59,7 @@ for (const { dev, optionalDependencies = {} } of Object.values(lock.packages)) {
   }
 }
 
-// In npm's order, so that its next run changes nothing else.
+// Sorts as npm does, so that its next run changes nothing else.
 const sorted = Object.entries(lock.packages).toSorted(([one], [other]) => one.localeCompare(other, "en"))
 writeFileSync(file, `${JSON.stringify({ ...lock, packages: Object.fromEntries(sorted) }, null, 2)}\n`)
 console.log(added.length === 0 ? "The lock file is complete." : `Added ${added.join(", ")}`)

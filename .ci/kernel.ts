@@ -1,6 +1,6 @@
 /**
- * Compiles the kernel of core (packages/core/kernel, AssemblyScript) to WebAssembly and writes it, as base64 in a module, to
- * the path that is given, or to where it is committed: whoever installs the package needs no compiler.
+ * Compiles core's kernel (packages/core/kernel, AssemblyScript) to WebAssembly, and writes it as a module with base64.
+ * The output path is the argument, or by default the committed file. Users of the package therefore need no compiler.
  */
 import { execFileSync } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"

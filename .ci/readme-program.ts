@@ -1,4 +1,4 @@
-/** Prints the first TypeScript block of a Markdown file: the program of the README, as it stands there. */
+/** Prints the first TypeScript block of a Markdown file, such as the program of the README. */
 import { readFileSync } from "node:fs"
 
 const [, , file = "README.md"] = process.argv

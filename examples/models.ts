@@ -1,4 +1,4 @@
-/** What `npm start` serves: the models of all examples, and a path of its own for one of them. */
+/** Models of all examples, which `npm start` serves, and an additional route for one of them. */
 import { Sentiment } from "./sentiment/contract.ts"
 
 export { AddSub, AddSubLive } from "./add-sub/server.ts"

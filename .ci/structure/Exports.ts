@@ -1,4 +1,4 @@
-/** Counts of what a package exports. */
+/** Counts the exports of a package. */
 import { dirname, join } from "node:path"
 import { fileGraph, isInternal, type Project } from "./Project.ts"
 

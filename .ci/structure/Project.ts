@@ -7,11 +7,11 @@ import * as Source from "./Source.ts"
 export interface Project {
   readonly name: string
   readonly folder: string
-  /** By path. */
+  /** Sources by path. */
   readonly sources: ReadonlyMap<string, Source.Source>
   /** Paths of the modules that `package.json#exports` names, by subpath. */
   readonly exports: ReadonlyMap<string, string>
-  /** Specifiers of this package in README files, docs and examples; empty where the folder has none of them. */
+  /** Specifiers of this package in README files, docs and examples; empty if the folder has none of them. */
   readonly documented: ReadonlySet<string>
   /** False for tests, examples and scripts, which belong to no package. */
   readonly isPackage: boolean
@@ -22,7 +22,9 @@ interface Manifest {
   readonly exports: { readonly [path: string]: string | { readonly import?: string; readonly default?: string } }
 }
 
-/** The packages in `packages/`, and the other code of the checkout; or the folder itself where it has no packages. */
+/**
+ * Returns the packages in `packages/` and the other code of the checkout, or the folder itself if it has no packages.
+ */
 export const all = (root: string): ReadonlyArray<Project> => {
   const packages = join(root, "packages")
   if (!existsSync(packages)) return [project(root, nearestManifest(root), noSpecifiers, true)]
@@ -44,7 +46,7 @@ export const fileGraph = ({ sources }: Project): Graph =>
     ]),
   )
 
-/** Graph of the imports among the folders of a package; a folder inside another one is a node of its own. */
+/** Graph of the imports between the folders of a package; a nested folder is a separate node. */
 export const folderGraph = (project: Project): Graph => {
   const folderOf = (file: string) => relative(project.folder, dirname(file)) || "."
   const graph = new Map<string, Set<string>>()

@@ -1,4 +1,4 @@
-/** The figures of all packages as Markdown: a table, then what stands behind its figures. */
+/** Formats the figures of all packages as Markdown: a table, then the details of its figures. */
 import { relative } from "node:path"
 import * as Exports from "./Exports.ts"
 import * as Graph from "./Graph.ts"
@@ -92,7 +92,7 @@ const details = (projects: ReadonlyArray<Project.Project>): ReadonlyArray<string
       : [lists.map(([heading, list]) => `- ${project.name}, ${heading}: ${list}`).join("\n")]
   })
 
-/** All functions above the limit, and at least ten. */
+/** Lists all functions above the limit, and at least ten. */
 const functionList = (projects: ReadonlyArray<Project.Project>): string => {
   const all = projects.flatMap(({ name, folder, sources }) =>
     [...sources.values()].flatMap(({ functions }) =>

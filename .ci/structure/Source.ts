@@ -1,4 +1,4 @@
-/** One source file: its length, what it imports and exports, and the length of its functions. */
+/** Metrics of one source file: its length, imports, exports, and the length of its functions. */
 import { readFileSync } from "node:fs"
 import { parseAst } from "rolldown/parseAst"
 

@@ -1,4 +1,4 @@
-/** Asks for a sum and a difference: `node examples/add-sub/client.ts [url]`, over gRPC or HTTP. */
+/** Calls the add-sub model over gRPC or HTTP: `node examples/add-sub/client.ts [url]`. */
 import { Tensor } from "@nereid/core"
 import { Client } from "@nereid/client"
 import { AddSub } from "./contract.ts"

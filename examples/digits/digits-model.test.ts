@@ -1,6 +1,4 @@
-/**
- * The committed model and pictures. How they were made is train.ts's business, and the layers' tests are beside them.
- */
+/** The committed model and pictures, which train.ts generates. The tests of the layers are beside the layers. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { decode } from "fast-png"

@@ -1,4 +1,4 @@
-/** The network that train.ts has trained, in ONNX Runtime: one instance, in a thread of its own. */
+/** The network that train.ts trains, run by ONNX Runtime in one worker thread. */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Onnx } from "@nereid/onnx"
 import { Server } from "@nereid/server"

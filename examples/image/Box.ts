@@ -1,10 +1,10 @@
-/** A rectangle that a detector proposes, and which of many proposals stand for the same thing. */
+/** Bounding boxes of a detector, and non-maximum suppression. */
 export interface Box {
   readonly left: number
   readonly top: number
   readonly right: number
   readonly bottom: number
-  /** How sure the detector is, 0..1. */
+  /** Confidence of the detector, 0..1. */
   readonly score: number
 }
 

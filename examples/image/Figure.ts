@@ -1,13 +1,13 @@
 /**
- * The one figure on a paper, cut out and placed as MNIST places its digits: 20 pixels in its longer direction, its centre of
- * mass in the middle of 28x28. No idea of what the figure is.
+ * Crops the single figure on a paper and places it as MNIST does: 20 pixels in its longer direction, with its centre of
+ * mass in the middle of 28x28.
  */
 import type { Ink } from "./Ink.ts"
 
 export const side = 28
 const longest = 20
 
-/** What has less ink than this more than the rest is grain, or what is left of a shadow. */
+/** Minimum difference in ink between the two groups; less is grain, or the rest of a shadow. */
 const minInk = 0.15
 
 /** Blots this much smaller than the largest one are dirt. */
@@ -48,7 +48,7 @@ export const find = ({ amounts, width, height }: Ink): Float32Array | undefined 
 }
 
 interface Groups {
-  /** What each group has on average. */
+  /** Average ink of each group. */
   readonly paper: number
   readonly ink: number
 }

@@ -1,6 +1,6 @@
 /**
- * How much ink is where on a photographed paper, whatever light falls on it: strokes are darker than the paper on both their
- * sides, a shadow has paper under it as far as it goes. No idea of what is written there.
+ * Measures the ink at each pixel of a photographed paper, independent of the lighting. A stroke is darker than the
+ * paper on both of its sides; a shadow is not.
  */
 import type { Pixels } from "@nereid/image"
 
@@ -11,12 +11,12 @@ export interface Ink {
   readonly height: number
 }
 
-/** What is dark and thinner than this share of the picture's longer side is a stroke; what is wider is shadow. */
+/** Maximum width of a dark stroke, as a share of the picture's longer side. Anything wider is shadow. */
 const widestStroke = 0.2
 
 /**
- * The paper's brightness everywhere is the picture's morphological closing: the brightest grey within reach, and of those
- * the darkest within reach. Strokes vanish in it, edges of shadows stay where they are.
+ * Measures ink relative to the paper. The paper's brightness is the morphological closing of the picture: the darkest
+ * of the brightest greys within reach. The closing removes strokes and keeps the edges of shadows.
  */
 export const of = ({ data, width, height }: Omit<Pixels.Pixels, "channels">): Ink => {
   const reach = Math.ceil((widestStroke * Math.max(width, height)) / 2)
@@ -31,7 +31,9 @@ export const of = ({ data, width, height }: Omit<Pixels.Pixels, "channels">): In
 
 const inverted = (data: Uint8Array): Uint8Array => data.map((grey) => 255 - grey)
 
-/** The brightest pixel of the square around each, up to `reach` away in each direction: by rows, and of those by columns. */
+/**
+ * Returns the maximum of the square around each pixel, up to `reach` in each direction: first by rows, then by columns.
+ */
 const brightestAround = (data: Uint8Array, width: number, height: number, reach: number): Uint8Array => {
   const result = new Uint8Array(data)
   for (let row = 0; row < height; row++) slide(result, row * width, 1, width, reach)

@@ -1,4 +1,6 @@
-/** Reads photographed digits: `node examples/image/client.ts <photograph.jpg> ...`; the files are sent as they are. */
+/**
+ * Classifies photographed digits: `node examples/image/client.ts <photograph.jpg> ...`. The files are sent unchanged.
+ */
 import { readFile } from "node:fs/promises"
 import { parseArgs } from "node:util"
 import { Client } from "@nereid/client"

@@ -21,7 +21,9 @@ export class PhotographedDigit extends Model.Service<PhotographedDigit>()("photo
 export class UltraFace extends Model.Service<UltraFace>()("ultraface", {
   /** Stretched to 320x240; red, green, blue planes; (value - 127) / 128. */
   inputs: { input: Tensor.FP32(1, 3, 240, 320) },
-  /** Of each place: how likely it is none and a face; left, top, right, bottom in shares of the picture. */
+  /**
+   * For each candidate: probabilities of background and face, and left, top, right, bottom as shares of the picture.
+   */
   outputs: { scores: Tensor.FP32(1, 4420, 2), boxes: Tensor.FP32(1, 4420, 4) },
 }) {}
 

@@ -14,7 +14,7 @@ import { Faces, UltraFace } from "./contract.ts"
 
 const size = { width: 320, height: 240 } as const
 
-/** What the network has been trained with. */
+/** Normalization that the network was trained with. */
 const normalization = { mean: 127, deviation: 128 }
 
 const minScore = 0.7

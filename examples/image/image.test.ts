@@ -1,4 +1,4 @@
-/** The image models as a caller meets them: a file's bytes over the network, whatever those bytes are. */
+/** The image models over the network, with valid and invalid files. */
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { crc32 } from "node:zlib"
@@ -32,7 +32,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.stop())
 
-/** As `curl --data-binary @file` sends it: the client's own checks would not let everything through. */
+/** Posts bytes like `curl --data-binary @file`, without the client's own checks. */
 const post = async (model: string, bytes: Uint8Array) => {
   const response = await fetch(`http://127.0.0.1:${server.http.port}/v2/models/${model}/infer`, {
     method: "POST",

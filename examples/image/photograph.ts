@@ -1,7 +1,6 @@
 /**
- * Makes photographs/ out of ../digits/pictures, the held-out digits of MNIST: no camera was there. Each digit is drawn with
- * a pen on squared paper, which lies askew under uneven light with a shadow across it, and is taken by a small camera that
- * blurs and adds noise:
+ * Generates photographs/ from ../digits/pictures, the held-out digits of MNIST. Each digit is drawn with a pen on
+ * squared paper, skewed, under uneven light with a shadow. A simulated small camera adds blur and noise:
  *
  *   node examples/image/photograph.ts
  *
@@ -42,7 +41,7 @@ const smooth = (x: number): number => x * x * (3 - 2 * x)
 /** 0 below `from`, 1 above `to`, smooth between. */
 const edge = (from: number, to: number, x: number): number => smooth(Math.min(1, Math.max(0, (x - from) / (to - from))))
 
-/** How much of the pen's ink a digit has at a place, in pixels of MNIST. */
+/** Returns the ink of a digit at a position, in pixels of MNIST. */
 const stroke = (digit: Uint8Array, x: number, y: number): number => {
   const [column, row] = [Math.floor(x - 0.5), Math.floor(y - 0.5)]
   const at = (column: number, row: number) =>

@@ -1,4 +1,4 @@
-/** Two models in code over one way to read pictures; the second one asks a third, the network of ../digits. */
+/** Two models in code that decode pictures. The second one calls a third model, the network of ../digits. */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Errors, Logits, Model, Tensor } from "@nereid/core"
 import { Pixels } from "@nereid/image"
@@ -17,7 +17,7 @@ export const PreprocessLive = Model.each(Preprocess, ({ IMAGE }) =>
   Effect.map(Pixels.colours(IMAGE, size), (pixels) => ({ PIXELS: Pixels.channelsLast(pixels) })),
 )
 
-/** Of a photograph's longer side: enough to see a pen's stroke on a page. */
+/** Maximum length of a photograph's longer side, in pixels; enough for a pen's stroke on a page. */
 const longest = 320
 
 export const PhotographedDigitLive = Model.each(

@@ -4,7 +4,7 @@ import * as Tokenizer from "./Tokenizer.ts"
 
 const tokenizer = await Tokenizer.load(new URL("tokenizer.json", import.meta.url))
 
-/** What the library that trained the vocabulary makes of odd texts. */
+/** Tokens of unusual texts, from the library that trained the vocabulary. */
 const sample: Record<string, ReadonlyArray<number>> = JSON.parse(
   readFileSync(new URL("tokens-sample.json", import.meta.url), "utf8"),
 )

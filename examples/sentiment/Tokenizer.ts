@@ -1,6 +1,6 @@
 /**
- * Texts to the tokens of a network, by its tokenizer.json and Hugging Face's own library, which reads the whole file but
- * its truncation. What the tokens are for is not known here.
+ * Tokenizes texts with Hugging Face's library and the network's tokenizer.json. The library ignores the truncation in
+ * that file.
  */
 import { readFile } from "node:fs/promises"
 import { Tokenizer as HuggingFace } from "@huggingface/tokenizers"

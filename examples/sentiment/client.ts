@@ -1,4 +1,4 @@
-/** Tells what texts feel: `node examples/sentiment/client.ts <text> ...`. */
+/** Classifies the sentiment of texts: `node examples/sentiment/client.ts <text> ...`. */
 import { parseArgs } from "node:util"
 import { Client } from "@nereid/client"
 import { Sentiment } from "./contract.ts"

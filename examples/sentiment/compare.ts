@@ -24,7 +24,7 @@ const transports = {
   "three calls": async (TEXT: string) => verdict.infer(await bert.infer(await tokenize.infer({ TEXT }))),
 }
 
-/** So many callers ask one after the other; milliseconds of the requests in the middle, and requests per second. */
+/** Measures with concurrent callers: median latency in milliseconds, and requests per second. */
 const measure = async (call: (text: string) => Promise<unknown>, callers: number) => {
   const took: Array<number> = []
   const began = performance.now()

@@ -25,14 +25,14 @@ export class Bert extends Model.Service<Bert>()("bert", {
   batching: { ragged: { sequence: { buckets: [16, 32, 64, 128], to: "longest" } } },
 }) {}
 
-/** What the network's answer means. */
+/** Converts the network's logits to a verdict. */
 export class Verdict extends Model.Service<Verdict>()("verdict", {
   inputs: { logits: Tensor.FP32(2) },
   outputs: verdict,
   maxBatchSize: 32,
 }) {}
 
-/** All three in one request. */
+/** Ensemble of the three models. */
 export class Sentiment extends Model.Service<Sentiment>()("sentiment", {
   inputs: { TEXT: text },
   outputs: verdict,

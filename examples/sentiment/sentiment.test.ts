@@ -1,4 +1,4 @@
-/** The pipeline and its parts as a caller meets them, and what the model is worth. */
+/** The sentiment pipeline and its parts over the network, and the accuracy of the model. */
 import { existsSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { Client } from "@nereid/client"
@@ -22,7 +22,7 @@ afterAll(() => server.stop())
 type Transport = "grpc" | "http"
 const url = (transport: Transport = "grpc") => `${transport}://127.0.0.1:${server[transport].port}`
 
-/** Sentences of SST-2 and their labels; the model was trained with none of those that are read here. */
+/** Reads sentences of SST-2 and their labels; the model was trained on none of them. */
 const read = (file: string) =>
   readFileSync(file, "utf8")
     .trimEnd()
@@ -52,7 +52,7 @@ const texts = (...data: ReadonlyArray<string>) => ({
   inputs: [{ name: "TEXT", datatype: "BYTES", shape: [data.length, 1], data }],
 })
 
-/** What the server counts of a model: requests, and the batches that they ran in. */
+/** Returns the server's counts of a model: rows, and executed batches. */
 const counts = (name: string) => {
   const model = server.models.find((model) => model.description.name === name)
   if (model === undefined) throw new Error(`no model '${name}'`)
@@ -64,7 +64,7 @@ it("is small enough to live in the repository", () => {
   expect(size).toBeLessThan(2_000_000)
 })
 
-/** How many of the sentences the served model tells right, all of them asked at once. */
+/** Counts the correct classifications of the served model, with all sentences in flight at once. */
 const right = async (sentences: typeof sample, transport: Transport) => {
   await using model = await Client.connect(Sentiment, { url: url(transport) })
   const verdicts = await Promise.all(sentences.map(({ TEXT }) => model.infer({ TEXT })))

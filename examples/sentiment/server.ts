@@ -1,4 +1,4 @@
-/** Three models, in code and in ONNX Runtime, and a fourth that is a pipeline of them. */
+/** Three models, in code and in ONNX Runtime, and an ensemble of them. */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Logits, Model, Tensor } from "@nereid/core"
 import { Onnx } from "@nereid/onnx"

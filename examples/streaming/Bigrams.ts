@@ -1,10 +1,10 @@
-/** Which words follow which in a text: a Markov chain of first order, and all that this model knows. Not how one is chosen. */
+/** First-order Markov chain: counts which words follow each word of a text. The model chooses among them. */
 type Followers = [string, ...Array<string>]
 
 export interface Bigrams {
   /** The first words of sentences. */
   readonly first: Readonly<Followers>
-  /** By the word before. A word that came twice is there twice, and so twice as likely. */
+  /** Following words by word. A word that follows twice is listed twice, and is thus twice as likely. */
   readonly followers: ReadonlyMap<string, Readonly<Followers>>
 }
 
@@ -24,7 +24,7 @@ export const learn = (text: string): Bigrams => {
   return { first, followers }
 }
 
-/** What may follow a text. A word that nothing follows, or that is not known, is followed by a new sentence. */
+/** Returns the words that may follow a text. After the last or an unknown word, a new sentence begins. */
 export const after = ({ first, followers }: Bigrams, text: string): Readonly<Followers> =>
   followers.get(words(text).at(-1) ?? "") ?? first
 

@@ -1,4 +1,4 @@
-/** What the model promises: the chain, in process, and over the real /generate_stream. */
+/** The streaming example: its Markov chain, the model in process, and the real /generate_stream. */
 import { describe, expect, it } from "@effect/vitest"
 import type { Model } from "@nereid/core"
 import { Server } from "@nereid/server"

@@ -1,6 +1,6 @@
 /**
- * The same digit, drawn a little differently: turned, slanted, resized and moved at random, because 9,000 pictures are
- * few. The limits keep a digit the same digit (a 6 never becomes a 9).
+ * Augments the training digits by random rotation, shear, scale and translation, because there are only 9,000 pictures.
+ * The limits keep the label valid: a 6 never becomes a 9.
  */
 import type { Random } from "./Random.ts"
 
@@ -9,7 +9,10 @@ const slant = 0.2
 const resize = 0.15
 const move = 2.5 // pixels
 
-/** A new 28×28 picture (side = 28), sampled bilinearly from `image`; outside the picture there is no ink. */
+/**
+ * Returns a distorted 28×28 picture (side = 28), sampled bilinearly from `image`. There is no ink outside of the
+ * picture.
+ */
 export const distort = (image: Float32Array, side: number, random: Random): Float32Array => {
   const angle = random.around(turn)
   const shear = random.around(slant)

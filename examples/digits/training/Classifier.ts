@@ -1,13 +1,13 @@
 /**
- * Asks the finished ONNX file itself, through ONNX Runtime on this thread. For measuring and tests: a server has a
- * worker for it.
+ * Runs the finished ONNX file with ONNX Runtime on the calling thread, for measurements and tests. Servers use a worker
+ * instead.
  */
 import { InferenceSession, Tensor } from "onnxruntime-node"
 import { side } from "./Mnist.ts"
 
 export interface Classification {
   readonly digit: number
-  /** How far the digit's logit is above the runner-up's. */
+  /** Difference between the logits of the digit and the runner-up. */
   readonly margin: number
 }
 

@@ -27,7 +27,7 @@ export const convolution = ({ name, inputs, outputs, kernel, side, random }: Con
   const inputGradient = new Float32Array(inputs * side * side)
   let input: Float32Array = inputGradient
 
-  // Where each tap of the kernel reads, relative to the top left corner of its window.
+  // Offset of each tap of the kernel, relative to the top left corner of its window.
   const offsets = Int32Array.from({ length: taps }, (_, tap) => {
     const column = tap % kernel
     const row = Math.floor(tap / kernel) % kernel

@@ -1,6 +1,6 @@
 /**
- * [channels, side, side] → [channels · side · side]. Nothing to do for one picture, whose values lie flat already, but
- * ONNX needs to be told where the axes end.
+ * Flatten layer: [channels, side, side] → [channels · side · side]. The values of one picture are already flat; only
+ * the ONNX graph needs the operator.
  */
 import type { Layer } from "./Layer.ts"
 

@@ -1,6 +1,6 @@
 /**
- * One step of the network, for one picture at a time: what it computes, how its gradient flows back, and the ONNX
- * operator that computes the same. Not a tensor library: a layer knows its sizes from the start and owns its buffers.
+ * Interface of a network layer for one picture at a time: forward pass, gradient, and ONNX operator. Layers have fixed
+ * sizes and own their buffers.
  */
 export interface Layer {
   /** The ONNX operator, whose inputs are the layer's input and then its parameters in order. */

@@ -9,7 +9,7 @@ import { gunzipSync } from "node:zlib"
 export interface Mnist {
   /** The picture's 28×28 bytes by rows, 255 = ink. */
   readonly pixels: (index: number) => Uint8Array
-  /** The same as the network takes it: 0..1, 1 = ink. */
+  /** Pixels as the network takes them: 0..1, 1 = ink. */
   readonly image: (index: number) => Float32Array
   readonly label: (index: number) => number
 }

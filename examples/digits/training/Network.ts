@@ -1,6 +1,6 @@
 /**
- * The digit network, a small LeNet: its layers, its answer for one picture, and its loss. Not the optimiser (Adam.ts)
- * and not the file (OnnxModel.ts).
+ * The digit network, a small LeNet: its layers, its forward pass for one picture, and its loss. Adam.ts has the
+ * optimiser, OnnxModel.ts writes the file.
  *
  *   image          conv 5×5      pool 2×2      conv 5×5     pool 2×2     flatten  dense   dense
  *   [1,28,28]  →   [8,24,24]  →  [8,12,12]  →  [16,8,8]  →  [16,4,4]  →  [256] →  [64] →  [10] logits

@@ -70,7 +70,7 @@ const initializer = ({ name, shape, values }: Parameter): TensorProto =>
     rawData: littleEndian(values),
   })
 
-/** ONNX wants little-endian floats, whatever this machine is. */
+/** Converts to little-endian floats, as ONNX requires. */
 const littleEndian = (values: Float32Array): Uint8Array => {
   const bytes = new Uint8Array(values.byteLength)
   const view = new DataView(bytes.buffer)

@@ -1,4 +1,4 @@
-/** Seeded random numbers of several distributions, so that two trainings give the same file. Not for secrets. */
+/** Seeded random numbers of several distributions, which make training reproducible. Not suitable for cryptography. */
 
 export interface Random {
   /** Uniform in [0, 1). */

@@ -1,4 +1,6 @@
-/** What users import: targets, and the two ways to ask them. Inside the repository, import the module itself. */
+/**
+ * Public API: targets, and closed and open loops of requests. Code inside the repository imports the modules directly.
+ */
 export * as Arrivals from "@nereid/core/internal/synthetic/Arrivals"
 export * as ClosedLoop from "./load/ClosedLoop.ts"
 export * as GrpcStream from "./grpc/GrpcStream.ts"

@@ -1,4 +1,7 @@
-/** What a start prints: the models as a table, where the server listens, and for each that is ready a request that works. */
+/**
+ * Text printed at the start: a table of the models, the server's addresses, and an example request for each ready
+ * model.
+ */
 import type { Server } from "@nereid/server"
 import type { IndexEntry } from "@nereid/core/internal/lifecycle/ModelStore"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
@@ -70,7 +73,7 @@ const row = (entry: IndexEntry, models: ReadonlyArray<RunningModel>) => {
 const reasonOf = ({ name, version, state, reason = "" }: IndexEntry): ReadonlyArray<string> =>
   reason === "" ? [] : [`${name}${version === undefined ? "" : ` version ${version}`} is ${state}: ${reason}`]
 
-/** With a question mark where it may be left out. */
+/** Formats a tensor, with a question mark if it is optional. */
 const tensor = ({ name, datatype, dims, optional }: TensorSpec): string =>
   `${name}${optional ? "?" : ""} ${print(datatype, dims)}`
 

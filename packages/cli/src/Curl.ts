@@ -1,7 +1,7 @@
 /**
- * A curl line that asks a model something its signature allows: ones and short texts. Small inputs as JSON; large ones,
- * and datatypes that JSON cannot carry, as the binary tensor extension with zeros. A decoupled model is asked for a stream
- * of responses, which takes JSON alone.
+ * Builds a curl command with a valid request for a model: ones and short texts. Small inputs are JSON. Large inputs,
+ * and datatypes that JSON cannot represent, are zeros in the binary tensor extension. The request for a decoupled model
+ * is a stream, always in JSON.
  */
 import { byteWidth } from "@nereid/core/internal/tensor/DataType"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
@@ -59,7 +59,7 @@ const count = (spec: TensorSpec): number => extents(spec).reduce((product, exten
 
 const needsBinary = (spec: TensorSpec): boolean => {
   if (spec.datatype === "FP16" || spec.datatype === "BF16") return true
-  // Texts of any number: zeros are none.
+  // Strings are always JSON, because zeros are not valid strings.
   return spec.datatype !== "BYTES" && count(spec) > maxElementsAsJson
 }
 
@@ -71,5 +71,5 @@ const element = ({ datatype, labels, example }: TensorSpec): unknown => {
   return datatype === "BOOL" ? true : 1
 }
 
-/** For a POSIX shell. */
+/** Quotes text for a POSIX shell. */
 const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`

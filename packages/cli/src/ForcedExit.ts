@@ -1,13 +1,14 @@
 /**
- * The last resort of a stop. SIGTERM or SIGINT lets requests in flight finish, at most for the drain timeout; code that
- * cannot be interrupted (a model that hangs in native code) could still keep the process for ever. So it ends by force a
- * grace time after the limit, or at once on a second signal. A model that cannot recover stops it in the same way.
+ * Forces the exit of a process whose graceful stop hangs. SIGTERM or SIGINT lets requests in flight finish, up to the
+ * drain timeout. A model that hangs in native code could still keep the process alive. The process is therefore killed
+ * a grace period after the limit, or at once on a second signal. An unrecoverable model error stops the process in the
+ * same way.
  *
  * By SIGKILL, because `process.exit` while ONNX Runtime runs aborts with a core dump.
  */
 import { writeSync } from "node:fs"
 
-/** Milliseconds that models have to unload after the drain timeout. */
+/** Milliseconds for models to unload after the drain timeout. */
 const grace = 5_000
 
 const signals = ["SIGTERM", "SIGINT"] as const
@@ -38,7 +39,7 @@ export const install = (drainTimeout: number): ForcedExit => {
     stop: (cause) => {
       if (first !== undefined) return
       reason = cause
-      // Whoever waits for signals has to end.
+      // Notifies everything that waits for a signal.
       process.emit("SIGTERM", "SIGTERM")
     },
   }
@@ -54,6 +55,6 @@ const say = (message: string): void => {
   try {
     writeSync(process.stderr.fd, `${message}\n`)
   } catch {
-    // Nobody reads it.
+    // stderr is closed.
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The help of a command, its flags by groups; and what a command line that cannot be run gets: the errors and where the
- * help is, as a hundred flags in front of them would hide them. A command that fails says why, in a line.
+ * Help of a command, with its flags in groups. An invalid command line prints only its errors and how to get help,
+ * because the long list of flags would hide them. A failed command prints its error in one line.
  */
 import { Console, Layer, Option } from "effect"
 import { CliOutput, type HelpDoc } from "effect/cli"
@@ -46,7 +46,7 @@ export const grouped = (flags: ReadonlyArray<HelpDoc.FlagDoc>, groups: ReadonlyA
 
 const widest = 48
 
-/** Descriptions stand in one column, but for those of flags that reach beyond it. */
+/** Aligns descriptions in one column, except for longer flags. */
 const rows = (flags: ReadonlyArray<HelpDoc.FlagDoc>): string => {
   const heads = flags.map(({ name, aliases, type }) => `  ${[`--${name}`, ...aliases].join(", ")} ${type}  `)
   const column = Math.min(widest, Math.max(...heads.map((head) => head.length)))

@@ -1,6 +1,6 @@
 /**
- * Traces to a collector, by the environment variables of OpenTelemetry (`OTEL_EXPORTER_OTLP_ENDPOINT`); nothing where they name
- * none. Metrics are Prometheus' to fetch, and the log goes where its flags say.
+ * Exports traces to a collector if OpenTelemetry's environment variables name one (`OTEL_EXPORTER_OTLP_ENDPOINT`).
+ * Prometheus collects metrics, and flags configure the log.
  */
 import { ConfigProvider, Effect, Layer } from "effect"
 import { CliError } from "effect/cli"
@@ -15,7 +15,7 @@ const endpoints = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_END
 
 const protocols = ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"]
 
-/** As OpenTelemetry specifies them, the first as the default. */
+/** Serializations of OpenTelemetry, the default first. */
 const serializations = {
   "http/protobuf": OtlpSerialization.layerProtobuf,
   "http/json": OtlpSerialization.layerJson,
@@ -26,7 +26,7 @@ export const layer = (
   name: string,
   environment: Environment,
 ): Effect.Effect<Layer.Layer<never>, CliError.UserError> => {
-  // As OpenTelemetry has it, what is empty is not set.
+  // An empty variable counts as unset, as in OpenTelemetry.
   const env = Object.fromEntries(
     Object.entries(environment).flatMap(([name, value]) =>
       value === undefined || value === "" ? [] : [[name, value]],

@@ -1,6 +1,6 @@
 /**
- * Handles errors in the code of models outside of requests: thrown by a timer or an event, or the rejection of a promise that is
- * never awaited. Node would end the process at once, and with it the requests of all models.
+ * Handles errors in model code outside of requests: errors thrown in timers or events, and rejected promises without a
+ * handler. By default, Node would end the process at once, with all requests in flight.
  */
 import { Effect, Layer } from "effect"
 
@@ -11,7 +11,7 @@ export const layer = (stop: (reason: string) => void): Layer.Layer<never> =>
       const fork = Effect.runForkWith(yield* Effect.context<never>())
       const onRejection = (reason: unknown) =>
         void fork(Effect.logError("A promise that nobody awaits was rejected", reason))
-      // Whoever should have caught it has left its work half done, so nothing new is begun.
+      // An uncaught error leaves its work unfinished, so the process stops.
       const onException = (error: unknown) => {
         fork(Effect.logFatal("An error that nobody catches was thrown", error))
         stop("an error was thrown that nobody catches")

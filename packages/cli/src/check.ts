@@ -1,4 +1,4 @@
-/** `nereid check`: whether all that a server needs works on this machine; what to send along with a report of a bug. */
+/** `nereid check`: checks that this machine can run a server. Bug reports should include its output. */
 import { Console, Effect } from "effect"
 import { Command } from "effect/cli"
 import packageJson from "../package.json" with { type: "json" }
@@ -11,7 +11,7 @@ import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 /** Timeout of each part, in milliseconds. */
 const partTimeout = 20_000
 
-/** Those that `nereid serve` has by default, by their flags. */
+/** Default ports of `nereid serve`, by flag. */
 const ports = { "http-port": 8000, "grpc-port": 8001, "metrics-port": 8002 }
 
 export const check = Command.make(
@@ -28,7 +28,7 @@ export const check = Command.make(
     yield* Console.log(json ? JSON.stringify(report, null, 2) : Finding.text(report))
     if (report.ok) return
     process.exitCode = 1
-    // What hangs does not keep the process.
+    // Exits even if a check hangs.
     setTimeout(() => process.exit(), 1000).unref()
   }),
 ).pipe(
@@ -37,7 +37,7 @@ export const check = Command.make(
   ),
 )
 
-/** What rejects, or takes too long, has failed. */
+/** Runs a check. A rejection or a timeout is a failed finding. */
 const attempt = (
   name: string,
   run: () => Promise<ReadonlyArray<Finding.Finding>>,

@@ -18,7 +18,7 @@ import * as GenerateFlags from "./flags/GenerateFlags.ts"
 import * as ServerFlags from "./flags/ServerFlags.ts"
 import * as Variables from "./flags/Variables.ts"
 
-// Not the wizard, which would ask for a hundred flags, nor a level of the log, which has its flags where it is.
+// Without the wizard, which would prompt for a hundred flags, and the log level, which has separate flags.
 const builtIns = [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions]
 
 Command.make("nereid").pipe(

@@ -1,6 +1,6 @@
 /**
- * `nereid serve [module] [--model-repository DIR]…`: serves the models that a module exports, and those of repositories, until
- * it is told to stop.
+ * `nereid serve [module] [--model-repository DIR]…`: serves the models of a module and of repositories until it is
+ * stopped.
  */
 import { Repository } from "@nereid/repository"
 import { Logging, ServeError, Server } from "@nereid/server"
@@ -16,7 +16,7 @@ import * as RepositoryFlags from "./flags/RepositoryFlags.ts"
 import * as ServerFlags from "./flags/ServerFlags.ts"
 import * as Variables from "./flags/Variables.ts"
 
-/** Of a start that some of them have ended, as the reasons do not tell which others there are. */
+/** Shows the state of all models after a failed start, because the errors name only the failed ones. */
 const showModels = (error: unknown) =>
   error instanceof ServeError && error.found !== undefined
     ? Console.log(`${Banner.models(error.found)}\n`)

@@ -1,6 +1,6 @@
 /**
- * Clients for browsers: over HTTP, by `fetch`. Servers must let the page ask them (`cors`). In Node, Client.ts has more: gRPC, a pool
- * of connections, TLS options and verification.
+ * Clients for browsers, over HTTP with `fetch`. The server must allow the page's origin (`cors`). For Node, Client.ts
+ * also has gRPC, a connection pool, TLS options and verification.
  */
 import { Effect, Layer, type Scope } from "effect"
 import type { Declared } from "@nereid/core/internal/model/Declared"
@@ -21,16 +21,16 @@ import * as RemoteModel from "./remote/RemoteModel.ts"
 export type { PromiseCallOptions } from "@nereid/core/internal/call/PromiseCall"
 export type { PromiseClient } from "./remote/PromiseClient.ts"
 
-/** Those of Client.ts that a browser leaves to its page; the URL is one of http or https. */
+/** Options of Client.ts that apply to browsers. The URL must be http or https. */
 export type ClientOptions = Pick<
   NodeClientOptions,
   "url" | "timeout" | "version" | "headers" | "maxInFlight" | "maxResponseSize"
 >
 
 /**
- * The model as the server at `url` runs it. Errors are those of a local model; a server that cannot be reached, or does not let the
- * page ask it, is Unavailable. Interrupting a call cancels it on the server.
- * @throws TypeError where the URL or another option is none, or the URL is one of gRPC
+ * Provides the model that the server at `url` runs. Calls fail with the errors of a local model, and with Unavailable
+ * if the server cannot be reached or does not allow the page's origin. Interrupting a call cancels it on the server.
+ * @throws TypeError if the URL or another option is invalid, or the URL is a gRPC URL
  */
 export const layer = <Self, N extends string, I extends Fields, O extends Fields, P extends Declared>(
   model: ModelClass<Self, N, I, O, P>,
@@ -44,14 +44,14 @@ export const layer = <Self, N extends string, I extends Fields, O extends Fields
 }
 
 /**
- * The same without Effect:
+ * Connects to a model, without Effect:
  *
  * ```ts
  * const sentiment = await Client.connect(Sentiment, { url: "https://models.example" })
  * const { CLASS } = await sentiment.infer({ TEXT: "a great movie" })
  * ```
  *
- * Rejects with a TypeError where the layer throws one.
+ * Rejects with a TypeError if an option is invalid.
  */
 export const connect = async <Self, N extends string, I extends Fields, O extends Fields, P extends Declared>(
   model: ModelClass<Self, N, I, O, P>,

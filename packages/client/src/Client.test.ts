@@ -1,6 +1,6 @@
 /**
- * What a client is for its program: options that are refused at once, and a program that can end. What calls do is in
- * GrpcChannel.test.ts, HttpChannel.test.ts and test/client-server.test.ts.
+ * Clients in their program: options that are refused at once, and a program that can exit. GrpcChannel.test.ts,
+ * HttpChannel.test.ts and test/client-server.test.ts cover calls.
  */
 import { execFile } from "node:child_process"
 import { once } from "node:events"

@@ -1,6 +1,6 @@
 /**
- * Clients of models that are served elsewhere: by Nereid, or by another server that speaks the v2 protocol. `layer`
- * provides the model's service; `connect` is the same with promises. Both check every reply against the declaration.
+ * Clients of models that another server runs: Nereid, or any server of the v2 protocol. `layer` provides the model's
+ * service; `connect` returns a client with promises. Both check every response against the declaration.
  */
 import { Effect, Layer, type Scope } from "effect"
 import type { Transport } from "@connectrpc/connect"
@@ -28,18 +28,18 @@ export type { ClientOptions, TlsOptions } from "./channel/ClientOptions.ts"
 export type { VerificationError } from "./inspection/Verification.ts"
 
 /**
- * The model as the server at `url` runs it:
+ * Provides the model that the server at `url` runs:
  *
  * ```ts
  * program.pipe(Effect.provide(Client.layer(Sentiment, { url: "grpc://models:8001" })))
  * ```
  *
- * It connects at the first call, and again after a connection was lost. Errors are those of a local model; a server that
- * cannot be reached is Unavailable. Interrupting a call cancels it on the server.
+ * The client connects at the first call, and reconnects after a connection is lost. Calls fail with the errors of a
+ * local model, and with Unavailable if the server cannot be reached. Interrupting a call cancels it on the server.
  *
- * With `verify: true` the layer asks the server what the model is, and fails with a ContractMismatch that names every
- * difference, or with the InferenceError of a server or a model that is not there or not ready.
- * @throws TypeError where the URL or another option is none
+ * With `verify: true`, the layer first compares the declaration with the server's metadata. The layer fails with a
+ * ContractMismatch that names every difference, or with the InferenceError of an unreachable server or unready model.
+ * @throws TypeError if the URL or another option is invalid
  */
 export const layer = <
   Self,
@@ -57,20 +57,20 @@ export const layer = <
     model,
     Effect.map(remote(model.definition, settings), (running) => inference(model.definition, running)),
   )
-  // Where nothing is verified, nothing fails.
+  // Without verification, the layer cannot fail.
   return layer as Layer.Layer<Self, Verification.Errors<Options>>
 }
 
 /**
- * The same without Effect:
+ * Connects to a model, without Effect:
  *
  * ```ts
  * await using sentiment = await Client.connect(Sentiment, { url: "http://models:8000" })
  * const { CLASS } = await sentiment.infer({ TEXT: "a great movie" })
  * ```
  *
- * Rejects with a TypeError where the URL or another option is none; the server is asked at the first call only, or, with
- * `verify: true`, at once: then it rejects as the layer fails.
+ * Rejects with a TypeError if the URL or another option is invalid. The client connects at the first call. With
+ * `verify: true` it connects at once, and rejects with the errors of `layer`.
  */
 export const connect = async <Self, N extends string, I extends Fields, O extends Fields, P extends Declared>(
   model: ModelClass<Self, N, I, O, P>,
@@ -80,19 +80,19 @@ export const connect = async <Self, N extends string, I extends Fields, O extend
   return open(model.definition, remote(model.definition, settings))
 }
 
-/** What Connect's clients call through, and what ends its connection. */
+/** Transport for clients of Connect, with a `close` that ends its connection. */
 export interface ClosableTransport extends Transport, AsyncDisposable {
   readonly close: () => Promise<void>
 }
 
 /**
- * The way to all other RPCs, such as metadata and statistics, with Connect's typed client. Unary RPCs only.
+ * Makes a transport for all other unary RPCs, such as metadata and statistics, with Connect's typed client:
  *
  * ```ts
  * const server = createClient(GRPCInferenceService, Client.transport({ url: "grpc://models:8001" }))
  * const { version } = await server.serverMetadata({})
  * ```
- * @throws TypeError where the URL or another option is none, or the URL is not one of gRPC
+ * @throws TypeError if the URL or another option is invalid, or the URL is not a gRPC URL
  */
 export const transport = (
   options: Pick<ClientOptions, "url" | "headers" | "tls" | "connectTimeout" | "maxResponseSize">,

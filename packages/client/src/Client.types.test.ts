@@ -1,4 +1,4 @@
-/** What `Client.layer` may fail with, and what it takes. Nothing runs: `tsc` is the test. */
+/** Error and option types of `Client.layer`. Nothing runs: `tsc` is the test. */
 import type { Layer } from "effect"
 import { expectTypeOf, it } from "vitest"
 import * as Model from "@nereid/core/Model"

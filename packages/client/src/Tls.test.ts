@@ -1,6 +1,4 @@
-/**
- * grpcs:// and https:// against servers whose certificate nobody but the client's `tls.ca` knows.
- */
+/** grpcs:// and https:// to servers with a certificate that only the client's `tls.ca` trusts. */
 import { once } from "node:events"
 import { createSecureServer, type ServerHttp2Stream } from "node:http2"
 import { createServer } from "node:https"
@@ -20,7 +18,7 @@ const trusted = authority()
 
 const { cert, key } = trusted.issue("server")
 
-/** Servers that get as far as HTTP have shown that TLS works; what they answer is an error that tells them apart. */
+/** Servers that identify themselves by an error. Any HTTP response shows that TLS works. */
 const servers: { readonly [scheme: string]: () => Server } = {
   grpcs: () =>
     createSecureServer({ cert, key }).on("stream", (stream: ServerHttp2Stream) => {

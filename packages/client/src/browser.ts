@@ -1,2 +1,2 @@
-/** What users import in browsers: the same clients over HTTP, by `fetch`. */
+/** Public API for browsers: the same clients over HTTP, with `fetch`. */
 export * as Client from "./BrowserClient.ts"

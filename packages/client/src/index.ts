@@ -1,2 +1,2 @@
-/** What users import: `Client.layer` provides a model that another server runs, `Client.connect` calls it with promises. */
+/** Public API: `Client.layer` provides a model that another server runs, `Client.connect` calls it with promises. */
 export * as Client from "./Client.ts"

@@ -1,6 +1,6 @@
 /**
- * A JPEG or PNG picture as a model's input or output: the bytes of its file, which travel as they are. For contracts: what
- * is in it, a server finds out (Pixels.ts).
+ * Field type of a JPEG or PNG picture, for contracts. The value is the unchanged bytes of the file; servers decode them
+ * with Pixels.ts.
  */
 import { Tensor } from "@nereid/core"
 import { Schema, SchemaTransformation } from "effect"
@@ -10,7 +10,10 @@ const beginnings = [Uint8Array.of(0xff, 0xd8, 0xff), Uint8Array.of(0x89, 0x50, 0
 const isPicture = (bytes: Uint8Array): boolean =>
   beginnings.some((beginning) => beginning.every((byte, index) => bytes[index] === byte))
 
-/** BYTES [1] on the wire; in code a Uint8Array, known to begin like a JPEG or PNG file. Anything else is an InvalidRequest. */
+/**
+ * Field of a picture: BYTES [1] on the wire, a Uint8Array in code. Without the signature of a JPEG or PNG file, it is
+ * an InvalidRequest.
+ */
 export const field = Tensor.BYTES(1).pipe(
   Schema.decodeTo(
     Schema.Uint8Array,

@@ -1,6 +1,6 @@
 /**
- * The pixels of a JPEG or PNG picture, decoded by sharp outside the event loop, and the tensors that networks want of them.
- * Whatever is wrong with a picture is an InvalidRequest. What pixels mean to a model is the model's own business.
+ * Decodes JPEG and PNG pictures with sharp, outside the event loop, and converts their pixels to tensors. An invalid
+ * picture fails with InvalidRequest.
  */
 import { Errors, Tensor } from "@nereid/core"
 import type { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
@@ -8,22 +8,22 @@ import { Effect } from "effect"
 import sharp, { type Sharp } from "sharp"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
-/** Pixels of a picture: a photograph of 24 megapixels is read, one that would unfold to gigabytes is not. */
+/** Maximum pixels of a picture. Photographs of 24 megapixels are allowed; decompression bombs are not. */
 const maxPixels = 25_000_000
 
-/** A picture that decodes slower than this is made to. */
+/** Maximum time to decode a picture, in seconds. */
 const maxSeconds = 10
 
-/** One byte per channel, by rows: 0 is dark and 255 is bright. */
+/** Pixels of a picture by rows, one byte per channel: 0 is dark and 255 is bright. */
 export interface Pixels<W extends number = number, H extends number = number, C extends 1 | 3 = 1 | 3> {
   readonly data: Uint8Array
   readonly width: W
   readonly height: H
-  /** 3: red, green, blue; 1: grey. */
+  /** Number of channels. 3: red, green, blue; 1: grey. */
   readonly channels: C
 }
 
-/** Upright and without transparency (put on white), in red, green and blue, stretched to exactly this size. */
+/** Decodes a picture to RGB, upright, with transparency on white, stretched to exactly this size. */
 export const colours = <const W extends number, const H extends number>(
   picture: Uint8Array,
   { width, height }: { readonly width: W; readonly height: H },
@@ -33,7 +33,7 @@ export const colours = <const W extends number, const H extends number>(
     ({ data }) => ({ data, width, height, channels: 3 }),
   )
 
-/** Upright and without transparency (put on white), in grey, made smaller where its longer side is more than `longest`. */
+/** Decodes a picture to grey, upright, with transparency on white, downscaled if its longer side exceeds `longest`. */
 export const greys = (
   picture: Uint8Array,
   { longest }: { readonly longest: number },
@@ -47,19 +47,22 @@ export const greys = (
     ({ data, width, height }) => ({ data, width, height, channels: 1 }),
   )
 
-/** As Pillow does it, so that a network sees what it has been trained with. */
+/** Resampling like Pillow's, so that a network sees pictures like those of its training. */
 const resampling = { kernel: "cubic", fastShrinkOnLoad: false } as const
 
 let isConfigured = false
 
-/** Limits sharp before the first picture is decoded. An import changes nothing, as the settings hold for the whole process. */
+/**
+ * Configures sharp before the first picture is decoded. Importing does not, because the settings are global to the
+ * process.
+ */
 const configure = (): void => {
   if (isConfigured) return
   isConfigured = true
-  // libvips reads dozens of formats, some by external programs. It does not open a format that is not listed here.
+  // libvips supports dozens of formats, some with external programs. Only the formats listed here are enabled.
   sharp.block({ operation: ["VipsForeignLoad"] })
   sharp.unblock({ operation: ["VipsForeignLoadJpegBuffer", "VipsForeignLoadPngBuffer"] })
-  // No two requests bring the same picture.
+  // Requests rarely repeat a picture.
   sharp.cache(false)
 }
 
@@ -77,21 +80,21 @@ const decode = (picture: Uint8Array, arrange: (picture: Sharp) => Sharp) =>
     catch: (error) => new Errors.InvalidRequest({ message: `the picture cannot be decoded: ${reason(error)}` }),
   })
 
-/** The first line: libvips repeats itself. */
+/** Returns the first line of the error; libvips repeats itself. */
 const reason = (error: unknown): string => {
   const [line = ""] = errorMessage(error).trim().split("\n")
   return line.includes("pixel limit") ? `it has more than ${maxPixels} pixels` : line
 }
 
-/** What becomes of a byte: `(byte - mean) / deviation`, of all channels alike or each its own. */
+/** Normalization of a byte: `(byte - mean) / deviation`, with one value for all channels or one for each. */
 export interface Normalization {
-  /** Default 127.5: with its deviation, -1 is dark and 1 is bright. */
+  /** Mean of the bytes. Default 127.5: with the default deviation, -1 is dark and 1 is bright. */
   readonly mean?: number | ReadonlyArray<number>
-  /** Default 127.5. */
+  /** Deviation of the bytes. Default 127.5. */
   readonly deviation?: number | ReadonlyArray<number>
 }
 
-/** Channels last, FP32 [height, width, channels]: TensorFlow's order. */
+/** Converts to FP32 [height, width, channels], the order of TensorFlow. */
 export const channelsLast = <W extends number, H extends number, C extends 1 | 3>(
   { data, width, height, channels }: Pixels<W, H, C>,
   normalization: Normalization = {},
@@ -104,7 +107,7 @@ export const channelsLast = <W extends number, H extends number, C extends 1 | 3
   return Tensor.make("FP32", [height, width, channels], values)
 }
 
-/** Channels first, FP32 [channels, height, width]: PyTorch's order. */
+/** Converts to FP32 [channels, height, width], the order of PyTorch. */
 export const channelsFirst = <W extends number, H extends number, C extends 1 | 3>(
   { data, width, height, channels }: Pixels<W, H, C>,
   normalization: Normalization = {},
@@ -118,7 +121,7 @@ export const channelsFirst = <W extends number, H extends number, C extends 1 | 
   return Tensor.make("FP32", [channels, height, width], values)
 }
 
-/** What each byte becomes. */
+/** Returns the normalized value of each byte, for one channel. */
 const normalized = ({ mean = 127.5, deviation = 127.5 }: Normalization, channel: number): Float32Array => {
   const of = (value: number | ReadonlyArray<number>) => (typeof value === "number" ? value : (value[channel] ?? 0))
   return Float32Array.from({ length: 256 }, (_, byte) => (byte - of(mean)) / of(deviation))

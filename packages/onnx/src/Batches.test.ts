@@ -5,7 +5,7 @@ import { Effect, type Layer } from "effect"
 import { addSub, file, initializer, model, node, value } from "../../../test/fixtures/onnx.ts"
 import { Onnx } from "./index.ts"
 
-/** Y = X + the sum of X along an axis, so that every element tells what its batch was. */
+/** Y = X + the sum of X along an axis, so that every element identifies its batch. */
 const withSum = (dims: ReadonlyArray<number | string>, axis: number) =>
   model({
     inputs: [value("X", "FP32", dims)],

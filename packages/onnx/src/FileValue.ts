@@ -12,7 +12,7 @@ export const tensor = (constant: TensorProto, datatype: DataType): TypedTensor |
   return count === elementCount(shape) ? new TypedTensor(datatype, shape, bytes) : undefined
 }
 
-/** As raw bytes, or in the field that ONNX has for its element type. */
+/** Reads the value from raw bytes, or from the ONNX field of its element type. */
 const fixed = (constant: TensorProto, datatype: Exclude<DataType, "BYTES">): Uint8Array => {
   if (constant.rawData.length > 0) return constant.rawData.slice()
   const { buffer } = elements(constant, datatype)

@@ -1,6 +1,6 @@
 /**
- * Batches as messages, for what does not fit a slot: dynamic shapes, strings, and more rows than a slot has. Slower than
- * SlotBatch.ts, but right for every tensor that ONNX Runtime takes.
+ * Batches as messages, for batches that do not fit a slot: dynamic shapes, strings, and too many rows. Slower than
+ * SlotBatch.ts, but supports every tensor that ONNX Runtime takes.
  */
 import * as Batch from "@nereid/core/internal/batch/Batch"
 import type { Definition } from "@nereid/core/internal/model/Definition"
@@ -20,8 +20,8 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 const encoder = new TextEncoder()
 
 /**
- * What keeps one request from being run at all: bytes that are no text for ONNX Runtime, whose strings are UTF-8 and end,
- * in its Node binding, at the first NUL.
+ * Returns an error for a request with strings that ONNX Runtime cannot take. Its strings are UTF-8, and its Node
+ * binding truncates them at the first NUL.
  */
 export const refusal = ({ name, signature }: Model, request: Request): InvalidRequest | undefined => {
   for (const [index, spec] of signature.inputs.entries()) {
@@ -45,13 +45,13 @@ export const encode = (batch: Batch.Batch): GeneralInputs =>
 export const buffers = (tensors: GeneralInputs): Array<ArrayBuffer> =>
   tensors.flatMap(({ data }) => (data instanceof Uint8Array ? [data.buffer] : []))
 
-// A request's bytes are a view on what came from its socket, with who knows what beside it.
+// Copies the bytes, because they are a view of a larger buffer.
 const message = (tensor: TypedTensor): TensorMessage =>
   tensor.datatype === "BYTES"
     ? { dims: tensor.shape, data: texts(tensor).map((text) => text ?? "") }
     : { dims: tensor.shape, data: new Uint8Array(tensor.bytes) }
 
-/** The elements as texts; undefined for those that are none. */
+/** Decodes the elements as strings; undefined for invalid ones. */
 const texts = (tensor: TypedTensor): ReadonlyArray<string | undefined> => {
   const elements: TypedTensor["data"] = tensor.data
   if (!Array.isArray(elements)) return []
@@ -64,7 +64,9 @@ const texts = (tensor: TypedTensor): ReadonlyArray<string | undefined> => {
   })
 }
 
-/** The responses of a batch, or what is wrong with the outputs: nothing but the run itself has told their shapes. */
+/**
+ * Decodes the responses of a batch, or returns an error for invalid outputs. Their shapes are known only after the run.
+ */
 export const decode = (
   { name, signature, maxBatchSize }: Model,
   batch: Batch.Batch,

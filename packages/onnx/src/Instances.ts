@@ -1,6 +1,6 @@
 /**
- * From a file and options to instances: reads the file's signature, compares it with the declaration, and starts a
- * supervised worker for each instance. What one of them does is Supervisor.ts's and WorkerInstance.ts's business.
+ * Creates instances from a file and options: reads the file's signature, compares it with the declaration, and starts a
+ * supervised worker for each instance. Supervisor.ts restarts workers; WorkerInstance.ts communicates with one.
  */
 import type { Definition } from "@nereid/core/internal/model/Definition"
 import type { Fields } from "@nereid/core/internal/model/Field"
@@ -23,35 +23,35 @@ export interface OnnxOptions {
   /** Path or file URL; a relative path is relative to the working directory. */
   readonly file: string | URL
   /**
-   * Sessions, each in a thread that it blocks while it runs: a number of them, or a list of groups with execution providers of
-   * their own, such as one per device. More give throughput up to the number of cores. Default 1.
+   * Number of sessions, each in a separate worker thread, or a list of groups with their own execution providers, such
+   * as one per device. More sessions increase throughput up to the number of cores. Default 1.
    */
   readonly instances?: SessionPlan.SessionsOption
-  /** Threads within an operator: for latency, at the price of throughput. Default 1. */
+  /** Threads within an operator. More threads reduce latency and throughput. Default 1. */
   readonly intraOpThreads?: number
-  /** Operators that run at the same time; above 1 the graph is executed in parallel mode. Default 1. */
+  /** Operators that run concurrently. Above 1, the graph runs in parallel mode. Default 1. */
   readonly interOpThreads?: number
-  /** Default `all`. */
+  /** Graph optimization level of ONNX Runtime. Default `all`. */
   readonly graphOptimization?: GraphOptimization
-  /** Whether the CPU provider keeps memory between runs: faster, and never given back. Default true. */
+  /** Keeps the CPU provider's memory between runs, which is faster but never frees it. Default true. */
   readonly memoryArena?: boolean
   /**
-   * Execution providers, the most wanted first. One that is not there fails the load, unless another one follows it in the
-   * list: then a warning is logged. Single operators that a provider does not know run on the CPU, as always in ONNX
-   * Runtime. Default `["cpu"]`.
+   * Execution providers in order of preference. A missing provider is skipped with a warning; the load fails if it is
+   * the last one. Operators that a provider does not support run on the CPU, as always in ONNX Runtime. Default
+   * `["cpu"]`.
    */
   readonly providers?: SessionPlan.Providers
-  /** How a worker thread that died is started again. */
+  /** Limits on restarting a worker thread that has died. */
   readonly restart?: Supervisor.RestartOptions
 }
 
-/** Of a session whose instance and providers are decided. */
+/** Options of one session, whose instance and providers are already decided. */
 export interface InstanceSessionOptions extends Omit<OnnxOptions, "instances" | "providers"> {
-  /** Inputs of the definition that the file has values for, which batches bring all the same. Default none. */
+  /** Inputs that every batch provides, although the file has values for them. Default: none. */
   readonly requiredInputs?: ReadonlyArray<string>
 }
 
-/** The instances of a model whose file has been looked at. Tests give another `spawn`, to get hold of the threads. */
+/** Returns the instances of a model after checking its file. Tests pass another `spawn` to access the threads. */
 export const source = Effect.fnUntraced(function* (
   definition: Definition<Fields, Fields>,
   options: OnnxOptions,
@@ -74,7 +74,7 @@ export const source = Effect.fnUntraced(function* (
 
 const pathOf = ({ file }: Pick<OnnxOptions, "file">): string => (file instanceof URL ? fileURLToPath(file) : file)
 
-/** One instance, from options and a file that have been looked at. */
+/** Creates one instance, from checked options and a checked file. */
 export const session = (
   definition: Definition<Fields, Fields>,
   options: InstanceSessionOptions,
@@ -95,7 +95,7 @@ export const session = (
   return Supervisor.make({ name, concurrency: () => Slots.slotCount, start, restart: options.restart ?? {} })
 }
 
-/** What is wrong with the options that count something; undefined for nothing. */
+/** Returns an error message if a numeric option is invalid, otherwise undefined. */
 const wrongCount = (options: OnnxOptions): string | undefined => {
   for (const option of ["intraOpThreads", "interOpThreads"] as const) {
     const wrong = SessionPlan.countProblem(option, options[option] ?? 1)
@@ -104,7 +104,7 @@ const wrongCount = (options: OnnxOptions): string | undefined => {
   return SessionPlan.problem(options.instances)
 }
 
-/** Fails unless the file is there, is a model, and has the declared signature. */
+/** Fails unless the file exists, is an ONNX model, and has the declared signature. */
 const check = Effect.fn("Instances.check")(function* (definition: Definition<Fields, Fields>, file: string) {
   const { name, signature, maxBatchSize } = definition
   const different = mismatches(signature, maxBatchSize, yield* readSignature(name, file))

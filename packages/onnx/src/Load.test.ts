@@ -1,4 +1,4 @@
-/** What keeps a file from becoming a model, and that nothing stays behind. */
+/** Errors of loading an .onnx file; a failed load leaves no worker behind. */
 import { assert, describe, it } from "@effect/vitest"
 import { Model, Tensor } from "@nereid/core"
 import { Duration, Effect, Fiber, Layer, Logger } from "effect"

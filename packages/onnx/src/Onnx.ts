@@ -1,6 +1,4 @@
-/**
- * The vocabulary for users: `Onnx.layer` provides a model from an .onnx file. The parts live in Instances.ts.
- */
+/** `Onnx.layer`: provides a model from an .onnx file. The implementation is in Instances.ts. */
 import type { GivenOptions } from "@nereid/core/internal/model/GivenOptions"
 import type { Definition } from "@nereid/core/internal/model/Definition"
 import type { ModelClass } from "@nereid/core/internal/call/ModelClass"
@@ -22,11 +20,11 @@ export type { SessionGroup } from "./SessionPlan.ts"
 export type { RestartOptions } from "@nereid/core/internal/instance/Supervisor"
 export type { GraphOptimization } from "./SessionProtocol.ts"
 
-/** Of the sessions, and of the model around them. */
+/** Options of the sessions, and of the model that they run. */
 export interface LayerOptions<I extends Fields = Fields> extends OnnxOptions, Provide.ServingOptions<I> {
   /**
-   * How requests of different shapes share a batch, for a file that takes their elements one behind another (Triton's ragged
-   * batching). Default: only requests of equal shapes share one, or as the declaration's `batching.ragged` says.
+   * Lets requests of different shapes share a batch, for a file that takes their elements concatenated (Triton's ragged
+   * batching). Default: only requests of equal shapes share a batch, or as the declaration's `batching.ragged` says.
    *
    * ```ts
    * flat: {
@@ -40,9 +38,9 @@ export interface LayerOptions<I extends Fields = Fields> extends OnnxOptions, Pr
 }
 
 /**
- * Provides a model from a file. The file's signature is compared with the declaration, and every session is loaded, before
- * the layer is there. When it is released, what runs is finished first.
- * @throws TypeError where `flat` names what is not there
+ * Provides a model from an .onnx file. While the layer is built, it compares the file's signature with the declaration
+ * and loads every session. The layer fails with an OnnxLoadError. Releasing the layer waits for running batches.
+ * @throws TypeError if `flat` names an unknown tensor
  */
 export const layer = <
   Self,
@@ -61,7 +59,7 @@ export const layer = <
     model,
     {
       platform: "onnxruntime_onnx",
-      // Copied into shared memory, or into a message.
+      // Inputs are copied into shared memory, or into a message.
       keepsInputs: false,
       readsRequest: false,
       flat,

@@ -1,4 +1,4 @@
-/** The contract of an .onnx file, as far as it tells: nothing of batches, of which a graph knows only dimensions that vary. */
+/** Contract of an .onnx file. A graph has dynamic dimensions but no batch size, so the contract has no batching. */
 import type { Contract, ContractTensor } from "@nereid/core/internal/contract/Contract"
 import type { FileSignature, FileTensor } from "./OnnxFile.ts"
 

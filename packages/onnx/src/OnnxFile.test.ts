@@ -1,4 +1,7 @@
-/** What an .onnx file says of the files beside it. (Its signature: SignatureCheck.test.ts and the tests of Onnx.layer.) */
+/**
+ * External data files that an .onnx file refers to. SignatureCheck.test.ts and the tests of Onnx.layer cover its
+ * signature.
+ */
 import { create, toBinary } from "@bufbuild/protobuf"
 import {
   AttributeProtoSchema,

@@ -1,6 +1,6 @@
 /**
- * The signature of an .onnx file: names, element types and dims of what goes in and out of its graph. Read from the
- * protobuf, without ONNX Runtime; whether it is the declared one is SignatureCheck.ts's business.
+ * Reads the signature of an .onnx file from its protobuf, without ONNX Runtime: names, element types and dims of the
+ * graph's inputs and outputs. SignatureCheck.ts compares it with the declaration.
  */
 import { fromBinary } from "@bufbuild/protobuf"
 import type { DataType } from "@nereid/core/internal/tensor/DataType"
@@ -21,22 +21,22 @@ import * as FileValue from "./FileValue.ts"
 
 export interface FileTensor {
   readonly name: string
-  /** Undefined where the v2 protocol has no such datatype, or the value is no tensor. */
+  /** Datatype of the v2 protocol; undefined if there is no equivalent, or the value is not a tensor. */
   readonly datatype: DataType | undefined
   /** The datatype, or what the file has instead: `COMPLEX64`, `sequenceType`. */
   readonly type: string
-  /** With the batch dimension; undefined where the file does not state the shape. A dim without name or value is -1. */
+  /** Dims with the batch dimension; undefined if the file states no shape. A dim without name or value is -1. */
   readonly dims: ReadonlyArray<Dim> | undefined
 }
 
-/** An input that the file has a value for, which a run may bring another one in place of. */
+/** Input with a value in the file, which a run may override. */
 export interface DefaultedInput extends FileTensor {
-  /** Undefined where it is not in the file itself. */
+  /** Value; undefined if it is in another file. */
   readonly value: TypedTensor | undefined
 }
 
 export interface FileSignature {
-  /** That every run has to bring. */
+  /** Inputs that every run must provide. */
   readonly inputs: ReadonlyArray<FileTensor>
   readonly defaultedInputs: ReadonlyArray<DefaultedInput>
   readonly outputs: ReadonlyArray<FileTensor>
@@ -62,9 +62,9 @@ const datatypes: { readonly [elementType: number]: DataType } = {
 const elementTypeNames = new Map(Object.entries(ElementType).map(([name, number]): [number, string] => [number, name]))
 
 /**
- * The signature in the bytes of an .onnx file. Weights are viewed, not copied. A graph input that has an initializer is an
- * option; before IR version 4, when all weights were listed so, it is none.
- * @throws Error where the bytes are not a model
+ * Reads the signature from the bytes of an .onnx file. Weights are views, not copies. A graph input with an initializer
+ * is optional; before IR version 4, all weights are listed as inputs, and such an input is ignored.
+ * @throws Error if the bytes are not a model
  */
 export const signature = (bytes: Uint8Array): FileSignature => {
   const { graph, irVersion } = parsed(bytes)
@@ -79,8 +79,8 @@ export const signature = (bytes: Uint8Array): FileSignature => {
 }
 
 /**
- * The files that hold weights which the file does not hold itself, by their paths from its folder.
- * @throws Error where the bytes are not a model
+ * Returns the paths of external weight files, relative to the model's folder.
+ * @throws Error if the bytes are not a model
  */
 export const externalFiles = (bytes: Uint8Array): ReadonlyArray<string> => {
   const { graph, functions } = parsed(bytes)
@@ -103,7 +103,7 @@ const parsed = (bytes: Uint8Array): ModelProto => {
   }
 }
 
-/** With those of the graphs inside it. */
+/** Returns all tensors, including those of nested graphs. */
 const tensorsOf = ({ initializer, sparseInitializer, node }: GraphProto): ReadonlyArray<TensorProto> => [
   ...initializer,
   ...sparseInitializer.flatMap(partsOf),

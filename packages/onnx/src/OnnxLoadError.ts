@@ -1,6 +1,6 @@
 /**
- * Why a model could not be provided from its file: the file cannot be read, the runtime refuses it, its signature is not
- * the declared one, or no execution provider is there. Failures of a running model are core's InferenceError.
+ * Error of a model that cannot be loaded: an unreadable file, a file that ONNX Runtime refuses, a different signature,
+ * or a missing execution provider. A running model fails with an InferenceError of core instead.
  */
 import { Data } from "effect"
 

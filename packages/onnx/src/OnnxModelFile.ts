@@ -6,7 +6,7 @@ import type { OnnxOptions } from "./Instances.ts"
 import * as Provider from "./Provider.ts"
 import type { GraphOptimization } from "./SessionProtocol.ts"
 
-/** `layout` is between two of them. */
+/** Triton's graph levels. `layout` is between two of them. */
 const graphLevels: Readonly<Record<GraphOptimization, number>> = {
   all: 0,
   layout: 0,

@@ -5,12 +5,12 @@
 
 export type ProviderName = "cpu" | "webgpu" | "cuda" | "tensorrt"
 
-/** A provider by its name, on device 0, or on the device with that id. */
+/** Execution provider: its name for device 0, or with the id of another device. */
 export type Provider = ProviderName | { readonly name: ProviderName; readonly deviceId?: number }
 
 export const name = (provider: Provider): ProviderName => (typeof provider === "string" ? provider : provider.name)
 
-/** `cuda:1`, for messages. */
+/** Formats a provider for messages, such as `cuda:1`. */
 export const print = (provider: Provider): string =>
   typeof provider === "string" || provider.deviceId === undefined
     ? name(provider)

@@ -1,12 +1,12 @@
 /**
- * An .onnx file some of whose constants are inputs that every run has to bring. ONNX lets a run bring another value for an
- * input that has one in the file; onnxruntime-node does not, so that nothing but its initializer may go. Effect is not
- * imported here, as workers load it.
+ * Makes inputs with a constant in the .onnx file required. In ONNX, a run may override an input that has an
+ * initializer. onnxruntime-node does not support that, so the initializer is removed. Workers load this module, so it
+ * does not import Effect.
  */
 import { fromBinary, toBinary } from "@bufbuild/protobuf"
 import { ModelProtoSchema } from "@nereid/protocol/onnx"
 
-/** The file without the values of these inputs. */
+/** Returns the file without the values of these inputs. */
 export const make = (bytes: Uint8Array, names: ReadonlyArray<string>): Uint8Array => {
   const model = fromBinary(ModelProtoSchema, bytes)
   const { graph } = model

@@ -1,6 +1,6 @@
 /**
- * What ONNX Runtime can do on this machine, for `nereid check`. Models run in workers of their own
- * (WorkerInstance.ts); this is one run of a graph of two nodes, on the thread of the caller.
+ * Test of ONNX Runtime on this machine, for `nereid check`: runs a graph of two nodes on the calling thread. Models run
+ * in worker threads instead (WorkerInstance.ts).
  */
 import { create, toBinary } from "@bufbuild/protobuf"
 import {
@@ -15,14 +15,14 @@ export interface RuntimeCheck {
   readonly version: string
   /** Names of the execution providers of this build, whether or not the machine has their device. */
   readonly providers: ReadonlyArray<string>
-  /** Of the two lists, element by element. */
+  /** Element-wise sum of the two lists. */
   readonly sum: ReadonlyArray<number>
   readonly difference: ReadonlyArray<number>
 }
 
 /** Adds and subtracts, on the CPU; rejects where the runtime cannot be loaded, or does not run. */
 export const addSub = async (one: ReadonlyArray<number>, other: ReadonlyArray<number>): Promise<RuntimeCheck> => {
-  // Its native part is not there on every machine, and would fail whoever imports it.
+  // Imported lazily, because its native part is missing on some machines and would fail the import.
   const { InferenceSession, Tensor, env, listSupportedBackends } = await import("onnxruntime-node")
   const session = await InferenceSession.create(graph(), { executionProviders: ["cpu"] })
   const tensor = (data: ReadonlyArray<number>) => new Tensor("float32", Float32Array.from(data), [data.length])

@@ -4,14 +4,14 @@ import type { BuiltInstance } from "@nereid/core/InstanceContext"
 import * as InstancePlan from "@nereid/core/internal/instance/InstancePlan"
 import * as Provider from "./Provider.ts"
 
-/** The most wanted first. */
+/** Execution providers in order of preference. */
 export type Providers = readonly [Provider.Provider, ...Array<Provider.Provider>]
 
-/** Some sessions that are alike. */
+/** Group of identical sessions. */
 export interface SessionGroup {
-  /** How many. Default 1. */
+  /** Number of sessions. Default 1. */
   readonly count?: number
-  /** Default those of the model. */
+  /** Execution providers of the group. Default: those of the model. */
   readonly providers?: Providers
 }
 
@@ -23,7 +23,7 @@ export interface SessionPlan {
   readonly providers: (instance: BuiltInstance) => Providers
 }
 
-/** @throws TypeError where there is none, or a number is out of range */
+/** @throws TypeError if there is no session, or a number is out of range */
 export const make = (
   { name, version }: { readonly name: string; readonly version: string },
   option: SessionsOption = 1,
@@ -40,13 +40,13 @@ export const make = (
   }
 }
 
-/** Of the one that is wanted most. */
+/** Returns the device of the preferred provider. */
 const device = ([provider]: ReadonlyArray<Provider.Provider>): Pick<InstanceGroup, "kind" | "gpus"> => {
   if (provider === undefined || Provider.name(provider) === "cpu") return { kind: "CPU", gpus: [] }
   return { kind: "GPU", gpus: [typeof provider === "string" ? 0 : (provider.deviceId ?? 0)] }
 }
 
-/** What is wrong with the option; undefined for nothing. */
+/** Returns an error message if the option is invalid, otherwise undefined. */
 export const problem = (option: SessionsOption = 1): string | undefined => {
   if (typeof option === "number") return countProblem("instances", option)
   if (option.length === 0) return "instances must name at least one group, but none was given"
@@ -63,7 +63,7 @@ export const countProblem = (option: string, value: number): string | undefined 
     ? undefined
     : `${option} must be an integer of at least 1, but ${value} was given`
 
-/** The type demands one, but JavaScript has no types. */
+/** Checks the provider list at run time too, for callers in JavaScript. */
 export const providersProblem = (
   option: string,
   providers: ReadonlyArray<Provider.Provider> | undefined,

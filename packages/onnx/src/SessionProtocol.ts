@@ -12,7 +12,7 @@ export type GraphOptimization = "disabled" | "basic" | "extended" | "layout" | "
 export interface SessionOptions {
   /** Path of the .onnx file. */
   readonly file: string
-  /** Inputs that every batch brings, although the file has values for them. */
+  /** Inputs that every batch provides, although the file has values for them. */
   readonly requiredInputs: ReadonlyArray<string>
   readonly intraOpThreads: number
   readonly interOpThreads: number
@@ -43,7 +43,7 @@ export type LoadReply =
   | { readonly _tag: "Loaded"; readonly provider: string; readonly refused: ReadonlyArray<string> }
   | { readonly _tag: "LoadFailed"; readonly message: string }
 
-/** A tensor of the general path: little endian bytes in a buffer of its own, or texts. */
+/** Tensor of the general path: little-endian bytes in a separate buffer, or strings. */
 export interface TensorMessage {
   readonly dims: ReadonlyArray<number>
   readonly data: Uint8Array<ArrayBuffer> | ReadonlyArray<string>

@@ -1,6 +1,6 @@
 /**
- * Whether a file is the model that was declared. All differences at once, each with the tensor's name, what was declared
- * and what the file has, so that a contract is corrected in one go.
+ * Compares a file's signature with the declaration. Reports all differences at once, each with the tensor's name, the
+ * declared value and the file's value.
  */
 import { type Dim, isDynamic, print, type Signature, type TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"
 import type { FileSignature, FileTensor } from "./OnnxFile.ts"
@@ -35,7 +35,7 @@ const compare = (
       : [`${kind} '${spec.name}': expected ${print(spec.datatype, expected)}, found ${found}${reason}`]
   })
 
-/** Why the tensor is not as declared: text to add to `expected …, found …`, empty where these say it all. */
+/** Returns the reason for a mismatch, as an addition to `expected …, found …`; empty if no addition is needed. */
 const difference = (kind: Kind, spec: TensorSpec, maxBatchSize: number, tensor: FileTensor): string | undefined => {
   if (spec.datatype !== tensor.datatype) return ""
   if (spec.datatype === "BF16") return ", but onnxruntime-node has no BF16 tensors"

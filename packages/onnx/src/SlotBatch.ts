@@ -1,6 +1,6 @@
 /**
- * Batches in slots: requests into their rows of shared memory, and the outputs of a slot as responses. Which slot, and
- * when it may be used, is WorkerInstance.ts's business.
+ * Encodes requests into the rows of a shared memory slot, and decodes the outputs of a slot as responses.
+ * WorkerInstance.ts decides which slot to use, and when.
  */
 import * as Batch from "@nereid/core/internal/batch/Batch"
 import type { Response } from "@nereid/core/internal/request/Request"
@@ -26,9 +26,8 @@ export const write = (layout: Slots.Layout, slot: Uint8Array, batch: Batch.Batch
 }
 
 /**
- * The responses of a batch. The outputs of its own rows are copied, once for the whole batch, and each response views that copy: callers
- * keep tensors for as long as they like, while the slot is used again at once, and neither sockets nor TextDecoder take
- * shared memory.
+ * Reads the responses of a batch. The outputs are copied once per batch, and each response is a view of the copy.
+ * Callers may keep tensors, while the slot is reused at once. Sockets and TextDecoder do not accept shared memory.
  */
 export const read = (layout: Slots.Layout, slot: Uint8Array, batch: Batch.Batch): ReadonlyArray<Response> => {
   const { rows } = batch

@@ -1,6 +1,6 @@
 /**
- * The shared memory between an instance and its worker: control words, and slots that hold one whole batch each. Both
- * sides compute the same addresses from the same layout. Effect-free: the worker reads it too.
+ * Layout of the shared memory between an instance and its worker: control words, and slots that each hold a whole
+ * batch. Both sides compute addresses from the same layout. The worker loads this module, so it does not import Effect.
  *
  *   | control, 128 bytes | slot 0: input A │ input B │ output C | slot 1: input A │ input B │ output C |
  *
@@ -17,18 +17,21 @@ export const slotCount = 2
 /** The next sequence number to be handed over; written by the instance, waited for by the worker. */
 export const HEAD = 0
 const KIND = 1
-/** The next sequence number to be completed; written by the worker, in a cache line of its own, waited for by the instance. */
+/**
+ * Sequence number of the next batch to complete. The worker writes it in a separate cache line; the instance waits for
+ * it.
+ */
 export const DONE = 16
 const OUTCOME = 17
-/** In units of 8 bytes. */
+/** Index in units of 8 bytes. */
 const DURATION = 12
 const wordCount = 4
 
-/** What was handed over: rows in the slot if positive, else one of these. */
+/** Kinds of handover. A positive number is the number of rows in the slot. */
 export const GENERAL = -1
 export const STOP = 0
 
-/** Where the outcome is: the outputs in the slot, or a message on the port. */
+/** Kinds of outcome: outputs in the slot, or a message on the port. */
 export const IN_SLOT = 0
 export const BY_MESSAGE = 1
 
@@ -40,26 +43,26 @@ export const durationWord = (sequence: number): number => DURATION + (sequence &
 /** Sequence numbers wrap at 32 bits, like the words that hold them. */
 export const next = (sequence: number): number => (sequence + 1) | 0
 
-/** What ONNX Runtime and typed arrays of any width can work on, and one cache line. */
+/** Alignment of tensors, in bytes: a cache line, which suits ONNX Runtime and all typed arrays. */
 const alignment = 64
 const controlBytes = 128
 
 /** A bigger batch takes the general path: a slot is kept for as long as the model is loaded. */
 const maxSlotBytes = 16 * 1024 * 1024
 
-/** Where one tensor of a slot's batch lies. */
+/** Position of one tensor in a slot. */
 export interface SlotRegion {
   readonly name: string
   readonly datatype: FixedDataType
   /** From the beginning of the slot. */
   readonly offset: number
-  /** Without the batch dimension. */
+  /** Dims without the batch dimension. */
   readonly dims: ReadonlyArray<number>
   readonly bytesPerRow: number
 }
 
 export interface Layout {
-  /** Whether tensors have a batch dimension in front; if not, a batch is one row. */
+  /** Whether tensors have a batch dimension; if not, a batch is one row. */
   readonly batching: boolean
   /** The most rows that a slot holds. */
   readonly rows: number
@@ -69,8 +72,8 @@ export interface Layout {
 }
 
 /**
- * The layout for batches of this signature; undefined where slots are not possible: dynamic shapes, strings, size, and an
- * output that is an input of the graph itself, which ONNX Runtime 1.30 does not copy to where it is told to.
+ * Computes the layout for batches of this signature. Undefined if slots are impossible: dynamic shapes, strings, too
+ * large, or an output that is also a graph input, which ONNX Runtime 1.30 does not copy to the given buffer.
  */
 export const layout = (
   { inputs, outputs }: Signature,
@@ -107,7 +110,7 @@ const fixed = ({ name, datatype, dims }: TensorSpec): Omit<SlotRegion, "offset">
   return { name, datatype, dims: extents, bytesPerRow: extents.reduce((bytes, extent) => bytes * extent, width) }
 }
 
-/** As many rows as are asked for, or as fit. */
+/** Returns the number of rows that fit, at most `rows`. */
 const capacity = (tensors: ReadonlyArray<Omit<SlotRegion, "offset">>, rows: number, maxBytes: number): number => {
   const padding = tensors.length * (alignment - 1)
   const bytesPerRow = tensors.reduce((bytes, tensor) => bytes + tensor.bytesPerRow, 0)
@@ -116,7 +119,7 @@ const capacity = (tensors: ReadonlyArray<Omit<SlotRegion, "offset">>, rows: numb
 
 const align = (bytes: number): number => Math.ceil(bytes / alignment) * alignment
 
-/** Shared memory with room for the control words and, where there is a layout, the slots. */
+/** Allocates shared memory for the control words and, with a layout, the slots. */
 export const allocate = (of: Layout | undefined): SharedArrayBuffer =>
   new SharedArrayBuffer(controlBytes + slotCount * (of?.slotBytes ?? 0))
 

@@ -1,4 +1,4 @@
-/** Worker threads that die: who notices, who is started again, and when that ends. */
+/** Worker threads that die: the failures of requests, restarts, and the limit of restarts. */
 import { assert, it } from "@effect/vitest"
 import { Model, Tensor } from "@nereid/core"
 import * as Batch from "@nereid/core/internal/batch/Batch"

@@ -1,5 +1,5 @@
 /**
- * One worker thread of an ONNX session, as the main thread sees it: passes batches to the thread, receives their outcomes and
+ * Main thread's side of one worker thread of an ONNX session: passes batches to the thread, receives their outcomes and
  * stops the thread. Supervisor.ts starts another thread after this one has ended.
  *
  *   execute ─► slot or message ─► HEAD + 1, notify ─► worker ─► DONE + 1, notify ─► outcome ─► settle
@@ -25,7 +25,7 @@ import type { LoadReply, BatchReply, SessionOptions, SessionStart, TensorName } 
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 export interface WorkerInstanceOptions {
-  /** Also the name of the thread. */
+  /** Name of the instance and its thread. */
   readonly name: string
   readonly definition: Definition<Fields, Fields>
   readonly session: SessionOptions
@@ -107,7 +107,7 @@ interface InFlight {
 }
 
 export class WorkerInstance implements Supervised {
-  /** Completed with the reason once the thread has ended, whatever ended it. */
+  /** Completed with the reason once the thread has ended. */
   readonly exited = Deferred.makeUnsafe<string>()
 
   readonly #definition: Definition<Fields, Fields>
@@ -118,7 +118,7 @@ export class WorkerInstance implements Supervised {
   readonly #durations: Float64Array<SharedArrayBuffer>
   readonly #layout: Slots.Layout | undefined
   readonly #takesText: boolean
-  /** By sequence number, from #done to #head; never more than there are slots. */
+  /** Batches by sequence number, from #done to #head; at most one per slot. */
   readonly #inFlight: Array<InFlight> = []
   #head = 0
   #done = 0
@@ -143,7 +143,7 @@ export class WorkerInstance implements Supervised {
     let reason: string | undefined
     worker.once("error", (error: unknown) => (reason = errorMessage(error)))
     worker.once("exit", (code) => this.#exit(reason ?? `exit code ${code}`))
-    // Nothing in flight: the thread alone does not keep the process alive.
+    // Without batches in flight, the thread does not keep the process alive.
     worker.unref()
   }
 
@@ -230,7 +230,7 @@ export class WorkerInstance implements Supervised {
     }
   }
 
-  /** What has become of the batch at #done; after this its slot may be used again. */
+  /** Returns the outcome of the batch at #done. After this call, its slot may be used again. */
   #outcome({ batch, inputDuration }: InFlight): Exit.Exit<ExecutionResult, InferenceError> {
     const startedAt = performance.now()
     const inferDuration = this.#durations[Slots.durationWord(this.#done)] ?? 0
@@ -259,7 +259,7 @@ export class WorkerInstance implements Supervised {
       : Result.fail(new ExecutionFailed({ message: `onnx runtime error: ${received.message.message}` }))
   }
 
-  /** Asks the worker to exit after what is in flight, and waits until it has. Harmless when it has exited already. */
+  /** Tells the worker to exit after the batches in flight, and waits for it. Harmless if it has exited. */
   get stop(): Effect.Effect<void> {
     return Effect.suspend(() => {
       if (this.#state === "running") {

@@ -1,3 +1,3 @@
-/** What users import: `Onnx.layer` provides a model from an .onnx file. */
+/** Public API: `Onnx.layer` provides a model from an .onnx file. */
 export * as Onnx from "./Onnx.ts"
 export type { OnnxLoadError } from "./OnnxLoadError.ts"

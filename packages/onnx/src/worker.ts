@@ -1,7 +1,7 @@
 /**
- * The thread of one instance: loads one session, then runs one batch after the other until the stop word. It blocks,
- * in `Atomics.wait` or in the runtime, and never polls. Nobody else may end it: `terminate()` during a run or a load
- * aborts the whole process. Effect is not imported here: it would cost every worker its load time again.
+ * Worker thread of one instance: loads a session, then runs batches until the stop word. It blocks in `Atomics.wait` or
+ * in the runtime, and never polls. The thread must end itself: `terminate()` during a run or a load aborts the whole
+ * process. The module does not import Effect, which would add to the start time of every worker.
  */
 import { env, InferenceSession, listSupportedBackends, type Tensor } from "onnxruntime-node"
 import { readFile } from "node:fs/promises"
@@ -15,10 +15,12 @@ import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 type Tensors = Record<string, Tensor>
 
-/** Its errors come as exceptions, and end in a log or a reply; on stderr they are noise that callers can cause. */
+/**
+ * Silences ONNX Runtime's log. Errors are exceptions that reach a log or a reply; on stderr, clients could flood it.
+ */
 const silent = 4
 
-/** Tensors on a slot are made once for each number of rows, for at most so many of them. */
+/** Maximum cached tensors on a slot, one set for each number of rows. */
 const maxCached = 256
 
 const { session: options, inputs, outputs, layout, memory, port }: SessionStart = workerData
@@ -35,7 +37,7 @@ const load = async (): Promise<{ session: InferenceSession; provider: string; re
     try {
       if (!available.includes(name)) throw new Error(`not in this build, which has ${available.join(", ")}`)
       const settings = sessionOptions(options.providers.slice(index))
-      // By its path, so that the runtime finds what lies beside it, wherever the file may be taken as it is.
+      // Loads by path if the file is unchanged, so that the runtime finds external files.
       const session =
         model === undefined
           ? await InferenceSession.create(options.file, settings)
@@ -46,7 +48,7 @@ const load = async (): Promise<{ session: InferenceSession; provider: string; re
       refused.push(`execution provider ${Provider.print(provider)}: ${text(error)}`)
     }
   }
-  // With the CPU alone, or where all say the same, it is not the provider that fails.
+  // With only the CPU, or with equal reasons, the provider is not the cause.
   const [reason] = reasons
   const [only] = options.providers
   const isFile =
@@ -54,7 +56,7 @@ const load = async (): Promise<{ session: InferenceSession; provider: string; re
   throw new Error(isFile && reason !== undefined ? reason : refused.join("; "))
 }
 
-/** The file in memory, where it is not to be taken as it is. */
+/** Returns the modified file in memory; undefined if it is loaded unchanged. */
 const changedFile = async (): Promise<Uint8Array | undefined> => {
   if (options.requiredInputs.length === 0) return undefined
   const RequiredInputs = await import("./RequiredInputs.ts")
@@ -71,7 +73,7 @@ const sessionOptions = (providers: SessionOptions["providers"]): InferenceSessio
   logSeverityLevel: silent,
   extra: {
     session: {
-      // Weights in files of their own are beside the file, also where that is in memory.
+      // External weights are in the file's folder, also for a modified file in memory.
       ...(options.requiredInputs.length > 0
         ? { model_external_initializers_file_folder_path: dirname(options.file) }
         : {}),

@@ -1,4 +1,4 @@
-/** What the tests of repositories share: one on disk, opened without a port. No test is in here. */
+/** Fixture of the repository tests: a repository on disk, opened without a port. */
 import { KeyedLock } from "@nereid/core/internal/lifecycle/KeyedLock"
 import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { Effect } from "effect"
@@ -11,7 +11,7 @@ import * as Repository from "./Repository.ts"
 
 const noOverrides: LoadOverrides = { files: new Map() }
 
-/** A repository with a registry of its own, as a server has it, beside these models in code. */
+/** Opens a repository with a separate registry, as a server does, in addition to these models in code. */
 export const open = Effect.fnUntraced(function* (
   fixture: { readonly path: string },
   options: Partial<Repository.Options> = {},
@@ -21,7 +21,7 @@ export const open = Effect.fnUntraced(function* (
   const server = { store: registry, lock: new KeyedLock() }
   const opened = yield* Repository.open({ directories: [fixture.path], exitOnError: false, ...options })(server)
   yield* opened.begin
-  /** What a model makes of 0; the version in front where it is asked for. */
+  /** Calls a model with 0 and returns the output. Without a version, the server chooses one. */
   const call = (name: string, version = "") =>
     Effect.gen(function* () {
       const model = yield* Effect.fromResult(registry.get(name, version))
@@ -43,7 +43,7 @@ export const open = Effect.fnUntraced(function* (
   }
 })
 
-/** What makes repositories of one model, loaded or not, that is a script. */
+/** Returns a function that creates repositories of one scripted model, loaded or not. */
 export const scripts = <Fixture extends OnDisk, E, R>(repository: Effect.Effect<Fixture, E, R>) =>
   Effect.fnUntraced(function* (script: string, config: string, file = "model.ts") {
     const fixture = yield* repository
@@ -69,7 +69,7 @@ const control = ({ control }: OpenRepository) => {
   return control
 }
 
-/** The outputs for these inputs, in the order of the signature; of as many rows as the first one has. */
+/** Calls a model and returns the outputs in signature order. The first input determines the number of rows. */
 export const callModel = (model: RunningModel, inputs: ReadonlyArray<TypedTensor | undefined>) => {
   const rows = model.description.maxBatchSize > 0 ? (inputs.find((tensor) => tensor !== undefined)?.shape[0] ?? 1) : 1
   return Effect.map(

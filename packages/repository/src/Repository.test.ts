@@ -13,11 +13,13 @@ import * as Repository from "./Repository.ts"
 
 const explicit = { control: "explicit" } as const
 
-/** Until the model has so many sessions, each in a thread of its own; at once where the system does not tell. */
+/**
+ * Waits until the model has this many sessions, each in a thread; does not wait if the system does not list threads.
+ */
 const sessions = (model: string, count: number) =>
   Effect.promise(() => expect.poll(() => threads(model) ?? count, { timeout: 10_000 }).toBe(count))
 
-/** Those that are called like its instances. */
+/** Returns the threads with the names of the model's instances. */
 const threads = (model: string) => {
   if (!existsSync("/proc/self/task")) return undefined
   const names = readdirSync("/proc/self/task").map((id) => {
@@ -163,7 +165,7 @@ describe("at the start", () => {
     Effect.gen(function* () {
       const fixture = yield* repository
       fixture.adding("good", 1, 1)
-      // A link to itself is what nobody can read, whoever runs this.
+      // A link to itself is unreadable for any user.
       fixture.link("circle/1/model.onnx", "circle/1/model.onnx")
       fixture.write("folder/1/model.onnx/x", "")
       fixture.write("folder/config.pbtxt", "")
@@ -576,7 +578,7 @@ it.effect("polling follows what is added, changed and removed, and leaves alone 
     fixture.adding("stays", 1, 1)
     fixture.adding("changes", 1, 2)
     fixture.adding("goes", 1, 3)
-    // What cannot be read is no reason to look at nothing else.
+    // An unreadable model does not stop polling of the others.
     fixture.link("circle/1/model.onnx", "circle/1/model.onnx")
     const { registry, index, control } = yield* open(fixture, { control: "poll", pollInterval: "1 minute" })
     const [stays] = registry.versions("stays")

@@ -1,6 +1,6 @@
 /**
- * Directories of models in Triton's layout as a source of a server's models: which models there are, when they are loaded, and
- * which requests may load and unload them. catalogue/StoredModel.ts manages one model.
+ * Serves models from directories in Triton's layout: finds them, decides when to load them, and handles requests to
+ * load and unload. catalogue/StoredModel.ts manages one model.
  */
 import { type Duration, Effect, Layer, Result, Scope } from "effect"
 import { ExecutionFailed, InvalidRequest } from "@nereid/core/Errors"
@@ -18,29 +18,32 @@ import { Catalogue } from "./catalogue/Catalogue.ts"
 import type { LoadFailure } from "./directory/LoadFailure.ts"
 
 export interface Options {
-  /** Each holds a directory for each of its models. A name that is in two of them is loaded from neither. */
+  /**
+   * Directories to serve, with a subdirectory for each model. A name that two directories have is loaded from neither.
+   */
   readonly directories: readonly [string, ...ReadonlyArray<string>]
   /**
-   * `none`: all models are loaded at the start, and stay. `explicit`: those of `load`, and from then on what callers load and
-   * unload. `poll`: all, and what is added, changed and removed later. Default `none`.
+   * Loading of models. `none`: all models are loaded at the start. `explicit`: the models of `load` are loaded at the
+   * start, and clients load and unload models later. `poll`: all models are loaded, and later changes are followed.
+   * Default `none`.
    */
   readonly control?: "none" | "explicit" | "poll"
-  /** With `explicit`: the models to load at the start; `*` alone for all there are. Default none. */
+  /** Models to load at the start with `explicit`; `*` alone loads all. Default: none. */
   readonly load?: ReadonlyArray<string>
-  /** With `poll`: how often the directories are looked at. Default 15 seconds. */
+  /** Interval between scans of the directories with `poll`. Default 15 seconds. */
   readonly pollInterval?: Duration.Input
-  /** A model that has a `configs/<name>.pbtxt` of this name is configured by it. Default none. */
+  /** Name of an alternative configuration: a model with a file `configs/<name>.pbtxt` uses it. Default: none. */
   readonly configName?: string
-  /** Whether what a configuration leaves out is read from its model file. Default true. */
+  /** Completes configurations from model files. Default true. */
   readonly autoComplete?: boolean
-  /** Rows of a batch of a model that can batch, and whose configuration does not say how many. Default 4. */
+  /** Maximum batch size, in rows, of a model that supports batching and whose configuration sets none. Default 4. */
   readonly defaultMaxBatchSize?: number
-  /** Whether a model that cannot be loaded at the start ends the start. Default true. */
+  /** Fails the start if a model cannot be loaded. Default true. */
   readonly exitOnError?: boolean
 }
 
 /**
- * Servers that are built with this layer serve the models of these directories, beside those in code:
+ * Makes servers built with this layer serve the models of these directories, in addition to the models in code:
  *
  * ```ts
  * Server.layer([], { http: 8000 }).pipe(Layer.provide(Repository.layer({ directories: ["models"] })))
@@ -81,7 +84,7 @@ export const open =
       return opened
     })
 
-/** What kept models from being loaded, each of which is logged. */
+/** Loads models, logs each failure, and returns the error messages. */
 const loadAll = Effect.fn("Repository.loadAll")(function* (catalogue: Catalogue, names: ReadonlyArray<string>) {
   const problems = yield* Effect.match(catalogue.load(names, noOverrides), {
     onFailure: ({ message }) => [message],
@@ -94,7 +97,7 @@ const loadAll = Effect.fn("Repository.loadAll")(function* (catalogue: Catalogue,
   return problems
 })
 
-/** Follows the directories until the scope closes. */
+/** Polls the directories until the scope closes. */
 const poll = (catalogue: Catalogue, interval: Duration.Input) =>
   catalogue.changes.pipe(
     Effect.flatMap(({ changed, gone }) =>
@@ -111,7 +114,7 @@ const poll = (catalogue: Catalogue, interval: Duration.Input) =>
 
 const noOverrides: LoadOverrides = { files: new Map() }
 
-/** What callers may do, whose effects run with what the server runs with. */
+/** Returns the control for clients. Its effects run with the server's context. */
 const controlOf = Effect.fnUntraced(function* (catalogue: Catalogue, inCode: RegisteredModels["versions"]) {
   const context = yield* Effect.context<never>()
   const control: Control = {
@@ -132,14 +135,14 @@ const controlOf = Effect.fnUntraced(function* (catalogue: Catalogue, inCode: Reg
   return control
 })
 
-/** What became of the model. */
+/** Loads one model and fails with its error. */
 const loadOne = Effect.fn("Repository.load")(function* (catalogue: Catalogue, name: string, overrides: LoadOverrides) {
   const results = yield* catalogue.load([name], overrides)
   yield* logResults(results)
   return yield* Effect.fromResult(results.get(name) ?? Result.void)
 })
 
-/** Fails for a model in code, which callers cannot unload. */
+/** Fails for a model in code, which clients cannot unload. */
 const checkNotInCode = (name: string, inCode: ReadonlyArray<RunningModel>): Effect.Effect<void, ExecutionFailed> => {
   if (inCode.length === 0) return Effect.void
   const available = `versions that are still available: ${inCode.map(({ description: { version } }) => version).join(",")}`
@@ -148,7 +151,7 @@ const checkNotInCode = (name: string, inCode: ReadonlyArray<RunningModel>): Effe
   )
 }
 
-/** Tells the log what became of each model, after the start, which ends with a table of all. */
+/** Logs the result for each model. Not used at the start, which ends with a table of all models. */
 const logResults = (results: ReadonlyMap<string, Result.Result<void, { readonly message: string }>>) =>
   Effect.forEach(
     results,

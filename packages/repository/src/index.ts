@@ -1,6 +1,6 @@
 /**
- * What users import: `Repository.layer` serves the models of directories in Triton's layout, `ModelScript.define` types those in
- * code, and `exportRepository` tells the files of such a directory for models that are declared.
+ * Public API: `Repository.layer` serves directories of models in Triton's layout. `ModelScript.define` types a scripted
+ * model. `exportRepository` generates the files of a repository from declared models.
  */
 export * as ModelScript from "./script/ModelScript.ts"
 export * as Repository from "./Repository.ts"

@@ -10,7 +10,7 @@ import * as OnePort from "./OnePort.ts"
 import * as Cors from "./port/Cors.ts"
 import type { Listen, ServerOptions } from "./ServerOptions.ts"
 
-/** Where each front end listens; undefined for one that is turned off. */
+/** Addresses of the front ends; undefined for one that is turned off. */
 export interface FrontEnds {
   readonly metrics: Address | undefined
   readonly port: Address | undefined
@@ -69,7 +69,7 @@ const listen = <R>(
 
 const addressOf = (at: Exclude<Listen, false>): Address => (typeof at === "number" ? { host: "0.0.0.0", port: at } : at)
 
-/** Where HTTP or gRPC listens by itself: nowhere if the port for everything is its port. */
+/** Address of a separate HTTP or gRPC listener; undefined if the common port replaces it. */
 const ownPort = (
   name: "http" | "grpc",
   own: Listen,

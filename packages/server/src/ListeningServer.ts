@@ -10,13 +10,13 @@ export type { Address }
 export class Server extends Context.Service<
   Server,
   {
-    /** Where it listens; undefined for what is turned off. */
+    /** Address of the HTTP listener; undefined if it is off. */
     readonly http: Address | undefined
     readonly grpc: Address | undefined
-    /** Of everything on one port. */
+    /** Address of the listener for all protocols. */
     readonly port: Address | undefined
     readonly metrics: Address | undefined
-    /** Those of now, where a repository puts some in and takes some out. */
+    /** Current models; a repository may add and remove models. */
     readonly models: ReadonlyArray<RunningModel>
     /** Every model there is, also those of a repository that are not loaded. */
     readonly index: () => ReadonlyArray<IndexEntry>

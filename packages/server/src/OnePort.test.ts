@@ -1,4 +1,6 @@
-/** HTTP and gRPC on one port, over HTTP/1.1 and HTTP/2. What they answer is the conformance suite's (test/conformance). */
+/**
+ * HTTP and gRPC on one port, over HTTP/1.1 and HTTP/2. The conformance suite (test/conformance) covers the responses.
+ */
 import { Agent, request as httpRequest } from "node:http"
 import type { ClientHttp2Session } from "node:http2"
 import { connect as connectSocket } from "node:net"
@@ -33,7 +35,7 @@ const serve = Effect.fnUntraced(function* (options: Partial<OnePort.OnePortOptio
 
 interface TestRequest {
   readonly path: string
-  /** A GET where there is none. */
+  /** Body of a POST; a request without a body is a GET. */
   readonly body?: string | Uint8Array
   readonly headers?: { readonly [name: string]: string }
 }

@@ -42,7 +42,8 @@ export const make = Effect.fnUntraced(function* (
     response.on("error", constVoid)
     grpc.limit(request)
     request.stream.on("finish", () => {
-      // What is left of a body that nobody wants: callers such as curl see no answer while they cannot go on sending.
+      // Discards the rest of an unread body. Clients such as curl do not read the response while their sending is
+      // blocked.
       request.resume()
       HalfOpen.closeSoon(request.stream)
     })
@@ -56,7 +57,7 @@ export const make = Effect.fnUntraced(function* (
   return yield* HttpListener.make(http1, { name: "HTTP and gRPC", ...listener, http2 })
 })
 
-/** Its path names a method of a service, whether there is one or not; or it is gRPC, whatever its path. */
+/** Tells whether a request is an RPC: its path has the form of a method, known or not, or its content type is gRPC. */
 const isRpc = ({ url = "", headers }: IncomingRequest): boolean => {
   if (url.startsWith("/v2/")) return false
   return /^\/[\w.]+\.\w+\/\w/.test(url) || GrpcContentType.isGrpc(headers["content-type"])

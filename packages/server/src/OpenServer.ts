@@ -6,7 +6,7 @@
  *           ─► repository, if any, loads its models ─► ready
  *   stop:   readiness off ─► listeners close, the repository loads no more, in-flight requests finish (at most `drainTimeout`) ─►
  *           models unload, those of the repository, too
- *   a model fails unrecoverably:  readiness off ─► stop, by whoever holds the server
+ *   a model fails unrecoverably:  readiness off ─► stop, by the owner of the server
  */
 import { totalmem } from "node:os"
 import { Duration, Effect, Exit, Fiber, Option, Scope } from "effect"
@@ -67,7 +67,7 @@ export const open = Effect.fnUntraced(function* <E, R>(
   yield* openRepository(yield* ModelRepository)
   const gateway = yield* makeGateway(store, repository, options)
 
-  // In parallel: all listeners close at once, and no listener waits for the calls of another.
+  // Listeners close in parallel, so that no listener waits for the calls of another.
   const frontEnds = yield* Scope.make("parallel")
   const drain = stop(gateway, frontEnds, drainTimeout, options.onDrainTimeout)
   yield* Effect.addFinalizer(() => drain)
@@ -88,7 +88,7 @@ export const open = Effect.fnUntraced(function* <E, R>(
   const loaded = yield* Scope.provide(load, models)
   serve(store, expected, loaded.models)
   if (loaded.repository !== undefined) yield* openRepository(loaded.repository)
-  // What the repository goes on with, such as polling its directories, ends with the listeners.
+  // Background work of the repository, such as polling, ends with the listeners.
   yield* Effect.mapError(Scope.provide(repository.begin, frontEnds), ({ message }) => {
     const index = RepositoryIndex.all(store, repository)
     return new ServeError({ message, found: { index: () => index, models: store.models } })
@@ -145,7 +145,7 @@ const becomeReady = (expected: ReadonlyArray<ModelVersion>, model: RunningModel)
 
 const failed = ({ message }: { readonly message: string }) => new ServeError({ message })
 
-/** What models may take to end, once their requests have. */
+/** Time limit for models to unload after their requests have ended. */
 const grace = Duration.seconds(5)
 
 /** Memory of the machine, or of the container if that is less, in bytes. */
@@ -163,7 +163,8 @@ const stop = Effect.fn("OpenServer.stop")(function* (
   onDrainTimeout: () => void = () => {},
 ) {
   gateway.beginDrain()
-  // A fiber of its own: finalizers cannot be interrupted, so a timeout around them would wait for them all the same.
+  // Finalizers cannot be interrupted, so a timeout around them would wait for them. A separate fiber makes the timeout
+  // effective.
   const closing = yield* Effect.forkDetach(Scope.close(frontEnds, Exit.void), { startImmediately: true })
   const drained = yield* Fiber.join(closing).pipe(Effect.timeoutOption(limit))
   if (Option.isNone(drained)) {

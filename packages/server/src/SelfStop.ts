@@ -11,7 +11,7 @@ export interface SelfStopOptions {
   readonly readinessOff: () => void
   /** Answers what is in flight, and ends the models. */
   readonly stop: Effect.Effect<void>
-  /** How long the process may take to end. */
+  /** Time limit for the process to end. */
   readonly limit: Duration.Duration
   readonly onUnrecoverable: ((error: Unrecoverable) => void) | undefined
 }
@@ -67,11 +67,11 @@ export const watch = Effect.fnUntraced(function* (
 })
 
 /**
- * As SIGTERM does: nothing else reaches a program that waits in `Layer.launch`, and all that has to be done at its end listens
- * for it. The exit code is that of `process.exitCode` for `Server.teardown`, and 130 without.
+ * Stops the process like SIGTERM, because only a signal reaches a program that waits in `Layer.launch`. The exit code
+ * is `process.exitCode` with `Server.teardown`, and 130 without.
  *
- * Where nobody listens, the fiber that has built the server is interrupted, as a launched layer's waits with all that is to be
- * released; where it has gone on to something else, as that of a ManagedRuntime, the server alone is stopped.
+ * Without a signal listener, the fiber that built the server is interrupted, if it still waits, as in a launched layer.
+ * Otherwise, as in a ManagedRuntime, only the server stops.
  */
 const endProcess = (
   holder: Fiber.Fiber<unknown, unknown>,

@@ -27,7 +27,7 @@ const infer = (port: number | undefined) =>
 const status = (port: number | undefined, path: string) =>
   Effect.promise(async () => (await fetch(`http://127.0.0.1:${port}${path}`)).status)
 
-/** Whether nobody accepts a connection there. */
+/** Checks that no connection is accepted on the port. */
 const refuses = (port: number) =>
   Effect.callback<boolean>((resume) => {
     const socket = connect(port, "127.0.0.1", () => resume(Effect.succeed(false)))

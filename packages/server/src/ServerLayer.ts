@@ -1,4 +1,4 @@
-/** A server as a layer. A server for callers without Effect is in StartedServer.ts. */
+/** `Server.layer`: a server as an Effect layer. StartedServer.ts has the API without Effect. */
 import { Context, Deferred, Effect, Layer, Scope } from "effect"
 import type { DeclaredModel } from "@nereid/core/internal/call/ModelClass"
 import { ModelRepository } from "@nereid/core/internal/lifecycle/ModelRepository"
@@ -14,21 +14,21 @@ import { open } from "./OpenServer.ts"
 import type { ProvidedModels } from "./ProvidedModels.ts"
 import type { ServerOptions } from "./ServerOptions.ts"
 
-/** What `Model.Service` makes, and any other key of a model. */
+/** Key of a model, such as a class of `Model.Service`. */
 export type AnyModel = Context.Key<unknown, { readonly model: RunningModel }>
 
 type Identifiers<M extends ReadonlyArray<AnyModel>> = M[number]["Identifier"]
 
-/** The options of a server that builds its models. */
+/** Options of a server that builds its models. */
 export interface ProvideOptions<L> extends ServerOptions {
   /**
-   * Layer that provides the models. The server builds it once the ports are open, and provides the models itself. Default: the
-   * models are built before the ports open, by the layers that provide them to the server.
+   * Layer that provides the models. The server builds the layer after it opens the ports, and provides the models
+   * itself. Default: the layers around the server build the models before the ports open.
    */
   readonly provide: L
 }
 
-/** A server that needs its models, or provides them where its options have a layer for them. */
+/** Layer type of a server: it requires its models, or provides them if the option `provide` is set. */
 export type ServerLayer<M extends ReadonlyArray<AnyModel>, L extends Layer.Any | undefined> = L extends Layer.Any
   ? Layer.Layer<Server | Identifiers<M>, ServeError | Layer.Error<L>, Layer.Services<L>>
   : Layer.Layer<Server, ServeError, Identifiers<M>>
@@ -46,8 +46,8 @@ export type ServerLayer<M extends ReadonlyArray<AnyModel>, L extends Layer.Any |
  * Server.layer([Digits], { http: 8000, grpc: 8001, provide: DigitsLive }).pipe(Layer.launch, NodeRuntime.runMain)
  * ```
  *
- * While the models load, the server is then live but not ready, and refuses requests to them as ModelNotReady (gRPC
- * UNAVAILABLE, HTTP 503). The layer is built once they are loaded, and provides them beside the server.
+ * While the models load, the server is live but not ready, and refuses requests to them with ModelNotReady (gRPC
+ * UNAVAILABLE, HTTP 503). The layer completes after the models are loaded, and provides them together with the server.
  */
 export function layer<
   const M extends ReadonlyArray<L extends undefined ? AnyModel : DeclaredModel>,
@@ -63,7 +63,7 @@ export function layer<const M extends ReadonlyArray<DeclaredModel>, E, R>(
   return provide === undefined ? layerOfServices(models, options) : layerOfProvided(models, provide, options)
 }
 
-/** A server of models that are built already: its ports open once it is built. */
+/** Builds a server whose models are already built. The ports open while the layer is built. */
 const layerOfServices = <const M extends ReadonlyArray<AnyModel>>(
   models: M,
   options: ServerOptions,
@@ -78,10 +78,10 @@ const layerOfServices = <const M extends ReadonlyArray<AnyModel>>(
         open(ready, Effect.succeed({ models: running }), { ...options, control }),
       )
     }),
-    // Memoized by what it is, so this one is also that of the models.
+    // Layers are memoized by identity, so the models use this same registry.
   ).pipe(Layer.provide(Registry.layer))
 
-/** A server that builds its models, once its ports are open. */
+/** Builds a server that opens its ports first, then builds its models. */
 export const layerOfProvided = <const M extends ReadonlyArray<DeclaredModel>, E, R>(
   models: M,
   provided: Layer.Layer<Identifiers<M>, E, R>,
@@ -95,10 +95,10 @@ export const layerOfProvided = <const M extends ReadonlyArray<DeclaredModel>, E,
         Effect.tap((context) => Deferred.succeed(built, context)),
         Effect.map((context) => ({
           models: models.map((model) => runningOf(context, model)),
-          // Theirs, or the one around them.
+          // Prefers the repository of the models' layer over the one of the surrounding context.
           repository: Context.get(Context.merge(outside, context), ModelRepository),
         })),
-        // Their log is the program's, not the server's.
+        // Models log to the loggers of the program, not to those of the server.
         Effect.updateContext((inside: Context.Context<Scope.Scope>) =>
           Context.add(outside, Scope.Scope, Context.get(inside, Scope.Scope)),
         ),
@@ -121,7 +121,7 @@ const runningOf = <Identifier>(
 const logged = <A, E, R>(options: ServerOptions, run: (control: LogControl) => Effect.Effect<A, E, R>) =>
   Effect.flatMap(Logging.current(options.logging ?? {}), (logging) => Logging.through(logging)(run(logging.control)))
 
-/** The need of one model of a list is the need of the list. */
+/** Narrows the requirement of one model to that of the whole list. */
 const provided = <Identifier>(
   model: Context.Key<Identifier, { readonly model: RunningModel }>,
 ): Effect.Effect<{ readonly model: RunningModel }, never, Identifier> => model

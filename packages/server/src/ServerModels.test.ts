@@ -58,7 +58,7 @@ interface Ports {
   readonly grpc: Server.Address | undefined
 }
 
-/** Asks both ports. */
+/** Calls a model over both ports. */
 const requestsTo = Effect.fnUntraced(function* ({ http, grpc }: Ports) {
   const call: Call = yield* clients["grpc-js"]({ port: grpc?.port ?? 0 })
   const fetched = (path: string, init: RequestInit = {}) =>
@@ -85,7 +85,7 @@ const requestsTo = Effect.fnUntraced(function* ({ http, grpc }: Ports) {
       },
       { concurrency: "unbounded" },
     )
-  /** What both answer to it. */
+  /** Returns the value that both protocols respond with. */
   const value = (name: string) =>
     Effect.map(infer(name), ({ overHttp, overGrpc }) => {
       expect(overHttp.status, overHttp.text).toBe(200)

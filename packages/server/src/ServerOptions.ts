@@ -1,4 +1,4 @@
-/** The options of a server, as `Server.layer` and `Server.start` take them. The command's flags are in cli/src/flags. */
+/** Options of `Server.layer` and `Server.start`. The flags of `nereid serve` are in cli/src/flags. */
 import type { Duration } from "effect"
 import type { Unrecoverable } from "@nereid/core/Errors"
 import type { Restriction } from "./gateway/RestrictedApis.ts"
@@ -11,89 +11,96 @@ import type * as Cors from "./port/Cors.ts"
 import type { Tls } from "./port/Tls.ts"
 import type { TraceSettings } from "./trace/TraceSettings.ts"
 
-/** Where a front end listens: a port on all addresses, a port on one, or false for nowhere. Port 0: a free one. */
+/**
+ * Address to listen on: a port on all addresses, a host and a port, or false to turn the listener off. Port 0 picks a
+ * free port.
+ */
 export type Listen = number | false | { readonly host: string; readonly port: number }
 
 export interface ServerOptions {
-  /** HTTP. Default 8000. */
+  /** Address of the HTTP listener. Default: port 8000. */
   readonly http?: Listen
-  /** gRPC, Connect and gRPC-Web. Default 8001. */
+  /** Address of the listener for gRPC, Connect and gRPC-Web. Default: port 8001. */
   readonly grpc?: Listen
   /**
-   * All that these two answer, over HTTP/1.1 and HTTP/2, on one port beside them. Where it is the port of one of them, that
-   * one has none of its own. Default false.
+   * Address of a listener that serves `http` and `grpc` together, over HTTP/1.1 and HTTP/2. An `http` or `grpc` with
+   * the same port opens no separate listener. Default false.
    */
   readonly port?: Listen
-  /** Prometheus' /metrics. Default 8002. */
+  /** Address of the listener for Prometheus' `/metrics`. Default: port 8002. */
   readonly metrics?: Listen
-  /** What /metrics tells: latency counters and summaries, the machine. */
+  /** Optional metrics of `/metrics`: latency counters and summaries, and metrics of the machine. */
   readonly metricsOptions?: MetricsOptions
-  /** Certificates of these ports, from files; a port without speaks plaintext. Default none. */
+  /** TLS certificates of each listener, read from files. A listener without one serves plaintext. Default: none. */
   readonly tls?: { readonly http?: Tls; readonly grpc?: Tls; readonly port?: Tls }
-  /** What browsers let pages of other origins ask, on all ports but that of metrics. Default none. */
+  /** Cross-origin requests that browsers may send, on all ports except the metrics port. Default: none. */
   readonly cors?: Cors.Cors
-  /** The server's name in its metadata. Default nereid. */
+  /** Server name in the server's metadata. Default "nereid". */
   readonly id?: string
-  /** The largest HTTP body, in bytes. Default 64 MiB. */
+  /** Maximum size of an HTTP body, in bytes. Default 64 MiB. */
   readonly maxInputSize?: number
-  /** The largest gRPC message, in bytes. Default 256 MiB, at most 2 GiB - 1. */
+  /** Maximum size of a gRPC message, in bytes. Default 256 MiB, at most 2 GiB - 1. */
   readonly maxMessageSize?: number
-  /** Of gRPC's answers to inferences, where the caller accepts it; gzip, deflate and brotli. Default "none". */
+  /** Compression of gRPC inference responses, for clients that accept gzip, deflate or brotli. Default "none". */
   readonly responseCompression?: ResponseCompression
-  /** What becomes of gRPC's connections that are dead, that ping too much or that are old. Default as in gRPC itself. */
+  /** Keepalive of gRPC connections: pings, limits on the client's pings, and maximum age. Defaults as in gRPC. */
   readonly keepalive?: Keepalive
-  /** Bytes that requests hold together until they are answered. Default half of the memory that the process may use. */
+  /** Maximum memory of all requests in flight, in bytes. Default: half of the memory that the process may use. */
   readonly maxInFlightSize?: number
-  /** Connections at one time, on each port; one more is closed at once. Default 10,000. */
+  /** Maximum open connections of each port. Further connections are closed at once. Default 10,000. */
   readonly maxConnections?: number
-  /** Whether gRPC inference, unary and streams, takes its own path before Connect. Default true; false to compare them. */
+  /** Handles gRPC inference, unary and streaming, before Connect. Default true; false is for comparison. */
   readonly fastInference?: boolean
   /**
-   * Headers (HTTP) and metadata (gRPC) that become parameters of their requests: a regular expression each, that matches
-   * any part of a name, whatever the case unless it begins with `(?-i)`. Default none.
+   * HTTP headers and gRPC metadata that are forwarded as request parameters. Each value is a regular expression that
+   * matches any part of a name. Matching ignores case unless the expression starts with `(?-i)`. Default: none.
    */
   readonly forwardHeaders?: { readonly http?: string; readonly grpc?: string }
   /**
-   * Paths of one's own, beside the protocol's, over HTTP: each takes one sample of a model as plain JSON and answers so; one
-   * that streams, with server-sent events. `GET /openapi.json` tells of them. Default none.
+   * Additional HTTP routes. A route takes one sample of a model as plain JSON and responds with plain JSON, or with
+   * server-sent events for a streaming model. `GET /openapi.json` describes the routes. Default: none.
    *
    * ```ts
    * routes: { "POST /sentiment": Sentiment } // curl -d '{"TEXT":"great"}' localhost:8000/sentiment
    * ```
    */
   readonly routes?: ModelRoutes
-  /** What answers only to calls with a secret header. Default nothing. */
+  /** APIs that require a secret header. Default: none. */
   readonly restrictedApis?: { readonly http?: ReadonlyArray<Restriction>; readonly grpc?: ReadonlyArray<Restriction> }
-  /** Whether callers may have tensors read from and written to shared memory of this machine. Default false. */
+  /** Allows clients to register shared memory of this machine for input and output tensors. Default false. */
   readonly allowClientSharedMemory?: boolean
   /**
-   * What the server's own log has, where it goes and how it looks; may be changed while the server runs. Without effect
-   * inside `Logging.layer`, which has its own. Default: information, warnings and errors, to stderr, in Triton's format.
+   * Content, destination and format of the server's log. All but the file can be changed while the server runs. Ignored
+   * inside `Logging.layer`. Default: information, warnings and errors, to stderr, in Triton's format.
    */
   readonly logging?: Logging.LoggingOptions
   /**
-   * Which requests are traced, into which file; all but the file may be changed while the server runs. Default: none, and
-   * without a file none ever.
+   * Selects the requests to trace, and the trace file. All but the file can be changed while the server runs. Default:
+   * no tracing. Without a file, tracing cannot be turned on.
    */
   readonly trace?: Partial<TraceSettings>
   /**
-   * Whether to tune V8's garbage collector for a server: V8 counts buffers together with its heap, collects young objects more
-   * often, and no longer guesses which objects live long. Requests with large tensors then cost a fraction of their collections,
-   * and small gRPC requests an eighth less CPU; up to some tens of megabytes more wait for a collection. The V8 flags hold for
-   * the whole process until it ends, worker threads included. So turn it on where serving is what the process is for, and leave
-   * it off in a process that does other work, too. `nereid serve` turns it on. Default false.
+   * Tunes V8's garbage collector for a server. V8 then counts buffers together with its heap, collects young objects
+   * more often, and does not predict which objects live long. Requests with large tensors cost fewer collections, and
+   * small gRPC requests an eighth less CPU. Uncollected memory grows by up to some tens of megabytes.
+   *
+   * The V8 flags apply to the whole process until it ends, including worker threads. Leave the option off in a process
+   * that also does other work. `nereid serve` turns it on. Default false.
    */
   readonly tuneGarbageCollector?: boolean
-  /** Whether the server is ready only while all its models are; else while it serves at all. Default true. */
+  /**
+   * Requires all models to be ready before the server reports ready. With false, a running server is ready. Default
+   * true.
+   */
   readonly strictReadiness?: boolean
-  /** How long a stop waits for requests in flight. Default 30 seconds. */
+  /** Maximum time that a stop waits for requests in flight. Default 30 seconds. */
   readonly drainTimeout?: Duration.Input
-  /** Called where a stop goes on without requests that were still in flight after that; the log says so, too. Default: nothing. */
+  /** Called if requests are still in flight after `drainTimeout`; the server also logs it. Default: no callback. */
   readonly onDrainTimeout?: () => void
   /**
-   * What becomes of a server of which a model has failed unrecoverably (`Errors.Unrecoverable`): called once, when readiness
-   * is off, it has to close what holds the server. Default: it ends the process as SIGTERM does, with exit code 1. A server
-   * of `Server.start` stops in any case.
+   * Called once after a model fails with `Errors.Unrecoverable`, when readiness is off. The callback must close the
+   * scope that holds the server; a server of `Server.start` stops in any case. Default: end the process as SIGTERM
+   * does, with exit code 1.
    */
   readonly onUnrecoverable?: (error: Unrecoverable) => void
 }

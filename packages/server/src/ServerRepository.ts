@@ -1,6 +1,6 @@
 /**
- * The model repository of a server. A layer of models may bring a repository of its own, which then takes the place of the one
- * that the server was built with.
+ * Model repository of a server. A repository in the layer of the models takes precedence over the one around the
+ * server.
  */
 import { Effect, type Scope } from "effect"
 import {

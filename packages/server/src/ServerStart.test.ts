@@ -1,4 +1,4 @@
-/** A server in the background, as a program without Effect has it: started, asked, stopped, and started again. */
+/** `Server.start` without Effect: start, requests, stop, and another start. */
 import { createServer, type AddressInfo } from "node:net"
 import { expect, it, onTestFinished } from "vitest"
 import { Errors, Model, Tensor } from "@nereid/core"
@@ -15,7 +15,7 @@ const same = ({ x }: Model.Sample<typeof fields.inputs>) => Effect.succeed({ x }
 const echo = Model.each(Echo, same)
 const other = Model.each(Other, same)
 
-/** Tells how many of its instances are loaded. */
+/** Model that counts its loaded instances. */
 const counted = () => {
   const instances = { loaded: 0, ever: 0 }
   const load = Effect.sync(() => {
@@ -40,7 +40,7 @@ const infer = async (port: number, model = "echo") => {
 
 const responded = [200, expect.objectContaining({ outputs: [expect.objectContaining({ data: [7] })] })]
 
-/** Holds a port until the test is over; fails where somebody else has it. */
+/** Holds a port until the end of the test; fails if it is in use. */
 const take = async (port: number) => {
   const holder = createServer()
   await new Promise<void>((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** A server in the background, for callers without Effect. */
+/** `Server.start`: a server in the background, for callers without Effect. */
 import { Cause, Context, Effect, Exit, Layer, Scope } from "effect"
 import type { Unrecoverable } from "@nereid/core/Errors"
 import type { DeclaredModel } from "@nereid/core/internal/call/ModelClass"
@@ -10,7 +10,7 @@ import type { ProvidedModels } from "./ProvidedModels.ts"
 import { layerOfProvided } from "./ServerLayer.ts"
 import type { Listen, ServerOptions } from "./ServerOptions.ts"
 
-/** The same options, whose types tell which ports there will be. */
+/** ServerOptions whose types record which listeners are on. */
 export interface StartOptions<
   H extends Listen,
   G extends Listen,
@@ -25,10 +25,10 @@ export interface StartOptions<
 
 type ListensAt<L extends Listen> = L extends false ? undefined : Address
 
-/** One port for everything may be that of HTTP or gRPC, which then has none of its own. */
+/** Address of `http` or `grpc`. Undefined at run time if the common port replaces this listener. */
 type OwnPort<L extends Listen, P extends Listen> = P extends false ? ListensAt<L> : ListensAt<L> | undefined
 
-/** A server in the background, for callers without Effect. */
+/** Handle of a server that `Server.start` started. */
 export interface Started<
   H extends Listen,
   G extends Listen,
@@ -36,15 +36,18 @@ export interface Started<
   M extends Listen,
   Needs = never,
 > extends AsyncDisposable {
-  /** Where it listens; undefined for what is turned off. */
+  /** Address of the HTTP listener; undefined if it is off. The same holds for the three below. */
   readonly http: OwnPort<H, P>
   readonly grpc: OwnPort<G, P>
-  /** Of everything on one port. */
+  /** Address of the listener for all protocols. */
   readonly port: ListensAt<P>
   readonly metrics: ListensAt<M>
   readonly models: ReadonlyArray<RunningModel>
   readonly isReady: () => boolean
-  /** As Registry's, for layers that need nothing but what it has been started with; rejects with what that fails with. */
+  /**
+   * Loads models as Registry's `load` does, from a layer that may require the models of this server.
+   * Rejects with the error of the layer.
+   */
   readonly load: <const M extends Models, E>(
     models: M,
     layer: Layer.Layer<NoInfer<M[number]["Identifier"]>, E, Needs>,
@@ -56,28 +59,28 @@ export interface Started<
   ) => Promise<void>
   readonly unload: (name: string, options?: UnloadOptions) => Promise<void>
   /**
-   * Readiness off, listeners close, requests in flight finish (at most `drainTimeout`), models unload; then all ports are
-   * free again. Any further call waits for the same stop.
+   * Stops the server: turns readiness off, closes the listeners, waits up to `drainTimeout` for requests in flight,
+   * unloads the models, and frees the ports. Further calls return the same promise.
    */
   readonly stop: () => Promise<void>
   /**
-   * Fulfilled once it has stopped: with what a model has failed with unrecoverably, where that made it stop by itself; then
-   * the process is better ended, `if (await server.stopped) process.exit(1)`.
+   * Fulfilled after the stop, with the unrecoverable model error that caused it, or undefined. End the process after an
+   * unrecoverable error: `if (await server.stopped) process.exit(1)`.
    */
   readonly stopped: Promise<Unrecoverable | undefined>
 }
 
 /**
- * Serves the models in the background, until it is stopped:
+ * Serves the models in the background, until the server is stopped:
  *
  * ```ts
  * await using server = await Server.start([Digits], DigitsLive, { http: 0, grpc: 0 })
  * await fetch(`http://localhost:${server.http.port}/v2/models/digits`)
  * ```
  *
- * A layer that lacks one of the models is a compile error; several are one by `Layer.mergeAll`. Rejects where a model cannot
- * be loaded (with its error) or a port is in use (with a ServeError), and then leaves nothing open. Signals of the process
- * are left to the caller: `process.once("SIGTERM", server.stop)`.
+ * The layer must provide every model, or the call does not compile; combine several layers with `Layer.mergeAll`.
+ * Rejects with the error of a model that cannot be loaded, or with a ServeError if a port is in use; all ports are then
+ * closed. The caller handles signals: `process.once("SIGTERM", server.stop)`.
  */
 export function start<
   const Models extends ReadonlyArray<DeclaredModel>,
@@ -130,7 +133,7 @@ export async function start<
   const { load, replace, unload } = Context.get(context, Registry)
   const { http, grpc, port, metrics, isReady } = server
   return {
-    // What is undefined follows from these options, as the types have it.
+    // The option types decide which addresses are undefined.
     http: http as OwnPort<H, P>,
     grpc: grpc as OwnPort<G, P>,
     port: port as ListensAt<P>,

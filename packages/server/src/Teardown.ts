@@ -2,9 +2,9 @@
 import { Cause, Exit, Runtime } from "effect"
 
 /**
- * How the process ends, for `NodeRuntime.runMain(program, { teardown: Server.teardown })`: a stop by SIGTERM or SIGINT is
- * a success, exit code 0, unless something has set `process.exitCode`, as a server does that stops because a model of it
- * cannot recover. Effect's own default for an interrupted program is 130.
+ * Teardown for `NodeRuntime.runMain(program, { teardown: Server.teardown })`. A stop by SIGTERM or SIGINT exits with 0,
+ * or with `process.exitCode` if set, as after an unrecoverable model error. Effect's default for an interrupted program
+ * is 130.
  */
 export const teardown: Runtime.Teardown = (exit, onExit) =>
   Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)

@@ -1,4 +1,4 @@
-/** Models behind an HTTP and a gRPC port, for what both must say alike. No test is in here. */
+/** Fixture with models behind an HTTP and a gRPC port, for behaviour that both share. */
 import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { Effect } from "effect"
 import { tagHeader } from "@nereid/core/internal/wire/ErrorHeaders"

@@ -1,4 +1,4 @@
-/** The version of this package, for the server's metadata. Read from package.json, so that it is written down once. */
+/** Version of this package, from package.json, for the server's metadata. */
 import packageJson from "../package.json" with { type: "json" }
 
 export const { version } = packageJson

@@ -1,4 +1,4 @@
-/** What the tests' models are, for both sides of a thread. No test is in here. */
+/** Model declarations of the tests, for both the main thread and the worker. */
 import { Model, Tensor } from "@nereid/core"
 import { Schema } from "effect"
 
@@ -23,7 +23,7 @@ export class Count extends Model.Service<Count>()("count", {
   maxBatchSize: 2,
 }) {}
 
-/** By a parameter of each request. */
+/** Scales by a parameter of each request. */
 export class Scale extends Model.Service<Scale>()("scale", {
   inputs: { x: Tensor.FP32(1) },
   outputs: { y: Tensor.FP32(1) },
@@ -33,7 +33,7 @@ export class Scale extends Model.Service<Scale>()("scale", {
   batching: { maxQueueDelay: "1 minute", preferredBatchSizes: [4] },
 }) {}
 
-/** Of another signature than the one that its module has. */
+/** Model with a different signature from its module's. */
 export class OtherRows extends Model.Service<OtherRows>()("rows", {
   inputs: { x: Tensor.FP32("n"), text: Tensor.optional(Tensor.BYTES(1)) },
   outputs: { y: Tensor.FP32("n"), rows: Tensor.INT64(1) },

@@ -1,6 +1,6 @@
 /**
- * Metrics of a handler in a thread: declared and updated there, kept on the main thread, which has what /metrics shows. Updates
- * of one turn of the thread's event loop travel together.
+ * Forwards the metrics of a handler from its thread to the main thread, which serves /metrics. Updates of one turn of
+ * the thread's event loop are sent together.
  */
 import { check } from "@nereid/core/internal/metrics/MetricFamily"
 import type { Declare } from "@nereid/core/internal/metrics/MetricSink"
@@ -30,7 +30,7 @@ export const make = (post: (message: FromThread) => void): ForwardedMetrics => {
         if (updates.length === 0) queueMicrotask(flush)
         updates.push({ metric, labels, value })
       },
-      // With the thread, which its owner sees.
+      // Released with the thread.
       release: () => {},
     }
   }

@@ -1,6 +1,6 @@
 /**
- * A model inside a worker thread: built from the layer that its module exports, called by the messages of WorkerThread.ts, to
- * which it responds. What a handler is, and how a batch is executed, is core's business, here as elsewhere.
+ * Model inside a worker thread: built from the layer that its module exports, and called by the messages of
+ * WorkerThread.ts. Core executes the batches, as on the main thread.
  */
 import { modelKeyPrefix } from "@nereid/core/internal/call/ModelClass"
 import type { Inference as Service } from "@nereid/core/internal/call/Inference"
@@ -15,7 +15,7 @@ import { Effect, Layer, Result, type Scope } from "effect"
 import { TensorBufferWriter, unpack } from "./TensorBuffer.ts"
 import type { FromThread, OutcomeMessage, RequestMessage, ResponseMessage, ToThread } from "./ThreadProtocol.ts"
 
-/** Builds the model; dies where the module exports no layer of it. */
+/** Builds the model. Dies if the module does not export its layer. */
 export const load = Effect.fn("HostedModel.load")(function* (
   module: string,
   instance: BuiltInstance,
@@ -34,7 +34,7 @@ export const load = Effect.fn("HostedModel.load")(function* (
   return yield* Effect.fail(new TypeError(`the layer that it exports provides no ${expected}`))
 })
 
-/** Whether it is a layer. A missing service cannot be detected here: then the build dies. */
+/** Whether a value is a layer. A missing service cannot be detected here; it fails the build. */
 const isClosed = (layer: unknown): layer is Layer.Layer<never, unknown> => Layer.isLayer(layer)
 
 export class HostedModel {

@@ -6,7 +6,7 @@ import type { FromThread, SpecMessage } from "./ThreadProtocol.ts"
 
 type Ready = Extract<FromThread, { _tag: "Ready" }>
 
-/** What is different; undefined for nothing. */
+/** Returns the first difference between the declaration and the module's model, or undefined. */
 export const difference = (
   { maxBatchSize, signature }: Pick<Definition<Fields, Fields>, "maxBatchSize" | "signature">,
   ready: Ready,

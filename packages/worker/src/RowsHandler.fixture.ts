@@ -2,7 +2,7 @@
 import { Model, Tensor } from "@nereid/core"
 import { Rows } from "./Command.fixture.ts"
 
-/** Answers with memory that it goes on using. */
+/** Memory of the response, which the handler reuses. */
 const memory = new Int32Array(4)
 
 export default Model.batch(Rows, ({ x }) => {

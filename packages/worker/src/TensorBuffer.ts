@@ -1,11 +1,11 @@
 /**
- * Tensors of one message in one buffer, which is transferred: their bytes are copied once, into it, as their
- * makers may go on using them, and not again on the other side.
+ * Encodes the tensors of one message in one buffer, which is transferred. Bytes are copied once, because their owners
+ * may still use them, and not again on the receiving side.
  */
 import type { DataType } from "@nereid/core/internal/tensor/DataType"
 import { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 
-/** Where a tensor stands in the buffer. */
+/** Position of a tensor in the buffer. */
 export interface PackedTensor {
   readonly datatype: DataType
   readonly shape: ReadonlyArray<number>
@@ -20,7 +20,7 @@ export class TensorBufferWriter {
   readonly #tensors: Array<readonly [tensor: TypedTensor, offset: number]> = []
   #length = 0
 
-  /** Not to be changed before the end. */
+  /** Adds a tensor, which must not change until the end. */
   add(tensor: TypedTensor): PackedTensor {
     const { datatype, shape, bytes } = tensor
     const offset = this.#length

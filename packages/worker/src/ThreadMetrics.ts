@@ -1,4 +1,7 @@
-/** The metrics of one thread, where /metrics finds them: as long as the thread lives. What it sends is ForwardedMetrics.ts's. */
+/**
+ * Metrics of one thread on the main thread, for /metrics. They are removed when the thread ends. ForwardedMetrics.ts
+ * sends them.
+ */
 import type { BuiltInstance } from "@nereid/core/InstanceContext"
 import { declare, type FamilySeries } from "@nereid/core/internal/metrics/MetricSink"
 import type { Metric } from "effect"
@@ -16,7 +19,10 @@ export class ThreadMetrics {
     this.#registry = registry
   }
 
-  /** @throws TypeError where a name is that of another metric */
+  /**
+   * Applies a message of the thread.
+   * @throws TypeError if the name belongs to another metric
+   */
   receive(message: MetricMessage): void {
     if (message._tag === "Metric") {
       this.#families.set(message.metric, declare(message.spec, this.#instance, this.#registry))

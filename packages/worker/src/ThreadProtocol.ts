@@ -10,7 +10,7 @@ export interface ThreadStart {
   /** URL of the module. */
   readonly module: string
   readonly instance: BuiltInstance
-  /** Whatever can be cloned. */
+  /** Any cloneable value. */
   readonly data: unknown
 }
 
@@ -19,7 +19,7 @@ export type SpecMessage = Pick<TensorSpec, "name" | "datatype" | "dims" | "optio
 
 export interface RequestMessage {
   readonly id: string
-  /** By position in the signature's inputs. */
+  /** Tensors by position in the signature's inputs. */
   readonly inputs: ReadonlyArray<PackedTensor | undefined>
   readonly rows: number
   readonly parameters: Parameters
@@ -43,7 +43,7 @@ export type OutcomeMessage =
       readonly unrecoverable: boolean
       readonly retryAfter: number | undefined
     }
-  /** With an error that a model declares. */
+  /** Failure with an error that the model declares. */
   | {
       readonly _tag: "Failed"
       readonly message: string

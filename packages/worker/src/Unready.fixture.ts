@@ -1,4 +1,4 @@
-/** A handler whose initialize fails, or never ends where there is a GPU. No test is in here. */
+/** Fixture: a handler whose initialize fails, or never ends if the instance is on a GPU. */
 import { InstanceContext, Model } from "@nereid/core"
 import { Effect } from "effect"
 import { Command } from "./Command.fixture.ts"

@@ -1,4 +1,4 @@
-/** Models whose handlers run in worker threads: that they are what they are elsewhere, and what becomes of a thread that dies. */
+/** Models whose handlers run in worker threads: the same behaviour as on the main thread, and threads that die. */
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import { assert, describe, expect, it } from "@effect/vitest"
 import { type Model, Tensor } from "@nereid/core"
@@ -22,7 +22,7 @@ const module = (name: string) => new URL(`./${name}.fixture.ts`, import.meta.url
 const command = (options: Worker.LayerOptions<(typeof Command)["definition"]["inputs"]> = {}) =>
   Worker.layer<typeof commandHandler>()(Command, module("CommandHandler"), options)
 
-/** What is logged, as it comes. */
+/** Queues log messages as they are logged. */
 const logs = Effect.gen(function* () {
   const lines = yield* Queue.unbounded<string>()
   const layer = Logger.layer([
@@ -303,7 +303,7 @@ describe("a thread that dies", () => {
     Effect.gen(function* () {
       const { infer: call, model } = yield* running({ instances: 2 })
       const dying = yield* Effect.forkChild(Effect.flip(call("exit 1")), { startImmediately: true })
-      // In a batch of their own.
+      // Waits, so that the next request is in a separate batch.
       yield* Effect.yieldNow.pipe(Effect.repeat({ until: () => model.life.pending() === 0 }))
       const texts = ["echo a", "echo b", "echo c", "echo d", "echo e"]
       const responses = yield* Effect.forEach(texts, call, { concurrency: "unbounded" })

@@ -1,6 +1,6 @@
 /**
- * The vocabulary for users: `Worker.layer` provides a model from a module whose handler burns CPU, in worker threads: the thread
- * of the server stays free for its callers.
+ * `Worker.layer`: runs a model with a CPU-bound handler in worker threads. The server's own thread stays free for
+ * requests.
  */
 import type { GivenOptions } from "@nereid/core/internal/model/GivenOptions"
 import type { ModelClass } from "@nereid/core/internal/call/ModelClass"
@@ -22,41 +22,42 @@ export { WorkerLoadError } from "./WorkerLoadError.ts"
 
 export interface LayerOptions<I extends Fields = Fields> extends Provide.ServingOptions<I> {
   /**
-   * Threads, each with a handler of its own: a number of them, or a list of groups, of which each handler is told its own
-   * (InstanceContext). Default 1.
+   * Number of threads, or a list of groups of threads. Each thread has a separate handler, whose InstanceContext names
+   * its group. Default 1.
    */
   readonly instances?: number | ReadonlyArray<Omit<InstancePlan.GroupOptions, "layer">>
-  /** How a thread that died is started again. */
+  /** Limits on restarting a thread that has died. */
   readonly restart?: Supervisor.RestartOptions
-  /** How long a thread may take until its handler is built. Default 1 minute. */
+  /** Maximum time for a thread to build its handler. Default 1 minute. */
   readonly startTimeout?: Duration.Input
   /**
-   * How long a batch that nobody waits for any more may go on. Then its thread is ended, whatever it does, and another one is
-   * started in its place. Default 10 seconds.
+   * Maximum time that a batch may continue after its last request was cancelled. After it, the thread is terminated and
+   * replaced. Default 10 seconds.
    */
   readonly cancelTimeout?: Duration.Input
-  /** How long the finalizers of a handler may take before its thread is ended. Default 10 seconds. */
+  /** Maximum time for the finalizers of a handler, before its thread is terminated. Default 10 seconds. */
   readonly stopTimeout?: Duration.Input
   /**
-   * Bytes of the JavaScript heap of each thread, at least 16 MiB; more ends the thread, and no other, unless native code takes memory
-   * faster than V8 can stop it: then V8 ends the process. Default Node's own limit, at which V8 may end the process as well.
+   * Maximum JavaScript heap of each thread, in bytes; at least 16 MiB. A larger heap ends only this thread. If native
+   * code allocates faster than V8 can stop it, V8 ends the process. Default: Node's limit, at which V8 may also end the
+   * process.
    */
   readonly maxHeapBytes?: number
   /**
-   * Options of Node for each thread, such as `["--enable-source-maps"]`; those of V8 and of the whole process are none. Default those
-   * that the process was started with.
+   * Node options of each thread, such as `["--enable-source-maps"]`; no options of V8 or the whole process. Default:
+   * the options of the process.
    */
   readonly execArgv?: ReadonlyArray<string>
-  /** Environment variables of each thread, beside those of the process, of which each thread has a copy. Default none. */
+  /** Environment variables of each thread, added to a copy of the process's. Default: none. */
   readonly env?: Readonly<Record<string, string>>
   /**
-   * What the layer of the module finds as WorkerData in each thread: anything that can be cloned, which is no function, and of a class
-   * no more than its fields. Default nothing.
+   * Data that the module's layer reads from WorkerData in each thread. It must be cloneable: functions are not, and an
+   * instance of a class keeps only its fields. Default: none.
    */
   readonly data?: unknown
 }
 
-/** What the module of a handler exports: the layer of its model, as it would be on the main thread. */
+/** Module of a handler: its default export is the model's layer, as on the main thread. */
 export interface HandlerModule<Self> {
   readonly default: Layer.Layer<Self, unknown>
 }
@@ -75,15 +76,16 @@ export interface HandlerModule<Self> {
  * const HashLive = Worker.layer<typeof hash>()(Hash, new URL("./hash.handler.ts", import.meta.url), { instances: 4 })
  * ```
  *
- * The type of the module is checked against the model: one that exports the layer of another one, or one that still needs a
- * service, does not compile. Without it, both are found out when the thread loads, as is a module that cannot be loaded.
+ * The type of the module is checked against the model: a layer of another model, or one that requires a service, does
+ * not compile. Without the type argument, loading the thread fails with a WorkerLoadError instead.
  *
- * Handlers are what they are on the main thread: they may be built by an Effect in a scope, have RequestContext, fail with
- * Errors, stream. Requests and answers are copied once, and transferred. What handlers log goes through the logger of the main
- * thread. Models that a handler calls must be provided by its module, so in its thread.
+ * Handlers can do the same as on the main thread: build in a scope, read RequestContext, fail with Errors, stream.
+ * Requests and responses are copied once, then transferred. Log messages go to the logger of the main thread. The
+ * module must provide the models that its handler calls, and these run in the same thread.
  *
- * A thread that dies (`process.exit`, an error that nobody catches, a heap that has grown too large) takes the batch that it had, which fails, and
- * nothing else; another one is started. Native code that aborts takes the process with it, as threads share it.
+ * If a thread dies (`process.exit`, an uncaught error, a heap above its limit), only its current batch fails, and
+ * another thread is started. A crash in native code ends the whole process.
+ * @throws TypeError if an option is out of range
  */
 export const layer =
   <Module = unknown>() =>
@@ -104,7 +106,7 @@ export const layer =
     const cache = options?.responseCache || undefined
     const plan = InstancePlan.make(definition.name, definition.version, options?.instances)
     const url = href(module)
-    // What the first thread says, and then all: they load the same module.
+    // Set by the first thread; all threads load the same module.
     let decoupled = false
     const start = Effect.fnUntraced(function* (instance: BuiltInstance) {
       const thread = yield* WorkerThread.start({ definition, module: url, instance, ...settings })
@@ -126,7 +128,7 @@ export const layer =
       {
         platform: "nereid",
         decoupled: () => decoupled,
-        // Copied into messages.
+        // Inputs are copied into messages.
         keepsInputs: false,
         instances: Effect.succeed({ plan, build, isConcurrent: true }),
       },
@@ -134,7 +136,7 @@ export const layer =
     )
   }
 
-/** Nothing where the type of the module is not given, or fits; else what keeps the call from compiling. */
+/** unknown if the module's type fits or is not given; otherwise a type that makes the call fail to compile. */
 type Fitting<Module, Self> = unknown extends Module
   ? unknown
   : Module extends HandlerModule<Self>
@@ -143,10 +145,13 @@ type Fitting<Module, Self> = unknown extends Module
 
 type Settings = Omit<WorkerThread.ThreadOptions, "definition" | "module" | "instance">
 
-/** A thread with less has no room to start in: V8 would end the process. */
+/** Smallest heap in which a thread can start; V8 would end the process below it. */
 const minHeapBytes = 16 * 2 ** 20
 
-/** @throws TypeError where an option is out of range */
+/**
+ * Checks the options.
+ * @throws TypeError if an option is out of range
+ */
 const check = (model: string, options: LayerOptions): Settings => {
   const wrong = (text: string) => new TypeError(`Model "${model}": ${text}.`)
   const restart = Supervisor.wrongRestart(options.restart)

@@ -1,5 +1,5 @@
-/** What a module is told by whoever loads it, for one that provides more models than it can know of. */
+/** Data that a thread's module receives from `Worker.layer`, for modules whose models depend on it. */
 import { Context } from "effect"
 
-/** The `data` of Worker.layer, in the thread: what its layers are built with. Undefined where there is none. */
+/** The `data` option of `Worker.layer`, in its threads. Undefined elsewhere. */
 export const WorkerData = Context.Reference<unknown>("@nereid/worker/WorkerData", { defaultValue: () => undefined })

@@ -5,7 +5,7 @@ export class WorkerLoadError extends Data.TaggedError("WorkerLoadError")<{
   readonly model: string
   /** URL of the module. */
   readonly module: string
-  /** Without the model and its module. */
+  /** Reason, without the names of the model and its module. */
   readonly reason: string
   readonly message: string
 }> {}

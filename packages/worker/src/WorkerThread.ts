@@ -1,6 +1,6 @@
 /**
- * One worker thread with a handler, from its start to its exit, as the main thread sees it: hands it batches, takes outcomes
- * and responses, cancels batches, stops it. It lives once: core's Supervisor.ts starts the next one.
+ * Main thread's side of one worker thread with a handler, from its start to its exit: sends batches, receives outcomes
+ * and responses, cancels batches, and stops the thread. Supervisor.ts of core starts a replacement.
  */
 import type { Batch } from "@nereid/core/internal/batch/Batch"
 import type { Definition } from "@nereid/core/internal/model/Definition"
@@ -27,19 +27,22 @@ export interface ThreadOptions {
   readonly module: string
   readonly instance: BuiltInstance
   readonly startTimeout: number
-  /** How long a batch that nobody waits for may go on before its thread is ended. Milliseconds, as the others. */
+  /**
+   * Milliseconds that a cancelled batch may continue before its thread is terminated. The other times are also
+   * milliseconds.
+   */
   readonly cancelTimeout: number
   readonly stopTimeout: number
-  /** Of its JavaScript heap; undefined for Node's own limit. */
+  /** Maximum JavaScript heap, in bytes; undefined for Node's limit. */
   readonly maxHeapBytes: number | undefined
-  /** Undefined for those of the process. */
+  /** Node options; undefined for those of the process. */
   readonly execArgv: ReadonlyArray<string> | undefined
   readonly env: Readonly<Record<string, string>> | undefined
-  /** For the module. */
+  /** Data for the module. */
   readonly data: unknown
 }
 
-/** Not to be interrupted; when it fails, the thread has ended. */
+/** Starts a thread. Must not be interrupted. If it fails, the thread has ended. */
 export const start = Effect.fn("WorkerThread.start")(function* (options: ThreadOptions) {
   const context = yield* Effect.context<never>()
   const { definition, module } = options
@@ -122,7 +125,7 @@ interface InFlight {
 
 export class WorkerThread implements Supervised {
   readonly exited = Deferred.makeUnsafe<string>()
-  /** Whether the model of its module answers a request by any number of responses. */
+  /** Whether the module's model is decoupled: any number of responses to a request. */
   readonly decoupled: boolean
   readonly #options: ThreadOptions
   readonly #worker: Worker
@@ -150,7 +153,7 @@ export class WorkerThread implements Supervised {
     worker.on("messageerror", (error: unknown) => (reason ??= errorMessage(error)))
     worker.once("exit", (code) => this.#exit(reason ?? `exit code ${code}`))
     worker.on("message", (message: FromThread) => this.#receive(message))
-    // Nothing in flight: the thread alone does not keep the process alive.
+    // Without batches in flight, the thread does not keep the process alive.
     worker.unref()
   }
 
@@ -188,7 +191,9 @@ export class WorkerThread implements Supervised {
     return () => this.#cancel(number)
   }
 
-  /** What does not end soon is ended with its thread: no code can be interrupted that does not look. */
+  /**
+   * Cancels a batch. If it does not end in time, the thread is terminated, because running code cannot be interrupted.
+   */
   #cancel(number: number): void {
     const entry = this.#inFlight.get(number)
     if (entry === undefined || entry.timer !== undefined || this.#state === "exited") return
@@ -199,7 +204,7 @@ export class WorkerThread implements Supervised {
     }, this.#options.cancelTimeout)
   }
 
-  /** Asks the thread to exit, and waits until it has; ends it where it does not. Harmless when it has exited already. */
+  /** Tells the thread to exit and waits for it; terminates it after a timeout. Harmless if the thread has exited. */
   get stop(): Effect.Effect<void> {
     return Effect.suspend(() => {
       if (this.#state === "running") {
@@ -246,7 +251,10 @@ export class WorkerThread implements Supervised {
     return Result.fail(fromTag(tag, message, retryAfter) ?? new ExecutionFailed({ message }))
   }
 
-  /** One of the responses of a decoupled model, whose batches are one request: the next is asked for once it was taken. */
+  /**
+   * Passes on one response of a decoupled model, whose batches are one request. The next response is requested once it
+   * is taken.
+   */
   #respond(number: number, response: Response): void {
     const request: Request | undefined = this.#inFlight.get(number)?.batch.requests[0]
     if (request?.emit === undefined) return

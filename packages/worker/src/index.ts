@@ -1,3 +1,3 @@
-/** What users import: `Worker.layer` provides a model from a module that runs in worker threads. */
+/** Public API: `Worker.layer` provides a model from a module that runs in worker threads. */
 export * as Worker from "./Worker.ts"
 export type { WorkerLoadError } from "./WorkerLoadError.ts"

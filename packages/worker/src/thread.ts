@@ -1,4 +1,4 @@
-/** The thread of one instance: loads the module, executes batches until "Stop", and releases what the module's layer has. */
+/** Worker thread of one instance: loads the module, executes batches until "Stop", and releases the module's layer. */
 import { Cause, Effect, Exit, Layer, Logger, Scope } from "effect"
 import { parentPort, workerData } from "node:worker_threads"
 import { inspect } from "node:util"
@@ -14,7 +14,7 @@ const { module, instance, data }: ThreadStart = workerData
 const post = (message: FromThread, transfer: ReadonlyArray<ArrayBuffer> = []) =>
   parentPort?.postMessage(message, [...transfer])
 
-/** What is logged here goes through the logger of the main thread. */
+/** Forwards log messages to the logger of the main thread. */
 const logging = Logger.layer([
   Logger.make(({ cause, logLevel, message }) => {
     const parts = (Array.isArray(message) ? message : [message]).map((part) =>
@@ -54,7 +54,7 @@ const stop = async () => {
     const message = `Instance ${instance.name} failed while it was released ${Cause.pretty(closed.cause)}`
     post({ _tag: "Log", level: "Error", message })
   }
-  // What the module has left open, such as a timer, does not keep the thread.
+  // Exits even if the module has left timers or handles open.
   process.exit(0)
 }
 

@@ -1,6 +1,6 @@
 /**
- * A benchmark of one model on one server: finds out what the model takes, makes the requests, tries each of them in full,
- * and gives the load that is to be put on the server (Sweep.ts).
+ * Benchmarks one model of a server: reads the model's metadata, makes requests, sends each once as a trial, and returns
+ * the load for Sweep.ts.
  */
 import type { Parameters } from "@nereid/core/internal/request/Request"
 import { emptyFinalResponse } from "@nereid/core/internal/wire/KnownParameters"
@@ -20,24 +20,24 @@ import * as ServerCounters from "../target/ServerCounters.ts"
 
 export interface BenchmarkOptions {
   readonly endpoint: Endpoint
-  /** How TLS is spoken where the endpoint is secure. */
+  /** TLS options for a secure endpoint. */
   readonly tls: NonNullable<Address["tls"]>
   readonly protocol: Protocol
   readonly model: ModelName
   /** Sent with every request; names in lower case. */
   readonly headers: Readonly<Record<string, string>>
-  /** Of every request. */
+  /** Parameters of every request. */
   readonly parameters: Parameters
   /** The text of a file with inputs, or the options of synthetic ones. */
   readonly inputs: { readonly file: string } | { readonly synthetic: Inputs.InputOptions }
   readonly seed: number
-  /** Whether replies are held against the length of the first one. */
+  /** Whether replies must have the length of the first one. */
   readonly checkLengths: boolean
 }
 
 export interface Benchmark {
   readonly model: ModelTraits.ModelTraits
-  /** The first request, and what came back for it. */
+  /** First request, and its responses. */
   readonly request: WireRequest
   readonly responses: ReadonlyArray<WireResponse>
   /** Different requests, which take turns. */
@@ -50,7 +50,10 @@ export interface Benchmark {
   readonly close: () => void
 }
 
-/** @throws Error where there is no such server or model, where inputs are missing, or a reply is no good one */
+/**
+ * Prepares a benchmark.
+ * @throws Error if the server or model is missing, inputs are missing, or a reply is invalid
+ */
 export const prepare = async (options: BenchmarkOptions): Promise<Benchmark> => {
   const { protocol, model: name, checkLengths } = options
   const client = connect(options)
@@ -98,7 +101,7 @@ const requestsOf = (
           const tensors = Inputs.make(traits, inputs.synthetic, random)
           return { modelName, modelVersion, id: "", parameters: {}, inputs: tensors, outputs: [] }
         })
-  // Without it, the last reply cannot be detected.
+  // Without this parameter, the last reply cannot be detected.
   const streamParameters: Parameters =
     protocol === "grpc-stream" && traits.decoupled ? { [emptyFinalResponse]: true } : {}
   const [first, ...others] = wireRequests.map((request) => ({

@@ -1,6 +1,6 @@
 /**
- * Sends each request once before the load and reads its reply in full, to check what the load does not. The lengths of these
- * replies are those that the load expects.
+ * Sends each request once before the load and reads the whole reply, for checks that the load does not make. The load
+ * expects replies of the same lengths.
  */
 import { isDataType } from "@nereid/core/internal/tensor/DataType"
 import { print } from "@nereid/core/internal/tensor/TensorSpec"
@@ -12,15 +12,15 @@ import type { ModelTraits } from "../target/ModelTraits.ts"
 export interface TrialResult {
   readonly requests: readonly [ExpectedRequest, ...ReadonlyArray<ExpectedRequest>]
   readonly traits: Traits
-  /** What came back for the first request. */
+  /** Responses to the first request. */
   readonly responses: ReadonlyArray<WireResponse>
-  /** What is odd, and yet no error. */
+  /** Remarks on unexpected responses that are not errors. */
   readonly remarks: ReadonlyArray<string>
 }
 
 /**
- * `hasLengths`: whether the length of a reply says something, which it does not where numbers are written as text.
- * @throws Error where a reply is not what the model's own description says
+ * Sends the requests. `hasLengths`: replies have a predictable length, which numbers as text do not.
+ * @throws Error if a reply contradicts the model's metadata
  */
 export const run = async (
   client: Pick<ModelClient, "infer">,

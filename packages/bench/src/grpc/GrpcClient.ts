@@ -1,7 +1,4 @@
-/**
- * A few gRPC calls, one reply each, read in full: what a load has to know of a server before and after it. Not for the
- * load itself.
- */
+/** Unary gRPC calls for information about the server, before and after a load. The load itself uses other modules. */
 import { ResponseMessageReader } from "@nereid/core/internal/grpc/ResponseMessageReader"
 import type { Address } from "../target/Address.ts"
 import type { Headers } from "../http2/HeaderReader.ts"
@@ -11,7 +8,7 @@ import * as ReplyProblem from "./ReplyProblem.ts"
 
 /** A call that the server has answered with an error, or not at all. */
 export class GrpcCallError extends Error {
-  /** As a gRPC code's number; undefined where the server has given none. */
+  /** Number of the gRPC status; undefined if the server sent none. */
   readonly status: number | undefined
 
   constructor(message: string, status: number | undefined) {
@@ -76,5 +73,5 @@ export class GrpcClient {
   }
 }
 
-/** A first request may have to wait until its model is warm. */
+/** Timeout in milliseconds; a first request may wait for the model's warm-up. */
 const callTimeout = 60_000

@@ -73,12 +73,12 @@ export const make = (address: Address, { model, streaming, headers }: GrpcModelO
   }
 }
 
-/** With an id to be filled in, and where that is: behind the fields that stand before it in a message. */
+/** Encodes a message with a placeholder for its id. The offset is after the fields that precede the id. */
 const streamMessage = (request: WireRequest): { readonly message: Uint8Array; readonly idOffset: number } => {
   const { modelName, modelVersion } = request
   const before = toBinary(ModelInferRequestSchema, create(ModelInferRequestSchema, { modelName, modelVersion }))
   const message = InferMessage.encode({ ...request, id: GrpcStream.idPlaceholder }, 0)
-  // Its tag and its length are a byte each.
+  // The tag and length of the id are a byte each.
   return { message, idOffset: before.length + 2 }
 }
 

@@ -45,7 +45,7 @@ export const serve = async ({ unary, stream }: Handlers): Promise<Address> => {
   return { host: "127.0.0.1", port }
 }
 
-/** Whatever the streams are to be. */
+/** Serves HTTP/2 streams with any handler. */
 export const serveHttp2 = async (onStream: (stream: ServerHttp2Stream) => void): Promise<Address> => {
   const server = createServer()
   server.on("stream", (stream: ServerHttp2Stream) => {

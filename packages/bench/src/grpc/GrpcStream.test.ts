@@ -1,4 +1,4 @@
-/** Requests that follow one another on streams of grpc-js, and what is said of replies that are not what they should be. */
+/** Consecutive requests on streams of grpc-js, and the problems reported for unexpected replies. */
 import type { ServerDuplexStream } from "@grpc/grpc-js"
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf"
 import { ModelInferRequestSchema, ModelStreamInferResponseSchema } from "@nereid/protocol/grpc_service"

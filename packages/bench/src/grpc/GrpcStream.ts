@@ -1,7 +1,7 @@
 /**
- * ModelStreamInfer as a target: one stream per connection, on which requests follow one another without waiting for
- * replies. A reply is told by the id that its request has had; of its tensors only the length is checked. A request to a
- * decoupled model ends with the reply that says it is the last one.
+ * ModelStreamInfer as a target: one stream per connection, on which requests do not wait for replies. A reply is
+ * matched to its request by id; of its tensors, only the length is checked. A request to a decoupled model ends with
+ * its final reply.
  */
 import { prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
 import { ResponseMessageReader } from "@nereid/core/internal/grpc/ResponseMessageReader"
@@ -15,31 +15,31 @@ import * as GrpcRequest from "./GrpcRequest.ts"
 import * as ReplyProblem from "./ReplyProblem.ts"
 import * as StreamReply from "./StreamReply.ts"
 
-/** What stands in a message for the id that it gets when it is sent: as many digits. */
+/** Placeholder in a message for the request id, with as many digits; replaced before sending. */
 export const idPlaceholder = "00000000"
 
-/** Bytes of a reply that are kept: its id and parameters are in them. */
+/** Bytes of a reply that are kept; its id and parameters are within them. */
 const beginning = 4096
 
-/** A larger message is sent without being copied, but for its beginning, where the id is. */
+/** Size above which a message is sent without a copy, except for its beginning with the id. */
 const copied = 4096
 
 export interface StreamRequest {
   /** A ModelInferRequest whose id is `idPlaceholder`. */
   readonly message: Uint8Array
-  /** Where in it the id begins. */
+  /** Offset of the id in the message. */
   readonly idOffset: number
-  /** Bytes of its one reply; undefined where that may be any. */
+  /** Bytes of the single reply; undefined for any length. */
   readonly replyLength: number | undefined
 }
 
 export interface StreamOptions {
   readonly metadata?: Readonly<Record<string, string>>
-  /** They take turns. */
+  /** Requests, sent in turn. */
   readonly requests: readonly [StreamRequest, ...ReadonlyArray<StreamRequest>]
   /** Whether a request may have any number of replies. */
   readonly decoupled: boolean
-  /** Whether replies have the ids of their requests; without, they are taken in the order of those. */
+  /** Whether replies have the ids of their requests. Without ids, replies are in the order of requests. */
   readonly hasIds: boolean
 }
 
@@ -58,7 +58,7 @@ export const target = (address: Address, options: StreamOptions): Target => {
 }
 
 interface Prepared {
-  /** With the place for the id. */
+  /** Beginning of the message, with the placeholder of the id. */
   readonly head: Buffer
   readonly idOffset: number
   readonly rest: Buffer
@@ -86,7 +86,7 @@ class StreamConnection implements Connection {
   readonly #replies: Replies
   readonly #stream: Http2Stream
   readonly #reader = new ResponseMessageReader<Buffer>(Infinity, Buffer.allocUnsafe, beginning)
-  /** By their ids, in the order in which they were sent. */
+  /** Requests in flight by id, in the order of sending. */
   readonly #waiting = new Map<number, Waiting>()
   #nextId = 0
   #hasHead = false
@@ -155,14 +155,14 @@ class StreamConnection implements Connection {
     if (reader.refusal !== undefined) this.#problem = ReplyProblem.compressed
   }
 
-  /** `length` is that of the message, of which perhaps only the beginning is there. */
+  /** Reads a message of `length` bytes, of which only the beginning may be present. */
   #onMessage(bytes: Buffer, start: number, end: number, length: number): void {
     const reply = StreamReply.read(bytes, start, end)
     if (reply === undefined) return this.#end("a reply that is no ModelStreamInferResponse", false)
     const [oldest = -1] = this.#options.hasIds ? [Number(reply.id || -1)] : this.#waiting.keys()
     const waiting = this.#waiting.get(oldest)
     if (waiting === undefined) {
-      // Of a decoupled model that has failed, more may come.
+      // A failed decoupled model may send further replies.
       if (!this.#options.decoupled) this.#end(`a reply to no request: its id is ${JSON.stringify(reply.id)}`, false)
       return
     }
@@ -173,7 +173,7 @@ class StreamConnection implements Connection {
     this.#replies.onReply(waiting.startedAt, failed ? reply.error : ReplyLength.problem(length, expected))
   }
 
-  /** All that is under way ends with it. */
+  /** Ends the connection and all its requests. */
   #end(reason: string, unseen: boolean): void {
     if (this.#hasEnded) return
     this.#hasEnded = true

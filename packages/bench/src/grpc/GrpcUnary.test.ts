@@ -1,4 +1,4 @@
-/** Calls by the hundred to grpc-js, and what is said of replies that are not what they should be. */
+/** Hundreds of calls to grpc-js, and the problems reported for unexpected replies. */
 import { status } from "@grpc/grpc-js"
 import { describe, expect, it, onTestFinished } from "vitest"
 import type { Address } from "../target/Address.ts"

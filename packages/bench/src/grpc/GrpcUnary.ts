@@ -1,6 +1,6 @@
 /**
- * Unary gRPC calls as a target: each a stream of its own, many at a time on a connection. Of a reply it checks HTTP status,
- * content type and gRPC status, that it is one whole message, and how long that is; not what is in it.
+ * Unary gRPC calls as a target: one stream per call, many at a time on a connection. The checks of a reply are HTTP
+ * status, content type, gRPC status, and a single complete message of the expected length. The content is not checked.
  */
 import { isWhole, prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
 import { ResponseMessageReader } from "@nereid/core/internal/grpc/ResponseMessageReader"
@@ -13,7 +13,7 @@ import * as ReplyLength from "../target/ReplyLength.ts"
 import * as GrpcRequest from "./GrpcRequest.ts"
 import * as ReplyProblem from "./ReplyProblem.ts"
 
-/** A message to send, and how long its reply is; undefined where that may be any length. */
+/** Message to send, and the length of its reply; undefined for any length. */
 export interface UnaryRequest {
   readonly message: Uint8Array
   readonly replyLength: number | undefined
@@ -22,7 +22,7 @@ export interface UnaryRequest {
 export interface UnaryOptions {
   readonly path: string
   readonly metadata?: Readonly<Record<string, string>>
-  /** They take turns. */
+  /** Requests, sent in turn. */
   readonly requests: readonly [UnaryRequest, ...ReadonlyArray<UnaryRequest>]
 }
 
@@ -46,7 +46,7 @@ interface Prepared {
   readonly replyLength: number | undefined
 }
 
-/** The heads and ends that replies have had last and that were all right: the same objects need no second look. */
+/** Cache of the last valid headers and trailers: equal objects are not checked again. */
 class Heads {
   head: Headers | undefined
   end: Headers | undefined
@@ -85,7 +85,7 @@ class UnaryReply implements Http2StreamHandler {
   readonly #heads: Heads
   readonly #replies: Replies
   #hasHead = false
-  /** Bytes of the message; undefined until it has arrived completely. */
+  /** Length of the message, in bytes; undefined until it is complete. */
   #length: number | undefined
   #hasMore = false
   /** Reads a message that arrives in parts. */

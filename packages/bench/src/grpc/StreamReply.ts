@@ -1,19 +1,18 @@
 /**
- * The beginning of a ModelStreamInferResponse, as far as a load has to know it: whether it is an error, which request it
- * answers, and whether more answers follow. Walked over in place, without a message being made of it; the tensors, which
- * come behind, are not looked at.
+ * Reads the beginning of a ModelStreamInferResponse in place: its error, its request id, and whether it is the final
+ * response. The tensors after it are not decoded.
  */
 export interface StreamReply {
-  /** Empty where the reply is none. */
+  /** Error message; empty for a successful reply. */
   readonly error: string
   readonly id: string
-  /** Whether it is the last one to its request; undefined where it does not say. */
+  /** Whether this is the final reply to its request; undefined if the reply does not say. */
   readonly final: boolean | undefined
 }
 
 const finalParameter = "triton_final_response"
 
-/** Reads the message in `bytes` from `start` to `end`. Returns undefined if it is no such message. */
+/** Reads the message in `bytes` from `start` to `end`. Returns undefined if it is malformed. */
 export const read = (bytes: Buffer, start: number, end: number): StreamReply | undefined => {
   let error = ""
   let id = ""
@@ -24,7 +23,7 @@ export const read = (bytes: Buffer, start: number, end: number): StreamReply | u
     walk(bytes, from, to, (inner, at, until) => {
       if (inner === 3) id = bytes.toString("latin1", at, until)
       if (inner === 4) final = readFinal(bytes, at, until) ?? final
-      // What is wanted stands before the outputs: servers write fields in the order of their numbers.
+      // Stops at the outputs: servers write fields in the order of their numbers, and later fields are not needed.
       return inner < 5
     })
     return true
@@ -32,7 +31,7 @@ export const read = (bytes: Buffer, start: number, end: number): StreamReply | u
   return whole ? { error, id, final } : undefined
 }
 
-/** Of an entry of the parameters: a name, and a parameter that may be a boolean. */
+/** Reads the final flag from a map entry of the parameters: a name and a boolean. */
 const readFinal = (bytes: Buffer, start: number, end: number): boolean | undefined => {
   let name = ""
   let value: boolean | undefined

@@ -1,15 +1,18 @@
 /**
- * A few HTTP requests, each on a connection of its own, their replies read in full: what a load has to know of a server
- * before and after it. Not for the load itself.
+ * HTTP requests for information about the server, before and after a load, each on a separate connection. The load
+ * itself uses other modules.
  */
 import * as Address from "../target/Address.ts"
 import * as HttpRequest from "./HttpRequest.ts"
 import { type HttpReply, ReplyReader } from "./ReplyReader.ts"
 
-/** A first request may have to wait until its model is warm. */
+/** Timeout in milliseconds; a first request may wait for the model's warm-up. */
 const callTimeout = 60_000
 
-/** @throws Error where there is no reply; one with any status is none */
+/**
+ * Sends a request. A reply with any HTTP status is not an error.
+ * @throws Error if there is no reply
+ */
 export const send = async (address: Address.Address, request: HttpRequest.HttpRequest): Promise<HttpReply> => {
   const socket = await Address.connect(address, "http/1.1")
   const { promise, resolve, reject } = Promise.withResolvers<HttpReply>()

@@ -1,4 +1,4 @@
-/** Requests to node:http, and what is said of replies that are not what they should be. */
+/** Requests to node:http, and the problems reported for unexpected replies. */
 import { once } from "node:events"
 import { createServer, type RequestListener, type Server } from "node:http"
 import { type AddressInfo, createServer as createTcp } from "node:net"
@@ -27,7 +27,7 @@ interface LoadOptions {
   readonly patience?: number
 }
 
-/** 4 at a time, each on a connection of its own. */
+/** Sends requests on 4 connections, one at a time on each. */
 const load = async (
   address: Address,
   { body = Buffer.from("hello"), requests = 4, patience = 5000, ...rest }: LoadOptions,

@@ -1,6 +1,6 @@
 /**
- * HTTP/1.1 requests as a target: one at a time on a connection. Of a reply it checks the status and, where that is known,
- * the length of the body; not what is in it.
+ * HTTP/1.1 requests as a target: one at a time on a connection. The checks of a reply are its status and, if known, the
+ * length of its body. The content is not checked.
  */
 import type { Socket } from "node:net"
 import * as Address from "../target/Address.ts"
@@ -12,7 +12,7 @@ import { type HttpReply, ReplyReader } from "./ReplyReader.ts"
 
 export interface InferRequest {
   readonly request: HttpRequest.HttpRequest
-  /** Bytes of the reply's body; undefined where that may be any. */
+  /** Bytes of the reply's body; undefined for any length. */
   readonly replyLength: number | undefined
 }
 
@@ -42,10 +42,10 @@ class HttpConnection implements Connection {
   readonly #turns: RoundRobin<Prepared>
   readonly #replies: Replies
   readonly #reader = new ReplyReader(false, (reply) => this.#onReply(reply))
-  /** When the request that is under way was meant to be sent. */
+  /** Scheduled time of the request in flight. */
   #startedAt: number | undefined
   #replyLength: number | undefined
-  /** Whether a request has been answered here. */
+  /** Whether the connection has received a reply. */
   #hasReplied = false
   #hasEnded = false
 
@@ -87,7 +87,7 @@ class HttpConnection implements Connection {
     if (startedAt === undefined) return this.#lose("a reply to no request")
     this.#startedAt = undefined
     this.#hasReplied = true
-    // Where a refusal comes before the request is all sent, the rest would go on in front of the next one.
+    // If a refusal comes before the request is sent completely, the rest would precede the next request.
     if (!reply.keepsAlive || this.#socket.writableLength > 0) {
       this.#hasEnded = true
       this.#socket.destroy()
@@ -98,14 +98,14 @@ class HttpConnection implements Connection {
 
   #lose(reason: string): void {
     if (this.#hasEnded) return
-    // Before it counts as over: the end may be that of the reply.
+    // Comes first, because the end of the connection may complete the reply.
     if (this.#reader.end()) return
     this.#hasEnded = true
     this.#socket.destroy()
     const startedAt = this.#startedAt
     if (startedAt === undefined) return
     this.#startedAt = undefined
-    // A server may close a connection just when the next request is on its way to it.
+    // The server may close the connection while the next request is on its way.
     if (this.#hasReplied && this.#reader.idle) this.#replies.onUnseen(startedAt)
     else this.#replies.onReply(startedAt, reason)
   }

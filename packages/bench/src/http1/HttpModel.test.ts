@@ -1,4 +1,4 @@
-/** Against servers of other makers, as far as they differ from ours: what they leave out, and what they add. */
+/** Servers of other vendors: fields that they omit or add. */
 import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"

@@ -15,7 +15,7 @@ import { header } from "./ReplyReader.ts"
 export interface HttpModelOptions {
   readonly model: ModelName
   readonly json: boolean
-  /** What stands before `/v2`, without a slash at its end. */
+  /** Path before `/v2`, without a trailing slash. */
   readonly path: string
   /** Sent with every request. */
   readonly headers: Readonly<Record<string, string>>

@@ -1,4 +1,4 @@
-/** A request of HTTP/1.1 as bytes, and what an error's reply says. */
+/** Encodes HTTP/1.1 requests as bytes, and reads the message of an error reply. */
 import { type Address, print } from "../target/Address.ts"
 import type { HttpReply } from "./ReplyReader.ts"
 
@@ -19,7 +19,7 @@ export const encode = (address: Address, { method, path, headers, body }: HttpRe
   return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), body])
 }
 
-/** What is wrong with a reply; undefined where nothing is. */
+/** Returns an error message for a failed reply, otherwise undefined. */
 export const problem = ({ status, body }: HttpReply): string | undefined => {
   if (status === 200) return undefined
   const text = errorText(body)
@@ -32,7 +32,7 @@ const errorText = (body: Buffer): string => {
     const parsed: unknown = JSON.parse(body.toString())
     if (typeof parsed === "object" && parsed !== null && "error" in parsed) return String(parsed.error)
   } catch {
-    // It is no JSON.
+    // The body is not JSON.
   }
   return body.toString("utf8", 0, 200).trim()
 }

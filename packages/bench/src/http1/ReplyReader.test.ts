@@ -2,7 +2,7 @@ import * as fc from "fast-check"
 import { expect, it } from "vitest"
 import { header, type HttpReply, ReplyReader } from "./ReplyReader.ts"
 
-/** What a reader makes of bytes that come in parts of such lengths, the next one when the one before is read. */
+/** Reads bytes in parts of these lengths, each after the previous one is read. */
 const read = (text: string, lengths: Iterator<number>, wantsBody: boolean) => {
   const replies: Array<HttpReply> = []
   const reader = new ReplyReader(wantsBody, (reply) => replies.push(reply))

@@ -1,7 +1,6 @@
 /**
- * The replies on an HTTP/1.1 connection (RFC 9112), cut out of what its socket reads: with a length, in chunks, or until
- * the connection ends. A body is only counted, unless it is wanted. To requests with GET and POST: others have replies
- * without the body that they announce.
+ * Parses the replies on an HTTP/1.1 connection (RFC 9112): bodies with a length, in chunks, or until the connection
+ * closes. Bodies are counted, and kept only on request. Requests must be GET or POST.
  */
 export interface HttpReply {
   readonly status: number
@@ -11,7 +10,7 @@ export interface HttpReply {
   readonly length: number
   /** Empty where it was not wanted; of an error its first 64 KB. */
   readonly body: Buffer
-  /** Whether the connection takes another request. */
+  /** Whether the connection can be reused. */
   readonly keepsAlive: boolean
 }
 
@@ -20,7 +19,7 @@ interface Head {
   readonly text: string
   readonly status: number
   readonly keepsAlive: boolean
-  /** Of the body, or how else its end is found. */
+  /** Length of the body in bytes, or how its end is found. */
   readonly length: number | "chunks" | "end"
 }
 
@@ -38,7 +37,7 @@ export class ReplyReader {
   #known: Head | undefined
   /** Bytes of the body, or of the chunk, that are to come. */
   #left = 0
-  /** What comes next in a body of chunks. */
+  /** Next part of a chunked body. */
   #next: "size" | "data" | "line end" | "trailers" = "size"
   #length = 0
   readonly #bodyParts: Array<Buffer> = []
@@ -49,12 +48,12 @@ export class ReplyReader {
     this.#onReply = onReply
   }
 
-  /** Whether nothing has come of the next reply. */
+  /** Whether no byte of the next reply has arrived. */
   get idle(): boolean {
     return this.#head === undefined && this.#rest.length === 0
   }
 
-  /** What has come that is no HTTP/1.1, if anything; then nothing more can be read. */
+  /** Reads bytes. Returns an error message if they are not HTTP/1.1; nothing more can be read after that. */
   read(chunk: Buffer): string | undefined {
     let bytes: Buffer = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     this.#rest = noBytes
@@ -117,7 +116,7 @@ export class ReplyReader {
     if (this.#left === 0 && head.length !== "chunks") this.#finish()
   }
 
-  /** What follows the part of the body, or of the chunk, that is there. */
+  /** Consumes bytes of the body, or of the current chunk, and returns the rest. */
   #take(bytes: Buffer): Buffer {
     const part = bytes.subarray(0, this.#left)
     this.#left -= part.length
@@ -130,7 +129,7 @@ export class ReplyReader {
     return bytes.subarray(part.length)
   }
 
-  /** What follows, a problem, or nothing where more has to come first. */
+  /** Reads part of a chunked body. Returns the rest, an error message, or undefined if more bytes are needed. */
   #readChunked(bytes: Buffer): Buffer | string | undefined {
     if (this.#next === "data") {
       const rest = this.#take(bytes)
@@ -164,7 +163,7 @@ export class ReplyReader {
   }
 }
 
-/** RFC 9112, 6.3; undefined for a length that is none. */
+/** Returns the body length by RFC 9112, 6.3; undefined if it is invalid. */
 const bodyLength = (status: number, head: string): Head["length"] | undefined => {
   if (status < 200 || status === 204 || status === 304) return 0
   if (header(head, "transfer-encoding") !== undefined) return "chunks"

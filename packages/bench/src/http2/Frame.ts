@@ -41,7 +41,7 @@ const names: ReadonlyArray<string> = [
   "HTTP_1_1_REQUIRED",
 ]
 
-/** Of an error code, for messages. */
+/** Returns the name of an error code, for messages. */
 export const errorName = (code: number): string => names[code] ?? `error code ${code}`
 
 export const noError = 0

@@ -3,7 +3,7 @@ import { expect, it } from "vitest"
 import { encode, Flag, Type } from "./Frame.ts"
 import { FrameError, FrameReader } from "./FrameReader.ts"
 
-/** What a reader makes of bytes that come in parts: the DATA of each frame put together, and other frames. */
+/** Reads bytes that arrive in parts. Returns each frame, with its DATA concatenated. */
 const read = (parts: ReadonlyArray<Buffer>) => {
   const frames: Array<unknown> = []
   let data = { stream: 0, bytes: Buffer.alloc(0), counted: 0 }

@@ -1,6 +1,6 @@
 /**
- * The frames of HTTP/2 (RFC 9113, 4.1) that come on a connection, cut out of what its socket reads. The payload of DATA
- * is handed on as it comes, without its padding, in as many parts as that is; other payloads in one.
+ * Parses the HTTP/2 frames of a connection (RFC 9113, 4.1). The payload of DATA is passed on as it arrives, without
+ * padding, in any number of parts. Other payloads are passed on whole.
  */
 import { defaults, Flag, headLength, Type } from "./Frame.ts"
 
@@ -10,7 +10,7 @@ export interface FrameHandler {
   readonly onFrame: (type: number, flags: number, stream: number, payload: Buffer) => void
 }
 
-/** What is no HTTP/2, or breaks its rules. */
+/** Error for bytes that are not HTTP/2 or violate its rules. */
 export class FrameError extends Error {}
 
 const noBytes = Buffer.alloc(0)
@@ -19,7 +19,7 @@ export class FrameReader {
   readonly #handler: FrameHandler
   /** The beginning of a frame whose rest has not come. */
   #rest: Buffer = noBytes
-  /** Of the DATA frame that is being read: payload and padding that are still to come. */
+  /** Remaining payload and padding of the current DATA frame, in bytes. */
   #payload = 0
   #padding = 0
   #stream = 0
@@ -62,7 +62,9 @@ export class FrameReader {
     this.#rest = offset === bytes.length ? noBytes : bytes.subarray(offset)
   }
 
-  /** The offset behind what has come of the DATA frame that is being read; `counted` were before it. */
+  /**
+   * Passes on part of a DATA frame and returns the offset after it. `counted`: bytes of the frame before the payload.
+   */
   #readData(bytes: Buffer, start: number, counted: number): number {
     const part = bytes.subarray(start, start + this.#payload)
     this.#payload -= part.length
@@ -75,7 +77,7 @@ export class FrameReader {
   }
 }
 
-/** Without the padding and the priority that only HEADERS may have (RFC 9113, 6.2). */
+/** Removes padding, and the priority of HEADERS (RFC 9113, 6.2). */
 const unpadded = (type: number, flags: number, payload: Buffer): Buffer => {
   if (type !== Type.HEADERS) return payload
   const padding = (flags & Flag.PADDED) === 0 ? 0 : (payload[0] ?? 0)

@@ -1,7 +1,6 @@
 /**
- * Header blocks of HTTP/2 (HPACK, RFC 7541), read: the whole of it, with a table of our own of what the server has asked
- * to be remembered. A server's replies are nearly all the same, so a block that has been read before, while the table was
- * the same, gives the same object again: who asks about it can remember the answer by it.
+ * Decodes HTTP/2 header blocks (HPACK, RFC 7541), with a dynamic table. Most replies of a server repeat a header block.
+ * A block that was decoded before, with the same table, returns the same object, so callers can cache by identity.
  */
 import { defaults } from "./Frame.ts"
 import * as HuffmanCode from "./HuffmanCode.ts"
@@ -22,7 +21,7 @@ interface Known {
 const remembered = 8
 
 export class HeaderReader {
-  /** What the server has added, the newest last. */
+  /** Dynamic table of the server, the newest entry last. */
   readonly #table: Array<HeaderField> = []
   #size = 0
   #limit: number = defaults.headerTable
@@ -91,7 +90,7 @@ export class HeaderReader {
     return field
   }
 
-  /** Also what has just come, where it alone is larger than the table (RFC 7541, 4.4). */
+  /** Also evicts the newest entry, if that alone exceeds the table (RFC 7541, 4.4). */
   #evict(): void {
     while (this.#size > this.#limit) {
       const oldest = this.#table.shift()

@@ -22,7 +22,7 @@ it("writes in full for a server that remembers less than usual", () => {
   reader.read(writer.block())
   reader.read(writer.block())
   writer.limit(0)
-  // A table that has become smaller is to be acknowledged (RFC 7541, 4.2).
+  // The client must acknowledge a smaller table (RFC 7541, 4.2).
   expect(writer.block()[0]).toBe(0x20)
   for (let count = 0; count < 2; count++) expect([...reader.read(writer.block())]).toEqual(fields)
 })

@@ -1,20 +1,20 @@
 /**
- * The header block of requests that all have the same headers (HPACK, RFC 7541), as clients write it: in full the first
- * time, for the server to remember, and from then on as the places where it has them. No Huffman code.
+ * Encodes the header block of requests with equal headers (HPACK, RFC 7541). The first block is literal and adds to the
+ * dynamic table; later blocks are table indices. Without Huffman coding.
  */
 import { defaults } from "./Frame.ts"
 import { staticTable } from "./StaticTable.ts"
 
-/** In their order; pseudo-headers first. Names in lower case. */
+/** Header fields in order, pseudo-headers first. Names in lower case. */
 export type HeaderFields = ReadonlyArray<readonly [name: string, value: string]>
 
-/** For one connection: what the server remembers is its own. */
+/** Encoder of one connection, which has a separate dynamic table. */
 export class HeaderWriter {
   readonly #fields: HeaderFields
   readonly #references: Buffer
-  /** Whether the server has the fields, is to have them, or cannot. */
+  /** State of the fields in the server's table: not yet added, added, or table not used. */
   #memory: "empty" | "full" | "none"
-  /** Whether the server waits to hear that we know of its smaller table. */
+  /** Whether the next block must announce a smaller table. */
   #owesUpdate = false
 
   constructor(fields: HeaderFields) {
@@ -25,7 +25,7 @@ export class HeaderWriter {
     this.#memory = fields.reduce((sum, field) => sum + sizeOf(field), 0) > defaults.headerTable ? "none" : "empty"
   }
 
-  /** How many bytes the server remembers at most. A change to less than it begins with has to be answered. */
+  /** Sets the server's maximum table size, in bytes. A reduction must be announced in the next block. */
   limit(bytes: number): void {
     if (bytes >= defaults.headerTable) return
     this.#memory = "none"
@@ -36,7 +36,7 @@ export class HeaderWriter {
   block(other?: HeaderFields): Buffer {
     if (this.#owesUpdate) {
       this.#owesUpdate = false
-      // A table of 0 bytes is no more than any that the server may have said.
+      // A table of 0 bytes is within any limit of the server.
       return Buffer.concat([integer(0x20, 5, 0), literals(0, other ?? this.#fields)])
     }
     if (other !== undefined || this.#memory === "none") return literals(0, other ?? this.#fields)
@@ -49,7 +49,7 @@ export class HeaderWriter {
 /** RFC 7541, 4.1. */
 const sizeOf = ([name, value]: HeaderFields[number]): number => Buffer.byteLength(name) + Buffer.byteLength(value) + 32
 
-/** Each field in full; `kind` says whether it is to be remembered. */
+/** Encodes each field as a literal; `kind` selects whether it is added to the table. */
 const literals = (kind: number, fields: HeaderFields): Buffer =>
   Buffer.concat(fields.flatMap(([name, value]) => [Buffer.of(kind), text(name), text(value)]))
 

@@ -1,4 +1,4 @@
-/** Against node:http2 for what a server does every day, and against a scripted one for what it may do besides. */
+/** Connections to node:http2 for common behaviour, and to a scripted server for rare behaviour. */
 import { once } from "node:events"
 import { createServer, type ServerHttp2Stream, type ServerOptions } from "node:http2"
 import { type AddressInfo, createServer as createTcp } from "node:net"
@@ -80,7 +80,7 @@ describe("against node:http2", () => {
     ["no window at first", { initialWindowSize: 0 }],
   ])("sends and gets 3 MB many times at once: %s", async (_, settings) => {
     const { port } = await serve({ settings }, (stream) => {
-      // For the streams that wait for it, too.
+      // Also applies to the streams that wait for it.
       if (settings.initialWindowSize === 0) stream.session?.settings({ initialWindowSize: 70_000 })
       echo(stream)
     })
@@ -207,7 +207,7 @@ describe("against a server that", () => {
       encode(Type.CONTINUATION, 0, 1, long.subarray(20, 100)),
       encode(Type.CONTINUATION, Flag.END_HEADERS, 1, long.subarray(100)),
       encode(Type.DATA, Flag.PADDED, 1, Buffer.from("\u0002ab\0\0")),
-      // A frame of an extension, and one for a stream that nobody has begun.
+      // A frame of an extension, and one for a stream that was never opened.
       encode(99, 0, 1, Buffer.from("?")),
       data(77, "lost"),
       encode(Type.DATA, Flag.PADDED | Flag.END_STREAM, 1, Buffer.from("\u0001\0")),

@@ -1,7 +1,7 @@
 /**
- * A connection over which a client asks an HTTP/2 server (RFC 9113), many requests at a time. Its own implementation
- * because node:http2's costs more per request than its bare server does: with it a load would measure itself. It keeps to
- * everything a server may say (windows, settings, limits, GOAWAY); what a reply means is its handler's business.
+ * Client connection to an HTTP/2 server (RFC 9113), with many requests at a time. node:http2 costs more per request
+ * than a bare server, so a load would measure itself. The connection handles flow control, settings, limits and GOAWAY;
+ * handlers interpret the replies.
  */
 import type { Socket } from "node:net"
 import * as Address from "../target/Address.ts"
@@ -12,10 +12,10 @@ import { type Headers, HeaderReader } from "./HeaderReader.ts"
 import { type HeaderFields, HeaderWriter } from "./HeaderWriter.ts"
 import { Outbox } from "./Outbox.ts"
 
-/** What becomes of one request. `last`: nothing more comes. */
+/** Callbacks of one request. `last` marks the end of the response. */
 export interface Http2StreamHandler {
   readonly onHeaders: (headers: Headers, last: boolean) => void
-  /** A part of the body, which is overwritten later: what is to be kept has to be copied. */
+  /** Part of the body. The buffer is overwritten later, so the handler must copy bytes that it keeps. */
   readonly onData: (part: Buffer, last: boolean) => void
   /** Reset, or lost with its connection; called instead of a `last`. `unseen`: the server has not begun with it. */
   readonly onAbort: (reason: string, unseen: boolean) => void
@@ -24,7 +24,7 @@ export interface Http2StreamHandler {
 /** Bytes that a server may send before it hears that they were taken: so many that it never waits. */
 const ownWindow = 2 ** 30
 
-/** Bytes of one header block, with its continuations: more is no reply but an attack. */
+/** Maximum size of a header block with continuations, in bytes; protects against attacks. */
 const maxHeaderBlock = 65_536
 
 const preface = Buffer.concat([
@@ -38,18 +38,18 @@ const preface = Buffer.concat([
 
 export class Http2Stream {
   readonly handler: Http2StreamHandler
-  /** Where it asks for something else than the connection's other requests. */
+  /** Header fields, if they differ from the connection's default. */
   readonly fields: HeaderFields | undefined
   /** 0 until it begins. */
   id = 0
   /** Bytes that the server is ready to take. */
   window = 0
-  /** What could not be sent yet, and how much of its first part could. */
+  /** Parts that wait for flow control. `sent` counts the bytes already sent of the first one. */
   readonly unsent: Array<Buffer> = []
   sent = 0
-  /** Whether nothing follows what is unsent. */
+  /** Whether the request ends after `unsent`. */
   ended = false
-  /** Bytes that have come since the server heard of the last ones. */
+  /** Bytes received since the last WINDOW_UPDATE. */
   received = 0
 
   constructor(handler: Http2StreamHandler, fields: HeaderFields | undefined) {
@@ -68,9 +68,9 @@ export class Http2Connection {
   readonly #reader = new HeaderReader()
   readonly #writer: HeaderWriter
   readonly #streams = new Map<number, Http2Stream>()
-  /** Those that begin when others have ended. */
+  /** Streams that wait for the server's stream limit. */
   readonly #waiting: Array<Http2Stream> = []
-  /** Those with something unsent that no window has room for. */
+  /** Streams with unsent data that wait for flow control. */
   readonly #blocked = new Set<Http2Stream>()
   readonly #opened: PromiseWithResolvers<void>
   #nextId = 1
@@ -80,9 +80,9 @@ export class Http2Connection {
   #streamWindow: number = defaults.window
   #frameSize: number = defaults.frameSize
   #maxStreams = Infinity
-  /** The header block that CONTINUATION goes on with. */
+  /** Header block that awaits CONTINUATION frames. */
   #block: { readonly stream: number; readonly last: boolean; readonly parts: Array<Buffer> } | undefined
-  /** Why no further request begins. */
+  /** Reason why no further request can begin. */
   #retired: string | undefined
   #lost = false
   #reading = false
@@ -102,9 +102,9 @@ export class Http2Connection {
   }
 
   /**
-   * Resolves when the server has said its settings, which every request keeps to. `fields` are the headers of the
-   * requests that have none of their own.
-   * @throws Error where there is no server, or one that speaks no HTTP/2
+   * Opens a connection. Resolves after the server's settings arrive, which apply to every request. `fields` are the
+   * default headers of requests.
+   * @throws Error if the server is unreachable or does not support HTTP/2
    */
   static async open(address: Address.Address, fields: HeaderFields): Promise<Http2Connection> {
     const socket = await Address.connect(address, "h2")
@@ -121,12 +121,12 @@ export class Http2Connection {
     return connection
   }
 
-  /** Whether another request may be sent: not after the server has said goodbye. */
+  /** Whether another request may be sent; false after a GOAWAY. */
   get accepts(): boolean {
     return this.#retired === undefined
   }
 
-  /** Begins a request, now or when the server's limit allows it. `ended`: it has no body, or all of it is here. */
+  /** Begins a request, now or when the server's limit allows it. `ended`: the body is complete, or there is none. */
   request(
     handler: Http2StreamHandler,
     body: ReadonlyArray<Buffer>,
@@ -159,7 +159,7 @@ export class Http2Connection {
     this.#outbox.add(goaway())
     this.#outbox.flush()
     this.#socket.end()
-    // Who does not close its side in turn is not waited for.
+    // Destroys the socket if the server does not close its side in time.
     this.#socket.once("end", () => this.#socket.destroy())
     setTimeout(() => this.#socket.destroy(), 1000).unref()
   }
@@ -228,7 +228,7 @@ export class Http2Connection {
       this.#lose(`the server breaks the protocol: ${Address.reason(error)}`)
     }
     this.#reading = false
-    // What the replies of one read set off leaves in one write.
+    // Sends everything that the frames of one read caused in one write.
     if (!this.#lost) this.#outbox.flush()
   }
 
@@ -301,7 +301,7 @@ export class Http2Connection {
     }
     this.#block = undefined
     const [first = Buffer.alloc(0)] = parts
-    // Also of a stream that is gone, as it may change the table.
+    // Decoded for closed streams too, because the block may change the table.
     const headers = this.#reader.read(parts.length === 1 ? first : Buffer.concat(parts))
     const stream = this.#streams.get(id)
     if (stream === undefined) return
@@ -365,7 +365,7 @@ export class Http2Connection {
     }
   }
 
-  /** What the server has ended or reset. Where it does not want the rest of a request it does not get it. */
+  /** Ends a stream that the server has completed or reset. The rest of an incomplete request is not sent. */
   #end(stream: Http2Stream): void {
     this.#streams.delete(stream.id)
     this.#blocked.delete(stream)
@@ -377,7 +377,7 @@ export class Http2Connection {
   #onGoaway(last: number, code: number, text: string): void {
     const reason = `the server ended the connection: ${errorName(code)}${text === "" ? "" : `, ${text}`}`
     this.#retired = reason
-    // A graceful end is no error of the requests that the server has not begun with; they go elsewhere.
+    // After a graceful end, requests that the server has not begun do not fail; they are sent elsewhere.
     for (const stream of this.#waiting.splice(0)) stream.handler.onAbort(reason, code === Frame.noError)
     for (const stream of this.#streams.values()) {
       if (stream.id <= last) continue
@@ -402,7 +402,7 @@ export class Http2Connection {
   }
 }
 
-/** Of four bytes that must be there. */
+/** Reads a number of four bytes that must be present. */
 const number = (payload: Buffer, offset = 0): number => {
   if (payload.length < offset + 4) throw new Error("a frame that is too short")
   return payload.readUInt32BE(offset)

@@ -29,10 +29,10 @@ const table = () => {
   })
 }
 
-/** By length: the symbols in the order of their codes, and the first code. */
+/** Symbols in the order of their codes, and the first code, by code length. */
 const byLength = table()
 
-/** The text, in Latin-1; undefined for what is no such code. */
+/** Decodes text in Latin-1; returns undefined if the code is invalid. */
 export const decode = (bytes: Uint8Array): string | undefined => {
   const text: Array<number> = []
   let code = 0
@@ -51,7 +51,7 @@ export const decode = (bytes: Uint8Array): string | undefined => {
       length = 0
     }
   }
-  // The rest of the last byte is the beginning of the longest code: ones only, and less than a byte of them.
+  // The padding of the last byte is fewer than 8 one bits, a prefix of the longest code.
   if (length > 7 || code !== (1 << length) - 1) return undefined
   return String.fromCharCode(...text)
 }

@@ -1,6 +1,6 @@
 /**
- * What a connection writes: many small frames in few pieces of memory, and large payloads as they are, without a copy.
- * All that is added in one turn leaves in one write.
+ * Write buffer of a connection. Small frames are packed into slabs; large payloads are not copied. Everything added in
+ * one turn of the event loop is sent in one write.
  */
 import type { Writable } from "node:stream"
 
@@ -13,7 +13,7 @@ const large = 4096
 export class Outbox {
   readonly #socket: Writable
   #slab = Buffer.allocUnsafeSlow(slabSize)
-  /** In the slab: where what has not been sealed begins, and where it ends. */
+  /** Start and end of the unsealed part of the slab. */
   #start = 0
   #end = 0
   #pieces: Array<Buffer> = []
@@ -22,7 +22,7 @@ export class Outbox {
     this.#socket = socket
   }
 
-  /** Memory for so many bytes, which the caller fills at once: a buffer, and `offset` of it. */
+  /** Reserves memory, which the caller must fill at once: a buffer and an offset into it. */
   reserve(length: number): { readonly slab: Buffer; readonly offset: number } {
     if (this.#end + length > this.#slab.length) {
       this.#seal()

@@ -1,4 +1,4 @@
-/** A server that says what a test tells it to, right or wrong, and notes the frames that it gets. */
+/** HTTP/2 server for tests: sends the given frames, valid or not, and records the frames that it receives. */
 import { once } from "node:events"
 import { type AddressInfo, createServer, type Socket } from "node:net"
 import { onTestFinished } from "vitest"
@@ -61,7 +61,7 @@ export class ScriptedServer {
     return server
   }
 
-  /** Once there are frames for which it holds. */
+  /** Waits for frames that satisfy a condition. */
   async received(holds: (frames: ReadonlyArray<Received>) => boolean): Promise<void> {
     while (!holds(this.frames)) await this.#received.promise
   }

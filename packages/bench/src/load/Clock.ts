@@ -1,8 +1,8 @@
-/** Time as an open loop needs it: what it is, and a call at a moment that is to be kept to the microsecond. */
+/** Clock of an open loop: the current time, and a callback at a given time, accurate to the microsecond. */
 export interface Clock {
-  /** Milliseconds, as `performance.now()` counts. */
+  /** Current time in milliseconds, as `performance.now()`. */
   readonly now: () => number
-  /** Calls at that time, or as soon as possible; a call that was asked for before is forgotten. */
+  /** Calls `call` at time `at`, or as soon as possible. Replaces an earlier call that is pending. */
   readonly wake: (at: number, call: () => void) => void
   readonly close: () => void
 }

@@ -1,18 +1,18 @@
 /**
- * A closed loop: so many requests are always under way, and each reply sends the next. It shows what a server can do; not
- * what callers wait who do not wait for one another, which OpenLoop.ts shows.
+ * Closed loop: keeps a fixed number of requests in flight; each reply sends the next request. It measures a server's
+ * maximum throughput. OpenLoop.ts measures the latency of independent clients.
  */
 import type { Lane } from "./Lane.ts"
 import { type Extent, type Measured, Round } from "./Round.ts"
 
 export type ClosedLoopOptions = Extent & {
-  /** Requests under way at every moment. */
+  /** Number of requests in flight. */
   readonly concurrency: number
-  /** Milliseconds without any reply after which the rest is given up. Default 30 seconds. */
+  /** Milliseconds without any reply after which the remaining requests are abandoned. Default 30 seconds. */
   readonly patience?: number
 }
 
-/** The lanes share the requests; `Target.perConnection` says how many one can bear. */
+/** Runs a closed loop. The requests are spread over the lanes; `Target.perConnection` limits those of one lane. */
 export const run = async (lanes: ReadonlyArray<Lane>, options: ClosedLoopOptions): Promise<Measured> => {
   const { concurrency, patience = 30_000 } = options
   const maxRequests = "requests" in options ? options.requests : Infinity

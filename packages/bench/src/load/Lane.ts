@@ -1,14 +1,14 @@
 /**
- * A place for a connection, which is replaced when it ends: what a load sends on. Requests that a connection ended before
- * the server began with them are sent again on the next one, their time still running.
+ * Slot for a connection, which is replaced when it ends. Requests that the server had not begun are sent again on the
+ * next connection, and their latency continues to count.
  */
 import * as Address from "../target/Address.ts"
 import type { Connection, Target } from "../target/Load.ts"
 
-/** What a load does with the replies; `lane` is where the next request may go. */
+/** Callback of a load for each reply. The next request may use `lane`. */
 export type OnReply = (lane: Lane, startedAt: number, problem: string | undefined) => void
 
-/** Milliseconds until a place is tried again at which no request has ever been answered, or no server is. */
+/** Milliseconds before a retry, if the connection never received a reply or could not be opened. */
 const pause = 100
 
 export class Lane {
@@ -17,24 +17,24 @@ export class Lane {
   /** Requests that wait for a connection. */
   #waiting: Array<number> = []
   #opening: Promise<void> | undefined
-  /** Whether the connection that ended last had answered anything. */
+  /** Whether the previous connection received any reply. */
   #hasReplied = true
   #closed = false
   #opened = 0
-  /** Set by whoever uses it. */
+  /** Callback for replies, set by the load. */
   onReply: OnReply = () => {}
 
-  /** Without a connection until it is opened or used. */
+  /** Makes a lane. Its connection is opened by `open` or by the first request. */
   constructor(target: Target) {
     this.#target = target
   }
 
-  /** @throws Error where there is no connection to be had */
+  /** @throws Error if no connection can be opened */
   async open(): Promise<void> {
     await this.#connect()
   }
 
-  /** Connections that had to be opened since the first. */
+  /** Number of connections opened after the first. */
   get reconnections(): number {
     return Math.max(0, this.#opened - 1)
   }
@@ -45,7 +45,7 @@ export class Lane {
     this.#reopen()
   }
 
-  /** Forgets all requests that are not answered, and their connection. */
+  /** Closes the connection and drops all requests in flight. */
   abandon(): void {
     this.#waiting = []
     this.#connection?.close()
@@ -92,7 +92,7 @@ export class Lane {
   }
 }
 
-/** Opens so many, at once. @throws Error where one has no connection */
+/** Opens `count` lanes concurrently. @throws Error if a connection cannot be opened */
 export const openAll = async (target: Target, count: number): Promise<ReadonlyArray<Lane>> => {
   const lanes = Array.from({ length: count }, () => new Lane(target))
   try {

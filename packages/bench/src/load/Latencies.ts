@@ -12,7 +12,7 @@ export class Latencies {
     return this.#histogram.count
   }
 
-  /** Milliseconds, as all of these are; NaN where there are none. */
+  /** Mean in milliseconds, as all figures here; NaN without latencies. */
   get mean(): number {
     return this.count === 0 ? Number.NaN : this.#histogram.mean / 1e6
   }

@@ -7,11 +7,11 @@ export type Level =
 
 export const isOpen = (level: Level): level is Extract<Level, { readonly perSecond: number }> => "perSecond" in level
 
-/** For people: `16 at a time`, `250/s poisson`. */
+/** Formats a level for people: `16 at a time`, `250/s poisson`. */
 export const print = (level: Level): string =>
   isOpen(level) ? `${level.perSecond}/s ${level.distribution}` : `${level.concurrency} at a time`
 
-/** More is no sweep but a mistake. */
+/** Maximum number of levels; more are a mistake. */
 const maxLevels = 1000
 
 /**
@@ -32,7 +32,7 @@ export const numbers = (text: string, integer: boolean): ReadonlyArray<number> =
   throw new Error(`${expected}, such as 1,4,16 or 1:16:5 or 1:64:x2, ${maxLevels} at most`)
 }
 
-/** These end with `last` or before it; nothing where there is no such way. */
+/** Returns the levels up to `last`; empty if `by` leads nowhere. */
 const steps = (first: number, last: number, by: number): ReadonlyArray<number> => {
   const length = first > 0 && by > 0 ? Math.floor((last - first) / by + 1e-9) + 1 : 0
   return Array.from({ length: Math.min(maxLevels + 1, Math.max(0, length)) }, (_, index) => first + index * by)

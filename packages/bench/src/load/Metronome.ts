@@ -1,19 +1,18 @@
 /**
- * The clock that loads run by. Timers of an event loop come up to a millisecond late, and asking the time over and over
- * takes a whole core from the server that is measured. So a thread sleeps until shortly before, and only what is left is
- * waited for by asking.
+ * Clock of the loads. Timers of the event loop are up to a millisecond late, and busy waiting would take a core from
+ * the server. A worker thread therefore sleeps until shortly before the time, and only the rest is a busy wait.
  */
 import { Worker } from "node:worker_threads"
 import type { Clock } from "./Clock.ts"
 
-/** Milliseconds that a sleep may end late. */
+/** Milliseconds by which a sleep may end late. */
 const lead = 0.08
 
-/** What both sides know; worker.ts is the other. */
+/** State shared with the worker thread, worker.ts. */
 export interface Shared {
-  /** How often a sleep was asked for, and how often one has ended. */
+  /** Counts of requested and completed sleeps. */
   readonly cells: Int32Array
-  /** Milliseconds of the sleep. */
+  /** Duration of the sleep, in milliseconds. */
   readonly delay: Float64Array
 }
 
@@ -26,7 +25,7 @@ export const start = (): Clock => {
     delay: new Float64Array(new SharedArrayBuffer(8)),
   }
   const worker = new Worker(new URL(import.meta.resolve("@nereid/bench/internal/load/worker")), { workerData: shared })
-  // Whoever waits for replies keeps the process; nobody else need.
+  // The clock does not keep the process alive; sockets that wait for replies do.
   worker.unref()
   let current: { readonly at: number; readonly call: () => void } | undefined
   let isPending = false

@@ -1,4 +1,4 @@
-/** Against a target that answers when it is told to, by a clock that goes when it is told to. */
+/** Open loops with a target and a clock that the test controls. */
 import { expect, it, onTestFinished, vi } from "vitest"
 import * as Arrivals from "@nereid/core/internal/synthetic/Arrivals"
 import type { Clock } from "./Clock.ts"
@@ -19,7 +19,7 @@ class TestClock implements Clock {
     this.#wake = { at, call }
   }
 
-  /** `late`: by how much it calls later than it was asked to. */
+  /** Advances the clock. `late`: delay of the callback. */
   advance(by: number, late = 0): void {
     const until = this.time + by
     while (this.#wake !== undefined && this.#wake.at + late <= until) {
@@ -34,7 +34,7 @@ class TestClock implements Clock {
   close(): void {}
 }
 
-/** What was sent: connections by number, and when each request was to be. */
+/** Records the requests that were sent: connection number and scheduled time. */
 const start = async (options: Partial<OpenLoop.OpenLoopOptions> & { readonly lanes?: number }) => {
   const sent: Array<{ readonly connection: number; readonly startedAt: number; readonly replies: Replies }> = []
   let connections = 0
@@ -157,7 +157,7 @@ it("arrivals come as often as they are to, and the same again for the same seed"
   expect(gaps(2)).not.toEqual(some)
   const mean = some.reduce((sum, gap) => sum + gap, 0) / some.length
   expect(mean).toBeCloseTo(1, 1)
-  // Of an exponential distribution, whose deviation is its mean.
+  // Variance of an exponential distribution, whose deviation is its mean.
   const variance = some.reduce((sum, gap) => sum + (gap - mean) ** 2, 0) / some.length
   expect(Math.sqrt(variance)).toBeCloseTo(1, 1)
 })

@@ -1,7 +1,7 @@
 /**
- * An open loop: requests are sent when their time comes, whether or not those before them are answered, as callers come
- * who do not wait for one another. The time that a request takes counts from when it was to be sent: a server that stops
- * for a while is charged with all who would have come meanwhile.
+ * Open loop: sends requests at their scheduled times, whether or not earlier ones have replies, like independent
+ * clients. Latency counts from the scheduled time, so a pause of the server counts for all requests scheduled during
+ * it.
  */
 import type { Arrivals } from "@nereid/core/internal/synthetic/Arrivals"
 import type { Clock } from "./Clock.ts"
@@ -12,20 +12,20 @@ import { type Extent, type Measured, Round } from "./Round.ts"
 export type OpenLoopOptions = Extent & {
   readonly arrivals: Arrivals
   readonly clock: Clock
-  /** Requests under way at most: what comes beyond waits, its time running. */
+  /** Maximum requests in flight. Further requests wait, and their latency counts from the scheduled time. */
   readonly maxOutstanding: number
-  /** Requests that one lane takes at a time: `Target.perConnection`. */
+  /** Maximum requests in flight on one lane: `Target.perConnection`. */
   readonly perLane: number
-  /** Milliseconds without any reply after which the rest is given up. Default 30 seconds. */
+  /** Milliseconds without any reply after which the remaining requests are abandoned. Default 30 seconds. */
   readonly patience?: number
 }
 
 export interface OpenMeasured extends Measured {
-  /** How late requests were sent that did not have to wait: the load's own doing, and part of their latencies. */
+  /** Delays of requests that were sent late by the load itself. They are part of the latencies. */
   readonly lateness: Latencies
-  /** Requests that had to wait because as many were under way as may be. */
+  /** Number of requests that waited because `maxOutstanding` was reached. */
   readonly held: number
-  /** Requests whose time had come in the round but that were not sent before its end. */
+  /** Number of requests that were scheduled in the round but not sent before its end. */
   readonly unsent: number
 }
 
@@ -37,7 +37,7 @@ export const run = async (lanes: ReadonlyArray<Lane>, options: OpenLoopOptions):
   let left = "requests" in options ? options.requests : Infinity
   let held = 0
   let unsent = 0
-  /** Whether the request whose turn it is has been waiting for others to end. */
+  /** Whether the next request waits for others to end. */
   let holding = false
 
   const round = new Round(lanes, (lane, startedAt, problem) => {
@@ -86,8 +86,8 @@ export const run = async (lanes: ReadonlyArray<Lane>, options: OpenLoopOptions):
 }
 
 /**
- * Lanes that take another request. Where one takes a single request, the one that became free last goes first, so that
- * few connections do what few can; where it takes any number they take turns.
+ * Lanes that accept another request. If a lane takes a single request, the lane that became free last goes first, so
+ * that few connections are used. Otherwise the lanes take turns.
  */
 class FreeLanes {
   readonly #lanes: Array<Lane>

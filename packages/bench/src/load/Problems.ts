@@ -1,4 +1,4 @@
-/** What was wrong with replies: how often, and the first few that differ in their words. */
+/** Counts the problems of replies, and keeps the first few distinct messages. */
 export class Problems {
   readonly #counts = new Map<string, number>()
   #count = 0

@@ -1,6 +1,5 @@
 /**
- * The books of one round, which all loads keep alike: what was answered and how fast, what went wrong, and how busy the
- * load was until it stopped sending.
+ * Records one round of any load: replies, latencies, problems, and the CPU use of the load until it stopped sending.
  */
 import type { Lane, OnReply } from "./Lane.ts"
 import { Latencies } from "./Latencies.ts"
@@ -8,26 +7,26 @@ import { Problems } from "./Problems.ts"
 import * as Usage from "./Usage.ts"
 
 export interface Measured {
-  /** Requests that were answered as they should be, within the round. */
+  /** Number of valid replies within the round. */
   readonly requests: number
-  /** Seconds of the round. */
+  /** Duration of the round, in seconds. */
   readonly seconds: number
   readonly perSecond: number
   readonly latencies: Latencies
   readonly problems: Problems
-  /** How busy the load itself was. */
+  /** CPU use of the load itself. */
   readonly usage: Usage.Usage
-  /** Connections that ended and were replaced. */
+  /** Number of connections that ended and were replaced. */
   readonly reconnections: number
 }
 
-/** How long a round is: a time, or so many requests. */
+/** Extent of a round: a duration or a number of requests. */
 export type Extent = { readonly seconds: number } | { readonly requests: number }
 
 export class Round {
   readonly latencies = new Latencies()
   readonly problems = new Problems()
-  /** Requests that are not answered. */
+  /** Number of requests in flight. */
   outstanding = 0
   readonly #lanes: ReadonlyArray<Lane>
   readonly #reconnections: number
@@ -41,15 +40,15 @@ export class Round {
     for (const lane of lanes) lane.onReply = onReply
   }
 
-  /** Nothing more is sent; what is outstanding is still waited for. */
+  /** Stops sending. Replies to requests in flight still count. */
   stop(): void {
     this.#usage ??= this.#watch()
     if (this.outstanding === 0) this.#allReplied.resolve()
   }
 
   /**
-   * Resolves after `stop` when all is answered; or when nothing has been for `patience` milliseconds, and then gives up
-   * what is outstanding, with its connections.
+   * Resolves after `stop` once no request is in flight. After `patience` milliseconds without a reply, abandons the
+   * remaining requests and their connections.
    */
   async waitForReplies(patience: number): Promise<void> {
     let lastCount = -1

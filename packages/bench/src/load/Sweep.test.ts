@@ -1,4 +1,4 @@
-/** Against a target that answers at once: what is opened and measured, and what is made of it. */
+/** Sweeps over a target that replies at once: connections, measurements and summaries. */
 import { expect, it } from "vitest"
 import * as Curve from "../report/Curve.ts"
 import type { Level } from "./Level.ts"

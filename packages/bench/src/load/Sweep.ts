@@ -1,6 +1,6 @@
 /**
- * A load at several levels, one after the other: each is warmed up, and then measured in rounds, whose medians count. What
- * the server has counted meanwhile is asked of it before and after each round.
+ * Runs a load at several levels in turn. Each level has a warm-up and then measured rounds, whose medians count. The
+ * server's counters are read before and after each round.
  */
 import * as Arrivals from "@nereid/core/internal/synthetic/Arrivals"
 import type { Clock } from "./Clock.ts"
@@ -18,18 +18,18 @@ export interface SweepOptions {
   readonly target: Target
   readonly levels: ReadonlyArray<Level.Level>
   readonly rounds: number
-  /** Of a round, and of what comes before the first; undefined for nothing. */
+  /** Extent of each round, and of the warm-up; undefined for no warm-up. */
   readonly extent: Extent
   readonly warmUp: Extent | undefined
-  /** For a target whose connections carry many requests: how many there are. */
+  /** Number of connections, for a target with many requests per connection. */
   readonly connections: number
-  /** Requests under way at most, where they are sent at a rate. */
+  /** Maximum requests in flight at a fixed rate. */
   readonly maxOutstanding: number
   /** Milliseconds without any reply after which a round ends. */
   readonly patience: number
   readonly seed: number
   readonly clock: Clock
-  /** What the server has counted; undefined where it does not tell. */
+  /** Reads the counters of the server; undefined if it does not provide them. */
   readonly statistics: () => Promise<ServerCounters.Counters | undefined>
   /** Before the warm-up, which is round 0, and each round. */
   readonly onRound?: (level: Level.Level, round: number) => void
@@ -37,7 +37,7 @@ export interface SweepOptions {
 
 export interface RoundResult extends Measured {
   readonly server: ServerCounters.ServerShare | undefined
-  /** Of a load that sends at a rate: see OpenMeasured. */
+  /** Lateness at a fixed rate; see OpenMeasured. */
   readonly lateness: Latencies | undefined
   readonly held: number
   readonly unsent: number
@@ -49,8 +49,8 @@ export interface LevelResult {
 }
 
 /**
- * Ends early where a level has no good reply at all: those that follow would have none either.
- * @throws Error where there is no connection to be had
+ * Runs the levels. Stops after a level without a valid reply, because the next ones would fail too.
+ * @throws Error if no connection can be opened
  */
 export async function* run(options: SweepOptions): AsyncGenerator<LevelResult, void> {
   for (const level of options.levels) {
@@ -81,7 +81,7 @@ const open = async (options: SweepOptions, level: Level.Level): Promise<Readonly
   const single = target.perConnection === 1
   if (!Level.isOpen(level))
     return openAll(target, single ? level.concurrency : Math.min(connections, level.concurrency))
-  // How many connections a rate needs shows when it is there: each is opened when it is used first.
+  // The number of connections that a rate requires is unknown, so each is opened at its first use.
   return single ? Array.from({ length: maxOutstanding }, () => new Lane(target)) : openAll(target, connections)
 }
 

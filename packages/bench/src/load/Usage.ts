@@ -2,7 +2,7 @@
 import { type EventLoopUtilization, performance } from "node:perf_hooks"
 
 export interface Usage {
-  /** CPU time of the load's thread, the kernel's for it included, as a share of the time that passed. */
+  /** CPU time of the load's thread, including the kernel, as a share of the elapsed time. */
   readonly cpu: number
   /** Share of the time in which its event loop had something to do. */
   readonly busy: number
@@ -20,6 +20,6 @@ export const watch = (): (() => Usage) => {
   }
 }
 
-/** Of the whole process on a Node that does not tell it by thread. */
+/** CPU time of the whole process, on Node versions without figures for threads. */
 const cpuUsage = (): NodeJS.CpuUsage =>
   typeof process.threadCpuUsage === "function" ? process.threadCpuUsage() : process.cpuUsage()

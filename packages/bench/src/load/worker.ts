@@ -1,4 +1,4 @@
-/** Sleeps for as long as it is asked to, and says when it has: the other side of Metronome.ts, in a thread of its own. */
+/** Worker thread of Metronome.ts: sleeps for the requested time, then notifies the main thread. */
 import { workerData } from "node:worker_threads"
 import { asked, ended, type Shared } from "./Metronome.ts"
 
@@ -6,7 +6,7 @@ const { cells, delay }: Shared = workerData
 
 for (let seen = 0; ;) {
   Atomics.wait(cells, asked, seen)
-  // A sleep that is asked for while one is under way takes its place.
+  // A new sleep request replaces the current one.
   do seen = Atomics.load(cells, asked)
   while (Atomics.wait(cells, asked, seen, delay[0]) !== "timed-out")
   Atomics.add(cells, ended, 1)

@@ -1,11 +1,11 @@
-/** Where numbers lie on a line of a picture, and which of them are written beside it. */
+/** Axis of a chart: positions of values, and the values with labels. */
 export interface Axis {
   /** From 0 at the beginning to 1 at the end. */
   readonly at: (value: number) => number
   readonly ticks: ReadonlyArray<number>
 }
 
-/** From 0 to the first tick that is no less than `most`. */
+/** Linear axis from 0 to the first tick that is at least `max`. */
 export const linear = (max: number): Axis => {
   const rough = max / 6
   const power = 10 ** Math.floor(Math.log10(rough))
@@ -17,7 +17,7 @@ export const linear = (max: number): Axis => {
   }
 }
 
-/** From the last tick that is no more than `least` to the first that is no less than `most`. */
+/** Logarithmic axis from the last tick that is at most `min` to the first that is at least `max`. */
 export const logarithmic = (min: number, max: number): Axis => {
   const all: Array<number> = []
   for (let power = Math.floor(Math.log10(min)) - 1; power <= Math.ceil(Math.log10(max)) + 1; power++) {

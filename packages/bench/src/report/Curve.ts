@@ -1,6 +1,6 @@
 /**
- * The curve of a sweep as a picture: what the server answers against what each request waits, a line for every percentile.
- * An SVG that stands alone, and follows its reader's light or dark mode.
+ * Draws a sweep as an SVG chart: throughput against latency, with a line for each percentile. The SVG is standalone,
+ * and follows the reader's light or dark mode.
  */
 import * as Axis from "./Axis.ts"
 import * as Level from "../load/Level.ts"
@@ -83,7 +83,9 @@ ${names.join("\n")}
 `
 }
 
-/** Told apart with any kind of sight, in light and in dark: blue, orange, green, purple, sky, yellow. */
+/**
+ * Colours that are distinct for colour-blind readers, in light and dark mode: blue, orange, green, purple, sky, yellow.
+ */
 const colors: ReadonlyArray<readonly [light: string, dark: string]> = [
   ["#0b62a8", "#5eb1f2"],
   ["#c25a00", "#ff9d4d"],
@@ -106,7 +108,7 @@ const modes: { readonly [name in "light" | "dark"]: Mode } = {
   dark: { page: "#14181d", ink: "#e8ecf1", dim: "#9aa5b1", grid: "#2b323a", colors: colors.map(([, dark]) => dark) },
 }
 
-/** Without variables of CSS, which many programs that show pictures do not know. */
+/** Without CSS variables, which many image viewers do not support. */
 const paint = ({ page, ink, dim, grid, colors }: Mode): string =>
   [
     `.page,.bad{fill:${page}}.title{fill:${ink}}.note,.axis,.tick,.level{fill:${dim}}.grid{stroke:${grid}}`,

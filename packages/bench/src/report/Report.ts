@@ -1,11 +1,11 @@
-/** Everything that a benchmark has found out, as JSON: what was asked, of whom, and every round at every level. */
+/** Formats all results of a benchmark as JSON: the requests, the server, and every round at every level. */
 import { cpus } from "node:os"
 import type { Benchmark, BenchmarkOptions } from "../benchmark/Benchmark.ts"
 import * as Level from "../load/Level.ts"
 import * as Summary from "./Summary.ts"
 import type { LevelResult, RoundResult } from "../load/Sweep.ts"
 
-/** Besides those that were asked for. */
+/** Percentiles in every report, in addition to the requested ones. */
 const percentages: ReadonlyArray<number> = [1, 5, 10, 25, 50, 75, 90, 95, 99, 99.9, 99.99]
 
 export interface ReportOptions {

@@ -1,4 +1,4 @@
-/** A level's rounds as one: medians of what was measured, sums of what went wrong, and what has to be said besides. */
+/** Summarizes the rounds of a level: medians of measurements, sums of errors, and remarks. */
 import type { Latencies } from "../load/Latencies.ts"
 import * as Level from "../load/Level.ts"
 import type { ServerShare } from "../target/ServerCounters.ts"
@@ -21,7 +21,7 @@ export interface Summary {
   /** Shares of one core and of the time: Usage.ts. */
   readonly cpu: number
   readonly busy: number
-  /** What puts the figures into another light. */
+  /** Remarks that qualify the figures. */
   readonly remarks: ReadonlyArray<string>
 }
 
@@ -87,7 +87,7 @@ const remarks = (
 ): ReadonlyArray<string> => {
   const found: Array<string> = []
   if (requests === 0 && errors === 0) found.push("no reply came within a round: rounds have to be longer")
-  // Where requests are sent at a rate, waiting for the moment to send is being busy, too; there lateness tells.
+  // At a fixed rate, the busy wait for the next request counts as busy; lateness is the better indicator there.
   if (!Level.isOpen(level) && busy >= busyLoad) {
     const share = `${(100 * busy).toFixed(0)} %`
     found.push(`the load itself was busy for ${share} of the time: it may be the limit, and not the server`)
@@ -106,7 +106,7 @@ const remarks = (
   if (server === undefined) return found
   if (server.cacheHits > 0) found.push(`the server answered ${server.cacheHits} requests from its cache`)
   const otherRequests = server.requests - requests - errors
-  // Those that were under way at the end of a round are answered, too.
+  // Requests in flight at the end of a round also receive replies.
   const late = Level.isOpen(level) ? 0 : level.concurrency * rounds.length
   if (otherRequests > late + Math.max(100, requests / 10)) {
     found.push(

@@ -1,14 +1,17 @@
-/** Summaries as lines of text, one a level, in columns whose widths are known before any of them is. */
+/**
+ * Formats summaries as lines of a table, one per level. The column widths are fixed, so lines can be printed as they
+ * come.
+ */
 import * as Level from "../load/Level.ts"
 import type { Summary } from "./Summary.ts"
 
 export interface TableOptions {
-  /** Whether requests are sent at a rate. */
+  /** Whether requests are sent at a fixed rate. */
   readonly open: boolean
-  /** Rows of a request, whose number a second is told where it is not 1. */
+  /** Rows of a request. If not 1, the table also has rows per second. */
   readonly batchSize: number
   readonly percentages: ReadonlyArray<number>
-  /** Whether the server tells what it has counted. */
+  /** Whether the server provides its counters. */
   readonly server: boolean
 }
 

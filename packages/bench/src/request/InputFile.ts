@@ -1,7 +1,7 @@
 /**
- * Inputs that a user gives: a document of the v2 protocol over HTTP, `{"inputs": […]}`, or an array of such; or the form of
- * perf_analyzer, `{"data": [{"NAME": […]}]}`, whose datatypes are the model's, and whose shapes are where they are not
- * given. Several requests take turns.
+ * Reads the user's inputs from a file. The format is that of v2 over HTTP, `{"inputs": […]}`, or an array of such
+ * documents. The format of perf_analyzer also works: `{"data": [{"NAME": […]}]}`, with datatypes, and omitted shapes,
+ * from the model. Several requests are sent in turn.
  */
 import * as BinaryExtension from "@nereid/core/internal/codec/json/BinaryExtension"
 import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
@@ -11,7 +11,10 @@ import * as JsonParts from "./JsonParts.ts"
 import type { ModelName } from "../target/ModelClient.ts"
 import type { ModelTraits } from "../target/ModelTraits.ts"
 
-/** @throws Error where the text is none of these */
+/**
+ * Parses the file.
+ * @throws Error if the text has none of these formats
+ */
 export const read = (text: string, model: ModelName, traits: ModelTraits): ReadonlyArray<WireRequest> => {
   const data = JsonParts.members(text)?.get("data")
   const documents =

@@ -1,6 +1,6 @@
 /**
- * Inputs made up for a model: the shapes that it says it takes, with random elements, or zeros. What only the model knows,
- * such as which texts or which numbers make sense, has to be given instead (InputFile.ts).
+ * Generates inputs for a model: shapes from its metadata, with random elements or zeros. Models that need meaningful
+ * values require a file (InputFile.ts).
  */
 import { byteWidth, type DataType } from "@nereid/core/internal/tensor/DataType"
 import { elementCount, encodeElements } from "@nereid/core/internal/tensor/TypedTensor"
@@ -9,20 +9,23 @@ import type { ModelTraits, TensorTraits } from "../target/ModelTraits.ts"
 import type { Random } from "@nereid/core/internal/synthetic/Random"
 
 export interface InputOptions {
-  /** How many requests take turns that differ in their elements. */
+  /** Number of requests with different elements, sent in turn. */
   readonly variants: number
   /** Rows of each request. */
   readonly batchSize: number
-  /** By name, with the batch axis or without it. For axes of any extent, which need one. */
+  /** Shapes by input, with or without the batch axis. Required for variable axes. */
   readonly shapes: ReadonlyMap<string, ReadonlyArray<number>>
   readonly values: "random" | "zero"
-  /** What every element of BYTES is; undefined for letters. */
+  /** Value of every BYTES element; undefined for random letters. */
   readonly text: string | undefined
   /** Letters of an element of BYTES. */
   readonly textLength: number
 }
 
-/** @throws Error where the model has no such inputs */
+/**
+ * Generates the requests.
+ * @throws Error if the model lacks an input of the options
+ */
 export const make = (model: ModelTraits, options: InputOptions, random: Random): ReadonlyArray<WireTensor> => {
   const { batchSize, shapes } = options
   if (model.inputs.length === 0) throw new Error(`the server names no inputs of the model '${model.name}'`)
@@ -39,7 +42,7 @@ export const make = (model: ModelTraits, options: InputOptions, random: Random):
   }
   return model.inputs.flatMap((input) => {
     const given = shapes.get(input.name)
-    // What may be missing is, where nobody says how large it is.
+    // Omits an optional input if its shape is unknown and not given.
     if (input.optional && given === undefined && defaultShape(input, model).includes(-1)) return []
     const shape = shapeOf(input, model, batchSize, given)
     return [
@@ -48,11 +51,14 @@ export const make = (model: ModelTraits, options: InputOptions, random: Random):
   })
 }
 
-/** Without the batch axis. */
+/** Returns the model's shape without the batch axis. */
 const defaultShape = ({ shape }: TensorTraits, { maxBatchSize }: ModelTraits): ReadonlyArray<number> =>
   maxBatchSize > 0 ? shape.slice(1) : shape
 
-/** Of one request, with the batch axis. @throws Error where it is not known, or not possible */
+/**
+ * Returns the shape of an input of a request, with the batch axis.
+ * @throws Error if the shape is unknown or invalid
+ */
 export const shapeOf = (
   input: TensorTraits,
   model: ModelTraits,

@@ -1,6 +1,6 @@
 /**
- * The parts of a JSON array or object, each as the text that it is: numbers keep their digits, and what a part means is
- * left to whoever reads it. That the whole is JSON is not checked here.
+ * Splits a JSON array or object into the texts of its parts, so that numbers keep their digits. The JSON is not
+ * validated.
  */
 
 /** The elements of an array; undefined for anything else. */
@@ -22,7 +22,7 @@ export const members = (text: string): ReadonlyMap<string, string> | undefined =
   return found
 }
 
-/** What a string says; undefined for anything else. */
+/** Parses a JSON string; returns undefined for any other value. */
 export const string = (text: string): string | undefined => {
   try {
     const value: unknown = JSON.parse(text)

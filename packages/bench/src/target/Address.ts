@@ -1,14 +1,14 @@
-/** Where a server is, and how a socket gets there. */
+/** Address of a server, and how to open a socket to it. */
 import { once } from "node:events"
 import { connect as connectTcp, type Socket } from "node:net"
 import { connect as connectTls, type ConnectionOptions } from "node:tls"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
 export interface Address {
-  /** A name or an IP address, without brackets. */
+  /** Host name or IP address, without brackets. */
   readonly host: string
   readonly port: number
-  /** Speaks TLS where it is there; what it holds is passed on to Node's. */
+  /** TLS options for Node. Without them, the connection is plaintext. */
   readonly tls?: Pick<ConnectionOptions, "ca" | "cert" | "key" | "rejectUnauthorized" | "servername">
 }
 
@@ -16,10 +16,10 @@ export const print = ({ host, port }: Address): string => `${host.includes(":") 
 
 export const scheme = ({ tls }: Address): "http" | "https" => (tls === undefined ? "http" : "https")
 
-/** Milliseconds until a server that says nothing counts as unreachable. */
+/** Connect timeout, in milliseconds. */
 const connectTimeout = 10_000
 
-/** @throws Error where there is no such server, or one that speaks none of the protocols (ALPN) */
+/** @throws Error if the server is unreachable or supports none of the protocols (ALPN) */
 export const connect = async (address: Address, protocol: "h2" | "http/1.1"): Promise<Socket> => {
   const { host, port, tls } = address
   const socket =
@@ -42,7 +42,10 @@ export const connect = async (address: Address, protocol: "h2" | "http/1.1"): Pr
   return socket
 }
 
-/** In words. A name with several addresses fails with one error for each, in one without a message. */
+/**
+ * Returns the message of an error. A host with several addresses fails with an error for each, in one without a
+ * message.
+ */
 export const reason = (error: unknown): string => {
   if (error instanceof AggregateError) return error.errors.map(reason).join(", ")
   return errorMessage(error)

@@ -1,4 +1,4 @@
-/** Where a server is and how it is spoken to, read from what a user writes: `localhost:8001`, `https://host/prefix`. */
+/** Parses the server's address and protocol from user input such as `localhost:8001` or `https://host/prefix`. */
 
 export interface Endpoint {
   readonly protocol: "grpc" | "http"
@@ -6,11 +6,11 @@ export interface Endpoint {
   /** A name or an IP address, without brackets. */
   readonly host: string
   readonly port: number
-  /** What stands before `/v2`, without a slash at its end; empty for gRPC. */
+  /** Path before `/v2`, without a trailing slash; empty for gRPC. */
   readonly path: string
 }
 
-/** The servers' own ports; TLS usually ends at a proxy in front of them, hence 443. */
+/** Default ports of the servers. With TLS it is 443, because TLS usually ends at a proxy. */
 const schemes: { readonly [scheme: string]: Pick<Endpoint, "protocol" | "secure" | "port"> } = {
   "grpc:": { protocol: "grpc", secure: false, port: 8001 },
   "grpcs:": { protocol: "grpc", secure: true, port: 443 },
@@ -19,8 +19,8 @@ const schemes: { readonly [scheme: string]: Pick<Endpoint, "protocol" | "secure"
 }
 
 /**
- * `protocol` where the text does not begin with one; default HTTP.
- * @throws Error for what is none, or another protocol than that
+ * Parses an address. `protocol` applies to text without a scheme; default HTTP.
+ * @throws Error if the text is invalid or its scheme contradicts `protocol`
  */
 export const parse = (text: string, protocol?: Endpoint["protocol"]): Endpoint => {
   const refuse = (problem: string) => new Error(`${JSON.stringify(text)} is not the URL of a server: ${problem}`)
@@ -28,7 +28,7 @@ export const parse = (text: string, protocol?: Endpoint["protocol"]): Endpoint =
   const defaults = schemes[scheme === "" ? `${protocol ?? "http"}:` : scheme.toLowerCase()]
   if (defaults === undefined) throw refuse("it may begin with grpc://, grpcs://, http:// or https://")
   if (protocol !== undefined && defaults.protocol !== protocol) throw refuse(`${protocol} was asked for`)
-  // As grpc: whatever it is, because URL drops the port of http://host:80, which is not the default here.
+  // Parsed with the scheme grpc:, because URL drops port 80 of http: URLs, which is not the default here.
   const rest = `grpc:${scheme === "" ? `//${text}` : text.slice(scheme.length)}`
   if (!URL.canParse(rest)) throw refuse("its host or port cannot be read")
   const { hostname, port, pathname, search, hash, username, password } = new URL(rest)

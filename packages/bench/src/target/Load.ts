@@ -1,27 +1,26 @@
 /**
- * What a load is made of: a target that is asked, over connections on which requests are sent and their replies checked.
- * How a request travels is the business of GrpcUnary.ts, GrpcStream.ts and HttpInfer.ts; when the next one is sent, of
- * ClosedLoop.ts and OpenLoop.ts.
+ * Interfaces of a load: a target, and connections that send requests and check their replies. GrpcUnary.ts,
+ * GrpcStream.ts and HttpInfer.ts implement the transport. ClosedLoop.ts and OpenLoop.ts decide when to send requests.
  */
 
-/** Each is called once per request; `startedAt` is what `send` was given. */
+/** Callbacks of a connection, called once per request. `startedAt` is the argument of `send`. */
 export interface Replies {
-  /** `problem`: what was wrong with the reply, if anything. */
+  /** Reports a reply. `problem` describes an invalid reply, otherwise undefined. */
   readonly onReply: (startedAt: number, problem: string | undefined) => void
-  /** The connection ended before the server began with the request, which may go to another one. */
+  /** Reports that the connection ended before the server began the request, which can be sent on another one. */
   readonly onUnseen: (startedAt: number) => void
 }
 
 export interface Connection {
-  /** Whether another request may be sent on it: not after it has ended, or is about to. */
+  /** Whether the connection accepts another request; false after it has ended, or is about to. */
   readonly accepts: boolean
-  /** Sends the next request, made beforehand. `startedAt`: when it was meant to be sent, as `performance.now()` counts. */
+  /** Sends the next request. `startedAt` is its scheduled time, in milliseconds of `performance.now()`. */
   readonly send: (startedAt: number) => void
   readonly close: () => void
 }
 
 export interface Target {
-  /** Requests that one connection carries at a time. */
+  /** Maximum requests in flight on one connection. */
   readonly perConnection: number
   readonly connect: (replies: Replies) => Promise<Connection>
 }

@@ -7,7 +7,7 @@ import type { ModelMetadataResponse, ModelStatisticsResponse } from "@nereid/pro
 import type { ModelConfig } from "@nereid/protocol/model_config"
 import type { Target } from "./Load.ts"
 
-/** How requests travel. `http` with tensors as binary data, `http-json` with tensors as text. */
+/** Protocol of requests: `http` sends tensors as binary data, `http-json` as text. */
 export type Protocol = "grpc" | "grpc-stream" | "http" | "http-json"
 
 export interface ModelName {
@@ -30,13 +30,19 @@ export interface ExpectedRequest {
 }
 
 export interface ModelClient {
-  /** @throws Error where the server has no such model, or is none */
+  /**
+   * Reads the model's metadata.
+   * @throws Error if the server is unreachable or lacks the model
+   */
   readonly metadata: () => Promise<ModelMetadataResponse>
   /** Undefined where the server has no such endpoint. */
   readonly config: () => Promise<ModelConfig | undefined>
   /** Undefined where the server has no such endpoint. */
   readonly statistics: () => Promise<ModelStatisticsResponse | undefined>
-  /** @throws Error where the reply is an error, or cannot be read */
+  /**
+   * Sends one request and decodes the reply.
+   * @throws Error if the reply is an error, or is malformed
+   */
   readonly infer: (request: WireRequest) => Promise<ModelReply>
   readonly target: (requests: readonly [ExpectedRequest, ...ReadonlyArray<ExpectedRequest>], traits: Traits) => Target
   readonly close: () => void

@@ -1,4 +1,7 @@
-/** What a load has to know of a model, from what its server says: inputs, outputs, and how requests may be batched. */
+/**
+ * Properties of a model that a load needs, from the server's metadata: inputs, outputs, and how requests may be
+ * batched.
+ */
 import { isDataType, type DataType } from "@nereid/core/internal/tensor/DataType"
 import type {
   ModelMetadataResponse,
@@ -9,7 +12,7 @@ import type { ModelConfig } from "@nereid/protocol/model_config"
 export interface TensorTraits {
   readonly name: string
   readonly datatype: DataType
-  /** As the server tells it, with the batch axis where there is one; -1 for any extent. */
+  /** Shape in the server's metadata, with the batch axis if there is one; -1 for a variable extent. */
   readonly shape: ReadonlyArray<number>
   readonly optional: boolean
 }
@@ -20,13 +23,13 @@ export interface ModelTraits {
   readonly platform: string
   readonly inputs: ReadonlyArray<TensorTraits>
   readonly outputs: ReadonlyArray<TensorTraits>
-  /** Rows that a request may have at most, and then its tensors begin with the batch axis; 0 where they do not. */
+  /** Maximum rows of a request, whose tensors then have a batch axis; 0 without batching. */
   readonly maxBatchSize: number
   /** Whether a request may have any number of replies. */
   readonly decoupled: boolean
 }
 
-/** @throws Error for a datatype that nobody knows */
+/** @throws Error if a datatype is unknown */
 export const make = (metadata: ModelMetadataResponse, config: ModelConfig | undefined): ModelTraits => {
   const tensor = ({ name, datatype, shape }: TensorMetadata): TensorTraits => {
     if (!isDataType(datatype))
@@ -45,6 +48,6 @@ export const make = (metadata: ModelMetadataResponse, config: ModelConfig | unde
   }
 }
 
-/** Without a configuration: a first axis of any extent in all inputs is taken for the batch. */
+/** Guesses batching without a configuration: a variable first axis of all inputs is the batch axis. */
 const guessBatching = (inputs: ReadonlyArray<TensorTraits>): number =>
   inputs.length > 0 && inputs.every(({ shape }) => shape[0] === -1) ? Infinity : 0

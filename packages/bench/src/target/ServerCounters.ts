@@ -1,17 +1,17 @@
 /**
- * Where requests spent their time in the server, from what it has counted before a round and after it. All are of the
- * server's own making: requests of others in that time are in them, too.
+ * Server-side times of requests, from the difference of the server's counters before and after a round. Requests of
+ * other clients during the round are included.
  */
 import type { ModelStatistics, ModelStatisticsResponse, StatisticDuration } from "@nereid/protocol/grpc_service"
 
-/** All versions of a model together. */
+/** Counters of a model, summed over its versions. */
 export interface Counters {
   /** Requests that succeeded. */
   readonly requests: number
-  /** Milliseconds of all of these. */
+  /** Total time of all requests, in milliseconds. */
   readonly queue: number
   readonly compute: number
-  /** Rows, and how often the model was run for them. */
+  /** Numbers of inferred rows and of executions. */
   readonly inferences: number
   readonly executions: number
   /** Requests that were answered without the model being run. */
@@ -40,7 +40,7 @@ export const read = (response: ModelStatisticsResponse | undefined, model: strin
 
 const milliseconds = (duration: StatisticDuration | undefined): number => Number(duration?.ns ?? 0) / 1e6
 
-/** What a request got of the server, on average. */
+/** Average server time of a request. */
 export interface ServerShare {
   readonly requests: number
   /** Milliseconds of a request: waiting for an instance, and in one, from its first input to its last output. */

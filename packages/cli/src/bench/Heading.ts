@@ -1,4 +1,4 @@
-/** What a benchmark says before its table: who is asked for what, and how. */
+/** Text before the table of a benchmark: the server, the requests, and the load. */
 import type { Benchmark, BenchmarkOptions } from "@nereid/bench/internal/benchmark/Benchmark"
 import * as Level from "@nereid/bench/internal/load/Level"
 import type { Protocol } from "@nereid/bench/internal/target/ModelClient"
@@ -20,7 +20,7 @@ export const title = ({ model, protocol }: BenchmarkOptions): string =>
 export const address = ({ endpoint: { host, port, path, secure } }: BenchmarkOptions): string =>
   `${host.includes(":") ? `[${host}]` : host}:${port}${path}${secure ? " (TLS)" : ""}`
 
-/** How it was measured, in a line. */
+/** Describes the method of measurement in one line. */
 export const method = ({ protocol }: BenchmarkOptions, load: LoadOptions): string => {
   const round = "seconds" in load.extent ? `${load.extent.seconds} s` : `${load.extent.requests} requests`
   const rounds = load.rounds === 1 ? `one round of ${round}` : `medians of ${load.rounds} rounds of ${round}`

@@ -1,4 +1,4 @@
-/** What a benchmark says after its table: what puts its numbers into another light, and what went wrong. */
+/** Text after the table of a benchmark: remarks on the figures, and errors. */
 import * as Level from "@nereid/bench/internal/load/Level"
 import type { Summary } from "@nereid/bench/internal/report/Summary"
 

@@ -1,4 +1,4 @@
-/** How far a benchmark is, as a bar on a terminal; nothing where the output goes elsewhere. */
+/** Progress bar of a benchmark on a terminal; silent if the output is not a terminal. */
 import type { WriteStream } from "node:tty"
 
 const width = 24
@@ -8,7 +8,7 @@ const refresh = 200
 
 export class Progress {
   readonly #terminal: WriteStream | undefined
-  /** Milliseconds that all of it takes; 0 where nobody knows. */
+  /** Total duration in milliseconds; 0 if unknown. */
   readonly #total: number
   #done = 0
   #part: { readonly text: string; readonly began: number; readonly duration: number } | undefined
@@ -19,7 +19,7 @@ export class Progress {
     this.#total = total
   }
 
-  /** What was before is done. `duration` in milliseconds. */
+  /** Begins a part and completes the previous one. `duration` is in milliseconds. */
   begin(text: string, duration: number): void {
     if (this.#terminal === undefined) return
     this.#done += this.#part?.duration ?? 0

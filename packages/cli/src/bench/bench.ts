@@ -29,12 +29,12 @@ export const bench = Command.make(
     yield* Effect.tryPromise({
       try: () => run({ ...target, ...request }, load, flags.output),
       catch: (error) => new CliError.UserError({ cause: Address.reason(error) }),
-      // A stop is no success here, unlike that of a server.
+      // An interrupted benchmark is a failure, unlike a stopped server.
     }).pipe(Effect.onInterrupt(() => Effect.sync(() => process.exit(interrupted))))
   }),
 ).pipe(Command.withDescription("Load a server with requests to one of its models, and measure how it bears that"))
 
-/** What a shell gives for a program that was stopped by SIGINT. */
+/** Exit code of a program that SIGINT stopped, as in shells. */
 const interrupted = 130
 
 interface Files {
@@ -43,13 +43,16 @@ interface Files {
   readonly csv: string | undefined
 }
 
-/** @throws Error where something went wrong, after all that is known has been said */
+/**
+ * Runs a benchmark and prints its results.
+ * @throws Error after printing, if anything failed
+ */
 const run = async (
   options: Benchmark.BenchmarkOptions,
   load: BenchLoadFlags.LoadOptions,
   files: Files,
 ): Promise<void> => {
-  // A file that cannot be written is told before the load and not after it.
+  // Reports an unwritable file before the load, not after it.
   for (const file of [files.json, files.svg, files.csv]) if (file !== undefined) openSync(file, "a")
   const benchmark = await Benchmark.prepare(options)
   const clock = Metronome.start()
@@ -61,7 +64,7 @@ const run = async (
   const { percentages } = load
   const results: Array<Sweep.LevelResult> = []
   const summaries: Array<Summary.Summary> = []
-  /** What ended the sweep; the levels before it are results all the same. */
+  /** Error that ended the sweep. The levels before it are still results. */
   let broken: unknown
   try {
     for (const line of Heading.lines(benchmark, options, load)) say(line)

@@ -1,11 +1,11 @@
-/** What a check has found, and how a report of such shows it: lines for people, one document for programs. */
+/** Findings of a check, and their reports: lines for people, one JSON document for programs. */
 
 export interface Finding {
-  /** What was looked at. */
+  /** Subject of the check. */
   readonly name: string
-  /** `warning`: it works, but not as somebody may expect. */
+  /** Result. `warning`: works, but possibly not as expected. */
   readonly status: "ok" | "warning" | "failed"
-  /** In a line. */
+  /** Description in one line. */
   readonly message: string
   /** The same for programs. */
   readonly details?: Readonly<Record<string, unknown>>
@@ -13,7 +13,7 @@ export interface Finding {
 
 export interface Report {
   readonly nereid: string
-  /** Whether nothing has failed. */
+  /** Whether no check has failed. */
   readonly ok: boolean
   readonly findings: ReadonlyArray<Finding>
 }

@@ -1,4 +1,4 @@
-/** What a server finds on this machine: Node, processors, memory, its default ports, ONNX Runtime. */
+/** Checks of this machine for a server: Node, processors, memory, default ports, ONNX Runtime. */
 import { createServer } from "node:net"
 import { arch, availableParallelism, platform, totalmem } from "node:os"
 import * as Runtime from "@nereid/onnx/internal/Runtime"
@@ -22,7 +22,7 @@ const isAtLeast = (version: string, minimum: string): boolean => {
   return true
 }
 
-/** What the process may use of it, which a container may have made less. */
+/** Reports the resources that the process may use; a container may limit them. */
 export const machine = (): Finding => {
   const constrained = process.constrainedMemory()
   const memory = constrained > 0 && constrained < totalmem() ? constrained : totalmem()
@@ -34,7 +34,7 @@ export const machine = (): Finding => {
 
 const gibibytes = (bytes: number) => `${(bytes / 2 ** 30).toFixed(1)} GiB of memory`
 
-/** Whether a server could listen on these ports. A port in use is no failure: it may be the user's server. */
+/** Checks whether these ports are free. A port in use is a warning, because it may be the user's server. */
 export const ports = async (portsByFlag: Readonly<Record<string, number>>): Promise<Finding> => {
   const busy: Array<string> = []
   const details: Record<string, string> = {}
@@ -47,7 +47,7 @@ export const ports = async (portsByFlag: Readonly<Record<string, number>>): Prom
   return { name: "ports", status: "ok", message: `${Object.values(portsByFlag).join(", ")} are free`, details }
 }
 
-/** Undefined where it is free. */
+/** Returns the error of listening on a port; undefined if the port is free. */
 const refusal = (port: number): Promise<string | undefined> =>
   new Promise((resolve) => {
     const server = createServer()

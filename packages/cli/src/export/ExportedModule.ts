@@ -13,7 +13,7 @@ import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 export interface BuiltModel {
   readonly model: ExportedModel
   readonly running: RunningModel
-  /** What the module exports it and its layer as. */
+  /** Export names of the model and its layer. */
   readonly names: ReadonlyArray<string>
   /** Models that its layer provides as well. */
   readonly otherModels: ReadonlyArray<string>
@@ -32,7 +32,7 @@ export const build = Effect.fn("ExportedModule.build")(function* (
   for (const [name, value] of Object.entries(exported)) {
     const exportedLayer = layerOf(value)
     if (exportedLayer === undefined) continue
-    // With one memory of what is built for all of them, as in a server.
+    // Builds all layers with one memo map, as in a server.
     const layer = Layer.provide(exportedLayer, Registry.layer)
     layers.push({ name, context: yield* withServices(Layer.buildWithMemoMap(layer, memoMap, scope)) })
   }

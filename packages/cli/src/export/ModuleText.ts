@@ -4,7 +4,7 @@ import { relative, resolve, sep } from "node:path"
 export interface ModuleSource {
   /** The user's module. */
   readonly path: string
-  /** What it exports the class and the layer as. */
+  /** Export names of the class and the layer. */
   readonly names: ReadonlyArray<string>
 }
 

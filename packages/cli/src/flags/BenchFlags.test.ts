@@ -64,7 +64,7 @@ describe("options", () => {
         threshold: Infinity,
       },
     ],
-    // As somebody types it who knows perf_analyzer.
+    // A command line in the style of perf_analyzer.
     [
       "-m net -x 2 -u models:8001 -i GRPC --streaming -b 8 --shape IN:3,224,224 --shape MASK:1 -p 5000 -f out.csv",
       {

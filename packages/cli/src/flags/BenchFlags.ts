@@ -1,4 +1,4 @@
-/** The flags of `nereid bench`, in the groups of its help. Those of perf_analyzer mean here what they mean there. */
+/** Flags of `nereid bench`, in the groups of its help. Flags of perf_analyzer have the same meaning here. */
 import { Result } from "effect"
 import type { Group } from "./ServerFlags.ts"
 import * as BenchLoadFlags from "./BenchLoadFlags.ts"

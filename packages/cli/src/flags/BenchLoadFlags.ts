@@ -1,4 +1,4 @@
-/** The flags of `nereid bench` that say how hard the server is asked, and for how long. */
+/** Flags of `nereid bench` for the intensity and duration of the load. */
 import * as Level from "@nereid/bench/internal/load/Level"
 import type { SweepOptions } from "@nereid/bench/internal/load/Sweep"
 import { Effect, Result } from "effect"

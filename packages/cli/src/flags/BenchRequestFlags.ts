@@ -1,4 +1,4 @@
-/** The flags of `nereid bench` that say what is sent. */
+/** Flags of `nereid bench` for the content of requests. */
 import { readFileSync } from "node:fs"
 import type { BenchmarkOptions } from "@nereid/bench/internal/benchmark/Benchmark"
 import type { Parameter } from "@nereid/core/internal/request/Request"

@@ -1,4 +1,4 @@
-/** The flags of `nereid bench` that say who is asked, and over what. */
+/** Flags of `nereid bench` for the server, the model and the protocol. */
 import type { BenchmarkOptions } from "@nereid/bench/internal/benchmark/Benchmark"
 import * as Endpoint from "@nereid/bench/internal/target/Endpoint"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"

@@ -43,7 +43,7 @@ const tables = (flags: ReadonlyArray<HelpDoc.FlagDoc>, groups: ReadonlyArray<Ser
     .join("\n")
 }
 
-/** What somebody has written stands before the first table of each command. */
+/** Returns the hand-written text before the first table of a command. */
 const between = (page: string, from: string, groups: ReadonlyArray<ServerFlags.Group>): string => {
   const start = page.indexOf(from)
   expect(start, from).toBeGreaterThanOrEqual(0)

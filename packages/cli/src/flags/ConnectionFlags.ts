@@ -1,4 +1,4 @@
-/** The flags of commands that ask a server: what they send along, and how they know whom they speak to. */
+/** Flags of commands that call a server: request headers and TLS. */
 import { readFileSync } from "node:fs"
 import { Result } from "effect"
 import type { Command } from "effect/cli"
@@ -27,7 +27,10 @@ export const flags = {
 
 type Values = Command.Command.Config.Infer<typeof flags>
 
-/** @throws Error where flags do not fit together, or a file cannot be read */
+/**
+ * Reads the TLS options.
+ * @throws Error if flags contradict each other, or a file is unreadable
+ */
 export const tls = ({ ca, cert, key, insecure }: Omit<Values, "headers">, secure: boolean, url: string) => {
   if (!secure && (ca ?? cert ?? key) !== undefined) {
     throw new Error(`certificates are of no use without https:// or grpcs:// in ${url}`)

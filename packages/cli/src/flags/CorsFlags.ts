@@ -1,4 +1,4 @@
-/** The flags of what browsers let pages of other origins ask, on both ports. Triton has none of these. */
+/** Flags of CORS for both ports. Triton has no equivalent. */
 import type { ServerOptions } from "@nereid/server/Server"
 import type { Command } from "effect/cli"
 import * as FlagKind from "./FlagKind.ts"
@@ -20,7 +20,7 @@ export const flags = {
 
 type Values = Command.Command.Config.Infer<typeof flags>
 
-/** Nothing where no origin is let in. */
+/** Returns the CORS options; none without an allowed origin. */
 export const options = ({ origins, headers, exposedHeaders, maxAge }: Values): Pick<ServerOptions, "cors"> =>
   origins.length === 0
     ? {}

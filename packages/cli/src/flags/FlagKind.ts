@@ -1,22 +1,22 @@
 /**
- * What a flag takes, in the spelling of tritonserver: always a value, behind `=` or as the next argument, and where a flag
- * comes more than once the last counts, except for those that collect. A flag that is not there has the value of its environment
- * variable, if that is. A bad value is refused with the flag or the variable, the value and what is allowed.
+ * Flags in the syntax of tritonserver. A flag always has a value, after `=` or as the next argument. The last of
+ * repeated flags wins, except for flags that collect values. A missing flag takes its value from its environment
+ * variable. An invalid value is an error that names the flag or variable, the value, and the allowed values.
  */
 import { Effect, identity, Result } from "effect"
 import { CliError, Flag } from "effect/cli"
 import { nameOf, type Variable, Variables } from "./Variables.ts"
 
-/** What a text stands for, or what was expected instead. */
+/** Parses a text. Fails with a description of the expected values. */
 export type Parse<A> = (text: string) => Result.Result<A, string>
 
 interface Description {
   /** The kind of its value, in the help. */
   readonly takes: string
   readonly description: string
-  /** The part of a bad value that an error text may show. Default all of it. */
+  /** Returns the part of an invalid value that errors may show. Default: the whole value. */
   readonly display?: (value: string) => string
-  /** Its other names, those of a letter for one dash. */
+  /** Aliases; one of a single letter has one dash. */
   readonly aliases?: ReadonlyArray<string>
 }
 
@@ -27,7 +27,7 @@ export interface Given {
   readonly variable?: Variable
 }
 
-/** What was given: on the command line, else by environment variables. */
+/** Values of a flag from the command line, or otherwise from environment variables. */
 const given = (flag: Flag.Flag<string>, name: string): Flag.Flag<ReadonlyArray<Given>> =>
   flag.pipe(
     Flag.atLeast(0),
@@ -39,7 +39,7 @@ const given = (flag: Flag.Flag<string>, name: string): Flag.Flag<ReadonlyArray<G
     ),
   )
 
-/** How its user knows it. */
+/** Returns the name of the flag or variable, for messages. */
 export const sourceOf = (name: string, { variable }: Given): string => variable?.name ?? `--${name}`
 
 const described = (name: string, { takes, description, aliases = [] }: Description): Flag.Flag<string> =>
@@ -79,13 +79,13 @@ export const optional = <A>(name: string, description: Description, parse: Parse
   }).pipe(Flag.map((values) => values.at(-1)))
 }
 
-/** The last value, or the default, which the description then tells. */
+/** Flag whose last value counts, with a default that its description shows. */
 export const withDefault = <A>(name: string, description: Description, fallback: A, parse: Parse<A>): Flag.Flag<A> =>
   optional(name, { ...description, description: `${description.description} (${String(fallback)})` }, parse).pipe(
     Flag.map((value) => value ?? fallback),
   )
 
-/** One that takes no value, and is on where it is there; its environment variable takes a boolean. */
+/** Flag without a value; its environment variable takes a boolean. */
 export const present = (name: string, description: string): Flag.Flag<boolean> => {
   const flag = Flag.Boolean(name).pipe(Flag.withoutNegation, Flag.withDescription(description), Flag.map(String))
   const parse = parsed(name, { takes: "boolean", description }, parseBoolean)
@@ -129,7 +129,7 @@ export const optionalInteger = (name: string, description: string, range: Range)
 export const port = (name: string, protocols: string, fallback: number): Flag.Flag<number> =>
   integer(name, `Port of ${protocols}, 0 for a free one`, fallback, { minimum: 0, maximum: 65_535 })
 
-/** One of these words, whatever their case. */
+/** Flag that takes one of these words, in any case. */
 export const choice = <const W extends string>(
   name: string,
   description: string,
@@ -145,7 +145,7 @@ export const choice = <const W extends string>(
 export const text = (name: string, takes: string, description: string): Flag.Flag<string | undefined> =>
   optional(name, { takes, description }, Result.succeed).pipe(Flag.map((text) => (text === "" ? undefined : text)))
 
-/** What stands between commas; of all times that it comes. */
+/** Comma-separated list; repeated flags add to it. */
 export const list = (name: string, takes: string, description: string): Flag.Flag<ReadonlyArray<string>> =>
   collected(name, { takes, description }, (text) => {
     const items = text.split(",").map((item) => item.trim())

@@ -1,13 +1,13 @@
 /**
- * The flags of the model repository: where models are, which of them are loaded and when. Without a directory there is no
- * repository, and models are those of the module alone.
+ * Flags of the model repository: its directories, and which models are loaded when. Without a directory, only the
+ * models of the module are served.
  */
 import type { Repository } from "@nereid/repository"
 import { Effect, Result } from "effect"
 import { CliError, type Command } from "effect/cli"
 import * as FlagKind from "./FlagKind.ts"
 
-/** What `--backend-config` says of the backend that there is, or the setting of another one. */
+/** Setting of `--backend-config`: the default batch size of the one backend, or the text of a foreign setting. */
 type BackendSetting = { readonly defaultMaxBatchSize: number } | { readonly foreign: string }
 
 const parseBackendSetting: FlagKind.Parse<BackendSetting> = (text) => {
@@ -72,11 +72,14 @@ export const flags = {
 
 type Values = Command.Command.Config.Infer<typeof flags>
 
-/** Those that were given for backends that are not here. */
+/** Returns the given settings of backends that are not supported. */
 export const ignored = ({ backendConfig }: Values): ReadonlyArray<string> =>
   backendConfig.flatMap((setting) => ("foreign" in setting ? [`--backend-config=${setting.foreign}`] : []))
 
-/** The repository; undefined where there is none. Fails where flags would have no effect without one. */
+/**
+ * Returns the options of the repository; undefined without one. Fails if flags would have no effect without a
+ * repository.
+ */
 export const options = (values: Values): Effect.Effect<Repository.Options | undefined, CliError.UserError> => {
   const { directories, control, load, pollSeconds, configName, backendConfig } = values
   const refuse = (message: string) => Effect.fail(new CliError.UserError({ cause: message }))

@@ -1,4 +1,4 @@
-/** What `nereid serve` makes of a command line and an environment, without a server. */
+/** Fixture that parses a command line and environment as `nereid serve` does, without a server. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import type { ServerOptions } from "@nereid/server/Server"
 import { Effect } from "effect"

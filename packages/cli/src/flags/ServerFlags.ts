@@ -63,7 +63,7 @@ export const options = Effect.fnUntraced(function* (
   }
 })
 
-/** Those that were given and have no effect. */
+/** Returns the given flags that have no effect. */
 export const ignored = ({ ignored, repository }: Values): ReadonlyArray<string> => [
   ...ignored.flatMap((names) => names.slice(0, 1)),
   ...RepositoryFlags.ignored(repository),

@@ -1,4 +1,4 @@
-/** Which of some names was probably meant by one that is none of them. */
+/** Finds the known name closest to a misspelled one. */
 
 /** The one with the fewest letters added, taken away or changed, where these are few for its length; the first of several. */
 export const closest = (name: string, names: ReadonlyArray<string>): string | undefined => {

@@ -6,7 +6,7 @@ import * as FlagKind from "./FlagKind.ts"
 
 type Tls = NonNullable<NonNullable<ServerOptions["tls"]>["grpc"]>
 
-/** What their names begin with. */
+/** Prefix of the flag names. */
 type Port = keyof NonNullable<ServerOptions["tls"]>
 
 export const make = (port: Port) => ({
@@ -23,14 +23,14 @@ export const make = (port: Port) => ({
 
 type Values = Command.Command.Config.Infer<ReturnType<typeof make>>
 
-/** Fails where they do not fit together. */
+/** Returns the TLS options. Fails if flags contradict each other. */
 export const options = (
   port: Port,
   { use, mutual, cert, key, ca }: Values,
 ): Effect.Effect<Tls | undefined, CliError.UserError> => {
   const refuse = (message: string) => Effect.fail(new CliError.UserError({ cause: message }))
   if (!use && !mutual) {
-    // Plain text where somebody has thought of certificates is no default to fall back on.
+    // Certificates without the flag for TLS are an error, not plaintext.
     const given = [
       ["server-cert", cert],
       ["server-key", key],

@@ -1,6 +1,6 @@
 /**
- * The flags of tracing, and the server's options that they are. `--trace-config` takes one setting at a time, some of them
- * of a mode: `rate=100`, `triton,file=trace.json`. The older flags, one for each setting, are the same.
+ * Flags of tracing, and the server options they set. `--trace-config` takes one setting at a time, optionally with a
+ * mode: `rate=100`, `triton,file=trace.json`. The older flags set the same options, one each.
  */
 import type { ServerOptions } from "@nereid/server/Server"
 import { Effect, Result } from "effect"
@@ -69,7 +69,7 @@ export const flags = {
 
 type Values = Command.Command.Config.Infer<typeof flags>
 
-/** Fails where there is something to be traced and nowhere to write it. */
+/** Returns the trace options. Fails if tracing is on without a file. */
 export const options = (values: Values): Effect.Effect<Pick<ServerOptions, "trace">, CliError.UserError> => {
   const given = Object.values(values).flat()
   const { level: _, ...trace } = given.reduce<Setting>((all, setting) => ({ ...all, ...setting }), {})

@@ -1,12 +1,12 @@
 /**
- * The flags of tritonserver that nothing here answers to. Those that cannot matter are taken, and a line says so; those
- * that would change what is served are refused, except with the value that stands for what happens here anyway.
+ * Flags of tritonserver without an effect here. Harmless flags are accepted with a warning. Flags that would change
+ * responses are refused, unless their value is the behaviour of this server.
  */
 import { Effect, Result } from "effect"
 import { CliError, type Flag } from "effect/cli"
 import * as FlagKind from "./FlagKind.ts"
 
-/** By the reason. */
+/** Flags by the reason. */
 const withoutEffect = {
   "threads and buffers are the runtime's": [
     "http-thread-count",
@@ -28,7 +28,7 @@ const withoutEffect = {
   ],
   "there are no such directories": ["backend-directory", "repoagent-directory", "cache-directory"],
   "a model is loaded when it can be": ["model-load-retry-count"],
-  // Triton wants one of them for any model with a response cache.
+  // Triton requires one of these flags for any model with a response cache.
   "each model has a response cache of its own": ["cache-config", "response-cache-byte-size"],
   "there is no such endpoint": [
     "sagemaker-port",
@@ -42,7 +42,7 @@ const withoutEffect = {
 
 interface Refusal {
   readonly name: string
-  /** The value that stands for what happens here anyway; undefined where there is none. */
+  /** Accepted value, which is this server's behaviour; undefined if there is none. */
   readonly accepted?: string
   readonly reason: string
 }
@@ -57,7 +57,7 @@ const refusals: ReadonlyArray<Refusal> = [
   { name: "allow-vertex-ai", accepted: "false", reason: "there is no such endpoint" },
 ]
 
-/** Those that were given, by the names that their users know. */
+/** Flags without an effect that were given, by name. */
 export const ignored: ReadonlyArray<Flag.Flag<ReadonlyArray<string>>> = Object.entries(withoutEffect).flatMap(
   ([reason, names]) =>
     names.map((name) =>
@@ -77,7 +77,7 @@ export const refused: ReadonlyArray<Flag.Flag<unknown>> = refusals.map(({ name, 
   })
 })
 
-/** Whatever their case; and the words for a boolean are one. */
+/** Compares two values without regard to case. All spellings of a boolean are equal. */
 const isSame = (value: string, accepted: string): boolean => {
   const [given, expected] = [value, accepted].map((text) => Result.getOrElse(FlagKind.parseBoolean(text), () => text))
   return value.toLowerCase() === accepted || given === expected

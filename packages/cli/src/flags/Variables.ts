@@ -1,7 +1,7 @@
 /**
- * The environment variables that stand for flags: `NEREID_HTTP_PORT` for `--http-port`, and with numbers behind it where the flag may
- * come several times, `NEREID_LOAD_MODEL_0`. Which there are follows from the flags. What values mean is the flags' own (FlagKind.ts),
- * which ask here when they are not on the command line.
+ * Environment variables for flags: `NEREID_HTTP_PORT` sets `--http-port`. Repeatable flags have numbered variables:
+ * `NEREID_LOAD_MODEL_0`. Flags define the variables, and parse their values if the command line lacks the flag
+ * (FlagKind.ts).
  */
 import { Context, Effect, Layer, Predicate } from "effect"
 import { CliError, Param } from "effect/cli"
@@ -10,14 +10,14 @@ import * as Spelling from "./Spelling.ts"
 export interface Variable {
   readonly name: string
   readonly value: string
-  /** That of its name, if there is one. */
+  /** Number at the end of the name, if there is one. */
   readonly number: number | undefined
 }
 
 export interface Environment {
-  /** By the name of their flag, in their order. */
+  /** Variables by flag, in order. */
   readonly given: ReadonlyMap<string, ReadonlyArray<Variable>>
-  /** What was wanted by those whose name is no flag's: a line for each. */
+  /** Variables without a matching flag, with the suggested flag: a line for each. */
   readonly unknown: ReadonlyArray<string>
 }
 
@@ -30,7 +30,7 @@ const prefix = "NEREID_"
 /** The name of a flag's variable. */
 export const nameOf = (flag: string): string => prefix + flag.toUpperCase().replaceAll("-", "_")
 
-/** Of a table of flags, however deep. */
+/** Reads the variables of nested flags. */
 export const read = (flags: unknown, environment: Readonly<Record<string, string | undefined>>): Environment => {
   const known = new Map(flagNames(flags).map((flag) => [nameOf(flag), flag]))
   const isOfKubernetes = serviceLinks(environment)
@@ -60,8 +60,9 @@ const unknownVariable = (name: string, known: ReadonlyArray<string>): string => 
 }
 
 /**
- * Kubernetes gives a pod such variables for each service of its namespace. One that is called `nereid`, or `nereid-http`, would make
- * `NEREID_PORT=tcp://10.0.0.1:8000` of itself, and others, which nobody has meant for us.
+ * Finds the service links of Kubernetes, which sets such variables in a pod for each service of its namespace. A
+ * service named `nereid` or `nereid-http` would set `NEREID_PORT=tcp://10.0.0.1:8000` and others, which are not meant
+ * for this server.
  */
 const serviceLinks = (environment: Readonly<Record<string, string | undefined>>) => {
   const services = Object.keys(environment).flatMap((name) => {
@@ -77,7 +78,7 @@ const serviceLinks = (environment: Readonly<Record<string, string | undefined>>)
     })
 }
 
-/** Of a table of flags, however deep. */
+/** Returns the names of nested flags. */
 export const flagNames = (flags: unknown): ReadonlyArray<string> => {
   if (!Param.isParam(flags)) return Predicate.isObjectOrArray(flags) ? Object.values(flags).flatMap(flagNames) : []
   if (Param.isSingle(flags)) return [flags.name]
@@ -87,7 +88,7 @@ export const flagNames = (flags: unknown): ReadonlyArray<string> => {
 export const layer = (flags: unknown, environment: Readonly<Record<string, string | undefined>>): Layer.Layer<never> =>
   Layer.sync(Variables, () => read(flags, environment))
 
-/** Fails where there are variables that no flag knows. */
+/** Fails if there are variables without a matching flag. */
 export const refuseUnknown: Effect.Effect<void, CliError.UserError> = Effect.flatMap(Variables, ({ unknown }) =>
   unknown.length === 0 ? Effect.void : Effect.fail(new CliError.UserError({ cause: unknown.join("\n") })),
 )

@@ -1,6 +1,7 @@
 /**
- * Whether a file declares what would be written. Compared is what its classes declare, not its text: it may be formatted,
- * commented, and be more precise than its source (texts in place of BYTES, names of dimensions, labels).
+ * Checks that a file declares the same contracts as the generated ones. The check compares declarations, not text. A
+ * file may be reformatted and commented, and may be more precise than its source (texts for BYTES, names of dimensions,
+ * labels).
  */
 import { existsSync } from "node:fs"
 import { resolve } from "node:path"

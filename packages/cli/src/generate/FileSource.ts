@@ -9,7 +9,7 @@ import type { FoundContracts, SourceOptions } from "./FoundContract.ts"
 import { GenerateError } from "./GenerateError.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
-/** Rows of a batch, as a server of a repository has them where nothing is said. */
+/** Maximum batch size, in rows, that a repository uses by default. */
 const defaultMaxBatchSize = 4
 
 export const read = Effect.fn("FileSource.read")(function* (

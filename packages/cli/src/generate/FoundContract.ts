@@ -3,14 +3,14 @@ import type { ContractEntry } from "@nereid/core/internal/contract/ContractFile"
 import type * as ConnectionFlags from "../flags/ConnectionFlags.ts"
 
 export interface SourceOptions {
-  /** How a server is reached. */
+  /** Connection to a server. */
   readonly connection: Parameters<typeof ConnectionFlags.tls>[0] & {
     readonly headers: ReadonlyArray<readonly [name: string, value: string]>
   }
   /** Empty: all there are; of an .onnx file what it is called. */
   readonly models: ReadonlyArray<string>
   readonly version: number | undefined
-  /** Where the source does not say. */
+  /** Maximum batch size, if the source lacks one. */
   readonly maxBatchSize: number | undefined
   readonly configName: string | undefined
 }
@@ -23,8 +23,8 @@ export interface FoundContract {
 
 export interface FoundContracts {
   readonly contracts: ReadonlyArray<FoundContract>
-  /** Whether these are all models of the source; false for the model of a file, or for selected models. */
+  /** Whether these are all models of the source; false for a model file or for selected models. */
   readonly isComplete: boolean
-  /** What a reader of the contracts should know of how they came to be. */
+  /** Notes for readers of the contracts, on how they were found. */
   readonly notes: ReadonlyArray<string>
 }

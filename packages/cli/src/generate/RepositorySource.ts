@@ -39,7 +39,7 @@ export const read = Effect.fn("RepositorySource.read")(function* (
   return { contracts, isComplete: !isModel && models.length === 0, notes: [] }
 })
 
-/** And not the directory of models, each in a directory of its own. */
+/** Whether a directory is that of one model, and not a repository. */
 const isModelDirectory = (path: string): boolean =>
   existsSync(join(path, "config.pbtxt")) ||
   readdirSync(path, { withFileTypes: true }).some((entry) => entry.isDirectory() && /^[1-9][0-9]*$/.test(entry.name))

@@ -56,7 +56,7 @@ export const generate = Command.make(
   ),
 ).pipe(Command.withDescription("Write the contract of models from a repository, an .onnx file or a server that runs"))
 
-/** Whether anything was written: what watches the file is not told of nothing. */
+/** Writes a changed file. Returns whether it was written; unchanged files do not trigger watchers. */
 const write = (file: string, text: string): boolean => {
   if (contentOf(file) === text) return false
   mkdirSync(dirname(file), { recursive: true })

@@ -8,7 +8,7 @@ const oneLineErrors = ["ServeError", "ModuleError", "OnnxLoadError", "ExportErro
 /** Tags of errors of clients that verify their models. */
 const verificationErrors = ["ContractMismatch", "Unavailable", "ModelNotFound", "ModelNotReady", "DeadlineExceeded"]
 
-/** In one line. Other failures, such as those of a user's own layers, are reported with their stack and their causes. */
+/** Formats a known error in one line. Other errors, such as those of a user's layers, keep their stack and causes. */
 export const inOneLine = (error: unknown): unknown =>
   [...oneLineErrors, ...verificationErrors].some((tag) => Predicate.isTagged(error, tag))
     ? new CliError.UserError({ cause: error })

@@ -1,6 +1,6 @@
 /**
- * A user's module as the CLI reads it: every export that is a model, every one that is or has a layer, and its `routes`. What
- * becomes of models and layers is core's ExportedModels.ts.
+ * Imports a user's module: exported models, exported layers, and its `routes`. ExportedModels.ts of core combines
+ * models and layers.
  */
 import { pathToFileURL } from "node:url"
 import * as ExportedModels from "@nereid/core/internal/lifecycle/ExportedModels"
@@ -11,14 +11,14 @@ import { Effect, Layer } from "effect"
 export interface ModelModule {
   readonly models: ReadonlyArray<ExportedModels.ExportedModel>
   readonly layers: ExportedModels.ExportedLayers
-  /** What it exports as `routes`. */
+  /** Routes that the module exports as `routes`. */
   readonly routes: Server.ModelRoutes
 }
 
-/** What is served beside it comes from elsewhere. Its layer provides nothing, which is all that no model needs. */
+/** Empty module, for servers whose models come from elsewhere. Its layer provides nothing. */
 export const none: ModelModule = { models: [], layers: [Layer.empty as Layer.Layer<unknown>], routes: {} }
 
-/** What a module exports, by its names. */
+/** Imports a module and returns its exports, by name. */
 export const exported = (path: string): Effect.Effect<Readonly<Record<string, unknown>>, ExportedModels.ModuleError> =>
   Effect.tryPromise({
     try: (): Promise<Record<string, unknown>> => import(pathToFileURL(path).href),
@@ -30,7 +30,7 @@ export const exported = (path: string): Effect.Effect<Readonly<Record<string, un
 
 export const load = (path: string) => Effect.flatMap(exported(path), (module) => read(path, module))
 
-/** Of what the module at this path exports. */
+/** Reads the models, layers and routes of a module's exports. */
 export const read = Effect.fn("ModelModule.read")(function* (path: string, module: Readonly<Record<string, unknown>>) {
   const exports = [...new Set(Object.values(module))]
   const models = exports.filter(ExportedModels.isModel)
@@ -64,6 +64,6 @@ export const build = ({ models, layers }: ModelModule) => ExportedModels.build(m
 const reason = (error: unknown, url: string): string =>
   error instanceof Error && "url" in error && error.url === url ? "there is no such file" : ImportProblem.text(error)
 
-/** Whether the paths are right is for the server to say. */
+/** Checks the type only; the server validates the paths. */
 const isRoutes = (value: unknown): value is Server.ModelRoutes =>
   typeof value === "object" && value !== null && Object.values(value).every(ExportedModels.isModel)

@@ -1,6 +1,6 @@
 /**
- * The way to a server: a wire request in, a wire response out. Everything that a remote model needs of a protocol, and
- * all that it knows of one: GrpcChannel.ts and HttpChannel.ts are the two there are.
+ * Interface of a remote model to its protocol: sends a wire request and returns a wire response. GrpcChannel.ts and
+ * HttpChannel.ts implement it, and FetchChannel.ts for browsers.
  */
 import type { Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
@@ -26,9 +26,9 @@ export interface ChannelStream {
 
 export interface Channel {
   /**
-   * Opens a connection where there is none. The reply is called once, perhaps before this returns, and not after the
-   * returned cancel, which also cancels the request on the server. `timeoutMs` is sent to the server; the caller enforces the
-   * timeout itself.
+   * Sends a request, and opens a connection if necessary. Calls `reply` once, possibly before this returns. Returns a
+   * function that cancels the request, also on the server; `reply` is not called after it. `timeoutMs` is sent to the
+   * server; the caller enforces the timeout.
    */
   readonly infer: (wire: WireRequest, timeoutMs: number | undefined, reply: ChannelReply) => Cancel
   /**

@@ -1,12 +1,10 @@
-/**
- * What a client can be told, with its defaults. One set of options for both protocols.
- */
+/** Options of a client and their defaults, the same for both protocols. */
 import { Duration } from "effect"
 import * as Endpoint from "./Endpoint.ts"
 
-/** Passed on to Node's TLS as they are; of use with `grpcs://` and `https://` only. */
+/** Options of Node's TLS, passed on unchanged. They apply to `grpcs://` and `https://`. */
 export interface TlsOptions {
-  /** Certificates, in PEM, that sign the server's, instead of Node's own list. */
+  /** Certificate authorities in PEM that replace Node's default list. */
   readonly ca?: string | Buffer | Array<string | Buffer>
   readonly cert?: string | Buffer
   readonly key?: string | Buffer
@@ -15,48 +13,51 @@ export interface TlsOptions {
 
 export interface ClientOptions {
   /**
-   * `grpc://host`, `grpcs://host`, `http://host` or `https://host`, with an optional port: 8001 for grpc, 8000 for http
-   * and 443 for the two with TLS. http and https may have a path, which is put before `/v2`.
+   * URL of the server: `grpc://host`, `grpcs://host`, `http://host` or `https://host`, with an optional port. Default
+   * port: 8001 for grpc, 8000 for http, 443 with TLS. http and https URLs may have a path, which precedes `/v2`.
    */
   readonly url: string
-  /** For calls that give no timeout themselves. Default: none, such a call waits as long as it takes. */
+  /** Timeout of calls that set none. Default: no timeout. */
   readonly timeout?: Duration.Input
-  /** The version of the model to ask for. Default: the server's choice, which is its newest. */
+  /** Version of the model. Default: the server's choice, usually the newest. */
   readonly version?: string | number
-  /** Sent with every request, such as `authorization`. */
+  /** Headers of every request, such as `authorization`. */
   readonly headers?: { readonly [name: string]: string }
   readonly tls?: TlsOptions
-  /** How long opening a connection may take. Default 10 seconds. */
+  /** Timeout for opening a connection. Default 10 seconds. */
   readonly connectTimeout?: Duration.Input
-  /** Calls that may wait for their answers; one more is refused with QueueFull. Default 1024. */
+  /** Maximum number of calls in flight; further calls fail with QueueFull. Default 1024. */
   readonly maxInFlight?: number
-  /** Bytes of the largest reply; a larger one is an ExecutionFailed. Default 256 MiB. */
+  /** Maximum size of a response, in bytes; a larger response fails with ExecutionFailed. Default 256 MiB. */
   readonly maxResponseSize?: number
   /**
-   * Whether the declaration is compared with what the server tells of the model, once, before the first call. Each answer may
-   * take the `timeout`, or 30 seconds. Default false.
+   * Compares the declaration with the server's metadata once, before the first call. Each request of the check has a
+   * timeout of `timeout`, or 30 seconds. Default false.
    */
   readonly verify?: boolean
 }
 
-/** The options, read and with their defaults. */
+/** Parsed options with defaults. */
 export interface ClientSettings {
   readonly endpoint: Endpoint.Endpoint
-  /** Milliseconds; undefined for none. */
+  /** Timeout in milliseconds; undefined for no timeout. */
   readonly timeout: number | undefined
-  /** Empty for the server's choice. */
+  /** Version of the model; empty for the server's choice. */
   readonly version: string
-  /** Names in lower case. */
+  /** Headers with names in lower case. */
   readonly headers: { readonly [name: string]: string }
   readonly tls: TlsOptions
-  /** Milliseconds. */
+  /** Connect timeout, in milliseconds. */
   readonly connectTimeout: number
   readonly maxInFlight: number
   readonly maxResponseSize: number
   readonly verify: boolean
 }
 
-/** @throws TypeError where the URL, a header or a number is none */
+/**
+ * Parses the options and adds the defaults.
+ * @throws TypeError if the URL, a header or a number is invalid
+ */
 export const settings = (options: ClientOptions): ClientSettings => {
   const { url, timeout, version = "", headers = {}, tls = {}, connectTimeout = "10 seconds" } = options
   const { maxInFlight = 1024, maxResponseSize = 256 * 1024 * 1024, verify = false } = options
@@ -66,7 +67,7 @@ export const settings = (options: ClientOptions): ClientSettings => {
     endpoint: Endpoint.parse(url),
     timeout: timeout === undefined ? undefined : Duration.toMillis(timeout),
     version: String(version),
-    // Their names in lower case; throws for what is none.
+    // Converts names to lower case; throws if a header is invalid.
     headers: Object.fromEntries(new Headers(headers)),
     tls,
     connectTimeout: Duration.toMillis(connectTimeout),

@@ -1,6 +1,4 @@
-/**
- * Where a server is, read from a URL. Nothing is looked up or connected here.
- */
+/** Parses the URL of a server, without resolving or connecting. */
 
 export interface Endpoint {
   readonly protocol: "grpc" | "http"
@@ -8,11 +6,11 @@ export interface Endpoint {
   /** IPv6 addresses in brackets, as in the URL. */
   readonly hostname: string
   readonly port: number
-  /** What stands before `/v2`, without a slash at its end; empty for gRPC. */
+  /** Path before `/v2`, without a trailing slash; empty for gRPC. */
   readonly path: string
 }
 
-/** TLS usually ends at a proxy in front of the servers, hence 443; the other two are the servers' own ports. */
+/** Default ports. With TLS it is 443, because TLS usually ends at a proxy; the others are the servers' own ports. */
 const schemes: { readonly [scheme: string]: Pick<Endpoint, "protocol" | "secure" | "port"> } = {
   "grpc:": { protocol: "grpc", secure: false, port: 8001 },
   "grpcs:": { protocol: "grpc", secure: true, port: 443 },
@@ -30,7 +28,7 @@ export const parse = (url: string): Endpoint => {
   if (defaults === undefined) {
     throw refuse(`it must begin with grpc://, grpcs://, http:// or https://${scheme === "" ? "" : `, not ${scheme}//`}`)
   }
-  // As grpc: whatever it is, because URL drops the port of http://host:80, which is not the default here.
+  // Parsed with the scheme grpc:, because URL drops port 80 of http: URLs, which is not the default here.
   const rest = `grpc:${url.slice(scheme.length)}`
   if (!URL.canParse(rest)) throw refuse("its host or port cannot be read")
   const { hostname, port, pathname, search, hash, username, password } = new URL(rest)
@@ -43,8 +41,8 @@ export const parse = (url: string): Endpoint => {
   return { ...defaults, hostname, port: port === "" ? defaults.port : Number(port), path }
 }
 
-/** For messages. */
+/** Formats an endpoint for messages. */
 export const address = ({ hostname, port }: Endpoint): string => `${hostname}:${port}`
 
-/** What sockets connect to, as URL. */
+/** Returns the URL that sockets connect to. */
 export const origin = (endpoint: Endpoint): string => `${endpoint.secure ? "https" : "http"}://${address(endpoint)}`

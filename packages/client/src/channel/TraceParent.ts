@@ -1,6 +1,6 @@
-/** The span that a request is part of, as servers are told of it: W3C's traceparent, a header or a part of gRPC's metadata. */
+/** Formats the current span as W3C's traceparent, for an HTTP header or gRPC metadata. */
 import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
 
-/** Nothing where nobody traces. */
+/** Returns the header; empty without a span. */
 export const headers = ({ parent }: WireRequest): { readonly traceparent?: string } =>
   parent === undefined ? {} : { traceparent: `00-${parent.traceId}-${parent.spanId}-0${parent.sampled ? 1 : 0}` }

@@ -1,7 +1,7 @@
 /**
- * What unary and streaming calls have in common: the stream of a call, from its start to the outcome. A call whose stream is
- * refused starts once more. Opening streams and writing requests is left to GrpcConnection.ts, reading messages to
- * GrpcUnaryCall.ts and GrpcStreamCall.ts.
+ * Lifecycle of the HTTP/2 stream of a unary or streaming call, from its start to the outcome. If the server refuses the
+ * stream, the call starts once more. GrpcConnection.ts opens streams and writes requests. GrpcUnaryCall.ts and
+ * GrpcStreamCall.ts read messages.
  */
 import { type ClientHttp2Stream, constants, type IncomingHttpHeaders, type OutgoingHttpHeaders } from "node:http2"
 import { Result } from "effect"

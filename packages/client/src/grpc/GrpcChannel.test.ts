@@ -1,6 +1,6 @@
 /**
- * The gRPC client against a server that does what a test tells it to: the wire as it may come from other servers. What
- * it does together with our own server is in test/client-server.test.ts.
+ * The gRPC client against a scripted server, which can behave like servers of other vendors. test/client-server.test.ts
+ * covers the client with our own server.
  */
 import { once } from "node:events"
 import {

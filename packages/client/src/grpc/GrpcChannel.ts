@@ -23,8 +23,8 @@ const path = "/inference.GRPCInferenceService/ModelInfer"
 const streamPath = "/inference.GRPCInferenceService/ModelStreamInfer"
 
 /**
- * Bytes that a stream's server may be ahead of its reader: a reader that is slow is to slow the model. So streams have a
- * session of their own, as one window is that of all calls of a session.
+ * Flow-control window of streams, in bytes, so that a slow reader slows the model. Streams use a separate session,
+ * because a session's window covers all its calls.
  */
 const streamWindow = 64 * 1024
 
@@ -76,7 +76,7 @@ const read = (message: Uint8Array): Result.Result<WireResponse, InferenceError> 
   }
 }
 
-/** A response of a stream, or the failure that it tells of in its place. */
+/** Decodes a response of a stream, or the failure in its place. */
 const readStreamed = (message: Uint8Array): Result.Result<WireResponse, InferenceError> => {
   try {
     const { error, response } = InferMessage.decodeStreamed(message)

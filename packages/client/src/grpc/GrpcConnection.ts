@@ -35,7 +35,7 @@ export class GrpcConnection {
     this.#authority = Endpoint.address(settings.endpoint)
   }
 
-  /** The headers of calls of an RPC, made once for all of them. */
+  /** Builds the headers of an RPC once, for all its calls. */
   headers(path: string, more: OutgoingHttpHeaders = {}): OutgoingHttpHeaders {
     return {
       ":method": "POST",
@@ -93,7 +93,7 @@ export class GrpcConnection {
     stream.end(call.frame)
   }
 
-  /** Why no answer comes from a session any more; undefined where that is not the session's fault. */
+  /** Returns the reason why a session no longer responds; undefined if the session is intact. */
   lost(session: GrpcSession, streamError: Error | undefined): GrpcFailure.GrpcFailure | undefined {
     return this.#closed ? this.#unavailable("was") : session.lost(streamError)
   }

@@ -1,6 +1,6 @@
 /**
- * One HTTP/2 session to a server: opened at once, and told why when it is lost. What keeps one open is GrpcConnection.ts.
- * While no call is in flight it is unref'd, so that a finished program exits.
+ * One HTTP/2 session to a server, with the reason if it is lost. GrpcConnection.ts opens and replaces sessions. A
+ * session without calls in flight is unref'd, so that a finished program exits.
  */
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, type OutgoingHttpHeaders } from "node:http2"
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
@@ -42,7 +42,7 @@ export class GrpcSession {
       // Emitted a tick later, in which it may have been destroyed.
       if (http2.destroyed) return
       http2.setLocalWindowSize(16 * mebibyte)
-      // So that a peer that vanished without a word is noticed.
+      // Detects a peer that vanished.
       socket.setKeepAlive(true, 30_000)
     })
     http2.on("error", (error) => (this.#error ??= error))
@@ -50,14 +50,14 @@ export class GrpcSession {
     this.#http2 = http2
   }
 
-  /** Whether it takes another call. */
+  /** Whether the session accepts another call. */
   get isUsable(): boolean {
     return !this.#http2.closed && !this.#http2.destroyed && this.#calls < maxCalls
   }
 
   /**
-   * A stream of its own for one call, who says `released` when it has closed.
-   * @throws where the headers are none, or the session is no longer usable
+   * Opens a stream for one call, which must call `released` when the stream has closed.
+   * @throws if the headers are invalid, or the session is no longer usable
    */
   request(headers: OutgoingHttpHeaders): ClientHttp2Stream {
     const stream = this.#http2.request(headers)
@@ -70,7 +70,7 @@ export class GrpcSession {
     if (--this.#open === 0 && !this.#http2.destroyed) this.#http2.unref()
   }
 
-  /** Why the session was lost, given the error of one of its streams; undefined while it is open. */
+  /** Returns why the session was lost, given the error of a stream; undefined while it is open. */
   lost(streamError: Error | undefined): GrpcFailure.GrpcFailure | undefined {
     if (!this.#http2.destroyed && !this.#http2.closed && this.#error === undefined) return undefined
     const message = connectionLost(this.#endpoint, this.#connected, this.#error ?? streamError)

@@ -1,4 +1,4 @@
-/** Streams against a server that does what a test tells it to: the wire as it may come from other servers. */
+/** Streams from a scripted server, which can behave like servers of other vendors. */
 import { once } from "node:events"
 import { constants, createServer, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2"
 import type { AddressInfo } from "node:net"
@@ -16,7 +16,7 @@ class Count extends Model.Service<Count>()("count", {
 
 type Handler = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders, calls: number) => void
 
-/** What a reader gets of a server that handles its stream so: the numbers, and how they end where that is a failure. */
+/** Reads a stream from a server with this handler. Returns the numbers, and the failure if there is one. */
 const read = async (handler: Handler, options: Partial<Client.ClientOptions> = {}) => {
   const server = createServer()
   let calls = 0

@@ -84,7 +84,7 @@ const framed = (message: Uint8Array): Uint8Array => {
 
 const aborted = (signal: AbortSignal | undefined) => ConnectError.from(signal?.reason, Code.Canceled)
 
-/** With the details that the trailers may carry. */
+/** Converts a failure to a ConnectError, with the details in the trailers. */
 const connectError = ({ code, message, metadata }: GrpcFailure): ConnectError => {
   const headers = incoming(metadata)
   return findTrailerError(headers) ?? new ConnectError(message, code, headers)

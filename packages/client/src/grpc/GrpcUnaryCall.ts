@@ -43,7 +43,7 @@ export class GrpcUnaryCall extends ClientCall<GrpcResponse> {
       this.stopSending()
       return this.fail(status.failure)
     }
-    // Without a message its last bytes may still be in the stream, which has them all when it closes.
+    // Without a complete message, its last bytes may still be in the stream until it closes.
     if (this.#message !== undefined) this.#succeed(this.#message, trailers)
   }
 

@@ -15,6 +15,6 @@ export interface StartableCall {
 export interface CallConnection {
   /** Opens a stream for the call, the first one or another, and sends its message. */
   readonly start: (call: StartableCall) => void
-  /** Why a session no longer answers; undefined if the session still stands. */
+  /** Returns why a session no longer responds; undefined if the session is intact. */
   readonly lost: (session: GrpcSession, streamError: Error | undefined) => GrpcFailure | undefined
 }

@@ -1,6 +1,6 @@
 /**
- * The same as HttpChannel.ts by `fetch`, which browsers have, and which knows no pool, no TLS options and no trailers: what a
- * failure behind the first response of a stream is, its text alone says.
+ * HTTP channel for browsers, with `fetch`: unlike HttpChannel.ts, it has no connection pool, TLS options or trailers. A
+ * failure after the first response of a stream therefore has only its text.
  */
 import { Result } from "effect"
 import { ExecutionFailed, type InferenceError, Unavailable } from "@nereid/core/Errors"
@@ -39,7 +39,7 @@ export const make = (settings: ClientSettings): Channel => {
   }
 
   const send = ({ path, headers, body }: HttpRequests.HttpRequest, signal: AbortSignal) =>
-    // Nothing of it is shared memory.
+    // The body is never shared memory.
     fetch(origin + path, { method: "POST", headers, body: body as Uint8Array<ArrayBuffer>, signal, redirect: "error" })
 
   const infer: Channel["infer"] = (wire, timeoutMs, reply) => {
@@ -71,7 +71,7 @@ export const make = (settings: ClientSettings): Channel => {
           }
           const outcome = await events(response, settings.maxResponseSize, gate, model, receiver, signal)
           if (!signal.aborted) receiver.end(outcome)
-          // Of a server that goes on after an event that ends it.
+          // Aborts a server that continues after the final event.
           controller.abort(cancelled)
         },
         (error) => receiver.end(Result.fail(error)),
@@ -89,7 +89,7 @@ const cancelled = new Error("cancelled")
 
 class TooLarge extends Error {}
 
-/** Whether the reader of a stream takes more. */
+/** Lets a stream wait for its reader. */
 class Gate {
   #opened: Promise<void> | undefined
   #open = () => {}
@@ -110,7 +110,7 @@ class Gate {
   }
 }
 
-/** By their names in lower case. */
+/** Returns the headers, with names in lower case. */
 const fields = ({ headers }: Response): Record<string, string> => Object.fromEntries(headers)
 
 const whole = async (response: Response, limit: number): Promise<Uint8Array> => {

@@ -1,6 +1,7 @@
 /**
- * `POST /v2/models/{model}/infer`, and `generate_stream`, as a channel, over a pool of HTTP/1.1 connections, with binary tensors both ways. It
- * drives undici's dispatcher itself: a cancel needs no abort signal, and a body is collected once and within its limit.
+ * Channel over `POST /v2/models/{model}/infer` and `generate_stream`: a pool of HTTP/1.1 connections, with binary
+ * tensors in both directions. It uses undici's dispatcher directly, so a cancel needs no abort signal, and a body is
+ * collected once, within its limit.
  */
 import type { IncomingHttpHeaders } from "node:http"
 import { Result } from "effect"
@@ -23,7 +24,7 @@ export const make = (settings: ClientSettings): Channel => {
     connections,
     pipelining: 1,
     allowH2: false,
-    // How long an answer may take is the caller's deadline, nothing else.
+    // The caller's deadline is the only timeout of responses.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: { ...tls, timeout: connectTimeout },
@@ -52,7 +53,7 @@ export const make = (settings: ClientSettings): Channel => {
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #settings: ClientSettings
   #reply: ChannelReply | undefined
-  /** There from the moment the request has a connection. */
+  /** Set once the request has a connection. */
   #controller: Dispatcher.DispatchController | undefined
   #status = 0
   #headers: IncomingHttpHeaders = {}
@@ -77,7 +78,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
-    // Whatever begins with 1 announces the response and is not it.
+    // Ignores informational responses (1xx), which precede the response.
     if (status < 200) return
     this.#status = status
     this.#headers = headers
@@ -99,7 +100,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#reply === undefined) return
     const [first = Buffer.alloc(0), ...rest] = this.#chunks
     const { buffer, byteOffset, length } = rest.length === 0 ? first : Buffer.concat(this.#chunks, this.#received)
-    // Whoever gets a tensor may count on slice() being a copy, which a Buffer's is not.
+    // Views the bytes as a Uint8Array, whose slice() copies; callers may rely on it. A Buffer's slice() does not copy.
     const body = new Uint8Array(buffer, byteOffset, length)
     this.#settle(HttpRequests.decodeReply(this.#status, this.#headers, body))
   }

@@ -1,6 +1,6 @@
 /**
- * What is asked of a server over HTTP, and what its answers say: paths, header fields and bodies, whoever sends them
- * (HttpChannel.ts in Node, FetchChannel.ts in browsers).
+ * HTTP requests and responses of inference: paths, header fields and bodies. HttpChannel.ts (Node) and FetchChannel.ts
+ * (browsers) send them.
  */
 import type { IncomingHttpHeaders } from "node:http"
 import { Result } from "effect"
@@ -30,7 +30,10 @@ export const infer = (settings: ClientSettings, wire: WireRequest, timeoutMs: nu
   return request(settings, wire, "infer", timeoutMs, headers, body)
 }
 
-/** A request to `generate_stream`, whose failures are told in trailers too, where these are seen; or why JSON cannot tell what is asked or answered. */
+/**
+ * Builds a request to `generate_stream`, with trailers for failures where supported. Fails if JSON cannot represent the
+ * request or the response.
+ */
 export const generateStream = (
   settings: ClientSettings,
   wire: WireRequest,
@@ -61,7 +64,7 @@ const request = (
   return { path: `${endpoint.path}/v2/models/${encodeURIComponent(modelName)}${version}/${route}`, headers: all, body }
 }
 
-/** The most that a server has to read: twelve digits, which are thirty years. */
+/** Maximum timeout that servers can parse: twelve digits, or thirty years in ms. */
 const maxTimeout = 999_999_999_999
 
 /** Rounded up; undefined for no end. */
@@ -86,8 +89,8 @@ export const decodeReply = (
 }
 
 /**
- * The one response of a model whose tensors have no JSON form, as binary data. A decoupled model has no such endpoint: then it
- * fails with `refusal`.
+ * Requests a single response with binary data, for a model whose tensors have no JSON form. A decoupled model has no
+ * such endpoint and fails with `refusal`.
  */
 export const singleResponse = (
   infer: Channel["infer"],

@@ -9,7 +9,7 @@ export const failure = (status: number, headers: IncomingHttpHeaders, body: Uint
   return withErrorFields(fromHttp(status, message), headers, status)
 }
 
-/** The same with a known text, by the fields of our own servers in headers or trailers. */
+/** Replaces the error by the exact one that a Nereid server names in headers or trailers. */
 export const withErrorFields = (closest: InferenceError, fields: IncomingHttpHeaders, status: number): InferenceError =>
   fromHeaders(
     {
@@ -21,7 +21,7 @@ export const withErrorFields = (closest: InferenceError, fields: IncomingHttpHea
     { http: status < 400 ? 500 : status },
   )
 
-/** As milliseconds. A date, which may stand there too, is one of a clock that nobody knows here. */
+/** Parses seconds to milliseconds. Dates are ignored, because the server's clock is unknown. */
 const seconds = (value: string | undefined): number | undefined =>
   value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) * 1000 : undefined
 

@@ -1,4 +1,4 @@
-/** Events from a server that does what a test tells it to: the wire as it may come from other servers. */
+/** Server-sent events from a scripted server, which can behave like servers of other vendors. */
 import { once } from "node:events"
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -34,7 +34,7 @@ const serve = async (handler: Handler) => {
   }
 }
 
-/** What a reader gets of a server that answers so: the words, and how they end where that is a failure. */
+/** Reads a stream from a server with this handler. Returns the words, and the failure if there is one. */
 const read = async (handler: Handler, options: Partial<Client.ClientOptions> = {}) => {
   await using server = await serve(handler)
   await using client = await Client.connect(Words, { url: server.url, ...options })

@@ -1,6 +1,6 @@
 /**
- * One request to `generate_stream` and its events, each a response. Whoever reads them may have them wait: then the
- * connection fills, and the server waits too. Answers of `infer` are HttpChannel.ts's.
+ * One request to `generate_stream`, and its events as responses. A slow reader applies backpressure to the server
+ * through the connection. HttpChannel.ts handles `infer`.
  */
 import type { IncomingHttpHeaders } from "node:http"
 import { Result } from "effect"
@@ -16,11 +16,11 @@ export class HttpStream implements Dispatcher.DispatchHandler {
   readonly #settings: ClientSettings
   readonly #model: GenerateMessage.GenerateModel
   #receiver: ChannelReceiver | undefined
-  /** There from the moment the request has a connection. */
+  /** Set once the request has a connection. */
   #controller: Dispatcher.DispatchController | undefined
   #status = 0
   #headers: IncomingHttpHeaders = {}
-  /** Parts of an incomplete event, or of a reply that is no event stream. */
+  /** Parts of an incomplete event, or of a response that is not an event stream. */
   #chunks: Array<Buffer> = []
   #bufferedBytes = 0
   /** The failure of an event; the trailers add its kind. */
@@ -50,7 +50,7 @@ export class HttpStream implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(_: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
-    // Whatever begins with 1 announces the response and is not it.
+    // Ignores informational responses (1xx), which precede the response.
     if (status < 200) return
     this.#status = status
     this.#headers = headers

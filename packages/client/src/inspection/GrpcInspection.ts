@@ -52,7 +52,10 @@ const callServer = <A>(call: (signal: AbortSignal) => Promise<A>): Effect.Effect
 const failure = ({ code, rawMessage, metadata }: ConnectError): InferenceError =>
   fromTrailers(code, rawMessage, (name) => metadata.get(name) ?? undefined)
 
-/** Of a model that has metadata. What is restricted says so in this text where it is Triton's. */
+/**
+ * Whether an error means that the server offers no configuration, for a model with metadata. Includes Triton's error
+ * for a restricted API.
+ */
 const isNotOffered = ({ code, rawMessage }: ConnectError): boolean =>
   [Code.Unimplemented, Code.NotFound, Code.InvalidArgument, Code.PermissionDenied, Code.Unauthenticated].includes(
     code,

@@ -93,7 +93,7 @@ const document = <Desc extends DescMessage>(
   )
 }
 
-/** Servers have members of their own, which say nothing here. */
+/** Parses a message from JSON, and ignores unknown members. */
 const message = <Desc extends DescMessage>(
   schema: Desc,
   body: Uint8Array,
@@ -107,7 +107,9 @@ const message = <Desc extends DescMessage>(
     catch: (error) => errorMessage(error),
   })
 
-/** Of a model that has metadata: whatever the server has instead, it offers no configuration. */
+/**
+ * Reads the configuration of a model with metadata. A refusal or an unusable body means that the server offers none.
+ */
 const configuration = ({ status, headers, body }: HttpReply): ReturnType<Inspection["configuration"]> => {
   const isRefused = (status >= 400 && status < 500) || status === 501
   if (!isSuccess(status)) {

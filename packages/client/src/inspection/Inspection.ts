@@ -1,6 +1,6 @@
 /**
- * What a server of any make tells of its models, over either protocol: metadata, the configuration where it offers that,
- * readiness and the index. Of no use to inference, which is the business of channels.
+ * Information about the models of a v2 server, over either protocol: metadata, configuration if available, readiness
+ * and index. Inference uses channels instead.
  */
 import { Effect, Result, type Scope } from "effect"
 import type { Contract } from "@nereid/core/internal/contract/Contract"
@@ -14,7 +14,7 @@ import type { Inspection } from "./InspectionApi.ts"
 
 export type { Inspection } from "./InspectionApi.ts"
 
-/** For as long as the scope is open. Models are of the version that the options name. */
+/** Makes an inspection for the lifetime of the scope, for the model version in the options. */
 export const make = (settings: ClientSettings): Effect.Effect<Inspection, never, Scope.Scope> =>
   Effect.map(
     settings.endpoint.protocol === "grpc" ? GrpcInspection.make(settings) : HttpInspection.make(settings),
@@ -29,13 +29,16 @@ export const make = (settings: ClientSettings): Effect.Effect<Inspection, never,
     },
   )
 
-/** @throws TypeError where the URL or another option is none */
+/** @throws TypeError if the URL or another option is invalid */
 export const open = (options: ClientOptions): Effect.Effect<Inspection, never, Scope.Scope> => {
   const settings = read(options)
   return Effect.suspend(() => make(settings))
 }
 
-/** What callers of the model must know, as far as the server tells it; `unconfigured` says why it tells no configuration. */
+/**
+ * Returns the contract of a model from the server's metadata and configuration. `unconfigured` is the reason for a
+ * missing configuration.
+ */
 export const contract = (
   inspection: Inspection,
   model: string,

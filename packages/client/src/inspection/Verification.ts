@@ -1,6 +1,6 @@
 /**
- * Whether what is served is what was declared, asked once: the contract against metadata, and against the configuration where
- * the server offers it. A server that changes later is not noticed; every reply is checked for itself (OutputCheck.ts).
+ * Verifies once that the server's model matches the declaration: compares the contract with the metadata, and with the
+ * configuration if available. Later changes go unnoticed here; OutputCheck.ts checks every reply.
  */
 import { Effect } from "effect"
 import * as Contract from "@nereid/core/internal/contract/Contract"
@@ -12,10 +12,10 @@ import type { ClientSettings } from "../channel/ClientOptions.ts"
 import * as Endpoint from "../channel/Endpoint.ts"
 import * as Inspection from "./Inspection.ts"
 
-/** The server cannot be asked, or its model is not there or not ready: an InferenceError, as of a call. */
+/** ContractMismatch, or the InferenceError of an unreachable server or an unready model. */
 export type VerificationError = ContractMismatch | InferenceError
 
-/** What options may fail with: nothing where nobody asks for it. */
+/** Errors that options with `verify` add; never without it. */
 export type Errors<Options> = "verify" extends keyof Options
   ? Options["verify"] extends false | undefined
     ? never

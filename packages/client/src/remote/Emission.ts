@@ -1,6 +1,6 @@
 /**
- * The responses of one request on their way from a channel to the caller, who takes them one at a time: while one is not
- * taken, the channel waits.
+ * Passes the responses of one request from a channel to the caller, one at a time. The channel waits until a response
+ * is taken.
  */
 import { type Effect, Exit, type Fiber, Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
@@ -9,10 +9,10 @@ import type { Cancel, Emit, Response } from "@nereid/core/internal/request/Reque
 import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
 import type { Channel, ChannelReceiver, ChannelStream } from "../channel/Channel.ts"
 
-/** Where responses go, and how they are checked. */
+/** Destination and checks of responses. */
 export interface ReceiveOptions {
   readonly emit: Emit
-  /** How effects run here. */
+  /** Runs effects. */
   readonly fork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.Fiber<A, E>
   readonly check: (response: WireResponse) => Result.Result<Response, InferenceError>
   /** Takes the end, once: behind all responses, or where the caller can be sent none. */
@@ -75,7 +75,7 @@ class Emission {
     this.#next()
   }
 
-  /** There are no further responses. */
+  /** Ends the emission; no further responses follow. */
   end(outcome: Result.Result<void, InferenceError>): void {
     this.#outcome ??= outcome
     this.#next()

@@ -1,7 +1,7 @@
 /**
- * The edge on the client's side: the outputs of a reply against the signature. What passes has every declared output, in
- * the right datatype and shape and with the bytes that its shape needs, by position. Anything else is an
- * ExecutionFailed that says which output and why: the server serves another model than the one that was declared.
+ * Checks the outputs of a reply against the signature. A valid reply has every declared output, by position, with the
+ * right datatype, shape and byte length. Any other reply fails with an ExecutionFailed that names the output and the
+ * reason.
  *
  * Outputs that are not declared are left out, so that a server may have more of them than its older clients know.
  */

@@ -10,7 +10,10 @@ import { responses } from "@nereid/core/internal/call/EffectCalls"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"
 import * as TypedCalls from "@nereid/core/internal/call/TypedCalls"
 
-/** A model as callers without Effect see it. Calls reject with the tagged errors of `Errors`, and those that the model declares. */
+/**
+ * Model for callers without Effect. Calls reject with the tagged errors of `Errors`, and with errors that the model
+ * declares.
+ */
 export interface PromiseClient<
   I extends Fields,
   O extends Fields,
@@ -18,16 +21,16 @@ export interface PromiseClient<
 > extends AsyncDisposable {
   readonly infer: (sample: Input<I>, ...options: CallArguments<P, PromiseCallOptions<P>>) => Promise<Sample<O>>
   /**
-   * The responses of one sample, as they come: any number from a decoupled model, one from any other. The request is made
-   * once they are iterated; a loop that is left takes it back.
+   * Streams the responses to one sample: any number from a decoupled model, one from others. Iteration starts the
+   * request; leaving the loop cancels it.
    */
   readonly stream: (sample: Input<I>, ...options: CallArguments<P, PromiseCallOptions<P>>) => AsyncIterable<Sample<O>>
-  /** Several samples along axis 0. More than `maxBatchSize` go in chunks; see ChunkOptions. */
+  /** Infers several samples along axis 0. More than `maxBatchSize` are split into chunks; see ChunkOptions. */
   readonly inferBatch: (
     batch: InputBatch<I>,
     ...options: CallArguments<P, PromiseCallOptions<P> & ChunkOptions>
   ) => Promise<Batched<O>>
-  /** The same calls with the parameters of their responses, as Inference has them. */
+  /** The same calls with the parameters of their responses, as in Inference. */
   readonly withParameters: {
     readonly infer: (
       sample: Input<I>,
@@ -42,11 +45,11 @@ export interface PromiseClient<
       ...options: CallArguments<P, PromiseCallOptions<P> & ChunkOptions>
     ) => Promise<Answer<Batched<O>, P>>
   }
-  /** Calls that still wait reject with Unavailable. */
+  /** Closes the client. Pending calls reject with Unavailable. */
   readonly close: () => Promise<void>
 }
 
-/** Rejects with what opening the model fails with. */
+/** Opens a client. Rejects with the error of the effect that opens the model. */
 export const open = async <I extends Fields, O extends Fields, P extends Declared, E>(
   definition: Definition<I, O, P>,
   model: Effect.Effect<RunningModel, E, Scope.Scope>,

@@ -1,7 +1,4 @@
-/**
- * One request on its way to a server and back. It ends once: with a response, with an error, at its deadline, or when its
- * caller cancels it.
- */
+/** One request to a server. It ends once: with a response, an error, at its deadline, or when the caller cancels it. */
 import { constVoid } from "effect/Function"
 import { type Effect, type Fiber, Result } from "effect"
 import type { Definition } from "@nereid/core/internal/model/Definition"
@@ -21,7 +18,7 @@ import type { Channel } from "../channel/Channel.ts"
 import { receive } from "./Emission.ts"
 import * as OutputCheck from "./OutputCheck.ts"
 
-/** What all calls of a model have in common. */
+/** Options shared by all calls of a model. */
 export interface RemoteCallOptions {
   readonly definition: Definition<Fields, Fields>
   readonly channel: Channel
@@ -122,7 +119,7 @@ export class RemoteCall {
     statistics.succeeded(endedAt - this.#startedAt, 0, compute)
   }
 
-  /** With the error that the model declares in place of the error that stands for it on the wire. */
+  /** Replaces the wire form of a declared error by that error. */
   #declared<A>(outcome: Result.Result<A, InferenceError>): Result.Result<A, InferenceError> {
     const { errors } = this.#options.definition
     return Result.mapError(outcome, (error) => errors?.withDeclaredStatus(error) ?? error)

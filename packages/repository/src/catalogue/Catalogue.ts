@@ -1,6 +1,6 @@
 /**
- * The models of some directories by their names: where each of them is, whether it may be loaded from there, and what has changed
- * since the last look. A source of the server's models; Repository.ts decides when something is loaded.
+ * Catalogue of the models in the repository's directories: their paths, whether they may be loaded, and changes since
+ * the last scan. Repository.ts decides when to load them.
  */
 import { Effect, Result, type Scope } from "effect"
 import { join, resolve } from "node:path"
@@ -35,9 +35,9 @@ export class Catalogue implements LoadedCatalogue {
   readonly #codeModels: ReadonlySet<string>
   readonly #gpus = Gpus.numbers()
   readonly #models = new Map<string, StoredModel>()
-  /** Models that were requested by their names, and not only for an ensemble that is made of them. */
+  /** Models requested by name, and not only as part of an ensemble. */
   readonly #explicit = new Set<string>()
-  /** Of the directory from which a model was last loaded, or was to be. */
+  /** Stamp of the directories from which a model was last loaded, or failed to load. */
   readonly #stamps = new Map<string, string>()
 
   /** Loaded models live at most as long as the scope. */
@@ -52,7 +52,7 @@ export class Catalogue implements LoadedCatalogue {
     this.#modelOptions = { store, lifecycle: this.#lifecycle, otherModels }
   }
 
-  /** In the order of the names. `isFresh`: of the directories as they are now, where they can be read. */
+  /** Returns the index, sorted by name. `isFresh`: scans the directories first, if they are readable. */
   index(isFresh = false): ReadonlyArray<IndexEntry> {
     const found = isFresh ? Result.getOrUndefined(Result.try(() => this.#scanDirectories())) : undefined
     const models = [...this.#models].toSorted(([a], [b]) => (a < b ? -1 : 1))
@@ -73,7 +73,7 @@ export class Catalogue implements LoadedCatalogue {
     })
   }
 
-  /** Names of models whose directories have changed since they were loaded, and of those whose directories have gone. */
+  /** Returns models whose directories have changed since they were loaded, and models whose directories are gone. */
   get changes(): Effect.Effect<
     { readonly changed: ReadonlyArray<string>; readonly gone: ReadonlyArray<string> },
     LoadFailure
@@ -89,8 +89,8 @@ export class Catalogue implements LoadedCatalogue {
   }
 
   /**
-   * Loads these models, from what overrides their directories, and ahead of them the models that they are made of where these are
-   * not loaded yet. Returns what has become of each of them.
+   * Loads these models with the overrides, after the models that they consist of, unless those are loaded. Returns the
+   * result of each model.
    */
   load(
     names: ReadonlyArray<string>,
@@ -104,10 +104,7 @@ export class Catalogue implements LoadedCatalogue {
     })
   }
 
-  /**
-   * Harmless for a model that is not there. `dependents`: also the models that it is made of, where they were loaded only for
-   * it.
-   */
+  /** Unloads a model; harmless if it is not loaded. `dependents`: also unloads models that were loaded only for it. */
   unload(name: string, dependents: boolean): Effect.Effect<void, Unavailable> {
     return this.#unload(name, dependents, () => true)
   }
@@ -117,7 +114,7 @@ export class Catalogue implements LoadedCatalogue {
     for (const model of this.#models.values()) model.review()
   }
 
-  /** Unloads a model whose directory has gone; nothing is known of it from then on. */
+  /** Unloads and forgets a model whose directory is gone. */
   forget(name: string): Effect.Effect<void, Unavailable> {
     return Effect.andThen(
       this.unload(name, false),
@@ -214,7 +211,7 @@ export class Catalogue implements LoadedCatalogue {
   }
 }
 
-/** Where a directory cannot be read, why: that is a failure of its model, and no reason to stop looking at others. */
+/** Stamp of the directories. An unreadable directory is an error of its model only. */
 const stampOf = (paths: ReadonlyArray<string>): Effect.Effect<string> =>
   Effect.forEach(paths, ModelDirectory.stamp).pipe(
     Effect.map((stamps) => stamps.join("\n")),

@@ -1,10 +1,10 @@
-/** A load of several versions whose caller leaves while one of them is built already. */
+/** Interruption of a load of several versions, after one of them is built. */
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { repository } from "../../../../test/fixtures/repository.ts"
 import { open } from "../Repository.fixture.ts"
 
-/** What the scripts report to this test, which runs in the same process. */
+/** Events that the scripts report to this test, which runs in the same process. */
 const events: Array<string> = []
 let onEvent = () => {}
 Reflect.set(globalThis, "report", (event: string) => {

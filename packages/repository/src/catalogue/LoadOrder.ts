@@ -41,7 +41,7 @@ export const reached = (
   return all
 }
 
-/** Of the way from a model back to itself through what it is made of, the last one; undefined where there is none. */
+/** Returns the last model before `end` in a dependency cycle; undefined without a cycle. */
 const lastBefore = (end: string, needsOf: (name: string) => ReadonlyArray<string>): string | undefined => {
   const seen = new Set<string>()
   const ahead = [end]

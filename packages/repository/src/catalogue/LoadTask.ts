@@ -1,6 +1,6 @@
 /**
- * One load of some models. A model is loaded while its name is held; an ensemble is loaded while its name and those of all models
- * that it is made of are held, so that none of them changes meanwhile:
+ * One load of several models. A model is loaded under the lock of its name. An ensemble is loaded under the locks of
+ * its name and of all models that it consists of, so that none of them changes during the load:
  *
  *   each name ─► held alone ─► prepared ─┬─ made of no others ─► loaded
  *                                        └─ ensemble ─► left for the second step
@@ -30,18 +30,18 @@ interface PreparedModel {
 /** The directories of each model, by its name. */
 export type FoundDirectories = ReadonlyMap<string, ReadonlyArray<string>>
 
-/** What a load uses of the catalogue. */
+/** Part of the catalogue that a load uses. */
 export interface LoadedCatalogue {
   /** The directories of each model that there is now. */
   readonly scan: Effect.Effect<FoundDirectories, LoadFailure>
   readonly model: (name: string) => StoredModel
-  /** Names of the models that this one is made of, as far as it is loaded. */
+  /** Names of the models that a loaded model consists of. */
   readonly needs: (name: string) => ReadonlyArray<string>
-  /** Whether requests reach a version of it. */
+  /** Whether a version of the model takes requests. */
   readonly isServed: (name: string) => boolean
   /** Records that the model was requested by its name. */
   readonly markRequested: (name: string) => void
-  /** What it is to be loaded from. `isForeign`: its files come from a caller. */
+  /** Returns the source of a model. `isForeign`: its files come from a client. */
   readonly source: (
     name: string,
     paths: ReadonlyArray<string>,
@@ -58,7 +58,7 @@ const concurrency = 4
 const noOverrides: LoadOverrides = { files: new Map() }
 
 export class LoadTask {
-  /** By the name of each model that was requested, and of those that they need. */
+  /** Results by name, for each requested model and its dependencies. */
   readonly results: Map<string, LoadResult>
   readonly #catalogue: LoadedCatalogue
   readonly #lifecycle: Lifecycle
@@ -106,7 +106,7 @@ export class LoadTask {
     })
   }
 
-  /** Loads the ensembles, and ahead of them the models that they need; or returns the names that have to be held as well. */
+  /** Loads the ensembles after their dependencies, or returns further names to lock first. */
   #loadEnsembles(
     heldNames: ReadonlySet<string>,
   ): Effect.Effect<ReadonlySet<string> | undefined, LoadFailure, Scope.Scope> {
@@ -168,7 +168,7 @@ export class LoadTask {
     return Effect.result(isRead ? Effect.provideService(prepare, References.MinimumLogLevel, "None") : prepare)
   }
 
-  /** Reads what is to be loaded: once, and before any of it is. */
+  /** Reads everything to load once, before the first load. */
   #prepare(
     name: string,
     found: ReadonlyArray<string>,

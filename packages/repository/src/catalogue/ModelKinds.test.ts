@@ -32,7 +32,7 @@ const only = Effect.fnUntraced(function* (...files: Parameters<typeof openOnly>)
   return (yield* openOnly(...files)).found
 })
 
-/** The same with what its repository knows of it. */
+/** Opens the same models, with their repository. */
 const openOnly = Effect.fnUntraced(function* (
   file: Uint8Array,
   config?: string,

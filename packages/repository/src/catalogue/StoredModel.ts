@@ -1,6 +1,6 @@
 /**
- * One model of a repository over its life: which versions take requests, and what becomes of those that come after them. Its
- * callers hold the lock of its name, so changes run one after the other, each to its end.
+ * One model of a repository during its life: its active versions and their replacement. Callers hold the lock of the
+ * model's name, so changes run one after the other, each to its end.
  *
  *   load:    plan ─► every new version loads ─► served ─► those that they replace answer what they have, and end
  *                 │  and every new instance of
@@ -19,12 +19,12 @@ import type { OtherModels } from "../plan/OtherModels.ts"
 import type { StoredVersion } from "../plan/StoredVersion.ts"
 import * as VersionLoader from "./VersionLoader.ts"
 
-/** What a model is loaded from. */
+/** Source that a model is loaded from. */
 export interface ModelSource {
-  /** Versions that there are, for the index, whatever the plan makes of them. */
+  /** Versions in the directory, for the index, independent of the plan. */
   readonly versions: ReadonlyArray<number>
   readonly plan: Effect.Effect<ModelPlan.ModelPlan, LoadFailure>
-  /** Keeps its files where they are while the scope is open. */
+  /** Keeps the files in place while the scope is open. */
   readonly hold: Effect.Effect<void, never, Scope.Scope>
 }
 
@@ -60,7 +60,7 @@ export class StoredModel {
   readonly #options: StoredModelOptions
   #isRequested = false
   #loaded: LoadedModel | undefined
-  /** Whether requests have reached any version of what is loaded. */
+  /** Whether a loaded version has taken requests. */
   #hasServed = false
 
   constructor(name: string, options: StoredModelOptions) {
@@ -74,7 +74,7 @@ export class StoredModel {
     return entries.length > 0 ? entries : [{ name: this.#name }]
   }
 
-  /** Whether what was requested is there; also where it is an earlier plan, because a later one failed. */
+  /** Whether the requested model is loaded, even if a later load failed. */
   isReady(): boolean {
     if (!this.#isRequested) return true
     const loaded = this.#loaded
@@ -82,14 +82,13 @@ export class StoredModel {
     return this.#hasServed || this.#served.length === loaded.versions.length
   }
 
-  /** Names of the models that it is made of; none for a model that is not loaded, or is no ensemble. */
+  /** Names of the models that it consists of; empty unless it is a loaded ensemble. */
   needs(): ReadonlyArray<string> {
     return this.#loaded === undefined ? [] : EnsembleConfig.models(this.#loaded.plan.config)
   }
 
   /**
-   * Looks whether the models that it is made of are still there, and fit, after other models have changed: where they do not, no
-   * requests reach it until they do.
+   * Checks, after changes of other models, that its dependencies exist and fit. Until they do, it takes no requests.
    */
   review(): void {
     if (this.#loaded?.versions.some(({ problem }) => problem !== undefined)) this.#serveReady()
@@ -130,7 +129,7 @@ export class StoredModel {
     return this.#retire(before)
   })
 
-  /** Shows nothing of it any more. After `unload`, and not while it loads. */
+  /** Removes it from the index. Called after `unload`, and not during a load. */
   forget(): void {
     const { store } = this.#options
     for (const record of store.known(this.#name)) if (record.origin === "repository") store.forget(record)
@@ -254,7 +253,7 @@ export class StoredModel {
     return this.#options.store.serving(this.#name).filter(({ origin }) => origin === "repository")
   }
 
-  /** Nothing could be planned. What is loaded stays as it is. */
+  /** Marks all versions as failed because there is no plan. Loaded versions remain. */
   #failAll(versions: ReadonlyArray<number>, reason: string): void {
     if (this.#loaded !== undefined) return
     this.#forgetOutcomes()
@@ -265,7 +264,7 @@ export class StoredModel {
     }
   }
 
-  /** Forgets what earlier loads have come to. */
+  /** Clears the results of earlier loads. */
   #forgetOutcomes(): void {
     const { store } = this.#options
     for (const record of store.known(this.#name)) {
@@ -301,7 +300,7 @@ const unavailable = (versions: ReadonlyArray<VersionFailure>) =>
     message: versions.map(({ version, reason }) => `version ${version} is at UNAVAILABLE state: ${reason};`).join(" "),
   })
 
-/** What keeps versions from taking requests, though they are loaded. */
+/** Returns the versions that are loaded but cannot take requests, with the reason. */
 const problemsOf = (versions: ReadonlyArray<LoadedVersion>): ReadonlyArray<VersionFailure> =>
   versions.flatMap(({ version, problem }) => {
     const reason = problem?.()

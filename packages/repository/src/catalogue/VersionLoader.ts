@@ -15,11 +15,11 @@ import * as ScriptVersion from "../script/ScriptVersion.ts"
 import type { StoredVersion } from "../plan/StoredVersion.ts"
 import type { VersionPlan } from "../plan/VersionPlan.ts"
 
-/** Nobody asks the code of a model that takes no requests. */
+/** Does not probe a model that takes no requests. */
 const whileReady = ({ isReady }: ModelLife, probe: Effect.Effect<boolean>): Effect.Effect<boolean> =>
   Effect.suspend(() => (isReady() ? probe : Effect.succeed(false)))
 
-/** Instances that are those of a module's layer, whatever a configuration says. */
+/** Instances of a module's layer, which a configuration cannot change. */
 const fixed = Effect.succeed<InstanceSet.PreparedInstances>({ commit: Effect.void })
 
 export const load = Effect.fn("VersionLoader.load")(function* (

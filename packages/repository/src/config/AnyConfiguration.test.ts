@@ -1,4 +1,4 @@
-/** Whatever a configuration says, the model is loaded, or refused with a reason: none ends anything else. */
+/** Property test: a random configuration loads a model or is refused with a reason, and never crashes the process. */
 import { expect, it } from "@effect/vitest"
 import { type JsonObject, ScalarType } from "@bufbuild/protobuf"
 import { Effect, Exit } from "effect"
@@ -7,7 +7,7 @@ import { repository } from "../../../../test/fixtures/repository.ts"
 import * as ConfigArbitrary from "./ConfigArbitrary.fixture.ts"
 import { open } from "../Repository.fixture.ts"
 
-/** What may be right, mostly. */
+/** Values that are mostly valid. */
 const scalars: ConfigArbitrary.Scalars = (type) => {
   switch (type) {
     case ScalarType.STRING:

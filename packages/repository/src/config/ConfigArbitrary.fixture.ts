@@ -1,9 +1,9 @@
-/** Any configuration, as JSON, for tests that hold for all of them. No test is in here. */
+/** Arbitrary configurations as JSON, for property tests. */
 import type { DescField, DescMessage, DescOneof, JsonObject, JsonValue, ScalarType } from "@bufbuild/protobuf"
 import * as fc from "fast-check"
 import { ModelConfigSchema } from "@nereid/protocol/model_config"
 
-/** The values of the fields that are no messages and no enums, by their types. */
+/** Arbitrary values of scalar fields, by type. */
 export type Scalars = (type: ScalarType | undefined) => fc.Arbitrary<string | number | boolean>
 
 export const json = (scalars: Scalars): fc.Arbitrary<JsonObject> => message(ModelConfigSchema, 4, scalars)

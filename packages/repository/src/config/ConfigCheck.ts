@@ -10,7 +10,7 @@ import * as EnsembleConfig from "./EnsembleConfig.ts"
 import * as InstanceGroupCheck from "./InstanceGroupCheck.ts"
 import * as TensorCheck from "./TensorCheck.ts"
 
-/** The first problem; undefined for none. `gpus`: the numbers of those that there are. */
+/** Returns the first problem, or undefined. `gpus`: the numbers of the machine's GPUs. */
 export const problem = (config: ModelConfig, gpus: ReadonlyArray<number>): string | undefined =>
   schedulingProblem(config) ??
   transactionProblem(config) ??
@@ -18,7 +18,7 @@ export const problem = (config: ModelConfig, gpus: ReadonlyArray<number>): strin
   TensorCheck.problem(config) ??
   (config.platform === "ensemble" ? undefined : InstanceGroupCheck.problem(config, gpus))
 
-/** Of the name and of what runs it, which is decided before the file is looked at. */
+/** Checks the name and the backend, which are known before the model file is read. */
 export const identityProblem = (config: ModelConfig, directory: string): string | undefined => {
   const { name, platform, backend } = config
   if (name !== "" && name !== directory) {
@@ -34,11 +34,11 @@ export const identityProblem = (config: ModelConfig, directory: string): string 
   return undefined
 }
 
-/** Of what runs it, once its files have told what they can: an ensemble is run by nothing. */
+/** Whether no backend is known, even from the files. An ensemble needs none. */
 export const isUnspecified = ({ platform, backend, schedulingChoice }: ModelConfig): boolean =>
   backend === "" && platform !== "ensemble" && schedulingChoice.case !== "ensembleScheduling"
 
-/** The backend that a platform stands for, of those that configurations name. */
+/** Backends of the platforms in configurations. */
 export const backends: Readonly<Record<string, string>> = {
   onnxruntime_onnx: "onnxruntime",
   tensorrt_plan: "tensorrt",

@@ -1,4 +1,7 @@
-/** What a model file adds to a configuration, and what it contradicts; files from the fixtures' ONNX writer (C35). */
+/**
+ * Completion of a configuration from a model file, and contradictions between them. The fixtures write the ONNX files
+ * (C35).
+ */
 import { toText } from "@bufbuild/protobuf/txtpb"
 import { Result } from "effect"
 import { describe, expect, it } from "vitest"

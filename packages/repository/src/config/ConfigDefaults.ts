@@ -1,6 +1,6 @@
 /**
- * What a configuration leaves out and the protocol has defaults for, filled in: what the config endpoint then shows. What
- * only the model file tells is ConfigCompletion.ts's business.
+ * Fills in the protocol's defaults of a configuration, as the config endpoint shows them. ConfigCompletion.ts adds
+ * values from the model file.
  */
 import { create } from "@bufbuild/protobuf"
 import {
@@ -42,13 +42,13 @@ export const identified = (config: ModelConfig, directory: string, files: Readon
   }
 }
 
-/** Instances of one group, where it does not say how many, on a CPU. */
+/** Default instance counts of a group on the CPU. */
 const defaultCounts: Readonly<Record<string, number>> = { onnxruntime: 2 }
 
-/** `gpus`: the numbers of those that there are. */
+/** Fills in the defaults. `gpus`: the numbers of the machine's GPUs. */
 export const filled = (config: ModelConfig, gpus: ReadonlyArray<number>): ModelConfig => {
   const versionPolicy = config.versionPolicy?.policyChoice.case === undefined ? latest : config.versionPolicy
-  // An ensemble has nothing of its own that would execute.
+  // An ensemble executes nothing itself.
   if (config.schedulingChoice.case === "ensembleScheduling") return { ...config, versionPolicy }
   return {
     ...config,
@@ -67,12 +67,12 @@ const groups = (
 ): Array<ModelInstanceGroup> => {
   const preferred = defaultCounts[backend]
   const count = preferred ?? 1
-  // A group that a backend asks for has a number, as listed ones have.
+  // A default group of a backend is numbered, like listed groups.
   const listed =
     instanceGroup.length === 0 && preferred !== undefined ? [create(ModelInstanceGroupSchema)] : instanceGroup
   if (listed.length === 0) return [create(ModelInstanceGroupSchema, { name, kind: Kind.CPU, count })]
   return listed.map((group, index) => {
-    // The binaries of ONNX Runtime for GPUs are nobody's default: who has them says so.
+    // ONNX Runtime for GPUs is not a default; the configuration must name it.
     const isOnGpu = group.kind === Kind.GPU || (group.kind === Kind.AUTO && group.gpus.length > 0 && gpus.length > 0)
     const kind = isOnGpu ? Kind.GPU : group.kind === Kind.AUTO ? Kind.CPU : group.kind
     return {
@@ -107,7 +107,7 @@ const scheduling = ({ schedulingChoice, maxBatchSize }: ModelConfig): ModelConfi
   return schedulingChoice
 }
 
-/** What the completion from a model file turns on. */
+/** Scheduling that the completion from a model file turns on. */
 export const dynamicBatching: ModelConfig["schedulingChoice"] = {
   case: "dynamicBatching",
   value: create(ModelDynamicBatchingSchema),

@@ -107,7 +107,7 @@ it("every configuration that is printed is read back", () => {
   fc.assert(
     fc.property(configurations, (config) => {
       const text = toText(ModelConfigSchema, config)
-      // As texts, in which a number that is none is equal to itself.
+      // Compared as text, in which NaN equals itself.
       expect(toText(ModelConfigSchema, Result.getOrThrow(ConfigText.parse(text)))).toBe(text)
     }),
     { numRuns: 200 },

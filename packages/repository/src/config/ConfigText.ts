@@ -1,6 +1,6 @@
 /**
- * config.pbtxt, read: protobuf's text format into our ModelConfig. Where it is wrong is told by line and column, which the
- * library's parser does not tell. What the configuration means is not looked at here: that is ConfigCheck.ts.
+ * Parses config.pbtxt from protobuf's text format. Errors have a line and column, which the library's parser lacks.
+ * ConfigCheck.ts validates the parsed configuration.
  */
 import { fromText } from "@bufbuild/protobuf/txtpb"
 import { Result } from "effect"
@@ -27,16 +27,16 @@ const read = (text: string): Result.Result<ModelConfig, string> =>
   })
 
 /**
- * Where the parser gave up. It reads from left to right and knows nothing of what comes behind the word that it refuses, so
- * every text that ends behind this word is refused for the same reason, and every one that ends before it for another one
- * or not at all. First the line is looked for, as no word reaches beyond one, then the place in it.
+ * Finds the position of a parser error by bisection. The parser reads from left to right, and stops at the word that it
+ * refuses. Every prefix that includes this word is refused with the same message; a shorter one is not. Words do not
+ * span lines, so the search finds the line first, then the column.
  */
 const position = (text: string, message: string): Pick<ConfigTextError, "line" | "column"> => {
   const isRefusedAt = (end: number) => {
     const parsed = read(text.slice(0, end))
     return Result.isFailure(parsed) && parsed.failure === message
   }
-  // What can be said only of the end of a text is said of other things once more follows.
+  // If appended text changes the message, the error is about the end of the text.
   const continued = read(`${text}\n]`)
   if (Result.isFailure(continued) && continued.failure !== message) return lineAndColumn(text, text.length)
   const ends = [...text.matchAll(/\n/g)].map(({ index }) => index + 1)
@@ -44,12 +44,12 @@ const position = (text: string, message: string): Pick<ConfigTextError, "line" |
   const lineStart = ends[line - 1] ?? 0
   const length = (ends[line] ?? text.length) - lineStart
   const end = lineStart + first(length, (column) => isRefusedAt(lineStart + column))
-  // From the start of the line, as a quote tells only there whether it opens a string or closes one.
+  // Begins at the start of the line, where a quote always opens a string.
   const word = text.slice(lineStart, end).match(words)?.at(-1) ?? ""
   return lineAndColumn(text, end - word.length)
 }
 
-/** The first number for which it is true, as for all above it; the last one where it is for none below. */
+/** Returns the first number for which a monotonic condition is true, or `last`. */
 const first = (last: number, isTrue: (index: number) => boolean): number => {
   let [below, found] = [-1, last]
   while (found - below > 1) {

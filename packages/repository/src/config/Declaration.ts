@@ -1,6 +1,6 @@
 /**
- * The model class that a configuration stands for: as if somebody had declared it in code. So a model of a repository has
- * all that a model in code has, and nothing of its own.
+ * Converts a configuration to a model class, as if it were declared in code. Models in repositories and models in code
+ * thus behave alike.
  */
 import { Duration } from "effect"
 import * as BatchingMessage from "@nereid/core/internal/configuration/BatchingMessage"
@@ -17,7 +17,7 @@ export type RepositoryModelClass = ModelClass<unknown, string, Field.Fields, Fie
 export interface DeclaredVersion {
   readonly version: number
   readonly config: ModelConfig
-  /** The labels of its outputs' classes, by the names of these. */
+  /** Labels of the classes, by output. */
   readonly labels: ReadonlyMap<string, ReadonlyArray<string>>
 }
 
@@ -43,7 +43,7 @@ export const make = ({ config, labels, version }: DeclaredVersion): RepositoryMo
   })
 }
 
-/** The same model, of which these inputs have a value where a request leaves them out: a row of it, where it batches. */
+/** Adds default values to inputs of a model: one row for a model that batches. */
 export const withDefaults = (
   declared: RepositoryModelClass,
   values: ReadonlyMap<string, TypedTensor>,
@@ -73,7 +73,7 @@ const fields = <T extends ModelInput | ModelOutput>(
     }),
   )
 
-/** What the model itself takes and gives, where the configuration reshapes; undefined where it does not. */
+/** Returns the definition of the model itself if the configuration reshapes a tensor, otherwise undefined. */
 export const reshapedDefinition = (
   { input, output }: ModelConfig,
   definition: Definition<Field.Fields, Field.Fields>,
@@ -87,13 +87,13 @@ export const reshapedDefinition = (
   return { ...definition, signature }
 }
 
-/** By name: an object's keys that are numbers do not keep the order of the configuration. */
+/** Looked up by name, because numeric keys of an object do not keep their order. */
 const reshaped = (spec: TensorSpec, tensors: ReadonlyArray<ModelInput | ModelOutput>): TensorSpec => {
   const shape = tensors.find(({ name }) => name === spec.name)?.reshape?.shape
   return shape === undefined ? spec : { ...spec, dims: shape.map(Number) }
 }
 
-/** In the words of the protocol; undefined where there is none. */
+/** Returns the protocol's datatype; undefined if there is none. */
 export const datatypeOf = ({ dataType }: Pick<ModelInput, "dataType">): DataType | undefined => {
   const name = DataTypeSchema.value[dataType]?.name.replace(/^TYPE_/, "")
   if (name === "STRING") return "BYTES"

@@ -24,7 +24,7 @@ export const models = (config: ModelConfig): ReadonlyArray<string> => [
   ...new Set(steps(config).map(({ model }) => model)),
 ]
 
-/** Of a configuration as it was written: with the defaults of other models in it, it would be wrong. */
+/** Checks a configuration as written; the defaults of other models would be errors in it. */
 export const problem = (config: ModelConfig): string | undefined => {
   const { name, platform } = config
   if (scheduling(config) === undefined) return undefined
@@ -51,9 +51,9 @@ const stepProblem = (name: string, { model, inputs, outputs }: EnsembleStep, ind
 }
 
 interface TensorUse {
-  /** The tensors of the steps that it is an output of; undefined for one that is none of a step. */
+  /** Tensors of the steps that produce it; undefined if no step does. */
   from?: ReadonlySet<string>
-  /** Whether a step needs it. */
+  /** Whether a step uses it. */
   isUsed: boolean
 }
 

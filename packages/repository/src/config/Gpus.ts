@@ -1,6 +1,6 @@
 /**
- * The NVIDIA GPUs of the machine, by their numbers, as far as the system tells without a library of theirs. Whether ONNX
- * Runtime can use them is known once a session is loaded.
+ * Numbers of the machine's NVIDIA GPUs, from the operating system, without NVIDIA's libraries. Loading a session shows
+ * whether ONNX Runtime can use them.
  */
 import { readdirSync } from "node:fs"
 

@@ -1,4 +1,4 @@
-/** What is wrong with the instance groups of a configuration. Part of ConfigCheck.ts. */
+/** Validates the instance groups of a configuration. Part of ConfigCheck.ts. */
 import {
   type ModelConfig,
   type ModelInstanceGroup,
@@ -21,7 +21,7 @@ export const problem = (config: ModelConfig, available: ReadonlyArray<number>): 
   return active.length === 0 ? "all its instance groups are passive" : undefined
 }
 
-/** Of instances of one model: more threads than any machine has use of, and far fewer than would be the end of the server. */
+/** Maximum instances of a model: above any useful number, and low enough to protect the server. */
 const maxInstances = 1024
 
 const groupProblem = (

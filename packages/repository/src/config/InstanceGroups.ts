@@ -1,8 +1,8 @@
-/** The instances that a configuration asks for, as those of a model in code. */
+/** Converts the instance groups of a configuration to the `instances` option of models in code. */
 import type { GroupOptions } from "@nereid/core/internal/instance/InstancePlan"
 import { type ModelConfig, ModelInstanceGroup_Kind as Kind } from "@nereid/protocol/model_config"
 
-/** Of a configuration that has been looked at, so at least one. */
+/** Returns the groups of a checked configuration; at least one. */
 export const options = ({ instanceGroup }: ModelConfig): ReadonlyArray<GroupOptions> =>
   instanceGroup
     .filter(({ passive }) => !passive)

@@ -1,6 +1,6 @@
 /**
- * What of a configuration is not done here: what would change answers makes a model unavailable, with the reason; what would
- * not is told once, as a warning.
+ * Unsupported parts of a configuration. A part that would change responses makes the model unavailable, with the
+ * reason. Any other part is logged once as a warning.
  */
 import * as ConfiguredMetrics from "@nereid/core/internal/metrics/ConfiguredMetrics"
 import type {
@@ -8,7 +8,7 @@ import type {
   ModelOptimizationPolicy_ExecutionAccelerators_Accelerator as Accelerator,
 } from "@nereid/protocol/model_config"
 
-/** Why nothing here runs a version of a model of this backend, if it has one; undefined where something does. */
+/** Returns an error if this backend is not supported, otherwise undefined. */
 export const backendProblem = ({ backend }: ModelConfig): string | undefined => {
   if (backend === "python")
     return "model.py needs Triton's Python backend, which is no part of this server: a model.ts has the same"
@@ -72,7 +72,7 @@ export const warnings = (config: ModelConfig): ReadonlyArray<string> => {
 const hasParameters = (accelerators: ReadonlyArray<Accelerator> = []): boolean =>
   accelerators.some(({ parameters }) => Object.keys(parameters).length > 0)
 
-/** Of the backend, and not of a script, which has its own. */
+/** Returns the names of unsupported parameters. All other parameters of a script are its own. */
 const parameters = ({ backend }: ModelConfig): ReadonlyArray<string> =>
   backend === "onnxruntime"
     ? ["memory.enable_memory_arena_shrinkage", "TRITON_BATCH_STRATEGY_PATH"]

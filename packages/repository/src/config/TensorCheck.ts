@@ -1,7 +1,4 @@
-/**
- * What is wrong with the inputs and outputs of a configuration: names, datatypes, dims, and shapes that they are to be given
- * in between. Part of ConfigCheck.ts.
- */
+/** Validates the inputs and outputs of a configuration: names, datatypes, dims and reshapes. Part of ConfigCheck.ts. */
 import {
   DataType,
   DataTypeSchema,

@@ -20,6 +20,6 @@ export const chosen = (
   }
 }
 
-/** Those that a policy names, whether they are there or not. */
+/** Returns the versions that a policy names, present or not. */
 export const named = (policy: ModelVersionPolicy | undefined): ReadonlyArray<number> =>
   policy?.policyChoice.case === "specific" ? policy.policyChoice.value.versions.map(Number) : []

@@ -2,13 +2,13 @@
 import { Data, Effect } from "effect"
 
 export class LoadFailure extends Data.TaggedError("LoadFailure")<{
-  /** Without the name of the model, which stands beside it wherever it is shown. */
+  /** Reason, without the name of the model. */
   readonly message: string
-  /** Of a failure that is one version's, and not the whole model's. */
+  /** Version that failed; absent if the whole model failed. */
   readonly version?: number
 }> {}
 
-/** Of the whole model. */
+/** Failure of the whole model. */
 export const failure = (message: string): LoadFailure => new LoadFailure({ message })
 
 export const refuse = (problem: string | undefined): Effect.Effect<void, LoadFailure> =>

@@ -1,6 +1,6 @@
 /**
- * A model's directory as it is on disk: the text of its configuration, and the files of its versions. What they mean is
- * ModelPlan.ts's business.
+ * Reads a model's directory: the text of its configuration, and the files of its versions. ModelPlan.ts interprets
+ * them.
  *
  *   <repository>/<model>/config.pbtxt            or configs/<configName>.pbtxt
  *                       /<label file>
@@ -22,11 +22,11 @@ interface ConfigFile {
 export interface ModelDirectory {
   readonly name: string
   readonly path: string
-  /** Undefined where there is none; a failure where it cannot be read, which is no reason not to know the versions. */
+  /** Configuration; undefined without a file, a failure if the file is unreadable. */
   readonly config: Result.Result<ConfigFile | undefined, LoadFailure>
   /** The files and directories of each version, by their names. */
   readonly versions: ReadonlyMap<number, ReadonlySet<string>>
-  /** Directories whose names are none of a version, nor of anything else that models have. */
+  /** Directories that are neither versions nor known directories of a model. */
   readonly unknown: ReadonlyArray<string>
 }
 
@@ -49,8 +49,8 @@ export const read = Effect.fnUntraced(function* (name: string, path: string, con
 })
 
 /**
- * The names of the directories in a repository; hidden ones are none of it, and neither are the packages of its scripts.
- * @throws Error where it cannot be read
+ * Returns the names of the models in a repository, without hidden directories and node_modules.
+ * @throws Error if the directory is unreadable
  */
 export const models = (repository: string): ReadonlyArray<string> => {
   try {
@@ -67,7 +67,10 @@ export const models = (repository: string): ReadonlyArray<string> => {
 
 const isDirectoryNow = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
 
-/** Where a file is that a configuration names: a configuration may come from a caller, who is not to reach any other files. */
+/**
+ * Resolves a file name of a configuration below `path`. Fails if it is outside, because clients may send
+ * configurations.
+ */
 export const below = (path: string, name: string): Effect.Effect<string, LoadFailure> => {
   const file = join(path, name)
   if (file.startsWith(path + sep)) return Effect.succeed(file)
@@ -98,7 +101,7 @@ export const stamp = Effect.fnUntraced(function* (path: string): Effect.fn.Retur
 
 const list = (path: string) => failing(path, () => readdir(path, { withFileTypes: true }))
 
-/** Also where it is a link to one. */
+/** Whether an entry is a directory, or a link to one. */
 const isDirectory = (path: string, entry: Dirent): Effect.Effect<boolean> => {
   if (!entry.isSymbolicLink()) return Effect.succeed(entry.isDirectory())
   return Effect.promise(() =>

@@ -1,7 +1,4 @@
-/**
- * Files that a caller loads a model from, in place of its directory: written to one of their own, which is there while
- * anything needs it.
- */
+/** Temporary directory for model files that a client sends with a load request. It exists while a model uses it. */
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { Effect, type Scope } from "effect"
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"

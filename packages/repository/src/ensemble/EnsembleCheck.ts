@@ -105,7 +105,8 @@ const inconsistency = (location: string, one: KnownTensor, other: KnownTensor): 
   const between = (kind: string, describe: (known: KnownTensor) => string) =>
     `${location}inconsistent ${kind}: ${describe(one)} is inferred from model ${one.model} while ${describe(other)} is inferred from model ${other.model}`
   if (one.spec.datatype !== other.spec.datatype) return between("data type", ({ spec }) => typeName(spec))
-  // As they are, or with a batch dimension for the side that has one: [-1, 16] of one that does not batch fits [16] of one that does.
+  // Compares dims as declared, or with the batch dimension of the batching side: [-1, 16] without batching fits [16]
+  // with it.
   if (fit(one.spec.dims, other.spec.dims) || fit(full(one), full(other))) return undefined
   return between("shape", (known) => `[${wireDims(full(known))}]`)
 }
@@ -114,7 +115,7 @@ const typeName = ({ datatype }: TensorSpec): string => `TYPE_${datatype === "BYT
 
 const full = ({ spec, isBatched }: KnownTensor): ReadonlyArray<Dim> => (isBatched ? [-1, ...spec.dims] : spec.dims)
 
-/** Every extent is the same, or open on one side: then it is known with the request. */
+/** Every extent is equal, or variable on one side; then requests decide. */
 const fit = (one: ReadonlyArray<Dim>, other: ReadonlyArray<Dim>): boolean =>
   one.length === other.length &&
   one.every((dim, axis) => {

@@ -1,6 +1,6 @@
 /**
- * The configuration of a model in code, as a person would write it: without what is a default, and with what only a file can
- * say, such as labels. Notes name what a configuration cannot express.
+ * Configuration of a model in code, as a person would write it: without defaults, and with settings of a file, such as
+ * labels. Notes name features that a configuration cannot express.
  */
 import { create } from "@bufbuild/protobuf"
 import { Result } from "effect"
@@ -41,7 +41,7 @@ export const make = (
   const output = Result.all(declaredConfig.output.map((tensor) => withDims(tensor, modelFile !== undefined)))
   if (Result.isFailure(output)) return Result.fail(output.failure)
   const labels = labelFiles(running)
-  // A module brings its own, which is what it is tried with.
+  // A module includes its own warm-ups.
   const warmUp = modelFile === undefined ? ExportedWarmUp.noWarmUp : ExportedWarmUp.make(definition, running)
   const config: ModelConfig = {
     ...declaredConfig,
@@ -74,7 +74,7 @@ export const make = (
   })
 }
 
-/** Undefined where all of it is at its defaults. */
+/** Returns the optimization settings; undefined if all are defaults. */
 const optimizationOf = ({ graphLevel, gpuAccelerators }: ModelFile): ModelOptimizationPolicy | undefined => {
   if (graphLevel === 0 && gpuAccelerators.length === 0) return undefined
   const gpuExecutionAccelerator = gpuAccelerators.map((name) => ({ name }))
@@ -93,12 +93,12 @@ const withDims = <T extends ModelInput | ModelOutput>(tensor: T, isFile: boolean
   return Result.succeed({ ...tensor, dims: [1n], reshape: create(ModelTensorReshapeSchema) })
 }
 
-/** What has a default in code is required by a file. */
+/** Tells whether an input is optional. An input with a default in code is required by the model file. */
 const isOptional = ({ description: { modelFile, signature } }: RunningModel, input: string): boolean =>
   modelFile === undefined ||
   signature.inputs.some(({ name, default: preset }) => name === input && preset === undefined)
 
-/** Without the preferred size that a configuration would be filled up with. */
+/** Returns the scheduling without the preferred batch size that is a default. */
 const scheduling = ({ schedulingChoice, maxBatchSize }: ModelConfig): ModelConfig["schedulingChoice"] => {
   if (schedulingChoice.case !== "dynamicBatching") return schedulingChoice
   const [size, ...others] = schedulingChoice.value.preferredBatchSize
@@ -115,7 +115,7 @@ const labelFiles = ({ description: { signature } }: RunningModel) => {
   for (const [index, { name, labels }] of signature.outputs.entries()) {
     if (labels === undefined) continue
     const content = `${labels.join("\n")}\n`
-    // As they are read again.
+    // Splits lines as the repository reads them.
     const lines = content.replace(/\s+$/, "").split(/\r?\n/)
     if (lines.length !== labels.length || lines.some((line, index) => line !== labels[index])) {
       notes.push(`without the labels of '${name}', which are no lines of a file`)
@@ -128,7 +128,7 @@ const labelFiles = ({ description: { signature } }: RunningModel) => {
   return { names, files, notes }
 }
 
-/** Of a model whose file is served without its declaration. */
+/** Notes for a model whose file is served without its declaration. */
 const lossNotes = (
   { parameters }: Definition<Fields, Fields>,
   { description: { signature, batching, modelFile } }: RunningModel,

@@ -36,7 +36,7 @@ export const make = (definition: Definition<Fields, Fields>, running: RunningMod
   }
 }
 
-/** Its names begin with the prefix. */
+/** Exports a warm-up under names with this prefix. */
 const exported = (
   definition: Definition<Fields, Fields>,
   running: RunningModel,
@@ -87,7 +87,7 @@ const samples = (
   const files: Array<ModelFileContent> = []
   const messages = given.flatMap((sample, index) => {
     const request = calls.request(sample, undefined, 0)
-    // What cannot be encoded would have kept the model from running.
+    // Unreachable for a running model: its warm-up would have failed.
     if (Result.isFailure(request)) return []
     const { inputs: tensors } = fill === undefined ? request.success : fill(request.success)
     const inputs = tensors.flatMap((tensor, position): ReadonlyArray<[string, ModelWarmup_Input]> => {

@@ -1,4 +1,4 @@
-/** From models in code to a repository, and back to models that are the same. */
+/** Exports models in code to a repository, and loads the same models from it. */
 import { altered } from "../../../../test/fixtures/runningModel.ts"
 import { expect, it } from "@effect/vitest"
 import { join } from "node:path"
@@ -33,7 +33,7 @@ const built = Effect.fnUntraced(function* (name: keyof typeof Exported & `${stri
 
 const text = (files: ReadonlyArray<RepositoryFile>, path: string) => files.find((file) => file.path === path)?.content
 
-/** What the repository that is written for these models serves, and what is said beside it. */
+/** Exports the models to a repository and loads it. Returns its models and the notes of the export. */
 const roundTrip = Effect.fnUntraced(function* (...names: ReadonlyArray<Parameters<typeof built>[0]>) {
   const models = yield* Effect.forEach(names, built)
   const { files, notes } = yield* Effect.fromResult(exportRepository(models))
@@ -49,7 +49,7 @@ const roundTrip = Effect.fnUntraced(function* (...names: ReadonlyArray<Parameter
   return { files, notes, path, served, coded, index: opened.index() }
 })
 
-/** What does not tell a file from code. */
+/** Returns the parts of a configuration that do not depend on whether the model is in a file or in code. */
 const comparable = (model: RunningModel): Partial<ModelConfig> => {
   const config = ConfigurationMessage.make(model)
   const { name, maxBatchSize, input, output, schedulingChoice, instanceGroup, versionPolicy, responseCache } = config

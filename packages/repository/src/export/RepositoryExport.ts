@@ -1,6 +1,6 @@
 /**
- * Models in code as a repository: the files that a directory in Triton's layout has for them. Pure: what is copied is named,
- * and written by RepositoryFiles.ts.
+ * Exports models in code as a repository in Triton's layout. The export is pure: it names the files to copy, and
+ * RepositoryFiles.ts writes everything.
  *
  *   <model>/config.pbtxt
  *          /<output>.labels.txt
@@ -18,7 +18,7 @@ import { ModelConfigSchema } from "@nereid/protocol/model_config"
 import * as ExportedConfig from "./ExportedConfig.ts"
 
 export interface RepositoryFile {
-  /** Below the repository, with slashes. */
+  /** Path relative to the repository, with slashes. */
   readonly path: string
   readonly content: string | Uint8Array | { readonly copyOf: string }
 }
@@ -26,19 +26,21 @@ export interface RepositoryFile {
 export interface ModelToExport {
   readonly definition: Definition<Fields, Fields>
   readonly running: RunningModel
-  /** The files beside its file that it needs, by their paths from there; of an .onnx file those of its weights. Default none. */
+  /**
+   * Paths, relative to the model file, of the files that it needs, such as the weights of an .onnx file. Default: none.
+   */
   readonly companions?: ReadonlyArray<string>
-  /** The text of a module that exports the declaration and its layer, for a model in code. Default: its directory has none. */
+  /** Source of a module that exports the declaration and its layer, for a model in code. Default: no module. */
   readonly module?: string | undefined
 }
 
 export interface RepositoryExport {
   readonly files: ReadonlyArray<RepositoryFile>
-  /** What the repository does not have of the models, each with the model's name. */
+  /** Notes on features of the models that the repository lacks, each with the model's name. */
   readonly notes: ReadonlyArray<string>
 }
 
-/** The files of all models; or what of one of them no configuration can say. */
+/** Exports all models. Fails with the first feature that a configuration cannot express. */
 export const exportRepository = (models: ReadonlyArray<ModelToExport>): Result.Result<RepositoryExport, string> =>
   Result.map(Result.all(models.map(one)), (exports) => ({
     files: exports.flatMap(({ files }) => files),
@@ -55,7 +57,7 @@ const one = ({
     description: { name, version },
   } = running
   const named = (text: string) => `model '${name}': ${text}`
-  // Hidden directories are none of a repository.
+  // Repositories ignore hidden directories.
   if (name.startsWith(".") || name.includes("\\"))
     return Result.fail(named("no directory of a repository can be called so"))
   const outside = companions.find((file) => isAbsolute(file) || normalize(file).startsWith(".."))

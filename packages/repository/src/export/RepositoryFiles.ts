@@ -1,4 +1,4 @@
-/** Writes the files of an export. What is there already is not written over unless that is wanted. */
+/** Writes the files of an export. Existing files are overwritten only if requested. */
 import { copyFile, mkdir, readFile, writeFile } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { Data, Effect } from "effect"

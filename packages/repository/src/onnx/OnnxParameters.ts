@@ -9,13 +9,13 @@ import type { OnnxOptions } from "@nereid/onnx/internal/Instances"
 import type { Providers } from "@nereid/onnx/internal/SessionPlan"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 
-/** Of all sessions; the instances are InstanceGroups.ts's. */
+/** Returns the options of all sessions; InstanceGroups.ts returns the instances. */
 export const options = (
   { optimization, parameters }: ModelConfig,
   file: string,
 ): Result.Result<Omit<OnnxOptions, "instances" | "providers">, string> => {
   const problems: Array<string> = []
-  /** A parameter as a number in these bounds; the fallback where it is absent or stands for it. */
+  /** Parses a number within bounds; returns the fallback if the parameter is absent or equal to it. */
   const number = (name: string, fallback: number, [min, max]: readonly [number, number]): number => {
     const text = parameters[name]?.stringValue.trim()
     if (text === undefined || text === "") return fallback
@@ -49,7 +49,7 @@ export const options = (
   return problem === undefined ? Result.succeed(session) : Result.fail(problem)
 }
 
-/** Of one instance: what an accelerator cannot run, CUDA does, and the CPU what neither can. */
+/** Returns the providers of an instance in order: accelerators, then CUDA, then the CPU. */
 export const providers = ({ optimization }: ModelConfig, { gpu }: BuiltInstance): Providers => {
   if (gpu === undefined) return ["cpu"]
   const accelerators = optimization?.executionAccelerators?.gpuExecutionAccelerator ?? []

@@ -1,6 +1,6 @@
 /**
- * A configuration with ragged batches as its model file has to be: without a batch dimension of the configuration's own, with
- * flat tensors where those of the requests lie one behind another, and with the inputs that are made of them.
+ * Converts a configuration with ragged batches to the form of its model file: without the implicit batch dimension,
+ * with flat tensors for concatenated inputs, and with the inputs generated from them.
  */
 import { create } from "@bufbuild/protobuf"
 import type { FlatOptions } from "@nereid/core/internal/batch/FlatBatch"

@@ -1,6 +1,6 @@
 /**
- * What a model is to be, before anything of it is loaded: its configuration as it is written, and the versions that are to be
- * there, each with its own plan (VersionPlan.ts). Loading is VersionLoader.ts's business.
+ * Plans a model before it is loaded: its configuration, and its versions, each with a plan (VersionPlan.ts).
+ * VersionLoader.ts loads the versions.
  */
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { create, equals, fromJson } from "@bufbuild/protobuf"
@@ -17,23 +17,23 @@ import * as VersionPlan from "./VersionPlan.ts"
 import * as VersionPolicy from "../config/VersionPolicy.ts"
 
 export interface PlannedVersion extends VersionPlan.VersionFiles {
-  /** Or why it cannot be loaded. */
+  /** Plan of the version, or the reason why it cannot be loaded. */
   readonly plan: Result.Result<VersionPlan.VersionPlan, LoadFailure>
 }
 
 export interface ModelPlan {
-  /** With its defaults, and without what files tell. */
+  /** Configuration with defaults, without values from model files. */
   readonly config: ModelConfig
   /** At least one, the lowest first. */
   readonly versions: ReadonlyArray<PlannedVersion>
-  /** What the configuration asks for and is not done. */
+  /** Warnings about unsupported settings of the configuration. */
   readonly warnings: ReadonlyArray<string>
 }
 
 export interface Override {
   /** A configuration as JSON, in place of the directory's. */
   readonly config: string
-  /** Whether the directory has come from the caller, too, whom nobody trusts with code. */
+  /** Whether the directory is from a client too, which must not provide code. */
   readonly isForeign: boolean
 }
 
@@ -76,13 +76,13 @@ export const make = Effect.fnUntraced(function* (
   )
   const failures = versions.flatMap(({ plan }) => (Result.isFailure(plan) ? [plan.failure] : []))
   const [first] = failures
-  // What is wrong with all of them, whatever their files are, is wrong with the model.
+  // If all versions fail, and the first failure is not about a version's files, the model fails.
   if (first !== undefined && failures.length === versions.length && first.version === undefined) return yield* first
   const config = ConfigDefaults.filled(identified, options.gpus)
   return { config, versions, warnings: Support.warnings(config) }
 })
 
-/** What runs nothing, such as an ensemble, has a directory alone; that of an ensemble has nothing in it. */
+/** Returns the files of a version. Models without a model file, such as ensembles, have only a directory. */
 const filesOf = Effect.fnUntraced(function* (
   version: number,
   folder: string,
@@ -93,14 +93,14 @@ const filesOf = Effect.fnUntraced(function* (
   return { version, file, stamp: yield* ModelDirectory.stamp(folder) }
 })
 
-/** Whether the same would be loaded. */
+/** Whether both plans load the same model. */
 export const isSame = (one: ModelPlan, other: ModelPlan): boolean =>
   isSameModel(one, other) &&
   hasSameInstances(one, other) &&
   one.versions.length === other.versions.length &&
   one.versions.every((version, index) => isSameVersion(version, other.versions[index]))
 
-/** Whether a version that is the same in both would be loaded in the same way, but for its instances. */
+/** Whether a version in both plans would be loaded in the same way, except for its instances. */
 export const isSameModel = (one: ModelPlan, other: ModelPlan): boolean =>
   equals(ModelConfigSchema, one.config, asLoadedBy(other.config, one.config))
 
@@ -117,14 +117,17 @@ export const isSameVersion = (one: PlannedVersion, other: PlannedVersion | undef
 const labels = (plan: PlannedVersion["plan"]): string | undefined =>
   Result.isSuccess(plan) ? JSON.stringify([...plan.success.labels]) : undefined
 
-/** With what says nothing of how a version is loaded: which ones are, and in how many instances. */
+/**
+ * Replaces the settings that do not affect how a version is loaded, version policy and instance groups, by those of
+ * another configuration.
+ */
 const asLoadedBy = (config: ModelConfig, { versionPolicy, instanceGroup }: ModelConfig): ModelConfig => ({
   ...config,
   instanceGroup,
   ...(versionPolicy === undefined ? {} : { versionPolicy }),
 })
 
-/** What the directory's own configuration says. */
+/** Parses the configuration in the directory. */
 export const written = ({ config }: ModelDirectory.ModelDirectory): Result.Result<ModelConfig, LoadFailure> =>
   Result.flatMap(config, (found) => {
     if (found === undefined) return Result.succeed(create(ModelConfigSchema))

@@ -1,4 +1,4 @@
-/** What a configuration wants a model to be tried with before it takes requests, as warm-ups of its declaration. */
+/** Converts the warm-up samples of a configuration to the warm-ups of a model declaration. */
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { Effect } from "effect"
 import { readFile } from "node:fs/promises"
@@ -18,7 +18,7 @@ export interface ModelWarmUp {
   readonly count: number
 }
 
-/** In their order; `path` is that of the model's directory. */
+/** Reads all warm-ups in order; `path` is the model's directory. */
 export const all = Effect.fn("ModelWarmUp.all")(function* (
   { name: model, maxBatchSize, modelWarmup, modelTransactionPolicy, input: inputs }: ModelConfig,
   path: string,

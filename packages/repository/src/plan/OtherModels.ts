@@ -1,9 +1,9 @@
-/** The models beside one of a repository: those that an ensemble consists of, and those that a script may call. */
+/** Other models that a model of a repository uses: the steps of an ensemble, or the models that a script may call. */
 import type { NamedCalls } from "@nereid/core/internal/call/NamedCalls"
 import type { RegisteredModels } from "@nereid/core/Registry"
 
 export interface OtherModels extends Pick<RegisteredModels, "versions"> {
-  /** Whether there is such a model, loaded or not. */
+  /** Whether the model exists, loaded or not. */
   readonly isKnown: (name: string) => boolean
   readonly calls: NamedCalls
 }

@@ -1,6 +1,6 @@
 /**
- * The contract of a model in a repository: what its configuration says, completed from its file where that is an ONNX graph.
- * Nothing is loaded, so models that only other servers can run have one too, from a configuration that is complete.
+ * Contract of a model in a repository, from its configuration, and from its file if that is an ONNX graph. Nothing is
+ * loaded, so models of other backends also have a contract if their configuration is complete.
  */
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { Effect, Result } from "effect"
@@ -22,11 +22,11 @@ import * as TensorCheck from "../config/TensorCheck.ts"
 import * as VersionPolicy from "../config/VersionPolicy.ts"
 
 export interface ContractOptions {
-  /** As of Repository. */
+  /** The option `configName` of Repository. */
   readonly configName?: string | undefined
   /** Rows of a batch of a model that can batch, and whose configuration does not say how many. Default 4. */
   readonly defaultMaxBatchSize?: number | undefined
-  /** Default: the latest of those that are served. */
+  /** Version. Default: the latest version that would be served. */
   readonly version?: number | undefined
 }
 
@@ -37,7 +37,7 @@ export const models = (directory: string): Effect.Effect<ReadonlyArray<string>, 
     catch: (error) => failure(errorMessage(error)),
   })
 
-/** Of the model of this name. */
+/** Reads the contract of the model with this name. */
 export const read = Effect.fn("RepositoryContract.read")(function* (
   directory: string,
   name: string,
@@ -63,7 +63,7 @@ export const read = Effect.fn("RepositoryContract.read")(function* (
   return fromConfig(config, yield* VersionPlan.labels(config, path), file)
 })
 
-/** Undefined where the configuration tells all, and the file is not here. */
+/** Reads the signature of the file; undefined if it is absent and the configuration is complete. */
 const signature = Effect.fnUntraced(function* (
   { input, output, defaultModelFilename }: ModelConfig,
   path: string,
@@ -74,7 +74,10 @@ const signature = Effect.fnUntraced(function* (
   return input.length > 0 && output.length > 0 && !existsSync(file) ? undefined : yield* VersionPlan.signature(file)
 })
 
-/** What a complete configuration says; `file` is that of an ONNX model, which may know more. */
+/**
+ * Returns the contract of a complete configuration. `file` is the signature of an ONNX model, which may be more
+ * precise.
+ */
 export const fromConfig = (
   { name, input, output, maxBatchSize, modelTransactionPolicy }: ModelConfig,
   labels: ReadonlyMap<string, ReadonlyArray<string>>,
@@ -99,7 +102,7 @@ export const fromConfig = (
   }
 }
 
-/** Dims that vary are called as in the file, where they are those of the file. */
+/** Names variable dims as in the file, if they agree with it. */
 const named = (
   { dims, reshape }: ModelInput | ModelOutput,
   file: ContractTensor["dims"],

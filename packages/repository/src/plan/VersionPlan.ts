@@ -1,6 +1,6 @@
 /**
- * All that is decided before a version of a model is loaded: its configuration, completed from its own file, checked and with its
- * defaults, the labels of its classes and what it is tried with. Which versions there are is ModelPlan.ts's business.
+ * Plans a version of a model before it is loaded: its configuration, completed from its file and checked, the labels of
+ * its classes, and its warm-ups. ModelPlan.ts decides which versions there are.
  */
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { Effect, Result } from "effect"
@@ -16,9 +16,9 @@ import * as ModelDirectory from "../directory/ModelDirectory.ts"
 import * as ModelWarmUp from "./ModelWarmUp.ts"
 
 export interface PlanOptions {
-  /** Whether what the configuration leaves out is read from the model file. */
+  /** Completes the configuration from the model file. */
   readonly autoComplete: boolean
-  /** Of a model that can batch, and whose configuration does not say how many rows. */
+  /** Maximum batch size of a model that supports batching and whose configuration sets none. */
   readonly defaultMaxBatchSize: number
   /** The numbers of the GPUs that there are. */
   readonly gpus: ReadonlyArray<number>
@@ -36,9 +36,9 @@ export interface VersionPlan extends VersionFiles {
   /** The directory of the model. */
   readonly path: string
   readonly config: ModelConfig
-  /** By the name of the output. */
+  /** Labels by output. */
   readonly labels: ReadonlyMap<string, ReadonlyArray<string>>
-  /** What it is tried with before it takes requests. */
+  /** Warm-ups that run before the version takes requests. */
   readonly warmUp: ReadonlyArray<ModelWarmUp.ModelWarmUp>
 }
 
@@ -80,7 +80,7 @@ export const signature = Effect.fnUntraced(function* (file: string) {
   })
 })
 
-/** Of the classes of its outputs, by the names of these. */
+/** Reads the labels of the classes, by output. */
 export const labels = Effect.fnUntraced(function* ({ output }: ModelConfig, path: string) {
   const all = new Map<string, ReadonlyArray<string>>()
   for (const { name, labelFilename } of output) {

@@ -1,6 +1,6 @@
-/** What importing a module failed with, in one line, for whoever wrote it. */
+/** Error messages of a failed import, in one line. */
 
-/** With the place in the user's code, where one is known: nothing else of a stack helps them. */
+/** Returns the message, with the position in the user's code if known. */
 export const text = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   const [head = "", frame = ""] = error.stack?.split("\n", 2) ?? []

@@ -10,7 +10,7 @@ const tensors = `
   input { name: "X" data_type: TYPE_FP32 dims: 1 }
   output { name: "Y" data_type: TYPE_FP32 dims: 1 }`
 
-/** What scripts tell this test, which imports them into its own process; where they lie, no package is found. */
+/** Values that scripts report to this test, which imports them into its own process. Their folders have no packages. */
 const received: Array<unknown> = []
 Reflect.set(globalThis, "told", (subject: unknown) => received.push(subject))
 Reflect.set(globalThis, "make", Tensor.make)

@@ -1,39 +1,39 @@
 /**
- * A model of a repository in TypeScript or JavaScript: what `model.ts` or `model.js` exports by default. Its inputs and
- * outputs are those of config.pbtxt. Models that know their types at compile time are Model.Service's.
+ * API of scripted models: the default export of `model.ts` or `model.js` in a repository. config.pbtxt declares the
+ * inputs and outputs. Use Model.Service instead for models whose types are known at compile time.
  */
 import type { HandledRequest, Tensor } from "@nereid/core"
 import type { NamedCalls } from "@nereid/core/internal/call/NamedCalls"
 import type { TypedTensor } from "@nereid/core/internal/tensor/TypedTensor"
 import type { ModelConfig } from "@nereid/protocol/model_config"
 
-/** What an instance is told when it is made. */
+/** Arguments of `initialize`. */
 export interface Arguments {
   readonly modelName: string
   readonly modelVersion: string
-  /** The directory of the model. */
+  /** Path of the model's directory. */
   readonly modelRepository: string
-  /** Complete, with its defaults; what a script is configured by stands in its `parameters`. */
+  /** Complete configuration with defaults. Settings of the script are in its `parameters`. */
   readonly modelConfig: ModelConfig
-  /** `<model>_<group>_<index>`. */
+  /** Instance name: `<model>_<group>_<index>`. */
   readonly modelInstanceName: string
   readonly modelInstanceKind: "CPU" | "GPU"
-  /** Of the GPU; undefined for the CPU. */
+  /** Device number of the GPU; undefined for the CPU. */
   readonly modelInstanceDeviceId: number | undefined
   /**
-   * The other models of the server, in code or in repositories, by name. Code that answers a request has it ask them, so that they
-   * know its deadline, its id and its end: `await request.run(models.inferBatch("bert", { ids }))`.
+   * Other models of the server by name, in code or in repositories. A handler calls them through its request, which
+   * passes on its deadline, id and cancellation: `await request.run(models.inferBatch("bert", { ids }))`.
    */
   readonly models: NamedCalls
-  /** The same as Triton's Python backend has it, for code that comes from there. */
+  /** The same arguments in the form of Triton's Python backend, for ported code. */
   readonly args: StringArguments
 }
 
-/** What `initialize` of a model.py is given: strings, the configuration as JSON with the names of config.pbtxt. */
+/** Arguments of `initialize` in a model.py: strings, with the configuration as JSON in the names of config.pbtxt. */
 export interface StringArguments {
   readonly model_config: string
   readonly model_instance_kind: "CPU" | "GPU"
-  /** "0" for the CPU. */
+  /** Device number; "0" for the CPU. */
   readonly model_instance_device_id: string
   readonly model_instance_name: string
   readonly model_repository: string
@@ -43,35 +43,36 @@ export interface StringArguments {
 
 export interface Request extends HandledRequest {
   /**
-   * By name, without optional ones that were left out: the rows of the request along axis 0, one where the model does not batch.
+   * Inputs by name, without omitted optional ones. Axis 0 is the rows of the request; 1 for a model that does not
+   * batch.
    */
   readonly inputs: { readonly [name: string]: Tensor.Any }
 }
 
-/** The outputs of one request by their names, of as many rows. */
+/** Outputs of one request by name, with as many rows as the request. */
 export type Outputs = Readonly<Record<string, TypedTensor>>
 
-/** The outputs; or what the request failed with. */
+/** Outputs of a request, or the error that the request fails with. */
 export type Answer = Outputs | Error
 
-/** What an instance begins and ends with. */
+/** Lifecycle hooks of an instance. */
 interface Life<State> {
-  /** Once for each instance, before it takes requests. What it returns is the state of the instance. */
+  /** Called once for each instance, before it takes requests. Returns the state of the instance. */
   readonly initialize?: (args: Arguments) => State | PromiseLike<State>
   /**
-   * Whether the instance is ready, asked each time that a caller asks for the readiness of the model, which all its instances must
-   * have. One that throws, or has not answered after five seconds, is not. Requests are executed all the same.
+   * Reports whether the instance is ready. Called at each readiness request; a model is ready only if all its instances
+   * are. An instance that throws, or does not respond within 5 seconds, is not ready. It still executes requests.
    */
   readonly isReady?: (state: State) => boolean | PromiseLike<boolean>
-  /** Once for each instance, when it takes no more requests. */
+  /** Called once for each instance, after its last request. */
   readonly finalize?: (state: State) => void | PromiseLike<void>
 }
 
 export interface ModelScript<State = unknown> extends Life<State> {
   /**
-   * The requests of one batch, and one answer for each, in their order. An error that is thrown is the failure of all of them.
-   * Their inputs agree in all extents but the rows, unless they have allow_ragged_batch. Without dynamic_batching a batch is one
-   * request.
+   * Executes a batch. Returns one answer for each request, in order. A thrown error fails all requests of the batch.
+   * Inputs of a batch have equal shapes except for the rows, unless they set allow_ragged_batch. Without
+   * dynamic_batching, a batch is one request.
    */
   readonly execute: (
     requests: ReadonlyArray<Request>,
@@ -79,18 +80,18 @@ export interface ModelScript<State = unknown> extends Life<State> {
   ) => ReadonlyArray<Answer> | PromiseLike<ReadonlyArray<Answer>>
 }
 
-/** Of a model whose configuration has `model_transaction_policy { decoupled: true }`. */
+/** Script of a model whose configuration has `model_transaction_policy { decoupled: true }`. */
 export interface StreamScript<State = unknown> extends Life<State> {
   /**
-   * One request, of one row, and any number of responses, each sent when it is there: a generator, or whatever can be iterated.
-   * A reader that is slow slows it; one that leaves ends it where it yields, and aborts `request.signal`. An error that is thrown
-   * ends the request with it.
+   * Executes one request of one row. Returns any number of responses, as a generator or other iterable; each is sent at
+   * once. A slow client applies backpressure. A client that disconnects ends the iteration at its next yield and aborts
+   * `request.signal`. A thrown error fails the request.
    */
   readonly execute: (request: Request, state: State) => Iterable<Outputs> | AsyncIterable<Outputs>
 }
 
 /**
- * Types a script; nothing else:
+ * Types a script, and returns it unchanged:
  *
  * ```ts
  * export default ModelScript.define({
@@ -105,7 +106,7 @@ export interface StreamScript<State = unknown> extends Life<State> {
 export const define = <State = undefined>(script: ModelScript<State>): ModelScript<State> => script
 
 /**
- * The same for a script with any number of responses:
+ * Types a script with any number of responses:
  *
  * ```ts
  * export default ModelScript.stream({

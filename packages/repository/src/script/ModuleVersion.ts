@@ -1,6 +1,6 @@
 /**
- * A version of a model whose file exports its declaration and the layer that provides it, as a module for `nereid serve` does:
- * the model runs as that layer has it. Its configuration says nothing of its own, and is there for those who read it.
+ * Version of a model whose file exports its declaration and layer, like a module for `nereid serve`. The layer defines
+ * the behaviour of the model; its configuration is only documentation.
  */
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { create, equals } from "@bufbuild/protobuf"
@@ -42,7 +42,7 @@ export const layer = (
         return Effect.fail(new LoadFailure({ message }))
       }
       const useless = withoutEffect(config, running)
-      // Its instances are those of the layer, also when the configuration has others later.
+      // The instances are those of the layer, even if a later configuration differs.
       const { description, calls, life } = running
       const fixed = new RunningModel({ description, calls, life: { ...life, regroup: undefined } })
       const provided = Effect.succeed(Context.add(context, model, { ...typed, model: fixed }))
@@ -57,7 +57,7 @@ export const layer = (
   return Layer.effectContext(built)
 }
 
-/** What the configuration says, and the model is not. */
+/** Returns the settings of the configuration that the module's model does not have. */
 const withoutEffect = (config: ModelConfig, running: RunningModel): ReadonlyArray<string> => {
   const configured = ConfigDefaults.filled(ConfigurationMessage.make(running), [])
   const differs = (
@@ -65,7 +65,7 @@ const withoutEffect = (config: ModelConfig, running: RunningModel): ReadonlyArra
   ) => !equals(ModelConfigSchema, create(ModelConfigSchema, part(config)), create(ModelConfigSchema, part(configured)))
   const isCached = running.description.responseCache
   const isScheduled = config.schedulingChoice.case !== undefined
-  // What it has where it lists none has the name of the model.
+  // A group with the name of the model is a default, filled in because the configuration lists none.
   const isListed = config.instanceGroup.some(({ name }) => name !== config.name)
   return [
     ...(isScheduled && differs(({ schedulingChoice }) => ({ schedulingChoice })) ? ["dynamic_batching"] : []),

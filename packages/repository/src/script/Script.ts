@@ -1,4 +1,4 @@
-/** The script of a module, made the layer that any handler in code is: on whatever thread the module is imported. */
+/** Converts the script of a module to a model layer, on the thread that imports the module. */
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { Effect, type Layer, Result } from "effect"
 import { createHash } from "node:crypto"
@@ -24,13 +24,13 @@ interface Options extends ServingOptions {
   readonly instances?: ReadonlyArray<GroupOptions>
 }
 
-/** What a script needs beside its module. */
+/** Dependencies of a script. */
 export interface ScriptEnvironment {
   readonly plan: Omit<VersionPlan, "warmUp">
   readonly declared: RepositoryModelClass
   /** The models that the script may call. */
   readonly models: NamedCalls
-  /** Checks whether its instances are ready; absent in a thread of its own. */
+  /** Readiness probe of the instances; absent in a worker thread. */
   readonly probe?: ScriptProbe
 }
 
@@ -103,7 +103,7 @@ const instanceState = Effect.fnUntraced(function* (
   return state
 })
 
-/** What a module exports, by name. */
+/** Exports of a module, by name. */
 export type Module = Readonly<Record<string, unknown>>
 
 export const load = Effect.fn("Script.load")(function* ({
@@ -122,7 +122,7 @@ export const load = Effect.fn("Script.load")(function* ({
   })
 })
 
-/** Which kind of script it is, its configuration says: they look the same. */
+/** Both kinds of script look alike, so the configuration decides. */
 const scriptOf = <S extends ModelScript | StreamScript>(
   { default: script }: Module,
   { file }: VersionFiles,
@@ -151,7 +151,7 @@ const responses = async function* (outputs: Iterable<Outputs> | AsyncIterable<Ou
 const isIterable = (value: unknown): boolean =>
   typeof value === "object" && value !== null && (Symbol.asyncIterator in value || Symbol.iterator in value)
 
-/** What is no tensor is told by its name later. */
+/** Removes the row axis. Values that are not tensors are reported later, by name. */
 const withoutRow = (outputs: Outputs) =>
   Object.fromEntries(
     Object.entries(outputs).map(([name, tensor]) => {

@@ -1,4 +1,4 @@
-/** The readiness of a script: `isReady` of all its instances, at the same time. */
+/** Readiness of a script: calls `isReady` of all its instances concurrently. */
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 import { Effect, type Scope } from "effect"
 
@@ -28,7 +28,7 @@ export class ScriptProbe {
   )
 }
 
-/** As in Triton's Python backend. */
+/** Timeout of a readiness check, as in Triton's Python backend. */
 const checkTimeout = "5 seconds"
 
 const checkReadiness = (name: string, check: ReadinessCheck): Effect.Effect<boolean> =>

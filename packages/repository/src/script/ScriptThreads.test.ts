@@ -1,4 +1,4 @@
-/** Scripts of a repository in threads of their own. */
+/** Scripts of a repository in separate threads. */
 import { expect, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { Tensor } from "@nereid/core"
@@ -16,7 +16,7 @@ const threads = (more = "", count = 1) => `
   parameters { key: "worker_threads" value { string_value: "true" } }
   parameters { key: "by" value { string_value: "3" } }`
 
-/** Where it lies, no package is found. */
+/** Source of a script. Its folder has no packages. */
 const script = (execute: string, more = "") => `import { existsSync } from "node:fs"
   import { threadId } from "node:worker_threads"
   const make = (X, values) => new X.constructor("FP32", X.shape, new Uint8Array(Float32Array.from(values).buffer))

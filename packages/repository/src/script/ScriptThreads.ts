@@ -1,6 +1,6 @@
 /**
- * A script whose instances have threads of their own, so that what it computes keeps no other model from its callers. What such a
- * thread does is thread.ts's business.
+ * Runs the instances of a script in worker threads, so that their computation does not block other models. thread.ts is
+ * the module of the threads.
  */
 import { fromBinary, toBinary } from "@bufbuild/protobuf"
 import { Effect, Layer, Result } from "effect"
@@ -14,14 +14,14 @@ import type { VersionPlan } from "../plan/VersionPlan.ts"
 
 const parameter = "worker_threads"
 
-/** Whether the configuration asks for threads; or what is wrong with how it does. */
+/** Whether the configuration requests threads, or an error if it is invalid. */
 export const isWanted = ({ parameters }: ModelConfig): Result.Result<boolean, string> => {
   const text = parameters[parameter]?.stringValue.trim() ?? "false"
   if (text === "true" || text === "false") return Result.succeed(text === "true")
   return Result.fail(`parameter '${parameter}' must be true or false, but '${text}' was given`)
 }
 
-/** Not imported here, so its threads alone know whether it is a script. */
+/** Provides the model. Only the threads import the script, and detect whether it is one. */
 export const layer = (
   { config, path, labels, version, file, stamp }: VersionPlan,
   declared: RepositoryModelClass,
@@ -36,7 +36,7 @@ export const layer = (
   )
 }
 
-/** The module that failed is the thread's, of which nobody knows; what it has imported says its own name. */
+/** Omits the name of the thread's internal module; errors name the imported module. */
 const failure = ({ reason }: Worker.WorkerLoadError) => new LoadFailure({ message: reason })
 
 /** The start data of a thread. */
@@ -45,7 +45,7 @@ interface ScriptData extends Omit<VersionPlan, "config" | "warmUp"> {
   readonly config: Uint8Array
 }
 
-/** In the thread: the plan of the script, from the data that `layer` has passed. */
+/** Returns the plan of the script in the thread, from the data that `layer` passed. */
 export const planOf = (data: unknown): Omit<VersionPlan, "warmUp"> => {
   const { config, ...others } = data as ScriptData
   return { ...others, config: fromBinary(ModelConfigSchema, config) }

@@ -1,6 +1,6 @@
 /**
- * A version of a model whose file is code: a script, on the thread that serves or in threads of its own, or a module that exports
- * a model as code has it.
+ * Version of a model whose file is code: a script, on the server's thread or in worker threads, or a module that
+ * exports a model.
  */
 import { Effect, type Layer, Result } from "effect"
 import type { NamedCalls } from "@nereid/core/internal/call/NamedCalls"
@@ -16,7 +16,7 @@ import * as ScriptThreads from "./ScriptThreads.ts"
 
 export interface ScriptVersion {
   readonly layer: Layer.Layer<unknown, { readonly message: string }>
-  /** What its instances say of their readiness; absent where nobody asks them. */
+  /** Reports whether the instances are ready; absent for instances in threads, whose `isReady` is not called. */
   readonly probe?: Effect.Effect<boolean>
 }
 

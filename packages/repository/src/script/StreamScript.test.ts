@@ -11,7 +11,10 @@ const config = `
   input { name: "N" data_type: TYPE_INT32 dims: 1 }
   output { name: "I" data_type: TYPE_INT32 dims: 1 }`
 
-/** What a script tells this test, which imports it into its own process; where it lies, no package is found. */
+/**
+ * Values that a script reports to this test, which imports it into its own process. The script's folder has no
+ * packages.
+ */
 const received: Array<unknown> = []
 let ended = Promise.withResolvers<void>()
 Reflect.set(globalThis, "told", (subject: unknown) => {

@@ -1,9 +1,9 @@
 /**
- * Headers of a call (over gRPC: its metadata) that become parameters of its request, so that a model can see its caller or
- * which trace it belongs to. Which ones is the operator's choice, one pattern per port; without one, none.
+ * Forwards HTTP headers, or gRPC metadata, as parameters of their request, so that a model can see its client or trace.
+ * The operator configures one pattern per port; by default, nothing is forwarded.
  *
- * A parameter has the header's name in lower case, as names of headers have no case, and its value as a string; several
- * values are joined. It wins over a parameter of that name in the request itself, which anybody could have written.
+ * A parameter has the header's name in lower case, and its value as a string; several values are joined. It overrides a
+ * parameter of the same name in the request body.
  */
 import { Result } from "effect"
 import { InvalidRequest } from "@nereid/core/Errors"
@@ -27,9 +27,8 @@ export const fromRaw = function* (rawHeaders: ReadonlyArray<string>): Generator<
 }
 
 /**
- * `pattern` is a regular expression that matches any part of a name, whatever the case unless it begins with `(?-i)`; none
- * forwards nothing.
- * `option` is where it came from, for the message.
+ * Makes the forwarding of a port. `pattern` is a regular expression that matches any part of a name; it ignores case
+ * unless it begins with `(?-i)`. Without a pattern, nothing is forwarded. `option` is its source, for messages.
  */
 export const make = (
   pattern: string | undefined,
@@ -70,5 +69,5 @@ const compile = (pattern: string): Result.Result<RegExp, string> =>
     catch: (error) => errorMessage(error),
   })
 
-/** What is the front end's own: HTTP/2's pseudo headers, and how a stream says its errors. */
+/** Tells whether a header belongs to the transport: a pseudo header of HTTP/2, or the error format of a stream. */
 const isTransports = (name: string): boolean => name.startsWith(":") || name === "triton_grpc_error"

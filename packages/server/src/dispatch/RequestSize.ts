@@ -1,4 +1,7 @@
-/** The bytes that a request keeps until it is answered: its own texts aside, all of what its tensors are views on. */
+/**
+ * Memory that a request holds until its response, in bytes: the whole buffers that its tensors are views of, without
+ * its strings.
+ */
 import type { WireRequest } from "@nereid/core/internal/wire/WireRequest"
 
 /** Raw tensors keep the whole message or body that they came in. */

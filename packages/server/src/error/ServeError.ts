@@ -11,6 +11,6 @@ export interface ModelsFound {
 
 export class ServeError extends Data.TaggedError("ServeError")<{
   readonly message: string
-  /** Where models of a repository have ended the start: what became of each by then. */
+  /** State of each model, if models of a repository failed the start. */
   readonly found?: ModelsFound
 }> {}

@@ -11,7 +11,7 @@ class Echo extends Model.Service<Echo>()("echo", { inputs: { x: Tensor.INT32(1) 
 
 const wire: WireRequest = { modelName: "echo", modelVersion: "", id: "", parameters: {}, inputs: [], outputs: [] }
 
-/** What the gateway answers at once. */
+/** Returns the outcome that the gateway reports at once. */
 const refusal = (gateway: Gateway.Gateway) => {
   const tags: Array<string> = []
   gateway.infer(wire, undefined, (outcome) => tags.push(Result.isFailure(outcome) ? outcome.failure._tag : "answered"))

@@ -1,6 +1,6 @@
 /**
- * What the server can do, once, for every transport: metadata, readiness, statistics, configuration and inference over
- * the store. The front ends only translate; none of them knows a scheduler.
+ * Operations of the server, shared by every transport: metadata, readiness, statistics, configuration and inference.
+ * The front ends only translate between a protocol and this interface.
  */
 import { Effect, Result } from "effect"
 import * as ConfigurationMessage from "@nereid/core/internal/configuration/ConfigurationMessage"
@@ -33,7 +33,7 @@ export interface ServerMetadata {
 export interface TensorMetadata {
   readonly name: string
   readonly datatype: string
-  /** With the batch dimension; -1 where the extent varies. */
+  /** Shape with the batch dimension; -1 for a variable extent. */
   readonly shape: ReadonlyArray<number>
 }
 
@@ -47,35 +47,35 @@ export interface ModelMetadata {
 
 export interface Gateway extends InferenceDispatch.InferenceDispatch {
   readonly isLive: () => boolean
-  /** Every model is ready, where that is asked for, and the server is neither starting nor stopping. */
+  /** Readiness: the server is neither starting nor stopping and, with `strictReadiness`, every model is ready. */
   readonly isReady: () => boolean
   readonly metadata: ServerMetadata
   readonly modelReady: (name: string, version: string) => Effect.Effect<boolean, InferenceError>
   readonly modelMetadata: (name: string, version: string) => Result.Result<ModelMetadata, InferenceError>
   readonly modelConfiguration: (name: string, version: string) => Result.Result<ModelConfig, InferenceError>
-  /** Of every version where `version` is empty, of every model where `name` is. */
+  /** Statistics of models. An empty `version` selects all versions, an empty `name` all models. */
   readonly modelStatistics: (name: string, version: string) => Result.Result<ModelStatisticsResponse, InferenceError>
   readonly repositoryIndex: (
     request: RepositoryIndex.IndexRequest,
   ) => Result.Result<ReadonlyArray<IndexEntry>, InferenceError>
-  /** What loads and unloads the models of a repository, empty for the only one. */
+  /** Returns the control of a repository; an empty name selects the only repository. */
   readonly repositoryControl: (repository: string) => Result.Result<Control, InferenceError>
-  /** The trace settings of a model, of all models where its name is empty; after these changes. */
+  /** Applies changes to the trace settings of a model, and returns the settings. An empty name selects all models. */
   readonly traceSettings: (model: string, changes: TraceChanges) => Result.Result<TraceSettings, InferenceError>
   readonly tracing: Tracing.Tracing
   /** Undefined where requests have none. */
   readonly spans: SpanSource | undefined
-  /** What is logged; may be changed. */
+  /** Log settings of the server; they can change. */
   readonly logging: LogSettings.LogControl
-  /** What its callers have registered. */
+  /** Shared memory regions that clients have registered. */
   readonly sharedMemory: SharedMemory.SharedMemory
   /** The models that requests reach now, and their changes. */
   readonly models: Pick<ModelStore, "models" | "onChange" | "versionOf">
-  /** For what a front end must know of a model before it has a request to it. */
+  /** Returns a model, for front ends that need its properties before a request. */
   readonly model: (name: string, version: string) => Result.Result<RunningModel, InferenceError>
   /** Aborted when a stop begins. */
   readonly stopping: AbortSignal
-  /** What was to be there from the start is. */
+  /** Marks the startup as complete: all initial models are loaded. */
   readonly started: () => void
   /** Readiness off, for good. What still comes is the front ends' to answer or to refuse. */
   readonly beginDrain: () => void
@@ -102,7 +102,7 @@ export const make = (
   options: {
     readonly id: string
     readonly version: string
-    /** Default: those of a server that logs as if nobody had chosen. */
+    /** Log settings. Default: those of a server without log options. */
     readonly logging?: LogSettings.LogControl
     /** Default: nothing is traced. */
     readonly tracing?: Tracing.Tracing
@@ -112,11 +112,11 @@ export const make = (
     readonly sharedMemory?: SharedMemory.SharedMemory
     /** Bytes that requests hold together until they are answered. Default: any number. */
     readonly maxInFlightSize?: number
-    /** Default: there is none. */
+    /** Model repository. Default: none. */
     readonly repository?: OpenRepository
-    /** Whether the server is ready only while all its models are. Default true. */
+    /** Requires all models to be ready before the server reports ready. Default true. */
     readonly strictReadiness?: boolean
-    /** Whether it is ready only once it is told to have started. Default false. */
+    /** Reports not ready until `started` is called. Default false. */
     readonly isStarting?: boolean
   },
 ): Gateway => {
@@ -150,7 +150,7 @@ export const make = (
       if (Result.isSuccess(found)) {
         return stopping.signal.aborted ? Effect.succeed(false) : found.success.life.probe
       }
-      // Of what is known and not there, that is the answer, and not a failure.
+      // A known model that is absent is not ready, which is not an error.
       const isAbsent = found.failure._tag === "ModelNotReady" || (version === "" && store.absent(name).length > 0)
       return isAbsent ? Effect.succeed(false) : Effect.fail(found.failure)
     },

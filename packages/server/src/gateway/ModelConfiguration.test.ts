@@ -1,4 +1,4 @@
-/** The configuration of models declared in code, as both protocols tell it over their sockets. */
+/** Configuration of models declared in code, read over both protocols from real sockets. */
 import { altered } from "../../../../test/fixtures/runningModel.ts"
 import { expect, it } from "@effect/vitest"
 import { create } from "@bufbuild/protobuf"

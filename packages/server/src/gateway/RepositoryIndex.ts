@@ -9,9 +9,9 @@ import type { IndexEntry, ModelStore } from "@nereid/core/internal/lifecycle/Mod
 import type { SettingsDocument } from "@nereid/core/internal/codec/json/SettingsDocument"
 import type { ModelRepositoryParameter } from "@nereid/protocol/grpc_service"
 
-/** Which entries of which repository are wanted. */
+/** Request for the index of a repository. */
 export interface IndexRequest {
-  /** Empty for all there are; there is no choice between them. */
+  /** Name of the repository; empty for all. There is only one. */
   readonly repository: string
   readonly readyOnly: boolean
 }
@@ -32,7 +32,7 @@ export const all = (store: ModelStore, repository: OpenRepository): ReadonlyArra
   ...repository.index(),
 ]
 
-/** What loads and unloads models, where anything does. */
+/** Returns the control that loads and unloads models, or the error if loading is not allowed. */
 export const control = (repository: OpenRepository, chosen: string): Result.Result<Control, InferenceError> => {
   if (chosen !== "") return Result.fail(noChoice())
   if (repository.control !== undefined) return Result.succeed(repository.control)
@@ -41,7 +41,7 @@ export const control = (repository: OpenRepository, chosen: string): Result.Resu
   return Result.fail(new Unavailable({ message }))
 }
 
-/** Whether only what is ready is asked for. */
+/** Whether the request asks for ready models only. */
 export const readyOnly = (document: SettingsDocument): Result.Result<boolean, InvalidRequest> => {
   const ready = document.get("ready")
   if (ready === undefined) return Result.succeed(false)
@@ -49,10 +49,10 @@ export const readyOnly = (document: SettingsDocument): Result.Result<boolean, In
   return refused("Invalid value for 'ready': expected a boolean")
 }
 
-/** Of either transport: files are base64 in a document, bytes in a message. */
+/** Parameters of either protocol: files are base64 in JSON, bytes in a message. */
 export type RepositoryParameters = ReadonlyMap<string, string | boolean | Uint8Array | undefined>
 
-/** What is neither text, truth nor bytes is no parameter of anything. */
+/** Converts the parameters of a message. Values other than text, booleans and bytes are dropped. */
 export const fromMessage = (parameters: { readonly [name: string]: ModelRepositoryParameter }): RepositoryParameters =>
   new Map(
     Object.entries(parameters).map(
@@ -83,7 +83,7 @@ export const loadOverrides = (parameters: RepositoryParameters): Result.Result<L
   return Result.succeed({ ...(config === undefined ? {} : { config }), files })
 }
 
-/** Whether the models that it is made of go along. */
+/** Whether the unload includes the models that an ensemble consists of. */
 export const unloadDependents = (parameters: RepositoryParameters): Result.Result<boolean, InvalidRequest> => {
   const dependents = parameters.get("unload_dependents")
   if (dependents === undefined && !parameters.has("unload_dependents")) return Result.succeed(false)

@@ -22,7 +22,7 @@ export const make = <S>(
   return prepared(forward, record, source, headers)
 }
 
-/** A function of its own, so that a call without headers and record allocates no closure. */
+/** A separate function, so that a call without headers and record allocates no closure. */
 const prepared =
   <S>(
     forward: ForwardedHeaders | undefined,

@@ -1,4 +1,4 @@
-/** Restricted APIs over both ports (C29): what is refused, to whom, and which configurations are. */
+/** Restricted APIs over both ports (C29): refused calls, and invalid configurations. */
 import { create, type DescMethod, toBinary } from "@bufbuild/protobuf"
 import { assert, describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Result } from "effect"
@@ -38,7 +38,7 @@ interface Route {
   readonly path: string
   /** Undefined for GET. */
   readonly body?: string
-  /** For those who may. Default 200. */
+  /** Status of a permitted call. Default 200. */
   readonly status?: number
 }
 

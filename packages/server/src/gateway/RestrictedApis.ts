@@ -18,10 +18,10 @@ export const apis = [
   "logging",
 ] as const
 
-/** A part of the protocol, as Triton's command line names it. */
+/** Name of an API, as on Triton's command line. */
 export type Api = (typeof apis)[number]
 
-/** These APIs answer only to calls that have the header `key` with this value. */
+/** Restriction of APIs to calls whose header `key` has this value. */
 export interface Restriction {
   readonly apis: ReadonlyArray<Api>
   /** Name of the header; over gRPC it is the metadata `triton-grpc-protocol-<key>`. */
@@ -29,20 +29,20 @@ export interface Restriction {
   readonly value: string
 }
 
-/** What stands before an API. */
+/** Access check of an API. */
 export interface Guard {
-  /** In lower case. */
+  /** Name of the header, in lower case. */
   readonly header: string
-  /** Takes as long whatever is wrong with the value. */
+  /** Compares a header value with the secret in constant time. */
   readonly permits: (value: unknown) => boolean
-  /** The text for those that it does not permit. */
+  /** Error message for a refused call. */
   readonly refusal: string
 }
 
-/** The guard of an API; undefined for one that is open. */
+/** Returns the guard of an API; undefined for an unrestricted API. */
 export type RestrictedApis = (api: Api) => Guard | undefined
 
-/** How the two ports speak of it. */
+/** Terms of the two ports for messages. */
 const wording = {
   http: { noun: "api", subject: "This API", prefix: "" },
   grpc: { noun: "protocol", subject: "This protocol", prefix: "triton-grpc-protocol-" },
@@ -75,7 +75,7 @@ export const make = (
   return Result.succeed((api) => guards.get(api))
 }
 
-/** A restriction as the command line has it: `api[,api…]:key=value`. */
+/** Parses a restriction of the command line: `api[,api…]:key=value`. */
 export const parse = (text: string, port: keyof typeof wording): Result.Result<Restriction, ServeError> => {
   const { noun } = wording[port]
   const match = /^([^:]*):([^=]*)=(.*)$/s.exec(text)
@@ -90,7 +90,10 @@ export const parse = (text: string, port: keyof typeof wording): Result.Result<R
   return Result.succeed({ apis: names.filter(isApi), key, value })
 }
 
-/** What may be shown of it: anybody may read what is said of a wrong one, where a key alone may be the secret. */
+/**
+ * Replaces the secret in a restriction with an ellipsis, for error messages. Without a value, the key itself may be the
+ * secret.
+ */
 export const withoutValue = (text: string): string =>
   text.replace(text.includes("=") ? /(?<==).*$/s : /(?<=:).*$/s, "…")
 
@@ -98,5 +101,5 @@ const isApi = (name: string): name is Api => apis.some((api) => api === name)
 
 const unknownApi = (noun: string, name: string) => new ServeError({ message: `unknown restricted ${noun} '${name}'` })
 
-/** Of the same length whatever the value, so that a comparison says nothing about it. */
+/** Hashes a value to a constant length, for a constant-time comparison. */
 const digest = (value: string): Uint8Array => createHash("sha256").update(value).digest()

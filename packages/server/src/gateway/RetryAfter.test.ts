@@ -6,7 +6,7 @@ import { inferFrame, rawCall, rawSession } from "../grpc/GrpcServer.fixture.ts"
 import { inferModel } from "../http/HttpInfer.fixture.ts"
 import * as Server from "../Server.ts"
 
-/** Refuses, to be asked again after so many milliseconds; below 0 without a word of when. */
+/** Model that refuses requests, with a retry delay in milliseconds; without one if the input is negative. */
 class Refusing extends Model.Service<Refusing>()("refusing", {
   inputs: { X: Tensor.scalar("INT32") },
   outputs: { X: Tensor.scalar("INT32") },
@@ -25,7 +25,7 @@ const serve = Effect.fnUntraced(function* (fastInference: boolean) {
   return { http, session: yield* rawSession({ authority: `http://127.0.0.1:${grpc.port}` }) }
 })
 
-/** More than a day is no time to name. */
+/** A delay above one day is not sent. */
 const tooMuch = 86_400_001
 
 it.live("over HTTP: Retry-After, in whole seconds; nothing where nobody knows", () =>

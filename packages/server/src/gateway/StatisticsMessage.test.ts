@@ -1,4 +1,4 @@
-/** What is counted, as both protocols tell it over their sockets. */
+/** Model statistics, read over both protocols from real sockets. */
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Queue, Stream } from "effect"
 import { Model, Tensor } from "@nereid/core"
@@ -13,7 +13,7 @@ class Gated extends Model.Service<Gated>()("gated", {
   maxBatchSize: 8,
 }) {}
 
-/** Called as the route that asks for the statistics of all models. */
+/** Model with the name of the statistics route. */
 class Stats extends Model.Service<Stats>()("stats", {
   inputs: { X: Tensor.scalar("INT32") },
   outputs: { X: Tensor.scalar("INT32") },
@@ -85,7 +85,7 @@ describe("which models", () => {
         const names = expected.map((model) => ({ name: model.name, version: model.version, inferenceCount: 0n }))
         expect(yield* call(modelStatistics, { name, version })).toMatchObject({ response: { modelStats: names } })
       }
-      // Its metadata can still be had by version.
+      // The metadata is still available by version.
       expect((yield* get("/v2/models/stats/versions/1")).text).toContain('{"name":"stats","versions":["1"],')
     }),
   )

@@ -1,6 +1,6 @@
 /**
- * The counters of models as the statistics extension's message, and as its JSON. What is counted, and when, is core's
- * ModelStatistics.ts.
+ * Encodes the counters of models as the message of the statistics extension, and as its JSON. ModelStatistics.ts of
+ * core defines the counts.
  */
 import { create, type JsonObject, type MessageInitShape } from "@bufbuild/protobuf"
 import type { RunningModel } from "@nereid/core/internal/running/RunningModel"

@@ -1,7 +1,7 @@
 /**
- * The interfaces between an HTTP/2 implementation and gRPC calls. The implementation passes on what the caller sends; the call
- * responds through its stream. NodeCallStream.ts implements this for node:http2, MemoryCallStream.fixture.ts in memory. What
- * calls do is in UnaryCall.ts and StreamCall.ts.
+ * Interfaces between an HTTP/2 implementation and gRPC calls. The implementation passes on the client's data; the call
+ * responds through its stream. NodeCallStream.ts implements them for node:http2, MemoryCallStream.fixture.ts in memory.
+ * UnaryCall.ts and StreamCall.ts implement calls.
  *
  *   caller ─► implementation ─► CallHandler: handles? begin ─► Call: onData … onEnd, onDrain, onClose
  *   caller ◄─ implementation ◄─ CallStream: reply │ send … end │ fail

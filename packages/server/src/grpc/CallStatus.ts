@@ -22,7 +22,7 @@ export interface CallStatus {
   readonly tag: string
   /** The fields of an error that a model declares, as JSON. */
   readonly document: string | undefined
-  /** Milliseconds after which the caller may try again, where that is known. */
+  /** Milliseconds after which the client may retry; undefined if unknown. */
   readonly retryAfter: number | undefined
 }
 
@@ -34,7 +34,7 @@ export const fromError = (error: InferenceError): CallStatus => ({
   retryAfter: retryAfter(error),
 })
 
-/** The status of an error that is about a limit on bytes, for which gRPC has a code of its own. */
+/** Status of an exceeded byte limit, for which gRPC has a separate code. */
 export const exhausted = (error: InferenceError): CallStatus => ({
   ...fromError(error),
   code: GrpcCode.RESOURCE_EXHAUSTED,
@@ -46,7 +46,7 @@ export const name = (code: number): string => codeName(code) ?? String(code)
 /** A defect. Its cause is in the log and not for the caller. */
 export const internal = fromError(new ExecutionFailed({ message: "Internal error of the server; its log says why" }))
 
-/** The caller ended its stream within a message. `progress` says how much of it has arrived. */
+/** The client ended its stream within a message. `progress` describes the received part. */
 export const incomplete = (progress: string): CallStatus =>
   fromError(new InvalidRequest({ message: `incomplete message: ${progress}` }))
 
@@ -58,7 +58,7 @@ export const late = (milliseconds: number, progress: string): CallStatus =>
 export const tooLarge = (length: number, limit: number): CallStatus =>
   exhausted(new ExecutionFailed({ message: `response too large: ${length} bytes, at most ${limit}` }))
 
-/** For inferences that arrive completely after a stop has begun, in the words of the protocol. */
+/** Error of inferences that arrive completely after a stop has begun, in the protocol's words. */
 export const shuttingDown = new Unavailable({
   message: "GRPC server is shutting down and has stopped accepting new requests.",
 })

@@ -1,6 +1,6 @@
 /**
- * Follows the messages on a stream by their envelopes, without keeping them: how many have arrived, and how much of the next.
- * gRPC, gRPC-Web and the streams of Connect frame messages in the same way.
+ * Counts the messages on a stream by their envelopes, and the bytes of the incomplete one, without keeping data. gRPC,
+ * gRPC-Web and Connect streams use the same framing.
  */
 import { messageLength, prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
 

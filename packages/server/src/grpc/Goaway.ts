@@ -1,9 +1,9 @@
 /**
- * How an HTTP/2 connection is told to end. When that is so is not here: Keepalive.ts, and the stop of a server.
+ * Ends an HTTP/2 connection with GOAWAY. Keepalive.ts and the stop of a server decide when.
  *
- * A call that comes after a GOAWAY is dropped, and its client tries it on another connection. gRPC's own servers announce
- * the end with a GOAWAY that still takes calls, so that fewer are tried twice. On node there is no such thing: its HTTP/2
- * takes no calls once it sent a GOAWAY, whatever that says, and grpc-js, on the other end of one, may wait for ever.
+ * A call that arrives after a GOAWAY is dropped, and its client retries it on another connection. gRPC's own servers
+ * first send a GOAWAY that still accepts calls, which reduces retries. Node does not support that: its HTTP/2 accepts
+ * no calls after any GOAWAY, and a grpc-js client may then wait forever.
  */
 import { constants, type ServerHttp2Session } from "node:http2"
 

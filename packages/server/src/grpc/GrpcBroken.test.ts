@@ -1,4 +1,4 @@
-/** What no proper client sends. Each is answered with a status or dropped, and the next call on the server succeeds. */
+/** Malformed gRPC requests. The server answers with a status or drops the request, and the next call succeeds. */
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Queue } from "effect"
 import * as fc from "fast-check"

@@ -47,7 +47,7 @@ const outputsOf = (response: Uint8Array) => fromBinary(modelInfer.output, new Ui
 /** Of 100,000 bytes, which takes `toEqual` long. */
 const hasTensor = (response: Uint8Array) => Buffer.compare(outputsOf(response)[0] ?? new Uint8Array(0), tensor) === 0
 
-/** As grpc-js and Python announce themselves, whatever they send. */
+/** Headers of grpc-js and Python, for any request. */
 const accepting = { "grpc-accept-encoding": "identity,deflate,gzip" }
 
 const notCompressed = { status: "0", fields: expect.not.objectContaining({ "grpc-encoding": expect.anything() }) }
@@ -132,7 +132,7 @@ describe("without response compression", () => {
       const plain = yield* rawCall(session, { chunks: [frame(large)], headers: accepting })
       expect(plain).toMatchObject(notCompressed)
       expect(hasTensor(plain.body.subarray(5))).toBe(true)
-      // Without grpc-accept-encoding, a request's own encoding would be the answer's.
+      // Without grpc-accept-encoding, the response would have the encoding of the request.
       for (const more of [{}, accepting]) {
         const headers = { "grpc-encoding": "gzip", ...more }
         const response = yield* rawCall(session, { chunks: [frame(gzipSync(large), 1)], headers })

@@ -1,9 +1,9 @@
 /**
- * Compression of gRPC messages, which Connect calls and which runs off the event loop: how each encoding is read and
- * written, and which answers may be compressed at all. Not HTTP's compression of bodies: HttpCompression.ts.
+ * Compression of gRPC messages for Connect, off the event loop: the encodings, and which responses may be compressed.
+ * HttpCompression.ts compresses HTTP bodies.
  *
- * Requests may always be compressed. Answers are where there is a level for them, they are to an inference, and the caller
- * accepts it. Connect would compress whatever a caller accepts, which for grpc-js and Python is every answer above 1 KiB.
+ * Requests may always be compressed. A response is compressed only if a level is set, the RPC is an inference, and the
+ * client accepts it. By default, Connect would compress every response above 1 KiB to grpc-js and Python.
  */
 import type { IncomingHttpHeaders } from "node:http"
 import { promisify } from "node:util"
@@ -17,10 +17,10 @@ import { connectError } from "./connectError.ts"
 import * as ZlibPool from "../port/ZlibPool.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
-/** How much work the compression of an answer may be. */
+/** Compression effort of responses. */
 export type ResponseCompression = "none" | "low" | "medium" | "high"
 
-/** zlib's levels, and brotli's qualities that cost about as much. */
+/** Levels of zlib, and brotli qualities of about the same cost. */
 const levels = {
   low: { zlib: 1, brotli: 1 },
   medium: { zlib: 6, brotli: 5 },
@@ -29,15 +29,15 @@ const levels = {
 
 const names = ["gzip", "deflate", "br"]
 
-/** One encoding, as Connect takes it. */
+/** Encoding in the form that Connect takes. */
 interface Encoding {
   readonly name: string
   readonly compress: (bytes: Uint8Array) => Promise<Uint8Array<ArrayBuffer>>
-  /** Fails where there are more than `limit` bytes, without holding them. */
+  /** Fails if the output exceeds `limit` bytes, without allocating it. */
   readonly decompress: (bytes: Uint8Array, limit: number) => Promise<Uint8Array<ArrayBuffer>>
 }
 
-/** What requests may be compressed with, and answers where there is a level. gRPC's "deflate" is with the zlib wrapper. */
+/** Encodings that requests may use, and responses if a level is set. gRPC's "deflate" has the zlib wrapper. */
 export const encodings = (response: ResponseCompression): Array<Encoding> => {
   const level = levels[response === "none" ? "low" : response]
   const encoding = (
@@ -65,7 +65,9 @@ export const encodings = (response: ResponseCompression): Array<Encoding> => {
   ]
 }
 
-/** Connect knows what it cannot read, but keeps to itself what it can: the header is one of those it does not pass on. */
+/**
+ * Refuses an unknown encoding and lists the supported ones, because Connect removes that header from its own refusal.
+ */
 export const refuseUnknown = ({ requestHeader, responseHeader }: HandlerContext): void => {
   const requested = requestHeader.get("grpc-encoding")
   if (requested === null || requested === "identity" || names.includes(requested)) return
@@ -74,20 +76,20 @@ export const refuseUnknown = ({ requestHeader, responseHeader }: HandlerContext)
   throw connectError(fromError(new Unsupported({ message })))
 }
 
-/** Whether a caller of gRPC with these headers takes compressed answers. */
+/** Tells whether a gRPC client with these headers accepts compressed responses. */
 export const isAccepted = (headers: CallHeaders): boolean =>
   /\b(gzip|deflate|br)\b/.test(String(headers["grpc-accept-encoding"] ?? ""))
 
-/** Takes from a request's headers what its answer may not be compressed with, before Connect reads them. */
+/** Removes disallowed response encodings from the request's headers, before Connect reads them. */
 export const restrict = (headers: IncomingHttpHeaders, path: string, response: ResponseCompression): void => {
   const allowed = response !== "none" && inferencePaths.has(path)
   for (const name of acceptHeaders) {
-    // Where there is none, Connect would answer in the encoding of the request.
+    // Without this header, Connect would respond in the encoding of the request.
     if (!allowed || headers[name] === undefined) headers[name] = "identity"
   }
 }
 
-/** gRPC's and gRPC-Web's; the Connect protocol's for streams and for unary calls. */
+/** Headers of gRPC and gRPC-Web, of Connect streams, and of unary Connect calls. */
 const acceptHeaders = ["grpc-accept-encoding", "connect-accept-encoding", "accept-encoding"]
 
 const { typeName, method } = GRPCInferenceService

@@ -1,6 +1,6 @@
 /**
- * The requests of the gRPC port that Connect answers, over HTTP/2 and HTTP/1.1 alike: every RPC and protocol but what
- * GrpcHttp2.ts takes off before. What an RPC does is in GrpcRoutes.ts.
+ * Handles the requests of the gRPC port with Connect, over HTTP/2 and HTTP/1.1: all RPCs and protocols, except those
+ * that GrpcHttp2.ts handles first. GrpcRoutes.ts implements the RPCs.
  */
 import { constVoid } from "effect/Function"
 import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerResponse } from "node:http"
@@ -108,7 +108,7 @@ const dropEndlessTimeout = (headers: IncomingHttpHeaders): void => {
   if (Number(connect) > Timer.maxDelay && /^[0-9]{1,10}$/.test(String(connect))) delete headers["connect-timeout-ms"]
 }
 
-/** Connect makes a URL of it, and throws where it is none (GrpcBroken.test.ts). */
+/** Connect parses the authority as a URL, and throws if it is invalid (GrpcBroken.test.ts). */
 const authority = (request: IncomingRequest): string | undefined =>
   "authority" in request ? request.authority : request.headers.host
 

@@ -1,4 +1,4 @@
-/** HTTP/1.1 beside HTTP/2 on the gRPC port: how a connection is told apart, its limits, and its stop. */
+/** HTTP/1.1 and HTTP/2 on the gRPC port: protocol detection, limits, and stop. */
 import { Agent, request as httpRequest } from "node:http"
 import { connect as connectSocket } from "node:net"
 import { create, toBinary } from "@bufbuild/protobuf"

@@ -1,6 +1,6 @@
 /**
- * HTTP/2 on the gRPC port, by node:http2: takes inference off before Connect and leaves everything else to it. Not here: the
- * port (GrpcServer.ts), and what an RPC does (UnaryCall.ts, StreamCall.ts, GrpcRoutes.ts).
+ * HTTP/2 on the gRPC port, with node:http2: handles inference before Connect, and passes everything else to Connect.
+ * GrpcServer.ts opens the port. UnaryCall.ts, StreamCall.ts and GrpcRoutes.ts implement the RPCs.
  *
  *   stream ─┬─ plain inference (InferenceCalls.ts) ─► NodeCallStream ─┬─► UnaryCall ──┬─► gateway
  *           │                                                         └─► StreamCall ─┘
@@ -45,7 +45,7 @@ export const make = ({ maxMessageSize, keepalive, calls, handler }: Http2Options
   // It never listens: the port accepts its connections.
   const server = createServer({
     settings: { initialWindowSize: streamWindow, maxConcurrentStreams },
-    // In MB, and counts what waits to be sent: with the default of 10 a few large answers refuse the next call.
+    // In MB, including data that waits to be sent. With the default of 10, a few large responses refuse the next call.
     maxSessionMemory: 4 * Math.ceil(maxMessageSize / 1e6) + 100,
     // A client may open this many before it has read our settings, and is to try these again, not to be cut off.
     maxSessionRejectedStreams: maxConcurrentStreams * 10,
@@ -64,7 +64,7 @@ export const make = ({ maxMessageSize, keepalive, calls, handler }: Http2Options
   route(server, sessions, calls)
   return {
     accept: (socket) => {
-      // As with a server of HTTP/2 alone: a caller that has ended its side is gone. One of HTTP/1.1 accepts it otherwise.
+      // As on an HTTP/2-only server, a client that ends its side has disconnected. The HTTP/1.1 server would allow it.
       socket.allowHalfOpen = false
       server.emit("connection", socket)
     },
@@ -101,7 +101,8 @@ const route = (
   server.removeAllListeners("stream")
   server.on("stream", (stream: ServerHttp2Stream, headers, ...rest) => {
     const ofSession = sessions.get(stream.session)
-    // Its connection has failed in the meantime, which is an error of the stream too: without a listener it ends the process.
+    // The connection has failed in the meantime, which also emits an error on the stream; without a listener, it ends
+    // the process.
     if (ofSession === undefined) return void stream.on("error", constVoid)
     ofSession.count += 1
     if (calls?.handles(headers) === true) return attach(stream, headers, calls, ofSession.ended)

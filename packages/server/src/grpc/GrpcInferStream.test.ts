@@ -27,7 +27,7 @@ class Gated extends Model.Service<Gated>()("gated", {
   outputs: { Y: Tensor.scalar("INT32") },
 }) {}
 
-/** 0, 1, … X - 1; fails behind them where X is negative, does not end where it is 99. */
+/** Model that responds with 0, 1, … X - 1. It then fails if X is negative, and does not end if X is 99. */
 class Count extends Model.Service<Count>()("count", {
   inputs: { X: Tensor.scalar("INT32") },
   outputs: { Y: Tensor.scalar("INT32") },

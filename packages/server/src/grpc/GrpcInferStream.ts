@@ -47,7 +47,7 @@ export async function* serve(
   )
   let broken: { readonly error: unknown } | undefined
   let halfClosed = false
-  // Not only at the end of this generator, which it never reaches if its last message is never taken.
+  // Also called elsewhere, because the generator does not reach its end if its last message is never taken.
   const release = () => {
     context.signal.removeEventListener("abort", release)
     gateway.stopping.removeEventListener("abort", onStop)

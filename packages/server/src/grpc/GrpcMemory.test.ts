@@ -1,4 +1,4 @@
-/** What becomes of the memory of a large message: where its tensor begins, when it is given back, and when it is not. */
+/** Memory of large gRPC messages: alignment of the tensor, and when the memory is released. */
 import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { fromBinary } from "@bufbuild/protobuf"
 import { assert, describe, it } from "@effect/vitest"
@@ -15,7 +15,7 @@ class Mirror extends Model.Service<Mirror>()("mirror", {
 
 const picture = Float32Array.from({ length: 150_000 }, (_, index) => index / 8)
 
-/** Of a handler that keeps what it was asked, and answers that. */
+/** Server of a handler that keeps its input and returns it. */
 const served = Effect.fnUntraced(function* (options: Pick<Model.HandlerOptions, "keepsInputs"> = {}) {
   const kept: Array<Tensor.Tensor<"FP32">> = []
   const layer = Model.each(
@@ -32,7 +32,7 @@ const served = Effect.fnUntraced(function* (options: Pick<Model.HandlerOptions, 
   const gateway = Gateway.make(ModelStore.of([model]), { id: "nereid", version: "0" })
   const server = yield* GrpcServer.make(gateway, { host: "127.0.0.1", port: 0, stopTimeoutMillis: 1_000 })
   const session = yield* rawSession({ authority: `http://127.0.0.1:${server.port}` })
-  /** With an id of so many characters, which moves the tensor within its message. */
+  /** Request with an id of this length, which moves the tensor within the message. */
   const infer = (data: Float32Array, characters = 0) =>
     rawCall(session, {
       chunks: [

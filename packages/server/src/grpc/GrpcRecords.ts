@@ -1,9 +1,12 @@
-/** What is kept of the calls that Connect answers: an interceptor around all others, and the record in their context. */
+/**
+ * Log records of the calls that Connect handles: an interceptor around all others, and the record in the call's
+ * context.
+ */
 import { Code, ConnectError, createContextKey, type Interceptor, type StreamResponse } from "@connectrpc/connect"
 import type { CallRecord, CallRecords } from "../log/CallRecord.ts"
 import * as CallStatus from "./CallStatus.ts"
 
-/** Of the call, for its handler; undefined where nothing is kept. */
+/** Context key of the call's record; undefined if none is kept. */
 export const record = createContextKey<CallRecord | undefined>(undefined)
 
 export const recorded =
@@ -34,7 +37,7 @@ async function* ended(messages: StreamResponse["message"], end: (status: string)
     end(status(error))
     throw error
   } finally {
-    // Where nobody reads to the end.
+    // The client stopped reading before the end.
     end("CANCELLED")
   }
 }

@@ -101,7 +101,7 @@ export const make =
         return {}
       },
       cudaSharedMemoryRegister: ({ name }) => orThrow(CudaSharedMemory.register(name)),
-      // There are none to forget.
+      // No regions can be registered, so this always succeeds.
       cudaSharedMemoryUnregister: () => ({}),
     })
     router.service(Health, {
@@ -115,7 +115,7 @@ export const make =
     Reflection.route(router, [GRPCInferenceService, Health], gateway.stopping)
   }
 
-/** What no handler fails with on purpose: an RPC that is in the contract and not here gets its tag, a defect is logged. */
+/** Converts errors that no handler raises on purpose. An RPC without a handler gets its tag; a defect is logged. */
 export const failures =
   (logDefect: (defect: unknown) => void): Interceptor =>
   (next) =>
@@ -125,7 +125,7 @@ export const failures =
         if (error.code === Code.Unimplemented) error.metadata.set(tagHeader, "Unsupported")
         return error
       }
-      // The caller is gone, and what could not be sent to it is no defect.
+      // The client has disconnected, so a failure to send is not a defect.
       if (request.stream && request.signal.aborted) return error
       logDefect(error)
       return connectError(internal)
@@ -138,7 +138,7 @@ export const failures =
     }
   }
 
-/** What breaks the messages of a caller off, and is not about them, is the caller's going. */
+/** Treats an error while reading the client's messages as a cancellation, unless it is a ConnectError. */
 async function* received(messages: StreamRequest["message"]): StreamRequest["message"] {
   try {
     yield* messages
@@ -168,7 +168,7 @@ const infer = (gateway: Gateway, wire: WireRequest, context: HandlerContext): Pr
       if (Result.isFailure(outcome)) reject(toError(outcome.failure))
       else resolve(outcome.success)
     })
-    // Connect aborts at the end of every call: then there is nothing left to cancel.
+    // Connect aborts the signal at the end of every call; then there is nothing left to cancel.
     const { signal } = context
     const onAbort = () => {
       const error = ConnectError.from(signal.reason, Code.Canceled)

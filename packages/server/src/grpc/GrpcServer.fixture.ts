@@ -1,6 +1,6 @@
 /**
- * What the gRPC tests share: a few models behind a real socket, every client there is as one function, and raw HTTP/2
- * for what no client sends. No test is in here.
+ * Fixture of the gRPC tests: a few models behind a real socket, each kind of client as a function, and raw HTTP/2 for
+ * malformed requests.
  */
 import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { connect as connectHttp2, type ClientHttp2Session } from "node:http2"
@@ -54,7 +54,7 @@ class Faulty extends Model.Service<Faulty>()("faulty", {
   outputs: { X: Tensor.UINT8(1) },
 }) {}
 
-/** "asked": a request is in its queue or beyond. "cancelled": its caller took it back. */
+/** "asked": a request has reached its queue. "cancelled": its client cancelled it. */
 export type Event = "asked" | "cancelled"
 
 export const serve = Effect.fnUntraced(function* (options: Partial<GrpcServer.GrpcServerOptions> = {}) {
@@ -125,7 +125,7 @@ export const stoppable = Effect.fnUntraced(function* (options: Partial<GrpcServe
   return { server, stop: Scope.close(scope, Exit.void) }
 })
 
-/** How a call ended, whoever made it. */
+/** Outcome of a call, for any client. */
 export type Outcome<O> =
   | { readonly response: O }
   | { readonly code: number; readonly message: string; readonly tag: string | undefined }
@@ -256,7 +256,7 @@ export const seen = (session: ClientHttp2Session): Effect.Effect<void> =>
     session.ping(() => resume(Effect.void))
   })
 
-/** What a plain socket is sent back, until it closes; `first` is called with what came first. */
+/** Sends bytes over a plain socket and returns the response once it closes. `first` is called with the first chunk. */
 export const rawSocket = (port: number, sent: Uint8Array | string, first: () => void = () => {}) =>
   Effect.callback<string>((resume) => {
     const received: Array<Uint8Array> = []
@@ -282,11 +282,11 @@ export interface RawResponse {
 export interface RawCall {
   readonly chunks: ReadonlyArray<Uint8Array>
   readonly headers?: { readonly [name: string]: string }
-  /** What follows the last chunk. Default "end". */
+  /** Trailing event after the last chunk. Default "end". */
   readonly last?: "end" | "reset" | "nothing"
 }
 
-/** A call as it is put on the wire, until its stream is closed. One that asks whether to send its body waits to be told. */
+/** Sends a raw call and waits until its stream is closed. With `expect`, the body waits for the server's permission. */
 export const rawCall = (session: ClientHttp2Session, { chunks, headers, last = "end" }: RawCall) =>
   Effect.callback<RawResponse>((resume) => {
     const stream = session.request({
@@ -325,7 +325,7 @@ export const rawCall = (session: ClientHttp2Session, { chunks, headers, last = "
     else stream.on("continue", () => send(0))
   })
 
-/** Whether the server still answers. */
+/** Checks that the server still responds. */
 export const isHealthy = Effect.fnUntraced(function* (session: ClientHttp2Session) {
   const { status, body } = yield* rawCall(session, { chunks: [inferFrame(addSub())] })
   return status === "0" && fromBinary(modelInfer.output, body.subarray(5)).rawOutputContents.length === 2

@@ -1,6 +1,5 @@
 /**
- * The gRPC port: gRPC over HTTP/2; Connect and gRPC-Web over HTTP/2 and HTTP/1.1, all on the same port. It puts the parts
- * together; what they do is in them.
+ * The gRPC port: gRPC over HTTP/2; Connect and gRPC-Web over HTTP/2 and HTTP/1.1. This module connects the parts.
  *
  *   connection ─► HttpListener ─┬─ HTTP/2 ────► GrpcHttp2 ─┬─ plain inference ─► UnaryCall, StreamCall
  *                               │                          └─┐
@@ -26,49 +25,54 @@ import * as RestrictedApis from "../gateway/RestrictedApis.ts"
 import { ServeError } from "../error/ServeError.ts"
 import type { Tls } from "../port/Tls.ts"
 
-/** What it answers, and to whom. */
+/** Limits, features and access rules of the gRPC front end. */
 export interface FrontEndOptions {
-  /** The most bytes of a message, either way. Default 256 MiB; at most 2 GiB - 1, which is the protocol's own limit. */
+  /** Maximum size of a message in either direction, in bytes. Default 256 MiB; the protocol's limit is 2 GiB - 1. */
   readonly maxMessageSize?: number
-  /** How long a request may take to arrive completely. Default 300 s, which is also what Node gives one over HTTP. */
+  /** Maximum time to receive a complete request. Default 300 s, like Node's limit for HTTP. */
   readonly receiveTimeoutMillis?: number
-  /** Bytes that requests hold together until they have arrived completely. Default 1 GiB, or 4 messages if that is more. */
+  /** Maximum memory of all incomplete requests, in bytes. Default 1 GiB, or 4 messages if that is more. */
   readonly maxIncompleteSize?: number
-  /** Of the answers to inferences, where the caller accepts it. Default "none". */
+  /** Compression of inference responses, for clients that accept it. Default "none". */
   readonly responseCompression?: ResponseCompression | undefined
-  /** What becomes of HTTP/2 connections that are dead, that ping too much or that are old. Defaults in Keepalive.ts. */
+  /**
+   * Keepalive of HTTP/2 connections: pings, limits on the client's pings, and maximum age. Defaults are in
+   * Keepalive.ts.
+   */
   readonly keepalive?: Keepalive.Keepalive | undefined
-  /** Whether plain inference, unary and streams, is answered before Connect. Default true; false is for comparison. */
+  /** Handles plain inference, unary and streaming, before Connect. Default true; false is for comparison. */
   readonly fastInference?: boolean
-  /** Metadata that become parameters of their request, as a pattern of their names (ForwardedHeaders.ts). Default none. */
+  /** Pattern of the metadata names that are forwarded as request parameters (ForwardedHeaders.ts). Default: none. */
   readonly forwardHeaders?: string | undefined
-  /** What answers only to those who have a secret. Default nothing. */
+  /** APIs that require a secret header. Default: none. */
   readonly restrictedApis?: ReadonlyArray<RestrictedApis.Restriction> | undefined
-  /** Default: none, browsers keep pages of other origins away. */
+  /** CORS of the port. Default: none. */
   readonly cors?: Cors.CorsPolicy | undefined
 }
 
 export interface GrpcServerOptions extends FrontEndOptions {
   readonly host?: string
-  /** 0 for any free port. */
+  /** Port to listen on; 0 picks a free port. */
   readonly port: number
-  /** Connections at one time; one more is closed at once. Default 10 000. */
+  /** Maximum open connections; further connections are closed at once. Default 10,000. */
   readonly maxConnections?: number
-  /** How long a new connection may take for its TLS handshake, or to show which protocol it speaks. Default 60 s. */
+  /** Maximum time for the TLS handshake and protocol detection of a connection. Default 60 s. */
   readonly greetingTimeoutMillis?: number
-  /** How long a stop waits for calls in flight, and for callers that do not take their answers. Default 30 s. */
+  /**
+   * Maximum time that a stop waits for calls in flight, and for clients that do not read their responses. Default 30 s.
+   */
   readonly stopTimeoutMillis?: number
-  /** Default: none, the port speaks plaintext. */
+  /** TLS files. Default: none, the port is plaintext. */
   readonly tls?: Tls | undefined
 }
 
-/** For whatever port its requests come to. */
+/** The gRPC front end, for any port. */
 export interface FrontEnd {
-  /** Answers what is no plain inference over HTTP/2, which is before it. */
+  /** Handles requests that the HTTP/2 implementation does not handle itself. */
   readonly handler: GrpcConnect.ConnectHandler
-  /** The connections of one port that speak HTTP/2; `handler` takes the requests that it does not handle itself. */
+  /** Makes the HTTP/2 implementation of one port; `handler` takes the requests that it does not handle itself. */
   readonly http2: (handler: GrpcHttp2.RequestHandler) => HttpListener.Http2
-  /** Cuts off a request over HTTP/2 that is not for `answer` as if it were. */
+  /** Applies the receive limits to an HTTP/2 request that another handler takes. */
   readonly limit: (request: Http2ServerRequest) => void
 }
 

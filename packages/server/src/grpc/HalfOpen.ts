@@ -1,6 +1,6 @@
 /**
- * Streams of HTTP/2 whose caller has its whole answer and goes on sending, or does not end its request. They end all the
- * same (RFC 9113, 8.1): they are few on a connection, and a stop waits for them.
+ * Closes HTTP/2 streams whose response is complete but whose client has not ended its request (RFC 9113, 8.1).
+ * Otherwise they would count against the connection's limit of streams, and a stop would wait for them.
  */
 import { constants, type ServerHttp2Stream } from "node:http2"
 

@@ -42,7 +42,7 @@ const maxPending = 256
 /** Most bytes that these hold together. A small compressed message may be a large request. */
 const maxBytes = 64 * 2 ** 20
 
-/** Results that may wait to be taken before a decoupled model has to wait. */
+/** Maximum results waiting to be taken, before a decoupled model must wait. */
 const maxReady = 16
 
 /** Holds the result of a request until all results before it are ready. */
@@ -53,7 +53,7 @@ interface ResultSlot {
 /** A request in flight. */
 interface InFlightRequest {
   cancel: Cancel
-  /** Index among the requests in flight; -1 once it is none of them. */
+  /** Index among the requests in flight; -1 after its end. */
   place: number
 }
 

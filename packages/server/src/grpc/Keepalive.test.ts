@@ -25,7 +25,7 @@ const ping = (session: ClientHttp2Session) =>
     else send()
   })
 
-/** What the server said when it ended a connection. */
+/** Waits for the GOAWAY of a connection. */
 const goaway = (session: ClientHttp2Session) => {
   const received = Deferred.makeUnsafe<{ readonly code: number; readonly reason: string }>()
   session.once("goaway", (code, _, data) =>
@@ -41,7 +41,7 @@ const pingsOf = (session: ClientHttp2Session) => {
   return pings
 }
 
-/** What begins a connection of HTTP/2, with empty settings. */
+/** HTTP/2 connection preface, with empty settings. */
 const preface = Buffer.concat([
   Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
   Uint8Array.of(0, 0, 0, 4, 0, 0, 0, 0, 0),
@@ -224,8 +224,8 @@ describe("a connection that is too old", () => {
 
   it.live("is replaced by its client, who loses no call", () =>
     Effect.gen(function* () {
-      // Not so short that a busy machine lets the next one get old too before a call that was refused is on it: grpc-js
-      // tries such a call once more, and no oftener.
+      // Long enough that a busy machine does not expire the next connection before the refused call is retried on it;
+      // grpc-js retries once.
       const server = yield* serve({ keepalive: { maxConnectionAge: 200 } })
       const call = yield* clients["grpc-js"](server)
       const responses = yield* Effect.forEach(Array.from({ length: 1000 }), () => call(modelInfer, addSub()), {

@@ -14,33 +14,33 @@ import { ServeError } from "../error/ServeError.ts"
 import * as Timer from "../port/Timer.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
-/** The defaults are gRPC's, and Triton's. */
+/** Keepalive options of gRPC connections. The defaults are those of gRPC and Triton. */
 export interface Keepalive {
   /**
-   * How long nothing must have come from a caller for the server to ask whether it is there. Default 2 hours. It is looked
-   * at as often as that, so the question may come as late as after twice the time.
+   * Time without received data after which the server sends a ping. Default 2 hours. The check runs at this interval,
+   * so a ping may be as late as twice the time.
    */
   readonly time?: Duration.Input
-  /** How long it may take to answer that. Default 20 seconds. */
+  /** Maximum time for the acknowledgement of a ping. Default 20 seconds. */
   readonly timeout?: Duration.Input
-  /** Whether connections without calls are asked too, and may themselves ask as often as others. Default false. */
+  /** Also pings connections without calls, and lets their clients ping as often as with calls. Default false. */
   readonly permitWithoutCalls?: boolean
-  /** How often the server asks without having sent anything else between; 0 for no limit. Default 2. */
+  /** Maximum pings that the server sends without sending data in between; 0 for no limit. Default 2. */
   readonly maxPingsWithoutData?: number
-  /** How long callers must wait between two pings, where nothing is sent to them between. Default 5 minutes. */
+  /** Minimum time between two pings of a client if the server sends no data in between. Default 5 minutes. */
   readonly minReceiveInterval?: Duration.Input
-  /** How many pings of a caller may come too soon; 0 for any number. Default 2. */
+  /** Maximum pings of a client within `minReceiveInterval`; 0 for no limit. Default 2. */
   readonly maxPingStrikes?: number
-  /** How old a connection gets, a tenth more or less so that not all end together. Default: no limit. */
+  /** Maximum age of a connection, varied by 10 % so that connections do not end together. Default: no limit. */
   readonly maxConnectionAge?: Duration.Input
-  /** How long calls on a connection that is too old may still take. Default: no limit. */
+  /** Maximum time for the calls of a connection above `maxConnectionAge`. Default: no limit. */
   readonly maxConnectionAgeGrace?: Duration.Input
 }
 
-/** Times in milliseconds. */
+/** Keepalive options with defaults, in milliseconds. */
 export type KeepaliveSettings = { readonly [K in keyof Keepalive]-?: K extends "permitWithoutCalls" ? boolean : number }
 
-/** Fails where a number is none that could be meant. */
+/** Fails with a ServeError if a number is invalid. */
 export const settings = Effect.fnUntraced(function* (
   options: Keepalive = {},
 ): Effect.fn.Return<KeepaliveSettings, ServeError> {
@@ -65,12 +65,12 @@ export const settings = Effect.fnUntraced(function* (
   return all
 })
 
-/** Of a connection, at any time. */
+/** Calls in flight of a connection. */
 export interface CallsInFlight {
   readonly count: number
 }
 
-/** Applies them to a connection, from now on. */
+/** Applies the settings to a connection. */
 export const watch = (session: ServerHttp2Session, options: KeepaliveSettings, calls: CallsInFlight): void => {
   const pings = new Pings(session)
   sendPings(session, options, calls, pings)
@@ -83,12 +83,12 @@ const millis = (input: Duration.Input): number => Duration.toMillis(Duration.fro
 /** Options that must be above 0. */
 const positive = new Set(["time", "timeout", "maxConnectionAge"])
 
-/** Of a ping and of its response. */
+/** Bytes of a ping, and of its acknowledgement: frame header and payload. */
 const pingLength = 9 + 8
 
 /**
- * Whether anything but pings went out on a connection, from the bytes that it counts anyway. What its start writes counts
- * as data, so that the first pings may come as they like.
+ * Tells whether a connection sent anything but pings, from its byte counts. The frames at its start count as data, so
+ * the first pings are not limited.
  */
 class Pings {
   readonly #socket: ServerHttp2Session["socket"]
@@ -149,7 +149,7 @@ const sendPings = (
     })
     timer = Timer.start(() => {
       if (session.destroyed) return
-      // Whatever came: the answer may wait behind a large message.
+      // Any received bytes count: the ping's acknowledgement may be queued behind a large message.
       if (hasReceived()) timer = Timer.start(check, time)
       else session.destroy()
     }, timeout)
@@ -158,7 +158,7 @@ const sendPings = (
   session.on("close", () => clearTimeout(timer))
 }
 
-/** Without calls, pings are to come no more often than TCP's own do. */
+/** Interval without calls: that of TCP's keepalive. */
 const minReceiveIntervalWithoutCalls = 2 * 60 * 60 * 1000
 
 const countStrikes = (

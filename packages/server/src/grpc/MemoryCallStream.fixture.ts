@@ -1,6 +1,6 @@
 /**
- * The other implementation of Call.ts: no HTTP/2 and no socket, a call is what a test says and hears. It proves that a call
- * needs nothing of node:http2, and keeps to what Call.ts promises: no bytes while paused, nothing behind the last word.
+ * In-memory implementation of Call.ts for tests, without HTTP/2 or a socket. It shows that calls do not depend on
+ * node:http2, and keeps the guarantees of Call.ts: no bytes while paused, and nothing after the end.
  */
 import type { Call, CallHandler, CallStream, CallHeaders } from "./Call.ts"
 import { messageLength, prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
@@ -9,12 +9,12 @@ import type { CallStatus } from "./CallStatus.ts"
 export class MemoryCallStream implements CallStream {
   /** Messages that have been sent. */
   readonly sent: Array<Uint8Array> = []
-  /** How often something was sent. */
+  /** Number of writes. */
   writes = 0
-  /** "OK", or what it failed with; undefined while it goes on. */
+  /** "OK" or the failure; undefined before the end. */
   ending: "OK" | CallStatus | undefined
   paused = false
-  /** Whether the caller takes what is sent. */
+  /** Whether the client reads. */
   #reads = true
   #isFull = false
   #waiting: Array<Uint8Array> = []
@@ -23,7 +23,7 @@ export class MemoryCallStream implements CallStream {
   readonly #done = Promise.withResolvers<"OK" | CallStatus>()
   #onSent = () => {}
 
-  /** @throws Error where it is none of these calls */
+  /** @throws Error if the call is not one of these */
   constructor(calls: CallHandler, headers: CallHeaders) {
     const all = { ":method": "POST", "content-type": "application/grpc", ...headers }
     if (!calls.handles(all)) throw new Error(`not taken: ${JSON.stringify(all)}`)
@@ -58,12 +58,12 @@ export class MemoryCallStream implements CallStream {
     this.#call.onDrain()
   }
 
-  /** How it ended. */
+  /** Resolves with the status at the end. */
   get ended(): Promise<"OK" | CallStatus> {
     return this.#done.promise
   }
 
-  /** Once so many messages have been sent. */
+  /** Resolves once this many messages were sent. */
   async messages(count: number): Promise<ReadonlyArray<Uint8Array>> {
     while (this.sent.length < count) {
       await new Promise<void>((resolve) => {

@@ -1,6 +1,6 @@
 /**
- * A call on a stream of node:http2, with as few of its calls as there can be. What else an HTTP/2 server does is in
- * GrpcHttp2.ts, what a call does in UnaryCall.ts and StreamCall.ts.
+ * Implements a call's stream on node:http2, with as few of its calls as possible. GrpcHttp2.ts has the rest of the
+ * HTTP/2 server; UnaryCall.ts and StreamCall.ts implement calls.
  *
  * All streams share their listeners, and a stream that is over has no reference to its call. Node keeps a closure of each
  * stream where only full collections look (V8 puts closures that are assigned to a property there), and with it all that
@@ -149,10 +149,10 @@ class NodeCallStream implements CallStream {
 /** Bytes that are read and dropped after the response. */
 const maxBytesAfterEnd = 16 * 1024 * 1024
 
-/** As an array, which node does not copy. */
+/** Header array, which node does not copy. */
 const replyHeaders = [":status", "200", "content-type", GrpcContentType.protobuf]
 
-/** Without a date, as gRPC's own servers answer. */
+/** Without a date header, like gRPC's own servers. */
 const replyOptions = { waitForTrailers: true, sendDate: false }
 
 const failureHeaders = { ":status": 200, "content-type": GrpcContentType.protobuf }

@@ -1,7 +1,7 @@
 /**
- * Limits what Connect collects, out of reach, of messages that are not whole: their bytes are counted on their way there,
- * and a message that takes too long, or one too many, is cut off without a text. A stream may be idle between messages, and
- * ahead of the first, for as long as it likes.
+ * Limits the memory of incomplete messages that Connect collects, by counting their bytes before Connect reads them. A
+ * message that takes too long, or exceeds the budget, is cut off without an error message. A stream may be idle between
+ * messages.
  */
 import type { IncomingMessage } from "node:http"
 import { constants, type Http2ServerRequest } from "node:http2"
@@ -40,7 +40,7 @@ export const limitReceiving = (
     if (envelopes.incomplete === 0) clearTimeout(timer)
     else if (wasWhole && (isStream || envelopes.count > 0)) timer = Timer.start(cutOff, timeout)
   }
-  // Together with the first listener: an earlier one would make the body flow while nobody collects it.
+  // Added with the first other listener. An earlier listener would start the flow of the body while nothing reads it.
   const onNewListener = (event: string | symbol) => {
     if (event !== "data" && event !== "readable") return
     body.off("newListener", onNewListener)
@@ -51,5 +51,5 @@ export const limitReceiving = (
   body.on("close", release)
 }
 
-/** All but the unary calls of the Connect protocol, whose body is the message. */
+/** Tells whether messages have envelopes: always, except in unary calls of the Connect protocol. */
 export const isEnveloped = (contentType = ""): boolean => /^application\/(grpc|connect\+)/.test(contentType)

@@ -1,6 +1,6 @@
 /**
- * The time within which messages must arrive completely, with one timer for all calls. All have the same timeout, so the first
- * to begin is the first to expire, and a call that is in time, as nearly all are, costs two steps in a linked list.
+ * Timeout for receiving complete messages, with one timer for all calls. All calls have the same timeout, so they
+ * expire in the order of their start. A call within its time costs two operations on a linked list.
  */
 import * as Timer from "../port/Timer.ts"
 

@@ -1,4 +1,7 @@
-/** Server reflection over a real socket, as grpcurl asks it, and descriptors made from nothing but its answers. */
+/**
+ * Server reflection over a real socket, with the requests of grpcurl. The test builds descriptors from the responses
+ * alone.
+ */
 import { createFileRegistry, create, equals, fromBinary } from "@bufbuild/protobuf"
 import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt"
 import { createClient, type Transport } from "@connectrpc/connect"

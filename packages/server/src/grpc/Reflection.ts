@@ -1,7 +1,6 @@
 /**
- * gRPC's server reflection, v1 and v1alpha: which services there are, and the descriptors of the files that declare them.
- * Tools such as grpcurl and grpcui work from it, without our .proto files. What there is to say is known from the start
- * and never changes; extensions there are none.
+ * gRPC server reflection, v1 and v1alpha: lists services and the descriptors of their files, for tools such as grpcurl
+ * and grpcui. All responses are constant. There are no extensions.
  *
  * A query without a result gets an error response, and the stream goes on.
  */
@@ -63,7 +62,7 @@ const untilStopped = async function* <R>(stopping: AbortSignal, requests: AsyncI
   }
 }
 
-/** As both versions have it. */
+/** Request of both versions. */
 interface Request {
   readonly host: string
   readonly messageRequest: ReflectionQuery
@@ -85,7 +84,7 @@ type ReflectionResult =
   | { readonly case: "errorResponse"; readonly value: { errorCode: number; errorMessage: string } }
 
 interface Index {
-  /** By the path under which others import it. */
+  /** Files by their import path. */
   readonly files: ReadonlyMap<string, DescFile>
   /** The file that declares a full name. */
   readonly symbols: ReadonlyMap<string, DescFile>
@@ -102,7 +101,7 @@ const makeIndex = (services: ReadonlyArray<DescService>): Index => {
     }
     const addEnums = (scope: string, enums: ReadonlyArray<EnumDescriptorProto>) => {
       add(scope, enums)
-      // A value stands beside its enum, not in it.
+      // In protobuf, values are in the scope of the enum's parent.
       for (const { value } of enums) add(scope, value)
     }
     const addMessages = (scope: string, types: ReadonlyArray<DescriptorProto>) => {
@@ -116,7 +115,7 @@ const makeIndex = (services: ReadonlyArray<DescService>): Index => {
         addMessages(typeName, nestedType)
       }
     }
-    // Of the proto and not of its descriptors, which leave out the messages that are entries of maps.
+    // Reads the proto and not its descriptors, which lack the entry messages of maps.
     const { package: scope, service, enumType, messageType } = file.proto
     add(scope, service)
     for (const { name, method } of service) add(`${scope}.${name}`, method)

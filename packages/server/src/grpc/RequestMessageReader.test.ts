@@ -1,4 +1,4 @@
-/** Messages come out as they went in, wherever their bytes are cut; and what was kept for them is given back. */
+/** Messages cut into chunks at any position are read unchanged, and the memory budget is released. */
 import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import { frame } from "./GrpcServer.fixture.ts"

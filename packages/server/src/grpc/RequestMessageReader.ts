@@ -1,7 +1,8 @@
 /**
- * Reads the messages of a request from chunks that may be cut anywhere. A message within one chunk stays where it is. Parts of
- * a message are kept, within a memory budget that all calls share, and joined in memory of their own; parts of a large message
- * are joined as they arrive, while they are in the processor's cache. How long a message may take is in ReceiveTimeout.ts.
+ * Reads the messages of a request from chunks that may be cut anywhere. A message within one chunk is not copied. Parts
+ * of a message are kept within a memory budget that all calls share, and joined in separate memory. Parts of a large
+ * message are joined as they arrive, while they are in the processor's cache. ReceiveTimeout.ts limits the time of a
+ * message.
  */
 import { InvalidRequest, MalformedRequest, QueueFull } from "@nereid/core/Errors"
 import { compressedFlag, messageLength, prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
@@ -16,7 +17,7 @@ export interface MessageLimits {
   readonly receiveBudget: ReceiveBudget
 }
 
-/** What a kept chunk costs beside its bytes, so that the budget also limits chunks of single bytes. */
+/** Overhead of a kept chunk, in bytes. With it, the budget also limits chunks of single bytes. */
 const chunkCost = 256
 
 /** A chunk is a view on all that was read from its socket. A part below this share of that is copied, to free the rest. */

@@ -34,7 +34,7 @@ export interface GrpcCallOptions extends MessageLimits {
   readonly logDefect: (defect: unknown) => void
 }
 
-/** What the headers of a call say about it. */
+/** Values from the headers of a call. */
 export interface CallMetadata {
   /** Deadline in milliseconds since the epoch; undefined for none. */
   readonly deadline: number | undefined
@@ -55,7 +55,7 @@ export class UnaryCall extends ReceivingCall implements Call {
   /** Set from the last byte of the message to the response. */
   #cancel: Cancel | undefined
   #hasMessage = false
-  /** The message if it arrived in parts, and so has memory of its own. */
+  /** Message that arrived in parts, in separate memory. */
   #joined: Uint8Array | undefined
   /** Whether the call is over. Later events are ignored. */
   #done = false

@@ -1,7 +1,7 @@
 /**
- * Joins the chunks of a call's body for Connect, whose reader looks at all chunks of a message again with each new one: a
- * message in single bytes would keep it busy for minutes. Joined chunks grow with their message, so that each message has
- * few of them. A complete message is passed on at once.
+ * Joins the chunks of a request body for Connect, whose reader scans all chunks of a message again for each new one. A
+ * message in single bytes would block it for minutes. Joined chunks grow with the message, so a message has few of
+ * them. A complete message is passed on at once.
  */
 import { prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
 import type { Envelopes } from "./Envelopes.ts"

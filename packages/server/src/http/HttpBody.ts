@@ -7,12 +7,12 @@ import { isClosed, type IncomingRequest, type OutgoingResponse } from "../port/H
 import { sendErrorAndClose } from "../port/HttpReply.ts"
 import * as RequestMemory from "../memory/RequestMemory.ts"
 
-/** The pieces in which a body of unknown length may come. Each costs more than its bytes where it is small. */
+/** Maximum chunks of a body of unknown length. A small chunk costs more than its bytes. */
 const maxChunks = 65_536
 
 /**
- * Calls `whole` with the body, of which the byte at `aligned` is where a tensor may begin; answers itself where it is larger
- * than `limit`, in the words of `tooLarge`.
+ * Collects a body and calls `whole` with it. The byte at `aligned` is aligned for a tensor. A body above `limit` bytes
+ * is answered with the error of `tooLarge`.
  */
 export const collect = (
   request: IncomingRequest,
@@ -36,7 +36,7 @@ export const collect = (
     const from = received
     received += chunk.length
     if (expected === undefined) {
-      // A chunk of HTTP is one of these, or several where it did not arrive in one go.
+      // An HTTP chunk is one of these, or several if it arrives in parts.
       chunks.push(chunk)
       if (received <= limit && chunks.length <= maxChunks) return
       request.off("data", onData)
@@ -75,7 +75,7 @@ export const jsonTooLarge: TooLarge = (size, limit) => {
   return new InvalidRequest({ message: `request JSON size of ${size} bytes ${limited}. ${advice}` })
 }
 
-/** Of a raw request, whose body is an input. */
+/** Error for a raw request, whose body is an input. */
 export const rawTooLarge: TooLarge = (size, limit) => {
   const limited = `exceeds the maximum allowed value of ${limit} bytes`
   return new InvalidRequest({ message: `Raw input has a byte_size (${size} bytes) that ${limited}. ${advice}` })

@@ -1,4 +1,4 @@
-/** What is no HTTP, behind what is: each request gets its own answer, and no other. */
+/** Malformed HTTP after valid HTTP on one connection: each request gets exactly one response. */
 import { once } from "node:events"
 import { connect } from "node:net"
 import { assert, it } from "@effect/vitest"

@@ -1,4 +1,4 @@
-/** A request at a route of the HTTP port, and what its headers say of an inference, whichever route it is. */
+/** Request at a route of the HTTP port, and its headers about inference. */
 import { Result } from "effect"
 import { timeoutHeader } from "@nereid/core/internal/codec/json/BinaryExtension"
 import { InvalidRequest } from "@nereid/core/Errors"
@@ -16,7 +16,7 @@ export interface HttpCall {
   readonly model: { readonly name: string; readonly version: string }
   /** Empty where the path names none. */
   readonly repository: string
-  /** Undefined where nothing is kept of it. */
+  /** Record of the call; undefined if none is kept. */
   readonly record: CallRecord | undefined
 }
 
@@ -31,7 +31,7 @@ export interface InferOptions {
 export const single = (header: string | ReadonlyArray<string> | undefined): string | undefined =>
   typeof header === "string" || header === undefined ? header : header[0]
 
-/** When its caller stops waiting, in milliseconds since the epoch; undefined where it does not say. */
+/** Returns the deadline in milliseconds since the epoch; undefined if the client sets none. */
 export const deadline = ({ request }: HttpCall): Result.Result<number | undefined, InvalidRequest> => {
   const text = single(request.headers[timeoutHeader])
   if (text === undefined) return Result.succeed(undefined)
@@ -40,7 +40,7 @@ export const deadline = ({ request }: HttpCall): Result.Result<number | undefine
   return Result.fail(new InvalidRequest({ message }))
 }
 
-/** What is done with its inference ahead of the gateway. */
+/** Returns the preparation of the call's inference requests, which runs before the gateway. */
 export const preparation = (
   { request, record }: HttpCall,
   { forward }: InferOptions,

@@ -1,4 +1,4 @@
-/** Compressed requests and answers, the choice between encodings, and what a compressed body must not do. */
+/** Compressed HTTP requests and responses, content negotiation, and malicious compressed bodies. */
 import { deflateRawSync, deflateSync, gunzipSync, gzipSync, inflateSync } from "node:zlib"
 import { assert, describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Result } from "effect"

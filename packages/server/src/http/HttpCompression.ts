@@ -1,6 +1,6 @@
 /**
- * Compressed bodies of `infer`, off the event loop: which encoding a request has, which one its answer gets, and both
- * directions with zlib's thread pool. Not gRPC's compression of messages, which is Connect's.
+ * Compresses and decompresses bodies of `infer` over HTTP in zlib's thread pool, off the event loop, and selects the
+ * encodings. GrpcCompression.ts handles gRPC messages.
  *
  * Lengths beside a body, as Inference-Header-Content-Length, are of what it is uncompressed.
  */
@@ -11,10 +11,10 @@ import { InvalidRequest } from "@nereid/core/Errors"
 import type { TooLarge } from "./HttpBody.ts"
 import * as ZlibPool from "../port/ZlibPool.ts"
 
-/** As HTTP has them: "deflate" is with the zlib wrapper. */
+/** Content encodings of HTTP. "deflate" has the zlib wrapper. */
 export type Encoding = "identity" | "gzip" | "deflate"
 
-/** What a refused request may use instead. */
+/** Supported encodings, for the error message of an unsupported one. */
 export const supported = "gzip, deflate"
 
 /** The encoding that a Content-Encoding header names; undefined for one that is unknown, and for several. */
@@ -25,8 +25,8 @@ export const contentEncoding = (header: string | undefined): Encoding | undefine
 }
 
 /**
- * The encoding that an Accept-Encoding header likes best: the first of those with the highest weight, `*` being the first
- * that the header does not name. Identity where there is none, even if the header excludes it.
+ * Returns the preferred encoding of an Accept-Encoding header: the first of the highest weight. `*` stands for the
+ * first encoding that the header does not name. Without a match, it is identity, even if the header excludes that.
  */
 export const preferred = (header: string | undefined): Encoding => {
   if (header === undefined) return "identity"
@@ -43,7 +43,10 @@ export const preferred = (header: string | undefined): Encoding => {
   return best
 }
 
-/** Calls `done` with the body uncompressed, at once where it is; never with more than `limit` bytes, nor holding them. */
+/**
+ * Calls `done` with the decompressed body, at once if it is uncompressed. Never holds more than `limit` bytes of
+ * output.
+ */
 export const decompress = (
   encoding: Encoding,
   body: Uint8Array,
@@ -85,7 +88,7 @@ const inflate = promisify(zlib.inflate)
 
 const encodings: ReadonlyArray<Encoding> = ["identity", "gzip", "deflate"]
 
-/** One element of an Accept-Encoding header; a weight that is none counts as 0. */
+/** Parses one element of an Accept-Encoding header; an invalid weight counts as 0. */
 const weighted = (element: string): { readonly name: string; readonly weight: number } => {
   const [name = "", ...parameters] = element.toLowerCase().split(";")
   const q = parameters.map((parameter) => parameter.trim()).find((parameter) => parameter.startsWith("q="))

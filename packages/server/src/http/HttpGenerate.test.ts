@@ -1,4 +1,6 @@
-/** The generate extension over real sockets (C30, C31): what callers that read, stop reading, err or leave get. */
+/**
+ * The generate extension over real sockets (C30, C31), with clients that read, stop reading, send errors or disconnect.
+ */
 import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request as httpRequest } from "node:http"
 import { connect } from "node:net"
@@ -9,7 +11,7 @@ import * as Gateway from "../gateway/Gateway.ts"
 import { inferModel, json } from "./HttpInfer.fixture.ts"
 import * as HttpServer from "./HttpServer.ts"
 
-/** Answers once, with what it was asked and what its handler knew of it. */
+/** Model that responds once, with its request and the context of its handler. */
 class Mirror extends Model.Service<Mirror>()("mirror", {
   inputs: { TEXT: Tensor.utf8(), NUMBERS: Tensor.optional(Tensor.INT64("n")), HALF: Tensor.optional(Tensor.FP16(1)) },
   outputs: { TEXT: Tensor.utf8(), NUMBERS: Tensor.INT64("n"), CONTEXT: Tensor.utf8() },
@@ -17,8 +19,8 @@ class Mirror extends Model.Service<Mirror>()("mirror", {
 }) {}
 
 /**
- * Answers each word of its text with a response, whose parameter is the word's index. "fail" fails, "never" does not come,
- * "gate" comes when the test says so, "binary" is no text.
+ * Model that responds to each word of its text, with the word's index as a parameter. "fail" fails, "never" does not
+ * respond, "gate" waits for the test, and "binary" is not text.
  */
 class Words extends Model.Service<Words>()("words", {
   inputs: { TEXT: Tensor.utf8() },
@@ -135,7 +137,7 @@ const open = (
     request.end(body)
   })
 
-/** The next that comes of it. */
+/** Waits for the next chunk of a response. */
 const chunk = (response: IncomingMessage) =>
   Effect.callback<string>((resume) => {
     response.once("data", (data: Buffer) => {
@@ -418,7 +420,7 @@ describe("generate_stream", () => {
       const server = yield* harness()
       const response = yield* open(server, "", { model: "bulk", body: '{"X":1}' })
       yield* chunk(response)
-      // Once buffers are full nothing is produced any more: two looks, many other answers apart.
+      // Once buffers are full, nothing more is produced. Two observations, many other responses apart, show it.
       const look = Effect.gen(function* () {
         for (let count = 0; count < 20; count++) yield* generate(server, "mirror", '{"TEXT":"a"}')
         return server.produced.count

@@ -1,6 +1,7 @@
 /**
- * POST …/generate and …/generate_stream: one flat JSON object in, and out either the only response of the model, or all of
- * them as server-sent events. For any model, decoupled or not. Tensors as such are HttpInfer.ts's.
+ * POST …/generate and …/generate_stream: the request is one flat JSON object. The response is the model's only
+ * response, or all responses as server-sent events. Both work for any model, decoupled or not. HttpInfer.ts handles
+ * binary tensors.
  *
  *   headers ─► body ─► decode ─► gateway.stream ─┬─ generate: the first response; a second one refuses ─► {…}
  *     │          │        │          │           └─ generate_stream: each ─► data: {…}, as fast as the caller reads
@@ -29,10 +30,10 @@ export interface DocumentCodec {
   readonly encode: (response: WireResponse) => Result.Result<Uint8Array, InferenceError>
 }
 
-/** As the generate extension has them. */
+/** Codec of the generate extension. */
 const flat: DocumentCodec = { decode: decodeGenerate, encode: encodeGenerated }
 
-/** Answers with the only response of the model; any other number of them is a failure. */
+/** Responds with the single response of the model; any other number of responses is an error. */
 export const generate = (gateway: Gateway, call: HttpCall, options: InferOptions, codec = flat): void =>
   handle(gateway, call, options, codec, (): ResponseWriter => {
     const { response } = call
@@ -54,7 +55,7 @@ export const generate = (gateway: Gateway, call: HttpCall, options: InferOptions
     }
   })
 
-/** Answers with every response of the model, as it comes. */
+/** Responds with every response of the model as an event. */
 export const generateStream = (gateway: Gateway, call: HttpCall, options: InferOptions, codec = flat): void =>
   handle(gateway, call, options, codec, (): ResponseWriter => {
     const { request, response } = call
@@ -88,7 +89,7 @@ export const generateStream = (gateway: Gateway, call: HttpCall, options: InferO
 
 /** Writes the responses of the model to one request, until the HTTP response has ended. */
 interface ResponseWriter {
-  /** Writes one response; returns whether the caller takes another one now. */
+  /** Writes one response. Returns whether the client can take another one now. */
   readonly write: (response: WireResponse) => boolean
   /** The request has failed; `isSubmitted`: after it was submitted to its model. */
   readonly fail: (error: InferenceError, isSubmitted: boolean) => void
@@ -153,7 +154,7 @@ const handle = (
   )
 }
 
-/** Not sent to others: a client need not know what stands behind a body (RFC 9110, 6.5.1). */
+/** Whether the client accepts trailers; others may discard them (RFC 9110, 6.5.1). */
 const takesTrailers = ({ headers }: IncomingRequest): boolean =>
   /(^|,)\s*trailers\s*($|[,;])/i.test(String(headers["te"] ?? ""))
 
@@ -162,7 +163,7 @@ const event = (document: Uint8Array): Uint8Array => Buffer.concat([eventStart, d
 const eventStart = Buffer.from("data: ")
 const eventEnd = Buffer.from("\n\n")
 
-/** A proxy that would collect events before it passes them on is told not to. */
+/** Headers of an event stream, which tell proxies not to buffer events. */
 const eventStream = {
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-cache",

@@ -1,4 +1,4 @@
-/** What the tests of `infer` over HTTP share: models behind a real socket, and a caller. No test is in here. */
+/** Fixture of the tests of inference over HTTP: models behind a real socket, and a client. */
 import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { type IncomingHttpHeaders, type OutgoingHttpHeaders, request as httpRequest } from "node:http"
 import { Effect, Layer } from "effect"
@@ -24,7 +24,7 @@ export interface HttpReply {
   readonly body: Buffer
 }
 
-/** Asks a model. An interrupt breaks the connection off. */
+/** Sends an inference request. An interrupt closes the connection. */
 export const inferModel = (
   { port }: { readonly port: number },
   model: string,

@@ -1,6 +1,6 @@
 /**
- * What a request is promised holds for the second one too, whose path is remembered and whose document looks like that of
- * the first (RequestTemplates.ts). Cancelled, late and traced ones: HttpServer.test.ts, Tracing.test.ts.
+ * Repeated requests, whose path and document are remembered (RequestTemplates.ts), behave like the first one.
+ * HttpServer.test.ts and Tracing.test.ts cover cancelled, late and traced requests.
  */
 import { connect } from "node:net"
 import { assert, it } from "@effect/vitest"

@@ -1,4 +1,4 @@
-/** What becomes of the memory of large requests once they are answered, and that nothing of it is missed before. */
+/** Memory of large HTTP requests: released after the response, and not before. */
 import { gzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
@@ -16,7 +16,7 @@ const picture = Float32Array.from({ length: count }, (_, index) => index / 8)
 
 const bytesOf = ({ buffer }: Float32Array) => new Uint8Array(buffer)
 
-/** As binary data, behind a document of so many characters more. */
+/** Request with binary data, after a JSON document that is `more` characters longer. */
 const binary = (data: Float32Array, more = 0) => {
   const bytes = bytesOf(data)
   const inputs = [{ name: "X", datatype: "FP32", shape: [data.length], bytes }]
@@ -39,7 +39,7 @@ const floats = (response: HttpReply): Float32Array => {
   return new Tensor.Tensor("FP32", [count], output.bytes).data
 }
 
-/** A handler that keeps what it was asked and answers that; both as it should not be done without saying so. */
+/** Handler that keeps its input and returns it, which requires the option `keepsInputs`. */
 const served = Effect.fnUntraced(function* (options: Pick<Model.HandlerOptions, "keepsInputs"> = {}) {
   const kept: Array<Uint8Array> = []
   const layer = Model.each(

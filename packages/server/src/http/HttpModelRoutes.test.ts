@@ -1,4 +1,4 @@
-/** Paths of one's own over a real socket: samples in and out as code has them, and the document that tells of them. */
+/** Custom routes over a real socket: samples in and out, and their OpenAPI document. */
 import { Effect, Layer, Schema, Stream } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { Model, Tensor } from "@nereid/core"

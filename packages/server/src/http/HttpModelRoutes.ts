@@ -1,6 +1,6 @@
 /**
- * Routes of the server's owner, beside those of the protocol: a path of its own for a model, which takes one sample as plain
- * JSON and respond with JSON, and /openapi.json, which describes them. What the JSON is like is JsonSample.ts's.
+ * Custom routes of the operator: a path for a model that takes one sample as plain JSON and responds with JSON.
+ * /openapi.json describes them. JsonSample.ts defines the JSON.
  */
 import { Result } from "effect"
 import * as JsonSample from "@nereid/core/internal/openapi/JsonSample"
@@ -13,18 +13,18 @@ import { sendError, sendJson } from "../port/HttpReply.ts"
 import type { Route } from "./HttpRoute.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
-/** By method and path: `{ "POST /sentiment": Sentiment }`. Values are classes of models. */
+/** Custom routes by method and path: `{ "POST /sentiment": Sentiment }`. Values are model classes. */
 export interface ModelRoutes {
   readonly [route: `POST /${string}`]: { readonly definition: JsonSample.AnyDefinition }
 }
 
-/** A route whose path and model are right. */
+/** Validated route. */
 export interface ModelRoute {
   readonly path: string
   readonly sample: JsonSample.JsonSample
 }
 
-/** Checks them: a path is not one of the protocol, and every field of its model has a JSON form. */
+/** Validates routes: a path must not be one of the protocol, and every field of a model must have a JSON form. */
 export const check = (routes: ModelRoutes): Result.Result<ReadonlyArray<ModelRoute>, ServeError> => {
   const checked: Array<ModelRoute> = []
   for (const [route, { definition }] of Object.entries(routes)) {
@@ -44,7 +44,7 @@ export const check = (routes: ModelRoutes): Result.Result<ReadonlyArray<ModelRou
 
 const openApiPath = "/openapi.json"
 
-/** No routes are none at all, not even the document. */
+/** Makes the routes. Without custom routes, there is no /openapi.json either. */
 export const make = (
   gateway: Gateway,
   options: InferOptions,

@@ -4,7 +4,7 @@ import type { Api } from "../gateway/RestrictedApis.ts"
 
 export interface Route {
   readonly method: "GET" | "POST"
-  /** What it belongs to, for restrictions. */
+  /** API of the route, for restrictions. */
   readonly api: Api
   readonly path: RegExp
   readonly handle: (call: HttpCall) => void

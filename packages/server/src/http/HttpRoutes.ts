@@ -22,7 +22,7 @@ export interface RoutesOptions extends InferOptions {
   readonly modelRoutes: ReadonlyArray<HttpModelRoutes.ModelRoute>
 }
 
-/** All routes. Where several match a path, the first one answers. */
+/** All routes. The first matching route handles a request. */
 export const make = (gateway: Gateway, options: RoutesOptions): ReadonlyArray<Route> => [
   ...inference(gateway, options),
   ...health(gateway),
@@ -100,7 +100,7 @@ const information = (gateway: Gateway): ReadonlyArray<Route> => [
   {
     method: "GET",
     api: "statistics",
-    // Of all models, also where one is called "stats": before the route of its metadata.
+    // Statistics of all models. Precedes the metadata route, which would match a model named "stats".
     path: new RegExp(`^(?:/v2/models|${model})/stats$`),
     handle: ({ response, model: { name, version } }) =>
       sendResult(response, Result.map(gateway.modelStatistics(name, version), ModelStatistics.json)),

@@ -1,4 +1,4 @@
-/** The HTTP port over real sockets: what well-behaved, wrong, broken and vanishing callers get. */
+/** The HTTP port over real sockets, with correct, invalid, broken and disconnecting clients. */
 import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { Agent, type IncomingHttpHeaders, request as httpRequest, type RequestOptions } from "node:http"
 import { connect } from "node:net"
@@ -468,7 +468,7 @@ describe("broken and vanishing callers", () => {
         return raw(port, `POST ${infer} HTTP/1.1\r\nhost: x\r\n${field}\r\n${body}`)
       }
       assert.match(yield* announced(body.length - 1), /^HTTP\/1.1 500 .*Missing a comma or } after an object member/s)
-      // What is missing may still come, until the caller ends.
+      // The server waits for the missing bytes until the client closes.
       assert.match(yield* announced(body.length + 1), /^HTTP\/1.1 400 .*malformed HTTP/s)
       assert.match(yield* announced(undefined), /^HTTP\/1.1 500 .*The document is empty\. at 0/s)
       assert.strictEqual((yield* send(port, infer, { body })).status, 200)
@@ -551,7 +551,7 @@ describe("start and stop", () => {
       const agent = new Agent({ keepAlive: true })
       yield* Effect.addFinalizer(() => Effect.sync(() => agent.destroy()))
       yield* send(port, "/v2", { agent })
-      // One that never asks anything, one in the middle of its headers.
+      // An idle connection, and one in the middle of its headers.
       for (const sent of ["", "GET /v2 HTTP/1.1\r\n"]) yield* opened(port, sent)
       const waiting = yield* Effect.forkChild(send(port, "/v2/models/gated/infer", { body: gatedBody, agent }))
       const gate = yield* Queue.take(started)

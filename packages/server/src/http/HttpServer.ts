@@ -1,7 +1,4 @@
-/**
- * The HTTP port of the v2 protocol. Not here: what a path answers (HttpRoutes.ts), and how the port starts and stops
- * (HttpListener.ts).
- */
+/** The HTTP port of the v2 protocol. HttpRoutes.ts has the routes; HttpListener.ts starts and stops the port. */
 import { Effect, type Scope } from "effect"
 import * as CallRecord from "../log/CallRecord.ts"
 import type * as Cors from "../port/Cors.ts"
@@ -17,29 +14,29 @@ import type { ServeError } from "../error/ServeError.ts"
 import * as Spans from "../trace/Spans.ts"
 import type { Tls } from "../port/Tls.ts"
 
-/** What it answers, and to whom. */
+/** Limits, routes and access rules of the HTTP front end. */
 export interface FrontEndOptions {
-  /** The largest body, in bytes. Default 64 MiB. */
+  /** Maximum size of a body, in bytes. Default 64 MiB. */
   readonly maxInputSize?: number | undefined
-  /** Headers that become parameters of their request, as a pattern of their names (ForwardedHeaders.ts). Default none. */
+  /** Pattern of the header names that are forwarded as request parameters (ForwardedHeaders.ts). Default: none. */
   readonly forwardHeaders?: string | undefined
-  /** What answers only to those who have a secret. Default nothing. */
+  /** APIs that require a secret header. Default: none. */
   readonly restrictedApis?: ReadonlyArray<RestrictedApis.Restriction> | undefined
-  /** Paths of one's own. Default none. */
+  /** Custom routes. Default: none. */
   readonly routes?: HttpModelRoutes.ModelRoutes | undefined
-  /** Default: none, browsers keep pages of other origins away. */
+  /** CORS of the port. Default: none. */
   readonly cors?: Cors.CorsPolicy | undefined
 }
 
 export interface HttpServerOptions extends FrontEndOptions {
   readonly host: string
-  /** 0 for any free port. */
+  /** Port to listen on; 0 picks a free port. */
   readonly port: number
-  /** Connections at one time; one more is closed at once. Default 10 000. */
+  /** Maximum open connections; further connections are closed at once. Default 10,000. */
   readonly maxConnections?: number | undefined
-  /** Default: none, the port speaks plaintext. */
+  /** TLS files. Default: none, the port is plaintext. */
   readonly tls?: Tls | undefined
-  /** How long a stop waits for answers in flight. Default 30 s. */
+  /** Maximum time that a stop waits for responses in flight. Default 30 s. */
   readonly stopTimeoutMillis?: number | undefined
 }
 
@@ -51,7 +48,7 @@ export const make = Effect.fnUntraced(function* (
   return yield* HttpListener.make(handler, { name: "HTTP", host, port, maxConnections, tls, stopTimeoutMillis })
 })
 
-/** For whatever port its requests come to. */
+/** Makes the HTTP front end, for any port. */
 export const frontEnd = Effect.fnUntraced(function* (
   gateway: Gateway,
   options: FrontEndOptions,

@@ -1,6 +1,6 @@
 /**
- * Routes about the server and not about inference: their body is a small JSON object of settings, or nothing, and their
- * answer JSON. What the settings mean is in RepositoryIndex.ts, LogSettings.ts and TraceSettings.ts.
+ * Routes for settings of the server. The body of a request is a small JSON object or empty; the response is JSON.
+ * RepositoryIndex.ts, LogSettings.ts and TraceSettings.ts define the settings.
  */
 import { type Effect, Result } from "effect"
 import type { InferenceError } from "@nereid/core/Errors"
@@ -88,7 +88,7 @@ export const routes = (gateway: Gateway, maxInputSize: number): ReadonlyArray<Ro
   },
 ]
 
-/** The most bytes of such a body. */
+/** Maximum size of a settings body, in bytes. */
 const maxBodySize = 1024 * 1024
 
 const withSettings = (

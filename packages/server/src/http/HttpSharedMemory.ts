@@ -1,6 +1,6 @@
 /**
- * Routes of the shared memory extension, for regions of system memory and of CUDA memory. What a region is, is in
- * SharedMemory.ts.
+ * Routes of the shared memory extension, for regions of system memory and of CUDA memory. SharedMemory.ts defines
+ * regions.
  */
 import { Result } from "effect"
 import * as RegionDocument from "@nereid/core/internal/codec/json/RegionDocument"
@@ -13,7 +13,7 @@ import { sendEmpty, sendError, sendResult } from "../port/HttpReply.ts"
 import * as CudaSharedMemory from "../memory/CudaSharedMemory.ts"
 import type { Region, SharedMemory } from "../memory/SharedMemory.ts"
 
-/** Its name stands where a model's does in other paths. */
+/** Name of the region, in place of a model's name in other paths. */
 const region = "(?:/region/(?<name>[^/]+))?"
 
 /** `maxInputSize`: the largest body of a registration, in bytes. */
@@ -55,7 +55,7 @@ export const routes = (memory: SharedMemory, maxInputSize: number): ReadonlyArra
   {
     method: "POST",
     api: "shared-memory",
-    // There is no region to unregister.
+    // No regions can be registered, so this always succeeds.
     path: new RegExp(`^/v2/cudasharedmemory${region}/unregister$`),
     handle: ({ response }) => sendEmpty(response, 200),
   },

@@ -3,7 +3,7 @@
 /** Longer texts are not memoized. */
 const maxTextLength = 512
 
-/** `compute`, memoized. Keeps at most `maxEntries` results, and drops all of them when there would be one more. */
+/** Memoizes `compute`. Keeps at most `maxEntries` results, and drops all of them before it exceeds that. */
 export const make = <A>(compute: (text: string) => A, maxEntries: number): ((text: string) => A) => {
   const memo = new Map<string, A>()
   return (text) => {

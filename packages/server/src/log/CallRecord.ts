@@ -17,7 +17,7 @@ export interface CallRecord {
 }
 
 export interface CallRecords {
-  /** `port` is where a call of at most one request has come from. Undefined where nothing is kept. */
+  /** Begins the record of a call; undefined if none is kept. `port` is given for calls of at most one request. */
   readonly begin: (port: Port | undefined) => CallRecord | undefined
 }
 
@@ -60,5 +60,5 @@ export const make = ({ logging, tracing }: CallRecordOptions): Effect.Effect<Cal
     }
   })
 
-/** What callers send may be of any length. */
+/** Truncates text from clients, which has no length limit. */
 const short = (text: string): string => (text.length <= 200 ? text : `${text.slice(0, 200)}…`)

@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import type { LogFormat } from "./LogSettings.ts"
 import * as LogLine from "./LogLine.ts"
 
-/** What an effect logs, as lines; the fiber's number is none that a test could know. */
+/** Returns the lines that an effect logs, with N for the number of the fiber. */
 const lines = Effect.fnUntraced(function* (effect: Effect.Effect<void>, format: LogFormat = "default") {
   const printed: Array<string> = []
   const logger = Logger.make((event) => {

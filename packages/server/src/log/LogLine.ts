@@ -1,11 +1,11 @@
 /**
- * One event of the log as one line, in the format of Triton's log, so that what reads that reads this:
+ * Formats a log event as one line, in the format of Triton's log, for compatibility with its parsers:
  *
  *   default   I1121 04:29:49.123000 4242 fiber:12] "message"
  *   ISO8601   2026-11-21T04:29:49Z I 4242 fiber:12] "message"
  *
- * Level, time (UTC), process, and where Triton has a source file and line: the fiber that logged. The message is quoted as
- * JSON quotes a string, so that nothing that a caller sent can begin a line of its own or steer a terminal.
+ * The fields are level, time (UTC) and process. In place of Triton's source file and line, the fiber follows. The
+ * message is quoted as in JSON, so that text from clients cannot start a new line or control a terminal.
  */
 import { Cause, type Fiber, type LogLevel, References } from "effect"
 import { inspect } from "node:util"
@@ -27,7 +27,7 @@ export const print = (event: LogEvent, format: LogFormat, pid: number): string =
   return `${letter}${iso.slice(5, 7)}${iso.slice(8, 10)} ${iso.slice(11, 23)}000 ${rest}`
 }
 
-/** What is verbose has the letter of information. */
+/** Letters of the log levels. Verbose lines have the letter of information. */
 const letters: { readonly [L in LogLevel.LogLevel]: string } = {
   All: "I",
   Trace: "I",

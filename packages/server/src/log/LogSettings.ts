@@ -17,12 +17,12 @@ import {
 export type LogFormat = "default" | "ISO8601"
 
 export interface LogSettings {
-  /** Empty for stderr. */
+  /** Path of the log file; empty for stderr. */
   readonly file: string
   readonly info: boolean
   readonly warning: boolean
   readonly error: boolean
-  /** 1 adds a line for each request and what is logged at the level Debug, 2 the level Trace. */
+  /** Verbosity. 1 logs every request and the level Debug; 2 also logs the level Trace. Default 0. */
   readonly verboseLevel: number
   readonly format: LogFormat
 }
@@ -31,11 +31,11 @@ export interface LogSettings {
 export interface LogControl {
   readonly current: () => LogSettings
   readonly change: (changes: LogChanges) => LogSettings
-  /** Whether what is logged at this level is written. */
+  /** Tells whether messages of this level are logged. */
   readonly isOn: (level: LogLevel.LogLevel) => boolean
 }
 
-/** What may change while the server runs. */
+/** Settings that can change while the server runs. */
 export type LogChanges = Partial<Omit<LogSettings, "file">>
 
 const defaults: LogSettings = {
@@ -71,7 +71,7 @@ export const make = (options: Partial<LogSettings> = {}): LogControl => {
   }
 }
 
-/** As the HTTP port prints them. */
+/** JSON of the settings, as in HTTP responses. */
 export const json = ({ file, info, warning, error, verboseLevel, format }: LogSettings) => ({
   log_file: file,
   log_info: info,
@@ -96,17 +96,17 @@ const settingValue = (value: boolean | number | string) => {
   return create(LogSettingsResponse_SettingValueSchema, { parameterChoice })
 }
 
-/** A setting's new value; undefined where it stays, `wrong` where it is of a type that no setting has. */
+/** New value of a setting: undefined for unchanged, `wrong` for a type that no setting has. */
 type Value = boolean | number | string | undefined | typeof wrong
 const wrong = Symbol("wrong")
 
-/** The errors of a port. */
+/** Error messages of a port. */
 interface ErrorTexts {
   readonly wrongType: (name: string, expected: "boolean" | "unsigned" | "string") => InferenceError
   readonly wrongFormat: (message: string) => InferenceError
 }
 
-/** The changes that the body of a request asks for. */
+/** Parses the changes in the body of a request. */
 export const fromJson = (document: SettingsDocument): Result.Result<LogChanges, InferenceError> =>
   changes(
     [...document].map(([name, setting]) => {
@@ -140,7 +140,7 @@ export const fromMessage = ({ settings }: LogSettingsRequest): Result.Result<Log
     },
   )
 
-/** All of them, or the first thing that is wrong. */
+/** Parses all changes, or returns the first error. */
 const changes = (
   values: ReadonlyArray<readonly [name: string, value: Value]>,
   texts: ErrorTexts,
@@ -168,7 +168,7 @@ const flag =
 
 const fileIsFixed = "log file location can not be updated through network protocol"
 
-/** What a value of each setting changes, or why not. */
+/** Parsers of the settings: each returns the change, or the reason for a refusal. */
 const known: { readonly [name: string]: Change } = {
   log_file: () => Result.fail(new Unsupported({ message: fileIsFixed })),
   log_info: flag("log_info", (info) => ({ info })),

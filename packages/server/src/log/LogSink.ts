@@ -1,6 +1,6 @@
 /**
- * Where lines of the log go: stderr, or the end of a file. A file is written behind the server's back; what a disk is too
- * slow for is dropped and counted, and a file that fails is told of once and given up for stderr.
+ * Destination of log lines: stderr, or the end of a file. A file is written asynchronously. Lines that a slow disk
+ * cannot take are dropped and counted. After a failure of the file, reported once, lines go to stderr.
  */
 import { createWriteStream, type WriteStream } from "node:fs"
 import { Effect, type Scope } from "effect"
@@ -13,7 +13,7 @@ export interface LogSink {
 /** Bytes that may wait for the disk. */
 const maxPendingBytes = 8 * 1024 * 1024
 
-/** By the console, which does not mind when nobody reads it any more. */
+/** Writes with the console, which ignores a closed stderr. */
 export const stderr: LogSink = { write: (line) => console.error(line) }
 
 /** Until its scope closes. */
@@ -50,7 +50,7 @@ const open = (path: string): Effect.Effect<WriteStream, ServeError> =>
     })
   })
 
-/** With all that waits. */
+/** Closes the stream after all pending writes. */
 const close = (stream: WriteStream): Effect.Effect<void> =>
   Effect.callback((resume) => {
     if (stream.closed) return resume(Effect.void)

@@ -1,4 +1,4 @@
-/** The log of a server: settings over both ports, their effect on what is written, and where (C39). */
+/** The log of a server: settings over both ports, and their effect on the lines and their destination (C39). */
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -166,7 +166,7 @@ describe("settings", () => {
   )
 })
 
-/** What a program has written to its log file by its end. */
+/** Returns the log file that a program has written by its end. */
 const logged = Effect.fnUntraced(function* <E>(
   program: (file: string) => Effect.Effect<void, E, Scope.Scope>,
   before = "",

@@ -1,8 +1,8 @@
 /**
- * The log of a server: Effect's logger, behind settings that may change while it runs, in Triton's format (LogLine.ts).
+ * The server's log: an Effect logger with settings that can change at run time, in Triton's format (LogLine.ts).
  *
- * `Logging.layer` around a program makes it the log of the whole program, its models included. Without that, a server
- * brings one for its own lines; where the program has chosen loggers of its own, it keeps them, behind the same settings.
+ * `Logging.layer` replaces the loggers of a whole program, models included. Without that layer, a server logs only its
+ * own lines this way. If the program sets other loggers, the server keeps them and filters by the same settings.
  */
 import { Context, Effect, Layer, Logger, LogLevel, Option, References, type Scope } from "effect"
 import * as LogLine from "./LogLine.ts"
@@ -10,7 +10,7 @@ import * as LogSettings from "./LogSettings.ts"
 import * as LogSink from "./LogSink.ts"
 import type { ServeError } from "../error/ServeError.ts"
 
-/** All optional; the defaults: information, warnings and errors, in the default format, to stderr. */
+/** Log settings, all optional. Default: information, warnings and errors, in the default format, to stderr. */
 export type LoggingOptions = Partial<LogSettings.LogSettings>
 
 export class Logging extends Context.Service<
@@ -21,7 +21,7 @@ export class Logging extends Context.Service<
   }
 >()("@nereid/server/Logging") {}
 
-/** Fails where the log file cannot be written. */
+/** Fails with a ServeError if the log file cannot be written. */
 const make = Effect.fnUntraced(function* (
   options: LoggingOptions,
 ): Effect.fn.Return<Logging["Service"], ServeError, Scope.Scope> {
@@ -34,7 +34,7 @@ const make = Effect.fnUntraced(function* (
   return Logging.of({ control, logger })
 })
 
-/** The log of everything that this layer is provided to. */
+/** Replaces the loggers of the effects that this layer is provided to. Fails if the log file cannot be written. */
 export const layer = (options: LoggingOptions = {}): Layer.Layer<Logging, ServeError> =>
   Layer.effectContext(
     Effect.map(make(options), (logging) =>
@@ -45,14 +45,14 @@ export const layer = (options: LoggingOptions = {}): Layer.Layer<Logging, ServeE
     ),
   )
 
-/** The log of the program, where it has one of this kind; else one of these options. */
+/** Returns the surrounding `Logging` service, or makes one from these options if there is none. */
 export const current = (options: LoggingOptions) =>
   Effect.flatMap(
     Effect.serviceOption(Logging),
     Option.match({ onNone: () => make(options), onSome: (logging) => Effect.succeed(logging) }),
   )
 
-/** Puts what an effect logs behind the settings. */
+/** Applies the log settings to the loggers of an effect. */
 export const through =
   ({ control, logger }: Logging["Service"]) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>

@@ -2,12 +2,15 @@ import { execFileSync } from "node:child_process"
 import { assert, describe, it } from "@effect/vitest"
 
 interface Collections {
-  /** Of the whole heap. */
+  /** Number of full collections. */
   readonly full: number
   readonly young: number
 }
 
-/** How often a heap of 30 MB is collected while 700 MB of buffers come and go, each of which is `told`; or one of all. */
+/**
+ * Counts the collections of a 30 MB heap while 700 MB of buffers are allocated and dropped. `each` reports every buffer
+ * to GarbageCollector.ts, `one` a single large one.
+ */
 const collections = (tuned: boolean, scope: "each" | "one"): Collections => {
   const program = `
     import { constants, PerformanceObserver } from "node:perf_hooks"

@@ -26,7 +26,10 @@ const sinceMajor = 14
 /** Bytes of garbage after which the young are collected, in 0.4 ms. V8 by itself waits for 64 MiB. */
 const youngLimit = 16 * 2 ** 20
 
-/** Of a buffer. Requests with larger ones would outlive several such collections, and be old before they are garbage. */
+/**
+ * Maximum size of a buffer, in bytes. Requests with larger ones would outlive several young collections and be
+ * promoted.
+ */
 const maxYoungBuffer = youngLimit / 8
 
 /** Bytes of allocations between two checks of the external memory, each of 2 µs. */
@@ -40,7 +43,7 @@ let minExternal = Infinity
 /** Undefined until buffers come in masses. */
 let collect: NodeJS.GCFunction | undefined
 
-/** Once for a process. */
+/** Tunes V8; further calls have no effect. */
 export const tune = (): void => {
   if (tuned) return
   tuned = true
@@ -59,7 +62,7 @@ export const allocated = (length: number, diesYoung: boolean): void => {
   if (bytes < checkInterval) return
   bytes = 0
   const external = getHeapStatistics().external_memory
-  // What a collection has found is given back a little later, by another thread.
+  // V8 frees collected buffers a little later, on another thread.
   minExternal = Math.min(minExternal, external)
   if (external - minExternal < youngLimit) return
   minExternal = Infinity
@@ -72,7 +75,7 @@ const countBuffers = (length: number): void => {
   setFlagsFromString("--external-memory-accounted-in-global-limit")
 }
 
-/** What `--expose-gc` would have made a global. */
+/** Returns the `gc` function that `--expose-gc` would define as a global. */
 const exposed = (): NodeJS.GCFunction => {
   setFlagsFromString("--expose-gc")
   const gc: NodeJS.GCFunction = runInNewContext("gc")

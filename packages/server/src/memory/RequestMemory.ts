@@ -1,14 +1,13 @@
 /**
- * Large memory that belongs to one request, freed at once. Left to the garbage collector it costs several times what
- * the request does otherwise: V8 marks the whole heap again for every 64 MB of array buffers that have come and gone,
- * however short they lived.
+ * Large memory of a single request, freed explicitly at its end. Garbage collection of it would cost several times the
+ * rest of the request: V8 marks the whole heap for every 64 MB of array buffers, however short-lived.
  */
 import * as GarbageCollector from "./GarbageCollector.ts"
 
 /** Buffers below this size, in bytes, are left to the garbage collector. */
 const minLargeSize = 16 * 1024
 
-/** The widest element: where tensors begin at its multiples, nothing has to copy them to read them. */
+/** Size of the widest element. Tensors at its multiples can be read without a copy. */
 const alignment = 8
 
 /** Whether the memory can be freed; a small tensor shares its buffer with others. */
@@ -26,8 +25,7 @@ export const allocate = (length: number, aligned: number, diesYoung = false): Ui
 }
 
 /**
- * Frees the memory under these bytes, unless it is shared. Other views of it become empty; a write
- * of it must not be under way.
+ * Frees the memory of these bytes, unless it is shared. Other views of it become empty; no write of it may be pending.
  */
 export const free = (bytes: Uint8Array): void => {
   const { buffer, byteOffset, byteLength } = bytes

@@ -201,7 +201,7 @@ describe("regions", () => {
       assert.strictEqual(one.text, '[{"name":"out","key":"/object","offset":32,"byte_size":32}]')
       const unregistered = yield* post("/v2/systemsharedmemory/region/in/unregister", "")
       assert.deepStrictEqual([unregistered.status, unregistered.text], [200, ""])
-      // What is not there is forgotten already.
+      // Registrations of missing memory are already removed.
       assert.strictEqual((yield* post("/v2/systemsharedmemory/region/in/unregister", "")).status, 200)
       assert.deepStrictEqual(yield* status(), [shown("out", 32)])
       const unknown = yield* get("/v2/systemsharedmemory/region/in/status")

@@ -1,7 +1,7 @@
 /**
- * Regions of shared memory that callers register by name and then name in requests, in place of tensors' bytes: what the
- * gateway asks for, and the server that does not allow it, which is the default. The regions themselves are in
- * SystemSharedMemory.ts; references to them in core's RegionReference.ts.
+ * Shared memory regions that clients register by name, and then use in requests in place of tensor bytes. This module
+ * has the interface, and the default implementation, which refuses registration. SystemSharedMemory.ts implements the
+ * regions, and RegionReference.ts of core the references to them.
  */
 import { Result } from "effect"
 import { type InferenceError, RegionNotFound, Unsupported } from "@nereid/core/Errors"
@@ -10,7 +10,7 @@ import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireR
 /** A registered region. */
 export interface Region {
   readonly name: string
-  /** Of the shared memory object, as `shm_open` takes it. */
+  /** Name of the shared memory object for `shm_open`. */
   readonly key: string
   /** Bytes from the start of the object to the start of the region. */
   readonly offset: number
@@ -28,7 +28,7 @@ export interface Loan {
 }
 
 export interface SharedMemory {
-  /** Why no region can be registered; undefined where some can. */
+  /** Error if registration is not allowed, otherwise undefined. */
   readonly refusal: InferenceError | undefined
   /** One region, or all where `name` is empty. */
   readonly status: (name: string) => Result.Result<ReadonlyArray<Region>, InferenceError>
@@ -38,7 +38,7 @@ export interface SharedMemory {
   readonly borrow: (request: WireRequest) => Result.Result<Loan, InferenceError>
 }
 
-/** Whether a request has to borrow regions. */
+/** Whether a request uses regions. */
 export const isUsedBy = (request: WireRequest): boolean =>
   request.inputs.some(({ region }) => region !== undefined) ||
   request.outputs.some(({ region }) => region !== undefined)
@@ -52,7 +52,7 @@ const refusal = new Unsupported({
 
 const refused = () => Result.fail(refusal)
 
-/** For a server that allows no shared memory. */
+/** Implementation for a server that does not allow shared memory. */
 export const disabled: SharedMemory = {
   refusal,
   status: (name) => (name === "" ? Result.succeed([]) : notFound(name)),

@@ -1,7 +1,7 @@
 /**
- * A POSIX shared memory object, open as the file that Linux shows for it. What was opened stays, as a mapping of it would,
- * also where its name is removed or taken by another object. Once closed, it is never read or written again: the number of
- * its file may be another one's by then.
+ * POSIX shared memory object, opened as the file that Linux shows for it. Like a mapping, it stays open if its name is
+ * removed or reused. After it is closed, it is never read or written, because its file descriptor may belong to another
+ * file.
  */
 import { closeSync, constants, fstatSync, openSync, readSync, writeSync } from "node:fs"
 import { join } from "node:path"
@@ -11,7 +11,7 @@ import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 /** One call to the system takes at most 2 GiB. */
 const maxBytesPerCall = 2 ** 30
 
-/** Not through a link to elsewhere, and without waiting for the other end of what is no file but a pipe. */
+/** Does not follow links, and does not block on a pipe. */
 const openFlags = constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
 /** The file's name for a key, which may begin with slashes as `shm_open` has it. */
@@ -25,7 +25,10 @@ export class SharedMemoryObject {
     this.#file = file
   }
 
-  /** Undefined where there is none, where it may not be read and written, and where the key names anything else. */
+  /**
+   * Opens an object. Returns undefined if it does not exist, is not readable and writable, or is not a shared memory
+   * object.
+   */
   static open(directory: string, key: string): SharedMemoryObject | undefined {
     const name = objectName(key)
     if (name === "" || name === "." || name === ".." || name.includes("/") || name.includes("\0")) return undefined
@@ -34,21 +37,21 @@ export class SharedMemoryObject {
       file = openSync(join(directory, name), openFlags)
       if (fstatSync(file).isFile()) return new SharedMemoryObject(file)
     } catch {
-      // The caller learns that it cannot be opened; why is not for it to know.
+      // Clients learn only that it cannot be opened, not why.
     }
     if (file !== undefined) closeSync(file)
     return undefined
   }
 
-  /** In bytes; its owner may change it at any time. */
+  /** Returns the current size, in bytes; the owner may change it at any time. */
   size(): number {
     return fstatSync(this.#file).size
   }
 
-  /** A copy of these bytes, or why there is none. */
+  /** Copies these bytes, or returns an error message. */
   read(offset: number, length: number): Result.Result<Uint8Array, string> {
     return this.#transferAll(offset, length, () => {
-      // A buffer of its own, without zeros first: all of it is read.
+      // Allocates a separate buffer without zeroing it, because all of it is overwritten.
       const bytes = new Uint8Array(Buffer.allocUnsafeSlow(length).buffer)
       for (let done = 0; done < length;) {
         const count = readSync(this.#file, bytes, done, Math.min(length - done, maxBytesPerCall), offset + done)

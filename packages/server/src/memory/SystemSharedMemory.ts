@@ -1,10 +1,9 @@
 /**
- * Regions of POSIX shared memory on this machine, through the files that Linux shows for them in /dev/shm. Reading and
- * writing these files moves the same pages that other processes have mapped, so no mapping of our own is needed, nor could
- * a region that shrinks end the process, as it would with one.
+ * Regions of POSIX shared memory, read and written through their files in /dev/shm on Linux. Those files are the same
+ * pages that other processes map. No mapping is needed here, and a region that shrinks cannot crash the process.
  *
- * The calls are synchronous on purpose: nothing waits for a disk, each is one copy in memory like the one from a socket
- * that it replaces, and a hand-off to another thread costs more than copying most tensors does.
+ * The calls are synchronous on purpose. No disk is involved, each call is one memory copy, and a hand-off to another
+ * thread costs more than copying most tensors.
  */
 import { existsSync } from "node:fs"
 import { Result } from "effect"
@@ -23,7 +22,7 @@ import { notFound, type Region, type SharedMemory } from "./SharedMemory.ts"
 import { objectName, SharedMemoryObject } from "./SharedMemoryObject.ts"
 
 export interface SystemSharedMemoryOptions {
-  /** Where the shared memory objects are files. Default /dev/shm. */
+  /** Directory of the shared memory files. Default /dev/shm. */
   readonly directory?: string
   /** Regions at one time, each of which keeps a file open. Default 1024. */
   readonly maxRegions?: number
@@ -117,7 +116,7 @@ export class SystemSharedMemory implements SharedMemory {
       }
       used.clear()
     }
-    /** Every region that is named, found before the first of them is read. */
+    /** Finds all named regions before it reads the first. */
     const regions = new Map<RegionReference, OpenRegion>()
     for (const { region: reference } of [...request.inputs, ...request.outputs]) {
       if (reference === undefined) continue

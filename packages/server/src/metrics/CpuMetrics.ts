@@ -5,7 +5,7 @@
 import { cpus, freemem, totalmem } from "node:os"
 import { type Context, type Duration, Effect, Metric, Schedule, type Scope } from "effect"
 
-/** In the registry of this context; kept up to date until the scope closes. */
+/** Registers the metrics in the context's registry, and updates them until the scope closes. */
 export const register = Effect.fnUntraced(function* (
   interval: Duration.Duration,
   registry: Context.Context<never>,

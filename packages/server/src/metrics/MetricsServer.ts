@@ -8,7 +8,7 @@ import type { ServeError } from "../error/ServeError.ts"
 
 export interface MetricsServerOptions {
   readonly host: string
-  /** 0 for any free port. */
+  /** Port to listen on; 0 picks a free port. */
   readonly port: number
   readonly metrics?: PrometheusMetrics.MetricsOptions | undefined
 }

@@ -1,7 +1,7 @@
 /**
- * What one model version contributes to the metrics, under the names that the protocol's dashboards know: counters and
- * gauges that are read from its statistics when asked, and, where turned on, summaries and a histogram that observe its
- * requests. What is counted, and when, is core's ModelStatistics.ts.
+ * Metrics of one model version, under the names of Triton's metrics. Counters and gauges are read from the model's
+ * statistics at each scrape. Optional summaries and a histogram observe its requests. ModelStatistics.ts of core
+ * defines the counts.
  */
 import { constVoid } from "effect/Function"
 import { type Context, Effect, Metric, Schedule, type Scope } from "effect"
@@ -14,7 +14,7 @@ import { rotationSeconds, SlidingQuantiles } from "./SlidingQuantiles.ts"
 export interface ModelMetricsOptions {
   readonly counterLatencies: boolean
   readonly histogramLatencies: boolean
-  /** Of the summaries; undefined for none. */
+  /** Quantiles of the summaries; undefined for no summaries. */
   readonly quantiles: ReadonlyArray<number> | undefined
 }
 
@@ -42,7 +42,7 @@ const counters: ReadonlyArray<Family> = [
   },
 ]
 
-/** Of models with a response cache alone. */
+/** Counters only for models with a response cache. */
 const cacheCounters: ReadonlyArray<Family> = [
   {
     name: "nv_cache_num_hits_per_model",
@@ -69,7 +69,7 @@ const cacheLatencies: ReadonlyArray<Family> = [
   },
 ]
 
-/** Of models whose batches are filled up alone. */
+/** Gauges only for models with padded batches. */
 const paddingGauges: ReadonlyArray<Family> = [
   {
     name: "nereid_padding_ratio",
@@ -82,7 +82,7 @@ const paddingGauges: ReadonlyArray<Family> = [
   },
 ]
 
-/** Of the rows that a batch may have. */
+/** Boundaries as shares of the maximum batch size. */
 const fillBoundaries = [0.1, 0.25, 0.5, 0.75, 0.9, 1]
 
 const reasons: ReadonlyArray<FailureReason> = ["REJECTED", "CANCELED", "BACKEND", "OTHER"]
@@ -106,7 +106,7 @@ interface Part {
   readonly words: string
   readonly ofAll: (statistics: ModelStatistics) => number
   readonly ofOne: (...request: Parameters<ModelStatistics["succeeded"]>) => number
-  /** Of one that the cache answers, where that has the part. */
+  /** Duration for a request that the cache answers, if it has that part. */
   readonly ofHit?: (total: number, queued: number) => number
 }
 
@@ -145,7 +145,7 @@ const parts: ReadonlyArray<Part> = [
   },
 ]
 
-/** In the registry of this context until the scope closes. */
+/** Registers the metrics in the context's registry until the scope closes. */
 export const register = Effect.fnUntraced(function* (
   model: RunningModel,
   configuration: ModelConfig | undefined,
@@ -233,14 +233,17 @@ export const register = Effect.fnUntraced(function* (
       attributes: labels(model, configuration),
       boundaries: (configuration && ConfiguredMetrics.buckets(configuration)) ?? [100, 500, 2000, 5000],
     })
-    // Reading it makes its series, which is to be there before the first response.
+    // Reading the metric creates its series, so that it exists before the first response.
     metric.valueUnsafe(registry)
     registrations.push({ remove: () => Metric.removeUnsafe(metric, registry) })
     yield* observe(statistics, { firstResponse: (total) => metric.updateUnsafe(total / 1e6, registry) })
   }
 })
 
-/** What a summary is of; of the kinds of requests that it does not know it sees nothing. In nanoseconds. */
+/**
+ * Summary of durations, in nanoseconds. Each function returns the duration of one kind of request; other kinds are
+ * ignored.
+ */
 interface Summarized {
   readonly family: string
   readonly words: string
@@ -300,7 +303,7 @@ const observe = (statistics: ModelStatistics, observer: Observer) =>
     () => Effect.sync(() => statistics.observers.delete(observer)),
   )
 
-/** The parts of a request are measured apart, so a difference of them may be a fraction, or less than nothing. */
+/** Parts of a request are measured separately, so a difference may be fractional or negative. */
 const microseconds = (ns: number): number => Math.max(0, Math.floor(ns / 1000))
 
 const summaryState = (durations: SlidingQuantiles, quantiles: ReadonlyArray<number>): Metric.SummaryState => {
@@ -341,7 +344,7 @@ const fillState = ({ description: { maxBatchSize, statistics } }: RunningModel):
   return { buckets: fillBoundaries.map((boundary, index) => [boundary, below[index] ?? 0]), count, sum, min, max }
 }
 
-/** In the order of the alphabet, which is the order they are written in. */
+/** Labels in alphabetical order, in which they are written. */
 const labels = (
   { description: { name, version } }: RunningModel,
   configuration: ModelConfig | undefined,

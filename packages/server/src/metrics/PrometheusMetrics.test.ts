@@ -1,4 +1,4 @@
-/** What is counted, and how it is written, as Prometheus scrapes it (C38). */
+/** Prometheus metrics: their values and their text format, scraped over HTTP (C38). */
 import { altered } from "../../../../test/fixtures/runningModel.ts"
 import { ModelVersion } from "@nereid/core/internal/lifecycle/ModelVersion"
 import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
@@ -250,7 +250,7 @@ describe("summaries", () => {
   )
 })
 
-/** Two responses, each so many milliseconds after the one before it; none where that is 0. */
+/** Model with two responses, each this many milliseconds after the previous one; none for 0. */
 class Slow extends Model.Service<Slow>()("slow", {
   inputs: { MILLIS: Tensor.scalar("INT32") },
   outputs: { N: Tensor.scalar("INT32") },

@@ -1,6 +1,6 @@
 /**
- * What a server tells Prometheus: its models and its machine, in a registry of its own, and every other Effect metric of
- * the program, in its text format. What is off is neither observed nor written.
+ * Prometheus' text format of all metrics: those of the models and the machine, in a separate registry, and every other
+ * Effect metric of the program. Metrics that are turned off are neither collected nor written.
  */
 import { Context, Duration, Effect, Exit, Metric, Queue, Scope } from "effect"
 import { formatUnsafe } from "effect/observability/PrometheusMetrics"
@@ -11,22 +11,22 @@ import type { Gateway } from "../gateway/Gateway.ts"
 import { ServeError } from "../error/ServeError.ts"
 
 export interface MetricsOptions {
-  /** Whether the parts of requests' time are summed up, as counters. Default true. */
+  /** Counters of the time in each part of requests. Default true. */
   readonly counterLatencies?: boolean
-  /** Whether there is a histogram of the time to the first response, of decoupled models. Default false. */
+  /** Histogram of the time to the first response, for decoupled models. Default false. */
   readonly histogramLatencies?: boolean
-  /** Whether there are quantiles of the parts of requests' time, over the last minute. Default false. */
+  /** Summaries of the time in each part of requests, over the last minute. Default false. */
   readonly summaryLatencies?: boolean
-  /** Which, from 0 to 1. Default 0.5, 0.9, 0.95, 0.99, 0.999; each is right within one per cent of its value. */
+  /** Quantiles of the summaries, from 0 to 1. Default 0.5, 0.9, 0.95, 0.99, 0.999. Values are accurate to 1 %. */
   readonly summaryQuantiles?: ReadonlyArray<number>
-  /** Whether the machine's processors and memory are in them. Default true. */
+  /** Metrics of the machine's processors and memory. Default true. */
   readonly cpu?: boolean
-  /** How often processors and memory are looked at. Default 2 seconds. */
+  /** Interval between measurements of processors and memory. Default 2 seconds. */
   readonly interval?: Duration.Input
 }
 
 export interface PrometheusMetrics {
-  /** The state of now, in Prometheus' text format. */
+  /** Returns the current metrics in Prometheus' text format. */
   readonly text: () => string
 }
 
@@ -53,14 +53,14 @@ export const make = Effect.fnUntraced(function* (
   if (cpu) yield* CpuMetrics.register(interval, registry)
   return {
     text: () => {
-      // One registry for the formatter: a family that is in both must have one head.
+      // Merges both registries for the formatter: a family in both must have one head.
       const all = new Map([...metrics, ...programs])
       return formatUnsafe(Context.make(Metric.MetricRegistry, all))
     },
   }
 })
 
-/** Registers the models of now and of later, each for as long as it is there. */
+/** Registers the metrics of current and later models, each until its model is removed. */
 const follow = Effect.fnUntraced(function* (
   served: Gateway["models"],
   register: (model: RunningModel) => Effect.Effect<void, never, Scope.Scope>,
@@ -69,7 +69,7 @@ const follow = Effect.fnUntraced(function* (
   const registered = new Map<RunningModel, Scope.Closeable>()
   const update = Effect.gen(function* () {
     const current = new Set(served.models)
-    // First those that are gone: what comes in their place has the same labels.
+    // Removed models first, because their replacements have the same labels.
     for (const [model, modelScope] of registered) {
       if (current.has(model)) continue
       registered.delete(model)

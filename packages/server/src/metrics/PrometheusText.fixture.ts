@@ -1,6 +1,6 @@
 /**
- * A strict reader of Prometheus' text format, so that tests find what a scrape would refuse. Everything a scrape wants is
- * checked: one head per family and before its samples, no series twice, names, escapes, buckets that add up.
+ * Strict parser of Prometheus' text format, for tests. It checks everything that a scrape requires: one head per
+ * family, before its samples; unique series; names, escapes, and cumulative buckets.
  */
 import assert from "node:assert/strict"
 

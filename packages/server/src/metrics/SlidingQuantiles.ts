@@ -1,19 +1,19 @@
 /**
- * Quantiles of the durations of the last minute, all of them, in memory that does not grow: counts by logarithmic bins, in
- * slots of which the oldest is emptied in turn. A quantile is right within one per cent. Time comes from outside, as
- * `rotate`. Effect's own summary keeps single observations instead, so under load it would know only the latest instants.
+ * Quantiles of all durations of the last minute, in constant memory. Durations are counted in logarithmic bins, in time
+ * slots of which `rotate` empties the oldest. Quantiles are accurate to one per cent. Effect's own summary keeps a
+ * limited number of observations, so under load it would cover only the last instants.
  */
 
 /** A slot stands for `rotationSeconds`; together they are the minute. */
 const slotCount = 5
 
-/** How often `rotate` is due. */
+/** Interval between calls of `rotate`, in seconds. */
 export const rotationSeconds = 12
 
 /** From one bin to the next, a factor. Its middle is at most one per cent from its ends. */
 const growth = 1.02
 
-/** Of the last bin, in microseconds: an hour. */
+/** Upper bound of the last bin, in microseconds: an hour. */
 const maxMicroseconds = 3.6e9
 
 const perBin = 1 / Math.log(growth)
@@ -28,7 +28,7 @@ const middleOf = (bin: number): number => (bin === 0 ? 0 : growth ** (bin - 0.5)
 export class SlidingQuantiles {
   readonly #slots = Array.from({ length: slotCount }, () => new Uint32Array(binCount))
   #current = 0
-  /** Of all that was ever observed. */
+  /** Number of observations since the start. */
   count = 0
   sum = 0
 

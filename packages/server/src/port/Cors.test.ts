@@ -1,4 +1,4 @@
-/** What a browser asks before it lets a page of another origin ask, on every port and protocol that a page can reach. */
+/** CORS preflight requests of browsers, on every port and protocol that a page can reach. */
 import { type IncomingHttpHeaders, request as httpRequest } from "node:http"
 import { connect as connectHttp2 } from "node:http2"
 import { describe, expect, it } from "@effect/vitest"
@@ -68,7 +68,7 @@ const page = "https://app.example.com"
 
 const live = "/inference.GRPCInferenceService/ServerLive"
 
-/** Where, and what a page asks there. */
+/** Requests of a page, by port and protocol. */
 const places: ReadonlyArray<readonly [name: string, port: "http" | "grpc", send: Send, request: TestRequest]> = [
   [
     "HTTP inference",

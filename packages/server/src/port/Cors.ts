@@ -1,6 +1,6 @@
 /**
- * What pages of other origins may ask of a port, and see of its answers: browsers keep them from it unless the server says
- * otherwise (CORS, in the Fetch standard). Off where it is not configured, and no protection of anything but browsers' users.
+ * CORS of a port, as in the Fetch standard: cross-origin requests that browsers may send, and response headers that
+ * pages may read. Off by default. CORS restricts only browsers and does not authenticate clients.
  */
 import { cors as connect } from "@connectrpc/connect"
 import { Duration, Result } from "effect"
@@ -10,20 +10,22 @@ import type { IncomingRequest, OutgoingResponse } from "./HttpExchange.ts"
 import { ServeError } from "../error/ServeError.ts"
 
 export interface Cors {
-  /** The origins whose pages may ask, as `https://app.example.com`; "*" for all. */
+  /** Allowed origins, such as `https://app.example.com`; "*" for all. */
   readonly origins: "*" | ReadonlyArray<string>
-  /** Headers that pages may send beside those of the protocols, such as `authorization`. Default none. */
+  /**
+   * Request headers that pages may send in addition to those of the protocols, such as `authorization`. Default: none.
+   */
   readonly headers?: ReadonlyArray<string>
-  /** Headers that pages may see beside those of the protocols. Default none. */
+  /** Response headers that pages may read in addition to those of the protocols. Default: none. */
   readonly exposedHeaders?: ReadonlyArray<string>
-  /** How long browsers remember what they may send. Default 2 hours; no browser goes beyond 24. */
+  /** Maximum time that browsers cache a preflight. Default 2 hours; browsers limit it to 24 hours. */
   readonly maxAge?: Duration.Input
 }
 
-/** Adds to a response what its request's origin may do. True for a preflight, which is then answered and nobody else's. */
+/** Adds the CORS headers to a response. Returns true for a preflight, whose response is then complete. */
 export type CorsPolicy = (request: IncomingRequest, response: OutgoingResponse) => boolean
 
-/** Of HTTP inference, gRPC-Web and Connect; the same on both ports. */
+/** Request headers of HTTP inference, gRPC-Web and Connect; the same on both ports. */
 const sent = [
   ...connect.allowedHeaders,
   "Inference-Header-Content-Length",
@@ -60,7 +62,7 @@ export const make = (cors: Cors): Result.Result<CorsPolicy, ServeError> => {
 
   return Result.succeed((request, response) => {
     const { origin } = request.headers
-    // Also where there is none: what a cache keeps of it is no answer for a page.
+    // Set even without an origin, because a cached response must not be used for a page.
     if (allowed !== undefined) response.setHeader("vary", "Origin")
     if (origin === undefined || allowed?.has(origin) === false) return false
     response.setHeader("access-control-allow-origin", allowed === undefined ? "*" : origin)
@@ -75,7 +77,9 @@ export const make = (cors: Cors): Result.Result<CorsPolicy, ServeError> => {
   })
 }
 
-/** As browsers send it: in lower case, without the port that its scheme has anyway; "null" for pages without an origin. */
+/**
+ * Checks for an origin as browsers send it: lower case, without the scheme's default port; "null" for opaque origins.
+ */
 const isOrigin = (text: string): boolean => {
   if (text === "null") return true
   if (!/^[a-z][a-z0-9+.-]*:\/\/[^\s/?#*]+$/.test(text) || !URL.canParse(text)) return false

@@ -1,6 +1,6 @@
 /**
- * An HTTP request and its response, over HTTP/1.1 or HTTP/2: the common part of node's two kinds of them, and the
- * differences. HttpListener.ts receives requests, HttpRoutes.ts has the routes.
+ * HTTP request and response over HTTP/1.1 or HTTP/2: the common part of Node's types, and their differences.
+ * HttpListener.ts receives requests, HttpRoutes.ts has the routes.
  */
 import type { IncomingMessage, OutgoingHttpHeaders } from "node:http"
 import type { Http2ServerRequest, ServerHttp2Stream } from "node:http2"
@@ -21,7 +21,7 @@ export interface OutgoingResponse {
   readonly setHeader: (name: string, value: string) => unknown
   readonly writeContinue: () => void
   readonly writeHead: (status: number, headers: OutgoingHttpHeaders) => unknown
-  /** Fields behind the body, for clients that look at them; of a body whose length was not told. */
+  /** Adds trailers, for clients that read them; only for a body without a known length. */
   readonly addTrailers: (trailers: OutgoingHttpHeaders) => void
   /** False where the next one is to wait for `drain`. */
   readonly write: (chunk: Uint8Array) => boolean
@@ -35,8 +35,8 @@ export const isClosed = ({ stream, destroyed }: OutgoingResponse): boolean =>
   stream === undefined ? destroyed === true : stream.destroyed || stream.closed
 
 /**
- * Calls back once all of an answer is out of this process, so that nothing reads its memory any more; not where that cannot
- * be told: "close" also comes while a write is under way, and over HTTP/2 "finish" does too.
+ * Calls `sent` once the whole response has left the process, so that its memory is no longer read. Not called if that
+ * is unknown: "close", and "finish" over HTTP/2, can occur during a write.
  */
 export const onSent = (response: OutgoingResponse, sent: () => void): void => {
   if (response.stream === undefined) response.on("finish", sent)

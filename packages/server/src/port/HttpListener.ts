@@ -19,29 +19,29 @@ import * as Tls from "./Tls.ts"
 
 export type Http1Handler = (request: IncomingMessage, response: ServerResponse, guard: DefectGuard.DefectGuard) => void
 
-/** What speaks HTTP/2 with those callers of a port who do. */
+/** HTTP/2 handler for connections of a port that negotiate HTTP/2. */
 export interface Http2 {
   readonly accept: (socket: Socket) => void
-  /** Takes no new calls; a connection closes once its calls are answered. */
+  /** Accepts no new calls; each connection closes once its calls have responses. */
   readonly drain: () => void
   readonly cutOff: () => void
 }
 
 export interface ListenerOptions {
-  /** What listens, for messages. */
+  /** Name of the listener in messages. */
   readonly name: string
   readonly host: string
-  /** 0 for any free port. */
+  /** Port to listen on; 0 picks a free port. */
   readonly port: number
-  /** Connections at one time; one more is closed at once. Default 10 000. */
+  /** Maximum open connections; further connections are closed at once. Default 10,000. */
   readonly maxConnections?: number | undefined
-  /** How long a stop waits for answers in flight. Default 30 s. */
+  /** Maximum time that a stop waits for responses in flight. Default 30 s. */
   readonly stopTimeoutMillis?: number | undefined
-  /** Default: none, the port speaks plaintext. */
+  /** TLS files. Default: none, the port is plaintext. */
   readonly tls?: Tls.Tls | undefined
-  /** How long a new connection may take for its TLS handshake, or to show which protocol it speaks. Default 60 s. */
+  /** Maximum time for the TLS handshake and protocol detection of a connection. Default 60 s. */
   readonly greetingTimeoutMillis?: number | undefined
-  /** Default: none, the port speaks HTTP/1.1 alone. */
+  /** HTTP/2 implementation. Default: none, the port speaks only HTTP/1.1. */
   readonly http2?: Http2 | undefined
 }
 
@@ -50,7 +50,7 @@ export interface Address {
   readonly port: number
 }
 
-/** Longer than the minute after which common proxies and pools give up an idle connection, so that they close first. */
+/** Longer than the idle timeout of common proxies and pools, one minute, so that they close first. */
 const keepAliveTimeout = 75_000
 
 export const make = Effect.fnUntraced(function* (
@@ -59,13 +59,13 @@ export const make = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Address, ServeError, Scope.Scope> {
   const { name, maxConnections = 10_000, stopTimeoutMillis = 30_000, http2 } = options
   const runFork = Effect.runForkWith(yield* Effect.context<never>())
-  /** All there are: as accepted, and so below TLS. */
+  /** All open sockets, as accepted: below TLS. */
   const connections = new Set<Socket>()
-  /** Those that speak HTTP/2. */
+  /** Sockets of HTTP/2 connections. */
   const handedOver = new Set<Socket>()
   /** Responses that have not ended, by connection: over HTTP/1.1 a response waits for those before it. */
   const open: Open = new Map()
-  /** Connections on which something came that is no HTTP, behind requests that are yet to be answered. */
+  /** Connections that received invalid HTTP while earlier responses were pending. */
   const broken = new WeakSet<Socket>()
   let stopping = false
 
@@ -80,15 +80,15 @@ export const make = Effect.fnUntraced(function* (
       const isLast = stopping && ofConnection.length === 0
       if (isLast || (broken.has(socket) && !isAwaited(socket, open))) socket.destroySoon()
     })
-    // A caller that breaks off is an error on both, and one without a listener would end the process.
+    // Both emit an error if the client disconnects; without a listener, it would end the process.
     request.on("error", constVoid)
     response.on("error", constVoid)
     const guard = DefectGuard.make(name, runFork, request, response, () => response.destroy())
     guard(() => handler(request, response, guard))
   }
 
-  // Not httpAllowHalfOpen: a caller that is gone and one that only has sent everything look the same until something is
-  // written, and the former is to give up its place in the queue (HttpServer.test.ts).
+  // Without httpAllowHalfOpen: it would hide a disconnect until the next write, and the request would keep its place in
+  // the queue (HttpServer.test.ts).
   const server = yield* create(options, serve, (socket) => {
     handedOver.add(socket)
     socket.on("close", () => handedOver.delete(socket))
@@ -105,7 +105,7 @@ export const make = Effect.fnUntraced(function* (
     const awaited = isAwaited(socket, open)
     const gone = error.code === "ECONNRESET" || !socket.writable || (awaited && socket.readableEnded)
     if (gone) socket.destroy()
-    // An answer of ours would be taken for the one to a request before it.
+    // A response would be taken for that of an earlier request.
     else if (awaited) broken.add(socket)
     else refuse(error, socket, open)
   })
@@ -122,7 +122,7 @@ export const make = Effect.fnUntraced(function* (
       clearTimeout(timer)
       resume(Effect.void)
     })
-    // Not closeIdleConnections: it spares connections without any request, as pools open them in advance.
+    // closeIdleConnections() is not sufficient: it skips connections without any request, which pools open in advance.
     const responding = [...open].flatMap(([socket, responses]) => (responses.length > 0 ? [socket] : []))
     const busy = new Set([...responding, ...handedOver].map(peer))
     for (const socket of connections) if (!busy.has(peer(socket))) socket.destroy()
@@ -136,10 +136,13 @@ export const make = Effect.fnUntraced(function* (
   return { host: address.address, port: address.port }
 })
 
-/** What identifies a connection, below TLS and above it. */
+/** Identifies a connection by the remote address and port, which are the same below TLS and above it. */
 const peer = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
 
-/** `serve` is called for requests of HTTP/1.1, `handOver` for connections of HTTP/2, where the port speaks it. */
+/**
+ * Creates the Node server. `serve` takes HTTP/1.1 requests, `handOver` takes HTTP/2 connections if the port supports
+ * them.
+ */
 const create = Effect.fnUntraced(function* (
   { name, tls, http2, greetingTimeoutMillis = 60_000 }: ListenerOptions,
   serve: RequestListener,
@@ -166,7 +169,7 @@ const create = Effect.fnUntraced(function* (
   )
   if (http2) Protocol.divert(server, "secureConnection", greetingTimeoutMillis, handOver)
   yield* follow((changed) => server.setSecureContext(changed))
-  // Node's own would have us answer a caller with whom there is no connection yet.
+  // Node's listener would respond to a client without a connection.
   server.removeAllListeners("tlsClientError")
   server.on("tlsClientError", (_, socket) => void socket.destroy())
   return server
@@ -186,9 +189,9 @@ const listen = (server: Server, { name, host, port }: ListenerOptions): Effect.E
   })
 
 /**
- * Responses by their connection, in arrays that stay as long as that does. In one table of all responses they would survive
- * their requests: a table that has been replaced refers to its successor, and once one is old, all are until the heap is
- * marked, with whatever their responses held.
+ * Responses by connection, in arrays that live as long as the connection. In one table of all responses, they would
+ * outlive their requests: a replaced table refers to its successor, so old tables keep all responses until a full
+ * collection.
  */
 type Open = Map<Socket, Array<ServerResponse>>
 
@@ -199,10 +202,10 @@ const begin = (socket: Socket, open: Open): Array<ServerResponse> => {
   return responses
 }
 
-/** Whether there is a request that has come completely and is not answered. */
+/** Whether a complete request has no response yet. */
 const isAwaited = (socket: Socket, open: Open): boolean => open.get(socket)?.some(({ req }) => req.complete) === true
 
-/** What is no HTTP. Where an answer is on its way already, another one in its middle would only confuse. */
+/** Responds to bytes that are not HTTP. If a response has already begun, the socket is destroyed instead. */
 const refuse = (error: NodeJS.ErrnoException, socket: Socket, open: Open): void => {
   const isResponding = open.get(socket)?.some((response) => response.socket === socket && response.headersSent) === true
   if (isResponding) return void socket.destroy()

@@ -46,10 +46,10 @@ export const sendResult = (response: OutgoingResponse, result: Result.Result<obj
   else sendJson(response, 200, result.success)
 }
 
-/** Below this, a body goes out as text of one byte per character: node writes such a text together with its headers. */
+/** Size below which a body is sent as a latin1 string, which node writes together with the headers. */
 const tinyBody = 8 * 1024
 
-/** Parts below this go out as one; a copy of them is cheaper than a further write. */
+/** Size below which parts are joined; a copy is cheaper than another write. */
 const smallBody = 64 * 1024
 
 export const sendChunks = (
@@ -78,7 +78,7 @@ const text = (chunks: ReadonlyArray<Uint8Array>): string => {
   return whole
 }
 
-/** How long, and how many bytes, a refused caller may go on sending before its connection is cut off. */
+/** Time and bytes that a refused client may still send before its connection is closed. */
 const lingerMillis = 2_000
 const lingerBytes = 256 * 2 ** 20
 
@@ -91,7 +91,7 @@ export const sendErrorAndClose = (
   response: OutgoingResponse,
   error: InferenceError,
 ): void => {
-  // Its stream ends, and no other one with it.
+  // Over HTTP/2, only the stream ends.
   if (response.stream !== undefined) return sendError(response, error)
   const body = Buffer.from(JSON.stringify({ error: error.message }))
   response.writeHead(statusOf(error).http, {
@@ -101,7 +101,7 @@ export const sendErrorAndClose = (
     ...failureHeaders(error),
   })
   response.write(body)
-  // Who asked first sends nothing after a refusal.
+  // A client that sent `Expect` sends no body after a refusal.
   if (request.headers.expect !== undefined) return void response.end()
   const close = () => {
     clearTimeout(timer)

@@ -1,13 +1,13 @@
 /**
- * Which of two protocols the caller at the other end of a connection speaks, where one port speaks both: HTTP/2 or
- * HTTP/1.1. Over TLS the handshake has settled it (ALPN); without, HTTP/2 with prior knowledge begins with a preface that
- * no other request begins with (RFC 9113, 3.4). It is asked once for a connection; a request costs nothing more.
+ * Detects whether a client speaks HTTP/2 or HTTP/1.1, on a port with both. With TLS, ALPN decides. Without TLS, HTTP/2
+ * with prior knowledge begins with a unique preface (RFC 9113, 3.4). Detection runs once per connection, so requests
+ * cost nothing more.
  */
 import type { Server } from "node:http"
 import type { Socket } from "node:net"
 import { TLSSocket } from "node:tls"
 
-/** In the order in which the server prefers them. */
+/** Protocols in the server's order of preference. */
 export const alpnProtocols = ["h2", "http/1.1"]
 
 /**

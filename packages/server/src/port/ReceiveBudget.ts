@@ -1,7 +1,7 @@
 /**
- * The bytes that requests may hold together until they have arrived completely: many of them, each within its own limit
- * and never finished, would otherwise fill the memory. Whoever collects one takes before it keeps and gives back
- * everything once the request is whole, refused or gone. It counts only; how long a request may take is the collector's.
+ * Memory budget for incomplete requests, in bytes. Without it, many unfinished requests, each within its limit, would
+ * fill the memory. Readers take bytes before they keep them, and give back everything once the request is complete,
+ * refused or cancelled. Timeouts are up to the readers.
  */
 export class ReceiveBudget {
   readonly #limit: number
@@ -11,7 +11,7 @@ export class ReceiveBudget {
     this.#limit = limit
   }
 
-  /** What this would exceed, in words, and then nothing is taken; undefined where there is room. */
+  /** Takes bytes from the budget. Returns an error message, and takes nothing, if the limit would be exceeded. */
   take(bytes: number): string | undefined {
     if (this.#used + bytes > this.#limit) {
       return `requests that have not arrived completely hold ${this.#used} bytes on this server, at most ${this.#limit}`
@@ -21,8 +21,8 @@ export class ReceiveBudget {
   }
 
   /**
-   * Takes them for memory that is ahead of what has come: of the first half only, so that who announces much and sends
-   * little keeps nobody out. False, and nothing is taken, where there is no room.
+   * Takes bytes ahead of their arrival, from the first half of the budget only. Clients that announce much and send
+   * little thus do not block others. Returns false, and takes nothing, if the limit would be exceeded.
    */
   reserve(bytes: number): boolean {
     if (this.#used + bytes > this.#limit / 2) return false

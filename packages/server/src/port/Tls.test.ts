@@ -1,4 +1,4 @@
-/** What is refused at the start, and when the files count as changed. The ports that use them: test/tls.test.ts. */
+/** TLS files: options that are refused at the start, and detection of changes. test/tls.test.ts covers the ports. */
 import { mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -23,7 +23,7 @@ const trusted = authority()
 const one = trusted.issue("one")
 const two = trusted.issue("two")
 
-/** Of a folder with the certificate in it. */
+/** TLS options for a folder with the certificate. */
 const files = (path: string): Tls.Tls => ({ cert: join(path, "tls.crt"), key: join(path, "tls.key") })
 
 const put = Effect.fnUntraced(function* (path: string, { cert, key }: Certificate) {
@@ -167,7 +167,7 @@ describe("files that change", () => {
   )
 })
 
-/** On a port with TLS; grpc-js and our own client are in test/tls.test.ts. */
+/** Transports to a port with TLS. test/tls.test.ts covers grpc-js and our own client. */
 const transports: { readonly [name: string]: (options: NodeTransportOptions) => Transport } = {
   gRPC: (options) => createGrpcTransport({ ...options, idleConnectionTimeoutMs: 50 }),
   "gRPC-Web": (options) => createGrpcWebTransport({ ...options, httpVersion: "2", idleConnectionTimeoutMs: 50 }),

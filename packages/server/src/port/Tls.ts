@@ -1,6 +1,5 @@
 /**
- * The certificates of a port, from files, and again from these whenever what is in them changes. Not here: who listens
- * with them (HttpListener.ts).
+ * TLS certificates of a port, read from files, and reloaded when their contents change. HttpListener.ts uses them.
  *
  * The files are read again every few seconds and compared. That also sees what a watch of a file misses: a replacement by
  * renaming, the swapped link of a Kubernetes secret, a file system over a network.
@@ -12,31 +11,31 @@ import { Effect, type Scope } from "effect"
 import { ServeError } from "../error/ServeError.ts"
 import { errorMessage } from "@nereid/core/internal/error/ErrorMessage"
 
-/** Paths of files in PEM. They are read again when they change; connections that are open go on as they are. */
+/** Paths of PEM files. Changed files are reloaded for new connections; open connections keep their certificates. */
 export interface Tls {
-  /** The server's certificate, followed by those between it and its authority. */
+  /** Certificate chain of the server, its own certificate first. */
   readonly cert: string
-  /** The certificate's private key, not encrypted. */
+  /** Private key of the certificate, unencrypted. */
   readonly key: string
-  /** Certificates of the authorities that sign clients' certificates. Needed for `mutual`, and used for it only. */
+  /** Certificate authorities of client certificates. Required for `mutual`, and unused otherwise. */
   readonly ca?: string
-  /** Whether a client must show a certificate that one of `ca` has signed. Default false. */
+  /** Requires a client certificate signed by one of `ca`. Default false. */
   readonly mutual?: boolean
 }
 
-/** What Node's TLS takes. */
+/** Credentials for Node's TLS. */
 export type Credentials = Pick<SecureContextOptions, "cert" | "key" | "ca">
 
 export interface TlsFiles {
   readonly credentials: Credentials
-  /** Calls `use` with the credentials of each later state of the files, until its scope closes. */
+  /** Calls `use` with the new credentials after each change of the files, until its scope closes. */
   readonly follow: (use: (credentials: Credentials) => void) => Effect.Effect<void, never, Scope.Scope>
 }
 
-/** How often the files are read. */
+/** Interval between reads of the files. */
 const interval = "5 seconds"
 
-/** `port` is what listens with them, for messages. */
+/** Loads the files. `port` names the listener in messages. */
 export const load = Effect.fnUntraced(function* (port: string, tls: Tls): Effect.fn.Return<TlsFiles, ServeError> {
   if (tls.mutual === true && tls.ca === undefined) {
     const message = `mutual TLS for ${port} needs \`ca\`, the certificates that sign its clients'`
@@ -57,7 +56,7 @@ export const load = Effect.fnUntraced(function* (port: string, tls: Tls): Effect
     const tick = check(use).pipe(
       Effect.andThen(Effect.sync(() => (lastError = ""))),
       Effect.catch(({ message }) => {
-        // Once, not with every reading of the same.
+        // Logs an error once, not at each read.
         if (message === lastError) return Effect.void
         lastError = message
         return Effect.logError(`${message}; ${port} goes on with the certificates it has`)
@@ -68,7 +67,7 @@ export const load = Effect.fnUntraced(function* (port: string, tls: Tls): Effect
   return { credentials, follow }
 })
 
-/** What is in the files. */
+/** Contents of the certificate files. */
 interface Contents {
   readonly cert: Buffer
   readonly key: Buffer
@@ -105,7 +104,7 @@ const parse = (port: string, tls: Tls, { cert, key, ca }: Contents): Effect.Effe
     return credentials
   })
 
-/** The first of them; what OpenSSL skips when it loads many is an error here. */
+/** Returns the first certificate. Fails for an invalid one, which OpenSSL would skip in a file with several. */
 const certificates = (pem: Buffer): X509Certificate | undefined => {
   const blocks = pem.toString("latin1").match(/-----BEGIN [^-]*CERTIFICATE-----[^-]*-----END [^-]*CERTIFICATE-----/g)
   if (blocks === null) throw new Error("there is no certificate in PEM in it")

@@ -1,10 +1,9 @@
 /**
- * How both ports use zlib, which works in the threads of the process: large data in few rounds through them, and only so
- * many decompressions at once as there are threads by default. What is compressed, and how, is HttpCompression.ts's and
- * GrpcCompression.ts's.
+ * Shared use of zlib's thread pool by both ports: large chunks need few hand-offs, and the number of concurrent
+ * decompressions is the default number of threads. HttpCompression.ts and GrpcCompression.ts use it.
  */
 
-/** Of one round, for so many bytes to come; small data without a large buffer. */
+/** Returns the size of one chunk, for an expected number of bytes. Small data does not allocate a large buffer. */
 export const chunkSize = (expected: number): number => Math.min(Math.max(expected, 1024), 2 ** 20)
 
 const maxRunning = 4

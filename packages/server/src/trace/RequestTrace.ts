@@ -23,7 +23,7 @@ const maxTensors = 1_000
 /** Requests that were made to answer one; a decoupled model may need any number. */
 const maxChildren = 1_000
 
-/** Characters of all of them together, which are kept until the request is answered. */
+/** Maximum characters of all tensors of a trace, which are kept until the response. */
 const maxTextBytes = 4 * 2 ** 20
 
 export class RequestTrace implements Trace {
@@ -46,10 +46,10 @@ export class RequestTrace implements Trace {
   /** `done` takes the elements, once. */
   constructor(options: {
     readonly nextId: () => number
-    /** Of the request that it is made for; none where a caller has made it. */
+    /** Trace id of the request that caused this one; absent for a request from a client. */
     readonly parentId?: number
     readonly wire: WireRequest
-    /** Of its model. */
+    /** Version of the model. */
     readonly version: string
     readonly levels: ReadonlyArray<TraceLevel>
     readonly done: (elements: string) => void
@@ -86,14 +86,14 @@ export class RequestTrace implements Trace {
     return trace
   }
 
-  /** The request has come on this port; it is written when its answer has gone. */
+  /** Records the arrival of the request on this port. The trace is written after its response. */
   received(port: Port, startedAt: number, nanos: number): void {
     this.#port = port
     const [start, end] = portPoints[port]
     this.#points.push([start, startedAt], [end, nanos])
   }
 
-  /** Its response was sent, or its connection has closed. */
+  /** Records that the response was sent, or that the connection closed. */
   sent(nanos: number): void {
     if (this.#port === undefined) return
     this.at("REQUEST_END", nanos)

@@ -1,4 +1,4 @@
-/** Requests as parts of their callers' traces, on every way in, and what of them is traced below. */
+/** Spans of requests over every protocol: their parents in the clients' traces, and their child spans. */
 import { assert, describe, expect, it } from "@effect/vitest"
 import { Model, Tensor } from "@nereid/core"
 import { Deferred, Effect, Exit, Fiber, Layer, Option, Tracer } from "effect"
@@ -9,7 +9,7 @@ import * as Server from "../Server.ts"
 
 const io = { inputs: { X: Tensor.scalar("INT32") }, outputs: { X: Tensor.scalar("INT32") } }
 
-/** Has a span of its own, and asks the other. */
+/** Model whose handler creates a span and calls the other model. */
 class Outer extends Model.Service<Outer>()("outer", { ...io, maxBatchSize: 4 }) {}
 class Inner extends Model.Service<Inner>()("inner", { ...io, maxBatchSize: 4 }) {}
 
@@ -72,7 +72,7 @@ describe("a request with a traceparent", () => {
         const request = only("infer outer")
         expect([request.kind, request.traceId, parentOf(request)]).toEqual(["server", traceId, "00f067aa0ba902b7"])
         expect(request.attributes.get("nereid.model")).toBe("outer")
-        // The handler's own span, the model that it asks, and the batch of one request that this makes.
+        // The handler's span, the model that it calls, and the batch of that one request.
         expect(parentOf(only("handle"))).toBe(request.spanId)
         const inner = only("infer inner")
         expect([inner.kind, parentOf(inner)]).toEqual(["internal", request.spanId])

@@ -1,7 +1,6 @@
 /**
- * Requests as spans of the provided tracer, as parts of the traces of their callers (W3C's traceparent, in a
- * header or in gRPC's metadata). Without a tracer there is nothing of this, and no header is looked at. What a span has below
- * it is core's RequestSpan.ts.
+ * Creates spans of requests with the provided tracer, as children of the clients' spans (W3C's traceparent, in a header
+ * or gRPC metadata). Without a tracer, no header is read. RequestSpan.ts of core creates the child spans.
  */
 import { Effect, Exit, Option, Result } from "effect"
 import * as HttpTraceContext from "effect/http/HttpTraceContext"
@@ -20,7 +19,7 @@ export const make: Effect.Effect<SpanSource | undefined> = Effect.clockWith((clo
   }),
 )
 
-/** Also takes the caller's span from the headers, where there are spans. */
+/** Also reads the client's span from the headers, if there is a tracer. */
 export const joining = (
   spans: SpanSource | undefined,
   forward: ForwardedHeaders | undefined,

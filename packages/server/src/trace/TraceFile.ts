@@ -1,6 +1,6 @@
 /**
- * A file of traces: a JSON array, written as its elements come, behind the server's back. What a disk is too slow for is
- * dropped; a file that fails takes no more. Each file reports at most one problem.
+ * Trace file: a JSON array, written asynchronously as its elements come. Elements that a slow disk cannot take are
+ * dropped, and a file that fails takes no more. Each file reports at most one problem.
  */
 import { createWriteStream, type WriteStream } from "node:fs"
 
@@ -35,7 +35,7 @@ export class TraceFile {
     this.#separator = ",\n"
   }
 
-  /** Resolves once all of it is written, or never will be. */
+  /** Closes the file. Resolves once everything is written, or the file has failed. */
   close(): Promise<void> {
     return (this.#closed ??= new Promise((resolve) => {
       if (this.#stream.closed) return resolve()

@@ -1,4 +1,4 @@
-/** Trace settings over both ports: what they are, what changes them, and what is refused (C39). */
+/** Trace settings over both ports: values, changes, and refused changes (C39). */
 import { ModelStore } from "@nereid/core/internal/lifecycle/ModelStore"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"

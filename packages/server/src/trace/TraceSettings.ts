@@ -14,25 +14,25 @@ import {
   TraceSettingResponseSchema,
 } from "@nereid/protocol/grpc_service"
 
-/** TIMESTAMPS: the moments of a request; TENSORS: its tensors, too. */
+/** Content of traces. TIMESTAMPS: the timestamps of a request; TENSORS: also its tensors. */
 export type TraceLevel = "TIMESTAMPS" | "TENSORS"
 
 export interface TraceSettings {
-  /** Empty for OFF. */
+  /** Content of traces; empty turns tracing off. */
   readonly levels: ReadonlyArray<TraceLevel>
-  /** One of so many requests is traced; 0 for none. */
+  /** Traces one of this many requests; 0 traces none. */
   readonly rate: number
-  /** Requests that are still to be traced; -1 for any number. */
+  /** Number of requests left to trace; -1 for no limit. */
   readonly count: number
-  /** Traces of one file, which then has a number behind its name; 0: all in one file. */
+  /** Number of traces per numbered file; 0 writes all traces to one file. */
   readonly logFrequency: number
-  /** Empty: nothing is written. */
+  /** Path of the trace file; empty writes nothing. */
   readonly file: string
 }
 
 export const defaults: TraceSettings = { levels: [], rate: 1000, count: -1, logFrequency: 0, file: "" }
 
-/** What a request changes: new values, and undefined for those that fall back to what is behind them. */
+/** Changes of one request: new values, or undefined to reset a setting to its fallback. */
 export interface TraceChanges {
   readonly levels?: ReadonlyArray<TraceLevel> | undefined
   readonly rate?: number | undefined
@@ -40,7 +40,7 @@ export interface TraceChanges {
   readonly logFrequency?: number | undefined
 }
 
-/** By the names of the protocol. All values are texts, as the protocol has them. */
+/** Values as strings, under the names of the protocol. */
 const texts = ({ levels, rate, count, logFrequency, file }: TraceSettings) => ({
   trace_level: levels.length === 0 ? ["OFF"] : [...levels],
   trace_rate: String(rate),
@@ -50,7 +50,7 @@ const texts = ({ levels, rate, count, logFrequency, file }: TraceSettings) => ({
   trace_mode: "triton",
 })
 
-/** As the HTTP port prints them. */
+/** JSON of the settings, as in HTTP responses. */
 export const json = texts
 
 export const message = (settings: TraceSettings): TraceSettingResponse => {
@@ -61,7 +61,7 @@ export const message = (settings: TraceSettings): TraceSettingResponse => {
   return create(TraceSettingResponseSchema, { settings: Object.fromEntries(values) })
 }
 
-/** The changes that the body of a request asks for. */
+/** Parses the changes in the body of a request. */
 export const fromJson = (document: SettingsDocument): Result.Result<TraceChanges, InferenceError> => {
   const values: Array<readonly [string, ReadonlyArray<string>]> = []
   for (const [name, setting] of document) {
@@ -77,7 +77,7 @@ export const fromJson = (document: SettingsDocument): Result.Result<TraceChanges
 export const fromMessage = ({ settings }: TraceSettingRequest): Result.Result<TraceChanges, InferenceError> =>
   changes(Object.entries(settings).map(([name, { value }]) => [name, value]))
 
-/** All of them, or the first thing that is wrong. No value at all for a setting clears it. */
+/** Parses all changes, or returns the first error. A setting without a value is cleared. */
 const changes = (
   values: ReadonlyArray<readonly [name: string, value: ReadonlyArray<string>]>,
 ): Result.Result<TraceChanges, InferenceError> => {
@@ -125,7 +125,7 @@ const integer =
 
 const maxUint32 = 2 ** 32 - 1
 
-/** How each setting is read. */
+/** Parsers of the settings. */
 const known: { readonly [name: string]: Read } = {
   trace_file: fixed("trace file location"),
   trace_mode: fixed("trace mode"),

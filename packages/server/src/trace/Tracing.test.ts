@@ -1,4 +1,4 @@
-/** Traces as they are written: which requests, into which files, and what is in them (C39). */
+/** Trace files: the selection of requests, the files, and their contents (C39). */
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -42,7 +42,7 @@ interface Element {
 
 const options: Server.ServerOptions["trace"] = { levels: ["TIMESTAMPS"], rate: 1 }
 
-/** What the files of a server have at its end, by the part of their name behind the configured one. */
+/** Returns the trace files of a server after its end, by the suffix of their name. */
 const traced = Effect.fnUntraced(function* <E>(
   trace: Server.ServerOptions["trace"],
   program: (server: {

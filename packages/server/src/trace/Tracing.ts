@@ -13,7 +13,7 @@ import { TraceFile } from "./TraceFile.ts"
 import { defaults, type TraceChanges, type TraceSettings } from "./TraceSettings.ts"
 
 export interface Tracing {
-  /** The settings of a model; of all models without settings of their own if the name is empty. */
+  /** Settings of a model. An empty name selects the settings of models without separate ones. */
   readonly settings: (model: string) => TraceSettings
   /** Changes the settings, and restarts the count of requests. */
   readonly change: (model: string, changes: TraceChanges) => TraceSettings
@@ -34,7 +34,7 @@ export const disabled: Tracing = {
   sample: () => undefined,
 }
 
-/** Counts requests under one group of settings: a model with settings of its own, or all other models together. */
+/** Counts requests under one group of settings: a model with separate settings, or all other models together. */
 interface Sampler {
   settings: TraceSettings
   seen: number
@@ -73,7 +73,7 @@ class FileTracing implements Tracing {
   /** Changes for all models, and for single models by name. */
   #global: TraceChanges = {}
   readonly #models = new Map<string, TraceChanges>()
-  /** By model; "" for all models without settings of their own. */
+  /** Samplers by model; "" for all models without separate settings. */
   readonly #samplers = new Map<string, Sampler>()
   #isOn = false
   #nextId = 1
