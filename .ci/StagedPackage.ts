@@ -3,8 +3,8 @@
  * point at sources. A staged package.json points them at the emitted files, because npm ignores
  * `publishConfig.exports`.
  *
- * The address of the repository is `repository` of the root package.json, and of no other file. While it is absent, staged
- * packages have no `repository`, `homepage` or `bugs`.
+ * The address of the repository is `repository` of the root package.json, and of no other file. While it is absent,
+ * staged packages have no `repository`, `homepage` or `bugs`.
  */
 import { posix } from "node:path"
 

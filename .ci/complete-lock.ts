@@ -1,9 +1,9 @@
 /**
  * Completes package-lock.json after `npm install`: node .ci/complete-lock.ts
  *
- * Tools with native parts list one optional package per platform. A registry that lacks those of other platforms (a mirror,
- * or one that has not caught up with a release) makes npm leave them out of the lock file, and `npm ci` of npm 11 then
- * refuses it, everywhere. What a package is for stands in its name, and its version in its parent.
+ * Tools with native parts list one optional package per platform. A registry that lacks those of other platforms (a
+ * mirror, or one that has not caught up with a release) makes npm leave them out of the lock file, and `npm ci` of npm
+ * 11 then refuses it, everywhere. What a package is for stands in its name, and its version in its parent.
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"

@@ -1,7 +1,7 @@
 /**
  * Publishes the packages that `npm run build` has staged in dist, dependencies first: node .ci/release.ts [--dry-run].
- * Versions that npm has already are skipped, so that an interrupted release can be repeated. A dry run publishes nothing,
- * sends no request to a registry, and needs no address of the repository.
+ * Versions that npm has already are skipped, so that an interrupted release can be repeated. A dry run publishes
+ * nothing, sends no request to a registry, and needs no address of the repository.
  */
 import { execFileSync, spawnSync } from "node:child_process"
 import { existsSync, readdirSync, readFileSync } from "node:fs"

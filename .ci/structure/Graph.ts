@@ -43,8 +43,8 @@ export const components = (graph: Graph): ReadonlyArray<ReadonlyArray<string>> =
 
 /**
  * The edges that run back in the best order of the nodes: the minimum feedback arc set. Exact for components of at most
- * `largestExact` nodes, which takes 2^n steps of n operations; for larger ones the result of a local search, which is the
- * same in every run.
+ * `largestExact` nodes, which takes 2^n steps of n operations; for larger ones the result of a local search, which is
+ * the same in every run.
  */
 export const backEdges = (graph: Graph, largestExact = 18): ReadonlyArray<Edge> =>
   components(graph).flatMap((nodes) => {
@@ -56,7 +56,10 @@ export const backEdges = (graph: Graph, largestExact = 18): ReadonlyArray<Edge> 
     })
   })
 
-/** Dynamic programming over the sets of nodes that stand first. An edge is to point to a node that stands before its start. */
+/**
+ * Dynamic programming over the sets of nodes that stand first. An edge is to point to a node that stands before its
+ * start.
+ */
 const best = (graph: Graph, nodes: ReadonlyArray<string>): ReadonlyArray<string> => {
   const bits = new Map(nodes.map((node, index) => [node, 1 << index]))
   const sources = nodes.map((node) =>

@@ -1,4 +1,6 @@
-/** Recognises pictures from files: `node examples/digits/client.ts <picture.png> ...`, 28x28 grey, white ink on black. */
+/**
+ * Recognises pictures from files: `node examples/digits/client.ts <picture.png> ...`, 28x28 grey, white ink on black.
+ */
 import { readFile } from "node:fs/promises"
 import { parseArgs } from "node:util"
 import { Client } from "@nereid/client"

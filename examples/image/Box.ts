@@ -23,7 +23,9 @@ export const overlap = (one: Box, other: Box): number => {
   return covered === 0 ? 0 : shared / covered
 }
 
-/** The surest box of every heap of boxes that overlap by more than `most`, the surest first (non-maximum suppression). */
+/**
+ * The surest box of every heap of boxes that overlap by more than `most`, the surest first (non-maximum suppression).
+ */
 export const surest = (boxes: ReadonlyArray<Box>, limit: number): ReadonlyArray<Box> => {
   const kept: Array<Box> = []
   for (const box of boxes.toSorted((one, other) => other.score - one.score)) {

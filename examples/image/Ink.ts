@@ -42,9 +42,9 @@ const brightestAround = (data: Uint8Array, width: number, height: number, reach:
 }
 
 /**
- * The same on one line of `count` pixels that are `step` apart, in place, at the same price for any reach (van Herk 1992):
- * the line is cut into blocks as long as the window, so that each window is the end of one block and the beginning of the
- * next, whose brightest pixels are known from both sides.
+ * The same on one line of `count` pixels that are `step` apart, in place, at the same price for any reach (van Herk
+ * 1992): the line is cut into blocks as long as the window, so that each window is the end of one block and the
+ * beginning of the next, whose brightest pixels are known from both sides.
  */
 const slide = (data: Uint8Array, start: number, step: number, count: number, reach: number): void => {
   const window = 2 * reach + 1

@@ -17,7 +17,9 @@ export class Tokenize extends Model.Service<Tokenize>()("tokenize", {
   outputs: tokens,
 }) {}
 
-/** The network. Its batches are of texts of like length, padded to the longest: it does not look at what is masked by 0. */
+/**
+ * The network. Its batches are of texts of like length, padded to the longest: it does not look at what is masked by 0.
+ */
 export class Bert extends Model.Service<Bert>()("bert", {
   inputs: tokens,
   outputs: { logits: Tensor.FP32(2) },

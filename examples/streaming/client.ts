@@ -1,6 +1,6 @@
 /**
- * Shows words as they come: `node examples/streaming/client.ts [url] [prompt]`, with the types of the contract, over gRPC
- * or HTTP, as the URL says. A loop that is left, or a program that ends, stops the model.
+ * Shows words as they come: `node examples/streaming/client.ts [url] [prompt]`, with the types of the contract, over
+ * gRPC or HTTP, as the URL says. A loop that is left, or a program that ends, stops the model.
  */
 import { Client } from "@nereid/client"
 import { Words } from "./contract.ts"

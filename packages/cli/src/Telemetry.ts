@@ -21,7 +21,10 @@ const serializations = {
   "http/json": OtlpSerialization.layerJson,
 }
 
-/** `name` is the service's, unless `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` have one. Fails where a variable makes no sense. */
+/**
+ * `name` is the service's, unless `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` have one. Fails where a variable
+ * makes no sense.
+ */
 export const layer = (
   name: string,
   environment: Environment,

@@ -1,4 +1,6 @@
-/** Pictures to pixels to tensors. As a caller's, over the network and broken in every way: examples/image/image.test.ts. */
+/**
+ * Pictures to pixels to tensors. As a caller's, over the network and broken in every way: examples/image/image.test.ts.
+ */
 import { Effect, Exit } from "effect"
 import sharp from "sharp"
 import { expect, it } from "vitest"

@@ -1,6 +1,6 @@
 /**
- * Execution providers: the parts of ONNX Runtime that run a graph on some device, as a user lists them and as the runtime
- * wants them. Effect-free: the worker reads it too.
+ * Execution providers: the parts of ONNX Runtime that run a graph on some device, as a user lists them and as the
+ * runtime wants them. Effect-free: the worker reads it too.
  */
 
 export type ProviderName = "cpu" | "webgpu" | "cuda" | "tensorrt"

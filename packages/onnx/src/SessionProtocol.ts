@@ -1,6 +1,6 @@
 /**
- * Messages between an instance and its worker, apart from the shared memory of Slots.ts: the worker's start data, the result of
- * loading, and the batches that do not fit a slot. Types only.
+ * Messages between an instance and its worker, apart from the shared memory of Slots.ts: the worker's start data, the
+ * result of loading, and the batches that do not fit a slot. Types only.
  */
 import type { DataType } from "@nereid/core/internal/tensor/DataType"
 import type { MessagePort } from "node:worker_threads"

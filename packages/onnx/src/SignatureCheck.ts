@@ -8,8 +8,8 @@ import type { FileSignature, FileTensor } from "./OnnxFile.ts"
 type Kind = "input" | "output"
 
 /**
- * One line per mismatch; none where the file can be served as declared. Outputs that the file has and the declaration does
- * not are left alone.
+ * One line per mismatch; none where the file can be served as declared. Outputs that the file has and the declaration
+ * does not are left alone.
  */
 export const mismatches = (declared: Signature, maxBatchSize: number, file: FileSignature): ReadonlyArray<string> => [
   ...compare("input", declared.inputs, maxBatchSize, file.inputs),

@@ -40,8 +40,8 @@ export const spawn: Spawn = (options) =>
   new Worker(new URL(import.meta.resolve("@nereid/onnx/internal/worker")), options)
 
 /**
- * A worker that has loaded its session. Not to be interrupted, as ending a thread that loads would abort the process; when
- * it fails, the thread has exited.
+ * A worker that has loaded its session. Not to be interrupted, as ending a thread that loads would abort the process;
+ * when it fails, the thread has exited.
  */
 export const start = (options: WorkerInstanceOptions): Effect.Effect<WorkerInstance, OnnxLoadError.OnnxLoadError> => {
   const { name, definition, session } = options
@@ -204,7 +204,10 @@ export class WorkerInstance implements Supervised {
     Atomics.notify(this.#control, Slots.HEAD)
   }
 
-  /** Waits for completions for as long as anything is in flight; `waitAsync` does not keep the process alive, the thread does. */
+  /**
+   * Waits for completions for as long as anything is in flight; `waitAsync` does not keep the process alive, the thread
+   * does.
+   */
   #watch(): void {
     if (!this.#watching) this.#worker.ref()
     this.#watching = true

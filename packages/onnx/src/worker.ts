@@ -87,7 +87,10 @@ const text = (error: unknown): string => errorMessage(error).trim()
 
 const cache = new Map<number, { readonly feeds: Tensors; readonly fetches: Tensors }>()
 
-/** The tensors of a slot with so many rows: views on the shared memory, from which the runtime reads and to which it writes. */
+/**
+ * The tensors of a slot with so many rows: views on the shared memory, from which the runtime reads and to which it
+ * writes.
+ */
 const slotTensors = (slots: Slots.Layout, sequence: number, rows: number) => {
   const offset = Slots.slotOffset(slots, sequence)
   const key = rows * Slots.slotCount + (sequence & (Slots.slotCount - 1))

@@ -1,6 +1,6 @@
 /**
- * The check that a layer provides all models of a server. Its result is a text that names the missing model, for the last line of
- * the compiler's message, which otherwise compares the keys of two models. Types only.
+ * The check that a layer provides all models of a server. Its result is a text that names the missing model, for the
+ * last line of the compiler's message, which otherwise compares the keys of two models. Types only.
  */
 import type { Layer } from "effect"
 import type { ModelKey } from "@nereid/core/internal/call/ModelClass"

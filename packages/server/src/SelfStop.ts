@@ -1,6 +1,6 @@
 /**
- * Stops the server after an unrecoverable failure of a model, which only a new process can recover from. Readiness goes off, and
- * `onUnrecoverable` is called; without that option the process ends itself.
+ * Stops the server after an unrecoverable failure of a model, which only a new process can recover from. Readiness goes
+ * off, and `onUnrecoverable` is called; without that option the process ends itself.
  */
 import { Deferred, type Duration, Effect, Fiber, FiberSet } from "effect"
 import type { Unrecoverable } from "@nereid/core/Errors"
@@ -16,7 +16,10 @@ export interface SelfStopOptions {
   readonly onUnrecoverable: ((error: Unrecoverable) => void) | undefined
 }
 
-/** In the background, for as long as the scope is open: of all models that there are, and of those that leave until they end. */
+/**
+ * In the background, for as long as the scope is open: of all models that there are, and of those that leave until they
+ * end.
+ */
 export const watch = Effect.fnUntraced(function* (
   store: Pick<ModelStore, "models" | "onChange">,
   { readinessOff, stop, limit, onUnrecoverable }: SelfStopOptions,

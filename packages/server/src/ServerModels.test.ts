@@ -1,4 +1,7 @@
-/** Models that are not there yet, and those that come and go while a server runs, over both ports. (Without: CodeModels.test.ts.) */
+/**
+ * Models that are not there yet, and those that come and go while a server runs, over both ports. (Without:
+ * CodeModels.test.ts.)
+ */
 import { ModelVersion } from "@nereid/core/internal/lifecycle/ModelVersion"
 import { expect, it } from "@effect/vitest"
 import { Errors, Model, Registry, Tensor } from "@nereid/core"

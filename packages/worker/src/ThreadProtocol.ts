@@ -1,4 +1,6 @@
-/** Messages between an instance and its thread. Tensors travel in one buffer per message (TensorBuffer.ts). Types only. */
+/**
+ * Messages between an instance and its thread. Tensors travel in one buffer per message (TensorBuffer.ts). Types only.
+ */
 import type { FamilySpec } from "@nereid/core/internal/metrics/MetricFamily"
 import type { BuiltInstance } from "@nereid/core/InstanceContext"
 import type { Parameters } from "@nereid/core/internal/request/Request"

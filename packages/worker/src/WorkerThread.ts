@@ -102,9 +102,9 @@ const spawn = ({ instance, module, maxHeapBytes, execArgv, env, data }: ThreadOp
 }
 
 /**
- * Both generations of V8's heap. At the limit of the old one Node ends the thread, and allows it 16 MiB more until it has; beyond
- * them V8 aborts the process. One collection may move a whole young generation to the old one: half-spaces and objects that are
- * large, a third of its size each. So 24 MiB of it fit, and its default of 96 MiB does not.
+ * Both generations of V8's heap. At the limit of the old one Node ends the thread, and allows it 16 MiB more until it
+ * has; beyond them V8 aborts the process. One collection may move a whole young generation to the old one: half-spaces
+ * and objects that are large, a third of its size each. So 24 MiB of it fit, and its default of 96 MiB does not.
  */
 const heapLimits = (bytes: number): ResourceLimits => {
   const megabytes = Math.ceil(bytes / 2 ** 20)

@@ -1,4 +1,6 @@
-/** grpc-js as a server of ModelInfer and ModelStreamInfer, which answers bytes to bytes; and node:http2 as a bad one. */
+/**
+ * grpc-js as a server of ModelInfer and ModelStreamInfer, which answers bytes to bytes; and node:http2 as a bad one.
+ */
 import {
   Server,
   ServerCredentials,

@@ -49,7 +49,9 @@ const readFinal = (bytes: Buffer, start: number, end: number): boolean | undefin
   return name === finalParameter ? value : undefined
 }
 
-/** Visits fields until one says false; whether they could be read. A field may end beyond what is there of the message. */
+/**
+ * Visits fields until one says false; whether they could be read. A field may end beyond what is there of the message.
+ */
 const walk = (
   bytes: Buffer,
   start: number,

@@ -15,7 +15,8 @@ export const print = (level: Level): string =>
 const maxLevels = 1000
 
 /**
- * Numbers above 0, in the order given: `1,4,16`, or from one to another, `1:16`, in steps, `1:16:5`, or by a factor, `1:64:x2`.
+ * Numbers above 0, in the order given: `1,4,16`, or from one to another, `1:16`, in steps, `1:16:5`, or by a factor,
+ * `1:64:x2`.
  * @throws Error for anything else
  */
 export const numbers = (text: string, integer: boolean): ReadonlyArray<number> => {

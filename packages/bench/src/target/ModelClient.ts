@@ -1,6 +1,6 @@
 /**
- * A model on a server over one protocol: its metadata, a request whose reply is decoded in full, and the target of a load.
- * GrpcModel.ts and HttpModel.ts are the two there are.
+ * A model on a server over one protocol: its metadata, a request whose reply is decoded in full, and the target of a
+ * load. GrpcModel.ts and HttpModel.ts are the two there are.
  */
 import type { WireRequest, WireResponse } from "@nereid/core/internal/wire/WireRequest"
 import type { ModelMetadataResponse, ModelStatisticsResponse } from "@nereid/protocol/grpc_service"

@@ -1,4 +1,7 @@
-/** Starts a server in this process, on free ports of the loopback interface, and calls it over each protocol with our client. */
+/**
+ * Starts a server in this process, on free ports of the loopback interface, and calls it over each protocol with our
+ * client.
+ */
 import { Client } from "@nereid/client"
 import { Model, Tensor } from "@nereid/core"
 import { Server } from "@nereid/server"

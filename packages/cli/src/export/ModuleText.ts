@@ -1,4 +1,6 @@
-/** The `model.ts` of a model in code: it exports the model and its layer from the module that they were exported from. */
+/**
+ * The `model.ts` of a model in code: it exports the model and its layer from the module that they were exported from.
+ */
 import { relative, resolve, sep } from "node:path"
 
 export interface ModuleSource {

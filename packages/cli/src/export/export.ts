@@ -1,4 +1,7 @@
-/** `nereid export MODULE DIRECTORY`: the models of a module as a repository that `nereid serve --model-repository` serves. */
+/**
+ * `nereid export MODULE DIRECTORY`: the models of a module as a repository that `nereid serve --model-repository`
+ * serves.
+ */
 import { readFile } from "node:fs/promises"
 import { join, resolve } from "node:path"
 import { Console, Effect } from "effect"

@@ -1,4 +1,6 @@
-/** The flags of idle, dead and old gRPC connections, and the server's options that they are. All times in milliseconds. */
+/**
+ * The flags of idle, dead and old gRPC connections, and the server's options that they are. All times in milliseconds.
+ */
 import type { ServerOptions } from "@nereid/server/Server"
 import type { Command } from "effect/cli"
 import * as FlagKind from "./FlagKind.ts"

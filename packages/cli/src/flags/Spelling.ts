@@ -1,6 +1,9 @@
 /** Finds the known name closest to a misspelled one. */
 
-/** The one with the fewest letters added, taken away or changed, where these are few for its length; the first of several. */
+/**
+ * The one with the fewest letters added, taken away or changed, where these are few for its length; the first of
+ * several.
+ */
 export const closest = (name: string, names: ReadonlyArray<string>): string | undefined => {
   const [best] = names
     .map((candidate) => ({ candidate, distance: distance(name, candidate) }))

@@ -10,8 +10,8 @@ export const connectionLost = (endpoint: Endpoint, connected: boolean, error: un
 }
 
 /**
- * A host with several addresses fails with one error for each, in one without a message; a stream that its session takes
- * down has the session's error as its cause.
+ * A host with several addresses fails with one error for each, in one without a message; a stream that its session
+ * takes down has the session's error as its cause.
  */
 const reason = (error: unknown): string => {
   if (error instanceof AggregateError) return error.errors.map(reason).join(", ")

@@ -1,6 +1,6 @@
 /**
- * ModelInfer and ModelStreamInfer as a channel, directly on the connection: Connect's Transport interface would cost a promise,
- * an abort signal and two Headers for each call.
+ * ModelInfer and ModelStreamInfer as a channel, directly on the connection: Connect's Transport interface would cost a
+ * promise, an abort signal and two Headers for each call.
  */
 import type { OutgoingHttpHeaders } from "node:http2"
 import { Result } from "effect"

@@ -49,8 +49,8 @@ export class GrpcConnection {
   }
 
   /**
-   * Sends a message that stands behind `prefixLength` free bytes. The reply is called once, possibly before this returns, and
-   * not after the call was cancelled, which resets its stream.
+   * Sends a message that stands behind `prefixLength` free bytes. The reply is called once, possibly before this
+   * returns, and not after the call was cancelled, which resets its stream.
    */
   call(
     headers: OutgoingHttpHeaders,

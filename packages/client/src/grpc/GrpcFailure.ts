@@ -1,6 +1,6 @@
 /**
- * The failed end of a call, from the headers and trailers of its stream or from its connection. Statuses themselves are in
- * core's GrpcStatus.ts.
+ * The failed end of a call, from the headers and trailers of its stream or from its connection. Statuses themselves are
+ * in core's GrpcStatus.ts.
  */
 import { constants, type IncomingHttpHeaders } from "node:http2"
 import { Result } from "effect"

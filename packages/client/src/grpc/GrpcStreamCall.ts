@@ -1,6 +1,6 @@
 /**
- * One call that is answered by any number of messages. Its receiver may pause it: the window of its stream then fills, and
- * the server waits.
+ * One call that is answered by any number of messages. Its receiver may pause it: the window of its stream then fills,
+ * and the server waits.
  */
 import type { ClientHttp2Stream, OutgoingHttpHeaders } from "node:http2"
 import { Result } from "effect"

@@ -26,8 +26,8 @@ const seconds = (value: string | undefined): number | undefined =>
   value !== undefined && /^\d{1,6}$/.test(value) ? Number(value) * 1000 : undefined
 
 /**
- * The text of `{"error": text}`, which is how the protocol's servers say it, on a stream as an event; a proxy's page says
- * nothing of use.
+ * The text of `{"error": text}`, which is how the protocol's servers say it, on a stream as an event; a proxy's page
+ * says nothing of use.
  */
 const errorText = (body: Uint8Array): string | undefined => {
   try {

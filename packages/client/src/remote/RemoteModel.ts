@@ -1,6 +1,6 @@
 /**
- * A model on a server as a RunningModel, so that its typed calls, its front ends and its tests work as with a local model.
- * It limits the calls in flight, sets their deadlines and counts statistics; a channel carries the requests.
+ * A model on a server as a RunningModel, so that its typed calls, its front ends and its tests work as with a local
+ * model. It limits the calls in flight, sets their deadlines and counts statistics; a channel carries the requests.
  */
 import { constVoid } from "effect/Function"
 import { Clock, Effect, Result } from "effect"

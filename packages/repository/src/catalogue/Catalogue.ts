@@ -109,7 +109,9 @@ export class Catalogue implements LoadedCatalogue {
     return this.#unload(name, dependents, () => true)
   }
 
-  /** After any change of what requests reach: an ensemble may have lost a model that it is made of, or have it again. */
+  /**
+   * After any change of what requests reach: an ensemble may have lost a model that it is made of, or have it again.
+   */
   readonly review = (): void => {
     for (const model of this.#models.values()) model.review()
   }

@@ -230,7 +230,10 @@ export class StoredModel {
     })
   }
 
-  /** Serves the versions that can take requests, and fails the others with their reasons. Returns whether anything changed. */
+  /**
+   * Serves the versions that can take requests, and fails the others with their reasons. Returns whether anything
+   * changed.
+   */
   #serveReady(): boolean {
     const ready: Array<ModelVersion> = []
     for (const { record, problem } of this.#loaded?.versions ?? []) {

@@ -20,7 +20,9 @@ import {
 } from "@nereid/protocol/model_config"
 import { dynamicBatching } from "./ConfigDefaults.ts"
 
-/** `defaultMaxBatchSize` where the file can batch and the configuration does not say how many rows; 0 for no batching. */
+/**
+ * `defaultMaxBatchSize` where the file can batch and the configuration does not say how many rows; 0 for no batching.
+ */
 export const complete = (
   config: ModelConfig,
   file: FileSignature,
@@ -79,7 +81,8 @@ const tensor = (
 ): { name: string; dataType: DataType; dims: Array<bigint>; reshape?: ModelTensorReshape } => {
   const fileDims = wireDims(batching ? dims.slice(1) : dims).map(BigInt)
   const dataType = datatype === undefined ? DataType.TYPE_INVALID : configDataType(datatype)
-  // A configuration has no dims for what has none: it is one element for clients, and nothing but a scalar for the model.
+  // A configuration has no dims for what has none: it is one element for clients, and nothing but a scalar for the
+  // model.
   return fileDims.length === 0
     ? { name, dataType, dims: [1n], reshape: create(ModelTensorReshapeSchema) }
     : { name, dataType, dims: fileDims }

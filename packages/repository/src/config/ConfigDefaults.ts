@@ -16,7 +16,9 @@ import {
 } from "@nereid/protocol/model_config"
 import { backends } from "./ConfigCheck.ts"
 
-/** The files that tell what runs a model whose configuration does not, and their defaults in `default_model_filename`. */
+/**
+ * The files that tell what runs a model whose configuration does not, and their defaults in `default_model_filename`.
+ */
 const modelFiles: Readonly<Record<string, { readonly backend: string; readonly platform: string }>> = {
   "model.onnx": { backend: "onnxruntime", platform: "onnxruntime_onnx" },
   "model.ts": { backend: "nereid", platform: "" },

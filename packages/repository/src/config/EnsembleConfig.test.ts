@@ -12,7 +12,9 @@ const problem = (text: string) => {
 
 const tensor = (kind: "input" | "output", name: string) => `${kind} { name: "${name}" data_type: TYPE_FP32 dims: 1 }`
 
-/** `a:X b:Y > m > Z:c`: inputs of the model and the tensors that they are, its name, its outputs and what they become. */
+/**
+ * `a:X b:Y > m > Z:c`: inputs of the model and the tensors that they are, its name, its outputs and what they become.
+ */
 const step = (text: string) => {
   const [inputs = "", model = "", outputs = ""] = text.split(" > ")
   const map = (name: string, pairs: string) =>

@@ -1,7 +1,7 @@
 /**
- * Checks the configuration of an ensemble by itself: fields that do not apply to ensembles, and steps whose tensors do not
- * come from the inputs or do not lead to the outputs. The messages are Triton's. EnsembleCheck.ts checks it against the
- * models of its steps.
+ * Checks the configuration of an ensemble by itself: fields that do not apply to ensembles, and steps whose tensors do
+ * not come from the inputs or do not lead to the outputs. The messages are Triton's. EnsembleCheck.ts checks it against
+ * the models of its steps.
  */
 import type { EnsembleStep } from "@nereid/core/internal/ensemble/EnsembleGraph"
 import type { ModelConfig, ModelEnsembling } from "@nereid/protocol/model_config"

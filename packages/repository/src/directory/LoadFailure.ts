@@ -1,4 +1,6 @@
-/** Why a model, or a version of it, is not there: the reason that the index shows. Never the end of a server by itself. */
+/**
+ * Why a model, or a version of it, is not there: the reason that the index shows. Never the end of a server by itself.
+ */
 import { Data, Effect } from "effect"
 
 export class LoadFailure extends Data.TaggedError("LoadFailure")<{

@@ -1,6 +1,6 @@
 /**
- * Checks an ensemble against the models of its steps: whether they exist, their versions, their batch sizes, and the tensors
- * between them. The messages are Triton's. The check runs again whenever one of the models changes.
+ * Checks an ensemble against the models of its steps: whether they exist, their versions, their batch sizes, and the
+ * tensors between them. The messages are Triton's. The check runs again whenever one of the models changes.
  */
 import { Result } from "effect"
 import type { EnsembleDefinition, EnsembleStep } from "@nereid/core/internal/ensemble/EnsembleGraph"

@@ -1,4 +1,7 @@
-/** A version of a model that is an ensemble: made of its configuration and of the models that a registry has at any time. */
+/**
+ * A version of a model that is an ensemble: made of its configuration and of the models that a registry has at any
+ * time.
+ */
 import { create } from "@bufbuild/protobuf"
 import { Effect } from "effect"
 import * as Ensemble from "@nereid/core/internal/ensemble/Ensemble"

@@ -84,7 +84,9 @@ const optimizationOf = ({ graphLevel, gpuAccelerators }: ModelFile): ModelOptimi
   })
 }
 
-/** A configuration has no dims for what has none: of a file it is one element to its callers, and a scalar to the model. */
+/**
+ * A configuration has no dims for what has none: of a file it is one element to its callers, and a scalar to the model.
+ */
 const withDims = <T extends ModelInput | ModelOutput>(tensor: T, isFile: boolean): Result.Result<T, string> => {
   const { name, dims } = tensor
   if (dims.includes(0n)) return Result.fail(`'${name}' has an extent of 0, which a configuration cannot have`)

@@ -1,6 +1,6 @@
 /**
- * An instance whose model takes and gives other shapes than its clients: the tensors of a batch are seen in the shapes of
- * the model on the way in, and in those of the signature on the way out. Nothing is copied.
+ * An instance whose model takes and gives other shapes than its clients: the tensors of a batch are seen in the shapes
+ * of the model on the way in, and in those of the signature on the way out. Nothing is copied.
  */
 import { Exit, Result } from "effect"
 import { type Instance, wrapInstance } from "@nereid/core/internal/instance/Instance"

@@ -10,8 +10,8 @@ export interface StoredVersion {
   /** Returns the current configuration, including instances. */
   readonly configuration: () => ModelConfig
   /**
-   * Loads the instances that this configuration has in addition. Once it is committed, they execute batches, and those that the
-   * configuration does not have are released; without that, nothing has changed at the end of the scope.
+   * Loads the instances that this configuration has in addition. Once it is committed, they execute batches, and those
+   * that the configuration does not have are released; without that, nothing has changed at the end of the scope.
    */
   readonly regroup: (config: ModelConfig) => Effect.Effect<InstanceSet.PreparedInstances, LoadFailure, Scope.Scope>
   /**

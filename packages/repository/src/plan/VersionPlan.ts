@@ -42,7 +42,10 @@ export interface VersionPlan extends VersionFiles {
   readonly warmUp: ReadonlyArray<ModelWarmUp.ModelWarmUp>
 }
 
-/** `given`: the configuration of the model, with the backend that runs it. What its file is to blame for is a failure of the version. */
+/**
+ * `given`: the configuration of the model, with the backend that runs it. What its file is to blame for is a failure of
+ * the version.
+ */
 export const make = Effect.fnUntraced(function* (
   files: VersionFiles,
   path: string,

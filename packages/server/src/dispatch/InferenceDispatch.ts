@@ -24,16 +24,17 @@ export interface InferenceReceiver {
   /** Takes one response of a decoupled model. Completes once the caller takes more. */
   readonly emit: (response: WireResponse) => Effect.Effect<void>
   /**
-   * Called once, at the end: with the only response of a model that is not decoupled, with a response without outputs of a
-   * decoupled model, or with the failure.
+   * Called once, at the end: with the only response of a model that is not decoupled, with a response without outputs
+   * of a decoupled model, or with the failure.
    */
   readonly end: InferenceReply
 }
 
 export interface InferenceDispatch {
   /**
-   * Checks a request and hands it to its model, which must not be decoupled. The reply is called once, possibly before this
-   * returns, and never after the returned cancel. `deadline` is in milliseconds since the epoch, undefined for none.
+   * Checks a request and hands it to its model, which must not be decoupled. The reply is called once, possibly before
+   * this returns, and never after the returned cancel. `deadline` is in milliseconds since the epoch, undefined for
+   * none.
    */
   readonly infer: (wire: WireRequest, deadline: number | undefined, reply: InferenceReply) => Cancel
   /** The same for a caller that takes any number of responses, so for decoupled models too. */

@@ -1,6 +1,6 @@
 /**
- * The repository as its extension of the protocol shows it, whichever one there is: the index of its models and of those
- * that the server was started with, and the parameters of loading and unloading, as both transports have them.
+ * The repository as its extension of the protocol shows it, whichever one there is: the index of its models and of
+ * those that the server was started with, and the parameters of loading and unloading, as both transports have them.
  */
 import { Result } from "effect"
 import { type InferenceError, InvalidRequest, Unavailable, Unsupported } from "@nereid/core/Errors"

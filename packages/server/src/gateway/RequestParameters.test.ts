@@ -1,4 +1,6 @@
-/** Parameters of a request and its headers on their way to a handler, and those of its response on their way back (C21). */
+/**
+ * Parameters of a request and its headers on their way to a handler, and those of its response on their way back (C21).
+ */
 import { fromBinary, type MessageInitShape } from "@bufbuild/protobuf"
 import { assert, describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
@@ -8,7 +10,9 @@ import { inferFrame, modelInfer, rawCall, rawSession } from "../grpc/GrpcServer.
 import { inferModel, json } from "../http/HttpInfer.fixture.ts"
 import * as Server from "../Server.ts"
 
-/** Answers what its handler knows of its request, bigints as their digits; gives the parameters back with the response. */
+/**
+ * Answers what its handler knows of its request, bigints as their digits; gives the parameters back with the response.
+ */
 class Mirror extends Model.Service<Mirror>()("mirror", {
   inputs: { X: Tensor.scalar("INT32") },
   outputs: { CONTEXT: Tensor.utf8(), OTHER: Tensor.scalar("INT32") },

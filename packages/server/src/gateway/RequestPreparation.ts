@@ -1,6 +1,6 @@
 /**
- * The step of every inference between its codec and the gateway, for all transports: headers of the call become parameters of
- * the request, and the call's record takes note of it.
+ * The step of every inference between its codec and the gateway, for all transports: headers of the call become
+ * parameters of the request, and the call's record takes note of it.
  */
 import { Result } from "effect"
 import type { InvalidRequest } from "@nereid/core/Errors"
@@ -11,7 +11,9 @@ import type { CallRecord } from "../log/CallRecord.ts"
 /** Prepares one request of a call. */
 export type RequestPreparation = (wire: WireRequest) => Result.Result<WireRequest, InvalidRequest>
 
-/** The preparation of a call's requests. `headers` reads the call's headers from `source`, which its transport provides. */
+/**
+ * The preparation of a call's requests. `headers` reads the call's headers from `source`, which its transport provides.
+ */
 export const make = <S>(
   forward: ForwardedHeaders | undefined,
   record: CallRecord | undefined,

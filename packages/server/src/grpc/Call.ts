@@ -25,7 +25,10 @@ export interface Call {
   readonly onClose: () => void
 }
 
-/** The response of a call, to the implementation. A frame is a message with its prefix. No effect once the stream has closed. */
+/**
+ * The response of a call, to the implementation. A frame is a message with its prefix. No effect once the stream has
+ * closed.
+ */
 export interface CallStream {
   /** Sends the only frame and the status OK. Ends the call, like `end` and `fail`. */
   readonly reply: (frame: Uint8Array) => void

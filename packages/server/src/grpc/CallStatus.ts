@@ -1,6 +1,6 @@
 /**
- * The failed end of a call, as a gRPC code, a message and the fields of the error behind it. Made from the errors of the
- * protocol, so that code and tag agree. How a status is written is in core's GrpcStatus.ts and ErrorTrailers.ts.
+ * The failed end of a call, as a gRPC code, a message and the fields of the error behind it. Made from the errors of
+ * the protocol, so that code and tag agree. How a status is written is in core's GrpcStatus.ts and ErrorTrailers.ts.
  */
 import { documentOf, tagOf } from "@nereid/core/internal/wire/ErrorHeaders"
 import { trailersOf } from "@nereid/core/internal/wire/ErrorTrailers"

@@ -1,4 +1,7 @@
-/** Which part of the protocol each RPC belongs to, and the interceptor that keeps the restricted ones (RestrictedApis.ts). */
+/**
+ * Which part of the protocol each RPC belongs to, and the interceptor that keeps the restricted ones
+ * (RestrictedApis.ts).
+ */
 import type { DescMethod } from "@bufbuild/protobuf"
 import type { Interceptor } from "@connectrpc/connect"
 import { Unavailable } from "@nereid/core/Errors"

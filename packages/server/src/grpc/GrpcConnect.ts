@@ -120,7 +120,10 @@ const unknownMethod: NonNullable<Parameters<typeof connectNodeAdapter>[0]["fallb
   response.end()
 }
 
-/** Connect escapes more of a text than the specification does, and grpc-js then shows `unknown model%3A` (GrpcServer.test.ts). */
+/**
+ * Connect escapes more of a text than the specification does, and grpc-js then shows `unknown model%3A`
+ * (GrpcServer.test.ts).
+ */
 const encodeReadably = (response: NodeResponse): void => {
   const addTrailers = response.addTrailers.bind(response)
   response.addTrailers = (trailers: OutgoingHttpHeaders) => {

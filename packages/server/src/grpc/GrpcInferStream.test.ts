@@ -353,7 +353,8 @@ describe.each([true, false])("ModelStreamInfer, fastInference: %s", (fastInferen
       yield* send(requestOf("bulk", 99))
       yield* Queue.take(received)
       call.pause()
-      // Once windows and buffers are full nothing is produced any more: two looks, many answers of another stream apart.
+      // Once windows and buffers are full nothing is produced any more: two looks, many answers of another stream
+      // apart.
       const other = yield* openStream(port)
       const look = Effect.gen(function* () {
         for (let x = 0; x < 20; x++) {

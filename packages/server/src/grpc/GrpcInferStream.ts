@@ -1,7 +1,7 @@
 /**
- * ModelStreamInfer as Connect serves it: passes messages to an InferStream and its results back. After a half-close, requests
- * in flight finish. After a stop they do too, and the stream then ends as unavailable. A caller that disconnects cancels all
- * its requests.
+ * ModelStreamInfer as Connect serves it: passes messages to an InferStream and its results back. After a half-close,
+ * requests in flight finish. After a stop they do too, and the stream then ends as unavailable. A caller that
+ * disconnects cancels all its requests.
  */
 import type { HandlerContext } from "@connectrpc/connect"
 import { Result } from "effect"

@@ -1,6 +1,6 @@
 /**
- * Every RPC as Connect serves it, in gRPC, gRPC-Web and the Connect protocol: a thin table over the gateway. Plain gRPC calls of
- * ModelInfer and ModelStreamInfer normally bypass it (InferenceCalls.ts), with the same replies.
+ * Every RPC as Connect serves it, in gRPC, gRPC-Web and the Connect protocol: a thin table over the gateway. Plain gRPC
+ * calls of ModelInfer and ModelStreamInfer normally bypass it (InferenceCalls.ts), with the same replies.
  */
 import {
   Code,

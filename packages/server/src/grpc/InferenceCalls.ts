@@ -1,6 +1,7 @@
 /**
- * The calls that bypass Connect: plain ModelInfer and ModelStreamInfer, as nearly all calls are. Connect handles gRPC-Web,
- * calls with compression in either direction, calls without permission for inference, and calls with an `expect` header.
+ * The calls that bypass Connect: plain ModelInfer and ModelStreamInfer, as nearly all calls are. Connect handles
+ * gRPC-Web, calls with compression in either direction, calls without permission for inference, and calls with an
+ * `expect` header.
  */
 import { InvalidRequest } from "@nereid/core/Errors"
 import * as GrpcContentType from "@nereid/core/internal/grpc/GrpcContentType"

@@ -2,9 +2,10 @@
  * Implements a call's stream on node:http2, with as few of its calls as possible. GrpcHttp2.ts has the rest of the
  * HTTP/2 server; UnaryCall.ts and StreamCall.ts implement calls.
  *
- * All streams share their listeners, and a stream that is over has no reference to its call. Node keeps a closure of each
- * stream where only full collections look (V8 puts closures that are assigned to a property there), and with it all that
- * the stream refers to: what belongs to the call would survive with it, and be copied by two collections on its way.
+ * All streams share their listeners, and a stream that is over has no reference to its call. Node keeps a closure of
+ * each stream where only full collections look (V8 puts closures that are assigned to a property there), and with it
+ * all that the stream refers to: what belongs to the call would survive with it, and be copied by two collections on
+ * its way.
  */
 import { constVoid } from "effect/Function"
 import * as GrpcContentType from "@nereid/core/internal/grpc/GrpcContentType"

@@ -20,7 +20,9 @@ export interface MessageLimits {
 /** Overhead of a kept chunk, in bytes. With it, the budget also limits chunks of single bytes. */
 const chunkCost = 256
 
-/** A chunk is a view on all that was read from its socket. A part below this share of that is copied, to free the rest. */
+/**
+ * A chunk is a view on all that was read from its socket. A part below this share of that is copied, to free the rest.
+ */
 const smallPart = 1 / 8
 
 /** Bytes of a message whose parts are joined as they arrive. */
@@ -211,8 +213,8 @@ const refusal = (flag: number, length: number, limit: number): CallStatus.CallSt
 const noBytes: Uint8Array = new Uint8Array(0)
 
 /**
- * Memory of `length` bytes that begins with these parts. The message ends at `end` with its last raw tensor, which can be read
- * in place if its elements are aligned.
+ * Memory of `length` bytes that begins with these parts. The message ends at `end` with its last raw tensor, which can
+ * be read in place if its elements are aligned.
  */
 const joined = (parts: ReadonlyArray<Uint8Array>, length: number, end = length): Uint8Array => {
   const bytes = RequestMemory.allocate(length, end)

@@ -62,7 +62,8 @@ export class StreamCall extends ReceivingCall implements Call {
     this.#stream = stream
     this.#metadata = metadata
     this.#reader = new RequestMessageReader(options)
-    // Assigned in two steps: V8 places closures that are assigned to a property at once in old space, with all they refer to.
+    // Assigned in two steps: V8 places closures that are assigned to a property at once in old space, with all they
+    // refer to.
     const flush = () => this.#send()
     this.#flush = flush
     const onStop = () => this.#requests.end()

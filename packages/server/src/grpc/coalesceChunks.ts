@@ -6,7 +6,10 @@
 import { prefixLength } from "@nereid/core/internal/grpc/GrpcFrame"
 import type { Envelopes } from "./Envelopes.ts"
 
-/** Bytes of the smallest chunk of a message behind its prefix. The prefix is passed on at once, as its length may be refused. */
+/**
+ * Bytes of the smallest chunk of a message behind its prefix. The prefix is passed on at once, as its length may be
+ * refused.
+ */
 const minBytes = 64 * 1024
 
 /** `envelopes` follows the messages, and must not be used elsewhere; without it, the body is one message. */

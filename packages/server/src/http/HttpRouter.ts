@@ -1,6 +1,6 @@
 /**
- * Finds the route of a request, and refuses a request without one. Paths are matched as they came, without a slash at the
- * end; only a model's name is percent-decoded, because clients quote it.
+ * Finds the route of a request, and refuses a request without one. Paths are matched as they came, without a slash at
+ * the end; only a model's name is percent-decoded, because clients quote it.
  */
 import type { CallRecords } from "../log/CallRecord.ts"
 import type { GuardedHandler } from "../port/DefectGuard.ts"

@@ -14,8 +14,8 @@ const alignment = 8
 export const isLarge = ({ byteLength }: Uint8Array): boolean => byteLength >= minLargeSize
 
 /**
- * Memory of `length` bytes; at the offset `aligned` an element of any datatype may begin. `diesYoung`: neither this package
- * nor node keeps the memory once its request is over.
+ * Memory of `length` bytes; at the offset `aligned` an element of any datatype may begin. `diesYoung`: neither this
+ * package nor node keeps the memory once its request is over.
  */
 export const allocate = (length: number, aligned: number, diesYoung = false): Uint8Array => {
   if (length < minLargeSize) return Buffer.allocUnsafe(length)

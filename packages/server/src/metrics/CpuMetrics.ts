@@ -1,6 +1,6 @@
 /**
- * The machine's processors and memory as gauges, looked at in intervals: utilization is that of the last interval, not of
- * the time since the last scrape. Not of the process or its container: as the protocol's dashboards have it.
+ * The machine's processors and memory as gauges, looked at in intervals: utilization is that of the last interval, not
+ * of the time since the last scrape. Not of the process or its container: as the protocol's dashboards have it.
  */
 import { cpus, freemem, totalmem } from "node:os"
 import { type Context, type Duration, Effect, Metric, Schedule, type Scope } from "effect"

@@ -47,7 +47,9 @@ export class SlidingQuantiles {
     this.#slots[this.#current]?.fill(0)
   }
 
-  /** Microseconds that this part of the observations does not exceed, in the order of `quantiles`; NaN for none at all. */
+  /**
+   * Microseconds that this part of the observations does not exceed, in the order of `quantiles`; NaN for none at all.
+   */
   at(quantiles: ReadonlyArray<number>): ReadonlyArray<number> {
     const bins = new Uint32Array(binCount)
     for (const slot of this.#slots) for (const [bin, count] of slot.entries()) bins[bin] = (bins[bin] ?? 0) + count

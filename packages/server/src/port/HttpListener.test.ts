@@ -1,4 +1,7 @@
-/** Stops that find an answer half sent. Everything else of a listener shows in its front ends: HttpServer.test.ts and others. */
+/**
+ * Stops that find an answer half sent. Everything else of a listener shows in its front ends: HttpServer.test.ts and
+ * others.
+ */
 import { Agent, request as httpRequest, type ServerResponse } from "node:http"
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Scope } from "effect"

@@ -70,7 +70,8 @@ export const make = Effect.fnUntraced(function* (
   let stopping = false
 
   const serve = (request: IncomingMessage, response: ServerResponse) => {
-    // After a refusal, a client that sent `expect: 100-continue` may send its body or the next request: close the connection.
+    // After a refusal, a client that sent `expect: 100-continue` may send its body or the next request: close the
+    // connection.
     if (stopping || request.headers.expect !== undefined) response.shouldKeepAlive = false
     const { socket } = request
     const ofConnection = open.get(socket) ?? begin(socket, open)

@@ -11,8 +11,8 @@ import { TLSSocket } from "node:tls"
 export const alpnProtocols = ["h2", "http/1.1"]
 
 /**
- * Takes the connections whose callers speak HTTP/2 from the server and gives them to `http2`, with all of their bytes. One
- * that has not said which it is within `timeoutMillis` is closed.
+ * Takes the connections whose callers speak HTTP/2 from the server and gives them to `http2`, with all of their bytes.
+ * One that has not said which it is within `timeoutMillis` is closed.
  */
 export const divert = (
   server: Server,

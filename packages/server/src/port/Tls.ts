@@ -1,8 +1,8 @@
 /**
  * TLS certificates of a port, read from files, and reloaded when their contents change. HttpListener.ts uses them.
  *
- * The files are read again every few seconds and compared. That also sees what a watch of a file misses: a replacement by
- * renaming, the swapped link of a Kubernetes secret, a file system over a network.
+ * The files are read again every few seconds and compared. That also sees what a watch of a file misses: a replacement
+ * by renaming, the swapped link of a Kubernetes secret, a file system over a network.
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto"
 import { readFile } from "node:fs/promises"

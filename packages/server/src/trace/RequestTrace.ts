@@ -1,6 +1,6 @@
 /**
- * The trace of one request: its timestamps and, at level TENSORS, its tensors, as elements of one JSON array. The elements
- * have Triton's format: https://github.com/triton-inference-server/server/blob/main/docs/user_guide/trace.md
+ * The trace of one request: its timestamps and, at level TENSORS, its tensors, as elements of one JSON array. The
+ * elements have Triton's format: https://github.com/triton-inference-server/server/blob/main/docs/user_guide/trace.md
  */
 import { isDataType } from "@nereid/core/internal/tensor/DataType"
 import type { Trace, TracePoint } from "@nereid/core/internal/request/Request"

@@ -1,7 +1,7 @@
 /**
  * Trace settings, for all models or for single ones. Callers read and change them while the server runs, by the trace
- * extension of the protocol: https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_trace.md
- * Tracing.ts applies them.
+ * extension of the protocol:
+ * https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_trace.md Tracing.ts applies them.
  */
 import { create } from "@bufbuild/protobuf"
 import { Result } from "effect"

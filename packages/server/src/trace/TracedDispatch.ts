@@ -1,5 +1,6 @@
 /**
- * Records in the trace of a request when it began and ended, and its responses. A request without a trace costs one check.
+ * Records in the trace of a request when it began and ended, and its responses. A request without a trace costs one
+ * check.
  */
 import { Effect, Result } from "effect"
 import type { Cancel } from "@nereid/core/internal/request/Request"
