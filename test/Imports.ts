@@ -1,4 +1,6 @@
-/** The imports of this repository's source files, read from their text: which file loads which, types included or not. */
+/**
+ * The imports of this repository's source files, read from their text: which file loads which, types included or not.
+ */
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { basename, dirname, join, relative } from "node:path"
 
@@ -44,7 +46,9 @@ const dynamic = /\bimport\(\s*["']([^"']+)["']\s*\)/g
 
 const typeOnly = /(?:^|\n)\s*(?:import|export) type (?:\{[^}]*\}|\* as \w+|\w+)\s*from\s*["'][^"']+["']/g
 
-/** The specifiers that a file imports or exports from; `isLoaded` leaves out those of types, which are gone at run time. */
+/**
+ * The specifiers that a file imports or exports from; `isLoaded` leaves out those of types, which are gone at run time.
+ */
 export const specifiers = (file: string, isLoaded = false): ReadonlyArray<string> => {
   const text = readFileSync(file, "utf8").replaceAll(/\/\*[^]*?\*\//g, "")
   const code = isLoaded ? text.replaceAll(typeOnly, "") : text

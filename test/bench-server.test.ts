@@ -1,4 +1,7 @@
-/** Nereid's own server under the load of @nereid/bench: every protocol, small and large tensors, all replies as expected. */
+/**
+ * Nereid's own server under the load of @nereid/bench: every protocol, small and large tensors, all replies as
+ * expected.
+ */
 import * as Benchmark from "@nereid/bench/internal/benchmark/Benchmark"
 import * as Endpoint from "@nereid/bench/internal/target/Endpoint"
 import type { Protocol } from "@nereid/bench/internal/target/ModelClient"

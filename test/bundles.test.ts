@@ -1,6 +1,7 @@
 /**
- * Lists what a bundler keeps of these packages for an application in a browser: a contract alone, and a client with a contract.
- * Neither executes models, so neither contains the folders of core that do. Tables hold the folders, so that a change is visible.
+ * Lists what a bundler keeps of these packages for an application in a browser: a contract alone, and a client with a
+ * contract. Neither executes models, so neither contains the folders of core that do. Tables hold the folders, so that
+ * a change is visible.
  */
 import { Result } from "effect"
 import { readFileSync } from "node:fs"
@@ -94,7 +95,10 @@ const executing = [
   "testing",
 ].map((folder) => `core/${folder}`)
 
-/** Bundles a file of an application, with the package resolution of any importer in this repository. `text` replaces its content. */
+/**
+ * Bundles a file of an application, with the package resolution of any importer in this repository. `text` replaces its
+ * content.
+ */
 const bundle = async (input: string, text?: string, minify = false): Promise<OutputChunk> => {
   await using build = await rolldown({
     input,
@@ -114,7 +118,9 @@ const bundle = async (input: string, text?: string, minify = false): Promise<Out
 
 const entry = join(root, "test/application.ts")
 
-/** The folders of these packages whose code remains, such as `core/model`; `client` holds the files on its top level. */
+/**
+ * The folders of these packages whose code remains, such as `core/model`; `client` holds the files on its top level.
+ */
 const folders = ({ modules }: OutputChunk): ReadonlyArray<string> => {
   const kept = Object.entries(modules).flatMap(([path, { renderedLength }]) => (renderedLength > 0 ? [path] : []))
   const ours = kept.map((path) => relative(join(root, "packages"), path)).filter((path) => !path.startsWith(".."))

@@ -26,6 +26,13 @@ const prose = (path: string): string => {
   return comments.join("\n").replaceAll(/https?:\/\/[^\s)]+/g, "")
 }
 
+/** The comment blocks of a source file, each with its markers. */
+const blocks = (path: string): ReadonlyArray<string> =>
+  readFileSync(join(root, path), "utf8").match(/\/\*\*?[^]*?\*\/|(?:^[ \t]*\/\/.*\n)+/gm) ?? []
+
+/** Programs whose comments are messages of the compiler. */
+const compilerMessages = "test/fixtures/messages/programs.ts"
+
 const citing = [...sources, ...documents].filter((path) => basename(path) !== basename(import.meta.filename))
 
 /** Modules are in PascalCase; a lower-case name may be a file of the reader's own project. */
@@ -66,4 +73,36 @@ describe("a comment or document names", () => {
       .flatMap((path) => (prose(path).match(foreign) ?? []).map((citation) => `${path}: ${citation}`))
     expect(found).toEqual([])
   })
+})
+
+describe("a comment", () => {
+  it("does not open with a relative clause", () => {
+    const opening = /^\s*(?:\/\*\*?|\/\/)[\s*]*(?:Who|What|Whoever|Whatever|Whose)\b[^?\n]*$/m
+    const found = sources.flatMap((path) =>
+      blocks(path).flatMap((block) => (opening.exec(block)?.index === 0 ? [`${path}: ${block.split("\n")[0]}`] : [])),
+    )
+    expect(found).toEqual([])
+  })
+
+  it("is not wider than the code", () => {
+    const found = sources
+      .filter((path) => path !== compilerMessages)
+      .flatMap((path) =>
+        blocks(path).flatMap((block) =>
+          block.split("\n").flatMap((line) => (line.length > 120 ? [`${path}: ${line.trim()}`] : [])),
+        ),
+      )
+    expect(found).toEqual([])
+  })
+})
+
+it("no row of a document's table stands twice", () => {
+  const twice = documents.flatMap((path) => {
+    const tables = readFileSync(join(root, path), "utf8").matchAll(/(?:^\|.*\n)+/gm)
+    return [...tables].flatMap(([table]) => {
+      const rows = table.trimEnd().split("\n")
+      return rows.filter((row, index) => rows.indexOf(row) !== index).map((row) => `${path}: ${row}`)
+    })
+  })
+  expect(twice).toEqual([])
 })

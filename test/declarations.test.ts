@@ -1,6 +1,6 @@
 /**
- * Declarations that an application emits for its own modules: they name only public modules, since everything below `internal/`
- * may change with any release.
+ * Declarations that an application emits for its own modules: they name only public modules, since everything below
+ * `internal/` may change with any release.
  */
 import { execFileSync } from "node:child_process"
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"

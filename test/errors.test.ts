@@ -1,6 +1,7 @@
 /**
- * Errors and response parameters that models declare, over sockets: what a handler fails with and says is what callers have,
- * in process, over gRPC and over HTTP, through a chain of servers, and what plain clients of the protocol see of it.
+ * Errors and response parameters that models declare, over sockets: what a handler fails with and says is what callers
+ * have, in process, over gRPC and over HTTP, through a chain of servers, and what plain clients of the protocol see of
+ * it.
  */
 import { Client } from "@nereid/client"
 import { Errors, Model, Tensor } from "@nereid/core"

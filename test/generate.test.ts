@@ -1,4 +1,7 @@
-/** `nereid generate` as a user meets it: from a repository, an .onnx file and servers, checked, and used against the server. */
+/**
+ * `nereid generate` as a user meets it: from a repository, an .onnx file and servers, checked, and used against the
+ * server.
+ */
 import { execFileSync } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"

@@ -1,4 +1,7 @@
-/** Programs that serve, as a user writes them, up to their end. (`nereid serve`: serve.test.ts; within one: the server's.) */
+/**
+ * Programs that serve, as a user writes them, up to their end. (`nereid serve`: serve.test.ts; within one: the
+ * server's.)
+ */
 import { connect } from "node:net"
 import { Client } from "@nereid/client"
 import { expect, it } from "vitest"

@@ -1,6 +1,7 @@
 /**
- * `nereid serve --model-repository` at SIGTERM: what has come by then has its answer, models that are being loaded have their
- * time, and what does not end within --exit-timeout-secs is cut off (C40). Its scripts wait for a second signal, SIGUSR2.
+ * `nereid serve --model-repository` at SIGTERM: what has come by then has its answer, models that are being loaded have
+ * their time, and what does not end within --exit-timeout-secs is cut off (C40). Its scripts wait for a second signal,
+ * SIGUSR2.
  */
 import { Client } from "@nereid/client"
 import { Model, Tensor } from "@nereid/core"

@@ -1,4 +1,7 @@
-/** `nereid serve --model-repository` as a user meets it: the start, the index, and control over both transports (C32, C33). */
+/**
+ * `nereid serve --model-repository` as a user meets it: the start, the index, and control over both transports (C32,
+ * C33).
+ */
 import type { DescMessage, DescMethodUnary, MessageInitShape } from "@bufbuild/protobuf"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { Effect, Exit, Scope } from "effect"
@@ -351,7 +354,8 @@ it("loads and unloads over gRPC", async () => {
   expect(await rpc(serverReady, {})).toMatchObject({ response: { ready: true } })
 })
 
-// As volumes of Kubernetes, and checkouts that are switched at once, change their files. Only Node itself remembers links.
+// As volumes of Kubernetes, and checkouts that are switched at once, change their files. Only Node itself remembers
+// links.
 it("a script is what a link leads to when it is loaded, whatever the link has led to before", async () => {
   const models = await repository()
   const [dims, explicit] = ["data_type: TYPE_FP32 dims: [1, 1]", "--model-control-mode=explicit"]

@@ -1,6 +1,6 @@
 /**
- * Decoupled models over sockets: what one handler answers, read by the typed client over gRPC and HTTP, with plain HTTP and in
- * process; that a slow reader slows it, and one that leaves ends it.
+ * Decoupled models over sockets: what one handler answers, read by the typed client over gRPC and HTTP, with plain HTTP
+ * and in process; that a slow reader slows it, and one that leaves ends it.
  */
 import { Client } from "@nereid/client"
 import { Errors, Model, Tensor } from "@nereid/core"

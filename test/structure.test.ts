@@ -1,4 +1,7 @@
-/** The graph algorithms of `.ci/structure.ts`, which measures how the folders and files of a package depend on each other. */
+/**
+ * The graph algorithms of `.ci/structure.ts`, which measures how the folders and files of a package depend on each
+ * other.
+ */
 import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { backEdges, components, edges, type Graph, mutual } from "../.ci/structure/Graph.ts"

@@ -1,4 +1,6 @@
-/** TLS on all ports: with gRPC and HTTP clients, mutual, and with certificates that change while connections are open. */
+/**
+ * TLS on all ports: with gRPC and HTTP clients, mutual, and with certificates that change while connections are open.
+ */
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { connect as connectHttp2, type ClientHttp2Session } from "node:http2"
 import { Agent, request as httpsRequest } from "node:https"

@@ -1,6 +1,7 @@
 /**
- * The programs of the design, as users write them, and what must not compile in them: a model without a layer, a client's
- * wrong input. `tsc` checks each `@ts-expect-error`. (Names, datatypes, ranks and labels: core's Model.types.test.ts.)
+ * The programs of the design, as users write them, and what must not compile in them: a model without a layer, a
+ * client's wrong input. `tsc` checks each `@ts-expect-error`. (Names, datatypes, ranks and labels: core's
+ * Model.types.test.ts.)
  */
 import { expect, it } from "@effect/vitest"
 import { Client } from "@nereid/client"

@@ -1,4 +1,7 @@
-/** `verify: true`: the contract against a server that serves another model, and against one that tells less of its models. */
+/**
+ * `verify: true`: the contract against a server that serves another model, and against one that tells less of its
+ * models.
+ */
 import { once } from "node:events"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"

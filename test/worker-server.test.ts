@@ -1,4 +1,6 @@
-/** A server with a model in a worker thread that dies, beside one that does not: what callers and probes see meanwhile. */
+/**
+ * A server with a model in a worker thread that dies, beside one that does not: what callers and probes see meanwhile.
+ */
 import { Model, Tensor } from "@nereid/core"
 import { Server } from "@nereid/server"
 import { Worker } from "@nereid/worker"

@@ -1,6 +1,6 @@
 /**
- * One request through Node's own clients, before the load: its failure has the full reason, and its response has the size that
- * every later one must have.
+ * One request through Node's own clients, before the load: its failure has the full reason, and its response has the
+ * size that every later one must have.
  */
 import { request as requestHttp } from "node:http"
 import { connect } from "node:http2"

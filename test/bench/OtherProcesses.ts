@@ -2,7 +2,10 @@
 import { cpus } from "node:os"
 import type { Child } from "./Child.ts"
 
-/** Begins to watch; the function that comes back gives the cores that all but these, started since, kept busy on average. */
+/**
+ * Begins to watch; the function that comes back gives the cores that all but these, started since, kept busy on
+ * average.
+ */
 export const watch = (): ((children: ReadonlyArray<Child>) => Promise<number>) => {
   const began = performance.now()
   const before = all()

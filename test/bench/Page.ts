@@ -1,4 +1,6 @@
-/** docs/performance.md, of which the parts between markers are the benchmark's to write: its cases, and their results. */
+/**
+ * docs/performance.md, of which the parts between markers are the benchmark's to write: its cases, and their results.
+ */
 import type { Entry, Published } from "./Published.ts"
 import { verdict } from "./Results.ts"
 import type { Case } from "./Suite.ts"

@@ -1,6 +1,6 @@
 /**
- * The child's side of the protocol between the benchmark and a process that it started: the child sends its ports, and the
- * output of each command. Child.ts is the parent's side.
+ * The child's side of the protocol between the benchmark and a process that it started: the child sends its ports, and
+ * the output of each command. Child.ts is the parent's side.
  */
 import { writeFileSync } from "node:fs"
 import { Session } from "node:inspector/promises"
@@ -60,7 +60,10 @@ interface ReporterOptions {
   readonly run?: (work: Work) => Promise<Measured>
 }
 
-/** Sends the ports to the parent and handles its commands from then on; ends the process, as SIGTERM does, when the parent exits. */
+/**
+ * Sends the ports to the parent and handles its commands from then on; ends the process, as SIGTERM does, when the
+ * parent exits.
+ */
 export const report = ({ ports = { http: 0, grpc: 0 }, models = [], run }: ReporterOptions): void => {
   const delay = monitorEventLoopDelay({ resolution: 1 })
   const profiler = new Session()

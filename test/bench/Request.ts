@@ -1,5 +1,6 @@
 /**
- * The requests of the benchmark, as bytes that are made once: a `ModelInfer` message, and the same tensors as an HTTP body with binary data or as JSON. Written from the protocol alone, not with the code that is measured.
+ * The requests of the benchmark, as bytes that are made once: a `ModelInfer` message, and the same tensors as an HTTP
+ * body with binary data or as JSON. Written from the protocol alone, not with the code that is measured.
  */
 import { create, toBinary } from "@bufbuild/protobuf"
 import { GRPCInferenceService, ModelInferRequestSchema } from "@nereid/protocol/grpc_service"

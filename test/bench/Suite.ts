@@ -123,7 +123,9 @@ const handler = (program: Program) => async (bench: Bench, load: RequestLoad.Req
   return side(child, load, await RequestLoad.replyLength(child, load))
 }
 
-/** Rows per second of a network on both sides; the baseline gets the batches that our server made in the round before. */
+/**
+ * Rows per second of a network on both sides; the baseline gets the batches that our server made in the round before.
+ */
 const digits = (name: string, description: string, place: "server" | "both"): Case => ({
   name,
   description,

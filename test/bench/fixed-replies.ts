@@ -1,4 +1,7 @@
-/** A server that costs clients as little as node:http2 can, run as a child: it replies to any request with add_sub's response. */
+/**
+ * A server that costs clients as little as node:http2 can, run as a child: it replies to any request with add_sub's
+ * response.
+ */
 import { createServer, type ServerHttp2Stream } from "node:http2"
 import { create, toBinary } from "@bufbuild/protobuf"
 import { ModelInferResponseSchema } from "@nereid/protocol/grpc_service"

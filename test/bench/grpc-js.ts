@@ -1,6 +1,6 @@
 /**
- * The baseline of gRPC for Node, run as a child: add_sub on grpc-js as its documentation has it, with the messages of our
- * .proto file through @grpc/proto-loader, that is protobufjs.
+ * The baseline of gRPC for Node, run as a child: add_sub on grpc-js as its documentation has it, with the messages of
+ * our .proto file through @grpc/proto-loader, that is protobufjs.
  */
 import { type handleBidiStreamingCall, type handleUnaryCall, Server, ServerCredentials } from "@grpc/grpc-js"
 import { loadSync } from "@grpc/proto-loader"

@@ -1,6 +1,6 @@
 /**
- * The server that is measured, run as a child: models of the examples behind the front ends, as `nereid serve` would serve them,
- * with its garbage collector tuned.
+ * The server that is measured, run as a child: models of the examples behind the front ends, as `nereid serve` would
+ * serve them, with its garbage collector tuned.
  */
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Server } from "@nereid/server"

@@ -1,6 +1,6 @@
 /**
- * Every line of the acceptance list has a case or a test that names it; each test here lists a line's. Every claim about
- * repositories has one for each transport that it shows on, and no test names a claim that there is not.
+ * Every line of the acceptance list has a case or a test that names it; each test here lists a line's. Every claim
+ * about repositories has one for each transport that it shows on, and no test names a claim that there is not.
  */
 import { globSync, readFileSync } from "node:fs"
 import { basename } from "node:path"

@@ -1,7 +1,7 @@
 /**
- * The acceptance list: what a client of Triton sees, in short. Its labels, C1 to C40, are used all over the tests: a case
- * of this folder lists in `proves` the lines that it proves, and other tests name a line in a title or in a comment, such as
- * "(C38)". Acceptance.test.ts fails if a line is named nowhere.
+ * The acceptance list: what a client of Triton sees, in short. Its labels, C1 to C40, are used all over the tests: a
+ * case of this folder lists in `proves` the lines that it proves, and other tests name a line in a title or in a
+ * comment, such as "(C38)". Acceptance.test.ts fails if a line is named nowhere.
  */
 export const lines = {
   C1: "health and readiness by status, with empty bodies",

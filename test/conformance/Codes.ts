@@ -1,6 +1,6 @@
 /**
- * The status of each failure over both protocols, as Triton answers. Written independently of the server's own table, so
- * that a mistake in that table fails a test.
+ * The status of each failure over both protocols, as Triton answers. Written independently of the server's own table,
+ * so that a mistake in that table fails a test.
  */
 import type { Tag } from "@nereid/core/Errors"
 

@@ -1,4 +1,6 @@
-/** Connections to the server under test that cases share, one after another and at the same time, as clients' pools do. */
+/**
+ * Connections to the server under test that cases share, one after another and at the same time, as clients' pools do.
+ */
 import { Context, Effect, Layer } from "effect"
 import { GrpcConnection } from "./GrpcConnection.ts"
 import { HttpConnection } from "./HttpConnection.ts"

@@ -1,4 +1,6 @@
-/** Elements as bytes and as JSON text, written for the tests alone: plain, slow and independent of the product's codecs. */
+/**
+ * Elements as bytes and as JSON text, written for the tests alone: plain, slow and independent of the product's codecs.
+ */
 import type { Element, Tensor } from "./InferRequest.ts"
 
 /** Bytes of one element; none for BYTES. */

@@ -1,4 +1,6 @@
-/** The queue of a model behind a request that is held: requests are queued one after the other, until all are released. */
+/**
+ * The queue of a model behind a request that is held: requests are queued one after the other, until all are released.
+ */
 import { assert } from "@effect/vitest"
 import type { Connections } from "./Connections.ts"
 import { counters, metric, until } from "./Counters.ts"

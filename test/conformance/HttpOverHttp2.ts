@@ -1,6 +1,6 @@
 /**
- * A connection of HTTP/2 that takes the requests of HTTP, for a port that speaks both; in HTTP/2 as node has it. What cannot
- * be said in HTTP/2 it does not say otherwise: such requests are not for it.
+ * A connection of HTTP/2 that takes the requests of HTTP, for a port that speaks both; in HTTP/2 as node has it. What
+ * cannot be said in HTTP/2 it does not say otherwise: such requests are not for it.
  */
 import { constants } from "node:http2"
 import { Http2Connection, open } from "./Http2Connection.ts"
@@ -8,7 +8,10 @@ import type { HttpReply } from "./HttpConnection.ts"
 import type { HttpRequest } from "./HttpEncoding.ts"
 import { within } from "./within.ts"
 
-/** Of the connection, or of how a body is framed: HTTP/2 has its own, or none (RFC 9113, 8.2.2). Nor white space around a value. */
+/**
+ * Of the connection, or of how a body is framed: HTTP/2 has its own, or none (RFC 9113, 8.2.2). Nor white space around
+ * a value.
+ */
 const unsayable = new Set(["host", "connection", "transfer-encoding", "content-length", "expect"])
 
 /** Whether HTTP/2 has this request; bytes are of HTTP/1.1. */

@@ -1,7 +1,7 @@
 /**
- * An inference request and its outcome as no protocol has them: what a case says once, for HTTP and gRPC alike. How one is
- * put on a wire is in HttpEncoding.ts and GrpcEncoding.ts. None of this is the product's own code: a mistake there must not
- * be able to hide here.
+ * An inference request and its outcome as no protocol has them: what a case says once, for HTTP and gRPC alike. How one
+ * is put on a wire is in HttpEncoding.ts and GrpcEncoding.ts. None of this is the product's own code: a mistake there
+ * must not be able to hide here.
  */
 import type { Tag } from "@nereid/core/Errors"
 

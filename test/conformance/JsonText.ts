@@ -1,6 +1,6 @@
 /**
- * JSON as the v2 protocol writes it, read for the tests: `JSON.parse`, but a number stays its text, so that INT64 keeps its
- * digits, and NaN and the infinities are numbers.
+ * JSON as the v2 protocol writes it, read for the tests: `JSON.parse`, but a number stays its text, so that INT64 keeps
+ * its digits, and NaN and the infinities are numbers.
  */
 
 export interface NumberText {

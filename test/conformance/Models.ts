@@ -152,7 +152,10 @@ class Stuck extends Model.Service<Stuck>()("stuck", {
 /** How many requests have come to run in it. */
 export const stuck = { entered: 0 }
 
-/** Levels of requests that wait while one called `hold` runs: the first has little room, the last little time, the third delays. */
+/**
+ * Levels of requests that wait while one called `hold` runs: the first has little room, the last little time, the third
+ * delays.
+ */
 class Levels extends Model.Service<Levels>()("levels", {
   inputs: { X: Tensor.INT32(1) },
   outputs: { X: Tensor.INT32(1) },

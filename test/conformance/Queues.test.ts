@@ -43,7 +43,8 @@ layer(Connections.layerWithQueues, { excludeTestServices: true })("queues", (it)
         Effect.flatMap(Connections, (connections) => Effect.promise(() => test(connections))),
       )
 
-    // A11.batching.levels@both, A11.batching.default-level@both, A11.batching.policy.level@both, A11.batching.policy.size@both, A12.priority@both
+    // A11.batching.levels@both, A11.batching.default-level@both, A11.batching.policy.level@both,
+    // A11.batching.policy.size@both, A12.priority@both
     live("the highest level goes first, and each has its own room (C36)", async (connections) => {
       const { wait, refuse, end } = await hold(connections, method, "levels", x)
       await wait("low", { priority: 3n })

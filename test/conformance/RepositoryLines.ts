@@ -1,7 +1,7 @@
 /**
- * Claims about model repositories, the detail of C32 to C37 of Acceptance.ts. Acceptance.test.ts fails if a claim is not
- * proven over every transport on which it shows. A case lists claims in `proves`. Another test names a claim and where it
- * proves it, as `A6.mode.none@both`, or with `@HTTP`, `@gRPC`, or `@command` for the command line.
+ * Claims about model repositories, the detail of C32 to C37 of Acceptance.ts. Acceptance.test.ts fails if a claim is
+ * not proven over every transport on which it shows. A case lists claims in `proves`. Another test names a claim and
+ * where it proves it, as `A6.mode.none@both`, or with `@HTTP`, `@gRPC`, or `@command` for the command line.
  *
  * The first part of a label is the subject:
  *
@@ -11,7 +11,8 @@
  *   A12  what else a repository brings: scheduling parameters, scripts, flags of the command line
  *
  * The behaviour is that of Triton 2, described in
- * https://github.com/triton-inference-server/server/blob/main/docs/user_guide/model_management.md and model_configuration.md.
+ * https://github.com/triton-inference-server/server/blob/main/docs/user_guide/model_management.md and
+ * model_configuration.md.
  */
 
 /** Seen by callers, over HTTP and over gRPC. */

@@ -1,4 +1,7 @@
-/** Configurations and files of the repository that the cases ask which are refused: each a model that is not there, and says why. */
+/**
+ * Configurations and files of the repository that the cases ask which are refused: each a model that is not there, and
+ * says why.
+ */
 import type { BrokenModel } from "./BrokenModel.ts"
 import type { RepositoryLineName } from "./RepositoryLines.ts"
 import { misscheduled } from "./StoredScheduling.ts"

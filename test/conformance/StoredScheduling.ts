@@ -19,7 +19,10 @@ const counts = `export default {
   },
 }`
 
-/** Answers with all that it was asked before it had requests: of each execution the rows, and what there is but random elements. */
+/**
+ * Answers with all that it was asked before it had requests: of each execution the rows, and what there is but random
+ * elements.
+ */
 const warmed = `
 const seen = []
 const decoder = new TextDecoder()

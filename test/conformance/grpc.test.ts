@@ -1,4 +1,6 @@
-/** The cases that only gRPC has, through both ways that unary inference has there, and where HTTP is on the same port. */
+/**
+ * The cases that only gRPC has, through both ways that unary inference has there, and where HTTP is on the same port.
+ */
 import { fromBinary, toJson } from "@bufbuild/protobuf"
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"

@@ -1,4 +1,7 @@
-/** The cases of inference, each in every encoding that it has, over HTTP and over both ways that unary gRPC has; and on one port. */
+/**
+ * The cases of inference, each in every encoding that it has, over HTTP and over both ways that unary gRPC has; and on
+ * one port.
+ */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { compareGrpc, compareHttp, compareStream } from "./ResponseComparison.ts"

@@ -1,6 +1,7 @@
 /**
  * The Python that the tests run on: a virtual environment beside them, with the clients of requirements.txt, made anew
- * when that file changes. Where it cannot be made for want of Python or of its registry, it says why: that is no failure.
+ * when that file changes. Where it cannot be made for want of Python or of its registry, it says why: that is no
+ * failure.
  */
 import { spawnSync } from "node:child_process"
 import { copyFileSync, existsSync, readFileSync } from "node:fs"

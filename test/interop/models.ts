@@ -1,4 +1,6 @@
-/** The models that the clients ask: one for every datatype, the examples, and those that refuse, fail or never answer. */
+/**
+ * The models that the clients ask: one for every datatype, the examples, and those that refuse, fail or never answer.
+ */
 import { Errors, Model, RequestContext, Tensor } from "@nereid/core"
 import { Effect, Layer, Stream } from "effect"
 import { AddSub, AddSubLive, Digits, DigitsLive } from "../../examples/models.ts"

@@ -138,7 +138,9 @@ export function writeDoubles(source: usize, count: i32, target: usize): i32 {
   return i32(at - source) >> 3
 }
 
-/** Where the point is beyond the digits: zeros behind them up to 10^21, an exponent elsewhere. Answers what is behind. */
+/**
+ * Where the point is beyond the digits: zeros behind them up to 10^21, an exponent elsewhere. Answers what is behind.
+ */
 function writeFar(target: usize, first: u8, bytes: v128, length: i32, exponent: i32): usize {
   let out = target
   store<u8>(out, zero + first)

@@ -1,7 +1,7 @@
 /**
- * Where the kernel has what: its host writes the tables and the windows, and reads the windows. A window is what goes in
- * or comes out in one call, so that memory does not grow with a tensor. 4 pages of 64 KiB, of which the compiler's own
- * constants (the small tables beside the code) have the first 4 KiB.
+ * Where the kernel has what: its host writes the tables and the windows, and reads the windows. A window is what goes
+ * in or comes out in one call, so that memory does not grow with a tensor. 4 pages of 64 KiB, of which the compiler's
+ * own constants (the small tables beside the code) have the first 4 KiB.
  */
 
 /** Where a call leaves the address behind what it has read or written. */

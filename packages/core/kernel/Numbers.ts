@@ -53,7 +53,9 @@ export function readDoubles(from: usize, limit: usize, target: usize, most: i32)
   return readFloats<f64>(from, limit, target, most)
 }
 
-/** Reads from a value on, of those that begin before the limit; answers how many, and leaves the end at the delimiter. */
+/**
+ * Reads from a value on, of those that begin before the limit; answers how many, and leaves the end at the delimiter.
+ */
 function readFloats<Float>(from: usize, limit: usize, target: usize, most: i32): i32 {
   const zeros = v128.load(vectors)
   const nines = v128.load(vectors, 16)
@@ -126,7 +128,8 @@ function readFloats<Float>(from: usize, limit: usize, target: usize, most: i32):
     }
 
     if (sizeof<Float>() == 4) {
-      // Digits beyond the 16th, and errors of rounding, are less than 8 in the last place. That seldom makes a difference.
+      // Digits beyond the 16th, and errors of rounding, are less than 8 in the last place. That seldom makes a
+      // difference.
       const slack = i64(u32(mantissa != 0) | u32(count > 16)) << 3
       const scale = load<f64>(scales + (wholeDigits << 3))
       let least = f64(mantissa - slack) * scale

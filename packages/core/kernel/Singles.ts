@@ -127,7 +127,9 @@ export function writeSingles(source: usize, count: i32, target: usize): i32 {
   return i32(at - source) >> 2
 }
 
-/** Where the point is beyond the digits: zeros behind them up to 10^21, an exponent elsewhere. Answers what is behind. */
+/**
+ * Where the point is beyond the digits: zeros behind them up to 10^21, an exponent elsewhere. Answers what is behind.
+ */
 function writeFar(target: usize, first: u32, rest: u64, length: i32, exponent: i32): usize {
   let out = target
   store<u8>(out, zero + u8(first))
@@ -150,8 +152,8 @@ function writeFar(target: usize, first: u32, rest: u64, length: i32, exponent: i
 }
 
 /**
- * The digits where rounding to 6 of them may be enough, or something is close to a border. What is exactly at a border is
- * no question where the factor is exact: such digits read back to the value if that is even.
+ * The digits where rounding to 6 of them may be enough, or something is close to a border. What is exactly at a border
+ * is no question where the factor is exact: such digits read back to the value if that is even.
  */
 function decided(scaled: u64, half: u64, exponent: i32, fraction: u32): u32 {
   const isExact = exponent >= -5 && exponent <= 8

@@ -1,6 +1,6 @@
 /**
- * The promise of the types: what must not compile. `tsc` checks each `@ts-expect-error`; the run only proves that the file
- * loads. (Missing model layers and remote clients: test/types.test.ts.)
+ * The promise of the types: what must not compile. `tsc` checks each `@ts-expect-error`; the run only proves that the
+ * file loads. (Missing model layers and remote clients: test/types.test.ts.)
  */
 import { expect, it } from "@effect/vitest"
 import { Context, Effect, type Layer, Schema, type Scope, Stream } from "effect"

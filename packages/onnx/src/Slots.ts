@@ -5,8 +5,8 @@
  *   | control, 128 bytes | slot 0: input A │ input B │ output C | slot 1: input A │ input B │ output C |
  *
  * A batch is a sequence number. It stands in slot `sequence % 2` and has its KIND, OUTCOME and DURATION words at
- * `sequence % 4`: there are two more of these than slots, so that a STOP always finds its place behind the two batches in
- * flight.
+ * `sequence % 4`: there are two more of these than slots, so that a STOP always finds its place behind the two batches
+ * in flight.
  */
 import { byteWidth, type FixedDataType } from "@nereid/core/internal/tensor/DataType"
 import { isDynamic, type Signature, type TensorSpec } from "@nereid/core/internal/tensor/TensorSpec"

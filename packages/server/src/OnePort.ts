@@ -1,6 +1,7 @@
 /**
- * HTTP and gRPC on one port, both over HTTP/1.1 and HTTP/2: for platforms that route one port only, and for HTTP clients that
- * speak HTTP/2. Protocol.ts detects the protocol when a connection opens; the path of a request selects its front end.
+ * HTTP and gRPC on one port, both over HTTP/1.1 and HTTP/2: for platforms that route one port only, and for HTTP
+ * clients that speak HTTP/2. Protocol.ts detects the protocol when a connection opens; the path of a request selects
+ * its front end.
  *
  *   connection ─► HttpListener ─┬─ HTTP/2 ──► GrpcHttp2 ─┬─ plain inference ─► UnaryCall, StreamCall
  *                               │                        └─┬─ an RPC ─────────► GrpcConnect ─► GrpcRoutes

@@ -1,11 +1,11 @@
 /**
- * Opens a server: its ports, then its models. This module holds the order of start and stop; FrontEnds.ts opens the ports, and
- * the gateway answers requests.
+ * Opens a server: its ports, then its models. This module holds the order of start and stop; FrontEnds.ts opens the
+ * ports, and the gateway answers requests.
  *
- *   start:  metrics, HTTP, gRPC listen, nothing is ready ─► layer of models, unless it is built already (ServerLayer.ts)
- *           ─► repository, if any, loads its models ─► ready
- *   stop:   readiness off ─► listeners close, the repository loads no more, in-flight requests finish (at most `drainTimeout`) ─►
- *           models unload, those of the repository, too
+ *   start:  metrics, HTTP, gRPC listen, nothing is ready ─► the layer of models is built, unless it is built already
+ *           (ServerLayer.ts) ─► repository, if any, loads its models ─► ready
+ *   stop:   readiness off ─► listeners close, the repository loads no more, requests in flight finish (at most
+ *           `drainTimeout`) ─► all models unload
  *   a model fails unrecoverably:  readiness off ─► stop, by the owner of the server
  */
 import { totalmem } from "node:os"

@@ -1,4 +1,7 @@
-/** Ensembles of a repository: what they answer and how they fail, in every encoding; decoupled ones where responses are streamed. */
+/**
+ * Ensembles of a repository: what they answer and how they fail, in every encoding; decoupled ones where responses are
+ * streamed.
+ */
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { GRPCInferenceService, ModelStreamInferResponseSchema } from "@nereid/protocol/grpc_service"
 import { type Claim, type GrpcCase, type HttpCase, http, type InferCase, rpc } from "../Case.ts"

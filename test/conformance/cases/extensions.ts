@@ -1,4 +1,6 @@
-/** Extensions that are off, empty or refused on a plain server: shared memory, repository, logging. Over both protocols. */
+/**
+ * Extensions that are off, empty or refused on a plain server: shared memory, repository, logging. Over both protocols.
+ */
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { GRPCInferenceService } from "@nereid/protocol/grpc_service"
 import { type GrpcCase, type GrpcExpected, type HttpCase, type HttpExpected, http, rpc } from "../Case.ts"

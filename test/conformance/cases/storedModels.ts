@@ -14,7 +14,10 @@ const proving = (one: InferCase, ...claims: ReadonlyArray<Claim>): InferCase => 
   proves: [...(one.proves ?? []), ...claims],
 })
 
-/** Rows of two elements, by datatype: A, B, and what becomes of them. The ends of the range go around where they are integers. */
+/**
+ * Rows of two elements, by datatype: A, B, and what becomes of them. The ends of the range go around where they are
+ * integers.
+ */
 const operands = (
   datatype: (typeof numeric)[number],
 ): Readonly<Record<"a" | "b" | "sum" | "difference", ReadonlyArray<Element>>> => {

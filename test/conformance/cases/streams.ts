@@ -1,4 +1,7 @@
-/** ModelStreamInfer: several requests on one stream, decoupled models, errors in band and as the stream's own. gRPC only. */
+/**
+ * ModelStreamInfer: several requests on one stream, decoupled models, errors in band and as the stream's own. gRPC
+ * only.
+ */
 import { create, toBinary } from "@bufbuild/protobuf"
 import { GrpcCode } from "@nereid/core/internal/grpc/GrpcCode"
 import { GRPCInferenceService, ModelInferRequestSchema } from "@nereid/protocol/grpc_service"

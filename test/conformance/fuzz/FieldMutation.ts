@@ -1,4 +1,6 @@
-/** One change to a neutral request, of the kind that a caller gets wrong, and whether it is certain to make it invalid. */
+/**
+ * One change to a neutral request, of the kind that a caller gets wrong, and whether it is certain to make it invalid.
+ */
 import { bytesOf, datatypes } from "../Elements.ts"
 import type { InferRequest, Parameters, Tensor } from "../InferRequest.ts"
 import type { Random } from "./Random.ts"

@@ -1,6 +1,7 @@
 /**
- * The frames of HTTP/2 (RFC 9113) that a conversation is made of before it is changed, as bytes. No more of the protocol
- * than that: header blocks are literals without Huffman code or table (RFC 7541, 6.2.2), and nothing is read here.
+ * The frames of HTTP/2 (RFC 9113) that a conversation is made of before it is changed, as bytes. No more of the
+ * protocol than that: header blocks are literals without Huffman code or table (RFC 7541, 6.2.2), and nothing is read
+ * here.
  */
 export const Type = { DATA: 0, HEADERS: 1, RST_STREAM: 3, SETTINGS: 4, PING: 6, GOAWAY: 7, WINDOW_UPDATE: 8 } as const
 export const Flag = { ACK: 1, END_STREAM: 1, END_HEADERS: 4 } as const

@@ -1,6 +1,6 @@
 /**
- * The expected outputs of a request to `infer` over HTTP, read from its bytes: the document as a tree (JsonTree.ts), and the
- * rules of the protocol and its extensions. Independent of the server's code.
+ * The expected outputs of a request to `infer` over HTTP, read from its bytes: the document as a tree (JsonTree.ts),
+ * and the rules of the protocol and its extensions. Independent of the server's code.
  * https://github.com/kserve/open-inference-protocol/blob/main/specification/protocol/inference_rest.md
  * https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_binary_data.md
  */

@@ -1,6 +1,6 @@
 /**
- * JSON as a tree that keeps what `JSON.parse` loses: members that stand twice, the text of numbers, the bytes of strings. A
- * second parser of the protocol's JSON, for the tests alone: recursive, slow, and strict.
+ * JSON as a tree that keeps what `JSON.parse` loses: members that stand twice, the text of numbers, the bytes of
+ * strings. A second parser of the protocol's JSON, for the tests alone: recursive, slow, and strict.
  */
 
 export type JsonTree =

@@ -1,6 +1,6 @@
 /**
- * gRPC calls with one request message to one server, over one HTTP/2 session that is opened when it is needed and again after
- * it has ended. It handles headers and bytes; GrpcTransport.ts and GrpcChannel.ts handle messages.
+ * gRPC calls with one request message to one server, over one HTTP/2 session that is opened when it is needed and again
+ * after it has ended. It handles headers and bytes; GrpcTransport.ts and GrpcChannel.ts handle messages.
  *
  *   none ──first call──► session ──GOAWAY, close, error──► none
  */

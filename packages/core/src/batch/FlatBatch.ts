@@ -52,8 +52,8 @@ export interface FlatOptions<Name extends string = string> {
   /** Further inputs, by name, which the server makes. Default none. */
   readonly batchInputs?: { readonly [name: string]: BatchInputOptions<Name> }
   /**
-   * Outputs that are flat, by name: as long as all of this input, and to be cut and shaped like it. Any other has the rows of
-   * the batch. Default none.
+   * Outputs that are flat, by name: as long as all of this input, and to be cut and shaped like it. Any other has the
+   * rows of the batch. Default none.
    */
   readonly batchOutputs?: { readonly [name: string]: Name }
 }

@@ -78,8 +78,8 @@ export const combine = (one: GroupKey | undefined, other: GroupKey | undefined):
 const anything = () => ""
 
 /**
- * The rows of a request by their values in `groupBy`'s inputs, where these differ among them: then it is executed in these
- * parts. Undefined if all rows agree.
+ * The rows of a request by their values in `groupBy`'s inputs, where these differ among them: then it is executed in
+ * these parts. Undefined if all rows agree.
  */
 export const parts = (
   { inputs }: Pick<Batching["groupBy"], "inputs">,

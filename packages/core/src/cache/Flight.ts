@@ -30,7 +30,10 @@ export class Flight {
   }
 }
 
-/** Counts the request of a flight until `end`. An execution that is cancelled because another one was faster counts nothing. */
+/**
+ * Counts the request of a flight until `end`. An execution that is cancelled because another one was faster counts
+ * nothing.
+ */
 class FlightStatistics implements RequestStatistics {
   readonly #statistics: RequestStatistics
   #isOver = false

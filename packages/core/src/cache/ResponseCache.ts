@@ -1,6 +1,6 @@
 /**
- * A cache of responses, a stage in front of a model's scheduler. A request with a known key gets the stored response without an
- * execution, and equal requests in flight share one execution:
+ * A cache of responses, a stage in front of a model's scheduler. A request with a known key gets the stored response
+ * without an execution, and equal requests in flight share one execution:
  *
  *   submit ─┬─ hit ────────────────────────────────────────────────────────► reply
  *           ├─ an equal request is in flight ─► joins it ────┐
@@ -8,10 +8,10 @@
  *                                   failure: to all waiting requests; nothing is stored. After a queue
  *                                   timeout, requests that joined later start again
  *
- * A waiting request may leave at any time, by cancellation or by its deadline. The execution is cancelled when the last one
- * leaves. An equal request with another priority or queue timeout gets an execution in its own lane of the queue, so that it
- * waits no longer than it would alone; the first of these executions that succeeds answers all, and the others are
- * cancelled.
+ * A waiting request may leave at any time, by cancellation or by its deadline. The execution is cancelled when the last
+ * one leaves. An equal request with another priority or queue timeout gets an execution in its own lane of the queue,
+ * so that it waits no longer than it would alone; the first of these executions that succeeds answers all, and the
+ * others are cancelled.
  */
 import { constVoid } from "effect/Function"
 import { type Clock, Effect, Result } from "effect"
@@ -31,8 +31,8 @@ export interface ResponseCacheOptions {
   /** Memory for responses and their keys, in bytes; the least recently used are evicted. Default 64 MiB. */
   readonly maxBytes?: number
   /**
-   * Names of the request's parameters that a response depends on, forwarded headers included. Default all but `priority` and
-   * `timeout`. Parameters that the model does not see (ONNX files see none) never count.
+   * Names of the request's parameters that a response depends on, forwarded headers included. Default all but
+   * `priority` and `timeout`. Parameters that the model does not see (ONNX files see none) never count.
    */
   readonly parameters?: ReadonlyArray<string>
 }
@@ -196,8 +196,8 @@ class ResponseCache {
 
   #fail({ key, lane, waiting }: Flight, executed: Request, error: InferenceError): void {
     const now = this.#nanos()
-    // After a queue timeout, a request that joined later may still wait: it starts again at the end of the queue, and so
-    // waits for at most twice its timeout.
+    // After a queue timeout, a request that joined later may still wait: it starts again at the end of the queue, and
+    // so waits for at most twice its timeout.
     const isLate = ({ request, startedAt }: WaitingRequest) =>
       request === executed || startedAt + this.#timeoutOf(request) <= now
     const late = error._tag === "QueueTimeout" ? [...waiting].filter(isLate) : [...waiting]
@@ -236,7 +236,10 @@ class ResponseCache {
     if (defects.length > 0) throw defects[0]
   }
 
-  /** Returns false if the request has its response already. The last request to leave cancels the execution, which counts it. */
+  /**
+   * Returns false if the request has its response already. The last request to leave cancels the execution, which
+   * counts it.
+   */
   #leave(waiting: WaitingRequest): boolean {
     const { flight } = waiting
     if (!flight.waiting.delete(waiting)) return false

@@ -1,4 +1,7 @@
-/** Identical requests that ask to wait in different ways: each does as it would alone, and the first answer is everybody's. */
+/**
+ * Identical requests that ask to wait in different ways: each does as it would alone, and the first answer is
+ * everybody's.
+ */
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber } from "effect"
 import * as Model from "../Model.ts"

@@ -1,7 +1,8 @@
 /**
- * The caller of a model, where it is the code of another model: its calls inherit the deadline, id and trace of the request
- * that it handles, and call cycles are refused. Effects carry the caller in their fiber, promises through HandledRequest's
- * `run`. Front ends and clients handle no request of a model and have a caller only if they are traced.
+ * The caller of a model, where it is the code of another model: its calls inherit the deadline, id and trace of the
+ * request that it handles, and call cycles are refused. Effects carry the caller in their fiber, promises through
+ * HandledRequest's `run`. Front ends and clients handle no request of a model and have a caller only if they are
+ * traced.
  */
 import { constVoid } from "effect/Function"
 import { type Clock, Context, Exit, type Fiber, Result } from "effect"
@@ -60,8 +61,8 @@ export const inheritCaller = (request: Request, caller: CallerService | undefine
 }
 
 /**
- * The model, or its successor, for calls of this caller. Without a caller it is the model's own calls, so that requests of front
- * ends and clients cost nothing more.
+ * The model, or its successor, for calls of this caller. Without a caller it is the model's own calls, so that requests
+ * of front ends and clients cost nothing more.
  */
 export const callableBy = (caller: CallerService | undefined, given: RunningModel): CallableModel => {
   const model = given.reachedBy(caller?.cycles)

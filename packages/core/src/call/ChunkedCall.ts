@@ -57,7 +57,9 @@ class ChunkedCall {
   #submitted = 0
   #succeeded = 0
   #isOver = false
-  /** A model may reply before `submit` returns; the loop that runs then submits the next chunk, which bounds the stack. */
+  /**
+   * A model may reply before `submit` returns; the loop that runs then submits the next chunk, which bounds the stack.
+   */
   #isSubmitting = false
 
   constructor(options: ChunkedCallOptions, model: CallableModel, request: Request, reply: Reply) {

@@ -1,4 +1,6 @@
-/** Typed calls of a running model as effects and streams, which `yield* M` returns. PromiseCall.ts has them as promises. */
+/**
+ * Typed calls of a running model as effects and streams, which `yield* M` returns. PromiseCall.ts has them as promises.
+ */
 import { Clock, Effect, type Result, Stream } from "effect"
 import type { InferenceError } from "../error/InferenceError.ts"
 import type { CallError, Declared } from "../model/Declared.ts"

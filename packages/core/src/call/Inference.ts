@@ -15,8 +15,8 @@ interface CommonCallOptions extends QueuedCallOptions {
 }
 
 /**
- * Options of a call. `parameters` are those of the request, for the handler (RequestContext). A model that declares no parameters
- * takes any: integers are bigint, doubles number.
+ * Options of a call. `parameters` are those of the request, for the handler (RequestContext). A model that declares no
+ * parameters takes any: integers are bigint, doubles number.
  */
 export type CallOptions<P extends Declared = undefined> = CommonCallOptions &
   ({} extends RequestParametersInput<P>
@@ -33,7 +33,9 @@ export type CallArguments<P extends Declared, Options = CallOptions<P>> =
 /** The outputs of a response together with its parameters. */
 export interface Answer<A, P extends Declared = undefined> {
   readonly outputs: A
-  /** Decoded as the model declares; all parameters of a model that declares none: integers are bigint, doubles number. */
+  /**
+   * Decoded as the model declares; all parameters of a model that declares none: integers are bigint, doubles number.
+   */
   readonly parameters: ResponseParameters<P>
 }
 
@@ -48,8 +50,8 @@ export interface Inference<I extends Fields, O extends Fields, P extends Declare
     ...options: CallArguments<P, BatchCallOptions<P>>
   ) => Effect.Effect<Batched<O>, CallError<P>>
   /**
-   * The same calls with the parameters of their responses, which handlers set (RequestContext). Of a batch that goes in chunks,
-   * those of the last chunk that has them.
+   * The same calls with the parameters of their responses, which handlers set (RequestContext). Of a batch that goes in
+   * chunks, those of the last chunk that has them.
    */
   readonly withParameters: {
     readonly infer: (

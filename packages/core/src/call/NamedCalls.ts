@@ -1,6 +1,6 @@
 /**
- * Calls of models by name, for code that learns at run time which model to call. Each call is validated when it is made, by the
- * rules and with the error texts of the wire. Code that knows its model calls it by its class.
+ * Calls of models by name, for code that learns at run time which model to call. Each call is validated when it is
+ * made, by the rules and with the error texts of the wire. Code that knows its model calls it by its class.
  */
 import { Clock, Duration, Effect, type Fiber, Result, Stream } from "effect"
 import { withBatch, withoutBatch } from "../model/BatchedTensors.ts"

@@ -25,8 +25,9 @@ export const run = async <A, E, R>(
 }
 
 /**
- * Runs effects and streams as part of the request, for handlers that are functions or promises. They are interrupted when the
- * request ends, by its deadline or by its caller, and their calls of other models inherit the request's id and deadline.
+ * Runs effects and streams as part of the request, for handlers that are functions or promises. They are interrupted
+ * when the request ends, by its deadline or by its caller, and their calls of other models inherit the request's id and
+ * deadline.
  *
  * ```ts
  * const { logits } = await run(bert.infer(tokens))

@@ -1,6 +1,6 @@
 /**
- * Typed calls of a running model as plain functions: samples and batches in, a reply with samples and batches. EffectCalls.ts
- * makes effects of them, and promise clients make promises, so that a call costs no fiber.
+ * Typed calls of a running model as plain functions: samples and batches in, a reply with samples and batches.
+ * EffectCalls.ts makes effects of them, and promise clients make promises, so that a call costs no fiber.
  */
 import { constVoid } from "effect/Function"
 import { Result } from "effect"

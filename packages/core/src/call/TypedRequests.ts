@@ -16,8 +16,8 @@ import { defaultConcurrentChunks } from "./ChunkedCall.ts"
 import type { BatchCallOptions, CallOptions } from "./Inference.ts"
 
 /**
- * `now` is the time of the model's clock in milliseconds, at which the timeout of the call begins. `caller` is the model code
- * that calls; undefined for any other code.
+ * `now` is the time of the model's clock in milliseconds, at which the timeout of the call begins. `caller` is the
+ * model code that calls; undefined for any other code.
  */
 type Encode<A, Options> = (
   input: A,

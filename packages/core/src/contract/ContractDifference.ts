@@ -15,8 +15,8 @@ export interface Difference {
   /** Of the tensor, or of the model. */
   readonly name: string
   /**
-   * `missing`: declared, not found. `undeclared`: found, but not declared. `batching`: one has a batch dimension, or batches
-   * of more rows. `optional`: one lets requests leave it out.
+   * `missing`: declared, not found. `undeclared`: found, but not declared. `batching`: one has a batch dimension, or
+   * batches of more rows. `optional`: one lets requests leave it out.
    */
   readonly kind: "missing" | "undeclared" | "datatype" | "dims" | "batching" | "optional" | "labels"
   /** As messages print it; undefined for nothing. */

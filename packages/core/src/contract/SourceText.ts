@@ -34,7 +34,9 @@ const key = (name: string): string => {
   return /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u.test(name) ? name : quoted(name)
 }
 
-/** `before` and `after` stand in its first and its last line; `indent` are the spaces that its first line begins with. */
+/**
+ * `before` and `after` stand in its first and its last line; `indent` are the spaces that its first line begins with.
+ */
 export const print = (expression: Expression, before: string, after: string, indent: number): string => {
   const flat = `${before}${inline(expression)}${after}`
   if (indent + flat.length <= width || expression.kind === "word") return flat

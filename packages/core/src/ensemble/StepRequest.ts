@@ -66,8 +66,8 @@ const fittingRows = (
 const isSymbol = (dim: number | string): boolean => typeof dim === "string"
 
 /**
- * A tensor that one side has in batches and the other has not, as the other wants it: a row is put into a batch of one, and the
- * other way round. What fits the other as it is stays so, as does what cannot be helped.
+ * A tensor that one side has in batches and the other has not, as the other wants it: a row is put into a batch of one,
+ * and the other way round. What fits the other as it is stays so, as does what cannot be helped.
  */
 export const fitted = (
   tensor: TypedTensor,

@@ -68,9 +68,9 @@ interface DeclaredFields extends Message {
 }
 
 /**
- * A failure of a class that a model declares (`Model.Service`'s `errors`), as code that does not know the class receives it:
- * a front end, or a caller by name. Models that call other models pass it on unchanged. Callers of the declaring model receive
- * the class itself.
+ * A failure of a class that a model declares (`Model.Service`'s `errors`), as code that does not know the class
+ * receives it: a front end, or a caller by name. Models that call other models pass it on unchanged. Callers of the
+ * declaring model receive the class itself.
  */
 export class DeclaredFailure extends Data.TaggedError("DeclaredFailure")<DeclaredFields> {}
 
@@ -111,7 +111,9 @@ export const isInferenceError = (error: unknown): error is InferenceError => {
   return error instanceof Error && "_tag" in error && typeof error._tag === "string" && isTag(error._tag)
 }
 
-/** The error that a tag names, so that a remote error is the same value as a local one. Undefined for an unknown tag. */
+/**
+ * The error that a tag names, so that a remote error is the same value as a local one. Undefined for an unknown tag.
+ */
 export const fromTag = (tag: string, message: string, retryAfter?: number): InferenceError | undefined =>
   isTag(tag) ? new constructors[tag](retryAfter === undefined ? { message } : { message, retryAfter }) : undefined
 

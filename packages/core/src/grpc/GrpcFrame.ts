@@ -1,7 +1,7 @@
 /**
- * The frame around a gRPC message (gRPC over HTTP/2, "Length-Prefixed-Message"): a flag, 1 if the message is compressed, then
- * its length in four bytes, then the message. ResponseMessageReader.ts
- * joins the parts of a response, and the server's RequestMessageReader.ts those of a request.
+ * The frame around a gRPC message (gRPC over HTTP/2, "Length-Prefixed-Message"): a flag, 1 if the message is
+ * compressed, then its length in four bytes, then the message. ResponseMessageReader.ts joins the parts of a response,
+ * and the server's RequestMessageReader.ts those of a request.
  */
 
 /** Bytes before a message. */
@@ -33,8 +33,8 @@ export const frame = (message: Uint8Array): Uint8Array<ArrayBuffer> => {
 }
 
 /**
- * Whether the chunk is the frame of one plain message of at most `limit` bytes and nothing else. Small messages arrive that
- * way, and need no reader.
+ * Whether the chunk is the frame of one plain message of at most `limit` bytes and nothing else. Small messages arrive
+ * that way, and need no reader.
  */
 export const isWhole = (chunk: Uint8Array, limit: number): boolean => {
   const length = chunk.length - prefixLength

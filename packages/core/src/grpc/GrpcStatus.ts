@@ -20,7 +20,9 @@ export const trailers = (code: number, message: string) => ({
   "grpc-message": encodeMessage(message),
 })
 
-/** Reads the trailers of a call that failed. A `grpc-status` that is not a code becomes UNKNOWN, named in the message. */
+/**
+ * Reads the trailers of a call that failed. A `grpc-status` that is not a code becomes UNKNOWN, named in the message.
+ */
 export const read = (status: string, message: string | undefined): GrpcStatus => {
   const text = message === undefined ? "" : decodeMessage(message)
   const code = /^\d{1,9}$/.test(status) ? Number(status) : 0

@@ -33,9 +33,9 @@ export class ResponseMessageReader<B extends Uint8Array> {
   #received = 0
 
   /**
-   * Refuses messages of more than `limit` bytes. Of a message that arrives in parts, only the first `kept` bytes are kept
-   * (default all), so that a load generator can measure large responses without copying them. `allocate` returns memory
-   * of a given size with any content.
+   * Refuses messages of more than `limit` bytes. Of a message that arrives in parts, only the first `kept` bytes are
+   * kept (default all), so that a load generator can measure large responses without copying them. `allocate` returns
+   * memory of a given size with any content.
    */
   constructor(limit: number, allocate: (length: number) => B, kept = limit) {
     this.#limit = limit

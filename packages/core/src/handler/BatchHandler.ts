@@ -15,7 +15,9 @@ import * as Padding from "../batch/Padding.ts"
 import type { Declared, Failing } from "../model/Declared.ts"
 import * as UserCode from "./UserCode.ts"
 
-/** The whole batch in and out, one tensor per input and output, along axis 0; out as a value, a promise or an effect. */
+/**
+ * The whole batch in and out, one tensor per input and output, along axis 0; out as a value, a promise or an effect.
+ */
 export type BatchHandler<I extends Fields, O extends Fields, E, R, P extends Declared = undefined> = (
   batch: Batched<I>,
   context: JoinedBatch<I, P>,

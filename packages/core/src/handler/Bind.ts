@@ -129,7 +129,8 @@ export interface BoundModel<N extends string, I extends Fields, O extends Fields
  * await Server.start([Identity], Identity.layer)
  * ```
  *
- * `make` is the handler, or an Effect that builds one, once per instance, in a scope that closes when the model unloads.
+ * `make` is the handler, or an Effect that builds one, once per instance, in a scope that closes when the model
+ * unloads.
  * @throws TypeError as `Model.Service` does, and where two tensors of a side have the same name
  */
 export function bind<

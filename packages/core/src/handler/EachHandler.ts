@@ -45,10 +45,11 @@ type CheckedEachHandler<
 >
 
 /**
- * A model from a function of one sample. The samples of a batch run concurrently; a failure is that of its request, whose
- * own rows are answered or fail together, and of no other.
+ * A model from a function of one sample. The samples of a batch run concurrently; a failure is that of its request,
+ * whose own rows are answered or fail together, and of no other.
  *
- * `make` is the handler, or an Effect that builds one, once per instance, in a scope that closes when the model unloads.
+ * `make` is the handler, or an Effect that builds one, once per instance, in a scope that closes when the model
+ * unloads.
  */
 export function each<
   Self,

@@ -1,4 +1,7 @@
-/** Ways in which a handler may fail with an error that it has not announced: callers see the message, and the log the rest. */
+/**
+ * Ways in which a handler may fail with an error that it has not announced: callers see the message, and the log the
+ * rest.
+ */
 import { expect, it } from "@effect/vitest"
 import { Effect, Logger, References, Result, Stream } from "effect"
 import * as Model from "../Model.ts"

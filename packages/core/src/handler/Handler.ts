@@ -39,8 +39,8 @@ export interface HandlerOptions<I extends Fields = Fields> extends Provide.Servi
   readonly instances?: InstancePlan.InstancesOption
   /**
    * Whether tensors of a request may be used after its answer, as by a handler that compares a picture with the one
-   * before. Where not, the memory of large ones is freed once the answer is sent, and they are empty from then on: less than
-   * half of the cost for pictures of 600 KB. Default true.
+   * before. Where not, the memory of large ones is freed once the answer is sent, and they are empty from then on: less
+   * than half of the cost for pictures of 600 KB. Default true.
    */
   readonly keepsInputs?: boolean
 }
@@ -56,7 +56,9 @@ export type Needs<RMake, RHandle, Options> =
 /** Errors of building the layer, except for the handler's own. */
 export type Failure<Options> = Provide.Failure<Options> | InstancePlan.Failure<Options>
 
-/** The instances of a handler: each builds its own, and runs it with the services of the layer, `concurrency` at once. */
+/**
+ * The instances of a handler: each builds its own, and runs it with the services of the layer, `concurrency` at once.
+ */
 export const instances = <
   Self,
   N extends string,

@@ -7,9 +7,9 @@
 import type { Shape, TypedTensor } from "../tensor/TypedTensor.ts"
 
 /**
- * Unknown for sound outputs, and for a mistake that assignability reports well enough; otherwise a text for each mistake. `Given`
- * are the outputs in the return type `A`, whose bound is `Fits`. The conditions on keys and bound come first: the compiler can
- * decide them for a generic model that returns its own inputs, whose texts it cannot know.
+ * Unknown for sound outputs, and for a mistake that assignability reports well enough; otherwise a text for each
+ * mistake. `Given` are the outputs in the return type `A`, whose bound is `Fits`. The conditions on keys and bound come
+ * first: the compiler can decide them for a generic model that returns its own inputs, whose texts it cannot know.
  */
 export type OutputMistake<N extends string, Expected, Given, A, Fits> = [KeysOf<Given>] extends [keyof Expected]
   ? [A] extends [Fits]

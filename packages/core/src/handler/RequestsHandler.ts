@@ -72,8 +72,8 @@ type CheckedRequestsHandler<
  * )
  * ```
  *
- * A Result that is a failure, or that does not fit the signature, is the failure of that request alone; what the function
- * itself fails with, or another number of Results, that of all of them.
+ * A Result that is a failure, or that does not fit the signature, is the failure of that request alone; what the
+ * function itself fails with, or another number of Results, that of all of them.
  */
 export function requests<
   Self,

@@ -194,7 +194,9 @@ const tooManyRows = (model: string, request: Request) => {
   return new InvalidRequest({ message: `${errorPrefix(request)}${text}, got ${request.rows}` })
 }
 
-/** A request's own outcome, so that the others of its batch go on. What was unexpected is logged here and stays here. */
+/**
+ * A request's own outcome, so that the others of its batch go on. What was unexpected is logged here and stays here.
+ */
 const outcome = <E, R>(model: Handler.ModelErrors, instance: string, response: Effect.Effect<Response, E, R>) =>
   Effect.exit(response).pipe(
     Effect.flatMap((exit): Effect.Effect<Result.Result<Response, InferenceError>> => {

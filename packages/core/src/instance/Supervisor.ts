@@ -58,7 +58,8 @@ export const make = Effect.fnUntraced(function* <W extends Supervised, E extends
 }: SupervisorOptions<W, E, R>) {
   const { times = defaultTimes, delay = defaultDelay } = options
   const firstDelay = Duration.toMillis(delay)
-  // Set by the start itself: an interruption that waited for it keeps the next line of this function from being reached.
+  // Set by the start itself: an interruption that waited for it keeps the next line of this function from being
+  // reached.
   let worker!: W
   const begin = Effect.map(start, (started) => {
     worker = started

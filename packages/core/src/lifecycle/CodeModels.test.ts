@@ -1,4 +1,7 @@
-/** Models that come and go in code, as the Registry service has it, without a port. The same over both ports: ServerModels.test.ts. */
+/**
+ * Models that come and go in code, as the Registry service has it, without a port. The same over both ports:
+ * ServerModels.test.ts.
+ */
 import { ModelVersion } from "./ModelVersion.ts"
 import { ModelStore } from "./ModelStore.ts"
 import { expect, it } from "@effect/vitest"

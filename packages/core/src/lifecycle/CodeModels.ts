@@ -61,9 +61,10 @@ export interface Loading {
    */
   readonly loadStored: (name: string, overrides?: Partial<LoadOverrides>) => Effect.Effect<void, InferenceError>
   /**
-   * Unloads a model; completes once it has finished its accepted requests and ended. Does not wait for code that waits
-   * for this unload. Callers that hold the model receive ModelNotReady until a model of its name is loaded. Also
-   * unloads models of a repository under explicit control; other models of a repository remain.
+   * Unloads a model; completes once it has finished its accepted requests and ended. Code that the model waits for,
+   * such as a model that it calls, does not wait for its end. Callers that hold the model receive ModelNotReady until a
+   * model of its name is loaded. Also unloads models of a repository under explicit control; other models of a
+   * repository remain.
    */
   readonly unload: (name: string, options?: UnloadOptions) => Effect.Effect<void, InferenceError>
 }

@@ -38,7 +38,10 @@ export interface FamilyOptions<P extends Declared, Self, E, R> extends OnDemandO
   readonly key: (parameters: RequestParameters<P>) => string
   /** Provides the model as this variant. What it fails with is what the requests fail with that wait for it. */
   readonly layer: (key: string) => Layer.Layer<Self, E, R>
-  /** Variants that are loaded at a time. For one more, the one goes that has been idle for longest; if none is, QueueFull. */
+  /**
+   * Variants that are loaded at a time. For one more, the one goes that has been idle for longest; if none is,
+   * QueueFull.
+   */
   readonly capacity: number
 }
 

@@ -74,7 +74,9 @@ export class Lifecycle {
     )
   }
 
-  /** Drains and ends versions that requests do not reach any more, in the background; the result completes with them. */
+  /**
+   * Drains and ends versions that requests do not reach any more, in the background; the result completes with them.
+   */
   retire(
     versions: ReadonlyArray<ModelVersion>,
     find: RegisteredModels["get"],

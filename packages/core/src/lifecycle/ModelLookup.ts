@@ -8,8 +8,8 @@ import type { RunningModel } from "../running/RunningModel.ts"
 /** Models by name and version, to inspect and to call. */
 export interface RegisteredModels extends NamedCalls.NamedCalls {
   /**
-   * The model of that version, or its highest version where `version` is empty. Fails with ModelNotReady for a version that is
-   * among `absent`, and with ModelNotFound for any other.
+   * The model of that version, or its highest version where `version` is empty. Fails with ModelNotReady for a version
+   * that is among `absent`, and with ModelNotFound for any other.
    */
   readonly get: (name: string, version: string) => Result.Result<RunningModel, InferenceError>
   /** All versions of a model, the lowest first; empty for an unknown name. */

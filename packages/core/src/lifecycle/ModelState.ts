@@ -1,5 +1,6 @@
 /**
- * The states of one load of a model version, and the transitions between them. Pure: ModelVersion.ts makes the transitions.
+ * The states of one load of a model version, and the transitions between them. Pure: ModelVersion.ts makes the
+ * transitions.
  *
  *   wanted ──► loading ──► ready ──► draining ──► gone
  *     │ │         │ │      │   ▲        ▲          ▲
@@ -7,8 +8,8 @@
  *     │ └─────────┴──► failed ─┴────────┴──────────┤
  *     └───────────┴────────────────────────────────┘
  *
- * A failed version becomes ready again only if it is loaded and had lost a model that it is made of. docs/architecture.md says
- * what callers see in each state.
+ * A failed version becomes ready again only if it is loaded and had lost a model that it is made of.
+ * docs/architecture.md says what callers see in each state.
  */
 
 /**

@@ -1,7 +1,7 @@
 /**
- * The versions of models of one server with their states: lookups, the index, readiness and metrics read it, and the start table
- * of `nereid serve` prints its index. The sources change the states (CodeModels.ts, a repository, a starting server); the store
- * only watches them. A family of variants is one version here.
+ * The versions of models of one server with their states: lookups, the index, readiness and metrics read it, and the
+ * start table of `nereid serve` prints its index. The sources change the states (CodeModels.ts, a repository, a
+ * starting server); the store only watches them. A family of variants is one version here.
  */
 import type { RunningModel } from "../running/RunningModel.ts"
 import * as ModelLookup from "./ModelLookup.ts"
@@ -97,8 +97,8 @@ export class ModelStore implements ModelLookup.RegisteredModels {
   }
 
   /**
-   * From now on requests to this name reach these versions and no others. Those that they replace stay known until they have
-   * ended. Each has its running model, or a placeholder for it.
+   * From now on requests to this name reach these versions and no others. Those that they replace stay known until they
+   * have ended. Each has its running model, or a placeholder for it.
    */
   serve(name: string, versions: ReadonlyArray<ModelVersion>): void {
     for (const version of versions) this.add(version)
@@ -179,7 +179,8 @@ export class ModelStore implements ModelLookup.RegisteredModels {
   #review(version: ModelVersion): void {
     const { name, state } = version
     if (!isOver(version)) return
-    // The index shows a failed reload only if no earlier load is ready, and an unloaded version only if no other load is known.
+    // The index shows a failed reload only if no earlier load is ready, and an unloaded version only if no other load
+    // is known.
     const isReplaced = this.known(name).some(
       (other) => other !== version && isSame(other, version) && (state === "gone" || other.state === "ready"),
     )

@@ -15,8 +15,8 @@ import type { RegisteredModels } from "./ModelLookup.ts"
 import type { ModelVersion } from "./ModelVersion.ts"
 
 /**
- * Completes once all of them have ended, after `drain` at the latest; `find` returns what requests reach in their place. Among
- * themselves they go on as they were.
+ * Completes once all of them have ended, after `drain` at the latest; `find` returns what requests reach in their
+ * place. Among themselves they go on as they were.
  */
 export const retire = Effect.fn("Retirement.retire")(function* (
   versions: ReadonlyArray<ModelVersion>,

@@ -34,8 +34,9 @@ export interface MetricOptions<L extends LabelValues> {
   /** One line of help text in /metrics; the same in all models with a metric of this name. */
   readonly description: string
   /**
-   * Names of labels, each with a list of the values that there are, or the number of different ones that there may be: any further
-   * one is counted as `other`. Lists make all their series at once, at 0. At most 1000 series. Default none.
+   * Names of labels, each with a list of the values that there are, or the number of different ones that there may be:
+   * any further one is counted as `other`. Lists make all their series at once, at 0. At most 1000 series. Default
+   * none.
    */
   readonly labels?: L
 }
@@ -45,7 +46,10 @@ export interface HistogramOptions<L extends LabelValues> extends MetricOptions<L
   readonly boundaries: ReadonlyArray<number>
 }
 
-/** A metric in the scope in which a handler is built: its series are removed when the last instance of the model has gone. */
+/**
+ * A metric in the scope in which a handler is built: its series are removed when the last instance of the model has
+ * gone.
+ */
 export type Declared<A> = Effect.Effect<A, never, InstanceContext | Scope.Scope>
 
 /**

@@ -38,7 +38,9 @@ export class ResponseStatistics {
 /** Requests may have responses without end; these are counted one by one. */
 const maxResponses = 1000
 
-/** REJECTED before it was queued or in the queue; CANCELED by the caller; BACKEND in an instance; OTHER anything else. */
+/**
+ * REJECTED before it was queued or in the queue; CANCELED by the caller; BACKEND in an instance; OTHER anything else.
+ */
 export type FailureReason = "REJECTED" | "CANCELED" | "BACKEND" | "OTHER"
 
 /** The parts of an execution, in nanoseconds: into the instance's memory, the run, and out of it. */
@@ -139,7 +141,10 @@ export class ModelStatistics {
     for (const observer of this.observers) observer.succeeded?.(total, queued, compute)
   }
 
-  /** One request that was answered from the cache, `total` after it was accepted, of which finding the answer took `lookup`. */
+  /**
+   * One request that was answered from the cache, `total` after it was accepted, of which finding the answer took
+   * `lookup`.
+   */
   hit(total: number, lookup: number, rows: number, atMillis: number): void {
     this.success.add(total)
     this.queue.add(total - lookup)

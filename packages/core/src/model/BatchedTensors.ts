@@ -4,7 +4,9 @@ import * as SampleCodec from "./SampleCodec.ts"
 import type { TensorSpec } from "../tensor/TensorSpec.ts"
 import { reshape, TypedTensor } from "../tensor/TypedTensor.ts"
 
-/** Batched tensors by name into the order of the specs, all with the same number of rows: `expected` of them, if given. */
+/**
+ * Batched tensors by name into the order of the specs, all with the same number of rows: `expected` of them, if given.
+ */
 export const collect = (
   specs: ReadonlyArray<TensorSpec>,
   batch: unknown,

@@ -1,7 +1,7 @@
 /**
- * Types of a model's declarations beside inputs and outputs: parameters of requests, parameters of responses, and errors. One
- * type holds all three, so that generic code passes on one type argument instead of three. ParameterFields.ts and
- * DeclaredErrors.ts have the values.
+ * Types of a model's declarations beside inputs and outputs: parameters of requests, parameters of responses, and
+ * errors. One type holds all three, so that generic code passes on one type argument instead of three.
+ * ParameterFields.ts and DeclaredErrors.ts have the values.
  */
 import type { Schema } from "effect"
 import type { InferenceError } from "../error/InferenceError.ts"
@@ -58,7 +58,7 @@ export type DeclaredError<P extends Declared> = P extends { readonly errors: inf
 export type CallError<P extends Declared> = InferenceError | DeclaredError<P>
 
 /**
- * Errors of a handler: the general errors and those that the model declares. A model that declares none may fail with anything,
- * which callers get as ExecutionFailed.
+ * Errors of a handler: the general errors and those that the model declares. A model that declares none may fail with
+ * anything, which callers get as ExecutionFailed.
  */
 export type Failing<P extends Declared> = P extends { readonly errors: ErrorEntries } ? CallError<P> : unknown

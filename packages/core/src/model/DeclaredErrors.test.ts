@@ -1,4 +1,7 @@
-/** Declared errors in one process: which instances callers have, through models and modes. Over sockets: test/errors.test.ts. */
+/**
+ * Declared errors in one process: which instances callers have, through models and modes. Over sockets:
+ * test/errors.test.ts.
+ */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer, Result, Schema, Stream } from "effect"
 import { GrpcCode } from "../grpc/GrpcCode.ts"

@@ -19,8 +19,9 @@ export type Sample<F extends Fields> = Schema.Struct.Type<F>
 export type Input<F extends Fields> = { readonly [K in keyof Schema.Struct.Encoded<F>]: F[K]["Type"] }
 
 /**
- * Of samples, those whose values are all texts and numbers: nothing that a sample is not. Beside Sample in what a function is
- * to return it has the compiler keep the text of a literal, which it would widen to string while O is not known.
+ * Of samples, those whose values are all texts and numbers: nothing that a sample is not. Beside Sample in what a
+ * function is to return it has the compiler keep the text of a literal, which it would widen to string while O is not
+ * known.
  */
 export type Literals<F extends Fields> = {
   readonly [K in keyof F]: Extract<F[K]["Type"], string | number | bigint | boolean>

@@ -1,7 +1,7 @@
 /**
- * Fields: Schemas that know their tensor. `Type` is what code sees (a tensor, a string, a label), `Encoded` is the tensor
- * on the wire, and an annotation carries datatype and dims, from which the signature is derived. Any Schema that decodes
- * from one of these is a field too, so domain types compose with `Schema.decodeTo` and `check`.
+ * Fields: Schemas that know their tensor. `Type` is what code sees (a tensor, a string, a label), `Encoded` is the
+ * tensor on the wire, and an annotation carries datatype and dims, from which the signature is derived. Any Schema that
+ * decodes from one of these is a field too, so domain types compose with `Schema.decodeTo` and `check`.
  *
  * Schema looks at a tensor's envelope only, never at its elements: that would cost 24 ms for a picture.
  */
@@ -212,7 +212,10 @@ export const labels = <const L extends ReadonlyArray<string>>(
     ),
   )
 
-/** The field of a spec that only the running program knows, from a file or from another server: it shows the tensor itself. */
+/**
+ * The field of a spec that only the running program knows, from a file or from another server: it shows the tensor
+ * itself.
+ */
 export const fromSpec = ({ datatype, dims, labels, optional: isOptional }: Omit<TensorSpec, "name">): Field => {
   const field = annotated(datatype, dims, labels === undefined ? {} : { labels })
   return isOptional ? Schema.optionalKey(field) : field

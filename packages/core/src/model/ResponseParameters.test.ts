@@ -1,4 +1,7 @@
-/** Declared parameters of responses: what handlers set in every mode, and what their callers have. Over sockets: test/errors.test.ts. */
+/**
+ * Declared parameters of responses: what handlers set in every mode, and what their callers have. Over sockets:
+ * test/errors.test.ts.
+ */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Result, Schema, Stream } from "effect"
 import * as Model from "../Model.ts"

@@ -30,15 +30,15 @@ export interface ExecutionOptions {
   /** Platform of the model, for metadata. */
   readonly platform: string
   /**
-   * Whether the instances answer a request by any number of responses, through its `emit`; each batch is one request then. A
-   * function is called once they are built.
+   * Whether the instances answer a request by any number of responses, through its `emit`; each batch is one request
+   * then. A function is called once they are built.
    */
   readonly decoupled?: boolean | (() => boolean)
   /** As in ModelCalls. Default true. */
   readonly keepsInputs?: boolean | undefined
   /**
-   * The input of the instances' code: a batch whose tensors are joined, and therefore agree; the requests of a batch; or one
-   * sample, independent of the rest of its batch. Default "batch".
+   * The input of the instances' code: a batch whose tensors are joined, and therefore agree; the requests of a batch;
+   * or one sample, independent of the rest of its batch. Default "batch".
    */
   readonly granularity?: "batch" | "requests" | "sample"
   /** How requests of different shapes share a flat batch. The instances are FlatInstances then. */

@@ -26,8 +26,8 @@ export interface ServingOptions<I extends Fields = Fields> {
   /** Warm-up requests that each instance executes before the model takes requests. Default none. */
   readonly warmUp?: WarmUps<I>
   /**
-   * Whether a repeated request receives the answer of the earlier one, without an execution; for models whose answers depend on
-   * the request alone. Not for decoupled models. Default false.
+   * Whether a repeated request receives the answer of the earlier one, without an execution; for models whose answers
+   * depend on the request alone. Not for decoupled models. Default false.
    */
   readonly responseCache?: boolean | ResponseCache.ResponseCacheOptions
 }

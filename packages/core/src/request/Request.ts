@@ -51,7 +51,10 @@ export interface Trace {
   readonly span?: Tracer.Span
   /** The request is executed in the batch of this span. */
   readonly joins?: (batch: Tracer.AnySpan) => void
-  /** Begins the trace of a call from the handler of this request. `secondary`, the call's own trace, receives its points too. */
+  /**
+   * Begins the trace of a call from the handler of this request. `secondary`, the call's own trace, receives its points
+   * too.
+   */
   readonly below?: (name: string, secondary: Trace | undefined) => CallTrace
 }
 
@@ -71,7 +74,10 @@ export interface Response {
  */
 export type Emit = (response: Response) => Effect.Effect<void, InferenceError>
 
-/** Called once, with the outcome of a request. Of a decoupled model a success says that it was the last, without outputs. */
+/**
+ * Called once, with the outcome of a request. Of a decoupled model a success says that it was the last, without
+ * outputs.
+ */
 export type Reply = (outcome: Result.Result<Response, InferenceError>) => void
 
 /** Cancels the request: its reply will not be called. Does nothing after the reply. */

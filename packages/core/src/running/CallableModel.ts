@@ -8,8 +8,8 @@ export interface CallableModel {
   /** Whether a request has any number of responses, and not exactly one. */
   readonly decoupled: boolean
   /**
-   * Whether a request that has an `emit` is answered through it: true for a decoupled model, and for a remote one, which may be
-   * decoupled or not.
+   * Whether a request that has an `emit` is answered through it: true for a decoupled model, and for a remote one,
+   * which may be decoupled or not.
    */
   readonly emits: boolean
   readonly submit: (request: Request, reply: Reply) => Cancel
@@ -17,8 +17,8 @@ export interface CallableModel {
 
 export interface ModelCalls extends CallableModel {
   /**
-   * Whether anything may use the bytes of a request's inputs after the request has succeeded. Where nothing does, their memory
-   * is freed at that moment, and not by the garbage collector.
+   * Whether anything may use the bytes of a request's inputs after the request has succeeded. Where nothing does, their
+   * memory is freed at that moment, and not by the garbage collector.
    */
   readonly keepsInputs: boolean
   /** Timeout of a request without a deadline, in milliseconds; undefined for none. */

@@ -8,7 +8,9 @@ import type { ModelCalls } from "./CallableModel.ts"
 import type { ModelDescription } from "./ModelDescription.ts"
 import type { ModelLife } from "./ModelLife.ts"
 
-/** The model that typed callers reach in the place of one that has left; `caller` is the calling model, if it is one. */
+/**
+ * The model that typed callers reach in the place of one that has left; `caller` is the calling model, if it is one.
+ */
 export type Successor = (caller: CallCycleDetector | undefined) => RunningModel
 
 export class RunningModel {

@@ -1,4 +1,7 @@
-/** Pending requests with a deadline, and one alarm for the earliest of them. The owner decides what happens to an expired one. */
+/**
+ * Pending requests with a deadline, and one alarm for the earliest of them. The owner decides what happens to an
+ * expired one.
+ */
 import type { Clock } from "effect"
 import type { Request } from "../request/Request.ts"
 import type { Alarm } from "./Alarm.ts"

@@ -1,6 +1,6 @@
 /**
- * Queue policies, levels and preferred sizes as equations, as in Scheduler.test.ts: what waits while the first request runs,
- * and the batches that it goes in. Time is the test clock's.
+ * Queue policies, levels and preferred sizes as equations, as in Scheduler.test.ts: what waits while the first request
+ * runs, and the batches that it goes in. Time is the test clock's.
  */
 import { expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"

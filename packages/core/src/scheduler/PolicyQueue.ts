@@ -142,8 +142,8 @@ export class PolicyQueue implements Queue {
   }
 
   /**
-   * The requests that go now, or the time until which they wait. Triton's rule: the largest preferred size that their rows add up to,
-   * unless one of them has waited for the whole delay, which takes as many as fit.
+   * The requests that go now, or the time until which they wait. Triton's rule: the largest preferred size that their
+   * rows add up to, unless one of them has waited for the whole delay, which takes as many as fit.
    */
   #close(lanes: PriorityLanes, now: number): ReadonlyArray<QueuedRequest> | number {
     const { maxBatchSize, maxQueueDelay } = this.#options

@@ -1,4 +1,6 @@
-/** The queue against a list that is sorted anew each time: requests of any level, time and group, that leave in any way. */
+/**
+ * The queue against a list that is sorted anew each time: requests of any level, time and group, that leave in any way.
+ */
 import { expect, it } from "@effect/vitest"
 import { QueuedRequest } from "./QueuedRequest.ts"
 import { noParameters } from "../request/Request.ts"

@@ -1,6 +1,7 @@
 /**
- * Requests that may share a batch, in the order of execution: by priority level, those with an expired queue timeout behind the
- * others of their level, and first come first served in each of these lanes. Pure data; PolicyQueue.ts chooses the lane.
+ * Requests that may share a batch, in the order of execution: by priority level, those with an expired queue timeout
+ * behind the others of their level, and first come first served in each of these lanes. Pure data; PolicyQueue.ts
+ * chooses the lane.
  *
  *   level 1        a ─ b ─ c
  *   level 1, late  d

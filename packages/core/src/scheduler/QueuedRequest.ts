@@ -5,7 +5,9 @@
 import type { Reply, Request } from "../request/Request.ts"
 import type { RequestStatistics } from "../metrics/ModelStatistics.ts"
 
-/** Requests of a queue that may share a batch, as a list in the order in which they leave. Never empty while in a queue. */
+/**
+ * Requests of a queue that may share a batch, as a list in the order in which they leave. Never empty while in a queue.
+ */
 export interface RequestGroup {
   readonly key: string
   /** Leaves the queue as it is, and takes no further requests. */

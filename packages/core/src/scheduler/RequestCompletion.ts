@@ -1,6 +1,6 @@
 /**
- * Ends requests: removes a request from the queue or its batch, counts it in the statistics and calls its reply, each once. The
- * scheduler and RunningBatch.ts decide when a request ends, and with which outcome.
+ * Ends requests: removes a request from the queue or its batch, counts it in the statistics and calls its reply, each
+ * once. The scheduler and RunningBatch.ts decide when a request ends, and with which outcome.
  */
 import { Result } from "effect"
 import type { Deadlines } from "./Deadlines.ts"

@@ -1,11 +1,12 @@
 /**
- * The queue of a model without queue policies and preferred batch sizes; PolicyQueue.ts is the queue of all others. It decides
- * as a PolicyQueue does (RequestQueue.test.ts), and is cheaper: the scheduler and an instance that does nothing cost 0.55 µs of
- * CPU time per request in batches of 32 and 1.9 µs in batches of 1, with a PolicyQueue 0.70 and 2.4 (medians of five processes
- * each, in turns).
+ * The queue of a model without queue policies and preferred batch sizes; PolicyQueue.ts is the queue of all others. It
+ * decides as a PolicyQueue does (RequestQueue.test.ts), and is cheaper: the scheduler and an instance that does nothing
+ * cost 0.55 µs of CPU time per request in batches of 32 and 1.9 µs in batches of 1, with a PolicyQueue 0.70 and 2.4
+ * (medians of five processes each, in turns).
  *
- * Requests that may share a batch form a group, first come first served. The group with the oldest request goes first, after
- * batches that are executed again. A request leaves in O(1), and a decision takes no more than a look at each group.
+ * Requests that may share a batch form a group, first come first served. The group with the oldest request goes first,
+ * after batches that are executed again. A request leaves in O(1), and a decision takes no more than a look at each
+ * group.
  */
 import type { QueuedRequest, RequestGroup as Group } from "./QueuedRequest.ts"
 import * as RequestGroup from "./RequestGroup.ts"

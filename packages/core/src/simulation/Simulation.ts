@@ -72,7 +72,8 @@ export interface SimulatedModel {
 }
 
 /**
- * An outcome for each policy, in the order of `over`. Blocks the thread until it is done: some microseconds for each request.
+ * An outcome for each policy, in the order of `over`. Blocks the thread until it is done: some microseconds for each
+ * request.
  * @throws RangeError if traffic runs backwards, or a number is out of range
  */
 export const run = (model: SimulatedModel, options: SimulationOptions): ReadonlyArray<Outcome> =>

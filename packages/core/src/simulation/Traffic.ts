@@ -12,7 +12,10 @@ export interface Arrival {
   readonly at: number
   /** Default 1. */
   readonly rows?: number
-  /** Only requests of one group share a batch, as with other shapes, or other values of what the model groups by. Default "". */
+  /**
+   * Only requests of one group share a batch, as with other shapes, or other values of what the model groups by.
+   * Default "".
+   */
   readonly group?: string
   /** As in a call's options. */
   readonly priority?: number | bigint

@@ -10,7 +10,10 @@ export type Element<D extends DataType> = D extends "BOOL"
       ? string
       : number
 
-/** Its bytes, of BYTES without their length; undefined for what the datatype cannot hold. Without a value: 0, or no bytes. */
+/**
+ * Its bytes, of BYTES without their length; undefined for what the datatype cannot hold. Without a value: 0, or no
+ * bytes.
+ */
 export const elementBytes = (datatype: DataType, value?: Element<DataType>): Uint8Array | undefined => {
   if (datatype === "BYTES") {
     return typeof value === "string" || value === undefined ? new TextEncoder().encode(value) : undefined

@@ -23,8 +23,8 @@ type NestedIn<V, S extends Shape> = S extends readonly []
     : Nested<V>
 
 /**
- * A tensor whose shape is that of the arrays: `fromNested("FP32", [[1, 2, 3], [4, 5, 6]])` is FP32[2,3]. Elements are boolean
- * (BOOL), bigint (64-bit), text or bytes (BYTES), number (others; of BF16 its 16 bits).
+ * A tensor whose shape is that of the arrays: `fromNested("FP32", [[1, 2, 3], [4, 5, 6]])` is FP32[2,3]. Elements are
+ * boolean (BOOL), bigint (64-bit), text or bytes (BYTES), number (others; of BF16 its 16 bits).
  * @throws RangeError if arrays of one level differ in length, or the datatype cannot hold an element
  */
 export const fromNested = <D extends DataType.DataType, const N extends Nested<Given<D>>>(

@@ -13,7 +13,10 @@ export type ShapeOf<Dims extends ReadonlyArray<Dim>> = {
   readonly [K in keyof Dims]: Dims[K] extends number ? (Dims[K] extends -1 ? number : Dims[K]) : number
 }
 
-/** The tensor of one row, without the batch dimension; or the bytes of every element of it, of BYTES without their length. */
+/**
+ * The tensor of one row, without the batch dimension; or the bytes of every element of it, of BYTES without their
+ * length.
+ */
 export type DefaultTensor = { readonly row: TypedTensor } | { readonly element: Uint8Array }
 
 export interface TensorSpec {

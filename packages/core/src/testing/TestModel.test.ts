@@ -1,4 +1,7 @@
-/** Models under test as users have them: each kind of layer, pipelines, bodies of the protocol; on the clock of the test. */
+/**
+ * Models under test as users have them: each kind of layer, pipelines, bodies of the protocol; on the clock of the
+ * test.
+ */
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf"
 import { expect, it } from "@effect/vitest"
 import { ModelInferRequestSchema, ModelInferResponseSchema } from "@nereid/protocol/grpc_service"

@@ -1,7 +1,8 @@
 /**
- * The request parameters that the protocol defines, and the values that they take. HTTP distinguishes values by their JSON
- * type, gRPC by the field of the oneof. Messages about wrong values are Triton's. All other parameters belong to the model
- * and reach it unchanged: https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_parameters.md
+ * The request parameters that the protocol defines, and the values that they take. HTTP distinguishes values by their
+ * JSON type, gRPC by the field of the oneof. Messages about wrong values are Triton's. All other parameters belong to
+ * the model and reach it unchanged:
+ * https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_parameters.md
  */
 import type { InferParameter } from "@nereid/protocol/grpc_service"
 import { InvalidRequest, type MalformedRequest } from "../error/InferenceError.ts"

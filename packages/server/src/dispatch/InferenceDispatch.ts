@@ -1,6 +1,6 @@
 /**
- * Dispatches requests to their models, for all transports: finds the model, admits the request, borrows its shared memory,
- * validates and submits it, and writes its response. The other operations of a server are in Gateway.ts.
+ * Dispatches requests to their models, for all transports: finds the model, admits the request, borrows its shared
+ * memory, validates and submits it, and writes its response. The other operations of a server are in Gateway.ts.
  *
  *   store ─► ready ─► room ─► loan ─► validation ─► calls.submit ─► response, written ─► end
  *     │        └───────┴───────┴─────────┴─ refused: end, and counted as a failure of the model

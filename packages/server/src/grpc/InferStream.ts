@@ -1,6 +1,7 @@
 /**
  * Many requests on one stream and their results, for all transports of ModelStreamInfer (StreamCall.ts, and on Connect
- * GrpcInferStream.ts). A failure is a result like any other and does not end the stream, unless `endingFailure` says so.
+ * GrpcInferStream.ts). A failure is a result like any other and does not end the stream, unless `endingFailure` says
+ * so.
  *
  *   submit ─► gateway.stream ─┬─ decoupled: each response as it comes ──────────────┬─► ready ─► take
  *    │                        └─ otherwise: in the order of the requests ───────────┘

@@ -5,7 +5,8 @@
  *   nothing came for `time`, with a call in flight ─► ping ─► nothing within `timeout` ─► closed
  *   a ping within `minReceiveInterval` of the one before, nothing sent between ─► a strike
  *     └─ more of them than `maxPingStrikes` ─► GOAWAY ENHANCE_YOUR_CALM "too_many_pings", closed
- *   `maxConnectionAge` ± 10 % ─► GOAWAY, calls in flight are answered ─► closed, after `maxConnectionAgeGrace` with them
+ *   `maxConnectionAge` ± 10 % ─► GOAWAY, calls in flight finish ─► closed, at the latest after
+ *     `maxConnectionAgeGrace`
  */
 import type { ServerHttp2Session } from "node:http2"
 import { Duration, Effect } from "effect"

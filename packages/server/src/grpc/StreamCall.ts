@@ -1,15 +1,16 @@
 /**
- * One ModelStreamInfer over gRPC, without a framework: reads messages as they arrive, and sends all ready results together.
- * Its HTTP/2 implementation is behind the interfaces of Call.ts; the order and meaning of results is in InferStream.ts.
+ * One ModelStreamInfer over gRPC, without a framework: reads messages as they arrive, and sends all ready results
+ * together. Its HTTP/2 implementation is behind the interfaces of Call.ts; the order and meaning of results is in
+ * InferStream.ts.
  *
  *   onData … ─► messages ─► decode ─► InferStream.submit     a refused request: a result in its turn
  *     ▲ pause: the stream is full                 │          a message that is malformed, too large or late: fail
  *     └ resume ◄──────────── flush ◄── onChange ──┘
  *   stream.send ◄─ encode ◄─┘ │ once for all ready results, and not while the caller reads nothing
- *   stream.end  ◄─────────────┘ half-closed and all answered;  fail: a stop, a deadline, the first error if so requested
+ *   stream.end  ◄─────────────┘ half-closed and all answered;  fail: a stop, a deadline, the first error if requested
  *
- * After a half-close, requests in flight finish. After a stop they do too, and the stream then ends as unavailable. A caller
- * that disconnects cancels all its requests.
+ * After a half-close, requests in flight finish. After a stop they do too, and the stream then ends as unavailable. A
+ * caller that disconnects cancels all its requests.
  */
 import { Result } from "effect"
 import { DeadlineExceeded } from "@nereid/core/Errors"

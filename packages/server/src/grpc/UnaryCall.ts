@@ -7,8 +7,8 @@
  *     │ memory budget of all calls exceeded: fail at once
  *   onEnd, or a timeout, before the message is complete: fail
  *
- * The call goes to the gateway at the last byte of the message, and does not wait for the end of the stream. The length says
- * where the message ends, and the stream also ends when the caller disconnects.
+ * The call goes to the gateway at the last byte of the message, and does not wait for the end of the stream. The length
+ * says where the message ends, and the stream also ends when the caller disconnects.
  */
 import { Result } from "effect"
 import { Unsupported } from "@nereid/core/Errors"

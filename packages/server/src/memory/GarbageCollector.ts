@@ -1,19 +1,19 @@
 /**
  * Tunes V8's garbage collector for a server of tensors.
  *
- * By itself it marks the whole heap again for every 64 MB of buffers that have come, however short they lived: for tensors of
- * megabytes that is every few dozen requests, and takes longer than answering them. Where buffers come in masses,
+ * By default, V8 marks the whole heap after every 64 MB of new buffers, however short they lived. With tensors of
+ * megabytes this happens every few dozen requests and takes longer than the requests. So, for many large buffers:
  *
- * - where they die young, the young are collected for every 16 MB of them, so that there are never 64. What was freed is still
- *   in the cache, and is filled again at less cost than other memory;
- * - others are counted together with the heap, whose limit then decides. Those are the ones that are too large, as their
- *   requests outlive several such collections, and what comes over HTTP/2: node:http2 keeps some streams that are over until
- *   the heap is marked, and the more of them the more often the young are collected.
+ * - Buffers that die young trigger a collection of the young generation every 16 MB, so that 64 MB are never reached.
+ *   Their memory is still in the CPU cache and cheap to fill again.
+ * - Other buffers count together with the heap, whose limit then triggers the collection. These are the largest
+ *   buffers, whose requests outlive several young collections, and buffers of HTTP/2: node:http2 keeps some ended
+ *   streams until the heap is marked, and keeps more of them the more often the young generation is collected.
  *
- * It also guesses which objects will live long, from those that were made at the same place before, and puts these where
- * only full collections look. Tables of node:http2 that have been replaced keep the streams they held, and these what was
- * made for them; seeing so much survive, V8 takes all of their kind for old, and from then on it is. Without the guess a
- * small gRPC request leaves 150 bytes to the full collections and not 900, and costs an eighth less.
+ * V8 also predicts which objects will live long, from earlier objects of the same allocation site, and allocates them
+ * where only full collections look. Replaced tables of node:http2 keep their streams and all that belongs to them; V8
+ * then predicts a long life for all objects of these kinds, which comes true. Without the prediction a small gRPC
+ * request leaves 150 bytes to full collections instead of 900, and costs an eighth less.
  *
  * Holds for the whole process (docs/performance.md), so a server calls it only with the option `tuneGarbageCollector`.
  */

@@ -1,7 +1,7 @@
 /**
- * A port that speaks HTTP/1.1, with or without TLS, in a scope: it listens, keeps a failing handler from ending the process, and
- * stops without dropping a response. HttpServer.ts, MetricsServer.ts, GrpcServer.ts and OnePort.ts provide the handlers of
- * requests; GrpcServer.ts and OnePort.ts also provide HTTP/2 on the same port.
+ * A port that speaks HTTP/1.1, with or without TLS, in a scope: it listens, keeps a failing handler from ending the
+ * process, and stops without dropping a response. HttpServer.ts, MetricsServer.ts, GrpcServer.ts and OnePort.ts provide
+ * the handlers of requests; GrpcServer.ts and OnePort.ts also provide HTTP/2 on the same port.
  *
  *   stop:  no new connections ─► idle ones close ─► answers in flight go out with `connection: close` ─► closed
  *                                                  └─ after `stopTimeoutMillis` they are cut off

@@ -1,6 +1,6 @@
 /**
- * Traces of single requests, into files. Settings, which can change while the server runs, decide which requests are traced
- * and into which file. The timestamps come from the ports (CallRecord.ts), the gateway and the scheduler.
+ * Traces of single requests, into files. Settings, which can change while the server runs, decide which requests are
+ * traced and into which file. The timestamps come from the ports (CallRecord.ts), the gateway and the scheduler.
  *
  *   every rate-th request ─► RequestTrace ─► file          log_frequency 0 and trace_count -1: all traces
  *                                        └─► file.0, .1 …  else: log_frequency traces, or all of a count

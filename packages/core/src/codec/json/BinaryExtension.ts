@@ -45,7 +45,9 @@ export const parseHeaderLength = (text: string | undefined): Result.Result<numbe
   return Result.fail(new InvalidRequest({ message: `Unable to parse Inference-Header-Content-Length, ${problem}` }))
 }
 
-/** Reads the body of a request to the model that the URL names; at less cost with what earlier ones to it looked like. */
+/**
+ * Reads the body of a request to the model that the URL names; at less cost with what earlier ones to it looked like.
+ */
 export const decodeRequest = (
   body: Uint8Array,
   headerLength: number | undefined,

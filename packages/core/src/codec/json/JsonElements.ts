@@ -19,8 +19,8 @@ export const tooDeep = () =>
   new InvalidRequest({ message: `JSON nesting depth exceeds maximum allowed limit (${maxDepth})` })
 
 /**
- * Reads the array at the reader's position as `count` elements, or the value that stands there by itself as the only one.
- * `name` of the tensor, for messages. Without a kernel it is the same, but slower.
+ * Reads the array at the reader's position as `count` elements, or the value that stands there by itself as the only
+ * one. `name` of the tensor, for messages. Without a kernel it is the same, but slower.
  */
 export const readElements = (
   reader: JsonReader,
@@ -130,8 +130,8 @@ const readFloats = (target: Target, count: number, kind: "single" | "double"): U
 }
 
 /**
- * Calls `element` at each of `count` elements, through all nesting, but for those that `several` has read: it answers how
- * many they were, up to the next bracket at most.
+ * Calls `element` at each of `count` elements, through all nesting, but for those that `several` has read: it answers
+ * how many they were, up to the next bracket at most.
  */
 const walk = (
   target: Target,

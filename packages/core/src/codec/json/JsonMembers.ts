@@ -7,8 +7,8 @@ import { type InferenceError, isInferenceError, MalformedRequest } from "../../e
 import type { JsonReader } from "./JsonReader.ts"
 
 /**
- * The members of the object that must stand here, each key once, other keys not at all. What is no object has no members,
- * and so lacks the first key.
+ * The members of the object that must stand here, each key once, other keys not at all. What is no object has no
+ * members, and so lacks the first key.
  */
 export const members = (
   reader: JsonReader,

@@ -6,8 +6,8 @@
 import type { JsonReader } from "./JsonReader.ts"
 
 /**
- * The number at the reader's position; undefined, with nothing read, where no digit stands there. Its first 15 digits are an integer, the next 9 another one; numbers with more digits,
- * or with an exponent beyond 22, take the long way.
+ * The number at the reader's position; undefined, with nothing read, where no digit stands there. Its first 15 digits
+ * are an integer, the next 9 another one; numbers with more digits, or with an exponent beyond 22, take the long way.
  */
 export const readDouble = (reader: JsonReader): number | undefined => {
   const { bytes } = reader

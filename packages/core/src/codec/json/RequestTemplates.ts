@@ -1,10 +1,10 @@
 /**
- * Reads request documents that equal an earlier one except for the id and the elements of the inputs, as most clients send
- * them. If all other bytes are equal, only these values are read. Every other document, and every invalid one, is left to
- * JsonDecoder.ts.
+ * Reads request documents that equal an earlier one except for the id and the elements of the inputs, as most clients
+ * send them. If all other bytes are equal, only these values are read. Every other document, and every invalid one, is
+ * left to JsonDecoder.ts.
  *
- * This saves 13 % of the server's CPU time per request in the benchmark `http-json`: 18.8 µs instead of 21.5, medians of five
- * pairs of servers with and without templates, measured in turns, with savings of 9 to 20 %.
+ * This saves 13 % of the server's CPU time per request in the benchmark `http-json`: 18.8 µs instead of 21.5, medians
+ * of five pairs of servers with and without templates, measured in turns, with savings of 9 to 20 %.
  *
  *   {"id":"…","inputs":[{"name":"image","datatype":"FP32","shape":[1,16],"data":[…]}]}
  *   └─ text ─┘ id └───────────────────────── text ──────────────────────────┘ data └text

@@ -31,7 +31,10 @@ import { encodeElements } from "../../tensor/TypedTensor.ts"
 import type { RequestedOutput, StreamResponse, WireRequest, WireResponse, WireTensor } from "../../wire/WireRequest.ts"
 import { errorMessage } from "../../error/ErrorMessage.ts"
 
-/** The ModelInferRequest from `start` to `end`. Its raw tensors are views on the bytes, which therefore must not be reused. */
+/**
+ * The ModelInferRequest from `start` to `end`. Its raw tensors are views on the bytes, which therefore must not be
+ * reused.
+ */
 export const decode = (
   bytes: Uint8Array,
   start = 0,
