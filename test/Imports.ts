@@ -3,6 +3,7 @@
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { basename, dirname, join, relative } from "node:path"
+import * as Graph from "../.ci/structure/Graph.ts"
 
 const root = join(import.meta.dirname, "..")
 
@@ -81,29 +82,16 @@ export const loaded = (file: string, seen = new Set<string>()): ReadonlySet<stri
 export const folderOf = ({ name }: Pick<Package, "name">, file: string): string =>
   relative(join(packagesFolder, name, "src"), dirname(file)) || "."
 
-/** Circles of imports among the files, type imports included: each a list of paths. */
+/** Groups of files that import each other in a circle, type imports included: each a list of names. */
 export const cycles = (files: ReadonlyArray<string>): ReadonlyArray<ReadonlyArray<string>> => {
   const known = new Set(files)
-  const edges = new Map(
-    files.map((file) => [
-      file,
-      specifiers(file).flatMap((specifier) => {
-        const target = resolve(file, specifier)
-        return target !== undefined && known.has(target) ? [target] : []
-      }),
-    ]),
-  )
-  const found: Array<ReadonlyArray<string>> = []
-  const done = new Set<string>()
-  const walk = (file: string, path: ReadonlyArray<string>) => {
-    const start = path.indexOf(file)
-    if (start >= 0) return void found.push([...path.slice(start), file].map((each) => basename(each)))
-    if (done.has(file)) return
-    for (const next of edges.get(file) ?? []) walk(next, [...path, file])
-    done.add(file)
-  }
-  for (const file of files) walk(file, [])
-  return found
+  const targets = (file: string) =>
+    specifiers(file).flatMap((specifier) => {
+      const target = resolve(file, specifier)
+      return target !== undefined && known.has(target) ? [target] : []
+    })
+  const graph = new Map(files.map((file) => [file, new Set(targets(file))]))
+  return Graph.components(graph).map((component) => component.map((file) => basename(file)))
 }
 
 /** A path as messages show it. */

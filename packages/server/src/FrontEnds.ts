@@ -69,7 +69,7 @@ const listen = <R>(
 
 const addressOf = (at: Exclude<Listen, false>): Address => (typeof at === "number" ? { host: "0.0.0.0", port: at } : at)
 
-/** Address of a separate HTTP or gRPC listener; undefined if the common port replaces it. */
+/** Where HTTP or gRPC listens by itself; false if the common port replaces it, or if it is off. */
 const ownPort = (
   name: "http" | "grpc",
   own: Listen,
