@@ -13,6 +13,8 @@ export interface PackageJson {
   readonly version: string
   readonly exports?: Readonly<Record<string, string>>
   readonly bin?: Readonly<Record<string, string>>
+  /** Folders that are published. The build makes `dist`, and copies the others. */
+  readonly files: ReadonlyArray<string>
   /** The files that act when they are imported; false where no file does. */
   readonly sideEffects: false | ReadonlyArray<string>
   readonly dependencies?: Readonly<Record<string, string>>
@@ -58,6 +60,9 @@ export const readme = (text: string, folder: string, repository: string | undefi
 /** The path of the file that `tsc` emits for a source. */
 export const emitted = (source: string, extension: string): string =>
   source.replace("./src/", "./dist/").replace(/\.ts$/, extension)
+
+/** The path of a file that is published as it is. A second package.json would be read as one of the package. */
+export const copied = (path: string): string => path.replace(/(^|[/\\])package\.json$/, "$1_package.json")
 
 const links = (folder: string, repository: string) => ({
   homepage: `${repository}/tree/HEAD/packages/${folder}#readme`,

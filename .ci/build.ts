@@ -1,10 +1,21 @@
 /**
  * Builds the publishable packages: each workspace as JavaScript and declarations in dist/<package>, and its tarball.
- * StagedPackage.ts writes their package.json and README.
+ * StagedPackage.ts writes their package.json and README, EffectImports.ts changes their imports of Effect.
  */
 import { execFileSync } from "node:child_process"
-import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
+import {
+  chmodSync,
+  cpSync,
+  globSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs"
+import { basename, join } from "node:path"
+import * as EffectImports from "./EffectImports.ts"
 import * as StagedPackage from "./StagedPackage.ts"
 
 const root = join(import.meta.dirname, "..")
@@ -18,11 +29,24 @@ const read = (...path: ReadonlyArray<string>) => readFileSync(join(root, ...path
 
 const repository = StagedPackage.repositoryAddress(JSON.parse(read("package.json")))
 
+/** Stages a folder that is published as it is, such as a template, except for packages that npm installed in it. */
+const copy = (name: string, folder: string) => {
+  const to = join(out, name, folder)
+  const filter = (source: string) => basename(source) !== "node_modules"
+  cpSync(join(root, "packages", name, folder), to, { recursive: true, filter })
+  const files = readdirSync(to, { recursive: true, encoding: "utf8" })
+  for (const file of files) renameSync(join(to, file), join(to, StagedPackage.copied(file)))
+}
+
 const stage = (name: string) => {
   const staged = join(out, name)
   const manifest: StagedPackage.PackageJson = JSON.parse(read("packages", name, "package.json"))
   const write = (file: string, text: string) => writeFileSync(join(staged, file), text)
   cpSync(join(out, "emitted", name, "src"), join(staged, "dist"), { recursive: true })
+  for (const file of globSync(join(staged, "dist/**/*.js"))) {
+    writeFileSync(file, EffectImports.rewrite(readFileSync(file, "utf8"), file))
+  }
+  for (const folder of manifest.files) if (folder !== "dist") copy(name, folder)
   cpSync(join(root, "LICENSE"), join(staged, "LICENSE"))
   write("README.md", StagedPackage.readme(read("packages", name, "README.md"), name, repository))
   write("package.json", JSON.stringify(StagedPackage.packageJson(manifest, name, repository), null, 2))

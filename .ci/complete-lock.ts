@@ -1,5 +1,6 @@
 /**
- * Completes package-lock.json after `npm install`: node .ci/complete-lock.ts
+ * Completes package-lock.json after `npm install`: node .ci/complete-lock.ts [folder]. The default folder is the root;
+ * docs/site has the other lock file.
  *
  * Tools with native parts list one optional package per platform. A registry that lacks those of other platforms (a
  * mirror, or one that has not caught up with a release) makes npm leave them out of the lock file, and `npm ci` of npm
@@ -18,12 +19,13 @@ interface Entry {
   readonly optionalDependencies?: Readonly<Record<string, string>>
 }
 
-const file = join(import.meta.dirname, "..", "package-lock.json")
+const file = join(import.meta.dirname, "..", process.argv[2] ?? ".", "package-lock.json")
 const lock: { packages: Record<string, Entry> } = JSON.parse(readFileSync(file, "utf8"))
 
 const systems = ["darwin", "linux", "win32", "android", "freebsd", "openbsd", "openharmony", "sunos", "aix"]
 const processors: ReadonlyArray<readonly [string, string]> = [
   ["arm64", "arm64"],
+  ["loong64", "loong64"],
   ["x64", "x64"],
   ["ia32", "ia32"],
   ["ppc64", "ppc64"],

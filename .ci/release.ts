@@ -50,7 +50,8 @@ interface Packed {
 const check = (name: string, { size, files }: Packed) => {
   const paths = files.map(({ path }) => path)
   const missing = ["LICENSE", "README.md", "package.json"].filter((path) => !paths.includes(path))
-  const excess = paths.filter((path) => /\.(test|fixture)\.|(?<!\.d)\.ts$/.test(path))
+  const built = paths.filter((path) => !path.startsWith("template/"))
+  const excess = built.filter((path) => /\.(test|fixture)\.|(?<!\.d)\.ts$/.test(path))
   if (missing.length + excess.length > 0) {
     throw new Error(`${name}: missing are [${missing.join(", ")}], not allowed are [${excess.join(", ")}]`)
   }
